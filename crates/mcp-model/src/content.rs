@@ -1,0 +1,204 @@
+//! What a tool answers with: blocks of content.
+
+use std::borrow::Cow;
+
+use base64::prelude::{BASE64_STANDARD, Engine};
+use serde::Deserialize;
+use serde::ser::{Serialize, SerializeMap, Serializer};
+use serde_json::value::RawValue;
+
+use crate::RawJson;
+
+/// One block of a result (HD-089, HD-107 to HD-111).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Content {
+    /// Text.
+    Text(String),
+    /// A picture.
+    Image {
+        /// Base64.
+        data: String,
+        /// For example `image/png`.
+        mime_type: String,
+    },
+    /// Sound.
+    Audio {
+        /// Base64.
+        data: String,
+        /// For example `audio/wav`.
+        mime_type: String,
+    },
+    /// An embedded resource, or a link to one (HD-111, X-23).
+    Binary {
+        /// Base64; empty for a link.
+        data: String,
+        /// Its media type, where known.
+        mime_type: Option<String>,
+        /// Its URI.
+        uri: Option<String>,
+        /// The text of a resource that is text.
+        text: Option<String>,
+    },
+    /// A block of a type that this version does not know, kept as it came (HD-132).
+    Unknown(RawJson),
+}
+
+impl Content {
+    /// Reads one block. What has no known form is [`Content::Unknown`]: an odd block never costs the others.
+    pub fn read(raw: &RawValue) -> Content {
+        known(raw.get()).unwrap_or_else(|| Content::Unknown(RawJson::copied(raw)))
+    }
+
+    /// The block's text, where it is text.
+    pub fn text(&self) -> Option<&str> {
+        match self {
+            Content::Text(text) => Some(text),
+            Content::Binary { text, .. } => text.as_deref(),
+            Content::Image { .. } | Content::Audio { .. } | Content::Unknown(_) => None,
+        }
+    }
+
+    /// How many bytes of content the block holds: what a budget counts.
+    pub fn len(&self) -> usize {
+        match self {
+            Content::Text(text) => text.len(),
+            Content::Image { data, .. } | Content::Audio { data, .. } => data.len(),
+            Content::Binary { data, text, .. } => data.len() + text.as_ref().map_or(0, String::len),
+            Content::Unknown(raw) => raw.as_bytes().len(),
+        }
+    }
+
+    /// Does the block hold nothing?
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+fn known(json: &str) -> Option<Content> {
+    // The common case first, without a second pass: a text block.
+    #[derive(Deserialize)]
+    struct Wire<'a> {
+        #[serde(borrow, rename = "type")]
+        kind: Cow<'a, str>,
+        text: Option<String>,
+        data: Option<String>,
+        #[serde(rename = "mimeType")]
+        mime_type: Option<String>,
+        uri: Option<String>,
+        #[serde(borrow)]
+        resource: Option<&'a RawValue>,
+    }
+    #[derive(Deserialize)]
+    struct Embedded {
+        uri: Option<String>,
+        #[serde(rename = "mimeType")]
+        mime_type: Option<String>,
+        text: Option<String>,
+        blob: Option<String>,
+    }
+    let wire: Wire<'_> = serde_json::from_str(json).ok()?;
+    match wire.kind.as_ref() {
+        "text" => Some(Content::Text(wire.text?)),
+        "image" => Some(Content::Image { data: wire.data?, mime_type: wire.mime_type? }),
+        "audio" => Some(Content::Audio { data: wire.data?, mime_type: wire.mime_type? }),
+        "resource_link" => Some(Content::Binary {
+            data: String::new(),
+            mime_type: wire.mime_type,
+            uri: Some(wire.uri?),
+            text: None,
+        }),
+        "resource" => {
+            let Embedded { uri, mime_type, text, blob } = serde_json::from_str(wire.resource?.get()).ok()?;
+            let data = match (&blob, &text) {
+                (Some(blob), _) => blob.clone(),
+                (None, Some(text)) => BASE64_STANDARD.encode(text),
+                (None, None) => return None,
+            };
+            Some(Content::Binary { data, mime_type, uri, text })
+        }
+        _ => None,
+    }
+}
+
+impl Serialize for Content {
+    /// The blocks' public form: `{"type":"text","text"}`, `{"type":"image","data","mime_type"}`, `audio` likewise,
+    /// `{"type":"binary","data","mime_type","uri","text"?}`; an unknown block as it came.
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = match self {
+            Content::Unknown(raw) => return raw.serialize(serializer),
+            Content::Text(_) | Content::Image { .. } | Content::Audio { .. } | Content::Binary { .. } => {
+                serializer.serialize_map(None)?
+            }
+        };
+        match self {
+            Content::Text(text) => {
+                map.serialize_entry("type", "text")?;
+                map.serialize_entry("text", text)?;
+            }
+            Content::Image { data, mime_type } => {
+                map.serialize_entry("type", "image")?;
+                map.serialize_entry("data", data)?;
+                map.serialize_entry("mime_type", mime_type)?;
+            }
+            Content::Audio { data, mime_type } => {
+                map.serialize_entry("type", "audio")?;
+                map.serialize_entry("data", data)?;
+                map.serialize_entry("mime_type", mime_type)?;
+            }
+            Content::Binary { data, mime_type, uri, text } => {
+                map.serialize_entry("type", "binary")?;
+                map.serialize_entry("data", data)?;
+                map.serialize_entry("mime_type", mime_type)?;
+                map.serialize_entry("uri", uri)?;
+                if let Some(text) = text {
+                    map.serialize_entry("text", text)?;
+                }
+            }
+            Content::Unknown(_) => {}
+        }
+        map.end()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(wire: &str, want: &str) {
+        let content = Content::read(serde_json::from_str(wire).unwrap());
+        assert_eq!(serde_json::to_string(&content).unwrap(), want);
+    }
+
+    #[test]
+    fn hd_107_to_hd_111_each_block_has_its_form() {
+        check(r#"{"type":"text","text":"a\nb"}"#, r#"{"type":"text","text":"a\nb"}"#);
+        check(
+            r#"{"data":"AA==","mimeType":"image/png","type":"image"}"#,
+            r#"{"type":"image","data":"AA==","mime_type":"image/png"}"#,
+        );
+        check(
+            r#"{"type":"audio","data":"AA==","mimeType":"audio/wav"}"#,
+            r#"{"type":"audio","data":"AA==","mime_type":"audio/wav"}"#,
+        );
+        check(
+            r#"{"type":"resource","resource":{"uri":"a://b","mimeType":"text/plain","text":"hi"}}"#,
+            r#"{"type":"binary","data":"aGk=","mime_type":"text/plain","uri":"a://b","text":"hi"}"#,
+        );
+        check(
+            r#"{"type":"resource","resource":{"uri":"a://b","blob":"AAE="}}"#,
+            r#"{"type":"binary","data":"AAE=","mime_type":null,"uri":"a://b"}"#,
+        );
+        check(
+            r#"{"type":"resource_link","uri":"file:///x","name":"x"}"#,
+            r#"{"type":"binary","data":"","mime_type":null,"uri":"file:///x"}"#,
+        );
+    }
+
+    #[test]
+    fn hd_132_an_unknown_or_broken_block_is_kept() {
+        for text in [r#"{"type":"hologram","x":[1]}"#, r#"{"type":"image"}"#, r#"{"text":"no type"}"#, "7"] {
+            check(text, text);
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! The revisions of the protocol, and the two ways of life they fall into.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Serialize, Serializer};
+
+/// How a client and a server live together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Era {
+    /// A session that begins with `initialize` (2024-11-05 to 2025-11-25).
+    Legacy,
+    /// No session: each request carries version and capabilities (2026-07-28).
+    Modern,
+}
+
+impl Era {
+    /// `legacy` or `modern`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Era::Legacy => "legacy",
+            Era::Modern => "modern",
+        }
+    }
+}
+
+impl Serialize for Era {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
+}
+
+/// A revision of MCP that this workspace speaks, oldest first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum ProtocolVersion {
+    /// 2024-11-05, the first with HTTP and SSE.
+    V2024_11_05,
+    /// 2025-03-26, Streamable HTTP.
+    V2025_03_26,
+    /// 2025-06-18, structured results, the version header.
+    V2025_06_18,
+    /// 2025-11-25, the last with `initialize`.
+    V2025_11_25,
+    /// 2026-07-28, stateless.
+    V2026_07_28,
+}
+
+impl ProtocolVersion {
+    /// Every revision, oldest first.
+    pub const ALL: [ProtocolVersion; 5] = [
+        ProtocolVersion::V2024_11_05,
+        ProtocolVersion::V2025_03_26,
+        ProtocolVersion::V2025_06_18,
+        ProtocolVersion::V2025_11_25,
+        ProtocolVersion::V2026_07_28,
+    ];
+    /// The newest revision.
+    pub const LATEST: ProtocolVersion = ProtocolVersion::V2026_07_28;
+    /// The newest revision that has `initialize`.
+    pub const LATEST_LEGACY: ProtocolVersion = ProtocolVersion::V2025_11_25;
+
+    /// The revision's date, as it stands on the wire.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            ProtocolVersion::V2024_11_05 => "2024-11-05",
+            ProtocolVersion::V2025_03_26 => "2025-03-26",
+            ProtocolVersion::V2025_06_18 => "2025-06-18",
+            ProtocolVersion::V2025_11_25 => "2025-11-25",
+            ProtocolVersion::V2026_07_28 => "2026-07-28",
+        }
+    }
+
+    /// The era a revision belongs to.
+    pub fn era(self) -> Era {
+        match self {
+            ProtocolVersion::V2024_11_05
+            | ProtocolVersion::V2025_03_26
+            | ProtocolVersion::V2025_06_18
+            | ProtocolVersion::V2025_11_25 => Era::Legacy,
+            ProtocolVersion::V2026_07_28 => Era::Modern,
+        }
+    }
+}
+
+/// A text that names no revision this workspace speaks.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("unknown protocol version")]
+pub struct UnknownVersion;
+
+impl FromStr for ProtocolVersion {
+    type Err = UnknownVersion;
+
+    fn from_str(text: &str) -> Result<ProtocolVersion, UnknownVersion> {
+        ProtocolVersion::ALL.into_iter().find(|it| it.as_str() == text).ok_or(UnknownVersion)
+    }
+}
+
+impl fmt::Display for ProtocolVersion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_read_back_and_are_ordered() {
+        for version in ProtocolVersion::ALL {
+            assert_eq!(version.as_str().parse(), Ok(version));
+        }
+        assert!(ProtocolVersion::ALL.is_sorted());
+        assert_eq!("1999-01-01".parse::<ProtocolVersion>(), Err(UnknownVersion));
+        assert_eq!(ProtocolVersion::LATEST_LEGACY.era(), Era::Legacy);
+        assert_eq!(ProtocolVersion::LATEST.era(), Era::Modern);
+    }
+}

@@ -1,0 +1,54 @@
+//! The nouns of an MCP host.
+//!
+//! Every other crate of the workspace speaks in these types: a server as it was written ([`ServerSpec`]) and as it is
+//! reached ([`Endpoint`]), what it offers ([`Tool`], [`Prompt`], [`Resource`]), what a call brings ([`CallResult`]),
+//! and the kinds of failure ([`Kind`]). They are values: nothing here reads a file, waits, or asks the time, and JSON
+//! that is only carried stays bytes ([`RawJson`]).
+//!
+//! ```
+//! use mcp_model::{RawJson, read_tools};
+//!
+//! let page = RawJson::parse(r#"{"tools":[
+//!     {"name": "echo", "inputSchema": {"type": "object"}},
+//!     {"name": "broken"}
+//! ]}"#.into())?;
+//! let page = read_tools(&page)?;
+//! assert_eq!(&*page.items[0].name, "echo");
+//! assert_eq!(page.items[0].input_schema.as_str(), r#"{"type": "object"}"#);
+//! assert_eq!(page.rejected[0].reason, "it has no `inputSchema`");
+//! # Ok::<(), serde_json::Error>(())
+//! ```
+
+#![forbid(unsafe_code)]
+
+pub mod code;
+mod content;
+mod endpoint;
+mod era;
+mod exposure;
+mod id;
+mod kind;
+mod limits;
+mod raw;
+mod result;
+mod rpc;
+mod secret;
+mod spec;
+mod tool;
+
+pub use content::Content;
+pub use endpoint::{Endpoint, StdioEndpoint, UrlEndpoint};
+pub use era::{Era, ProtocolVersion, UnknownVersion};
+pub use exposure::{Exposure, Filter, NameClass, NamePolicy, Rules, Transform};
+pub use id::{InvalidServerId, ServerId};
+pub use kind::{Kind, Severity};
+pub use limits::Limits;
+pub use raw::RawJson;
+pub use result::{CallFailure, CallMetadata, CallResult, ToolResult};
+pub use rpc::RpcError;
+pub use secret::Secret;
+pub use spec::{
+    Dialect, Discovery, EnvInherit, Origin, Part, Passthrough, ServerSpec, Sharing, StdioSpec, TransportKind,
+    TransportSpec, UrlSpec, Value,
+};
+pub use tool::{Page, Prompt, Rejected, Resource, Tool, ToolHints, read_prompts, read_resources, read_tools};

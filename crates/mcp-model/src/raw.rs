@@ -1,0 +1,167 @@
+//! JSON that is carried, not understood.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use bytes::Bytes;
+use serde::de::IgnoredAny;
+use serde::{Deserialize, Serialize, Serializer};
+use serde_json::value::RawValue;
+
+/// One complete JSON value as the bytes it arrived in: a slice of a shared buffer.
+///
+/// Invariant: valid JSON (hence UTF-8), one value, no white space around it. A schema, an argument object or a
+/// structured result passes from a server to a caller as this, so that it is neither copied nor reordered.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct RawJson(Bytes);
+
+impl RawJson {
+    /// Checks that `bytes` hold exactly one JSON value. Fails with serde_json's own message, which may quote
+    /// nothing but positions and token kinds.
+    pub fn parse(bytes: Bytes) -> Result<RawJson, serde_json::Error> {
+        serde_json::from_slice::<IgnoredAny>(&bytes)?;
+        let start = bytes.iter().take_while(|it| it.is_ascii_whitespace()).count();
+        let end = bytes.len() - bytes.iter().rev().take_while(|it| it.is_ascii_whitespace()).count();
+        Ok(RawJson(bytes.slice(start..end)))
+    }
+
+    /// The value that serde_json found inside `whole`, as a slice of it: no copy, no second check.
+    ///
+    /// A `value` that does not point into `whole` is copied.
+    pub fn within(whole: &Bytes, value: &RawValue) -> RawJson {
+        let text = value.get().as_bytes();
+        let start = (text.as_ptr() as usize).wrapping_sub(whole.as_ptr() as usize);
+        match start.checked_add(text.len()) {
+            Some(end) if end <= whole.len() => RawJson(whole.slice(start..end)),
+            _ => RawJson::copied(value),
+        }
+    }
+
+    /// A part of `whole` that is known to be one JSON value.
+    pub(crate) fn slice(whole: &Bytes, range: std::ops::Range<usize>) -> RawJson {
+        debug_assert!(serde_json::from_slice::<IgnoredAny>(&whole[range.clone()]).is_ok());
+        RawJson(whole.slice(range))
+    }
+
+    /// The buffer it is a slice of.
+    pub(crate) fn bytes(&self) -> &Bytes {
+        &self.0
+    }
+
+    /// A copy of a value that serde_json found.
+    pub fn copied(value: &RawValue) -> RawJson {
+        RawJson(Bytes::copy_from_slice(value.get().as_bytes()))
+    }
+
+    /// The value as JSON. Fails only where `value`'s own `Serialize` does (a map whose keys are no strings).
+    pub fn of(value: &impl Serialize) -> Result<RawJson, serde_json::Error> {
+        Ok(RawJson(serde_json::to_vec(value)?.into()))
+    }
+
+    /// The value `{}`.
+    pub fn empty_object() -> RawJson {
+        RawJson(Bytes::from_static(b"{}"))
+    }
+
+    /// The JSON text.
+    pub fn as_str(&self) -> &str {
+        str::from_utf8(&self.0).expect("JSON is UTF-8, and was checked when this value was made")
+    }
+
+    /// The JSON text's bytes.
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.0
+    }
+
+    /// The shared buffer.
+    pub fn into_bytes(self) -> Bytes {
+        self.0
+    }
+
+    /// Reads the value as `T`.
+    pub fn read<'a, T: Deserialize<'a>>(&'a self) -> Result<T, serde_json::Error> {
+        serde_json::from_slice(&self.0)
+    }
+
+    /// The text of a JSON string, `None` for any other value.
+    pub fn to_text(&self) -> Option<Cow<'_, str>> {
+        let inner = self.as_str().strip_prefix('"')?.strip_suffix('"')?;
+        if !inner.contains('\\') {
+            return Some(Cow::Borrowed(inner));
+        }
+        self.read::<String>().ok().map(Cow::Owned)
+    }
+
+    /// Is the value a JSON object?
+    pub fn is_object(&self) -> bool {
+        self.0.first() == Some(&b'{')
+    }
+}
+
+impl fmt::Debug for RawJson {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl Serialize for RawJson {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        // `RawValue` borrowed from the text: serde_json writes it through byte for byte.
+        serde_json::from_str::<&RawValue>(self.as_str())
+            .map_err(serde::ser::Error::custom)?
+            .serialize(serializer)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, want: Option<&str>) {
+        let got = RawJson::parse(Bytes::copy_from_slice(text.as_bytes())).ok();
+        assert_eq!(got.as_ref().map(RawJson::as_str), want, "{text:?}");
+    }
+
+    #[test]
+    fn one_whole_value_without_the_space_around_it() {
+        check(" {\"b\" : 1, \"a\":[]} \n", Some("{\"b\" : 1, \"a\":[]}"));
+        check("null", Some("null"));
+        check("1 2", None);
+        check("{", None);
+        check("", None);
+        check("\"\u{e9}\"", Some("\"\u{e9}\""));
+    }
+
+    #[test]
+    fn a_slice_shares_its_buffer_and_a_stranger_is_copied() {
+        let whole = Bytes::from_static(b"{\"schema\": {\"type\":\"object\"} }");
+        #[derive(Deserialize)]
+        struct Wire<'a> {
+            #[serde(borrow)]
+            schema: &'a RawValue,
+        }
+        let wire: Wire<'_> = serde_json::from_slice(&whole).unwrap();
+        let slice = RawJson::within(&whole, wire.schema);
+        assert_eq!(slice.as_str(), "{\"type\":\"object\"}");
+        assert_eq!(slice.as_bytes().as_ptr(), whole[11..].as_ptr());
+        let other: &RawValue = serde_json::from_str("true").unwrap();
+        assert_eq!(RawJson::within(&whole, other).as_str(), "true");
+    }
+
+    #[test]
+    fn text_is_read_out_of_strings_only() {
+        let read = |text: &'static str| {
+            RawJson::parse(Bytes::from_static(text.as_bytes())).unwrap().to_text().map(Cow::into_owned)
+        };
+        assert_eq!(read("\"plain\"").as_deref(), Some("plain"));
+        assert_eq!(read(r#""a\nb\u00e9""#).as_deref(), Some("a\nb\u{e9}"));
+        assert_eq!(read("7"), None);
+    }
+
+    #[test]
+    fn it_is_written_as_it_came() {
+        let raw = RawJson::parse(Bytes::from_static(b"{\"b\":1,\"a\": 2}")).unwrap();
+        assert_eq!(serde_json::to_string(&[raw]).unwrap(), "[{\"b\":1,\"a\": 2}]");
+    }
+}

@@ -1,0 +1,160 @@
+//! Results of calls: as the protocol gives them, and as a host hands them on.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::value::RawValue;
+
+use crate::{Content, Kind, RawJson, ServerId};
+
+/// The result of `tools/call`, read from the wire.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ToolResult {
+    /// The blocks, in order; may be empty.
+    pub content: Vec<Content>,
+    /// `structuredContent`, any JSON value.
+    pub structured: Option<RawJson>,
+    /// The tool ran and failed.
+    pub is_error: bool,
+}
+
+impl<'de> Deserialize<'de> for ToolResult {
+    /// Reads the `result` member of a response from JSON text. Fails when it is no object, or its `content` no array;
+    /// an odd block inside is kept as [`Content::Unknown`].
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<ToolResult, D::Error> {
+        #[derive(Deserialize)]
+        struct Wire<'a> {
+            #[serde(borrow, default)]
+            content: Vec<&'a RawValue>,
+            #[serde(borrow, rename = "structuredContent")]
+            structured: Option<&'a RawValue>,
+            #[serde(default, rename = "isError")]
+            is_error: Option<bool>,
+        }
+        let wire = Wire::deserialize(deserializer)?;
+        Ok(ToolResult {
+            content: wire.content.into_iter().map(Content::read).collect(),
+            structured: wire.structured.map(RawJson::copied),
+            is_error: wire.is_error == Some(true),
+        })
+    }
+}
+
+impl ToolResult {
+    /// The text blocks joined with newlines (HD-110).
+    pub fn text(&self) -> String {
+        join_text(&self.content)
+    }
+}
+
+/// What a host answers for a call (HD-085 to HD-088): `{success, content, error, metadata}`.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct CallResult {
+    /// The tool ran and did not say that it failed.
+    pub success: bool,
+    /// The blocks, in order; also those of a tool that failed.
+    pub content: Vec<Content>,
+    /// What went wrong; `None` exactly when `success`.
+    pub error: Option<CallFailure>,
+    /// Who answered, and how long it took.
+    pub metadata: CallMetadata,
+}
+
+impl CallResult {
+    /// The text blocks joined with newlines.
+    pub fn text(&self) -> String {
+        join_text(&self.content)
+    }
+}
+
+/// Why a call failed, for a reader who was not there: names the server and what to do, never a secret.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct CallFailure {
+    /// The kind of failure.
+    pub kind: Kind,
+    /// What happened.
+    pub message: String,
+}
+
+/// The circumstances of a call.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct CallMetadata {
+    /// The server that was asked, where one was found.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub server: Option<ServerId>,
+    /// The name the server knows the tool by; the name asked for where there is no such tool.
+    pub tool: String,
+    /// From the call to its end.
+    #[serde(rename = "duration_ms", serialize_with = "milliseconds")]
+    pub duration: Duration,
+    /// The id of the JSON-RPC request, where one was sent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub request_id: Option<u64>,
+    /// The structured result, where there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub structured_content: Option<RawJson>,
+}
+
+fn milliseconds<S: Serializer>(duration: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
+    // Microseconds are enough: three digits behind the point.
+    serializer.serialize_f64((duration.as_secs_f64() * 1e6).round() / 1e3)
+}
+
+fn join_text(content: &[Content]) -> String {
+    let texts: Vec<&str> = content
+        .iter()
+        .filter_map(|it| match it {
+            Content::Text(text) => Some(text.as_str()),
+            Content::Image { .. } | Content::Audio { .. } | Content::Binary { .. } | Content::Unknown(_) => {
+                None
+            }
+        })
+        .collect();
+    texts.join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(wire: &str, want: Option<(&str, bool)>) {
+        let got = serde_json::from_str::<ToolResult>(wire).ok();
+        assert_eq!(
+            got.map(|it| (it.text(), it.is_error)),
+            want.map(|(text, failed)| (text.to_owned(), failed))
+        );
+    }
+
+    #[test]
+    fn hd_085_hd_086_hd_130_results_read_with_and_without_content() {
+        check(
+            r#"{"content":[{"type":"text","text":"a"},{"type":"x"},{"type":"text","text":"b"}]}"#,
+            Some(("a\nb", false)),
+        );
+        check(r#"{"content":[],"isError":true}"#, Some(("", true)));
+        check("{}", Some(("", false)));
+        check(r#"{"content":{}}"#, None);
+        check("[]", None);
+    }
+
+    #[test]
+    fn hd_087_hd_088_the_public_form() {
+        let result = CallResult {
+            success: false,
+            content: vec![],
+            error: Some(CallFailure { kind: Kind::Tool, message: "no".into() }),
+            metadata: CallMetadata {
+                server: Some(ServerId::parse("s").unwrap()),
+                tool: "t".into(),
+                duration: Duration::from_micros(1500),
+                request_id: Some(3),
+                structured_content: None,
+            },
+        };
+        assert_eq!(
+            serde_json::to_string(&result).unwrap(),
+            r#"{"success":false,"content":[],"error":{"kind":"MCPToolError","message":"no"},"metadata":{"server":"s","tool":"t","duration_ms":1.5,"request_id":3}}"#
+        );
+    }
+}

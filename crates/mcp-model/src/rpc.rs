@@ -1,0 +1,75 @@
+//! An error as JSON-RPC carries it.
+
+use std::fmt;
+
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::value::RawValue;
+
+use crate::{RawJson, code};
+
+/// The `error` member of a JSON-RPC response.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct RpcError {
+    /// The number; see [`code`](crate::code).
+    pub code: i64,
+    /// One sentence.
+    pub message: String,
+    /// Whatever the peer added.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub data: Option<RawJson>,
+}
+
+impl RpcError {
+    /// An error without data.
+    pub fn new(code: i64, message: impl Into<String>) -> RpcError {
+        RpcError { code, message: message.into(), data: None }
+    }
+}
+
+impl<'de> Deserialize<'de> for RpcError {
+    /// Reads leniently, for an answer with an odd error is an answer all the same: a code that is no integer becomes
+    /// [`code::INTERNAL_ERROR`], a missing message an empty one.
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<RpcError, D::Error> {
+        #[derive(Deserialize)]
+        struct Wire<'a> {
+            #[serde(borrow)]
+            code: Option<&'a RawValue>,
+            #[serde(borrow)]
+            message: Option<&'a RawValue>,
+            #[serde(borrow)]
+            data: Option<&'a RawValue>,
+        }
+        let wire = Wire::deserialize(deserializer)?;
+        let message = wire.message.map(RawJson::copied);
+        Ok(RpcError {
+            code: wire.code.and_then(|it| it.get().parse().ok()).unwrap_or(code::INTERNAL_ERROR),
+            message: message.map(|it| it.to_text().map_or_else(|| it.as_str().to_owned(), Into::into)).unwrap_or_default(),
+            data: wire.data.map(RawJson::copied),
+        })
+    }
+}
+
+impl fmt::Display for RpcError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} (code {})", self.message, self.code)
+    }
+}
+
+impl std::error::Error for RpcError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(wire: &str, want: &str) {
+        assert_eq!(serde_json::from_str::<RpcError>(wire).unwrap().to_string(), want);
+    }
+
+    #[test]
+    fn an_odd_error_is_an_error_all_the_same() {
+        check(r#"{"code":-32601,"message":"Method not found"}"#, "Method not found (code -32601)");
+        check(r#"{"code":"E_NOPE","message":{"a":1}}"#, r#"{"a":1} (code -32603)"#);
+        check(r#"{"code":1.5}"#, " (code -32603)");
+    }
+}
