@@ -1,0 +1,298 @@
+//! Catalogs of servers written in one line each.
+
+use std::sync::Arc;
+
+use mcp_model::{
+    Exposure, NameClass, NamePolicy, RawJson, Rejected, Severity, read_prompts, read_resources, read_tools,
+};
+
+use super::*;
+use crate::decide::tests::rules;
+use crate::{ListKind, Lists, RejectedItem};
+
+fn json(text: String) -> RawJson {
+    RawJson::parse(text.into_bytes().into()).unwrap()
+}
+
+fn list(kind: &str, items: impl Iterator<Item = String>) -> RawJson {
+    json(format!("{{\"{kind}\":[{}]}}", items.collect::<Vec<_>>().join(",")))
+}
+
+fn lists(tools: &str) -> Lists {
+    let tool = |it: &str| format!("{{\"name\":{it:?},\"inputSchema\":{{\"type\":\"object\"}}}}");
+    let page = read_tools(&list("tools", tools.split_whitespace().map(tool))).unwrap();
+    Lists { tools: page.items, ..Lists::default() }
+}
+
+/// A server with these tools; `settings` as in the rows of `decide`.
+fn server(naming: NamePolicy, id: &str, tools: &str, settings: &str) -> ServerEntry {
+    let tools_rules = rules(naming, settings);
+    let exposure = Exposure { tools: tools_rules, ..Exposure::all(naming) };
+    ServerEntry { id: ServerId::parse(id).unwrap(), exposure, lists: Arc::new(lists(tools)) }
+}
+
+fn dominds(text: &str) -> Vec<ServerEntry> {
+    text.split(';')
+        .map(|it| {
+            let (id, rest) = it.trim().split_once(':').expect("a server has `:`");
+            let (tools, settings) = rest.split_once('|').unwrap_or((rest, ""));
+            server(NamePolicy::Reject, id, tools, settings)
+        })
+        .collect()
+}
+
+fn builtins() -> Builtins {
+    Builtins { tools: vec!["read_file".to_owned()], toolsets: vec!["os".to_owned()] }
+}
+
+/// `want` lists `<name>@<server>`, then the problems' ids.
+#[track_caller]
+fn check(servers: &str, want: &str, problems: &[&str]) {
+    let catalog = Catalog::build(&builtins(), &dominds(servers));
+    let tools = catalog.tools().iter().map(|it| format!("{}@{}", it.name, it.server));
+    assert_eq!(tools.collect::<Vec<_>>().join(" "), want);
+    assert_eq!(catalog.problems().iter().map(|it| it.id.as_str()).collect::<Vec<_>>(), problems);
+}
+
+#[test]
+fn dm_049_the_papers_example() {
+    check(
+        "playwright: browser_click browser_snapshot x_unsafe |white=browser_*,page_* black=*_unsafe prefix=playwright_",
+        "playwright_browser_click@playwright playwright_browser_snapshot@playwright",
+        &["mcp/server/playwright/tool_blacklisted/x_unsafe"],
+    );
+}
+
+#[test]
+fn dm_032_dm_051_the_first_one_keeps_the_name() {
+    check("a: open dup; b: dup y", "open@a dup@a y@b", &["mcp/server/b/tool_collision/dup"]);
+    check("b: dup y; a: open dup", "dup@b y@b open@a", &["mcp/server/a/tool_collision/dup"]);
+    check("a: open dup |prefix=a_; b: dup y", "a_open@a a_dup@a dup@b y@b", &[]);
+    check("a: read_file z", "z@a", &["mcp/server/a/tool_collision/read_file"]);
+    check("a: x old_x |replace=old_>", "x@a", &["mcp/server/a/tool_collision/old_x"]);
+    check("a: x x x", "x@a", &["mcp/server/a/tool_collision/x"]);
+}
+
+#[test]
+fn dm_033_a_toolsets_name_is_taken_once() {
+    check("os: q; a: x", "x@a", &["mcp/server/os/server_error"]);
+    check("a: x; a: y", "x@a", &["mcp/server/a/server_error"]);
+    // The names of the server that is left out are free.
+    check("os: q; a: q", "q@a", &["mcp/server/os/server_error"]);
+}
+
+#[test]
+fn dm_123_what_is_hidden_is_a_warning_that_says_why() {
+    let servers = dominds("a: open x.y |black=nothing; b: open shut no |white=*o*; c: z |black=*");
+    let catalog = Catalog::build(&builtins(), &servers);
+    let told: Vec<String> =
+        catalog.problems().iter().map(|it| format!("{} {}: {}", it.severity, it.kind, it.message)).collect();
+    assert_eq!(
+        told,
+        [
+            "warning mcp_tool_invalid_name: tool `x.y` of server `a` has a name that providers refuse: the original name must match ^[a-zA-Z0-9_-]{1,64}$",
+            "warning mcp_tool_collision: tool `open` of server `b` is skipped: the name `open` is taken by tool `open` of server `a`",
+            "warning mcp_tool_not_whitelisted: tool `shut` of server `b` is filtered out: no pattern of the whitelist matches: `*o*`",
+            "warning mcp_tool_blacklisted: tool `z` of server `c` is filtered out: blacklist `*`",
+        ]
+    );
+}
+
+#[test]
+fn problems_read_as_the_command_line_promises() {
+    let catalog = Catalog::build(&builtins(), &dominds("a: read_file; os: x"));
+    assert_eq!(
+        serde_json::to_string(catalog.problems()).unwrap(),
+        concat!(
+            r#"[{"id":"mcp/server/a/tool_collision/read_file","kind":"mcp_tool_collision","severity":"warning","server":"a","tool":"read_file","#,
+            r#""message":"tool `read_file` of server `a` is skipped: the name `read_file` belongs to a tool of the host itself"},"#,
+            r#"{"id":"mcp/server/os/server_error","kind":"mcp_server_error","severity":"error","server":"os","tool":null,"#,
+            r#""message":"Toolset name collision: os (the host itself has a toolset of this name); its tools are not shown"}]"#,
+        )
+    );
+}
+
+#[test]
+fn problems_of_others_than_tools_have_the_same_shape() {
+    let server = ServerId::parse("s").unwrap();
+    let told = [
+        Problem::workspace_config_error("bad YAML"),
+        Problem::server_error(&server, Severity::Info, "is away"),
+        Problem::tool_unvalidated(&server, "t", "its schema cannot be used"),
+    ];
+    let told: Vec<String> =
+        told.iter().map(|it| format!("{} {} {}: {}", it.id, it.kind, it.severity, it.message)).collect();
+    assert_eq!(
+        told,
+        [
+            "mcp/workspace_config_error mcp_workspace_config_error error: bad YAML",
+            "mcp/server/s/server_error mcp_server_error info: is away",
+            "mcp/server/s/tool_unvalidated/t mcp_tool_unvalidated warning: arguments of tool `t` of server `s` are passed on unchecked: its schema cannot be used",
+        ]
+    );
+}
+
+#[test]
+fn a_malformed_item_is_a_problem_and_the_others_stay() {
+    let rejected = |list, name: Option<&str>| RejectedItem {
+        list,
+        item: Rejected { name: name.map(str::to_owned), reason: "it has no `inputSchema`".to_owned() },
+    };
+    let rejected = vec![
+        rejected(ListKind::Tool, Some("bad")),
+        rejected(ListKind::Tool, None),
+        rejected(ListKind::Prompt, None),
+    ];
+    let mut entry = server(NamePolicy::Reject, "a", "good", "");
+    entry.lists = Arc::new(Lists { rejected, ..lists("good") });
+    let catalog = Catalog::build(&builtins(), &[entry]);
+    let ids: Vec<&str> = catalog.problems().iter().map(|it| it.id.as_str()).collect();
+    assert_eq!(
+        ids,
+        [
+            "mcp/server/a/tool_malformed/bad",
+            "mcp/server/a/tool_malformed/#2",
+            "mcp/server/a/prompt_malformed/#3"
+        ]
+    );
+    let verdicts: Vec<_> =
+        catalog.decisions().iter().map(|it| (it.original.as_str(), it.verdict.as_str())).collect();
+    assert_eq!(verdicts, [("good", "exposed"), ("bad", "malformed"), ("#2", "malformed")]);
+}
+
+#[test]
+fn hd_114_hd_136_equal_servers_under_two_names_show_both() {
+    let naming = NamePolicy::Qualify { class: NameClass::Strict };
+    let servers = [server(naming, "one", "read.file", ""), server(naming, "two", "read.file", "")];
+    let catalog = Catalog::build(&Builtins::default(), &servers);
+    let names: Vec<&str> = catalog.tools().iter().map(|it| it.name.as_str()).collect();
+    assert_eq!(names, ["one__read-file", "two__read-file"]);
+    assert!(catalog.tool("one__read-file").is_some() && catalog.tool("read.file").is_none());
+}
+
+#[test]
+fn normalised_names_can_meet_and_the_first_stays() {
+    let naming = NamePolicy::Qualify { class: NameClass::Strict };
+    let catalog = Catalog::build(&Builtins::default(), &[server(naming, "s", "a.b a-b a/b", "")]);
+    assert_eq!(catalog.tools().len(), 1);
+    assert_eq!(
+        catalog.problems()[1].message,
+        "tool `a/b` of server `s` is skipped: the name `s__a-b` is taken by tool `a.b` of server `s`"
+    );
+}
+
+#[track_caller]
+fn check_find(name: &str, want: &str) {
+    let naming = NamePolicy::Qualify { class: NameClass::Strict };
+    let servers = [server(naming, "a", "open search", ""), server(naming, "b", "open shut b__open", "")];
+    let catalog = Catalog::build(&Builtins::default(), &servers);
+    let shown = |it: &ExposedTool| it.name.to_string();
+    let got = match catalog.find(name) {
+        Lookup::Found(it) => shown(it),
+        Lookup::Ambiguous(all) => all.into_iter().map(shown).collect::<Vec<_>>().join(" or "),
+        Lookup::Missing { nearest } => format!("? {}", nearest.map_or_else(String::new, shown)),
+    };
+    assert_eq!(got, want, "{name}");
+}
+
+#[test]
+fn a_tool_is_found_by_its_name_or_an_unambiguous_bare_one() {
+    check_find("a__open", "a__open");
+    check_find("search", "a__search");
+    check_find("open", "a__open or b__open");
+    // An exposed name goes before another tool's original one.
+    check_find("b__open", "b__open");
+    check_find("shutt", "? b__shut");
+    check_find("a__serach", "? a__search");
+    check_find("nothing like it", "? ");
+    check_find("", "? ");
+    check_find(&"x".repeat(100_000), "? ");
+}
+
+fn full(tools: &str, prompts: &str, resources: &[(&str, &str)]) -> Lists {
+    let prompt = |it: &str| format!("{{\"name\":{it:?},\"description\":\"d\"}}");
+    let resource = |(uri, name): &(&str, &str)| format!("{{\"uri\":{uri:?},\"name\":{name:?}}}");
+    Lists {
+        prompts: read_prompts(&list("prompts", prompts.split_whitespace().map(prompt))).unwrap().items,
+        resources: read_resources(&list("resources", resources.iter().map(resource))).unwrap().items,
+        ..lists(tools)
+    }
+}
+
+#[test]
+fn prompts_have_names_of_their_own_and_resources_their_uris() {
+    let entry = |id: &str| ServerEntry {
+        id: ServerId::parse(id).unwrap(),
+        exposure: Exposure {
+            prompts: rules(NamePolicy::Reject, "black=hidden"),
+            resources: rules(NamePolicy::Reject, "black=*.tmp prefix=the-"),
+            ..Exposure::all(NamePolicy::Reject)
+        },
+        lists: Arc::new(full(
+            "open",
+            "open hidden",
+            &[("f:a", "a.md"), ("f:b", "a.md"), ("f:a", "again"), ("f:t", "x.tmp")],
+        )),
+    };
+    let catalog = Catalog::build(&Builtins::default(), &[entry("a"), entry("b")]);
+    assert_eq!(
+        serde_json::to_string(catalog.prompts()).unwrap(),
+        r#"[{"name":"open","server":"a","original_name":"open","description":"d"}]"#
+    );
+    assert_eq!(catalog.prompt("open").map(|it| it.server.as_str()), Some("a"));
+    assert_eq!(catalog.resources().len(), 4, "two for each server");
+    assert_eq!(
+        serde_json::to_string(&catalog.resources()[1]).unwrap(),
+        r#"{"name":"the-a.md","server":"a","original_name":"a.md","uri":"f:b","description":null}"#
+    );
+    let ids: Vec<&str> = catalog
+        .problems()
+        .iter()
+        .filter(|it| it.tool.as_deref() != Some("open"))
+        .map(|it| it.id.as_str())
+        .collect();
+    assert_eq!(
+        ids,
+        [
+            "mcp/server/a/prompt_blacklisted/hidden",
+            "mcp/server/a/resource_collision/again",
+            "mcp/server/a/resource_blacklisted/x.tmp",
+            "mcp/server/b/prompt_blacklisted/hidden",
+            "mcp/server/b/resource_collision/again",
+            "mcp/server/b/resource_blacklisted/x.tmp",
+        ]
+    );
+}
+
+#[test]
+fn dm_061_a_tool_is_written_with_its_schema_as_it_came() {
+    let page = json(r#"{"tools":[{"name":"t","description":"x\ty","inputSchema":{"type":"object", "b":1,"a":2}},{"name":"u","inputSchema":{}}]}"#.to_owned());
+    let lists = Lists { tools: read_tools(&page).unwrap().items, ..Lists::default() };
+    let entry = ServerEntry { lists: Arc::new(lists), ..server(NamePolicy::Reject, "s", "", "prefix=p_") };
+    assert_eq!(
+        serde_json::to_string(Catalog::build(&Builtins::default(), &[entry]).tools()).unwrap(),
+        concat!(
+            r#"[{"name":"p_t","server":"s","original_name":"t","description":"x\ty","input_schema":{"type":"object", "b":1,"a":2}},"#,
+            r#"{"name":"p_u","server":"s","original_name":"u","description":null,"input_schema":{}}]"#,
+        )
+    );
+}
+
+#[track_caller]
+fn check_hash(left: &str, right: &str, same: bool) {
+    let hash = |it: &str| Catalog::build(&builtins(), &dominds(it)).hash();
+    assert_eq!(hash(left) == hash(right), same, "{left} and {right}");
+}
+
+#[test]
+fn the_hash_is_that_of_what_is_shown() {
+    check_hash("a: x y", "a: x y", true);
+    check_hash("a: x y", "a: x y hidden |black=hidden", true);
+    check_hash("a: x y", "a: y x", false);
+    check_hash("a: x y", "b: x y", false);
+    check_hash("a: x y", "a: x", false);
+    check_hash("a: x", "a: x |prefix=p", false);
+    check_hash("a: x; b: y", "b: y; a: x", false);
+    assert_eq!(Catalog::empty().hash(), Catalog::default().hash());
+    assert_eq!(Catalog::empty().hash().to_string().len(), 64);
+}

@@ -1,0 +1,118 @@
+//! What counts as a change, setting by setting.
+
+use std::time::Duration;
+
+use mcp_model::NamePolicy;
+
+use super::*;
+
+fn stdio(change: impl FnOnce(&mut StdioEndpoint)) -> Fingerprint {
+    let mut endpoint = StdioEndpoint::new("npx");
+    endpoint.args = vec!["-y".into(), "server".into()];
+    endpoint.env = vec![("A".into(), "1".into()), ("B".into(), "2".into())];
+    change(&mut endpoint);
+    Fingerprint::of_runtime(&Endpoint::Stdio(endpoint), None, &Discovery::default())
+}
+
+fn http(change: impl FnOnce(&mut UrlEndpoint)) -> Fingerprint {
+    let mut endpoint = UrlEndpoint::new("https://example.com/mcp".parse().expect("a URL"));
+    endpoint.headers = vec![("X-A".into(), "1".into()), ("X-B".into(), "2".into())];
+    change(&mut endpoint);
+    Fingerprint::of_runtime(&Endpoint::Http(endpoint), None, &Discovery::default())
+}
+
+#[track_caller]
+fn check(all: &[Fingerprint]) {
+    for (at, it) in all.iter().enumerate() {
+        assert!(!all[..at].contains(it), "number {at} equals an earlier one");
+    }
+}
+
+#[test]
+fn dm_098_each_setting_of_a_process_counts() {
+    check(&[
+        stdio(|_| {}),
+        stdio(|it| it.command = "uvx".into()),
+        stdio(|it| it.args = vec!["-yserver".into()]),
+        stdio(|it| it.args.reverse()),
+        stdio(|it| it.env[0].1 = "2".into()),
+        stdio(|it| it.env[0].0 = "C".into()),
+        stdio(|it| it.env.truncate(1)),
+        stdio(|it| it.inherit = EnvInherit::None),
+        stdio(|it| it.inherit = EnvInherit::All),
+        stdio(|it| it.cwd = Some("/".into())),
+        stdio(|it| it.cwd = Some(String::new().into())),
+        stdio(|it| it.encoding = "latin1".into()),
+        http(|_| {}),
+        http(|it| it.url = "https://example.com/mcp2".parse().expect("a URL")),
+        http(|it| it.headers[0].1 = "2".into()),
+        http(|it| it.headers.clear()),
+        http(|it| it.session_id = Some("s".into())),
+        http(|it| it.session_id = Some("".into())),
+        http(|it| it.terminate_on_close = false),
+    ]);
+}
+
+#[test]
+fn transport_config_and_discovery_count() {
+    let endpoint = || UrlEndpoint::new("https://example.com/mcp".parse().expect("a URL"));
+    let of = |config: Option<&str>, tools, prompts| {
+        let config = config.map(Secret::from);
+        Fingerprint::of_runtime(&Endpoint::Http(endpoint()), config.as_ref(), &Discovery { tools, prompts })
+    };
+    check(&[
+        of(None, true, true),
+        of(Some(""), true, true),
+        of(Some("{}"), true, true),
+        of(None, false, true),
+        of(None, true, false),
+        Fingerprint::of_runtime(&Endpoint::Sse(endpoint()), None, &Discovery::default()),
+        Fingerprint::of_runtime(&Endpoint::WebSocket(endpoint()), None, &Discovery::default()),
+    ]);
+}
+
+#[test]
+fn dm_098_the_order_of_variables_and_headers_does_not() {
+    assert_eq!(stdio(|_| {}), stdio(|it| it.env.reverse()));
+    assert_eq!(stdio(|_| {}), stdio(|it| it.env.insert(0, ("A".into(), "overridden".into()))));
+    assert_eq!(http(|_| {}), http(|it| it.headers.reverse()));
+    assert_eq!(http(|_| {}), http(|it| it.headers[0].0 = "x-a".into()));
+}
+
+#[test]
+fn each_rule_and_limit_counts_for_the_exposure() {
+    let of = |change: &dyn Fn(&mut Exposure, &mut Limits)| {
+        let (mut exposure, mut limits) = (Exposure::all(NamePolicy::Reject), Limits::default());
+        change(&mut exposure, &mut limits);
+        Fingerprint::of_exposure(&exposure, &limits, Sharing::Shared)
+    };
+    let prefix = |remove: &str, add: &str| Transform::Prefix { remove: remove.into(), add: add.into() };
+    check(&[
+        of(&|_, _| {}),
+        of(&|it, _| it.tools.filter.whitelist = vec!["a".into()]),
+        of(&|it, _| it.tools.filter.blacklist = vec!["a".into()]),
+        of(&|it, _| it.prompts.filter.blacklist = vec!["a".into()]),
+        of(&|it, _| it.resources.filter.blacklist = vec!["a".into()]),
+        of(&|it, _| it.tools.transforms = vec![prefix("", "a")]),
+        of(&|it, _| it.tools.transforms = vec![prefix("a", "")]),
+        of(&|it, _| it.tools.transforms = vec![Transform::Suffix("a".into())]),
+        of(&|it, _| it.tools.naming = NamePolicy::Pass),
+        of(&|it, _| it.tools.naming = NamePolicy::Qualify { class: NameClass::Strict }),
+        of(&|it, _| it.tools.naming = NamePolicy::Qualify { class: NameClass::WithDot }),
+        of(&|_, it| it.request = Duration::from_millis(1)),
+        of(&|_, it| it.idle = Some(Duration::from_secs(1))),
+        of(&|_, it| it.connect = Duration::from_secs(1)),
+        of(&|_, it| it.startup = Duration::from_secs(1)),
+        of(&|_, it| it.sse_read = Duration::from_secs(1)),
+        of(&|_, it| it.message_bytes = 1),
+        of(&|_, it| it.result_bytes = 1),
+        of(&|_, it| it.list_items = 1),
+        of(&|_, it| it.list_pages = 1),
+        Fingerprint::of_exposure(&Exposure::all(NamePolicy::Reject), &Limits::default(), Sharing::PerOwner),
+    ]);
+}
+
+#[test]
+fn a_fingerprint_is_not_printed_whole() {
+    assert_eq!(format!("{:?}", stdio(|_| {})).len(), "Fingerprint(0123…)".len());
+}

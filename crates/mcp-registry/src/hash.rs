@@ -1,0 +1,79 @@
+//! Hashes over an encoding of our own: fields with their lengths before them, so that no two contents share one, and
+//! no library's idea of a map's order can move it.
+
+use std::fmt;
+
+use serde::{Serialize, Serializer};
+
+/// The hash of a catalog's content: blake3, printed in hexadecimal.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Hash([u8; 32]);
+
+impl Hash {
+    /// The hash itself.
+    pub fn as_bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
+}
+
+impl fmt::Display for Hash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&blake3::Hash::from_bytes(self.0).to_hex())
+    }
+}
+
+impl fmt::Debug for Hash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl Serialize for Hash {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+/// Takes fields and gives a hash. The purpose is hashed first, so that hashes of different things never meet.
+pub(crate) struct Encoder(blake3::Hasher);
+
+impl Encoder {
+    pub(crate) fn new(purpose: &str) -> Encoder {
+        let mut res = Encoder(blake3::Hasher::new());
+        res.text(purpose);
+        res
+    }
+
+    pub(crate) fn bytes(&mut self, bytes: &[u8]) {
+        self.number(bytes.len() as u64);
+        self.0.update(bytes);
+    }
+
+    pub(crate) fn text(&mut self, text: &str) {
+        self.bytes(text.as_bytes());
+    }
+
+    pub(crate) fn number(&mut self, number: u64) {
+        self.0.update(&number.to_le_bytes());
+    }
+
+    pub(crate) fn optional(&mut self, text: Option<&str>) {
+        self.number(text.is_some().into());
+        self.text(text.unwrap_or_default());
+    }
+
+    pub(crate) fn list<'a>(&mut self, texts: impl ExactSizeIterator<Item = &'a str>) {
+        self.number(texts.len() as u64);
+        for it in texts {
+            self.text(it);
+        }
+    }
+
+    pub(crate) fn finish(self) -> [u8; 32] {
+        self.0.finalize().into()
+    }
+
+    pub(crate) fn hash(self) -> Hash {
+        Hash(self.finish())
+    }
+}

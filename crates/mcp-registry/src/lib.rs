@@ -1,0 +1,61 @@
+//! One catalog of tools under names that can be trusted.
+//!
+//! Servers come and go, list tools under any name, and clash. This crate decides, as functions of values, which tools
+//! a host shows ([`decide`]), under which unique names ([`Catalog`]), what a user should know about the rest
+//! ([`Problem`]), what a new configuration changes ([`Plan`]), and whether arguments fit a tool's schema
+//! ([`Validators`]). It connects to nothing and waits for nothing: a host with transports of its own takes this crate
+//! and mcp-model alone.
+//!
+//! ```
+//! use std::sync::Arc;
+//!
+//! use mcp_model::{Exposure, NameClass, NamePolicy, RawJson, ServerId, read_tools};
+//! use mcp_registry::{Builtins, Catalog, Lists, Lookup, ServerEntry, Validators};
+//!
+//! let page = br#"{"tools": [{"name": "read.file", "inputSchema": {
+//!     "type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]
+//! }}]}"#;
+//! let tools = read_tools(&RawJson::parse(page.as_slice().into())?)?.items;
+//! let files = ServerEntry {
+//!     id: ServerId::parse("files")?,
+//!     exposure: Exposure::all(NamePolicy::Qualify { class: NameClass::Strict }),
+//!     lists: Arc::new(Lists { tools, ..Lists::default() }),
+//! };
+//! let catalog = Catalog::build(&Builtins::default(), &[files]);
+//! assert_eq!(catalog.tools()[0].name.as_str(), "files__read-file");
+//!
+//! let Lookup::Found(tool) = catalog.find("read.file") else { panic!("the bare name is unambiguous") };
+//! let arguments = RawJson::parse(br#"{"path": 7}"#.as_slice().into())?;
+//! let invalid = Validators::new().check(&tool.tool.input_schema, &arguments).unwrap_err();
+//! assert_eq!(invalid.to_string(), "/path: value is not of type \"string\"");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+#![forbid(unsafe_code)]
+
+mod build;
+mod catalog;
+mod decide;
+mod filter;
+mod fingerprint;
+mod hash;
+mod lists;
+mod lookup;
+mod name;
+mod pattern;
+mod plan;
+mod problem;
+mod quote;
+mod validate;
+
+pub use build::decide_all;
+pub use catalog::{Catalog, ExposedPrompt, ExposedResource, ExposedTool};
+pub use decide::{Decision, Verdict, decide};
+pub use fingerprint::Fingerprint;
+pub use hash::Hash;
+pub use lists::{Builtins, ListKind, Lists, RejectedItem, ServerEntry};
+pub use lookup::Lookup;
+pub use name::ExposedName;
+pub use plan::{Desired, Plan};
+pub use problem::{Problem, ProblemKind};
+pub use validate::{ArgumentError, ArgumentsInvalid, Checked, Validators};

@@ -1,0 +1,143 @@
+//! Names that a language model's provider takes: what they look like, and how one is made of any text.
+//!
+//! Nothing here knows whether a name is taken: that is the catalog's business.
+
+use std::borrow::Borrow;
+use std::fmt;
+use std::sync::Arc;
+
+use mcp_model::NameClass;
+use serde::{Serialize, Serializer};
+
+/// The name under which a tool or prompt is shown.
+///
+/// Invariant: the name its server's rules give it and never empty; 1 to 64 bytes of `[A-Za-z0-9_-]`, what every
+/// provider takes as a function's name, unless the rules say `Pass` (then any text) or keep the dot. Cheap to clone.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ExposedName(Arc<str>);
+
+impl ExposedName {
+    /// The longest name that every provider takes, in bytes.
+    pub const MAX_LEN: usize = 64;
+
+    /// The caller has followed the rules; see the invariant.
+    pub(crate) fn new(name: String) -> ExposedName {
+        debug_assert!(!name.is_empty());
+        ExposedName(name.into())
+    }
+
+    /// The name as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl Borrow<str> for ExposedName {
+    fn borrow(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for ExposedName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl fmt::Debug for ExposedName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&*self.0, f)
+    }
+}
+
+impl Serialize for ExposedName {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.0)
+    }
+}
+
+/// What [`is_valid`] asks for, as it is shown to users.
+pub(crate) const RULE: &str = "^[a-zA-Z0-9_-]{1,64}$";
+
+/// Does every provider take `name` as a function's name (DM-047)?
+pub(crate) fn is_valid(name: &str) -> bool {
+    (1..=ExposedName::MAX_LEN).contains(&name.len()) && name.chars().all(|it| keeps(NameClass::Strict, it))
+}
+
+/// The name `<server>__<name>` with every character outside `class` replaced by one `-` in both parts (HD-114), and
+/// shortened to 64 bytes.
+pub(crate) fn qualify(class: NameClass, server: &str, name: &str) -> String {
+    let normalise =
+        |part: &str| -> String { part.chars().map(|it| if keeps(class, it) { it } else { '-' }).collect() };
+    shorten(format!("{}__{}", normalise(server), normalise(name)), ExposedName::MAX_LEN)
+}
+
+/// `name` itself, or, where it is longer than `limit` bytes, its beginning, `-`, and eight hexadecimal digits of
+/// its blake3 hash: the same long name always gives the same short one.
+pub(crate) fn shorten(mut name: String, limit: usize) -> String {
+    const SUFFIX: usize = 1 + 8;
+    if name.len() <= limit {
+        return name;
+    }
+    let hash = blake3::hash(name.as_bytes()).to_hex();
+    let mut end = limit - SUFFIX;
+    while !name.is_char_boundary(end) {
+        end -= 1;
+    }
+    name.truncate(end);
+    name.push('-');
+    name.push_str(&hash[..8]);
+    name
+}
+
+fn keeps(class: NameClass, character: char) -> bool {
+    let strict = character.is_ascii_alphanumeric() || character == '_' || character == '-';
+    match class {
+        NameClass::Strict => strict,
+        NameClass::WithDot => strict || character == '.',
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(class: NameClass, server: &str, name: &str, want: &str) {
+        assert_eq!(qualify(class, server, name), want);
+    }
+
+    #[test]
+    fn hd_114_other_characters_become_a_dash_in_both_parts() {
+        check(NameClass::Strict, "files", "read_file", "files__read_file");
+        check(NameClass::Strict, "my files", "read.file", "my-files__read-file");
+        check(NameClass::WithDot, "my.files", "read.file", "my.files__read.file");
+        check(NameClass::WithDot, "a b", "tool@v1", "a-b__tool-v1");
+        check(NameClass::Strict, "a", "é", "a__-");
+        check(NameClass::Strict, "a", "x\ny\tz", "a__x-y-z");
+        check(NameClass::Strict, "a", "a--b", "a__a--b");
+    }
+
+    #[test]
+    fn a_long_name_ends_with_its_hash() {
+        let fits = "x".repeat(61);
+        check(NameClass::Strict, "a", &fits, &format!("a__{fits}"));
+        let long = "x".repeat(62);
+        check(NameClass::Strict, "a", &long, &format!("a__{}-a9c07a00", "x".repeat(52)));
+        assert_ne!(
+            qualify(NameClass::Strict, "a", &format!("{long}1")),
+            qualify(NameClass::Strict, "a", &format!("{long}2")),
+        );
+        assert_eq!(shorten("éééééééé".to_owned(), 12).len(), 11, "cut between characters");
+    }
+
+    #[test]
+    fn dm_047_the_rule_every_provider_shares() {
+        for name in ["a", "A-b_9", &"x".repeat(64)] {
+            assert!(is_valid(name), "{name}");
+        }
+        for name in ["", "a.b", "a/b", "a b", "é", "工具", "tool*", &"x".repeat(65)] {
+            assert!(!is_valid(name), "{name}");
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! What a user should know although nothing has failed: a tool that is not shown, a server that is not there.
+//!
+//! Problems are derived from the state each time it changes, never kept: one whose cause is gone is simply not there
+//! any more (DM-124). Its id says what it is about, so that two states can be compared.
+
+use std::fmt;
+
+use mcp_model::{ServerId, Severity};
+use serde::{Serialize, Serializer};
+
+use crate::quote::label;
+use crate::{Decision, ListKind, Verdict};
+
+/// One thing a user should know.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Problem {
+    /// What it is about; the same cause has the same id.
+    pub id: String,
+    /// Which sort of thing it is.
+    pub kind: ProblemKind,
+    /// How bad it is.
+    pub severity: Severity,
+    /// The server it is about.
+    pub server: Option<ServerId>,
+    /// The tool, prompt or resource it is about, by its original name.
+    pub tool: Option<String>,
+    /// A sentence.
+    pub message: String,
+}
+
+/// The sorts of problems.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ProblemKind {
+    /// The configuration as a whole could not be used (DM-121).
+    WorkspaceConfigError,
+    /// A server could not be used (DM-122).
+    ServerError,
+    /// An item of a server's list is not shown (DM-123).
+    Hidden {
+        /// Which of the server's lists it stands in.
+        list: ListKind,
+        /// Why; never [`Verdict::Exposed`].
+        verdict: Verdict,
+    },
+    /// A tool's arguments are not checked, because its schema cannot be used.
+    Unvalidated,
+}
+
+impl fmt::Display for ProblemKind {
+    /// `mcp_server_error`, `mcp_tool_blacklisted` and so on.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ProblemKind::WorkspaceConfigError => f.write_str("mcp_workspace_config_error"),
+            ProblemKind::ServerError => f.write_str("mcp_server_error"),
+            ProblemKind::Hidden { list, verdict } => write!(f, "mcp_{}_{}", list.as_str(), verdict.as_str()),
+            ProblemKind::Unvalidated => f.write_str("mcp_tool_unvalidated"),
+        }
+    }
+}
+
+impl Serialize for ProblemKind {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl Problem {
+    /// The configuration as a whole could not be used.
+    pub fn workspace_config_error(message: impl Into<String>) -> Problem {
+        Problem {
+            id: "mcp/workspace_config_error".to_owned(),
+            kind: ProblemKind::WorkspaceConfigError,
+            severity: Severity::Error,
+            server: None,
+            tool: None,
+            message: message.into(),
+        }
+    }
+
+    /// A server could not be used.
+    pub fn server_error(server: &ServerId, severity: Severity, message: impl Into<String>) -> Problem {
+        Problem {
+            id: format!("mcp/server/{server}/server_error"),
+            kind: ProblemKind::ServerError,
+            severity,
+            server: Some(server.clone()),
+            tool: None,
+            message: message.into(),
+        }
+    }
+
+    /// A tool's arguments are not checked; `reason` is what [`Checked::Unvalidated`](crate::Checked) gave.
+    pub fn tool_unvalidated(server: &ServerId, tool: &str, reason: &str) -> Problem {
+        Problem {
+            id: format!("mcp/server/{server}/tool_unvalidated/{}", label(tool)),
+            kind: ProblemKind::Unvalidated,
+            severity: Severity::Warning,
+            server: Some(server.clone()),
+            tool: Some(tool.to_owned()),
+            message: format!(
+                "arguments of tool `{}` of server `{server}` are passed on unchecked: {reason}",
+                label(tool)
+            ),
+        }
+    }
+
+    /// The item that `decision` is about is not shown; `None` where it is.
+    pub(crate) fn hidden(list: ListKind, decision: &Decision) -> Option<Problem> {
+        let Decision { server, original, exposed: _, verdict, rule } = decision;
+        let what = match verdict {
+            Verdict::Exposed => return None,
+            Verdict::NotWhitelisted | Verdict::Blacklisted => "is filtered out",
+            Verdict::InvalidName => "has a name that providers refuse",
+            Verdict::Collision => "is skipped",
+            Verdict::Malformed => "is malformed",
+        };
+        let (kind, name) = (list.as_str(), label(original));
+        Some(Problem {
+            id: format!("mcp/server/{server}/{kind}_{}/{name}", verdict.as_str()),
+            kind: ProblemKind::Hidden { list, verdict: *verdict },
+            severity: Severity::Warning,
+            server: Some(server.clone()),
+            tool: Some(original.clone()),
+            message: format!("{kind} `{name}` of server `{server}` {what}: {rule}"),
+        })
+    }
+}

@@ -1,0 +1,227 @@
+//! Do arguments fit a tool's schema? A cache of compiled schemas, and nothing else that changes.
+//!
+//! Schemas come from servers that nobody vouches for, so everything is bounded: the schema's size and references
+//! (see [`survey`]), its patterns, the work of one check, the length of what is said about it. Nothing is fetched. A
+//! schema that cannot be used stops no call: its arguments pass unchecked, and the outcome says so. What an argument
+//! held is never said.
+
+mod message;
+mod survey;
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use jsonschema::{Draft, PatternOptions, Validator};
+use mcp_model::RawJson;
+use serde_json::Value;
+
+use crate::quote::cut;
+use survey::{Cost, Details, Survey, survey};
+
+/// Validators of tools' schemas, each compiled once.
+///
+/// A cache of values: it is shared by reference, and what it answers depends on the question alone.
+pub struct Validators {
+    cache: Mutex<Cache>,
+}
+
+/// What became of a check that found nothing wrong.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Checked {
+    /// The arguments fit the schema.
+    Valid,
+    /// They were not checked, for this reason; see [`Problem::tool_unvalidated`](crate::Problem::tool_unvalidated).
+    Unvalidated(String),
+}
+
+/// Arguments that do not fit. Prints one line for each mistake.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{}", .errors.iter().map(ArgumentError::to_string).collect::<Vec<_>>().join("\n"))]
+pub struct ArgumentsInvalid {
+    /// What is wrong, at least one mistake and at most ten.
+    pub errors: Vec<ArgumentError>,
+}
+
+/// One mistake.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ArgumentError {
+    /// What was expected; never the value that was given.
+    pub message: String,
+    /// JSON pointer to the argument, empty for the arguments as a whole.
+    pub pointer: String,
+}
+
+impl fmt::Display for ArgumentError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.pointer.is_empty() {
+            return f.write_str(&self.message);
+        }
+        write!(f, "{}: {}", self.pointer, self.message)
+    }
+}
+
+impl Validators {
+    /// The most mistakes that one answer names.
+    pub const MAX_ERRORS: usize = 10;
+
+    /// An empty cache.
+    pub fn new() -> Validators {
+        Validators { cache: Mutex::default() }
+    }
+
+    /// Checks `arguments` against `schema`.
+    ///
+    /// The draft is the one `$schema` names, else draft-07 where `items` is an array anywhere (a tuple, as it was
+    /// written then), else 2020-12.
+    pub fn check(&self, schema: &RawJson, arguments: &RawJson) -> Result<Checked, ArgumentsInvalid> {
+        let compiled = self.compiled(schema);
+        let Compiled { validator, cost } = match &*compiled {
+            Ok(it) => it,
+            Err(reason) => return Ok(Checked::Unvalidated(reason.clone())),
+        };
+        // JSON that was checked can still be nested too deeply for serde_json, which is too deep for any tool.
+        let Ok(arguments) = arguments.read::<Value>() else {
+            return Err(ArgumentsInvalid::whole("the arguments are nested too deeply"));
+        };
+        let size = survey::size(&arguments);
+        if let Err(reason) = cost.allows(size) {
+            return Ok(Checked::Unvalidated(reason));
+        }
+        if validator.is_valid(&arguments) {
+            return Ok(Checked::Valid);
+        }
+        let errors: Vec<ArgumentError> = match cost.details(size) {
+            Details::All => validator
+                .iter_errors(&arguments)
+                .take(Self::MAX_ERRORS)
+                .map(|it| message::describe(&it))
+                .collect(),
+            Details::First => validator.validate(&arguments).err().iter().map(message::describe).collect(),
+            Details::None => Vec::new(),
+        };
+        if errors.is_empty() {
+            return Err(ArgumentsInvalid::whole("the arguments do not fit the tool's schema"));
+        }
+        Err(ArgumentsInvalid { errors })
+    }
+
+    /// Compiles outside the lock: two callers may do the same work once, nobody waits for a slow schema.
+    fn compiled(&self, schema: &RawJson) -> Arc<Outcome> {
+        let hash = *blake3::hash(schema.as_bytes()).as_bytes();
+        if let Some(it) = self.lock().get(&hash) {
+            return it;
+        }
+        let compiled = Arc::new(compile(schema));
+        self.lock().insert(hash, Arc::clone(&compiled), schema.as_bytes().len());
+        compiled
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Cache> {
+        // A panic elsewhere leaves a cache that is still one: nothing in it is half done.
+        self.cache.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Default for Validators {
+    fn default() -> Validators {
+        Validators::new()
+    }
+}
+
+impl fmt::Debug for Validators {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Validators").field("compiled", &self.lock().entries.len()).finish()
+    }
+}
+
+impl ArgumentsInvalid {
+    fn whole(message: &str) -> ArgumentsInvalid {
+        ArgumentsInvalid {
+            errors: vec![ArgumentError { message: message.to_owned(), pointer: String::new() }],
+        }
+    }
+}
+
+/// A schema ready for use, or why it cannot be used.
+type Outcome = Result<Compiled, String>;
+
+struct Compiled {
+    validator: Validator,
+    cost: Cost,
+}
+
+/// The largest schema that is compiled, in bytes. The largest seen in use have a tenth of it.
+const SCHEMA_BYTES: usize = 256 << 10;
+/// The largest compiled pattern, in bytes.
+const PATTERN_BYTES: usize = 1 << 20;
+/// How often a pattern with look-around or back references may go back.
+const PATTERN_STEPS: usize = 100_000;
+
+fn compile(schema: &RawJson) -> Outcome {
+    if schema.as_bytes().len() > SCHEMA_BYTES {
+        return Err(format!("its schema is larger than {} KiB", SCHEMA_BYTES >> 10));
+    }
+    let schema: Value = schema.read().map_err(|_| "its schema is nested too deeply".to_owned())?;
+    let Survey { cost, has_tuples, names_draft } = survey(&schema)?;
+    let patterns = PatternOptions::fancy_regex()
+        .size_limit(PATTERN_BYTES)
+        .dfa_size_limit(PATTERN_BYTES)
+        .backtrack_limit(PATTERN_STEPS);
+    // Drafts differ over whether a format binds. It is the server's to judge: what it would take must not stop here.
+    let mut options =
+        jsonschema::options().offline().with_pattern_options(patterns).should_validate_formats(false);
+    if !names_draft {
+        options = options.with_draft(if has_tuples { Draft::Draft7 } else { Draft::Draft202012 });
+    }
+    match options.build(&schema) {
+        Ok(validator) => Ok(Compiled { validator, cost }),
+        Err(error) => Err(cut(format!("its schema cannot be used: {}", message::describe(&error)), 300)),
+    }
+}
+
+/// Outcomes by the hash of their schema's bytes. The least recently used make room.
+#[derive(Default)]
+struct Cache {
+    entries: HashMap<[u8; 32], Entry>,
+    bytes: usize,
+    clock: u64,
+}
+
+struct Entry {
+    compiled: Arc<Outcome>,
+    bytes: usize,
+    used: u64,
+}
+
+impl Cache {
+    /// The most schemas kept.
+    const ENTRIES: usize = 1_024;
+    /// The most bytes of schemas kept; what is compiled of them is some ten times larger.
+    const BYTES: usize = 8 << 20;
+
+    fn get(&mut self, hash: &[u8; 32]) -> Option<Arc<Outcome>> {
+        self.clock += 1;
+        let entry = self.entries.get_mut(hash)?;
+        entry.used = self.clock;
+        Some(Arc::clone(&entry.compiled))
+    }
+
+    fn insert(&mut self, hash: [u8; 32], compiled: Arc<Outcome>, bytes: usize) {
+        // A schema that is too large was not compiled, and its entry holds a sentence only.
+        let bytes = bytes.min(SCHEMA_BYTES);
+        self.clock += 1;
+        self.bytes += bytes;
+        if let Some(twin) = self.entries.insert(hash, Entry { compiled, bytes, used: self.clock }) {
+            self.bytes -= twin.bytes;
+        }
+        while self.entries.len() > Self::ENTRIES || self.bytes > Self::BYTES {
+            let oldest = self.entries.iter().min_by_key(|(_, it)| it.used).map(|(hash, _)| *hash);
+            let Some(entry) = oldest.and_then(|it| self.entries.remove(&it)) else { return };
+            self.bytes -= entry.bytes;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,352 @@
+//! How much work a schema can make, judged before it is compiled.
+//!
+//! References let a small schema describe an endless one, or one that doubles at each step. They are followed here,
+//! as a count: nothing is built. What is within bounds is checked in a time that grows with the arguments' size.
+
+use std::collections::{HashMap, HashSet};
+
+use serde_json::{Map, Value};
+
+/// What is known about a schema.
+pub(super) struct Survey {
+    /// What checking against it costs.
+    pub(super) cost: Cost,
+    /// `items` is an array somewhere, as it was before 2020-12.
+    pub(super) has_tuples: bool,
+    /// `$schema` says which draft it is.
+    pub(super) names_draft: bool,
+}
+
+/// The work that a schema can make.
+pub(super) struct Cost {
+    /// Schemas in the tree that following each reference once gives.
+    expansion: u64,
+    /// The depth of that tree.
+    depth: u64,
+    /// References, when some lead back to where they came from.
+    recursion: Option<u64>,
+}
+
+/// The size of some arguments.
+#[derive(Clone, Copy)]
+pub(super) struct Size {
+    /// Values, those inside of values included.
+    values: u64,
+    /// How deep they are nested.
+    depth: u64,
+}
+
+/// The most references.
+const REFERENCES: usize = 500;
+/// The most references that are not `#` or `#/…`, whose targets are not looked up here.
+const FOREIGN_REFERENCES: usize = 16;
+/// The most patterns.
+const PATTERNS: usize = 128;
+/// The deepest tree.
+const DEPTH: u64 = 200;
+/// The deepest walk of a recursive schema down the arguments.
+const RECURSIVE_DEPTH: u64 = 2_000;
+/// The most steps of one check, a schema meeting a value being one: about a second.
+const STEPS: u64 = 30_000_000;
+/// The most steps of looking for every mistake.
+const DETAILED_STEPS: u64 = 1_000_000;
+
+impl Cost {
+    /// Says why arguments of this size are too much.
+    pub(super) fn allows(&self, size: Size) -> Result<(), String> {
+        if self.expansion.saturating_mul(size.values) > STEPS {
+            return Err("schema and arguments together are too large to check".to_owned());
+        }
+        if self.recursion.is_some() && self.depth.saturating_mul(size.depth) > RECURSIVE_DEPTH {
+            return Err(
+                "the schema is recursive, and the arguments are nested too deeply to check".to_owned()
+            );
+        }
+        Ok(())
+    }
+
+    /// How closely mistakes may be looked for. Unlike a plain yes or no that forgets what it has seen, so a recursive
+    /// schema may meet one value on very many ways.
+    pub(super) fn details(&self, size: Size) -> Details {
+        let ways = match self.recursion {
+            Some(references) => references.saturating_pow(u32::try_from(size.depth).unwrap_or(u32::MAX)),
+            None => 1,
+        };
+        let steps = self.expansion.saturating_mul(size.values).saturating_mul(ways);
+        if steps <= DETAILED_STEPS {
+            Details::All
+        } else if steps <= STEPS {
+            Details::First
+        } else {
+            Details::None
+        }
+    }
+}
+
+/// How closely mistakes may be looked for.
+pub(super) enum Details {
+    /// All of them.
+    All,
+    /// The first, since each one found is kept in memory.
+    First,
+    /// There is one, and that is all.
+    None,
+}
+
+/// Measures arguments.
+pub(super) fn size(arguments: &Value) -> Size {
+    let mut res = Size { values: 0, depth: 0 };
+    let mut open = vec![(arguments, 1)];
+    while let Some((value, depth)) = open.pop() {
+        res.values += 1;
+        res.depth = res.depth.max(depth);
+        match value {
+            Value::Array(items) => open.extend(items.iter().map(|it| (it, depth + 1))),
+            Value::Object(members) => open.extend(members.values().map(|it| (it, depth + 1))),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+        }
+    }
+    res
+}
+
+/// Looks a schema over. Fails with the reason where it is too much.
+pub(super) fn survey(schema: &Value) -> Result<Survey, String> {
+    let counts = count(schema);
+    let foreign = if counts.nested_ids { counts.references } else { counts.foreign };
+    if counts.references > REFERENCES || foreign > FOREIGN_REFERENCES {
+        return Err("its schema has too many references".to_owned());
+    }
+    if counts.patterns > PATTERNS {
+        return Err(format!("its schema has more than {PATTERNS} patterns"));
+    }
+    let mut walk = Walk { root: schema, done: HashMap::new(), open: HashSet::new(), recursive: foreign > 0 };
+    walk.refuse_endless()?;
+    let (expansion, depth) = walk.expand(schema, 0)?;
+    let recursion = walk.recursive.then_some(counts.references as u64);
+    Ok(Survey {
+        cost: Cost { expansion, depth, recursion },
+        has_tuples: counts.tuples,
+        names_draft: schema.get("$schema").is_some_and(Value::is_string),
+    })
+}
+
+#[derive(Default)]
+struct Counts {
+    references: usize,
+    foreign: usize,
+    patterns: usize,
+    tuples: bool,
+    nested_ids: bool,
+}
+
+/// Counts over the whole text, used or not; data such as `default` is passed by.
+fn count(schema: &Value) -> Counts {
+    #[derive(Clone, Copy, PartialEq)]
+    enum Place {
+        Schema,
+        /// A map whose keys are names, not keywords.
+        Names,
+    }
+    let mut res = Counts::default();
+    let mut open = vec![(schema, Place::Schema)];
+    while let Some((value, place)) = open.pop() {
+        let members = match value {
+            Value::Object(members) => members,
+            Value::Array(items) => {
+                open.extend(items.iter().map(|it| (it, Place::Schema)));
+                continue;
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => continue,
+        };
+        for (key, value) in members {
+            if place == Place::Names {
+                open.push((value, Place::Schema));
+                continue;
+            }
+            match key.as_str() {
+                "default" | "const" | "enum" | "examples" => continue,
+                "$ref" => {
+                    res.references += 1;
+                    let local = value.as_str().is_some_and(|it| it == "#" || it.starts_with("#/"));
+                    res.foreign += usize::from(!local);
+                }
+                "$dynamicRef" | "$recursiveRef" => {
+                    res.references += 1;
+                    res.foreign += 1;
+                }
+                "$id" | "id" if !std::ptr::eq(members, root_members(schema)) => {
+                    res.nested_ids |= value.is_string()
+                }
+                "pattern" => res.patterns += usize::from(value.is_string()),
+                "patternProperties" => res.patterns += value.as_object().map_or(0, Map::len),
+                "items" => res.tuples |= value.is_array(),
+                _ => {}
+            }
+            let names = matches!(
+                key.as_str(),
+                "properties"
+                    | "patternProperties"
+                    | "$defs"
+                    | "definitions"
+                    | "dependentSchemas"
+                    | "dependencies"
+            );
+            open.push((value, if names { Place::Names } else { Place::Schema }));
+        }
+    }
+    res
+}
+
+fn root_members(schema: &Value) -> *const Map<String, Value> {
+    schema.as_object().map_or(std::ptr::null(), std::ptr::from_ref)
+}
+
+struct Walk<'a> {
+    root: &'a Value,
+    /// Expansion and depth of each schema that has been walked, by its address.
+    done: HashMap<*const Value, (u64, u64)>,
+    /// Those that the walk is inside of.
+    open: HashSet<*const Value>,
+    recursive: bool,
+}
+
+impl<'a> Walk<'a> {
+    /// Fails where following references leads back without going down into the arguments.
+    fn refuse_endless(&self) -> Result<(), String> {
+        let mut seen = HashSet::new();
+        let mut reachable = vec![self.root];
+        let mut at = 0;
+        while let Some(schema) = reachable.get(at).copied() {
+            at += 1;
+            let applied = self.applied_in_place(schema).into_iter().chain(applied_inside(schema));
+            reachable.extend(applied.filter(|it| seen.insert(std::ptr::from_ref(*it))));
+        }
+        let mut done = HashSet::new();
+        for it in reachable {
+            self.follow(it, &mut Vec::new(), &mut done)?;
+        }
+        Ok(())
+    }
+
+    /// Follows what judges the same value; `path` is what lies behind.
+    fn follow(
+        &self,
+        schema: &'a Value,
+        path: &mut Vec<*const Value>,
+        done: &mut HashSet<*const Value>,
+    ) -> Result<(), String> {
+        let address = std::ptr::from_ref(schema);
+        if done.contains(&address) {
+            return Ok(());
+        }
+        if path.contains(&address) {
+            return Err("its schema refers to itself without end".to_owned());
+        }
+        check_depth(path.len() as u64)?;
+        path.push(address);
+        for it in self.applied_in_place(schema) {
+            self.follow(it, path, done)?;
+        }
+        path.pop();
+        done.insert(address);
+        Ok(())
+    }
+
+    /// Expansion and depth of `schema`.
+    fn expand(&mut self, schema: &'a Value, level: u64) -> Result<(u64, u64), String> {
+        if let Some(known) = self.done.get(&std::ptr::from_ref(schema)) {
+            return Ok(*known);
+        }
+        if !self.open.insert(schema) {
+            self.recursive = true;
+            return Ok((1, 1));
+        }
+        check_depth(level)?;
+        let (mut expansion, mut depth): (u64, u64) = (1, 0);
+        for it in self.applied_in_place(schema).into_iter().chain(applied_inside(schema)) {
+            let (more, deeper) = self.expand(it, level + 1)?;
+            expansion = expansion.saturating_add(more);
+            depth = depth.max(deeper);
+        }
+        // To know what has been evaluated, the schemas beside these two are walked once more.
+        if schema.get("unevaluatedProperties").is_some() || schema.get("unevaluatedItems").is_some() {
+            expansion = expansion.saturating_mul(2);
+        }
+        check_depth(level + depth)?;
+        self.open.remove(&std::ptr::from_ref(schema));
+        self.done.insert(schema, (expansion, depth + 1));
+        Ok((expansion, depth + 1))
+    }
+
+    /// The schemas that judge the same value as `schema` does.
+    fn applied_in_place(&self, schema: &'a Value) -> Vec<&'a Value> {
+        let Some(members) = schema.as_object() else { return Vec::new() };
+        let mut res = Vec::new();
+        for (key, value) in members {
+            match key.as_str() {
+                "allOf" | "anyOf" | "oneOf" => res.extend(value.as_array().into_iter().flatten()),
+                "not" | "if" | "then" | "else" => res.push(value),
+                "dependentSchemas" | "dependencies" => {
+                    res.extend(value.as_object().into_iter().flat_map(|it| it.values()));
+                }
+                "$ref" => res.extend(value.as_str().and_then(|it| self.target(it))),
+                _ => {}
+            }
+        }
+        res
+    }
+
+    fn target(&self, reference: &str) -> Option<&'a Value> {
+        let pointer = reference.strip_prefix('#')?;
+        if !pointer.contains('%') {
+            return self.root.pointer(pointer);
+        }
+        self.root.pointer(&percent_decoded(pointer)?)
+    }
+}
+
+/// The schemas that judge what is inside the value that `schema` judges.
+fn applied_inside(schema: &Value) -> Vec<&Value> {
+    let Some(members) = schema.as_object() else { return Vec::new() };
+    let mut res = Vec::new();
+    for (key, value) in members {
+        match key.as_str() {
+            "items" | "prefixItems" => match value {
+                Value::Array(items) => res.extend(items),
+                _ => res.push(value),
+            },
+            "additionalItems"
+            | "contains"
+            | "additionalProperties"
+            | "propertyNames"
+            | "unevaluatedItems"
+            | "unevaluatedProperties"
+            | "contentSchema" => res.push(value),
+            "properties" | "patternProperties" => {
+                res.extend(value.as_object().into_iter().flat_map(|it| it.values()));
+            }
+            _ => {}
+        }
+    }
+    res
+}
+
+fn check_depth(depth: u64) -> Result<(), String> {
+    if depth <= DEPTH { Ok(()) } else { Err("its schema is nested too deeply".to_owned()) }
+}
+
+fn percent_decoded(text: &str) -> Option<String> {
+    let mut res = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let [first, tail @ ..] = rest {
+        rest = tail;
+        if *first != b'%' {
+            res.push(*first);
+            continue;
+        }
+        let (digits, tail) = rest.split_at_checked(2)?;
+        res.push(u8::from_str_radix(str::from_utf8(digits).ok()?, 16).ok()?);
+        rest = tail;
+    }
+    String::from_utf8(res).ok()
+}

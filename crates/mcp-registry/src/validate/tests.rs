@@ -1,0 +1,284 @@
+//! Schemas as servers write them, well meant and not.
+
+use super::*;
+
+fn json(text: &str) -> RawJson {
+    RawJson::parse(text.as_bytes().to_vec().into()).unwrap()
+}
+
+/// `want` is `valid`, `unchecked: <reason>`, or the mistakes.
+#[track_caller]
+fn check(schema: &str, arguments: &str, want: &str) {
+    let got = match Validators::new().check(&json(schema), &json(arguments)) {
+        Ok(Checked::Valid) => "valid".to_owned(),
+        Ok(Checked::Unvalidated(reason)) => format!("unchecked: {reason}"),
+        Err(invalid) => invalid.to_string(),
+    };
+    assert_eq!(got, want, "{}", cut(schema.to_owned(), 200));
+}
+
+#[test]
+fn a_mistake_names_its_argument_and_what_was_expected() {
+    let schema = r#"{"type":"object","properties":{"path":{"type":"string","maxLength":3},"n":{"type":"integer","minimum":1},
+        "mode":{"enum":["r","w"]},"tags":{"type":"array","items":{"type":"string"}}},"required":["path"],"additionalProperties":false}"#;
+    check(schema, r#"{"path":"a"}"#, "valid");
+    check(schema, "{}", "\"path\" is a required property");
+    check(schema, r#"{"path":7}"#, "/path: value is not of type \"string\"");
+    check(schema, r#"{"path":"hunter2"}"#, "/path: value is longer than 3 characters");
+    check(schema, r#"{"path":"a","n":0}"#, "/n: value is less than the minimum of 1");
+    check(schema, r#"{"path":"a","mode":"secret"}"#, "/mode: value is not one of \"r\", \"w\"");
+    check(schema, r#"{"path":"a","tags":["x",1]}"#, "/tags/1: value is not of type \"string\"");
+    check(schema, r#"{"path":"a","hunter2":1}"#, "unknown property: `hunter2`");
+    check(schema, "[]", "value is not of type \"object\"");
+    check(
+        schema,
+        r#"{"n":"x","path":1}"#,
+        "/n: value is not of type \"integer\"\n/path: value is not of type \"string\"",
+    );
+}
+
+#[test]
+fn alternatives_say_why_each_fails() {
+    let schema = r#"{"properties":{"a":{"anyOf":[{"type":"string"},{"type":"object","properties":{"b":{"type":"null"}}}]}}}"#;
+    check(schema, r#"{"a":"x"}"#, "valid");
+    check(
+        schema,
+        r#"{"a":{"b":1}}"#,
+        "/a: value fits none of 2 alternatives: value is not of type \"string\"; /b: value is not of type \"null\"",
+    );
+}
+
+#[test]
+fn dm_060_a_draft_is_named_or_known_by_its_tuples() {
+    let tuple = r#"{"properties":{"a":{"items":[{"type":"string"}]}}}"#;
+    check(tuple, r#"{"a":["x",1]}"#, "valid");
+    check(tuple, r#"{"a":[1]}"#, "/a/0: value is not of type \"string\"");
+    check(
+        r#"{"properties":{"a":{"prefixItems":[{"type":"string"}]}}}"#,
+        r#"{"a":[1]}"#,
+        "/a/0: value is not of type \"string\"",
+    );
+    // In draft-07 `prefixItems` is no keyword.
+    let named = r#"{"$schema":"http://json-schema.org/draft-07/schema#","properties":{"a":{"prefixItems":[{"type":"string"}]}}}"#;
+    check(named, r#"{"a":[1]}"#, "valid");
+    // A default is data: its `items` says nothing about the draft; a property of this name is a schema.
+    check(
+        r#"{"default":{"items":[]},"properties":{"a":{"prefixItems":[false]}}}"#,
+        r#"{"a":[1]}"#,
+        "/a/0: False schema does not allow value",
+    );
+    check(
+        r#"{"properties":{"default":{"items":[{"type":"string"}]}}}"#,
+        r#"{"default":[1]}"#,
+        "/default/0: value is not of type \"string\"",
+    );
+}
+
+#[test]
+fn a_schema_that_cannot_be_used_lets_arguments_pass() {
+    check(
+        r#"{"type":"nonsense"}"#,
+        "{}",
+        "unchecked: its schema cannot be used: /type: value fits none of 2 alternatives: value is not one of \"array\", \"boolean\", \"integer\", \"null\", \"number\", \"object\", \"string\"; value is not of type \"array\"",
+    );
+    let mine = "unchecked: its schema cannot be used: Unknown meta-schema: 'https://example.com/mine'. Custom meta-schemas must be registered in the registry before use";
+    check(r#"{"$schema":"https://example.com/mine"}"#, "{}", mine);
+    let elsewhere = "unchecked: its schema cannot be used: Resource 'https://example.com/s.json' is not present in a registry and retrieving it failed: Retrieval is disabled, cannot fetch https://example.com/s.json";
+    check(r#"{"$ref":"https://example.com/s.json"}"#, "{}", elsewhere);
+    let missing = "unchecked: its schema cannot be used: Pointer '/$defs/missing' does not exist";
+    check(r##"{"$ref":"#/$defs/missing"}"##, "{}", missing);
+    let pattern = "unchecked: its schema cannot be used: /properties/a/pattern: value is not a \"regex\"";
+    check(r#"{"properties":{"a":{"pattern":"("}}}"#, "{}", pattern);
+    check(r#"{"properties":{"a":{"pattern":"((a{1000}){1000}){1000}"}}}"#, "{}", pattern);
+}
+
+#[test]
+fn no_message_holds_a_value() {
+    let schema = r#"{"properties":{"a":{"const":7},"b":{"not":{"type":"string"}},"c":{"multipleOf":2},"d":{"uniqueItems":true},
+        "e":{"minLength":9},"f":{"contains":{"type":"null"}},"g":{"pattern":"^x"},"h":{"oneOf":[{"type":"null"},{"const":1}]},
+        "i":{"maximum":1},"j":{"items":{"type":"null"}}}}"#;
+    let arguments = r#"{"a":"hunter2","b":"hunter2","c":7777777,"d":["hunter2","hunter2"],"e":"hunter2","f":["hunter2"],"g":"hunter2",
+        "h":"hunter2","i":7777777,"j":["hunter2"]}"#;
+    let invalid = Validators::new().check(&json(schema), &json(arguments)).unwrap_err();
+    assert_eq!(invalid.errors.len(), 10, "{invalid}");
+    assert!(
+        !invalid.to_string().contains("hunter2") && !invalid.to_string().contains("7777777"),
+        "{invalid}"
+    );
+    check(
+        r#"{"propertyNames":{"pattern":"^a"}}"#,
+        r#"{"hunter2":5}"#,
+        "a property's name is wrong: value does not match \"^a\"",
+    );
+}
+
+#[test]
+fn a_format_is_left_to_the_server_in_every_draft() {
+    for schema in ["https://json-schema.org/draft/2020-12/schema", "http://json-schema.org/draft-07/schema#"]
+    {
+        let schema = format!("{{\"$schema\":{schema:?},\"properties\":{{\"a\":{{\"format\":\"email\"}}}}}}");
+        check(&schema, r#"{"a":"nobody"}"#, "valid");
+    }
+}
+
+#[test]
+fn references_lead_where_they_point() {
+    let tree = r##"{"$ref":"#/$defs/a%20b","$defs":{"a b":{"type":"object","properties":{"c":{"$ref":"#/$defs/a%20b"},"n":{"type":"integer"}}}}}"##;
+    check(tree, r#"{"c":{"c":{"n":1}}}"#, "valid");
+    check(tree, r#"{"c":{"c":{"n":"x"}}}"#, "/c/c/n: value is not of type \"integer\"");
+}
+
+#[test]
+fn a_schema_that_never_ends_is_not_begun() {
+    let endless = "unchecked: its schema refers to itself without end";
+    check(r##"{"$ref":"#"}"##, "{}", endless);
+    check(
+        r##"{"properties":{"a":{"allOf":[{"$ref":"#/$defs/x"}]}},"$defs":{"x":{"not":{"$ref":"#/properties/a"}}}}"##,
+        "{}",
+        endless,
+    );
+    // The circle goes down into the arguments before it closes, and ends where they do.
+    check(r##"{"anyOf":[{"properties":{"a":{"$ref":"#"}}}]}"##, r#"{"a":{"a":{}}}"#, "valid");
+}
+
+#[test]
+fn a_schema_that_doubles_at_each_step_is_refused() {
+    let steps: Vec<String> = (0..40)
+        .map(|it| {
+            format!(
+                "\"s{it}\":{{\"allOf\":[{{\"$ref\":\"#/$defs/s{0}\"}},{{\"$ref\":\"#/$defs/s{0}\"}}]}}",
+                it + 1
+            )
+        })
+        .collect();
+    let schema = format!(
+        "{{\"$ref\":\"#/$defs/s0\",\"$defs\":{{{},\"s40\":{{\"type\":\"object\"}}}}}}",
+        steps.join(",")
+    );
+    check(&schema, "{}", "unchecked: schema and arguments together are too large to check");
+}
+
+#[test]
+fn a_recursive_schema_that_doubles_is_answered_at_once() {
+    let schema = r##"{"$defs":{"t":{"allOf":[{"properties":{"c":{"$ref":"#/$defs/t"}}},{"properties":{"c":{"$ref":"#/$defs/t"}}}],"type":"object"}},"$ref":"#/$defs/t"}"##;
+    let nested =
+        |depth: usize, inner: &str| format!("{}{inner}{}", "{\"c\":".repeat(depth), "}".repeat(depth));
+    check(schema, &nested(100, "{}"), "valid");
+    check(schema, &nested(100, "1"), "the arguments do not fit the tool's schema");
+    check(schema, &nested(2, "1"), &["/c/c: value is not of type \"object\""; 4].join("\n"));
+}
+
+#[test]
+fn depth_size_and_counts_are_bounded() {
+    let deep = format!("{}{{}}{}", "{\"not\":".repeat(150), "}".repeat(150));
+    check(&deep, "{}", "unchecked: its schema is nested too deeply");
+    let chain: Vec<String> =
+        (0..300).map(|it| format!("\"s{it}\":{{\"$ref\":\"#/$defs/s{}\"}}", it + 1)).collect();
+    check(
+        &format!("{{\"$ref\":\"#/$defs/s0\",\"$defs\":{{{}}}}}", chain.join(",")),
+        "{}",
+        "unchecked: its schema is nested too deeply",
+    );
+    check(
+        &format!("{{\"allOf\":[{}]}}", vec!["{\"$ref\":\"#/$defs/a\"}"; 501].join(",")),
+        "{}",
+        "unchecked: its schema has too many references",
+    );
+    check(
+        &format!("{{\"allOf\":[{}]}}", vec!["{\"$ref\":\"#a\"}"; 17].join(",")),
+        "{}",
+        "unchecked: its schema has too many references",
+    );
+    check(
+        &format!("{{\"allOf\":[{}]}}", vec!["{\"pattern\":\"a\"}"; 129].join(",")),
+        "{}",
+        "unchecked: its schema has more than 128 patterns",
+    );
+    check(
+        &format!("{{\"description\":\"{}\"}}", "x".repeat(256 << 10)),
+        "{}",
+        "unchecked: its schema is larger than 256 KiB",
+    );
+    check(
+        "{}",
+        &format!("{}{}", "[".repeat(1_000), "]".repeat(1_000)),
+        "the arguments are nested too deeply",
+    );
+}
+
+#[test]
+fn a_pattern_that_goes_back_for_ever_is_stopped() {
+    let subject = "a".repeat(60);
+    let schema = r#"{"properties":{"a":{"pattern":"^(?=(a+)+$)(a+)+\\1b$"}}}"#;
+    let started = Validators::new().check(&json(schema), &json(&format!("{{\"a\":\"{subject}\"}}")));
+    assert!(!started.unwrap_err().to_string().contains(&subject));
+}
+
+#[test]
+fn what_is_told_is_short_and_ten_at_most() {
+    let items = vec!["1"; 50].join(",");
+    let schema = r#"{"properties":{"a":{"items":{"type":"string"}}}}"#;
+    let invalid = Validators::new().check(&json(schema), &json(&format!("{{\"a\":[{items}]}}"))).unwrap_err();
+    assert_eq!(invalid.errors.len(), Validators::MAX_ERRORS);
+    let name = "n".repeat(10_000);
+    let invalid = Validators::new()
+        .check(&json("{\"additionalProperties\":{\"type\":\"string\"}}"), &json(&format!("{{\"{name}\":1}}")))
+        .unwrap_err();
+    assert!(invalid.to_string().len() < 1_000);
+}
+
+#[test]
+fn a_schema_is_compiled_once_and_the_oldest_makes_room() {
+    let validators = Validators::new();
+    let schema = |at: usize| json(&format!("{{\"title\":\"{at}\"}}"));
+    for at in 0..Cache::ENTRIES {
+        validators.check(&schema(at), &json("{}")).unwrap();
+    }
+    let (first, second) = (validators.compiled(&schema(0)), validators.compiled(&schema(0)));
+    assert!(Arc::ptr_eq(&first, &second));
+    let hash = |at: usize| *blake3::hash(schema(at).as_bytes()).as_bytes();
+    validators.check(&schema(Cache::ENTRIES), &json("{}")).unwrap();
+    let cache = validators.lock();
+    assert_eq!(cache.entries.len(), Cache::ENTRIES);
+    assert!(cache.entries.contains_key(&hash(0)), "just used");
+    assert!(!cache.entries.contains_key(&hash(1)), "the least recently used");
+    assert_eq!(cache.bytes, cache.entries.values().map(|it| it.bytes).sum::<usize>());
+}
+
+#[test]
+fn the_cache_is_bounded_in_bytes_too() {
+    let validators = Validators::new();
+    for at in 0..40 {
+        let schema = format!("{{\"title\":\"{at}{}\"}}", "x".repeat(250 << 10));
+        validators.check(&json(&schema), &json("{}")).unwrap();
+    }
+    let cache = validators.lock();
+    assert!(cache.bytes <= Cache::BYTES && cache.entries.len() < 40);
+}
+
+/// The deepest walks that are let through must fit the stack of a common thread pool's thread, twice.
+#[test]
+fn the_deepest_check_fits_a_small_stack() {
+    let chain = |length: usize, last: &str| {
+        let steps: Vec<String> = (0..length)
+            .map(|it| format!("\"s{it}\":{{\"allOf\":[{{\"$ref\":\"#/$defs/s{}\"}}]}}", it + 1))
+            .collect();
+        format!("{{\"$ref\":\"#/$defs/s0\",\"$defs\":{{{},\"s{length}\":{last}}}}}", steps.join(","))
+    };
+    let nested =
+        |depth: usize, inner: &str| format!("{}{inner}{}", "{\"c\":".repeat(depth), "}".repeat(depth));
+    let straight = chain(97, r#"{"type":"object"}"#);
+    let round = chain(7, r##"{"type":"object","properties":{"c":{"$ref":"#/$defs/s0"}}}"##);
+    let walk = move || {
+        check(&straight, "{}", "valid");
+        check(&straight, "[]", "value is not of type \"object\"");
+        check(&round, &nested(110, "{}"), "valid");
+        check(&round, &nested(110, "1"), "the arguments do not fit the tool's schema");
+        check(
+            &round,
+            &nested(125, "{}"),
+            "unchecked: the schema is recursive, and the arguments are nested too deeply to check",
+        );
+    };
+    std::thread::Builder::new().stack_size(1 << 20).spawn(walk).unwrap().join().unwrap();
+}
