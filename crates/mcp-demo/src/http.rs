@@ -1,0 +1,91 @@
+//! The server over Streamable HTTP, on loopback only.
+//!
+//! A browser's page must not reach it: besides the address, `Host` and `Origin` have to name this machine. Both eras
+//! share the path `/mcp`; the legacy one has sessions, each with a state of its own.
+
+use std::{future::Future, net::SocketAddr, sync::Arc};
+
+use axum::{Router, serve::ListenerExt as _};
+use rmcp::transport::streamable_http_server::{
+    StreamableHttpServerConfig, StreamableHttpService, session::local::LocalSessionManager,
+};
+use tokio::net::TcpListener;
+
+use crate::{
+    life::Life,
+    serve::{DemoError, Ended},
+    server::Demo,
+    state::State,
+};
+
+const PATH: &str = "/mcp";
+
+/// A demo server that has its address and waits for [`HttpServer::serve`].
+#[derive(Debug)]
+pub struct HttpServer {
+    listener: TcpListener,
+    address: SocketAddr,
+}
+
+impl HttpServer {
+    /// Takes a loopback address; port 0 lets the system choose one, which [`HttpServer::address`] tells.
+    pub async fn bind(address: SocketAddr) -> Result<HttpServer, DemoError> {
+        if !address.ip().is_loopback() {
+            return Err(DemoError::NotLoopback(address));
+        }
+        let failed = |source| DemoError::Bind { address, source };
+        let listener = TcpListener::bind(address).await.map_err(failed)?;
+        let address = listener.local_addr().map_err(failed)?;
+        Ok(HttpServer { listener, address })
+    }
+
+    /// The address in use.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// The URL to write into a configuration.
+    pub fn url(&self) -> String {
+        format!("http://{}{PATH}", self.address)
+    }
+
+    /// Serves until `shutdown` resolves or the tool `exit` is called.
+    ///
+    /// After `shutdown` open streams are closed and running calls given up. After `exit`, or when the future is
+    /// dropped, only the listener is closed: open connections are left to the end of the runtime.
+    pub async fn serve(
+        self,
+        shutdown: impl Future<Output = ()> + Send + 'static,
+    ) -> Result<Ended, DemoError> {
+        let life = Arc::new(Life::default());
+        let app = Router::new().route_service(PATH, service(self.address, Arc::clone(&life)));
+        // Answers are small, and none may wait for the next.
+        let listener = self.listener.tap_io(|stream| drop(stream.set_nodelay(true)));
+        let stopping = Arc::clone(&life);
+        let served = axum::serve(listener, app).with_graceful_shutdown(async move {
+            shutdown.await;
+            stopping.end();
+        });
+        tokio::select! {
+            biased;
+            // Open streams are not even closed: the end of the process does that, as a crash would.
+            code = life.exited() => Ok(Ended::Exited(code)),
+            res = served => res.map(|()| Ended::Closed).map_err(DemoError::Http),
+        }
+    }
+}
+
+fn service(address: SocketAddr, life: Arc<Life>) -> StreamableHttpService<Demo, LocalSessionManager> {
+    let hosts = ["localhost".to_owned(), "127.0.0.1".to_owned(), "::1".to_owned(), address.ip().to_string()];
+    let origins = ["http://localhost:*", "http://127.0.0.1:*", "http://[::1]:*"];
+    let config = StreamableHttpServerConfig::default()
+        .with_allowed_hosts(hosts)
+        .with_allowed_origins(origins)
+        .with_cancellation_token(life.token());
+    let process = Arc::new(State::default());
+    let factory = move || {
+        let session = Arc::new(State::default());
+        Ok(Demo::new(session, Arc::clone(&process), Arc::clone(&life)))
+    };
+    StreamableHttpService::new(factory, Arc::default(), config)
+}

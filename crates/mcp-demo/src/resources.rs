@@ -1,0 +1,64 @@
+//! The resources: a text, two binary ones, and a template that counts.
+
+use rmcp::{
+    ErrorData,
+    model::{ReadResourceResult, Resource, ResourceContents, ResourceTemplate},
+};
+
+use crate::media;
+
+/// The text that the tool `mixed` embeds and links to.
+pub(crate) const GREETING: &str = "demo://greeting";
+/// What stands in it.
+pub(crate) const GREETING_TEXT: &str = "Hello from the demo server.\n";
+
+const PICTURE: &str = "demo://picture";
+const SOUND: &str = "demo://sound";
+const NUMBERS: &str = "demo://numbers/";
+const MOST_NUMBERS: u32 = 1000;
+
+/// The link to the greeting, also the first of the list.
+pub(crate) fn greeting() -> Resource {
+    Resource::new(GREETING, "greeting").with_description("A line of text").with_mime_type("text/plain")
+}
+
+/// The resources, always in the same order.
+pub(crate) fn list() -> Vec<Resource> {
+    vec![
+        greeting(),
+        Resource::new(PICTURE, "picture").with_description("Four pixels").with_mime_type("image/png"),
+        Resource::new(SOUND, "sound")
+            .with_description("Ten milliseconds of sound")
+            .with_mime_type("audio/wav"),
+    ]
+}
+
+/// The one template.
+pub(crate) fn templates() -> Vec<ResourceTemplate> {
+    let numbers = ResourceTemplate::new("demo://numbers/{count}", "numbers")
+        .with_description("The numbers from 1 to count, one a line; count is 1 to 1000")
+        .with_mime_type("text/plain");
+    vec![numbers]
+}
+
+/// What stands under a URI.
+pub(crate) fn read(uri: &str) -> Result<ReadResourceResult, ErrorData> {
+    let contents = match uri {
+        GREETING => ResourceContents::text(GREETING_TEXT, uri),
+        PICTURE => ResourceContents::blob(media::picture(), uri).with_mime_type("image/png"),
+        SOUND => ResourceContents::blob(media::sound(), uri).with_mime_type("audio/wav"),
+        _ => match numbers(uri) {
+            Some(text) => ResourceContents::text(text, uri),
+            None => return Err(ErrorData::resource_not_found(format!("there is no resource `{uri}`"), None)),
+        },
+    };
+    Ok(ReadResourceResult::new(vec![contents]))
+}
+
+fn numbers(uri: &str) -> Option<String> {
+    let count: u32 = uri.strip_prefix(NUMBERS)?.parse().ok()?;
+    if !(1..=MOST_NUMBERS).contains(&count) {
+        return None;
+    }
+    Some((1..=count).map(|number| format!("{number}\n")).collect())
+}
