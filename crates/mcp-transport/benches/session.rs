@@ -1,0 +1,72 @@
+//! What a call costs above the wire: a session on a wire that answers at once, without a process or a socket.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use mcp_model::RawJson;
+use mcp_transport::{
+    CallOptions, Dial, EndReason, Ended, Eras, Lane, Link, Opening, Out, Session, SessionOptions, Transport,
+};
+
+fn main() {
+    divan::main();
+}
+
+/// Answers every request: a handshake, or a text of the given length.
+struct Echo(usize);
+
+impl Dial for Echo {
+    fn dial(&self) -> Box<dyn Transport> {
+        Box::new(Echo(self.0))
+    }
+
+    fn label(&self) -> String {
+        "echo".to_owned()
+    }
+
+    fn opening(&self) -> Opening {
+        Opening::Negotiate
+    }
+}
+
+#[async_trait]
+impl Transport for Echo {
+    async fn run(self: Box<Self>, mut link: Link) -> Ended {
+        let text = "x".repeat(self.0);
+        loop {
+            let message = tokio::select! {
+                out = link.out.next() => match out {
+                    Some(Out::Message(message)) => message,
+                    Some(Out::Abandon { .. }) => continue,
+                    None => break,
+                },
+                _ = link.stop.requested() => break,
+            };
+            let Some(id) = message.head.id else { continue };
+            let result = match &*message.head.method {
+                "initialize" => {
+                    r#"{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"e"}}"#
+                        .to_owned()
+                }
+                _ => format!(r#"{{"content":[{{"type":"text","text":"{text}"}}]}}"#),
+            };
+            let frame = format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#);
+            link.inbox.deliver(Lane::Shared, Bytes::from(frame));
+        }
+        Ended::new(EndReason::Stopped)
+    }
+}
+
+#[divan::bench(args = [100, 10_000, 1_000_000])]
+fn call(bencher: divan::Bencher<'_, '_>, answer_bytes: usize) {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    let options = SessionOptions { eras: Eras::Legacy, ..SessionOptions::default() };
+    let session =
+        runtime.block_on(Session::connect(Arc::new(Echo(answer_bytes)), options)).expect("a session");
+    let arguments = RawJson::parse(r#"{"text":"hello"}"#.into()).expect("JSON");
+    bencher.bench_local(|| {
+        let call = session.call_tool("echo", &arguments, CallOptions::default());
+        runtime.block_on(call).expect("an answer").value.content.len()
+    });
+}

@@ -1,0 +1,94 @@
+//! When a call is given up: a pure value, the clock is an argument.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+/// The deadlines of one call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Deadline {
+    absolute: Option<(Instant, Duration)>,
+    idle: Option<(Instant, Duration)>,
+}
+
+/// Which deadline passed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Expiry {
+    /// The whole call took longer than this.
+    Absolute(Duration),
+    /// Nothing was heard of it for this long.
+    Idle(Duration),
+}
+
+impl Deadline {
+    /// A call that begins `now`. A duration too long for the clock is no deadline.
+    pub(crate) fn new(now: Instant, absolute: Option<Duration>, idle: Option<Duration>) -> Deadline {
+        let at = |it: Duration| now.checked_add(it).map(|at| (at, it));
+        Deadline { absolute: absolute.and_then(at), idle: idle.and_then(at) }
+    }
+
+    /// The next moment at which it has to be looked at.
+    pub(crate) fn next(&self) -> Option<Instant> {
+        match (self.absolute, self.idle) {
+            (Some(absolute), Some(idle)) => Some(absolute.0.min(idle.0)),
+            (absolute, idle) => absolute.or(idle).map(|it| it.0),
+        }
+    }
+
+    /// Something was heard of the call.
+    pub(crate) fn heard(&mut self, now: Instant) {
+        if let Some((at, idle)) = &mut self.idle {
+            *at = now.checked_add(*idle).unwrap_or(*at);
+        }
+    }
+
+    /// Has one of them passed?
+    pub(crate) fn expired(&self, now: Instant) -> Option<Expiry> {
+        match (self.absolute, self.idle) {
+            (Some((at, limit)), _) if now >= at => Some(Expiry::Absolute(limit)),
+            (_, Some((at, limit))) if now >= at => Some(Expiry::Idle(limit)),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Seconds: absolute, idle, when something was heard; then what has passed at each of the moments given.
+    #[track_caller]
+    fn check(absolute: Option<u64>, idle: Option<u64>, heard: &[u64], moments: &[(u64, Option<Expiry>)]) {
+        let start = Instant::now();
+        let after = |seconds| start + Duration::from_secs(seconds);
+        let mut deadline =
+            Deadline::new(start, absolute.map(Duration::from_secs), idle.map(Duration::from_secs));
+        for moment in heard {
+            deadline.heard(after(*moment));
+        }
+        for (moment, want) in moments {
+            assert_eq!(deadline.expired(after(*moment)), *want, "after {moment} s");
+        }
+    }
+
+    #[test]
+    fn hd_119_the_absolute_deadline_holds_whatever_is_heard() {
+        let passed = Some(Expiry::Absolute(Duration::from_secs(10)));
+        check(Some(10), None, &[9], &[(9, None), (10, passed)]);
+        check(Some(10), Some(3), &[2, 4, 6, 8, 9], &[(9, None), (10, passed)]);
+    }
+
+    #[test]
+    fn progress_moves_the_idle_deadline_only() {
+        let idle = Some(Expiry::Idle(Duration::from_secs(3)));
+        check(Some(10), Some(3), &[], &[(2, None), (3, idle)]);
+        check(Some(10), Some(3), &[2], &[(4, None), (5, idle)]);
+        check(None, None, &[], &[(1 << 30, None)]);
+    }
+
+    #[test]
+    fn a_duration_past_the_end_of_time_is_none() {
+        assert_eq!(Deadline::new(Instant::now(), Some(Duration::MAX), None).next(), None);
+    }
+}

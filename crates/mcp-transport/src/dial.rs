@@ -1,0 +1,33 @@
+//! From an endpoint to its wire.
+
+use std::sync::Arc;
+
+use mcp_model::{Endpoint, Limits};
+
+use crate::{ConnectError, Dial};
+
+/// What a wire needs to know besides its endpoint.
+#[derive(Debug, Clone, Default)]
+pub struct DialOptions {
+    /// The limits that a wire keeps itself: connecting, message sizes, silence on streams.
+    pub limits: Limits,
+    /// Where receipts for process groups are kept; without, a group that our sudden death leaves behind is not found
+    /// again.
+    #[cfg(feature = "stdio")]
+    pub receipts: Option<crate::Receipts>,
+}
+
+/// The wire for an endpoint. Fails where this build does not have it, or the endpoint cannot be used.
+pub fn dialer(endpoint: &Endpoint, options: &DialOptions) -> Result<Arc<dyn Dial>, ConnectError> {
+    // Named here because a build without wires uses neither.
+    let _ = options;
+    match endpoint {
+        #[cfg(feature = "stdio")]
+        Endpoint::Stdio(it) => {
+            Ok(Arc::new(crate::stdio::StdioDial::new(it, &options.limits, options.receipts.clone())?))
+        }
+        #[cfg(feature = "http")]
+        Endpoint::Http(it) => Ok(Arc::new(crate::http::HttpDial::new(it, &options.limits)?)),
+        other => Err(ConnectError::Unsupported(other.kind())),
+    }
+}

@@ -1,0 +1,307 @@
+//! JSON-RPC over any wire: matches answers to calls, ends calls that must end, and hands on what the peer asks.
+//!
+//! Nothing is spawned for a call and nothing here awaits a peer. Ids are matched before a payload is parsed; the
+//! payload is parsed once, by the caller, in the caller's task.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use mcp_model::{RpcError, code};
+use tokio::sync::{Notify, Semaphore, SemaphorePermit, TryAcquireError, mpsc};
+use tokio::time::Instant;
+
+use crate::deadline::{Deadline, Expiry};
+use crate::link::OutSender;
+use crate::pending::{MOST_CALLS, Outcome, Pending};
+use crate::progress::OnProgress;
+use crate::scan::{Id, Scanned, scan};
+use crate::{
+    Ended, Epoch, Fault, Head, Inbox, Lane, LaneEnd, Out, OutQueue, Outgoing, RequestId, frame, progress,
+};
+
+/// How many frames of the peer's own may wait for us. A peer that floods loses notifications, and its requests are
+/// refused; calls do not notice.
+const MOST_INCOMING: usize = 1024;
+
+/// And how many bytes they may hold together.
+const MOST_INCOMING_BYTES: usize = 64 << 20;
+
+/// How many bytes may wait to be sent before calls are refused: a peer that does not read is not fed for ever.
+const MOST_QUEUED_BYTES: usize = 64 << 20;
+
+/// A message of the peer that is no answer.
+#[derive(Debug)]
+pub(crate) enum Incoming {
+    /// It wants an answer under this id (JSON text).
+    Request { id: String, method: String, frame: Bytes },
+    /// It wants none.
+    Notification { method: String, frame: Bytes },
+}
+
+impl Incoming {
+    /// The whole message.
+    pub(crate) fn frame(&self) -> &Bytes {
+        match self {
+            Incoming::Request { frame, .. } | Incoming::Notification { frame, .. } => frame,
+        }
+    }
+}
+
+/// One connection's JSON-RPC.
+pub(crate) struct Engine {
+    pending: Pending,
+    out: OutSender,
+    incoming: mpsc::Sender<Incoming>,
+    permits: Semaphore,
+    timer: Notify,
+    over: Notify,
+    waiting_bytes: AtomicUsize,
+    noise: AtomicU64,
+    dropped: AtomicU64,
+}
+
+/// What comes with a call besides its message.
+#[derive(Clone, Default)]
+pub(crate) struct CallTerms {
+    pub(crate) deadline: Option<std::time::Duration>,
+    pub(crate) idle: Option<std::time::Duration>,
+    pub(crate) progress: Option<OnProgress>,
+}
+
+impl Engine {
+    pub(crate) fn new() -> (Arc<Engine>, OutQueue, mpsc::Receiver<Incoming>) {
+        let (out, queue) = OutQueue::new();
+        let (incoming, received) = mpsc::channel(MOST_INCOMING);
+        let engine = Engine {
+            pending: Pending::default(),
+            out,
+            incoming,
+            permits: Semaphore::new(MOST_CALLS),
+            timer: Notify::new(),
+            over: Notify::new(),
+            waiting_bytes: AtomicUsize::new(0),
+            noise: AtomicU64::new(0),
+            dropped: AtomicU64::new(0),
+        };
+        (Arc::new(engine), queue, received)
+    }
+
+    /// Sends a request and waits for its outcome. `message` makes the message for the id it is given. Dropping the
+    /// future cancels the request on the wire.
+    pub(crate) async fn call(
+        &self,
+        terms: CallTerms,
+        message: impl FnOnce(RequestId) -> Outgoing,
+    ) -> (Option<RequestId>, Outcome) {
+        let deadline = Deadline::new(Instant::now(), terms.deadline, terms.idle);
+        let permit = match self.permits.try_acquire() {
+            Ok(permit) => permit,
+            Err(TryAcquireError::NoPermits) => match self.queue(deadline).await {
+                Ok(permit) => permit,
+                Err(expiry) => return (None, Outcome::Expired(expiry)),
+            },
+            Err(TryAcquireError::Closed) => unreachable!("the semaphore is never closed"),
+        };
+        if self.out.queued_bytes() > MOST_QUEUED_BYTES {
+            let message = "the server does not read what is sent to it".to_owned();
+            let fault = Fault { status: None, message, error: None };
+            return (None, Outcome::LaneEnded(LaneEnd::Refused(fault)));
+        }
+        let begun = match self.pending.begin(deadline, terms.progress) {
+            Ok(begun) => begun,
+            Err(ended) => return (None, Outcome::Closed(ended)),
+        };
+        let waiting = Waiting { engine: self, id: begun.id, told: false, _permit: permit };
+        if begun.rearm {
+            self.timer.notify_one();
+        }
+        self.send(message(begun.id));
+        (Some(begun.id), waiting.await)
+    }
+
+    /// Sends a message that has no answer.
+    pub(crate) fn send(&self, message: Outgoing) {
+        self.out.send(Out::Message(message));
+    }
+
+    /// Ends all calls, those to come included.
+    pub(crate) fn close(&self, ended: Arc<Ended>) {
+        self.pending.close(ended);
+        self.timer.notify_one();
+        self.over.notify_waiters();
+    }
+
+    /// Resolves when the connection is closed.
+    pub(crate) async fn gone(&self) {
+        loop {
+            let told = self.over.notified();
+            if self.ended().is_some() {
+                return;
+            }
+            told.await;
+        }
+    }
+
+    /// How the connection ended, if it has.
+    pub(crate) fn ended(&self) -> Option<Arc<Ended>> {
+        self.pending.closed()
+    }
+
+    /// Bytes that were no protocol, so far, and messages of the peer that were dropped because it sent too many.
+    pub(crate) fn counters(&self) -> (u64, u64) {
+        (self.noise.load(Ordering::Relaxed), self.dropped.load(Ordering::Relaxed))
+    }
+
+    /// Ends calls whose deadline has passed, until the connection is closed. One timer serves all calls, and rests
+    /// when there are none.
+    pub(crate) async fn keep_time(&self) {
+        loop {
+            let (expired, next) = self.pending.expire(Instant::now());
+            for id in expired {
+                self.abandon(id, "the request timed out");
+            }
+            if self.pending.closed().is_some() {
+                return;
+            }
+            let rearmed = self.timer.notified();
+            match next {
+                None => rearmed.await,
+                Some(at) => {
+                    tokio::select! {
+                        () = rearmed => {}
+                        () = tokio::time::sleep_until(at) => {}
+                    }
+                }
+            }
+        }
+    }
+
+    async fn queue(&self, deadline: Deadline) -> Result<SemaphorePermit<'_>, Expiry> {
+        let acquire = async { self.permits.acquire().await.expect("the semaphore is never closed") };
+        match deadline.next() {
+            None => Ok(acquire.await),
+            Some(at) => tokio::time::timeout_at(at, acquire)
+                .await
+                .map_err(|_| deadline.expired(Instant::now()).expect("that is why it ended")),
+        }
+    }
+
+    /// Puts a message of the peer's own where the session takes it from. False when there are too many.
+    fn hand_on(&self, incoming: Incoming) -> bool {
+        let bytes = incoming.frame().len();
+        let waiting = self.waiting_bytes.fetch_add(bytes, Ordering::Relaxed);
+        if waiting + bytes <= MOST_INCOMING_BYTES && self.incoming.try_send(incoming).is_ok() {
+            return true;
+        }
+        self.taken(bytes);
+        self.dropped.fetch_add(1, Ordering::Relaxed);
+        false
+    }
+
+    /// The session took an [`Incoming`] of this many bytes.
+    pub(crate) fn taken(&self, bytes: usize) {
+        self.waiting_bytes.fetch_sub(bytes, Ordering::Relaxed);
+    }
+
+    fn abandon(&self, id: RequestId, reason: &str) {
+        self.out.send(Out::Abandon { id, notice: frame::cancelled(id, reason) });
+    }
+
+    fn take(&self, lane: Lane, frame: Bytes) {
+        match scan(&frame) {
+            Scanned::Response { id: Id::Number(id), is_error, payload } => {
+                self.pending.tell(id, Outcome::Answer { frame, is_error, payload });
+            }
+            // An error without an id is about the request whose lane it came by.
+            Scanned::Response { id: Id::Absent, is_error, payload } => match lane {
+                Lane::Request(id) => {
+                    self.pending.tell(id, Outcome::Answer { frame, is_error, payload });
+                }
+                Lane::Shared => tracing::debug!("the server sent an error that belongs to no request"),
+            },
+            Scanned::Response { id: Id::Foreign, .. } => {
+                tracing::debug!("the server answered a request that is not ours")
+            }
+            Scanned::Request { id, method } => {
+                let id = String::from_utf8_lossy(&frame[id]).into_owned();
+                let Some(method) = method_name(&frame[method]) else { return self.noise(frame.len()) };
+                if !self.hand_on(Incoming::Request { id: id.clone(), method, frame }) {
+                    let refusal = RpcError::new(code::INTERNAL_ERROR, "too many requests at once");
+                    self.send(answer_to(frame::answer(&id, &Err(refusal))));
+                }
+            }
+            Scanned::Notification { method, params } => {
+                let Some(method) = method_name(&frame[method]) else { return self.noise(frame.len()) };
+                if method != "notifications/progress" {
+                    self.hand_on(Incoming::Notification { method, frame });
+                } else if let Some((id, progress)) = params.and_then(|it| progress::read(&frame[it..])) {
+                    self.pending.heard(id, progress, Instant::now());
+                }
+            }
+            Scanned::Batch(items) => {
+                for item in items {
+                    // A batch inside a batch is no JSON-RPC; taking it would let a peer nest without end.
+                    if frame[item.clone()].first() == Some(&b'{') {
+                        self.take(lane, frame.slice(item));
+                    }
+                }
+            }
+            Scanned::Noise => self.noise(frame.len()),
+        }
+    }
+}
+
+/// Our answer to a request of the peer, on its way out.
+pub(crate) fn answer_to(body: Bytes) -> Outgoing {
+    Outgoing { epoch: Epoch(0), head: Head { id: None, method: "".into(), name: None, version: None }, body }
+}
+
+fn method_name(json: &[u8]) -> Option<String> {
+    serde_json::from_slice(json).ok()
+}
+
+impl Inbox for Engine {
+    fn deliver(&self, lane: Lane, frame: Bytes) {
+        self.take(lane, frame);
+    }
+
+    fn lane_ended(&self, id: RequestId, why: LaneEnd) {
+        self.pending.tell(id, Outcome::LaneEnded(why));
+    }
+
+    fn noise(&self, bytes: usize) {
+        self.noise.fetch_add(bytes as u64, Ordering::Relaxed);
+    }
+}
+
+/// A call that waits. Dropped before it was told, it tells the peer.
+struct Waiting<'a> {
+    engine: &'a Engine,
+    id: RequestId,
+    told: bool,
+    _permit: SemaphorePermit<'a>,
+}
+
+impl Future for Waiting<'_> {
+    type Output = Outcome;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Outcome> {
+        let poll = self.engine.pending.poll(self.id, context);
+        self.told = poll.is_ready();
+        poll
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        if !self.told && self.engine.pending.forget(self.id) {
+            self.engine.abandon(self.id, "nobody waits for the answer any more");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

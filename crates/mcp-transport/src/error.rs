@@ -1,0 +1,156 @@
+//! Why a connection could not be made, and why a call did not succeed.
+//!
+//! Each error says what happened and what was seen; whose server it was is known to whoever holds the error, and is
+//! said once, there.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use mcp_model::{Kind, RpcError, TransportKind};
+
+use crate::{EndReason, Ended, Expiry, Fault, StartFailure};
+
+/// Why there is no session.
+#[derive(Debug, Clone, thiserror::Error)]
+#[non_exhaustive]
+pub enum ConnectError {
+    /// This build does not have the wire.
+    #[error("the {} transport is not part of this build", .0.as_str())]
+    Unsupported(TransportKind),
+    /// The endpoint cannot be used as it is.
+    #[error("{0}")]
+    Invalid(String),
+    /// The connection ended before the handshake was over.
+    #[error("the server could not be started: {0}")]
+    Ended(Arc<Ended>),
+    /// The handshake took too long.
+    #[error("the server did not finish its handshake within {} s{}", .after.as_secs_f64(), .ended.evidence)]
+    TimedOut {
+        /// The time it was given.
+        after: Duration,
+        /// How it was ended, with what was seen.
+        ended: Arc<Ended>,
+    },
+    /// The server answered the handshake with an error.
+    #[error("the server refused the handshake: {error}{}", .ended.evidence)]
+    Rejected {
+        /// The server's words.
+        error: RpcError,
+        /// How the connection was ended, with what was seen.
+        ended: Arc<Ended>,
+    },
+    /// The answer to the handshake's request never came, or was no answer.
+    #[error("{0}")]
+    Refused(Fault),
+    /// The server speaks no version that we do.
+    #[error("the server speaks protocol version {offered}, which this client does not")]
+    Version {
+        /// What it offered, in its own words.
+        offered: String,
+    },
+    /// The server's answer is no handshake.
+    #[error("the server's answer to the handshake cannot be read: {0}")]
+    Unreadable(String),
+}
+
+impl ConnectError {
+    /// The kind of failure.
+    pub fn kind(&self) -> Kind {
+        match self {
+            ConnectError::TimedOut { .. } => Kind::Timeout,
+            ConnectError::Rejected { .. } | ConnectError::Version { .. } | ConnectError::Unreadable(_) => {
+                Kind::Protocol
+            }
+            ConnectError::Invalid(_) => Kind::McpConfig,
+            ConnectError::Unsupported(_) | ConnectError::Ended(_) | ConnectError::Refused(_) => {
+                Kind::Connection
+            }
+        }
+    }
+
+    /// What to try, where there is something to try.
+    pub fn help(&self) -> Option<String> {
+        match self {
+            ConnectError::Ended(ended) => match &ended.reason {
+                EndReason::NotStarted(StartFailure::CommandNotFound) => {
+                    Some("check that the program is installed and on the PATH that the server is given".to_owned())
+                }
+                EndReason::NotStarted(StartFailure::NoDirectory(_)) => Some("create the directory, or correct `cwd`".to_owned()),
+                _ if ended.evidence.noise_bytes > 0 => Some(
+                    "a stdio server may write nothing but protocol to its standard output; logs belong on standard error"
+                        .to_owned(),
+                ),
+                _ => Some("run the command by hand to see what it says".to_owned()),
+            },
+            ConnectError::TimedOut { .. } => {
+                Some("a first `npx` or `uvx` downloads the package: run the command once by hand, or give it longer".to_owned())
+            }
+            ConnectError::Refused(fault) => match fault.status {
+                Some(401 | 403) => Some("the server wants authorization: check the `Authorization` header".to_owned()),
+                Some(404 | 405) => Some("check the path of the URL: Streamable HTTP servers usually listen at /mcp".to_owned()),
+                Some(_) => None,
+                None => Some("check that the server is running, and that host and port are right".to_owned()),
+            },
+            ConnectError::Unsupported(_)
+            | ConnectError::Invalid(_)
+            | ConnectError::Rejected { .. }
+            | ConnectError::Version { .. }
+            | ConnectError::Unreadable(_) => None,
+        }
+    }
+}
+
+/// Why a call brought no result.
+#[derive(Debug, Clone, thiserror::Error)]
+#[non_exhaustive]
+pub enum CallError {
+    /// The connection is over. When it ended during the call, it is not known whether the call ran.
+    #[error("the server is no longer available: {0}")]
+    Closed(Arc<Ended>),
+    /// A deadline passed; the server was told.
+    #[error("{}", expiry_text(.0))]
+    TimedOut(Expiry),
+    /// The server answered with an error.
+    #[error("the server answered with an error: {0}")]
+    Rpc(RpcError),
+    /// The server's answer is not what the method answers.
+    #[error("the server's answer cannot be read: {0}")]
+    Unreadable(String),
+    /// The answer was lost, and the call may or may not have run.
+    #[error("the answer was lost ({0}), and it is not known whether the call ran")]
+    OutcomeUnknown(Fault),
+    /// The call was refused before it ran.
+    #[error("{0}")]
+    Refused(Fault),
+    /// The server forgot the session, and opening it again failed.
+    #[error("the server had forgotten the session, and it could not be opened again: {0}")]
+    Reopen(Arc<ConnectError>),
+    /// The server asks for something before it answers, and nobody here can give it.
+    #[error("the server asks for input before it answers, and no handler is configured for that")]
+    InputRequired,
+    /// A list has no end, or more items than are kept.
+    #[error("{0}")]
+    TooMuch(String),
+}
+
+impl CallError {
+    /// The kind of failure.
+    pub fn kind(&self) -> Kind {
+        match self {
+            CallError::Closed(_) | CallError::Refused(_) | CallError::Reopen(_) => Kind::Connection,
+            CallError::TimedOut(_) => Kind::Timeout,
+            CallError::Rpc(_)
+            | CallError::Unreadable(_)
+            | CallError::InputRequired
+            | CallError::TooMuch(_) => Kind::Protocol,
+            CallError::OutcomeUnknown(_) => Kind::OutcomeUnknown,
+        }
+    }
+}
+
+fn expiry_text(expiry: &Expiry) -> String {
+    match expiry {
+        Expiry::Absolute(after) => format!("no answer within {} s", after.as_secs_f64()),
+        Expiry::Idle(after) => format!("no answer and no progress for {} s", after.as_secs_f64()),
+    }
+}

@@ -1,0 +1,65 @@
+//! Bodies of responses, within bounds.
+
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use reqwest::Response;
+
+use super::client;
+
+/// As much as is read of a body that holds no answer.
+const BEGINNING: usize = 64 << 10;
+
+/// As much as is set aside for a body because the peer says that it will be so long.
+const MOST_BELIEVED: usize = 4 << 20;
+
+/// Why there is no whole body.
+#[derive(Debug)]
+pub(super) enum Incomplete {
+    /// It has more bytes than a message may have.
+    TooLarge,
+    /// The connection broke off, for this reason.
+    Broke(String),
+}
+
+/// The whole body, unless it has more than `limit` bytes. A body that arrives at once is not copied.
+pub(super) async fn whole(response: &mut Response, limit: usize) -> Result<Bytes, Incomplete> {
+    let promised = response.content_length().map_or(0, |it| usize::try_from(it).unwrap_or(usize::MAX));
+    if promised > limit {
+        return Err(Incomplete::TooLarge);
+    }
+    let mut first = Bytes::new();
+    let mut res = BytesMut::new();
+    while let Some(chunk) = response.chunk().await.map_err(|it| Incomplete::Broke(client::cause(&it)))? {
+        if first.len() + res.len() + chunk.len() > limit {
+            return Err(Incomplete::TooLarge);
+        }
+        if first.is_empty() && res.is_empty() {
+            first = chunk;
+            continue;
+        }
+        if res.is_empty() {
+            res.reserve((first.len() + chunk.len()).max(promised.min(MOST_BELIEVED)));
+            res.extend_from_slice(&std::mem::take(&mut first));
+        }
+        res.extend_from_slice(&chunk);
+    }
+    Ok(if res.is_empty() { first } else { res.freeze() })
+}
+
+/// The beginning of a body, as much as there is of it in time.
+pub(super) async fn beginning(response: &mut Response, patience: Duration) -> Bytes {
+    let mut res = BytesMut::new();
+    let read = async {
+        while let Ok(Some(chunk)) = response.chunk().await {
+            let room = BEGINNING - res.len();
+            res.extend_from_slice(&chunk[..chunk.len().min(room)]);
+            if res.len() == BEGINNING {
+                break;
+            }
+        }
+    };
+    // What came in time is as good.
+    let _ = tokio::time::timeout(patience, read).await;
+    res.freeze()
+}

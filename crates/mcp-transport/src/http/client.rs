@@ -1,0 +1,176 @@
+//! The HTTP client of one connection, and its errors in plain words.
+//!
+//! Absent on purpose: a limit for whole requests, which is the engine's, and redirects, which [`super::exchange`]
+//! decides about.
+
+use std::error::Error;
+use std::io;
+use std::time::Duration;
+
+use reqwest::redirect::Policy;
+use url::{Host, Url};
+
+use super::Place;
+use crate::Fault;
+
+/// How long a connection may rest before it is not used again. Node's and uvicorn's servers close one after 5 s: to
+/// write into it just then would lose a request that may have run.
+const REST: Duration = Duration::from_secs(4);
+
+/// How deep an error's causes are followed.
+const DEEPEST: usize = 16;
+
+/// A request that brought no response to work with.
+#[derive(Debug)]
+pub(super) enum Failed {
+    /// It was not sent, or not taken.
+    Refused(Fault),
+    /// It, or a part of it, was sent, and may have been worked on.
+    Lost(Fault),
+}
+
+pub(super) fn build(place: &Place) -> Result<reqwest::Client, reqwest::Error> {
+    // Fails when the host has installed one before, which is as good.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let mut builder = reqwest::Client::builder()
+        .connect_timeout(place.connect)
+        .redirect(Policy::none())
+        .referer(false)
+        .tcp_nodelay(true)
+        .pool_idle_timeout(REST);
+    if is_loopback(&place.url) {
+        builder = builder.no_proxy();
+    }
+    if place.url.scheme() == "http" {
+        // No TLS will be spoken: the system's certificates need not be read, nor be there at all.
+        builder = builder.tls_certs_only([]);
+    }
+    builder.build()
+}
+
+fn is_loopback(url: &Url) -> bool {
+    match url.host() {
+        Some(Host::Domain(name)) => {
+            let name = name.strip_suffix('.').unwrap_or(name);
+            name == "localhost" || name.ends_with(".localhost")
+        }
+        Some(Host::Ipv4(address)) => address.is_loopback(),
+        Some(Host::Ipv6(address)) => address.is_loopback(),
+        None => false,
+    }
+}
+
+impl Failed {
+    /// A request that failed before a response began.
+    pub(super) fn of(error: reqwest::Error, place: &Place) -> Failed {
+        let label = &place.label;
+        if error.is_builder() {
+            return Failed::Refused(fault(format!(
+                "the request cannot be sent to {label}: {}",
+                cause(&error)
+            )));
+        }
+        if !error.is_connect() {
+            return Failed::Lost(fault(format!("{label} broke off before it answered: {}", cause(&error))));
+        }
+        let why = match error.is_timeout() {
+            true => format!("no connection within {} s", place.connect.as_secs_f64()),
+            false => cause(&error),
+        };
+        Failed::Refused(fault(format!("cannot connect to {label}: {why}")))
+    }
+}
+
+/// A fault without a response.
+pub(super) fn fault(message: String) -> Fault {
+    Fault { status: None, message, error: None }
+}
+
+/// The innermost cause of an error, in words. Never a URL: reqwest's own text, which may have one, is the outermost.
+pub(super) fn cause(error: &reqwest::Error) -> String {
+    if error.is_dns() {
+        return "the host name cannot be resolved".to_owned();
+    }
+    let mut innermost = None;
+    let mut next = error.source();
+    for _ in 0..DEEPEST {
+        let Some(cause) = next else { break };
+        if let Some(tls) = cause.downcast_ref::<rustls::Error>() {
+            return format!("TLS failed: {tls}");
+        }
+        innermost = Some(match cause.downcast_ref::<io::Error>() {
+            Some(error) => io_words(error),
+            None => cause.to_string(),
+        });
+        // An I/O error that wraps another one does not name it as its source.
+        next = match cause.downcast_ref::<io::Error>().and_then(io::Error::get_ref) {
+            Some(inner) => Some(inner),
+            None => cause.source(),
+        };
+    }
+    innermost.unwrap_or_else(|| "it cannot be said why".to_owned())
+}
+
+fn io_words(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::ConnectionRefused => "connection refused".to_owned(),
+        io::ErrorKind::ConnectionReset => "the connection was reset".to_owned(),
+        io::ErrorKind::HostUnreachable => "the host cannot be reached".to_owned(),
+        io::ErrorKind::NetworkUnreachable => "the network cannot be reached".to_owned(),
+        io::ErrorKind::UnexpectedEof => "the connection was closed too early".to_owned(),
+        _ => error.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(url: &str, want: bool) {
+        assert_eq!(is_loopback(&Url::parse(url).unwrap()), want, "{url}");
+    }
+
+    #[test]
+    fn no_proxy_stands_before_this_machine() {
+        check("http://localhost:80/mcp", true);
+        check("http://LOCALHOST./", true);
+        check("http://a.localhost/", true);
+        check("http://127.0.0.2:1/", true);
+        check("http://[::1]:1/", true);
+        check("http://localhost.evil.example/", false);
+        check("http://127.0.0.1.evil.example/", false);
+        check("http://10.0.0.1/", false);
+    }
+
+    struct Nowhere;
+
+    impl reqwest::dns::Resolve for Nowhere {
+        fn resolve(&self, _name: reqwest::dns::Name) -> reqwest::dns::Resolving {
+            Box::pin(async { Err("what the resolver says".into()) })
+        }
+    }
+
+    /// What is said of a URL that cannot be reached, by a client without proxies.
+    async fn words(url: &str) -> String {
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let builder = reqwest::Client::builder().no_proxy().tls_certs_only([]);
+        let client = builder.dns_resolver(std::sync::Arc::new(Nowhere)).build().unwrap();
+        cause(&client.get(url).send().await.unwrap_err())
+    }
+
+    #[tokio::test]
+    async fn an_unknown_name_and_a_broken_handshake_are_told_apart() {
+        assert_eq!(words("http://example.com/?key=secret").await, "the host name cannot be resolved");
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("https://{}/?key=secret", listener.local_addr().unwrap());
+        let peer = async {
+            use tokio::io::AsyncWriteExt;
+            let (mut socket, _) = listener.accept().await.unwrap();
+            socket.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n").await.unwrap();
+            socket
+        };
+        let (said, _socket) = tokio::join!(words(&url), peer);
+        assert_eq!(said, "TLS failed: received corrupt message of type InvalidContentType");
+    }
+}

@@ -1,0 +1,199 @@
+//! `text/event-stream`, parsed as it arrives: bytes in, messages out, no I/O.
+//!
+//! Each byte is looked at once, whatever the chunks are, and a line that arrives in one chunk is not copied. Absent on
+//! purpose: event types other than `message`, which carry no protocol here.
+
+use std::time::Duration;
+
+use bytes::{Buf, Bytes, BytesMut};
+
+/// The parser of one stream.
+pub(super) struct EventStream {
+    /// The most bytes that one event may hold.
+    limit: usize,
+    /// A line that has no end yet.
+    line: BytesMut,
+    data: Data,
+    /// The event has another type than `message`.
+    other: bool,
+    /// The id that the event being read gives; it counts when the event is complete.
+    id: Option<Bytes>,
+    last_id: Option<Bytes>,
+    retry: Option<Duration>,
+    /// A CR ended the last line: an LF that follows belongs to it.
+    after_cr: bool,
+    begun: bool,
+}
+
+/// The data of the event being read.
+enum Data {
+    Absent,
+    /// A slice of what arrived.
+    Line(Bytes),
+    /// Several lines joined.
+    Lines(BytesMut),
+}
+
+/// An event is larger than a message may be.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct TooLarge;
+
+impl EventStream {
+    /// A stream whose events hold at most `limit` bytes of data.
+    pub(super) fn new(limit: usize) -> EventStream {
+        EventStream {
+            limit,
+            line: BytesMut::new(),
+            data: Data::Absent,
+            other: false,
+            id: None,
+            last_id: None,
+            retry: None,
+            after_cr: false,
+            begun: false,
+        }
+    }
+
+    /// Takes what arrived, and gives each message that it completes. After an error the stream is of no more use.
+    pub(super) fn feed(&mut self, chunk: Bytes, mut message: impl FnMut(Bytes)) -> Result<(), TooLarge> {
+        let mut rest = chunk;
+        if self.after_cr && !rest.is_empty() {
+            self.after_cr = false;
+            if rest[0] == b'\n' {
+                rest.advance(1);
+            }
+        }
+        while !rest.is_empty() {
+            let found = memchr::memchr2(b'\n', b'\r', &rest);
+            let length = found.unwrap_or(rest.len());
+            if self.line.len() + self.data.len() + length > self.limit.saturating_add(b"data: ".len()) {
+                return Err(TooLarge);
+            }
+            let part = rest.split_to(length);
+            if found.is_none() {
+                self.line.extend_from_slice(&part);
+                return Ok(());
+            }
+            match &rest[..] {
+                [b'\r', b'\n', ..] => rest.advance(2),
+                [b'\r'] => {
+                    rest.advance(1);
+                    self.after_cr = true;
+                }
+                _ => rest.advance(1),
+            }
+            let line = if self.line.is_empty() {
+                part
+            } else {
+                self.line.extend_from_slice(&part);
+                std::mem::take(&mut self.line).freeze()
+            };
+            self.end_line(line, &mut message)?;
+        }
+        Ok(())
+    }
+
+    /// The stream has ended cleanly: what it leaves without the empty line that ends an event. The standard discards
+    /// it; some servers forget the line.
+    pub(super) fn finish(&mut self) -> Option<Bytes> {
+        let mut rest = None;
+        let line = std::mem::take(&mut self.line).freeze();
+        if !line.is_empty() {
+            self.end_line(line, &mut |it| rest = Some(it)).ok()?;
+        }
+        self.dispatch(&mut |it| rest = Some(it));
+        rest
+    }
+
+    /// The id of the last complete event that had one.
+    pub(super) fn last_id(&self) -> Option<&Bytes> {
+        self.last_id.as_ref()
+    }
+
+    /// How long the server wants us to wait before the stream is asked for again.
+    pub(super) fn retry(&self) -> Option<Duration> {
+        self.retry
+    }
+
+    fn end_line(&mut self, mut line: Bytes, message: &mut impl FnMut(Bytes)) -> Result<(), TooLarge> {
+        if !self.begun {
+            self.begun = true;
+            if line.starts_with(b"\xef\xbb\xbf") {
+                line.advance(3);
+            }
+        }
+        if line.is_empty() {
+            self.dispatch(message);
+            return Ok(());
+        }
+        let (name, value) = match memchr::memchr(b':', &line) {
+            Some(at) => (line.slice(..at), line.slice(at + 1..)),
+            None => (line, Bytes::new()),
+        };
+        let value = if value.first() == Some(&b' ') { value.slice(1..) } else { value };
+        match &name[..] {
+            b"data" => {
+                if self.data.len() + value.len() > self.limit {
+                    return Err(TooLarge);
+                }
+                self.data.push(value);
+            }
+            b"event" => self.other = !value.is_empty() && &value[..] != b"message",
+            // Copied, for it outlives the chunk it came in.
+            b"id" if !value.contains(&0) => self.id = Some(Bytes::copy_from_slice(&value)),
+            b"retry" if value.iter().all(u8::is_ascii_digit) => {
+                let retry = str::from_utf8(&value).ok().and_then(|it| it.parse().ok());
+                self.retry = retry.map(Duration::from_millis).or(self.retry);
+            }
+            // A comment has an empty name.
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn dispatch(&mut self, message: &mut impl FnMut(Bytes)) {
+        if let Some(id) = self.id.take() {
+            self.last_id = Some(id);
+        }
+        let data = match std::mem::replace(&mut self.data, Data::Absent) {
+            Data::Absent => Bytes::new(),
+            Data::Line(line) => line,
+            Data::Lines(lines) => lines.freeze(),
+        };
+        // An event without data gives an id or a `retry`, and says nothing.
+        if !std::mem::take(&mut self.other) && !data.is_empty() {
+            message(data);
+        }
+    }
+}
+
+impl Data {
+    fn len(&self) -> usize {
+        match self {
+            Data::Absent => 0,
+            Data::Line(line) => line.len(),
+            Data::Lines(lines) => lines.len(),
+        }
+    }
+
+    fn push(&mut self, value: Bytes) {
+        *self = match std::mem::replace(self, Data::Absent) {
+            Data::Absent => Data::Line(value),
+            Data::Line(line) => {
+                let mut lines = BytesMut::with_capacity(line.len() + value.len() + 1);
+                lines.extend_from_slice(&line);
+                lines.extend_from_slice(b"\n");
+                lines.extend_from_slice(&value);
+                Data::Lines(lines)
+            }
+            Data::Lines(mut lines) => {
+                lines.extend_from_slice(b"\n");
+                lines.extend_from_slice(&value);
+                Data::Lines(lines)
+            }
+        };
+    }
+}
+
+#[cfg(test)]
+mod tests;

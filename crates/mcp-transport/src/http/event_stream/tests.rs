@@ -1,0 +1,136 @@
+//! The rules of event streams, row by row, and that chunks do not matter.
+
+use proptest::prelude::*;
+
+use super::*;
+
+/// What a stream says: its messages, the last id, the retry, or that an event was too large.
+fn read<'a>(chunks: impl IntoIterator<Item = &'a [u8]>, limit: usize) -> String {
+    let mut stream = EventStream::new(limit);
+    let mut res = Vec::new();
+    for chunk in chunks {
+        let fed = stream
+            .feed(Bytes::copy_from_slice(chunk), |it| res.push(String::from_utf8_lossy(&it).into_owned()));
+        if fed.is_err() {
+            res.push("<too large>".to_owned());
+            return res.join(" | ");
+        }
+    }
+    if let Some(rest) = stream.finish() {
+        res.push(format!("<rest> {}", String::from_utf8_lossy(&rest)));
+    }
+    if let Some(id) = stream.last_id() {
+        res.push(format!("<id> {}", String::from_utf8_lossy(id)));
+    }
+    if let Some(retry) = stream.retry() {
+        res.push(format!("<retry> {}", retry.as_millis()));
+    }
+    res.join(" | ")
+}
+
+#[track_caller]
+fn check(text: &str, want: &str) {
+    assert_eq!(read([text.as_bytes()], 1000), want, "in one piece: {text:?}");
+    assert_eq!(read(text.as_bytes().chunks(1), 1000), want, "byte by byte: {text:?}");
+}
+
+#[test]
+fn events_end_with_an_empty_line_of_any_kind() {
+    check("data: a\n\ndata: b\n\n", "a | b");
+    check("data: a\r\n\r\ndata: b\r\n\r\n", "a | b");
+    check("data: a\r\rdata: b\r\r", "a | b");
+    check("data: a\r\n\ndata: b\n\r\n", "a | b");
+    check("\n\n\r\r\n\n", "");
+}
+
+#[test]
+fn fields_are_read_as_the_standard_says() {
+    check("event: message\nid: 7\ndata: a\n\n", "a | <id> 7");
+    check("data:a\n\ndata:  b\n\n", "a |  b");
+    check("data: a\ndata: b\ndata\ndata:c\n\n", "a\nb\n\nc");
+    check(": a comment\ndata: a\n:\n\n", "a");
+    check("other: x\ndata: a\nDATA: y\n\n", "a");
+    check("data: {\"a\": \"b: c\"}\n\n", "{\"a\": \"b: c\"}");
+}
+
+#[test]
+fn only_messages_with_data_are_messages() {
+    check("event: ping\ndata: a\n\ndata: b\n\n", "b");
+    check("event:\ndata: a\n\n", "a");
+    check("id: 1\ndata:\n\nid: 2\n\n", "<id> 2");
+    check("event: ping\n\ndata: a\n\n", "a");
+}
+
+#[test]
+fn an_id_counts_when_its_event_is_complete() {
+    check("id: 1\ndata: a\n\nid: 2\ndata: b\nid: 3\n\n", "a | b | <id> 3");
+    check("id: 1\ndata: a\n\ndata: b\n\n", "a | b | <id> 1");
+    check("id: 1\u{0}2\ndata: a\n\n", "a");
+    check("id\ndata: a\n\n", "a | <id> ");
+}
+
+#[test]
+fn retry_is_a_number() {
+    check("retry: 250\n\n", "<retry> 250");
+    check("retry: 250\nretry: soon\nretry: -1\nretry:\n\n", "<retry> 250");
+    check("retry: 99999999999999999999999\n\n", "");
+}
+
+#[test]
+fn a_byte_order_mark_is_skipped_once() {
+    check("\u{feff}data: a\n\n", "a");
+    check("\u{feff}\u{feff}data: a\n\n", "");
+    check("data: a\n\n\u{feff}data: b\n\n", "a");
+}
+
+#[test]
+fn an_end_without_an_empty_line_leaves_a_rest() {
+    check("data: a\n\ndata: b\n", "a | <rest> b");
+    check("data: b", "<rest> b");
+    check("data: a\n\n", "a");
+}
+
+#[test]
+fn an_event_is_bounded_however_it_comes() {
+    let limited = |text: &str, limit| {
+        let whole = read([text.as_bytes()], limit);
+        assert_eq!(read(text.as_bytes().chunks(1), limit), whole, "{text:?}");
+        whole
+    };
+    assert_eq!(limited("data: 12345\n\ndata:12345\n\n", 5), "12345 | 12345");
+    assert_eq!(limited("data: 123456\n\n", 5), "<too large>");
+    assert_eq!(limited("data: 12\ndata: 34\n\n", 5), "12\n34");
+    assert_eq!(limited(&format!("data: 1\n\n: {}", "x".repeat(100)), 50), "1 | <too large>");
+    assert_eq!(limited(&"data\n".repeat(20), 5), "<too large>");
+}
+
+#[test]
+fn a_line_in_one_chunk_is_not_copied() {
+    let chunk = Bytes::from_static(b"data: payload\n\n");
+    let mut stream = EventStream::new(100);
+    let mut seen = None;
+    stream.feed(chunk.clone(), |it| seen = Some(it)).unwrap();
+    assert_eq!(seen.unwrap().as_ptr(), chunk[6..].as_ptr());
+}
+
+proptest! {
+    #[test]
+    fn chunk_boundaries_do_not_matter(
+        pieces in prop::collection::vec(
+            prop::sample::select(vec![
+                "\n", "\r", "\r\n", "data: ", "data", "data:", "id: ", "event: ", "message", "ping", "retry: ", "12", ":",
+                " ", "{\"a\":1}", "\u{feff}", "x", "\u{0}",
+            ]),
+            0..40,
+        ),
+        cuts in prop::collection::vec(0usize..200, 0..8),
+        limit in 1usize..60,
+    ) {
+        let text = pieces.concat();
+        let mut cuts: Vec<usize> = cuts.into_iter().map(|it| it.min(text.len())).collect();
+        cuts.extend([0, text.len()]);
+        cuts.sort_unstable();
+        let chunks = cuts.windows(2).map(|it| &text.as_bytes()[it[0]..it[1]]);
+        prop_assert_eq!(read(chunks, limit), read([text.as_bytes()], limit));
+    }
+}

@@ -1,0 +1,104 @@
+//! Reads the event stream of a response, from its first chunk to its end.
+
+use std::time::Duration;
+
+use http::HeaderValue;
+use reqwest::Response;
+use serde::de::IgnoredAny;
+
+use super::event_stream::EventStream;
+use super::{Wire, client, reply};
+use crate::Lane;
+
+/// How long a stream is kept after it has brought the answer. An orderly server ends it at once, and the connection
+/// can be used again.
+const AFTER_ANSWER: Duration = Duration::from_millis(250);
+
+/// What one lane has heard, over all its streams.
+pub(super) struct Hearing {
+    pub(super) lane: Lane,
+    /// The answer to the lane's request was delivered.
+    pub(super) answered: bool,
+    /// How many messages came.
+    pub(super) messages: u64,
+    /// Where a stream can be taken up again.
+    pub(super) last_id: Option<HeaderValue>,
+    /// How long the server wants us to wait before that.
+    pub(super) retry: Option<Duration>,
+}
+
+/// How a stream ended.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum StreamEnd {
+    /// The server ended it.
+    Closed,
+    /// The connection broke off, for this reason.
+    Broke(String),
+    /// Nothing came for so long that nothing more was waited for.
+    Silent,
+    /// A message was larger than one may be.
+    TooLarge,
+}
+
+impl Hearing {
+    pub(super) fn new(lane: Lane) -> Hearing {
+        Hearing { lane, answered: false, messages: 0, last_id: None, retry: None }
+    }
+
+    /// Delivers what the stream brings until it ends.
+    pub(super) async fn hear(&mut self, wire: &Wire, response: &mut Response) -> StreamEnd {
+        let mut stream = EventStream::new(wire.place.message_bytes);
+        let end = self.read(wire, response, &mut stream).await;
+        // An id that no header can hold cannot be sent back.
+        if let Some(id) = stream.last_id() {
+            self.last_id = HeaderValue::from_bytes(id).ok().filter(|it| !it.is_empty());
+        }
+        self.retry = stream.retry().or(self.retry);
+        end
+    }
+
+    async fn read(&mut self, wire: &Wire, response: &mut Response, stream: &mut EventStream) -> StreamEnd {
+        loop {
+            let patience = if self.answered { AFTER_ANSWER } else { wire.place.sse_read };
+            let chunk = match tokio::time::timeout(patience, response.chunk()).await {
+                Ok(Ok(Some(chunk))) => chunk,
+                Ok(Ok(None)) => {
+                    // The standard discards it; a whole message is worth more.
+                    let rest = stream.finish();
+                    if let Some(rest) = rest.filter(|it| serde_json::from_slice::<IgnoredAny>(it).is_ok()) {
+                        self.deliver(wire, rest);
+                    }
+                    return StreamEnd::Closed;
+                }
+                Ok(Err(error)) => return StreamEnd::Broke(client::cause(&error)),
+                Err(_) => return StreamEnd::Silent,
+            };
+            if stream.feed(chunk, |message| self.deliver(wire, message)).is_err() {
+                return StreamEnd::TooLarge;
+            }
+        }
+    }
+
+    fn deliver(&mut self, wire: &Wire, message: bytes::Bytes) {
+        self.messages += 1;
+        if let Lane::Request(id) = self.lane {
+            self.answered |= reply::answers(&message, id);
+        }
+        wire.inbox.deliver(self.lane, message);
+    }
+}
+
+impl StreamEnd {
+    /// In words, for a request whose answer did not come.
+    pub(super) fn words(&self, wire: &Wire) -> String {
+        let place = &wire.place;
+        match self {
+            StreamEnd::Closed => "the server ended the stream before it answered".to_owned(),
+            StreamEnd::Broke(why) => format!("the stream broke off before the answer came: {why}"),
+            StreamEnd::Silent => format!("nothing came on the stream for {} s", place.sse_read.as_secs_f64()),
+            StreamEnd::TooLarge => {
+                format!("a message on the stream is larger than {} bytes", place.message_bytes)
+            }
+        }
+    }
+}

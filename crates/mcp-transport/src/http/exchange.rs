@@ -1,0 +1,147 @@
+//! One request and the response to it, redirects included.
+//!
+//! A redirect is followed only where it keeps method and body (307, 308) and stays with the same origin: headers hold
+//! secrets, and no other server is to see them.
+
+use bytes::Bytes;
+use http::header::LOCATION;
+use http::{HeaderMap, Method};
+use reqwest::{Request, Response};
+use url::Url;
+
+use super::Wire;
+use super::client::Failed;
+use crate::Fault;
+
+/// How many redirects one request may meet.
+const MOST_REDIRECTS: usize = 4;
+
+/// What to do about a response that redirects.
+#[derive(Debug, PartialEq, Eq)]
+enum Redirect {
+    Follow(Url),
+    Refuse(String),
+}
+
+impl Wire {
+    /// Sends a request; resolves when the head of the response is there. Cancel-safe: dropping the future closes the
+    /// connection, or the stream of a connection that carries several.
+    pub(super) async fn send(
+        &self,
+        method: Method,
+        headers: &HeaderMap,
+        body: Option<&Bytes>,
+    ) -> Result<Response, Failed> {
+        let response = self.send_to(self.url.clone(), &method, headers, body).await?;
+        if !response.status().is_redirection() {
+            return Ok(response);
+        }
+        // Boxed, for it is rare, and every request's future would be as large.
+        Box::pin(self.follow(response, method, headers, body)).await
+    }
+
+    async fn send_to(
+        &self,
+        url: Url,
+        method: &Method,
+        headers: &HeaderMap,
+        body: Option<&Bytes>,
+    ) -> Result<Response, Failed> {
+        let mut request = Request::new(method.clone(), url);
+        *request.headers_mut() = headers.clone();
+        *request.body_mut() = body.cloned().map(Into::into);
+        self.client.execute(request).await.map_err(|it| Failed::of(it, &self.place))
+    }
+
+    async fn follow(
+        &self,
+        mut response: Response,
+        method: Method,
+        headers: &HeaderMap,
+        body: Option<&Bytes>,
+    ) -> Result<Response, Failed> {
+        let mut url = self.url.clone();
+        for _ in 0..MOST_REDIRECTS {
+            let status = response.status().as_u16();
+            let location = response.headers().get(LOCATION).and_then(|it| it.to_str().ok());
+            match redirect(status, location, &url) {
+                Redirect::Follow(next) => url = next,
+                Redirect::Refuse(message) => return Err(refused(status, message)),
+            }
+            response = self.send_to(url.clone(), &method, headers, body).await?;
+            if !response.status().is_redirection() {
+                return Ok(response);
+            }
+        }
+        Err(refused(response.status().as_u16(), "the server redirects again and again".to_owned()))
+    }
+
+    /// Ends the session where there is one that is ours to end.
+    pub(super) async fn end_session(&self) {
+        if !self.place.terminate_on_close {
+            return;
+        }
+        let Some(headers) = self.sessions.end() else { return };
+        match self.send(Method::DELETE, &headers, None).await {
+            // 405 says that the server leaves sessions to their time-out.
+            Ok(response) => tracing::debug!(status = response.status().as_u16(), "the session was ended"),
+            Err(Failed::Refused(fault) | Failed::Lost(fault)) => {
+                tracing::debug!("the session could not be ended: {fault}");
+            }
+        }
+    }
+}
+
+fn refused(status: u16, message: String) -> Failed {
+    Failed::Refused(Fault { status: Some(status), message, error: None })
+}
+
+/// What to do about a redirect from `url`. Only the origin of the new place is named: its path may hold a secret.
+fn redirect(status: u16, location: Option<&str>, url: &Url) -> Redirect {
+    let Some(next) = location.and_then(|it| url.join(it).ok()) else {
+        return Redirect::Refuse(format!("the server redirects (HTTP {status}) without saying where"));
+    };
+    let origin = next.origin();
+    if origin != url.origin() {
+        let origin = origin.ascii_serialization();
+        return Redirect::Refuse(format!(
+            "the server redirects to {origin} (HTTP {status}), which is not followed"
+        ));
+    }
+    if !matches!(status, 307 | 308) {
+        let message = format!(
+            "the server redirects to another page of its own (HTTP {status}), which loses the message"
+        );
+        return Redirect::Refuse(message);
+    }
+    Redirect::Follow(next)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(status: u16, location: Option<&str>, want: &str) {
+        let url = Url::parse("https://example.com/mcp?key=k").unwrap();
+        let got = match redirect(status, location, &url) {
+            Redirect::Follow(url) => url.to_string(),
+            Redirect::Refuse(message) => message,
+        };
+        assert_eq!(got, want);
+    }
+
+    #[test]
+    fn only_the_same_origin_is_followed_and_only_with_the_message() {
+        check(307, Some("/mcp/"), "https://example.com/mcp/");
+        check(308, Some("https://example.com:443/x"), "https://example.com/x");
+        let elsewhere = "the server redirects to https://evil.example (HTTP 307), which is not followed";
+        check(307, Some("https://evil.example/secret"), elsewhere);
+        let plain = "the server redirects to http://example.com (HTTP 308), which is not followed";
+        check(308, Some("http://example.com/mcp"), plain);
+        let page = "the server redirects to another page of its own (HTTP 302), which loses the message";
+        check(302, Some("/login?next=secret"), page);
+        check(307, None, "the server redirects (HTTP 307) without saying where");
+        check(304, Some("http://["), "the server redirects (HTTP 304) without saying where");
+    }
+}

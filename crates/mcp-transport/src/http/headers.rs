@@ -1,0 +1,220 @@
+//! Headers: those of the configuration, checked once, and ours, which win.
+//!
+//! Nothing here prints a value. A name may be printed, for a name is no secret.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use http::header::{ACCEPT, CONTENT_LENGTH, CONTENT_TYPE, HOST, TRANSFER_ENCODING, USER_AGENT};
+use http::{HeaderMap, HeaderName, HeaderValue};
+use mcp_model::{Secret, UrlEndpoint};
+
+use crate::ConnectError;
+
+/// The session, in the legacy era.
+pub(super) const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
+/// The negotiated version.
+pub(super) const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
+/// The method, in the modern era.
+pub(super) const METHOD: HeaderName = HeaderName::from_static("mcp-method");
+/// The tool, prompt or URI, in the modern era.
+pub(super) const NAME: HeaderName = HeaderName::from_static("mcp-name");
+/// The last event of a stream that is to be taken up again.
+pub(super) const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
+
+/// The headers whose value is ours to say: a configured one is not sent.
+const OURS: [HeaderName; 7] =
+    [CONTENT_TYPE, ACCEPT, SESSION_ID, PROTOCOL_VERSION, METHOD, NAME, LAST_EVENT_ID];
+
+/// The headers that say how a message is cut and whom it is for. A wrong one would break the connection, or cross it
+/// with another.
+const REFUSED: [HeaderName; 3] = [HOST, CONTENT_LENGTH, TRANSFER_ENCODING];
+
+/// What is sent with each message, ready to be copied.
+pub(super) struct Prepared {
+    /// Of a POST, with nothing of a session.
+    pub(super) post: HeaderMap,
+    /// The configured session.
+    pub(super) session_id: Option<HeaderValue>,
+}
+
+/// Checks the configured headers and adds ours.
+pub(super) fn prepare(endpoint: &UrlEndpoint) -> Result<Prepared, ConnectError> {
+    let mut post = HeaderMap::with_capacity(endpoint.headers.len() + 8);
+    for (name, value) in &endpoint.headers {
+        let Ok(header) = HeaderName::try_from(name.as_str()) else {
+            return Err(ConnectError::Invalid(format!("{name:?} is no name of a header")));
+        };
+        if REFUSED.contains(&header) {
+            return Err(ConnectError::Invalid(format!("the header {name} cannot be configured")));
+        }
+        if OURS.contains(&header) {
+            continue;
+        }
+        // Bytes, so that text beyond ASCII passes as UTF-8.
+        let Ok(mut value) = HeaderValue::from_bytes(value.expose().as_bytes()) else {
+            let message = format!("the value of the header {name} holds characters that no header can");
+            return Err(ConnectError::Invalid(message));
+        };
+        value.set_sensitive(true);
+        post.append(header, value);
+    }
+    post.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    post.insert(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
+    let agent = concat!(env!("CARGO_PKG_NAME"), "/", env!("CARGO_PKG_VERSION"));
+    post.entry(USER_AGENT).or_insert(HeaderValue::from_static(agent));
+    let session_id = match &endpoint.session_id {
+        None => None,
+        Some(id) => {
+            let plain = !id.expose().is_empty() && id.expose().bytes().all(|it| it.is_ascii_graphic());
+            let value = HeaderValue::from_str(id.expose()).ok().filter(|_| plain);
+            let Some(mut value) = value else {
+                let message = "the session id may hold visible ASCII characters only".to_owned();
+                return Err(ConnectError::Invalid(message));
+            };
+            value.set_sensitive(true);
+            Some(value)
+        }
+    };
+    Ok(Prepared { post, session_id })
+}
+
+/// The headers of a GET or DELETE, made of those of a POST.
+pub(super) fn without_body(mut post: HeaderMap) -> HeaderMap {
+    post.remove(CONTENT_TYPE);
+    post.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
+    post
+}
+
+/// A text as a header's value: as it is where that is safe, else in base64 as the revision 2026-07-28 says.
+pub(super) fn text(text: &str) -> HeaderValue {
+    let plain = text.bytes().all(|it| it == b' ' || it.is_ascii_graphic()) && text.trim() == text;
+    // A peer would decode it.
+    let looks_encoded = text.starts_with("=?base64?") && text.ends_with("?=");
+    if plain
+        && !looks_encoded
+        && let Ok(value) = HeaderValue::from_str(text)
+    {
+        return value;
+    }
+    let encoded = format!("=?base64?{}?=", STANDARD.encode(text));
+    HeaderValue::try_from(encoded).expect("base64 is plain ASCII")
+}
+
+/// Everything that was configured and must not come back in a message: values of headers and the parts of them (a
+/// server may repeat a token without its `Bearer`), the session id, and what in the URL may be a secret.
+pub(super) fn secrets(endpoint: &UrlEndpoint) -> Vec<Secret> {
+    let mut res = Vec::new();
+    let values = endpoint.headers.iter().map(|(_, value)| value).chain(&endpoint.session_id);
+    for value in values {
+        res.push(value.clone());
+        res.extend(value.expose().split_whitespace().map(Secret::from));
+    }
+    let url = &endpoint.url;
+    res.extend(url.password().map(Secret::from));
+    res.extend(url.query().map(Secret::from));
+    res.extend(url.query_pairs().map(|(_, value)| Secret::new(value)));
+    res.extend(url.path_segments().into_iter().flatten().filter(|it| it.len() >= 32).map(Secret::from));
+    res
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use url::Url;
+
+    fn endpoint(headers: &[(&str, &str)]) -> UrlEndpoint {
+        let mut endpoint = UrlEndpoint::new(Url::parse("https://example.com/mcp").unwrap());
+        endpoint.headers =
+            headers.iter().map(|(name, value)| ((*name).to_owned(), Secret::from(*value))).collect();
+        endpoint
+    }
+
+    /// What is sent besides what is always sent, or why it is refused.
+    #[track_caller]
+    fn check(headers: &[(&str, &str)], want: &str) {
+        let got = match prepare(&endpoint(headers)) {
+            Err(error) => error.to_string(),
+            Ok(Prepared { post, session_id: _ }) => {
+                let always = [CONTENT_TYPE, ACCEPT, USER_AGENT];
+                let own = post.iter().filter(|(name, _)| !always.contains(name));
+                let words =
+                    own.map(|(name, value)| format!("{name}={}", String::from_utf8_lossy(value.as_bytes())));
+                words.collect::<Vec<_>>().join(" ")
+            }
+        };
+        assert_eq!(got, want);
+    }
+
+    #[test]
+    fn hd_121_configured_headers_are_sent_and_ours_win() {
+        check(&[("Authorization", "Bearer b"), ("x-é", "1")], "\"x-é\" is no name of a header");
+        check(&[("X-A", "1"), ("x-a", "2"), ("X-B", "grün")], "x-a=1 x-a=2 x-b=grün");
+        check(
+            &[("Accept", "text/html"), ("mcp-session-id", "s"), ("MCP-Protocol-Version", "1"), ("X-A", "1")],
+            "x-a=1",
+        );
+        let prepared = prepare(&endpoint(&[("Content-Type", "text/plain"), ("User-Agent", "me")])).unwrap();
+        assert_eq!(prepared.post[CONTENT_TYPE], "application/json");
+        assert_eq!(prepared.post[USER_AGENT], "me");
+    }
+
+    #[test]
+    fn hd_022_what_would_break_a_message_is_refused_without_its_value() {
+        check(&[("Host", "h")], "the header Host cannot be configured");
+        check(&[("content-length", "9")], "the header content-length cannot be configured");
+        check(&[("Transfer-Encoding", "chunked")], "the header Transfer-Encoding cannot be configured");
+        check(&[("X", "secret\r\nY: 1")], "the value of the header X holds characters that no header can");
+        check(&[("X Y", "1")], "\"X Y\" is no name of a header");
+        check(&[("", "1")], "\"\" is no name of a header");
+    }
+
+    #[test]
+    fn a_session_id_is_visible_ascii() {
+        let read = |id: &str| {
+            let mut endpoint = endpoint(&[]);
+            endpoint.session_id = Some(Secret::from(id));
+            prepare(&endpoint).map(|it| it.session_id.is_some()).map_err(|it| it.to_string())
+        };
+        assert_eq!(read("abc-123"), Ok(true));
+        for odd in ["a b", "é", "", "a\n"] {
+            assert_eq!(
+                read(odd),
+                Err("the session id may hold visible ASCII characters only".to_owned()),
+                "{odd:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_name_that_no_header_can_hold_is_encoded() {
+        let check = |plain: &str, want: &str| assert_eq!(text(plain), want, "{plain:?}");
+        check("get_weather", "get_weather");
+        check("file:///a b?c", "file:///a b?c");
+        check("", "");
+        check("grün", "=?base64?Z3LDvG4=?=");
+        check(" a", "=?base64?IGE=?=");
+        check("a\nb", "=?base64?YQpi?=");
+        check("=?base64?YQ==?=", "=?base64?PT9iYXNlNjQ/WVE9PT89?=");
+    }
+
+    #[test]
+    fn what_was_configured_is_known_as_secret() {
+        let mut endpoint = endpoint(&[("Authorization", "Bearer token-1")]);
+        endpoint.url =
+            Url::parse("https://user:password@example.com/0123456789abcdef0123456789abcdef?key=k%2Bvalue")
+                .unwrap();
+        endpoint.session_id = Some(Secret::from("session-1"));
+        let secrets: Vec<String> = secrets(&endpoint).iter().map(|it| it.expose().to_owned()).collect();
+        for want in [
+            "Bearer token-1",
+            "token-1",
+            "session-1",
+            "password",
+            "key=k%2Bvalue",
+            "k+value",
+            "0123456789abcdef0123456789abcdef",
+        ] {
+            assert!(secrets.iter().any(|it| it == want), "{want} in {secrets:?}");
+        }
+    }
+}

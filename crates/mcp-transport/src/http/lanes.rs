@@ -1,0 +1,174 @@
+//! Which messages are on their way and which still wait: bookkeeping, no I/O.
+//!
+//! The queue of the engine is always emptied, also when no more messages can be on their way: an abandonment must
+//! reach the lane that it ends, and would never come past the messages before it.
+
+use std::collections::{HashMap, VecDeque};
+
+use futures_util::future::AbortHandle;
+use mcp_model::{Era, ProtocolVersion};
+
+use crate::{Epoch, Head, Out, Outgoing, RequestId};
+
+/// The message that must be through before anything else is sent.
+const GATE: &str = super::post::INITIALIZED;
+
+/// The messages of one connection.
+#[derive(Default)]
+pub(super) struct Lanes {
+    requests: HashMap<RequestId, Lane>,
+    waiting: VecDeque<Waiting>,
+    gated: bool,
+}
+
+enum Lane {
+    Waiting(Outgoing),
+    Open { abort: AbortHandle, epoch: Epoch, version: Option<ProtocolVersion>, cancellable: bool },
+}
+
+enum Waiting {
+    /// Its message is with its lane, where it can be given up.
+    Request(RequestId),
+    Other(Outgoing),
+}
+
+impl Lanes {
+    /// Takes a thing to do.
+    pub(super) fn take(&mut self, out: Out) {
+        match out {
+            Out::Message(message) => match message.head.id {
+                Some(id) => {
+                    self.waiting.push_back(Waiting::Request(id));
+                    self.requests.insert(id, Lane::Waiting(message));
+                }
+                None => self.waiting.push_back(Waiting::Other(message)),
+            },
+            Out::Abandon { id, notice } => self.abandon(id, notice),
+        }
+    }
+
+    /// The next message to send, where one may be sent now.
+    pub(super) fn next(&mut self) -> Option<Outgoing> {
+        while !self.gated {
+            match self.waiting.pop_front()? {
+                Waiting::Other(message) => {
+                    self.gated = message.head.method == GATE;
+                    return Some(message);
+                }
+                Waiting::Request(id) => {
+                    if let Some(Lane::Waiting(message)) = self.requests.remove(&id) {
+                        return Some(message);
+                    }
+                }
+            }
+        }
+        None
+    }
+
+    /// A message is on its way, and `abort` takes it back.
+    pub(super) fn began(&mut self, message: &Outgoing, abort: AbortHandle) {
+        let Head { id, method, name: _, version } = &message.head;
+        if let Some(id) = id {
+            // The protocol forbids to cancel the opening.
+            let cancellable = method != "initialize" && version.is_none_or(|it| it.era() == Era::Legacy);
+            let lane = Lane::Open { abort, epoch: message.epoch, version: *version, cancellable };
+            self.requests.insert(*id, lane);
+        }
+    }
+
+    /// A message is through; `ready` says that it was the one that the others wait for.
+    pub(super) fn settled(&mut self, id: Option<RequestId>, ready: bool) {
+        if let Some(id) = id {
+            self.requests.remove(&id);
+        }
+        if ready {
+            self.gated = false;
+        }
+    }
+
+    fn abandon(&mut self, id: RequestId, notice: bytes::Bytes) {
+        match self.requests.remove(&id) {
+            // It was answered in the meantime, or it was never sent.
+            None | Some(Lane::Waiting(_)) => {}
+            Some(Lane::Open { abort, epoch, version, cancellable }) => {
+                abort.abort();
+                // In the modern era closing the stream says it.
+                if cancellable {
+                    let head = Head { id: None, method: super::post::CANCELLED.into(), name: None, version };
+                    self.waiting.push_back(Waiting::Other(Outgoing { epoch, head, body: notice }));
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bytes::Bytes;
+
+    const LEGACY: Option<ProtocolVersion> = Some(ProtocolVersion::LATEST_LEGACY);
+    const MODERN: Option<ProtocolVersion> = Some(ProtocolVersion::LATEST);
+
+    fn message(id: Option<RequestId>, method: &'static str, version: Option<ProtocolVersion>) -> Outgoing {
+        Outgoing {
+            epoch: Epoch(0),
+            head: Head { id, method: method.into(), name: None, version },
+            body: Bytes::new(),
+        }
+    }
+
+    /// Takes messages and abandonments (`-7`), sends what may be sent after each, and says what was sent.
+    #[track_caller]
+    fn check(version: Option<ProtocolVersion>, steps: &[&'static str], want: &str) {
+        let mut lanes = Lanes::default();
+        let mut sent = Vec::new();
+        let mut aborted = Vec::new();
+        for step in steps {
+            match step.split_once(' ') {
+                Some(("settled", id)) => lanes.settled(id.parse().ok(), false),
+                Some((id, method)) => lanes.take(Out::Message(message(id.parse().ok(), method, version))),
+                None if *step == "ready" => lanes.settled(None, true),
+                None => {
+                    let id = step.trim_start_matches('-').parse().unwrap();
+                    lanes.take(Out::Abandon { id, notice: Bytes::new() });
+                }
+            }
+            while let Some(message) = lanes.next() {
+                let (abort, registration) = AbortHandle::new_pair();
+                lanes.began(&message, abort);
+                sent.push(message.head.method.to_string());
+                aborted.push(registration);
+            }
+        }
+        let aborted = aborted.iter().filter(|it| it.handle().is_aborted()).count();
+        assert_eq!(format!("{}; {aborted} aborted", sent.join(" ")), want);
+    }
+
+    #[test]
+    fn nothing_overtakes_the_end_of_the_opening() {
+        check(
+            LEGACY,
+            &["1 initialize", "settled 1", "- notifications/initialized", "2 a", "3 b"],
+            "initialize notifications/initialized; 0 aborted",
+        );
+        check(
+            LEGACY,
+            &["- notifications/initialized", "2 a", "3 b", "-2", "ready"],
+            "notifications/initialized b; 0 aborted",
+        );
+    }
+
+    #[test]
+    fn abandoning_tells_a_legacy_server_and_leaves_a_modern_one() {
+        check(LEGACY, &["1 a", "-1"], "a notifications/cancelled; 1 aborted");
+        check(MODERN, &["1 a", "-1"], "a; 1 aborted");
+        check(None, &["1 initialize", "-1"], "initialize; 1 aborted");
+    }
+
+    #[test]
+    fn what_is_settled_cannot_be_abandoned() {
+        check(LEGACY, &["1 a", "settled 1", "-1"], "a; 0 aborted");
+        check(LEGACY, &["-9", "1 a"], "a; 0 aborted");
+    }
+}

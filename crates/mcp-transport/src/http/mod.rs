@@ -1,0 +1,219 @@
+//! Streamable HTTP, in both eras of the protocol.
+//!
+//! One task drives every exchange of a connection: nothing is spawned for a call, and dropping the task's future drops
+//! the client with all its sockets. The wire is connectionless, so a request that fails ends its own lane and nothing
+//! else; only being stopped ends the wire.
+//!
+//! Decisions are values elsewhere ([`reply`], [`backoff`], [`lanes`], [`event_stream`], [`sessions`]); what awaits is
+//! here, in [`exchange`], [`post`], [`listen`] and [`resume`]. Absent on purpose: OAuth, the older HTTP with SSE, and
+//! any retry of a request that may have run.
+
+mod backoff;
+mod body;
+mod client;
+mod event_stream;
+mod events;
+mod exchange;
+mod headers;
+mod lanes;
+mod listen;
+mod post;
+mod reply;
+mod resume;
+mod sessions;
+
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use futures_util::StreamExt;
+use futures_util::future::{AbortHandle, AbortRegistration, Abortable};
+use futures_util::stream::FuturesUnordered;
+use mcp_model::{Limits, UrlEndpoint};
+use tokio::time::Instant;
+use url::Url;
+
+use crate::redact::Redactor;
+use crate::{
+    ConnectError, Dial, EndReason, Ended, Epoch, Inbox, Link, Opening, OutQueue, Outgoing, StartFailure,
+    Transport,
+};
+use headers::Prepared;
+use lanes::Lanes;
+use post::Settled;
+use sessions::Sessions;
+
+/// How many messages are on their way at once. The rest waits its turn, and can be given up while it waits.
+const MOST_IN_FLIGHT: usize = 512;
+
+/// How many things to do are taken from the queue at once.
+const BATCH: usize = 128;
+
+/// Where a Streamable HTTP server can be had.
+pub(crate) struct HttpDial {
+    place: Arc<Place>,
+    opening: Opening,
+}
+
+/// What stays the same from connection to connection.
+struct Place {
+    url: Url,
+    label: String,
+    prepared: Prepared,
+    terminate_on_close: bool,
+    connect: Duration,
+    sse_read: Duration,
+    message_bytes: usize,
+    redactor: Redactor,
+}
+
+/// One connection, not yet begun.
+struct HttpTransport(Arc<Place>);
+
+/// One connection.
+struct Wire {
+    place: Arc<Place>,
+    client: reqwest::Client,
+    url: Url,
+    inbox: Arc<dyn Inbox>,
+    sessions: Sessions,
+}
+
+impl HttpDial {
+    /// Checks what was configured; does nothing yet. No message of an error holds a header's value.
+    pub(crate) fn new(endpoint: &UrlEndpoint, limits: &Limits) -> Result<HttpDial, ConnectError> {
+        if !matches!(endpoint.url.scheme(), "http" | "https") {
+            return Err(ConnectError::Invalid(format!("{} is no http or https URL", endpoint.label())));
+        }
+        let place = Place {
+            url: endpoint.url.clone(),
+            label: endpoint.label(),
+            prepared: headers::prepare(endpoint)?,
+            terminate_on_close: endpoint.terminate_on_close,
+            connect: limits.connect,
+            sse_read: limits.sse_read,
+            message_bytes: limits.message_bytes,
+            redactor: Redactor::new(headers::secrets(endpoint).iter()),
+        };
+        let opening = match endpoint.session_id {
+            Some(_) => Opening::Resume,
+            None => Opening::Negotiate,
+        };
+        Ok(HttpDial { place: Arc::new(place), opening })
+    }
+}
+
+impl Dial for HttpDial {
+    fn dial(&self) -> Box<dyn Transport> {
+        Box::new(HttpTransport(Arc::clone(&self.place)))
+    }
+
+    fn label(&self) -> String {
+        self.place.label.clone()
+    }
+
+    fn opening(&self) -> Opening {
+        self.opening
+    }
+}
+
+#[async_trait]
+impl Transport for HttpTransport {
+    async fn run(self: Box<Self>, link: Link) -> Ended {
+        let HttpTransport(place) = *self;
+        let Link { mut out, inbox, mut stop } = link;
+        let client = match client::build(&place) {
+            Ok(client) => client,
+            Err(error) => {
+                let message = format!("the HTTP client cannot be set up: {}", client::cause(&error));
+                return Ended::new(EndReason::NotStarted(StartFailure::System(message)));
+            }
+        };
+        let (url, sessions) = Sessions::new(&client, &place);
+        let wire = Wire { place, client, url, inbox, sessions };
+        let deadline = {
+            let stopping = pin!(stop.requested());
+            drive(&wire, &mut out, stopping).await
+        };
+        if let Some(deadline) = deadline {
+            // Whether the server heard it changes nothing for us.
+            let _ = tokio::time::timeout_at(deadline, wire.end_session()).await;
+        }
+        Ended::new(EndReason::Stopped)
+    }
+}
+
+/// Carries messages until the wire is stopped; returns by when that is to be over, or `None` when nobody is there to
+/// wait for it. All lanes are gone when it returns.
+async fn drive(
+    wire: &Wire,
+    out: &mut OutQueue,
+    mut stopping: std::pin::Pin<&mut impl Future<Output = Instant>>,
+) -> Option<Instant> {
+    let mut work = FuturesUnordered::new();
+    let mut lanes = Lanes::default();
+    let mut listener: Option<(Epoch, AbortHandle)> = None;
+    let mut batch = Vec::with_capacity(BATCH);
+    loop {
+        while work.len() < MOST_IN_FLIGHT
+            && let Some(message) = lanes.next()
+        {
+            let (abort, registration) = AbortHandle::new_pair();
+            lanes.began(&message, abort);
+            work.push(perform(wire, Task::Message(message), registration));
+        }
+        tokio::select! {
+            biased;
+            deadline = &mut stopping => return Some(deadline),
+            Some(done) = work.next(), if !work.is_empty() => {
+                let Done::Message(Settled { id, opened, ready }) = done else { continue };
+                lanes.settled(id, ready);
+                if let Some(epoch) = opened
+                    && listener.as_ref().is_none_or(|(listened, _)| *listened < epoch)
+                {
+                    let (abort, registration) = AbortHandle::new_pair();
+                    if let Some((_, former)) = listener.replace((epoch, abort)) {
+                        former.abort();
+                    }
+                    work.push(perform(wire, Task::Listen(epoch), registration));
+                }
+            }
+            count = out.next_many(&mut batch, BATCH) => {
+                if count == 0 {
+                    return None;
+                }
+                for out in batch.drain(..) {
+                    lanes.take(out);
+                }
+            }
+        }
+    }
+}
+
+/// Something that takes a while.
+enum Task {
+    Message(Outgoing),
+    Listen(Epoch),
+}
+
+/// How it ended.
+enum Done {
+    Message(Settled),
+    Other,
+}
+
+async fn perform(wire: &Wire, task: Task, registration: AbortRegistration) -> Done {
+    let performed = async {
+        match task {
+            Task::Message(message) => Done::Message(post::carry(wire, message).await),
+            // Boxed, for it is one of a kind, and each message's future would be as large.
+            Task::Listen(epoch) => {
+                Box::pin(listen::listen(wire, epoch)).await;
+                Done::Other
+            }
+        }
+    };
+    // An abandoned lane is forgotten by whoever abandoned it.
+    Abortable::new(performed, registration).await.unwrap_or(Done::Other)
+}

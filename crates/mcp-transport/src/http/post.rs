@@ -1,0 +1,224 @@
+//! One message on its way to the server, and what comes back for it.
+
+use std::time::Duration;
+
+use http::Method;
+use http::header::CONTENT_TYPE;
+use reqwest::Response;
+
+use super::body::Incomplete;
+use super::client::Failed;
+use super::events::Hearing;
+use super::headers::SESSION_ID;
+use super::reply::Verdict;
+use super::sessions::{Admitted, Standing};
+use super::{Wire, body, reply, resume};
+use crate::{Epoch, Fault, Lane, LaneEnd, Outgoing, RequestId};
+
+/// The notice that a request is given up.
+pub(super) const CANCELLED: &str = "notifications/cancelled";
+
+/// The notice that the opening is over. Nothing of its session may overtake it: servers refuse what comes earlier.
+pub(super) const INITIALIZED: &str = "notifications/initialized";
+
+/// How long a notice of cancellation may take: nobody waits for it.
+const NOTICE: Duration = Duration::from_secs(5);
+
+/// How long any other message without an answer may take.
+const TELLING: Duration = Duration::from_secs(30);
+
+/// How long the body of an error may take: what matters is the status.
+const EXPLAINING: Duration = Duration::from_secs(5);
+
+/// How long a body that says nothing may take.
+const RINGING_OUT: Duration = Duration::from_millis(250);
+
+/// How a message ended.
+pub(super) struct Settled {
+    /// The request that it was.
+    pub(super) id: Option<RequestId>,
+    /// The legacy session that is known to be open by now.
+    pub(super) opened: Option<Epoch>,
+    /// It was the notice that the opening is over.
+    pub(super) ready: bool,
+}
+
+/// A request that was sent.
+struct Asked {
+    id: RequestId,
+    epoch: Epoch,
+    standing: Standing,
+}
+
+/// Carries a message. A request's lane is over when this resolves.
+pub(super) async fn carry(wire: &Wire, message: Outgoing) -> Settled {
+    let id = message.head.id;
+    let ready = id.is_none() && message.head.method == INITIALIZED;
+    let epoch = message.epoch;
+    let Some(admitted) = wire.sessions.admit(epoch, &message.head) else {
+        if let Some(id) = id {
+            wire.inbox.lane_ended(id, LaneEnd::NotExecuted(epoch));
+        }
+        return Settled { id, opened: None, ready };
+    };
+    // A session from the configuration is known to be open when the server takes a first request in it.
+    let opens = match id {
+        Some(_) => admitted.configured && admitted.standing == Standing::Session,
+        None => ready && admitted.standing != Standing::Modern,
+    };
+    let taken = match id {
+        Some(id) => ask(wire, id, message, admitted).await,
+        None => tell(wire, message, admitted).await,
+    };
+    Settled { id, opened: (opens && taken).then_some(epoch), ready }
+}
+
+/// Sends a request and delivers what comes for it. True when the server took it.
+async fn ask(wire: &Wire, id: RequestId, message: Outgoing, admitted: Admitted) -> bool {
+    let Outgoing { epoch, head, body } = message;
+    let asked = Asked { id, epoch, standing: admitted.standing };
+    let response = match wire.send(Method::POST, &admitted.headers, Some(&body)).await {
+        Ok(response) => response,
+        Err(failed) => {
+            wire.inbox.lane_ended(id, failed.into());
+            return false;
+        }
+    };
+    let taken = response.status().is_success();
+    if taken && head.method == "initialize" {
+        // Before the answer is delivered: what follows it belongs to this session.
+        wire.sessions.opened(epoch, response.headers().get(SESSION_ID).cloned());
+    }
+    let end = match taken {
+        true => asked.answer(wire, response).await,
+        false => asked.refusal(wire, response).await,
+    };
+    if let Some(why) = end {
+        wire.inbox.lane_ended(id, why);
+    }
+    taken
+}
+
+impl Asked {
+    /// Delivers what a successful response brings. Says why the lane ends where that is not the answer.
+    async fn answer(&self, wire: &Wire, mut response: Response) -> Option<LaneEnd> {
+        let status = response.status().as_u16();
+        let lost = |message| Some(LaneEnd::Lost(Fault { status: Some(status), message, error: None }));
+        if is_event_stream(&response) {
+            let mut hearing = Hearing::new(Lane::Request(self.id));
+            let end = hearing.hear(wire, &mut response).await;
+            drop(response);
+            let legacy = matches!(self.standing, Standing::Session | Standing::Sessionless);
+            // Boxed, for it is rare.
+            if hearing.answered
+                || (legacy
+                    && hearing.last_id.is_some()
+                    && Box::pin(resume::resume(wire, self.epoch, &mut hearing)).await)
+            {
+                return None;
+            }
+            return lost(end.words(wire));
+        }
+        let limit = wire.place.message_bytes;
+        let body = match body::whole(&mut response, limit).await {
+            Ok(body) => body,
+            Err(Incomplete::TooLarge) => return lost(format!("the answer is larger than {limit} bytes")),
+            Err(Incomplete::Broke(why)) => return lost(format!("the answer broke off: {why}")),
+        };
+        let answered = reply::answers(&body, self.id);
+        // Whatever the server calls it: an answer is an answer. Anything else only where it says that it is JSON.
+        if answered || (is_json(&response) && !body.is_empty()) {
+            wire.inbox.deliver(Lane::Request(self.id), body.clone());
+        } else {
+            wire.inbox.noise(body.len());
+        }
+        if answered {
+            return None;
+        }
+        lost(match body.is_empty() {
+            true => format!("the server took the request (HTTP {status}) and sent no answer"),
+            false => {
+                let said = reply::read(&body.slice(..body.len().min(4096)), None, &wire.place.redactor);
+                format!("the response (HTTP {status}) holds no answer to the request: {}", said.text)
+            }
+        })
+    }
+
+    /// Judges a response that is no success. Says why the lane ends where its body is not the answer.
+    async fn refusal(&self, wire: &Wire, mut response: Response) -> Option<LaneEnd> {
+        let status = response.status().as_u16();
+        let body = body::beginning(&mut response, EXPLAINING).await;
+        let said = reply::read(&body, Some(self.id), &wire.place.redactor);
+        let verdict = reply::judge(status, &said, self.standing);
+        let message = reply::words(status, response.headers(), &said);
+        let fault = Fault { status: Some(status), message, error: said.error };
+        match verdict {
+            Verdict::Answer => {
+                wire.inbox.deliver(Lane::Request(self.id), body);
+                None
+            }
+            Verdict::Forgotten => {
+                wire.sessions.forgotten(self.epoch);
+                Some(LaneEnd::NotExecuted(self.epoch))
+            }
+            Verdict::Refused => Some(LaneEnd::Refused(fault)),
+            Verdict::Lost => Some(LaneEnd::Lost(fault)),
+        }
+    }
+}
+
+/// Sends a message that has no answer. True when the server took it.
+async fn tell(wire: &Wire, message: Outgoing, admitted: Admitted) -> bool {
+    let Outgoing { epoch, head, body } = message;
+    let telling = async {
+        let mut response = wire.send(Method::POST, &admitted.headers, Some(&body)).await?;
+        let status = response.status().as_u16();
+        if response.status().is_success() {
+            // Its end is waited for, so that the connection can be used again.
+            if !is_event_stream(&response) {
+                body::beginning(&mut response, RINGING_OUT).await;
+            }
+            return Ok(());
+        }
+        let rest = body::beginning(&mut response, EXPLAINING).await;
+        let said = reply::read(&rest, None, &wire.place.redactor);
+        if reply::judge(status, &said, admitted.standing) == Verdict::Forgotten {
+            wire.sessions.forgotten(epoch);
+        }
+        let message = reply::words(status, response.headers(), &said);
+        Err(Failed::Refused(Fault { status: Some(status), message, error: said.error }))
+    };
+    let limit = if head.method == CANCELLED { NOTICE } else { TELLING };
+    match tokio::time::timeout(limit, telling).await {
+        Ok(Ok(())) => return true,
+        Ok(Err(Failed::Refused(fault) | Failed::Lost(fault))) => {
+            tracing::debug!(method = &*head.method, "a message was not taken: {fault}");
+        }
+        Err(_) => tracing::debug!(method = &*head.method, "a message was not taken in time"),
+    }
+    false
+}
+
+impl From<Failed> for LaneEnd {
+    fn from(failed: Failed) -> LaneEnd {
+        match failed {
+            Failed::Refused(fault) => LaneEnd::Refused(fault),
+            Failed::Lost(fault) => LaneEnd::Lost(fault),
+        }
+    }
+}
+
+/// Does the server call the body an event stream?
+pub(super) fn is_event_stream(response: &Response) -> bool {
+    is_type(response, "text/event-stream")
+}
+
+fn is_json(response: &Response) -> bool {
+    is_type(response, "application/json")
+}
+
+fn is_type(response: &Response, want: &str) -> bool {
+    let value = response.headers().get(CONTENT_TYPE).map(|it| it.as_bytes()).unwrap_or_default();
+    let name = value.split(|it| *it == b';').next().unwrap_or_default().trim_ascii();
+    name.eq_ignore_ascii_case(want.as_bytes())
+}

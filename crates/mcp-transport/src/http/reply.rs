@@ -1,0 +1,287 @@
+//! What a response means for the request it answers: pure.
+//!
+//! Servers put the same news into different statuses and bodies. The rules here are the narrowest that were found to
+//! hold for the servers in use: a session that is gone is told by 404, or by 400 with words about it; an error under
+//! the request's own id is the server's answer, whatever the status.
+
+use bytes::Bytes;
+use http::HeaderMap;
+use http::header::WWW_AUTHENTICATE;
+use mcp_model::{RpcError, code};
+use serde::Deserialize;
+
+use super::sessions::Standing;
+use crate::RequestId;
+use crate::redact::Redactor;
+use crate::scan::{Id, Scanned, scan};
+
+/// The most of a body that a message repeats, in bytes.
+const SNIPPET: usize = 200;
+
+/// What an error's body says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Said {
+    /// Its JSON-RPC error.
+    pub(super) error: Option<RpcError>,
+    /// That error names the request's own id.
+    pub(super) ours: bool,
+    /// The error's message, or else the body's text.
+    pub(super) text: String,
+}
+
+/// What to make of a response that is no success.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Verdict {
+    /// Its body is the server's answer.
+    Answer,
+    /// The server did not take the message, for it does not know the session.
+    Forgotten,
+    /// The server did not take the message.
+    Refused,
+    /// The message may have been worked on.
+    Lost,
+}
+
+/// Does this frame hold the answer to request `id`? An error without an id does, on the request's own lane.
+pub(super) fn answers(frame: &[u8], id: RequestId) -> bool {
+    match scan(frame) {
+        Scanned::Response { id: Id::Number(number), .. } => number == id,
+        Scanned::Response { id: Id::Absent, .. } => true,
+        Scanned::Batch(items) => items.into_iter().any(|it| {
+            let item = &frame[it];
+            item.first() == Some(&b'{') && answers(item, id)
+        }),
+        Scanned::Response { id: Id::Foreign, .. }
+        | Scanned::Request { .. }
+        | Scanned::Notification { .. }
+        | Scanned::Noise => false,
+    }
+}
+
+/// Reads the body of an error. What it says is cleaned of secrets.
+pub(super) fn read(body: &Bytes, id: Option<RequestId>, redactor: &Redactor) -> Said {
+    if let Scanned::Response { id: named, is_error: true, payload } = scan(body)
+        && let Ok(error) = RpcError::deserialize(&mut serde_json::Deserializer::from_slice(&body[payload..]))
+    {
+        let message = redactor.clean(&error.message, 4 * SNIPPET);
+        // Data that would have to be changed is no data any more.
+        let data = error.data.filter(|it| it.as_str() == redactor.clean(it.as_str(), usize::MAX));
+        let ours = matches!((named, id), (Id::Number(number), Some(id)) if number == id);
+        return Said {
+            error: Some(RpcError { code: error.code, message: message.clone(), data }),
+            ours,
+            text: message,
+        };
+    }
+    let text = String::from_utf8_lossy(body);
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    Said { error: None, ours: false, text: redactor.clean(&line, SNIPPET) }
+}
+
+/// Judges a response with a status that is no success.
+pub(super) fn judge(status: u16, said: &Said, standing: Standing) -> Verdict {
+    let number = said.error.as_ref().map(|it| it.code);
+    let answer = said.ours && standing != Standing::Opening;
+    let in_session = standing == Standing::Session;
+    match status {
+        401 | 403 => Verdict::Refused,
+        // Some servers answer a method that they do not know with 404.
+        404 if in_session && !(answer && number == Some(code::METHOD_NOT_FOUND)) => Verdict::Forgotten,
+        400 if in_session
+            && asks_for_session(&said.text)
+            && !(answer && number != Some(code::SERVER_ERROR)) =>
+        {
+            Verdict::Forgotten
+        }
+        // A server that gives no session ids may have forgotten us as well.
+        400 if standing == Standing::Sessionless && asks_for_opening(&said.text) && !answer => {
+            Verdict::Forgotten
+        }
+        _ if answer => Verdict::Answer,
+        500.. => Verdict::Lost,
+        _ => Verdict::Refused,
+    }
+}
+
+/// `Bad Request: No valid session ID provided`, `Invalid session ID`, `Session not found`, `Server not initialized`.
+fn asks_for_session(text: &str) -> bool {
+    const WRONG: [&str; 10] = [
+        "valid",
+        "not found",
+        "unknown",
+        "expired",
+        "terminated",
+        "missing",
+        "required",
+        "not exist",
+        "no such",
+        "closed",
+    ];
+    let text = text.to_ascii_lowercase();
+    asks_for_opening(&text) || (text.contains("session") && WRONG.iter().any(|it| text.contains(it)))
+}
+
+fn asks_for_opening(text: &str) -> bool {
+    text.to_ascii_lowercase().contains("not initialized")
+}
+
+/// A status in words, with what the body says where that is no JSON-RPC error: that one is told apart.
+pub(super) fn words(status: u16, headers: &HeaderMap, said: &Said) -> String {
+    let reason =
+        http::StatusCode::from_u16(status).ok().and_then(|it| it.canonical_reason()).unwrap_or_default();
+    let mut res = format!("the server answered HTTP {status} {reason}").trim_end().to_owned();
+    if matches!(status, 401 | 403) {
+        let schemes = challenges(headers);
+        res.push_str(&match schemes.is_empty() {
+            true => ": it wants authorization".to_owned(),
+            false => format!(": it wants authorization ({})", schemes.join(", ")),
+        });
+    }
+    if said.error.is_none() && !said.text.is_empty() {
+        res.push_str(&format!(": {}", said.text));
+    }
+    res
+}
+
+/// The schemes that a response challenges us to use, nothing else of the challenge.
+fn challenges(headers: &HeaderMap) -> Vec<String> {
+    let mut res = Vec::new();
+    for value in headers.get_all(WWW_AUTHENTICATE) {
+        let scheme: String = value
+            .as_bytes()
+            .iter()
+            .take_while(|it| it.is_ascii_alphanumeric() || **it == b'-')
+            .map(|it| char::from(*it))
+            .collect();
+        if !scheme.is_empty() && scheme.len() <= 32 && !res.contains(&scheme) {
+            res.push(scheme);
+        }
+    }
+    res
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use http::HeaderValue;
+    use mcp_model::Secret;
+
+    fn said(body: &'static str) -> Said {
+        read(&Bytes::from_static(body.as_bytes()), Some(7), &Redactor::new([Secret::from("hunter2")].iter()))
+    }
+
+    #[track_caller]
+    fn check(status: u16, standing: Standing, body: &'static str, want: Verdict) {
+        assert_eq!(judge(status, &said(body), standing), want, "{status} {standing:?} {body}");
+    }
+
+    const NO_SESSION: &str = r#"{"jsonrpc":"2.0","error":{"code":-32000,"message":"Bad Request: No valid session ID provided"},"id":null}"#;
+    const NOT_INITIALIZED: &str = r#"{"jsonrpc":"2.0","error":{"code":-32000,"message":"Bad Request: Server not initialized"},"id":null}"#;
+    const INVALID_PARAMS: &str =
+        r#"{"jsonrpc":"2.0","id":7,"error":{"code":-32602,"message":"the session name is required"}}"#;
+    const NO_METHOD: &str =
+        r#"{"jsonrpc":"2.0","id":7,"error":{"code":-32601,"message":"Method not found"}}"#;
+
+    #[test]
+    fn a_session_that_is_gone_is_recognised() {
+        use Standing::*;
+        check(404, Session, "", Verdict::Forgotten);
+        check(
+            404,
+            Session,
+            r#"{"error":{"code":-32001,"message":"Session not found"},"id":"server-error"}"#,
+            Verdict::Forgotten,
+        );
+        check(400, Session, NO_SESSION, Verdict::Forgotten);
+        check(400, Session, NOT_INITIALIZED, Verdict::Forgotten);
+        check(400, Session, "Invalid session ID", Verdict::Forgotten);
+        check(
+            400,
+            Session,
+            r#"{"id":7,"error":{"code":-32000,"message":"No valid session ID"}}"#,
+            Verdict::Forgotten,
+        );
+        check(400, Sessionless, NOT_INITIALIZED, Verdict::Forgotten);
+    }
+
+    #[test]
+    fn other_refusals_are_refusals() {
+        use Standing::*;
+        check(400, Session, "the JSON is wrong", Verdict::Refused);
+        check(400, Session, INVALID_PARAMS, Verdict::Answer);
+        check(404, Session, NO_METHOD, Verdict::Answer);
+        check(404, Sessionless, "", Verdict::Refused);
+        check(400, Sessionless, NO_SESSION, Verdict::Refused);
+        check(404, Modern, NO_METHOD, Verdict::Answer);
+        check(404, Modern, "no such page", Verdict::Refused);
+        check(400, Modern, NO_SESSION, Verdict::Refused);
+        check(401, Session, NO_SESSION, Verdict::Refused);
+        check(403, Modern, NO_METHOD, Verdict::Refused);
+        check(429, Session, "", Verdict::Refused);
+    }
+
+    #[test]
+    fn the_opening_is_judged_by_the_handshake() {
+        check(400, Standing::Opening, NOT_INITIALIZED, Verdict::Refused);
+        check(404, Standing::Opening, NO_METHOD, Verdict::Refused);
+        check(500, Standing::Opening, NO_METHOD, Verdict::Lost);
+    }
+
+    #[test]
+    fn a_failing_server_may_have_done_the_work() {
+        check(500, Standing::Modern, "oops", Verdict::Lost);
+        check(503, Standing::Session, NOT_INITIALIZED, Verdict::Lost);
+        check(500, Standing::Modern, INVALID_PARAMS, Verdict::Answer);
+    }
+
+    #[test]
+    fn an_answer_is_known_by_its_id() {
+        let check = |frame: &str, want| assert_eq!(answers(frame.as_bytes(), 7), want, "{frame}");
+        check(r#"{"jsonrpc":"2.0","id":7,"result":{}}"#, true);
+        check(r#"{"result":{"id":8},"id":"7"}"#, true);
+        check(r#"{"error":{"code":1,"message":""},"id":null}"#, true);
+        check(r#"[{"id":8,"result":1},{"id":7,"result":1}]"#, true);
+        check(r#"[[{"id":7,"result":1}]]"#, false);
+        check(r#"{"id":8,"result":{}}"#, false);
+        check(r#"{"id":7,"method":"ping"}"#, false);
+        check("", false);
+    }
+
+    #[test]
+    fn words_hold_no_secret_and_fit_a_line() {
+        let none = HeaderMap::new();
+        let check = |status, body| words(status, &none, &said(body));
+        assert_eq!(
+            check(502, "<html>\n\n  hunter2\u{7} </html>"),
+            "the server answered HTTP 502 Bad Gateway: <html> *** </html>"
+        );
+        assert_eq!(check(400, NO_SESSION), "the server answered HTTP 400 Bad Request");
+        assert_eq!(check(599, ""), "the server answered HTTP 599");
+        assert!(
+            words(400, &none, &read(&Bytes::from(vec![b'x'; 1000]), None, &Redactor::new([].iter()))).len()
+                < 260
+        );
+        let error = said(r#"{"id":1,"error":{"code":1,"message":"no hunter2","data":{"a":"hunter2"}}}"#)
+            .error
+            .unwrap();
+        assert_eq!((error.message.as_str(), error.data), ("no ***", None));
+    }
+
+    #[test]
+    fn a_challenge_is_told_by_its_scheme() {
+        let mut headers = HeaderMap::new();
+        headers.append(
+            WWW_AUTHENTICATE,
+            HeaderValue::from_static("Bearer realm=\"secret\", error=\"invalid_token\""),
+        );
+        headers.append(WWW_AUTHENTICATE, HeaderValue::from_static("Basic"));
+        assert_eq!(
+            words(401, &headers, &said("")),
+            "the server answered HTTP 401 Unauthorized: it wants authorization (Bearer, Basic)"
+        );
+        assert_eq!(
+            words(403, &HeaderMap::new(), &said("")),
+            "the server answered HTTP 403 Forbidden: it wants authorization"
+        );
+    }
+}

@@ -1,0 +1,288 @@
+//! Which session a message belongs to, and whether the server still has it.
+//!
+//! A session id comes with the response to `initialize` and belongs to that request's epoch. The state changes before
+//! the response is handed on, for what the caller sends next may be on its way at once.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use http::header::AUTHORIZATION;
+use http::{HeaderMap, HeaderValue};
+use mcp_model::{Era, ProtocolVersion};
+use url::Url;
+
+use super::Place;
+use super::headers::{self, LAST_EVENT_ID, METHOD, NAME, PROTOCOL_VERSION, SESSION_ID};
+use crate::{Epoch, Head};
+
+/// The sessions of one connection.
+pub(super) struct Sessions(Mutex<State>);
+
+struct State {
+    epoch: Epoch,
+    id: Option<HeaderValue>,
+    /// The id stood in the configuration: it is not ours to end.
+    configured: bool,
+    /// The server has said that it does not know the session any more.
+    forgotten: bool,
+    version: Option<ProtocolVersion>,
+    /// The headers of a POST without a session.
+    plain: HeaderMap,
+    /// Those of the last version asked for, with the session where that version has one.
+    ready: Option<(Option<ProtocolVersion>, HeaderMap)>,
+}
+
+/// What a message is, in view of sessions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Standing {
+    /// It opens the conversation: `initialize` or `server/discover`.
+    Opening,
+    /// It is sent in a session.
+    Session,
+    /// It belongs to the legacy era, and the server gave no session id.
+    Sessionless,
+    /// It stands for itself.
+    Modern,
+}
+
+/// A message that may be sent.
+#[derive(Debug)]
+pub(super) struct Admitted {
+    pub(super) headers: HeaderMap,
+    pub(super) standing: Standing,
+    /// The session that it uses was not opened by us.
+    pub(super) configured: bool,
+}
+
+impl Sessions {
+    /// The sessions of a connection that begins, and the URL without the user and password that it may hold: these
+    /// are sent as a header.
+    pub(super) fn new(client: &reqwest::Client, place: &Place) -> (Url, Sessions) {
+        let mut plain = place.prepared.post.clone();
+        let mut url = place.url.clone();
+        if let Ok(request) = client.get(url.clone()).build() {
+            url = request.url().clone();
+            if let Some(value) = request.headers().get(AUTHORIZATION) {
+                plain.entry(AUTHORIZATION).or_insert(value.clone());
+            }
+        }
+        let id = place.prepared.session_id.clone();
+        (url, Sessions::of(plain, id))
+    }
+
+    fn of(plain: HeaderMap, id: Option<HeaderValue>) -> Sessions {
+        Sessions(Mutex::new(State {
+            epoch: Epoch(0),
+            configured: id.is_some(),
+            id,
+            forgotten: false,
+            version: None,
+            plain,
+            ready: None,
+        }))
+    }
+
+    /// The headers for a message, unless its session is gone.
+    pub(super) fn admit(&self, epoch: Epoch, head: &Head) -> Option<Admitted> {
+        let mut state = self.lock();
+        let state = &mut *state;
+        // An answer to the server belongs to the session that asked.
+        let answer = head.method.is_empty();
+        let version = if answer { state.version } else { head.version };
+        let modern = version.is_some_and(|it| it.era() == Era::Modern);
+        let opening = matches!(&*head.method, "initialize" | "server/discover");
+        if !opening
+            && !modern
+            && !answer
+            && (epoch < state.epoch || (epoch == state.epoch && state.forgotten))
+        {
+            return None;
+        }
+        if opening || modern {
+            let mut headers = state.plain.clone();
+            state.name_version(version, &mut headers);
+            if modern && !answer {
+                headers.insert(METHOD, headers::text(&head.method));
+                if let Some(name) = &head.name {
+                    headers.insert(NAME, headers::text(name));
+                }
+            }
+            let standing = if opening { Standing::Opening } else { Standing::Modern };
+            return Some(Admitted { headers, standing, configured: false });
+        }
+        state.version = version;
+        let standing = if state.id.is_some() { Standing::Session } else { Standing::Sessionless };
+        Some(Admitted { headers: state.in_session(version), standing, configured: state.configured })
+    }
+
+    /// A GET in the session of `epoch`, to listen or to take up a stream; `None` when it is gone.
+    pub(super) fn listen(&self, epoch: Epoch, last_id: Option<&HeaderValue>) -> Option<HeaderMap> {
+        let mut state = self.lock();
+        if state.epoch != epoch || state.forgotten {
+            return None;
+        }
+        let version = state.version;
+        let mut headers = headers::without_body(state.in_session(version));
+        if let Some(last_id) = last_id {
+            headers.insert(LAST_EVENT_ID, last_id.clone());
+        }
+        Some(headers)
+    }
+
+    /// A session was opened, with or without an id.
+    pub(super) fn opened(&self, epoch: Epoch, id: Option<HeaderValue>) {
+        let mut state = self.lock();
+        if epoch < state.epoch {
+            return;
+        }
+        state.epoch = epoch;
+        state.id = id;
+        state.configured = false;
+        state.forgotten = false;
+        state.version = None;
+        state.ready = None;
+    }
+
+    /// The server does not know the session of `epoch`.
+    pub(super) fn forgotten(&self, epoch: Epoch) {
+        let mut state = self.lock();
+        if state.epoch == epoch {
+            state.forgotten = true;
+        }
+    }
+
+    /// The headers that end the session, where there is one that we opened.
+    pub(super) fn end(&self) -> Option<HeaderMap> {
+        let mut state = self.lock();
+        if state.id.is_none() || state.configured || state.forgotten {
+            return None;
+        }
+        let version = state.version;
+        Some(headers::without_body(state.in_session(version)))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // Every change under the lock is complete before anything can panic.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn in_session(&mut self, version: Option<ProtocolVersion>) -> HeaderMap {
+        if let Some((ready_for, headers)) = &self.ready
+            && *ready_for == version
+        {
+            return headers.clone();
+        }
+        let mut headers = self.plain.clone();
+        self.name_version(version, &mut headers);
+        if let Some(id) = &self.id {
+            headers.insert(SESSION_ID, id.clone());
+        }
+        self.ready = Some((version, headers.clone()));
+        headers
+    }
+
+    fn name_version(&self, version: Option<ProtocolVersion>, headers: &mut HeaderMap) {
+        if let Some(version) = version {
+            headers.insert(PROTOCOL_VERSION, HeaderValue::from_static(version.as_str()));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn head(method: &'static str, version: Option<ProtocolVersion>) -> Head {
+        Head { id: Some(1), method: method.into(), name: None, version }
+    }
+
+    const LEGACY: Option<ProtocolVersion> = Some(ProtocolVersion::V2025_06_18);
+    const MODERN: Option<ProtocolVersion> = Some(ProtocolVersion::V2026_07_28);
+
+    /// What is sent for a message: its standing and our headers.
+    #[track_caller]
+    fn check(sessions: &Sessions, epoch: u32, head: &Head, want: &str) {
+        let got = match sessions.admit(Epoch(epoch), head) {
+            None => "gone".to_owned(),
+            Some(Admitted { headers, standing, configured: _ }) => {
+                let words = [PROTOCOL_VERSION, SESSION_ID, METHOD, NAME]
+                    .iter()
+                    .filter_map(|it| headers.get(it)?.to_str().ok())
+                    .collect::<Vec<_>>();
+                format!("{standing:?} {}", words.join(" ")).trim_end().to_owned()
+            }
+        };
+        assert_eq!(got, want);
+    }
+
+    fn fresh() -> Sessions {
+        Sessions::of(HeaderMap::new(), None)
+    }
+
+    #[test]
+    fn a_session_belongs_to_its_epoch() {
+        let sessions = fresh();
+        check(&sessions, 0, &head("initialize", None), "Opening");
+        sessions.opened(Epoch(0), Some(HeaderValue::from_static("one")));
+        check(&sessions, 0, &head("tools/list", LEGACY), "Session 2025-06-18 one");
+        sessions.forgotten(Epoch(0));
+        check(&sessions, 0, &head("tools/list", LEGACY), "gone");
+        check(&sessions, 1, &head("initialize", None), "Opening");
+        sessions.opened(Epoch(1), Some(HeaderValue::from_static("two")));
+        check(&sessions, 0, &head("tools/list", LEGACY), "gone");
+        check(&sessions, 1, &head("tools/list", LEGACY), "Session 2025-06-18 two");
+        sessions.forgotten(Epoch(0));
+        check(&sessions, 1, &head("tools/list", LEGACY), "Session 2025-06-18 two");
+    }
+
+    #[test]
+    fn a_server_without_sessions_is_sent_none() {
+        let sessions = fresh();
+        sessions.opened(Epoch(0), None);
+        check(&sessions, 0, &head("tools/list", LEGACY), "Sessionless 2025-06-18");
+        assert!(sessions.end().is_none());
+    }
+
+    #[test]
+    fn the_modern_era_names_method_and_tool() {
+        let sessions = fresh();
+        check(&sessions, 0, &head("server/discover", MODERN), "Opening 2026-07-28 server/discover");
+        let call = Head { name: Some("grün".into()), ..head("tools/call", MODERN) };
+        check(&sessions, 0, &call, "Modern 2026-07-28 tools/call =?base64?Z3LDvG4=?=");
+    }
+
+    #[test]
+    fn an_answer_goes_into_the_session_of_now() {
+        let sessions = fresh();
+        sessions.opened(Epoch(3), Some(HeaderValue::from_static("s")));
+        check(&sessions, 3, &head("tools/list", LEGACY), "Session 2025-06-18 s");
+        check(&sessions, 0, &head("", None), "Session 2025-06-18 s");
+    }
+
+    #[test]
+    fn only_a_session_of_our_own_is_ended() {
+        let resumed = Sessions::of(HeaderMap::new(), Some(HeaderValue::from_static("theirs")));
+        check(&resumed, 0, &head("tools/list", LEGACY), "Session 2025-06-18 theirs");
+        assert!(resumed.end().is_none());
+        resumed.forgotten(Epoch(0));
+        resumed.opened(Epoch(1), Some(HeaderValue::from_static("ours")));
+        assert_eq!(resumed.end().unwrap()[SESSION_ID], "ours");
+        resumed.forgotten(Epoch(1));
+        assert!(resumed.end().is_none());
+    }
+
+    #[test]
+    fn listening_takes_up_where_it_ended() {
+        let sessions = fresh();
+        sessions.opened(Epoch(0), Some(HeaderValue::from_static("s")));
+        let headers = sessions.listen(Epoch(0), Some(&HeaderValue::from_static("7"))).unwrap();
+        assert_eq!(
+            (&headers[SESSION_ID], &headers[LAST_EVENT_ID]),
+            (&HeaderValue::from_static("s"), &HeaderValue::from_static("7"))
+        );
+        assert!(sessions.listen(Epoch(1), None).is_none());
+        sessions.forgotten(Epoch(0));
+        assert!(sessions.listen(Epoch(0), None).is_none());
+    }
+}

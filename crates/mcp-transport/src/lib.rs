@@ -1,0 +1,67 @@
+//! MCP over any wire: one [`Transport`] trait, one JSON-RPC engine, one [`Session`].
+//!
+//! A session is a connection with its handshake done, in whichever era the server lives. Calls may be made from many
+//! tasks at once; every call ends, by its answer, its deadline or the end of the connection, and a call whose future is
+//! dropped is cancelled on the wire. Processes that were started end with the session, grandchildren too.
+//!
+//! What is not here: names, filters, retries, supervision. A session that is over stays over; whoever wants another one
+//! dials again.
+//!
+//! ```no_run
+//! # #[cfg(feature = "stdio")]
+//! # async fn run() -> Result<(), Box<dyn std::error::Error>> {
+//! use mcp_model::{Endpoint, RawJson, StdioEndpoint};
+//! use mcp_transport::{CallOptions, DialOptions, Session, SessionOptions, dialer};
+//! use std::time::Duration;
+//!
+//! let mut server = StdioEndpoint::new("npx");
+//! server.args = vec!["-y".into(), "@modelcontextprotocol/server-everything".into()];
+//! let dial = dialer(&Endpoint::Stdio(server), &DialOptions::default())?;
+//!
+//! let session = Session::connect(dial, SessionOptions::default()).await?;
+//! for tool in session.list_tools().await?.items {
+//!     println!("{}: {}", tool.name, tool.description_text());
+//! }
+//! let arguments = RawJson::parse(r#"{"message": "hello"}"#.into())?;
+//! let answer = session.call_tool("echo", &arguments, CallOptions::default()).await?;
+//! println!("{}", answer.value.text());
+//! session.close(Duration::from_secs(2)).await;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! Features: `stdio` (child processes; Unix) and `http` (Streamable HTTP), both on by default. A wire of your own
+//! implements [`Transport`] and [`Dial`].
+
+mod deadline;
+mod dial;
+mod ended;
+mod engine;
+mod error;
+mod frame;
+#[cfg(feature = "http")]
+mod http;
+mod link;
+mod pending;
+mod progress;
+mod redact;
+mod scan;
+mod session;
+#[cfg(feature = "stdio")]
+mod stdio;
+
+pub use deadline::Expiry;
+pub use dial::{DialOptions, dialer};
+pub use ended::{EndReason, Ended, Evidence, Fault, StartFailure};
+pub use error::{CallError, ConnectError};
+pub use link::{
+    Dial, Epoch, Head, Inbox, Lane, LaneEnd, Link, Opening, Out, OutQueue, Outgoing, RequestId, Stop,
+    Transport,
+};
+pub use progress::{OnProgress, Progress};
+pub use session::{
+    Answer, CallOptions, Changes, ClientInfo, Eras, Handler, Listing, Replay, ServerCapabilities, ServerInfo,
+    Session, SessionOptions, State, Unattended,
+};
+#[cfg(feature = "stdio")]
+pub use stdio::{Reaped, Receipts};

@@ -1,0 +1,217 @@
+//! The seam between the engine and a wire.
+//!
+//! A wire is a driver, not a pair of send and receive: Streamable HTTP answers each message on a lane of its own,
+//! and a pipe has only one. The contract, as a procedure:
+//!
+//! 1. The engine calls [`Transport::run`] once, in a task of its own, and joins it.
+//! 2. The wire connects, then takes [`Out`]s from [`Link::out`] in order until it ends. It may write several at once.
+//! 3. Each complete frame that arrives goes to [`Inbox::deliver`], on the lane it came by. Bytes that are no frame
+//!    are counted with [`Inbox::noise`].
+//! 4. A lane of its own that ends without an answer is reported with [`Inbox::lane_ended`]. A pipe never reports
+//!    lanes: when it ends, `run` returns, and that ends every call.
+//! 5. When [`Stop::requested`] resolves, the wire closes politely and returns before the deadline it gives.
+//! 6. Dropping the future of `run` at any point must release everything the wire holds, processes included.
+//!
+//! Absent on purpose: what only one wire has. Session ids, resumption and headers stay inside the HTTP wire, which
+//! learns what it needs from [`Head`] without reading a body.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use mcp_model::ProtocolVersion;
+use tokio::sync::{mpsc, watch};
+use tokio::time::Instant;
+
+use crate::{Ended, Fault};
+
+/// One wire, not yet connected.
+#[async_trait]
+pub trait Transport: Send + 'static {
+    /// Connects, carries messages both ways, and ends. See the module's contract.
+    async fn run(self: Box<Self>, link: Link) -> Ended;
+}
+
+/// Where a wire can be had, as often as needed: a connection that was lost is never revived, a new one is dialled.
+pub trait Dial: Send + Sync {
+    /// A wire that has done nothing yet.
+    fn dial(&self) -> Box<dyn Transport>;
+    /// What messages call the place: the command, or the URL without what may be secret in it.
+    fn label(&self) -> String;
+    /// Whether a connection begins by negotiating, or takes up a session that exists.
+    fn opening(&self) -> Opening;
+}
+
+/// How a connection begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Opening {
+    /// With the handshake of the peer's era.
+    Negotiate,
+    /// With a session id from the configuration: no handshake unless the server has forgotten the session.
+    Resume,
+}
+
+/// A wire's ends of the connection to its engine.
+pub struct Link {
+    /// What to send.
+    pub out: OutQueue,
+    /// Where to put what arrives.
+    pub inbox: Arc<dyn Inbox>,
+    /// When to end.
+    pub stop: Stop,
+}
+
+/// The id of one of our requests.
+pub type RequestId = u64;
+
+/// Which handshake a message belongs to. A session that the server has forgotten is opened again under the next epoch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Epoch(pub u32);
+
+/// Something for the wire to do.
+#[derive(Debug, Clone)]
+pub enum Out {
+    /// Send this.
+    Message(Outgoing),
+    /// Nobody waits for the answer to this request any more.
+    Abandon {
+        /// The request.
+        id: RequestId,
+        /// The `notifications/cancelled` that tells the peer, for wires that have no better way to say it.
+        notice: Bytes,
+    },
+}
+
+/// A message on its way out.
+#[derive(Debug, Clone)]
+pub struct Outgoing {
+    /// The handshake it belongs to.
+    pub epoch: Epoch,
+    /// What a wire may need to know about it.
+    pub head: Head,
+    /// The complete JSON-RPC message, on one line unless a caller's own JSON has line breaks.
+    pub body: Bytes,
+}
+
+/// What there is to know about a message without reading it. Pipes ignore it, HTTP makes headers of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Head {
+    /// The id of our request; `None` for a notification and for an answer to the peer.
+    pub id: Option<RequestId>,
+    /// The method; empty for an answer.
+    pub method: Cow<'static, str>,
+    /// The tool, prompt or URI that the request names.
+    pub name: Option<Box<str>>,
+    /// The negotiated version; `None` until there is one.
+    pub version: Option<ProtocolVersion>,
+}
+
+/// The engine's end, as a wire sees it. Nothing here waits, so a wire's reader is never held up.
+pub trait Inbox: Send + Sync {
+    /// Takes one complete frame.
+    fn deliver(&self, lane: Lane, frame: Bytes);
+    /// The lane of request `id` ended without an answer.
+    fn lane_ended(&self, id: RequestId, why: LaneEnd);
+    /// Bytes arrived that are no frame.
+    fn noise(&self, bytes: usize);
+}
+
+/// The way a frame came by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Lane {
+    /// The one that everything shares: a pipe, a socket, a GET stream.
+    Shared,
+    /// The response to this request.
+    Request(RequestId),
+}
+
+/// Why a lane ended without an answer.
+#[derive(Debug, Clone)]
+pub enum LaneEnd {
+    /// The response broke off, or never came: the request may have run.
+    Lost(Fault),
+    /// The peer did not run the request, for it has forgotten the session of this epoch.
+    NotExecuted(Epoch),
+    /// The peer refused the request before it ran.
+    Refused(Fault),
+}
+
+/// The queue of things to send. Only the engine puts something in, and it stops when too many bytes wait.
+pub struct OutQueue {
+    receiver: mpsc::UnboundedReceiver<Out>,
+    queued_bytes: Arc<AtomicUsize>,
+}
+
+/// The engine's end of an [`OutQueue`].
+pub(crate) struct OutSender {
+    sender: mpsc::UnboundedSender<Out>,
+    queued_bytes: Arc<AtomicUsize>,
+}
+
+impl OutQueue {
+    pub(crate) fn new() -> (OutSender, OutQueue) {
+        let (sender, receiver) = mpsc::unbounded_channel();
+        let queued_bytes = Arc::new(AtomicUsize::new(0));
+        (OutSender { sender, queued_bytes: Arc::clone(&queued_bytes) }, OutQueue { receiver, queued_bytes })
+    }
+
+    /// The next thing to do; `None` when the engine is gone. Cancel-safe.
+    pub async fn next(&mut self) -> Option<Out> {
+        let out = self.receiver.recv().await?;
+        self.queued_bytes.fetch_sub(out.bytes(), Ordering::Relaxed);
+        Some(out)
+    }
+
+    /// Waits for at least one thing to do, then takes up to `limit`. Returns how many; 0 when the engine is gone.
+    /// Cancel-safe.
+    pub async fn next_many(&mut self, into: &mut Vec<Out>, limit: usize) -> usize {
+        let count = self.receiver.recv_many(into, limit).await;
+        let taken = into[into.len() - count..].iter().map(Out::bytes).sum();
+        self.queued_bytes.fetch_sub(taken, Ordering::Relaxed);
+        count
+    }
+}
+
+impl OutSender {
+    /// Puts something into the queue. A wire that is gone takes nothing more; the calls hear of it elsewhere.
+    pub(crate) fn send(&self, out: Out) {
+        self.queued_bytes.fetch_add(out.bytes(), Ordering::Relaxed);
+        let _ = self.sender.send(out);
+    }
+
+    /// How many bytes wait to be sent.
+    pub(crate) fn queued_bytes(&self) -> usize {
+        self.queued_bytes.load(Ordering::Relaxed)
+    }
+}
+
+impl Out {
+    fn bytes(&self) -> usize {
+        match self {
+            Out::Message(message) => message.body.len(),
+            Out::Abandon { id: _, notice } => notice.len(),
+        }
+    }
+}
+
+/// The request to end, with the moment by which it must be over.
+#[derive(Clone)]
+pub struct Stop(watch::Receiver<Option<Instant>>);
+
+impl Stop {
+    pub(crate) fn new() -> (watch::Sender<Option<Instant>>, Stop) {
+        let (sender, receiver) = watch::channel(None);
+        (sender, Stop(receiver))
+    }
+
+    /// Resolves when the connection is to end, with the deadline for that. Cancel-safe.
+    pub async fn requested(&mut self) -> Instant {
+        match self.0.wait_for(Option::is_some).await {
+            Ok(deadline) => deadline.expect("that is what was waited for"),
+            // The engine is gone: nobody waits for a polite end.
+            Err(_) => Instant::now(),
+        }
+    }
+}

@@ -1,0 +1,156 @@
+//! Rows of frames in the key orders of real servers, and a property: on any object that serde_json reads, we agree.
+
+use super::*;
+use proptest::prelude::*;
+use serde_json::{Map, Value, json};
+
+fn describe(frame: &str) -> String {
+    let text = |range: Range<usize>| &frame[range];
+    match scan(frame.as_bytes()) {
+        Scanned::Response { id, is_error, payload } => {
+            let kind = if is_error { "error" } else { "result" };
+            format!("{kind} {id:?} {}", &frame[payload..payload + 1])
+        }
+        Scanned::Request { id, method } => format!("request {} {}", text(id), text(method)),
+        Scanned::Notification { method, params } => {
+            format!("notification {} {}", text(method), params.map_or("-", |it| &frame[it..it + 1]))
+        }
+        Scanned::Batch(items) => {
+            format!("batch {}", items.into_iter().map(text).collect::<Vec<_>>().join(" "))
+        }
+        Scanned::Noise => "noise".to_owned(),
+    }
+}
+
+#[track_caller]
+fn check(frame: &str, want: &str) {
+    assert_eq!(describe(frame), want, "{frame}");
+}
+
+#[test]
+fn the_key_orders_of_typescript_python_and_go() {
+    check(r#"{"result":{"id":9,"content":[]},"jsonrpc":"2.0","id":4}"#, "result Number(4) {");
+    check(r#"{"jsonrpc":"2.0","id":4,"result":{"tools":[{"id":7}]}}"#, "result Number(4) {");
+    check(r#"{"jsonrpc":"2.0","result":[],"id":4}"#, "result Number(4) [");
+    check(r#" { "id" : 4 , "error" : {"code":-1} } "#, "error Number(4) {");
+    check(r#"{"jsonrpc":"2.0","error":{"code":1,"data":{"id":3}},"id":null}"#, "error Absent {");
+}
+
+#[test]
+fn kind_comes_before_id() {
+    check(r#"{"jsonrpc":"2.0","id":4,"method":"ping"}"#, r#"request 4 "ping""#);
+    check(r#"{"method":"ping","id":4,"jsonrpc":"2.0"}"#, r#"request 4 "ping""#);
+    check(r#"{"method":"ping","result":{},"id":4}"#, r#"request 4 "ping""#);
+    check(r#"{"method":"n","params":{"id":4}}"#, r#"notification "n" {"#);
+    check(r#"{"method":"n"}"#, r#"notification "n" -"#);
+}
+
+#[test]
+fn ids_of_other_people_are_not_ours() {
+    check(r#"{"id":"4","result":{}}"#, "result Number(4) {");
+    check(r#"{"id":"x4","result":{}}"#, "result Foreign {");
+    check(r#"{"id":4.0,"result":{}}"#, "result Foreign {");
+    check(r#"{"id":-4,"result":{}}"#, "result Foreign {");
+    check(r#"{"id":99999999999999999999,"result":{}}"#, "result Foreign {");
+    check(r#"{"id":"","result":{}}"#, "result Foreign {");
+    check(r#"{"result":{}}"#, "result Absent {");
+}
+
+#[test]
+fn strings_and_brackets_do_not_mislead() {
+    check(r#"{"a":"\"id\":1,}]","result":"\\","id":2}"#, "result Number(2) \"");
+    check(r#"{"result":{"x":["}",{"y":"]"}]},"id":2}"#, "result Number(2) {");
+    check(r#"{"result":true,"id":2}"#, "result Number(2) t");
+    check(r#"[{"id":1,"result":{}},{"method":"n"}]"#, r#"batch {"id":1,"result":{}} {"method":"n"}"#);
+}
+
+#[test]
+fn what_is_no_message_is_noise() {
+    for text in [
+        "",
+        "hello",
+        "{",
+        "{}",
+        "{]}",
+        r#"{"id":1}"#,
+        r#"{"result"}"#,
+        r#"{"result":"#,
+        "7",
+        r#"{"id":1,"result" {}}"#,
+        "[",
+        r#"{"a":}"#,
+    ] {
+        check(text, "noise");
+    }
+}
+
+fn any_value() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        any::<i64>().prop_map(Value::from),
+        any::<i32>().prop_map(|it| Value::from(f64::from(it) / 4.0)),
+        r#"[a-z"\\{}\[\],: é]{0,8}"#.prop_map(Value::from),
+    ];
+    leaf.prop_recursive(3, 24, 4, |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+            prop::collection::vec((any_key(), inner), 0..4)
+                .prop_map(|it| Value::Object(it.into_iter().collect::<Map<_, _>>())),
+        ]
+    })
+}
+
+fn any_key() -> impl Strategy<Value = String> {
+    prop_oneof![
+        Just("id".to_owned()),
+        Just("method".to_owned()),
+        Just("result".to_owned()),
+        Just("error".to_owned()),
+        Just("params".to_owned()),
+        Just("jsonrpc".to_owned()),
+        "[a-z\"]{0,4}",
+    ]
+}
+
+proptest! {
+    #[test]
+    fn serde_json_agrees(pairs in prop::collection::vec((any_key(), any_value()), 0..6), pretty in any::<bool>()) {
+        let mut seen = std::collections::HashSet::new();
+        let pairs: Vec<_> = pairs.into_iter().filter(|(key, _)| seen.insert(key.clone())).collect();
+        // Written by hand, to keep the order that was drawn.
+        let space = if pretty { "\n  " } else { "" };
+        let body: Vec<String> =
+            pairs.iter().map(|(key, value)| format!("{space}{}:{space}{value}", json!(key))).collect();
+        let frame = format!("{{{}}}", body.join(","));
+        let get = |key: &str| pairs.iter().find(|it| it.0 == key).map(|it| &it.1);
+        let at = |key: &str| pairs.iter().position(|it| it.0 == key);
+        match scan(frame.as_bytes()) {
+            Scanned::Response { id, is_error, payload } => {
+                let key = if is_error { "error" } else { "result" };
+                let mut stream = serde_json::Deserializer::from_str(&frame[payload..]).into_iter::<Value>();
+                prop_assert_eq!(Some(&stream.next().unwrap().unwrap()), get(key));
+                let want = match get("id") {
+                    None | Some(Value::Null) => Id::Absent,
+                    Some(Value::Number(it)) => it.as_u64().map_or(Id::Foreign, Id::Number),
+                    Some(Value::String(it)) if !it.is_empty() && it.bytes().all(|byte| byte.is_ascii_digit()) => {
+                        it.parse().map_or(Id::Foreign, Id::Number)
+                    }
+                    Some(_) => Id::Foreign,
+                };
+                prop_assert_eq!(id, want);
+                // A method makes it no response, unless id and payload both came before it.
+                prop_assert!(at("method").is_none_or(|it| Some(it) > at(key) && Some(it) > at("id") && at("id").is_some()));
+            }
+            Scanned::Request { .. } => prop_assert!(get("method").is_some() && get("id").is_some()),
+            Scanned::Notification { .. } => prop_assert!(get("method").is_some() && get("id").is_none()),
+            Scanned::Noise => prop_assert!(get("method").is_none() && get("result").is_none() && get("error").is_none()),
+            Scanned::Batch(_) => prop_assert!(false),
+        }
+    }
+
+    #[test]
+    fn any_bytes_are_no_panic(bytes in prop::collection::vec(prop_oneof![Just(b'{'), Just(b'"'), Just(b':'), Just(b'['), Just(b'\\'), Just(b'}'), any::<u8>()], 0..40)) {
+        scan(&bytes);
+    }
+}

@@ -1,0 +1,379 @@
+//! The beginning of a session, in either era.
+//!
+//! The modern probe (`server/discover`) goes first. A server of the old era answers it with some error, or never, or
+//! dies of it: an error leads to `initialize` at once, silence to `initialize` after a short patience while the probe
+//! still waits (a cold `npx` takes longer to start than any patience, and answers both then), and death to a new
+//! connection without a probe.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use mcp_model::{Era, ProtocolVersion, RpcError, code};
+use serde::Deserialize;
+use serde_json::json;
+use serde_json::value::RawValue;
+
+use super::wire::Wire;
+use super::{ClientInfo, Eras, ServerCapabilities, ServerInfo, SessionOptions};
+use crate::engine::CallTerms;
+use crate::pending::Outcome;
+use crate::{ConnectError, Dial, Ended, Epoch, Head, LaneEnd, Opening, Outgoing, frame};
+
+/// How long a server may keep silent about the probe before it is asked in the old way too.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// How long a connection that is not wanted may take to end.
+const PARTING: Duration = Duration::from_millis(500);
+
+/// What the handshake brought.
+#[derive(Debug, Clone)]
+pub(crate) struct Negotiated {
+    pub(crate) version: ProtocolVersion,
+    pub(crate) server: ServerInfo,
+    /// The members of `_meta` that each request carries; empty in the old era.
+    pub(crate) meta: String,
+}
+
+/// Why a handshake failed, before it is known how the connection ends.
+enum Failure {
+    Ended(Arc<Ended>),
+    Rejected(RpcError),
+    Other(ConnectError),
+}
+
+/// Dials and negotiates within the limit for starting.
+pub(crate) async fn open(
+    dial: &Arc<dyn Dial>,
+    options: &SessionOptions,
+) -> Result<(Wire, Negotiated), ConnectError> {
+    let limit = options.limits.startup;
+    let deadline = tokio::time::Instant::now() + limit;
+    let mut eras = options.eras;
+    loop {
+        let wire = Wire::start(dial.as_ref(), options);
+        let negotiation = async {
+            match dial.opening() {
+                Opening::Negotiate => negotiate(&wire, options, eras, Epoch(0)).await,
+                Opening::Resume => Ok(resumed()),
+            }
+        };
+        let failure = match tokio::time::timeout_at(deadline, negotiation).await {
+            Ok(Ok(negotiated)) => return Ok((wire, negotiated)),
+            Ok(Err(failure)) => failure,
+            Err(_) => {
+                let ended = wire.stop(PARTING).await;
+                return Err(ConnectError::TimedOut { after: limit, ended });
+            }
+        };
+        let ended = wire.stop(PARTING).await;
+        match failure {
+            // It may have died of the probe; without one it gets a second chance.
+            Failure::Ended(ended) if eras == Eras::Both && ended.evidence.exit.is_some() => {
+                eras = Eras::Legacy
+            }
+            Failure::Ended(ended) => return Err(ConnectError::Ended(ended)),
+            Failure::Rejected(error) => return Err(ConnectError::Rejected { error, ended }),
+            Failure::Other(error) => return Err(error),
+        }
+    }
+}
+
+/// Negotiates anew on a wire that lives, after the server has forgotten the session.
+pub(crate) async fn reopen(
+    wire: &Wire,
+    options: &SessionOptions,
+    epoch: Epoch,
+) -> Result<Negotiated, ConnectError> {
+    let limit = options.limits.startup;
+    let none = || Arc::new(Ended::new(crate::EndReason::Stopped));
+    match tokio::time::timeout(limit, negotiate(wire, options, Eras::Legacy, epoch)).await {
+        Ok(Ok(negotiated)) => Ok(negotiated),
+        Ok(Err(Failure::Ended(ended))) => Err(ConnectError::Ended(ended)),
+        Ok(Err(Failure::Rejected(error))) => Err(ConnectError::Rejected { error, ended: none() }),
+        Ok(Err(Failure::Other(error))) => Err(error),
+        Err(_) => Err(ConnectError::TimedOut { after: limit, ended: none() }),
+    }
+}
+
+/// A session that was taken up knows nothing about its server.
+fn resumed() -> Negotiated {
+    let server = ServerInfo { capabilities: ServerCapabilities::unknown(), ..ServerInfo::default() };
+    Negotiated { version: ProtocolVersion::LATEST_LEGACY, server, meta: String::new() }
+}
+
+async fn negotiate(
+    wire: &Wire,
+    options: &SessionOptions,
+    eras: Eras,
+    epoch: Epoch,
+) -> Result<Negotiated, Failure> {
+    match eras {
+        Eras::Legacy => initialize(wire, options, epoch).await,
+        Eras::Modern => match discover(wire, options).await {
+            Probe::Modern(negotiated) => Ok(negotiated),
+            Probe::Legacy(failure) | Probe::Failed(failure) => Err(failure),
+        },
+        Eras::Both => probe(wire, options, epoch).await,
+    }
+}
+
+async fn probe(wire: &Wire, options: &SessionOptions, epoch: Epoch) -> Result<Negotiated, Failure> {
+    let mut discover = std::pin::pin!(discover(wire, options));
+    let first = tokio::select! {
+        answer = &mut discover => Some(answer),
+        () = tokio::time::sleep(PATIENCE) => None,
+    };
+    match first {
+        Some(Probe::Modern(negotiated)) => return Ok(negotiated),
+        Some(Probe::Failed(failure)) => return Err(failure),
+        Some(Probe::Legacy(_)) => return initialize(wire, options, epoch).await,
+        None => {}
+    }
+    let mut initialize = std::pin::pin!(initialize(wire, options, epoch));
+    tokio::select! {
+        biased;
+        answer = &mut discover => match answer {
+            Probe::Modern(negotiated) => Ok(negotiated),
+            Probe::Failed(failure) => Err(failure),
+            Probe::Legacy(_) => initialize.await,
+        },
+        answer = &mut initialize => match answer {
+            Ok(negotiated) => Ok(negotiated),
+            // A server that knows no `initialize` may still be about to answer the probe.
+            Err(failure) => match discover.await {
+                Probe::Modern(negotiated) => Ok(negotiated),
+                Probe::Legacy(_) | Probe::Failed(_) => Err(failure),
+            },
+        },
+    }
+}
+
+/// What the probe said.
+enum Probe {
+    /// The server speaks the modern era.
+    Modern(Negotiated),
+    /// It does not, and this is how it said so.
+    Legacy(Failure),
+    /// It can be spoken to in neither way.
+    Failed(Failure),
+}
+
+async fn discover(wire: &Wire, options: &SessionOptions) -> Probe {
+    let version = ProtocolVersion::LATEST;
+    let meta = modern_meta(version, options);
+    let outcome = ask(wire, Epoch(0), "server/discover", Some(version), "", &meta).await;
+    match outcome {
+        Outcome::Answer { frame, is_error: false, payload } => discovered(&frame[payload..], version, meta),
+        Outcome::Answer { frame, is_error: true, payload } => {
+            let error = read_error(&frame[payload..]);
+            match error.code {
+                code::UNSUPPORTED_PROTOCOL_VERSION => unsupported(error),
+                number if code::is_modern(number) => Probe::Failed(Failure::Rejected(error)),
+                _ => Probe::Legacy(Failure::Rejected(error)),
+            }
+        }
+        Outcome::LaneEnded(LaneEnd::Refused(fault)) => {
+            let refused = |fault| Failure::Other(ConnectError::Refused(fault));
+            match fault.status {
+                // Nobody there, or nobody who would talk to us in any era.
+                None | Some(401 | 403) => Probe::Failed(refused(fault)),
+                Some(_) => match fault.error.clone() {
+                    Some(error) if error.code == code::UNSUPPORTED_PROTOCOL_VERSION => unsupported(error),
+                    Some(error) if code::is_modern(error.code) => Probe::Failed(Failure::Rejected(error)),
+                    _ => Probe::Legacy(refused(fault)),
+                },
+            }
+        }
+        Outcome::LaneEnded(LaneEnd::Lost(fault)) => {
+            Probe::Legacy(Failure::Other(ConnectError::Refused(fault)))
+        }
+        Outcome::LaneEnded(LaneEnd::NotExecuted(_)) => {
+            Probe::Legacy(unreadable("the server asks for a session"))
+        }
+        Outcome::Expired(_) => {
+            unreachable!("the handshake as a whole has a deadline, its requests have none")
+        }
+        Outcome::Closed(ended) => Probe::Failed(Failure::Ended(ended)),
+    }
+}
+
+fn discovered(payload: &[u8], version: ProtocolVersion, meta: String) -> Probe {
+    #[derive(Deserialize)]
+    struct Discovered<'a> {
+        #[serde(rename = "supportedVersions")]
+        supported: Vec<String>,
+        #[serde(borrow)]
+        capabilities: Option<&'a RawValue>,
+        instructions: Option<String>,
+        #[serde(borrow, rename = "_meta")]
+        meta: Option<Meta<'a>>,
+    }
+    #[derive(Deserialize)]
+    struct Meta<'a> {
+        #[serde(borrow, rename = "io.modelcontextprotocol/serverInfo")]
+        server: Option<&'a RawValue>,
+    }
+    let found = match Discovered::deserialize(&mut serde_json::Deserializer::from_slice(payload)) {
+        Ok(found) => found,
+        // A server that answers anything to anything.
+        Err(error) => return Probe::Legacy(unreadable(&error.to_string())),
+    };
+    if !found.supported.iter().any(|it| it == version.as_str()) {
+        return match found
+            .supported
+            .iter()
+            .any(|it| it.parse().is_ok_and(|it: ProtocolVersion| it.era() == Era::Legacy))
+        {
+            true => Probe::Legacy(version_failure(&found.supported)),
+            false => Probe::Failed(version_failure(&found.supported)),
+        };
+    }
+    let server = server_info(found.meta.and_then(|it| it.server), found.instructions, found.capabilities);
+    Probe::Modern(Negotiated { version, server, meta })
+}
+
+/// The server says which versions it speaks instead.
+fn unsupported(error: RpcError) -> Probe {
+    #[derive(Deserialize)]
+    struct Data {
+        supported: Vec<String>,
+    }
+    let supported =
+        error.data.as_ref().and_then(|it| it.read::<Data>().ok()).map(|it| it.supported).unwrap_or_default();
+    match supported.iter().any(|it| it.parse::<ProtocolVersion>().is_ok()) {
+        true => Probe::Legacy(Failure::Rejected(error)),
+        false => Probe::Failed(version_failure(&supported)),
+    }
+}
+
+async fn initialize(wire: &Wire, options: &SessionOptions, epoch: Epoch) -> Result<Negotiated, Failure> {
+    let asked = ProtocolVersion::LATEST_LEGACY;
+    let params = format!(
+        r#""protocolVersion":"{asked}","capabilities":{},"clientInfo":{}"#,
+        capabilities(options),
+        client_json(&options.client)
+    );
+    let frame = match ask(wire, epoch, "initialize", None, &params, "").await {
+        Outcome::Answer { frame, is_error: false, payload } => frame.slice(payload..),
+        Outcome::Answer { frame, is_error: true, payload } => {
+            return Err(Failure::Rejected(read_error(&frame[payload..])));
+        }
+        Outcome::LaneEnded(LaneEnd::Refused(fault) | LaneEnd::Lost(fault)) => {
+            return Err(Failure::Other(ConnectError::Refused(fault)));
+        }
+        Outcome::LaneEnded(LaneEnd::NotExecuted(_)) => {
+            return Err(unreadable("the server asks for a session before it opens one"));
+        }
+        Outcome::Expired(_) => {
+            unreachable!("the handshake as a whole has a deadline, its requests have none")
+        }
+        Outcome::Closed(ended) => return Err(Failure::Ended(ended)),
+    };
+    let negotiated = initialized(&frame, options)?;
+    let head = Head {
+        id: None,
+        method: "notifications/initialized".into(),
+        name: None,
+        version: Some(negotiated.version),
+    };
+    let body = frame::notification("notifications/initialized", "", "");
+    wire.engine().send(Outgoing { epoch, head, body });
+    Ok(negotiated)
+}
+
+fn initialized(payload: &[u8], options: &SessionOptions) -> Result<Negotiated, Failure> {
+    #[derive(Deserialize)]
+    struct Initialized<'a> {
+        #[serde(rename = "protocolVersion")]
+        version: String,
+        #[serde(borrow)]
+        capabilities: Option<&'a RawValue>,
+        #[serde(borrow, rename = "serverInfo")]
+        server: Option<&'a RawValue>,
+        instructions: Option<String>,
+    }
+    let found = Initialized::deserialize(&mut serde_json::Deserializer::from_slice(payload))
+        .map_err(|it| unreadable(&it.to_string()))?;
+    // The server's choice is checked: a version that we do not speak is not spoken.
+    let version: ProtocolVersion =
+        found.version.parse().map_err(|_| version_failure(std::slice::from_ref(&found.version)))?;
+    let meta = match version.era() {
+        Era::Legacy => String::new(),
+        Era::Modern => modern_meta(version, options),
+    };
+    Ok(Negotiated {
+        version,
+        server: server_info(found.server, found.instructions, found.capabilities),
+        meta,
+    })
+}
+
+async fn ask(
+    wire: &Wire,
+    epoch: Epoch,
+    method: &'static str,
+    version: Option<ProtocolVersion>,
+    params: &str,
+    meta: &str,
+) -> Outcome {
+    let message = |id| Outgoing {
+        epoch,
+        head: Head { id: Some(id), method: method.into(), name: None, version },
+        body: frame::request(id, method, params, meta),
+    };
+    wire.engine().call(CallTerms::default(), message).await.1
+}
+
+/// The members of `_meta` in the modern era.
+fn modern_meta(version: ProtocolVersion, options: &SessionOptions) -> String {
+    format!(
+        r#""io.modelcontextprotocol/protocolVersion":"{version}","io.modelcontextprotocol/clientInfo":{},"io.modelcontextprotocol/clientCapabilities":{}"#,
+        client_json(&options.client),
+        capabilities(options)
+    )
+}
+
+/// Our capabilities: only what somebody here can do.
+fn capabilities(options: &SessionOptions) -> String {
+    match &options.config {
+        None => "{}".to_owned(),
+        Some(config) => format!(r#"{{"experimental":{{"config":{}}}}}"#, config.expose()),
+    }
+}
+
+fn client_json(client: &ClientInfo) -> String {
+    json!({"name": client.name, "version": client.version}).to_string()
+}
+
+fn server_info(
+    info: Option<&RawValue>,
+    instructions: Option<String>,
+    capabilities: Option<&RawValue>,
+) -> ServerInfo {
+    #[derive(Deserialize, Default)]
+    struct Info {
+        #[serde(default)]
+        name: String,
+        #[serde(default)]
+        version: String,
+    }
+    let Info { name, version } = info.and_then(|it| serde_json::from_str(it.get()).ok()).unwrap_or_default();
+    let capabilities = capabilities.map(ServerCapabilities::read).unwrap_or_default();
+    ServerInfo { name, version, instructions, capabilities }
+}
+
+fn read_error(payload: &[u8]) -> RpcError {
+    RpcError::deserialize(&mut serde_json::Deserializer::from_slice(payload))
+        .unwrap_or_else(|_| RpcError::new(code::INTERNAL_ERROR, "an error that cannot be read"))
+}
+
+fn unreadable(what: &str) -> Failure {
+    Failure::Other(ConnectError::Unreadable(what.to_owned()))
+}
+
+fn version_failure(offered: &[String]) -> Failure {
+    // The server's words, but not more of them than fit a line.
+    let offered: String = offered.join(", ").chars().filter(|it| !it.is_control()).take(100).collect();
+    let offered = if offered.is_empty() { "unknown to us".to_owned() } else { offered };
+    Failure::Other(ConnectError::Version { offered })
+}

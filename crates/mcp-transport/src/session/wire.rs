@@ -1,0 +1,130 @@
+//! A running wire with its engine, and the tasks that belong to them.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+use tokio::time::Instant;
+
+use super::{Changes, SessionOptions, State, dispatch};
+use crate::engine::Engine;
+use crate::{Dial, EndReason, Ended, Inbox, Link, Stop};
+
+/// How much longer than its grace a wire may take to end before it is cut off.
+const OVERTIME: Duration = Duration::from_secs(2);
+
+/// A wire that runs. Dropping it ends the connection without waiting for that.
+pub(crate) struct Wire {
+    engine: Arc<Engine>,
+    stop: watch::Sender<Option<Instant>>,
+    ended: watch::Receiver<Option<Arc<Ended>>>,
+    changes: watch::Sender<Changes>,
+    tasks: Mutex<JoinSet<()>>,
+}
+
+impl Wire {
+    /// Starts the wire's tasks.
+    pub(crate) fn start(dial: &dyn Dial, options: &SessionOptions) -> Wire {
+        let (engine, out, incoming) = Engine::new();
+        let (stop, stopped) = Stop::new();
+        let (tell_end, ended) = watch::channel(None);
+        let changes = watch::Sender::new(Changes::default());
+        let link = Link { out, inbox: Arc::clone(&engine) as Arc<dyn Inbox>, stop: stopped };
+        let transport = dial.dial();
+        let mut tasks = JoinSet::new();
+        let driver = Driver { engine: Arc::clone(&engine), tell_end, state: options.state.clone() };
+        tasks.spawn(async move {
+            let ended = transport.run(link).await;
+            driver.finish(ended);
+        });
+        let timed = Arc::clone(&engine);
+        tasks.spawn(async move { timed.keep_time().await });
+        tasks.spawn(dispatch::run(
+            Arc::clone(&engine),
+            incoming,
+            Arc::clone(&options.handler),
+            changes.clone(),
+        ));
+        Wire { engine, stop, ended, changes, tasks: Mutex::new(tasks) }
+    }
+
+    pub(crate) fn engine(&self) -> &Engine {
+        &self.engine
+    }
+
+    pub(crate) fn changes(&self) -> watch::Receiver<Changes> {
+        self.changes.subscribe()
+    }
+
+    /// Resolves when the wire has ended. Cancel-safe.
+    pub(crate) async fn ended(&self) -> Arc<Ended> {
+        let mut ended = self.ended.clone();
+        match ended.wait_for(Option::is_some).await {
+            Ok(ended) => Arc::clone(ended.as_ref().expect("that is what was waited for")),
+            Err(_) => self.engine.ended().unwrap_or_else(|| Arc::new(Ended::new(EndReason::Stopped))),
+        }
+    }
+
+    /// Asks the wire to end, waits for it, and cuts it off when it takes longer than `grace` and a little.
+    pub(crate) async fn stop(&self, grace: Duration) -> Arc<Ended> {
+        let deadline = Instant::now() + grace;
+        self.stop.send_if_modified(|it| {
+            // An earlier deadline counts, so that a second close can only be quicker.
+            let sooner = it.is_none_or(|asked| deadline < asked);
+            if sooner {
+                *it = Some(deadline);
+            }
+            sooner
+        });
+        if let Ok(ended) = tokio::time::timeout_at(deadline + OVERTIME, self.ended()).await {
+            return ended;
+        }
+        let ended = Arc::new(Ended::new(EndReason::Stopped));
+        self.engine.close(Arc::clone(&ended));
+        // Dropping the wire's future releases what it holds, by its contract.
+        self.tasks.lock().unwrap_or_else(PoisonError::into_inner).abort_all();
+        ended
+    }
+}
+
+/// Tells the end, also when the wire's task panics or is cut off.
+struct Driver {
+    engine: Arc<Engine>,
+    tell_end: watch::Sender<Option<Arc<Ended>>>,
+    state: watch::Sender<State>,
+}
+
+impl Driver {
+    fn finish(self, ended: Ended) {
+        self.tell(ended);
+    }
+
+    fn tell(&self, ended: Ended) {
+        if self.tell_end.borrow().is_some() {
+            return;
+        }
+        let ended = Arc::new(ended);
+        self.engine.close(Arc::clone(&ended));
+        self.state.send_if_modified(|it| {
+            if *it != State::Connected {
+                return false;
+            }
+            *it = match &ended.reason {
+                EndReason::Stopped => State::Disconnected,
+                EndReason::PeerClosed
+                | EndReason::NotStarted(_)
+                | EndReason::Stalled(_)
+                | EndReason::Broken(_) => State::Error(ended.to_string()),
+            };
+            true
+        });
+        self.tell_end.send_replace(Some(ended));
+    }
+}
+
+impl Drop for Driver {
+    fn drop(&mut self) {
+        self.tell(Ended::new(EndReason::Broken("the connection was cut off".to_owned())));
+    }
+}

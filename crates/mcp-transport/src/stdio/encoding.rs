@@ -1,0 +1,88 @@
+//! Streams that are not UTF-8 (HD-020, HD-106).
+//!
+//! Reading decodes as it goes, so a character may be split between two reads. Writing needs no encoder: JSON can name
+//! every character in ASCII, and every encoding that a line-based stream can have contains ASCII.
+
+use bytes::{Bytes, BytesMut};
+use encoding_rs::{Decoder, Encoding, UTF_8, UTF_16BE, UTF_16LE};
+
+/// The encoding of a process' standard streams.
+#[derive(Clone, Copy)]
+pub(crate) struct StreamEncoding(&'static Encoding);
+
+impl StreamEncoding {
+    /// Reads a WHATWG label. `None` for one that is unknown, and for UTF-16, in which a line end is no byte.
+    pub(crate) fn for_label(label: &str) -> Option<StreamEncoding> {
+        let encoding = Encoding::for_label(label.as_bytes())?;
+        (encoding != UTF_16LE && encoding != UTF_16BE).then_some(StreamEncoding(encoding))
+    }
+
+    /// `None` for UTF-8, which passes as it is.
+    pub(crate) fn decoder(self) -> Option<StreamDecoder> {
+        (self.0 != UTF_8).then(|| StreamDecoder(self.0.new_decoder_without_bom_handling()))
+    }
+
+    /// A message as the process reads it.
+    pub(crate) fn encode(self, body: Bytes) -> Bytes {
+        if self.0 == UTF_8 || body.is_ascii() {
+            return body;
+        }
+        let text = String::from_utf8_lossy(&body);
+        let mut res = String::with_capacity(text.len() * 2);
+        for character in text.chars() {
+            if character.is_ascii() {
+                res.push(character);
+                continue;
+            }
+            // Outside strings JSON is ASCII, so an escape is right wherever this stands.
+            for unit in character.encode_utf16(&mut [0; 2]) {
+                res.push_str(&format!("\\u{unit:04x}"));
+            }
+        }
+        res.into()
+    }
+}
+
+/// Decodes a stream piece by piece.
+pub(crate) struct StreamDecoder(Decoder);
+
+impl StreamDecoder {
+    /// Adds `bytes`, decoded, to `into`. What cannot be decoded becomes U+FFFD.
+    pub(crate) fn decode(&mut self, bytes: &[u8], into: &mut BytesMut) {
+        let room = self.0.max_utf8_buffer_length(bytes.len()).expect("a read is far below the address space");
+        let mut text = String::with_capacity(room);
+        let _ = self.0.decode_to_string(bytes, &mut text, false);
+        into.extend_from_slice(text.as_bytes());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hd_106_a_split_character_is_read_whole() {
+        let mut decoder = StreamEncoding::for_label("shift_jis").unwrap().decoder().unwrap();
+        let mut text = BytesMut::new();
+        for byte in b"\x93\xfa\x96{" {
+            decoder.decode(&[*byte], &mut text);
+        }
+        assert_eq!(str::from_utf8(&text).unwrap(), "\u{65e5}\u{672c}");
+    }
+
+    #[test]
+    fn writing_is_ascii_and_still_the_same_json() {
+        let encoding = StreamEncoding::for_label("latin1").unwrap();
+        let encoded = encoding.encode(Bytes::from_static("{\"a\":\"\u{e9}\u{1f600}\"}".as_bytes()));
+        assert_eq!(encoded, "{\"a\":\"\\u00e9\\ud83d\\ude00\"}");
+        let value: serde_json::Value = serde_json::from_slice(&encoded).unwrap();
+        assert_eq!(value["a"], "\u{e9}\u{1f600}");
+    }
+
+    #[test]
+    fn labels_that_cannot_be() {
+        for label in ["utf-16", "utf-16le", "nope", ""] {
+            assert!(StreamEncoding::for_label(label).is_none(), "{label}");
+        }
+    }
+}

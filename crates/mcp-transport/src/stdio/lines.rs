@@ -1,0 +1,166 @@
+//! Cuts a byte stream into lines, each a slice of a shared buffer. Sans-I/O: the reader puts bytes in and takes lines
+//! out.
+//!
+//! A line longer than the limit is given up: its beginning comes out as [`Line::TooLong`], the rest is skipped.
+
+use bytes::{Bytes, BytesMut};
+
+/// How much room there is at least for the next read.
+const ROOM: usize = 16 << 10;
+
+/// Collects bytes.
+pub(crate) struct Lines {
+    buffer: BytesMut,
+    /// Bytes at the buffer's beginning that are known to hold no line break.
+    scanned: usize,
+    limit: usize,
+    skipping: bool,
+    begun: bool,
+}
+
+/// What came out.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Line {
+    /// A line without its end; never empty.
+    Whole(Bytes),
+    /// The first bytes of a line that is over the limit.
+    TooLong(Bytes),
+}
+
+impl Lines {
+    pub(crate) fn new(limit: usize) -> Lines {
+        Lines { buffer: BytesMut::with_capacity(4 * ROOM), scanned: 0, limit, skipping: false, begun: false }
+    }
+
+    /// Where the next bytes go.
+    pub(crate) fn room(&mut self) -> &mut BytesMut {
+        if self.buffer.capacity() - self.buffer.len() < ROOM {
+            // Twice what is there, so that a long line is copied a logarithmic number of times.
+            self.buffer.reserve(self.buffer.len().max(4 * ROOM));
+        }
+        &mut self.buffer
+    }
+
+    /// The next line, if one is complete.
+    pub(crate) fn next(&mut self) -> Option<Line> {
+        loop {
+            let Some(found) = memchr::memchr(b'\n', &self.buffer[self.scanned..]) else {
+                self.scanned = self.buffer.len();
+                return self.over_limit();
+            };
+            let line = self.buffer.split_to(self.scanned + found + 1).freeze();
+            self.scanned = 0;
+            if std::mem::take(&mut self.skipping) {
+                continue;
+            }
+            if line.len() > self.limit {
+                return Some(Line::TooLong(head(&line)));
+            }
+            if let Some(line) = self.trim(line) {
+                return Some(Line::Whole(line));
+            }
+        }
+    }
+
+    /// What is left when the stream has ended: a last line without an end.
+    pub(crate) fn rest(&mut self) -> Option<Bytes> {
+        let line = self.buffer.split().freeze();
+        self.scanned = 0;
+        match std::mem::take(&mut self.skipping) {
+            true => None,
+            false => self.trim(line),
+        }
+    }
+
+    fn over_limit(&mut self) -> Option<Line> {
+        if self.skipping {
+            self.buffer.clear();
+            self.scanned = 0;
+            return None;
+        }
+        if self.buffer.len() <= self.limit {
+            return None;
+        }
+        self.skipping = true;
+        let line = self.buffer.split().freeze();
+        self.scanned = 0;
+        Some(Line::TooLong(head(&line)))
+    }
+
+    /// Without the end of line, and without the byte order mark that some servers begin with.
+    fn trim(&mut self, line: Bytes) -> Option<Bytes> {
+        let mut start = 0;
+        if !std::mem::replace(&mut self.begun, true) && line.starts_with(b"\xEF\xBB\xBF") {
+            start = 3;
+        }
+        let end = line.len() - line.iter().rev().take_while(|it| matches!(it, b'\n' | b'\r')).count();
+        (start < end).then(|| line.slice(start..end))
+    }
+}
+
+/// Enough of a line to see whose answer it was, without keeping its buffer.
+fn head(line: &Bytes) -> Bytes {
+    Bytes::copy_from_slice(&line[..line.len().min(256)])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn cut(chunks: &[&[u8]], limit: usize) -> Vec<String> {
+        let mut lines = Lines::new(limit);
+        let mut res = Vec::new();
+        for chunk in chunks {
+            lines.room().extend_from_slice(chunk);
+            while let Some(line) = lines.next() {
+                res.push(match line {
+                    Line::Whole(it) => String::from_utf8_lossy(&it).into_owned(),
+                    Line::TooLong(it) => format!("!{}", String::from_utf8_lossy(&it)),
+                });
+            }
+        }
+        res.extend(lines.rest().map(|it| format!("~{}", String::from_utf8_lossy(&it))));
+        res
+    }
+
+    #[track_caller]
+    fn check(chunks: &[&str], want: &[&str]) {
+        let chunks: Vec<&[u8]> = chunks.iter().map(|it| it.as_bytes()).collect();
+        assert_eq!(cut(&chunks, 8), want);
+    }
+
+    #[test]
+    fn lines_come_out_whole_whatever_the_chunks() {
+        check(&["a\nb\n"], &["a", "b"]);
+        check(&["a", "b\r", "\nc"], &["ab", "~c"]);
+        check(&["\n\r\n\na\n"], &["a"]);
+        check(&["\u{feff}a\n\u{feff}b\n"], &["a", "\u{feff}b"]);
+    }
+
+    #[test]
+    fn a_line_over_the_limit_is_given_up_and_the_next_one_stands() {
+        check(&["123456789\nb\n"], &["!123456789\n", "b"]);
+        check(&["12345", "6789", "abcdefghijk", "l\nb\n"], &["!123456789", "b"]);
+        check(&["123456789"], &["!123456789"]);
+        check(&["12345678\n"], &["!12345678\n"]);
+        check(&["1234567\n"], &["1234567"]);
+    }
+
+    proptest! {
+        #[test]
+        fn chunks_do_not_matter(text in "[ab\r\n]{0,60}", cuts in prop::collection::vec(0usize..60, 0..6)) {
+            let bytes = text.as_bytes();
+            let mut cuts: Vec<usize> = cuts.into_iter().map(|it| it.min(bytes.len())).collect();
+            cuts.sort_unstable();
+            let mut chunks = Vec::new();
+            let mut start = 0;
+            for at in cuts {
+                chunks.push(&bytes[start..at]);
+                start = at;
+            }
+            chunks.push(&bytes[start..]);
+            prop_assert_eq!(cut(&chunks, 1000), cut(&[bytes], 1000));
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! Streamable HTTP against peers that are rude in the ways that servers are.
+
+mod cancel;
+mod eras;
+mod faults;
+mod peer;
+mod sessions;
+mod streams;
+
+use std::time::Duration;
+
+use mcp_model::{Endpoint, Limits, RawJson, Secret, UrlEndpoint};
+use mcp_transport::{
+    CallError, CallOptions, ConnectError, DialOptions, Eras, Replay, Session, SessionOptions, dialer,
+};
+use serde_json::json;
+
+use peer::{Heard, Peer, Reply, json_reply, reply};
+
+/// How a test connects; [`How::default`] is how everybody does.
+#[derive(Default)]
+struct How {
+    eras: Option<Eras>,
+    limits: Option<Limits>,
+    headers: Vec<(String, Secret)>,
+    session_id: Option<Secret>,
+    keep_session: bool,
+}
+
+impl How {
+    fn legacy() -> How {
+        How { eras: Some(Eras::Legacy), ..How::default() }
+    }
+
+    async fn connect(self, url: &str) -> Result<Session, ConnectError> {
+        let How { eras, limits, headers, session_id, keep_session } = self;
+        let mut endpoint = UrlEndpoint::new(url.parse().unwrap());
+        endpoint.headers = headers;
+        endpoint.session_id = session_id;
+        endpoint.terminate_on_close = !keep_session;
+        let limits = limits.unwrap_or_default();
+        #[cfg_attr(
+            not(feature = "stdio"),
+            expect(clippy::needless_update, reason = "stdio has more options")
+        )]
+        let options = DialOptions { limits: limits.clone(), ..DialOptions::default() };
+        let dial = dialer(&Endpoint::Http(endpoint), &options)?;
+        Session::connect(
+            dial,
+            SessionOptions { limits, eras: eras.unwrap_or(Eras::Both), ..SessionOptions::default() },
+        )
+        .await
+    }
+}
+
+/// A modern server: tells of itself, and leaves the rest to `rest`.
+fn modern(heard: &Heard, rest: impl Fn(&Heard) -> Reply) -> Reply {
+    match heard.what().as_str() {
+        "server/discover" => json_reply(heard.result(json!({
+            "resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}},
+            "_meta": {"io.modelcontextprotocol/serverInfo": {"name": "modern", "version": "1"}},
+        }))),
+        _ => rest(heard),
+    }
+}
+
+/// A legacy server that gives the session id `session`, has no stream to listen to, and leaves the rest to `rest`.
+fn legacy(heard: &Heard, session: &str, rest: impl Fn(&Heard) -> Reply) -> Reply {
+    match heard.what().as_str() {
+        "server/discover" => not_initialized(),
+        "initialize" => {
+            let result = json!({
+                "protocolVersion": "2025-06-18", "capabilities": {"tools": {"listChanged": true}},
+                "serverInfo": {"name": "legacy", "version": "1"},
+            });
+            reply(
+                200,
+                &format!("Content-Type: application/json\r\nMcp-Session-Id: {session}\r\n"),
+                heard.result(result),
+            )
+        }
+        "notifications/initialized" | "notifications/cancelled" => reply(202, "", ""),
+        "GET" => reply(405, "", ""),
+        "DELETE" => reply(200, "", ""),
+        _ => rest(heard),
+    }
+}
+
+/// What server-everything answers to a request without a session.
+fn not_initialized() -> Reply {
+    let body = r#"{"jsonrpc":"2.0","error":{"code":-32000,"message":"Bad Request: Server not initialized"},"id":null}"#;
+    reply(400, "Content-Type: application/json\r\n", body)
+}
+
+/// The answer to a call of a tool.
+fn said(heard: &Heard, text: &str) -> String {
+    heard.result(json!({"content": [{"type": "text", "text": text}]}))
+}
+
+/// Calls the tool `echo`; the text of the result, or the error.
+async fn call(session: &Session) -> Result<String, CallError> {
+    call_with(session, CallOptions::default()).await
+}
+
+async fn call_again_if_lost(session: &Session) -> Result<String, CallError> {
+    call_with(session, CallOptions { replay: Replay::Allowed, ..CallOptions::default() }).await
+}
+
+async fn call_with(session: &Session, options: CallOptions) -> Result<String, CallError> {
+    let answer = session.call_tool("echo", &RawJson::empty_object(), options).await?;
+    Ok(answer.value.text())
+}
+
+/// Waits until something is so, for the other side needs a moment to notice.
+async fn until(what: impl Fn() -> bool) {
+    let patience = async {
+        while !what() {
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(5), patience).await.expect("it does not come to be so");
+}

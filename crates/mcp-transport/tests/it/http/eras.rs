@@ -1,0 +1,184 @@
+//! The handshake of either era, and what each message carries.
+
+use super::*;
+use serde_json::Value;
+
+#[tokio::test]
+async fn a_modern_server_is_met_without_a_session() {
+    let peer = Peer::start(|it| modern(it, |it| json_reply(said(it, "hello")))).await;
+    let session = How::default().connect(&peer.url).await.unwrap();
+    assert_eq!((session.version().as_str(), session.server().name.as_str()), ("2026-07-28", "modern"));
+    assert_eq!(call(&session).await.unwrap(), "hello");
+    session.close(Duration::from_secs(1)).await;
+    assert_eq!(peer.words(), "server/discover tools/call");
+    let call = peer.first("tools/call");
+    for (name, value) in [
+        ("mcp-method", "tools/call"),
+        ("mcp-name", "echo"),
+        ("mcp-protocol-version", "2026-07-28"),
+        ("content-type", "application/json"),
+        ("accept", "application/json, text/event-stream"),
+        ("mcp-session-id", ""),
+    ] {
+        assert_eq!(call.header(name), value, "{name}");
+    }
+    assert_eq!(call.rpc()["params"]["_meta"]["io.modelcontextprotocol/protocolVersion"], "2026-07-28");
+}
+
+#[tokio::test]
+async fn a_name_beyond_ascii_is_encoded() {
+    let peer = Peer::start(|it| modern(it, |it| json_reply(said(it, "")))).await;
+    let session = How::default().connect(&peer.url).await.unwrap();
+    session.call_tool("grün", &RawJson::empty_object(), CallOptions::default()).await.unwrap();
+    assert_eq!(peer.first("tools/call").header("mcp-name"), "=?base64?Z3LDvG4=?=");
+}
+
+#[tokio::test]
+async fn a_legacy_server_is_met_with_its_session_and_told_goodbye() {
+    let peer = Peer::start(|it| legacy(it, "s-1", |it| json_reply(said(it, "hello")))).await;
+    let session = How::default().connect(&peer.url).await.unwrap();
+    assert_eq!((session.version().as_str(), session.server().name.as_str()), ("2025-06-18", "legacy"));
+    assert_eq!(call(&session).await.unwrap(), "hello");
+    until(|| peer.count("GET") == 1).await;
+    session.close(Duration::from_secs(1)).await;
+    let initialize = peer.first("initialize");
+    assert_eq!((initialize.header("mcp-session-id"), initialize.header("mcp-protocol-version")), ("", ""));
+    for what in ["notifications/initialized", "tools/call", "GET", "DELETE"] {
+        let heard = peer.first(what);
+        let sent = (
+            heard.header("mcp-session-id"),
+            heard.header("mcp-protocol-version"),
+            heard.header("mcp-method"),
+        );
+        assert_eq!(sent, ("s-1", "2025-06-18", ""), "{what}");
+    }
+    assert_eq!(peer.first("GET").header("accept"), "text/event-stream");
+    assert_eq!(peer.count("DELETE"), 1);
+}
+
+/// How a server of the old era refuses the probe.
+#[track_caller]
+fn check_fallback(refusal: fn(&Heard) -> Reply) -> impl Future<Output = ()> {
+    let place = std::panic::Location::caller();
+    async move {
+        let peer = Peer::start(move |it| match it.what().as_str() {
+            "server/discover" => refusal(it),
+            _ => legacy(it, "s", |it| json_reply(said(it, "hello"))),
+        })
+        .await;
+        let session = How::default().connect(&peer.url).await;
+        let session = session.unwrap_or_else(|error| panic!("{place}: {error}"));
+        assert_eq!(call(&session).await.unwrap(), "hello", "{place}");
+    }
+}
+
+#[tokio::test]
+async fn every_refusal_of_the_probe_leads_to_initialize() {
+    check_fallback(|_| not_initialized()).await;
+    check_fallback(|_| reply(400, "", "Bad Request")).await;
+    check_fallback(|_| reply(404, "Content-Type: text/html\r\n", "<html>no</html>")).await;
+    check_fallback(|_| reply(405, "", "")).await;
+    check_fallback(|_| reply(500, "", "oops")).await;
+    check_fallback(|_| reply(202, "", "")).await;
+    check_fallback(|_| vec![peer::Step::Close]).await;
+    check_fallback(|it| {
+        let error =
+            json!({"jsonrpc": "2.0", "id": it.rpc()["id"], "error": {"code": -32601, "message": "no"}});
+        json_reply(error.to_string())
+    })
+    .await;
+    check_fallback(|_| json_reply(r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"no"}}"#))
+        .await;
+}
+
+#[tokio::test]
+async fn nothing_overtakes_the_end_of_the_opening() {
+    let peer = Peer::start(|it| match it.what().as_str() {
+        "notifications/initialized" => {
+            let mut steps = vec![peer::Step::Wait(Duration::from_millis(100))];
+            steps.extend(reply(202, "", ""));
+            steps
+        }
+        _ => legacy(it, "s", |it| json_reply(said(it, "hello"))),
+    })
+    .await;
+    let session = How::legacy().connect(&peer.url).await.unwrap();
+    call(&session).await.unwrap();
+    let waited = peer.first("tools/call").at - peer.first("notifications/initialized").at;
+    assert!(waited >= Duration::from_millis(100), "the call came after {waited:?}");
+}
+
+#[tokio::test]
+async fn hd_126_a_session_is_kept_where_that_is_wanted() {
+    let peer = Peer::start(|it| legacy(it, "s", |it| json_reply(said(it, "hello")))).await;
+    let session = How { keep_session: true, ..How::legacy() }.connect(&peer.url).await.unwrap();
+    session.close(Duration::from_secs(1)).await;
+    assert_eq!(peer.count("DELETE"), 0);
+}
+
+#[tokio::test]
+async fn closing_does_not_wait_for_a_server_that_hangs() {
+    let peer = Peer::start(|it| match it.what().as_str() {
+        "DELETE" | "tools/call" => vec![peer::Step::Hang],
+        _ => legacy(it, "s", |_| vec![]),
+    })
+    .await;
+    let session = How::legacy().connect(&peer.url).await.unwrap();
+    let close = async {
+        until(|| peer.count("tools/call") == 1).await;
+        session.close(Duration::from_millis(50)).await
+    };
+    let (called, ended) = tokio::join!(call(&session), close);
+    assert!(matches!(called, Err(CallError::Closed(_))), "{called:?}");
+    assert_eq!(ended.to_string(), "it was stopped");
+    until(|| peer.hung_up() == 2).await;
+}
+
+#[tokio::test]
+async fn hd_121_configured_headers_are_sent_with_every_message() {
+    let peer = Peer::start(|it| legacy(it, "s", |it| json_reply(said(it, "hello")))).await;
+    let headers = vec![
+        ("Authorization".to_owned(), Secret::from("Bearer token-1")),
+        ("Accept".to_owned(), Secret::from("text/html")),
+        ("Mcp-Session-Id".to_owned(), Secret::from("mine")),
+    ];
+    let session = How { headers, ..How::legacy() }.connect(&peer.url).await.unwrap();
+    call(&session).await.unwrap();
+    until(|| peer.count("GET") == 1).await;
+    session.close(Duration::from_secs(1)).await;
+    for heard in peer.heard() {
+        assert_eq!(heard.header("authorization"), "Bearer token-1", "{}", heard.what());
+        assert_ne!(heard.header("mcp-session-id"), "mine", "{}", heard.what());
+        assert_ne!(heard.header("accept"), "text/html", "{}", heard.what());
+    }
+}
+
+#[tokio::test]
+async fn a_user_in_the_url_is_sent_as_a_header() {
+    let peer = Peer::start(|it| modern(it, |it| json_reply(said(it, "hello")))).await;
+    let url = peer.url.replace("http://", "http://user:p%40ss@");
+    let session = How::default().connect(&url).await.unwrap();
+    call(&session).await.unwrap();
+    assert_eq!(peer.first("tools/call").header("authorization"), "Basic dXNlcjpwQHNz");
+}
+
+#[tokio::test]
+async fn a_server_is_answered_on_a_post_of_its_own() {
+    let peer = Peer::start(|it| match it.what().as_str() {
+        "tools/call" => {
+            let ping = "data: {\"jsonrpc\":\"2.0\",\"id\":\"p-1\",\"method\":\"ping\"}\n\n";
+            let answer = format!("data: {}\n\n", said(it, "hello"));
+            peer::stream(&[ping, &answer], peer::end())
+        }
+        _ => legacy(it, "s", |_| reply(202, "", "")),
+    })
+    .await;
+    let session = How::legacy().connect(&peer.url).await.unwrap();
+    assert_eq!(call(&session).await.unwrap(), "hello");
+    until(|| peer.heard().iter().any(|it| it.rpc()["id"] == "p-1")).await;
+    let pong = peer.heard().into_iter().find(|it| it.rpc()["id"] == "p-1").unwrap();
+    assert_eq!(
+        (pong.rpc()["result"].clone(), pong.header("mcp-session-id")),
+        (Value::Object(Default::default()), "s")
+    );
+}

@@ -1,0 +1,206 @@
+//! What goes wrong, and in which words.
+
+use super::peer::{Step, end, stream};
+use super::*;
+
+/// A modern server that answers a call with `rest`, and the error of that call in words.
+async fn fault(rest: fn(&Heard) -> Reply) -> String {
+    let peer = Peer::start(move |it| modern(it, rest)).await;
+    let session = How::default().connect(&peer.url).await.unwrap();
+    let error = call(&session).await.unwrap_err();
+    let kind = match &error {
+        CallError::Refused(_) => "refused",
+        CallError::OutcomeUnknown(_) => "unknown",
+        CallError::Rpc(_) => "answered",
+        _ => "other",
+    };
+    format!("{kind}: {error}").replace(&peer.url, "URL")
+}
+
+#[tokio::test]
+async fn a_refusal_is_told_with_what_the_server_says() {
+    assert_eq!(
+        fault(|_| reply(400, "", r#"{"jsonrpc":"2.0","error":{"code":-32600,"message":"bad"},"id":null}"#))
+            .await,
+        "refused: the server answered HTTP 400 Bad Request: bad (code -32600)"
+    );
+    assert_eq!(
+        fault(|_| reply(401, "WWW-Authenticate: Bearer realm=\"r\"\r\n", "")).await,
+        "refused: the server answered HTTP 401 Unauthorized: it wants authorization (Bearer)"
+    );
+    assert_eq!(
+        fault(|_| reply(404, "Content-Type: text/html\r\n", "<p>\n nothing</p>")).await,
+        "refused: the server answered HTTP 404 Not Found: <p> nothing</p>"
+    );
+}
+
+#[tokio::test]
+async fn an_answer_is_an_answer_whatever_the_status() {
+    fn error(it: &Heard) -> String {
+        json!({"error": {"code": -32602, "message": "no"}, "id": it.rpc()["id"]}).to_string()
+    }
+    let want = "answered: the server answered with an error: no (code -32602)";
+    assert_eq!(fault(|it| reply(400, "", error(it))).await, want);
+    assert_eq!(fault(|it| reply(500, "", error(it))).await, want);
+    assert_eq!(fault(|it| json_reply(error(it))).await, want);
+    assert_eq!(
+        fault(|_| json_reply(r#"{"error":{"code":-32600,"message":"bad"},"id":null}"#)).await,
+        "answered: the server answered with an error: bad (code -32600)"
+    );
+}
+
+#[tokio::test]
+async fn a_lost_answer_leaves_the_outcome_unknown() {
+    let unknown =
+        |why: &str| format!("unknown: the answer was lost ({why}), and it is not known whether the call ran");
+    assert_eq!(
+        fault(|_| reply(502, "", "bad gateway")).await,
+        unknown("the server answered HTTP 502 Bad Gateway: bad gateway")
+    );
+    assert_eq!(
+        fault(|_| vec![Step::Close]).await,
+        unknown("URL broke off before it answered: connection closed before message completed")
+    );
+    assert_eq!(
+        fault(|_| reply(202, "", "")).await,
+        unknown("the server took the request (HTTP 202) and sent no answer")
+    );
+    assert_eq!(
+        fault(|_| reply(200, "Content-Type: text/html\r\n", "<html>")).await,
+        unknown("the response (HTTP 200) holds no answer to the request: <html>")
+    );
+    assert_eq!(
+        fault(|_| stream(&[": hello\n\n"], end())).await,
+        unknown("the server ended the stream before it answered")
+    );
+    let cut = fault(|_| stream(&["data: {\"id\""], vec![Step::Close])).await;
+    assert!(
+        cut.starts_with("unknown: the answer was lost (the stream broke off before the answer came: "),
+        "{cut}"
+    );
+    let cut = fault(|_| {
+        vec![
+            Step::Write(
+                b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 99\r\n\r\n{".to_vec(),
+            ),
+            Step::Close,
+        ]
+    })
+    .await;
+    assert!(cut.starts_with("unknown: the answer was lost (the answer broke off: "), "{cut}");
+}
+
+#[tokio::test]
+async fn a_redirect_is_followed_within_its_origin_only() {
+    let peer = Peer::start(|it| match it.path.as_str() {
+        "/mcp" => reply(307, "Location: /mcp/\r\n", ""),
+        _ => modern(it, |it| json_reply(said(it, "hello"))),
+    })
+    .await;
+    let session = How::default().connect(&peer.url).await.unwrap();
+    assert_eq!(call(&session).await.unwrap(), "hello");
+    assert_eq!(
+        fault(|_| reply(307, "Location: http://evil.example/x?secret\r\n", "")).await,
+        "refused: the server redirects to http://evil.example (HTTP 307), which is not followed"
+    );
+    assert_eq!(
+        fault(|_| reply(307, "Location: /mcp\r\n", "")).await,
+        "refused: the server redirects again and again"
+    );
+}
+
+#[tokio::test]
+async fn nobody_there_is_said_in_plain_words() {
+    let url = {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        format!("http://user:hunter2@{}/mcp?key=hunter3", listener.local_addr().unwrap())
+    };
+    let error = How::default().connect(&url).await.err().unwrap();
+    let plain = url.replace("user:hunter2@", "").replace("?key=hunter3", "");
+    assert_eq!(error.to_string(), format!("cannot connect to {plain}: connection refused"));
+    assert_eq!(error.help().unwrap(), "check that the server is running, and that host and port are right");
+}
+
+#[tokio::test]
+async fn what_cannot_be_used_is_refused_before_anything_is_sent() {
+    let refused = |name: &str, value: &str| {
+        let headers = vec![(name.to_owned(), Secret::from(value))];
+        How { headers, ..How::default() }.connect("http://127.0.0.1:1/mcp")
+    };
+    let error = refused("Host", "evil.example").await.err().unwrap();
+    assert_eq!(error.to_string(), "the header Host cannot be configured");
+    let error = refused("X", "hunter2\r\nY: 1").await.err().unwrap();
+    assert_eq!(error.to_string(), "the value of the header X holds characters that no header can");
+    let error = How::default().connect("ftp://127.0.0.1/mcp").await.err().unwrap();
+    assert_eq!(error.to_string(), "ftp://127.0.0.1/mcp is no http or https URL");
+}
+
+#[tokio::test]
+async fn hd_sc5_a_server_that_repeats_a_secret_is_not_quoted() {
+    let peer = Peer::start(|it| {
+        reply(401, "", format!("no: {} {}", it.header("authorization"), it.header("x-key")))
+    })
+    .await;
+    let headers = [("Authorization", "Bearer token-1"), ("X-Key", "hunter22")];
+    let headers = headers.map(|(name, value)| (name.to_owned(), Secret::from(value))).to_vec();
+    let error = How { headers, ..How::default() }.connect(&peer.url).await.err().unwrap();
+    let want = "the server answered HTTP 401 Unauthorized: it wants authorization: no: *** ***";
+    assert_eq!(error.to_string(), want);
+}
+
+#[tokio::test]
+async fn a_large_answer_comes_whole_and_a_larger_one_not_at_all() {
+    let text = |size: usize| "x".repeat(size);
+    let peer = Peer::start(move |it| {
+        modern(it, |it| match it.rpc()["params"]["name"].as_str().unwrap() {
+            "json" => json_reply(said(it, &text(10 << 20))),
+            "stream" => stream(&[&format!("data: {}\n\n", said(it, &text(10 << 20)))], end()),
+            "too long" => json_reply(said(it, &text(12 << 20))),
+            "too long, unsaid" => {
+                let mut steps =
+                    vec![Step::Write(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n".to_vec())];
+                steps.extend([Step::Write(said(it, &text(12 << 20)).into()), Step::Close]);
+                steps
+            }
+            _ => stream(&[&format!("data: {}\n\n", said(it, &text(12 << 20)))], end()),
+        })
+    })
+    .await;
+    let limits = Limits { message_bytes: 11 << 20, ..Limits::default() };
+    let session = How { limits: Some(limits), ..How::default() }.connect(&peer.url).await.unwrap();
+    let empty = RawJson::empty_object();
+    let call = |name: &'static str| session.call_tool(name, &empty, CallOptions::default());
+    for name in ["json", "stream"] {
+        assert_eq!(call(name).await.unwrap().value.text().len(), 10 << 20, "{name}");
+    }
+    for name in ["too long", "too long, unsaid"] {
+        let error = call(name).await.unwrap_err().to_string();
+        assert!(error.contains("the answer is larger than 11534336 bytes"), "{name}: {error}");
+    }
+    let error = call("too long stream").await.unwrap_err().to_string();
+    assert!(error.contains("a message on the stream is larger than 11534336 bytes"), "{error}");
+}
+
+#[tokio::test]
+async fn a_lost_answer_is_asked_for_again_once_where_that_is_safe() {
+    let lossy = |lost: usize| {
+        let calls = std::sync::atomic::AtomicUsize::new(0);
+        Peer::start(move |it| {
+            modern(it, |it| match calls.fetch_add(1, std::sync::atomic::Ordering::SeqCst) {
+                number if number < lost => stream(&[": working\n\n"], vec![Step::Close]),
+                _ => json_reply(said(it, "hello")),
+            })
+        })
+    };
+    let peer = lossy(1).await;
+    let session = How::default().connect(&peer.url).await.unwrap();
+    assert_eq!(call_again_if_lost(&session).await.unwrap(), "hello");
+    assert_eq!(peer.count("tools/call"), 2);
+    let peer = lossy(2).await;
+    let session = How::default().connect(&peer.url).await.unwrap();
+    assert!(matches!(call_again_if_lost(&session).await, Err(CallError::OutcomeUnknown(_))));
+    let peer = lossy(1).await;
+    let session = How::default().connect(&peer.url).await.unwrap();
+    assert!(matches!(call(&session).await, Err(CallError::OutcomeUnknown(_))));
+    assert_eq!(peer.count("tools/call"), 1);
+}

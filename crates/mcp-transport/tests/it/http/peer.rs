@@ -1,0 +1,196 @@
+//! An HTTP server that says exactly what a test wants it to say, byte by byte, and remembers what it heard.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::JoinSet;
+use tokio::time::Instant;
+
+/// A request as it was heard.
+#[derive(Debug, Clone)]
+pub(crate) struct Heard {
+    pub(crate) verb: String,
+    pub(crate) path: String,
+    pub(crate) headers: HashMap<String, String>,
+    pub(crate) body: String,
+    pub(crate) at: Instant,
+}
+
+impl Heard {
+    pub(crate) fn rpc(&self) -> Value {
+        serde_json::from_str(&self.body).unwrap_or(Value::Null)
+    }
+
+    /// The JSON-RPC method, or the HTTP verb of a request without one.
+    pub(crate) fn what(&self) -> String {
+        self.rpc()["method"].as_str().map_or_else(|| self.verb.clone(), Into::into)
+    }
+
+    pub(crate) fn header(&self, name: &str) -> &str {
+        self.headers.get(name).map_or("", String::as_str)
+    }
+
+    /// The answer with this result, as text.
+    pub(crate) fn result(&self, result: Value) -> String {
+        json!({"result": result, "jsonrpc": "2.0", "id": self.rpc()["id"]}).to_string()
+    }
+}
+
+/// One thing that the peer does about a request.
+#[derive(Clone)]
+pub(crate) enum Step {
+    Write(Vec<u8>),
+    Wait(Duration),
+    /// Closes the connection.
+    Close,
+    /// Waits until the client closes the connection.
+    Hang,
+}
+
+pub(crate) type Reply = Vec<Step>;
+
+/// A whole response.
+pub(crate) fn reply(status: u16, headers: &str, body: impl Into<Vec<u8>>) -> Reply {
+    let body = body.into();
+    let mut bytes =
+        format!("HTTP/1.1 {status} X\r\nContent-Length: {}\r\n{headers}\r\n", body.len()).into_bytes();
+    bytes.extend(body);
+    vec![Step::Write(bytes)]
+}
+
+pub(crate) fn json_reply(body: impl Into<Vec<u8>>) -> Reply {
+    reply(200, "Content-Type: application/json\r\n", body)
+}
+
+/// The head of an event stream, and the chunks given. Ends with the steps of `end`.
+pub(crate) fn stream(chunks: &[&str], end: Reply) -> Reply {
+    let head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n";
+    let mut res = vec![Step::Write(head.into())];
+    res.extend(chunks.iter().map(|it| Step::Write(format!("{:x}\r\n{it}\r\n", it.len()).into())));
+    res.extend(end);
+    res
+}
+
+/// The orderly end of a stream.
+pub(crate) fn end() -> Reply {
+    vec![Step::Write(b"0\r\n\r\n".to_vec())]
+}
+
+/// What the peer has seen.
+#[derive(Default)]
+pub(crate) struct Log {
+    heard: Mutex<Vec<Heard>>,
+    hung_up: AtomicUsize,
+    open: AtomicUsize,
+}
+
+/// A running peer; it ends when dropped.
+pub(crate) struct Peer {
+    pub(crate) url: String,
+    pub(crate) log: Arc<Log>,
+    _serving: JoinSet<()>,
+}
+
+impl Peer {
+    pub(crate) async fn start(answer: impl Fn(&Heard) -> Reply + Send + Sync + 'static) -> Peer {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}/mcp", listener.local_addr().unwrap());
+        let log = Arc::new(Log::default());
+        let mut serving = JoinSet::new();
+        let seen = Arc::clone(&log);
+        serving.spawn(async move {
+            let answer = Arc::new(answer);
+            let mut connections = JoinSet::new();
+            while let Ok((socket, _)) = listener.accept().await {
+                let (seen, answer) = (Arc::clone(&seen), Arc::clone(&answer));
+                seen.open.fetch_add(1, Ordering::SeqCst);
+                connections.spawn(async move {
+                    serve(socket, &seen, answer.as_ref()).await;
+                    seen.open.fetch_sub(1, Ordering::SeqCst);
+                });
+            }
+        });
+        Peer { url, log, _serving: serving }
+    }
+
+    pub(crate) fn heard(&self) -> Vec<Heard> {
+        self.log.heard.lock().unwrap().clone()
+    }
+
+    /// What was heard, in order, in words.
+    pub(crate) fn words(&self) -> String {
+        self.heard().iter().map(Heard::what).collect::<Vec<_>>().join(" ")
+    }
+
+    pub(crate) fn count(&self, what: &str) -> usize {
+        self.heard().iter().filter(|it| it.what() == what).count()
+    }
+
+    /// The first request of a kind.
+    #[track_caller]
+    pub(crate) fn first(&self, what: &str) -> Heard {
+        self.heard()
+            .into_iter()
+            .find(|it| it.what() == what)
+            .unwrap_or_else(|| panic!("no {what} in {}", self.words()))
+    }
+
+    /// How many connections are open.
+    pub(crate) fn open(&self) -> usize {
+        self.log.open.load(Ordering::SeqCst)
+    }
+
+    /// How many connections the client closed while the peer hung on to them.
+    pub(crate) fn hung_up(&self) -> usize {
+        self.log.hung_up.load(Ordering::SeqCst)
+    }
+}
+
+async fn serve(socket: TcpStream, log: &Log, answer: &(impl Fn(&Heard) -> Reply + Sync)) {
+    socket.set_nodelay(true).unwrap();
+    let (reader, mut writer) = socket.into_split();
+    let mut reader = BufReader::new(reader);
+    while let Some(heard) = hear(&mut reader).await {
+        log.heard.lock().unwrap().push(heard.clone());
+        for step in answer(&heard) {
+            match step {
+                Step::Write(bytes) => {
+                    if writer.write_all(&bytes).await.is_err() {
+                        return;
+                    }
+                }
+                Step::Wait(time) => tokio::time::sleep(time).await,
+                Step::Close => return,
+                Step::Hang => {
+                    let mut rest = [0; 64];
+                    while reader.read(&mut rest).await.is_ok_and(|it| it > 0) {}
+                    log.hung_up.fetch_add(1, Ordering::SeqCst);
+                    return;
+                }
+            }
+        }
+    }
+}
+
+async fn hear(reader: &mut (impl AsyncBufReadExt + Unpin)) -> Option<Heard> {
+    let mut line = String::new();
+    reader.read_line(&mut line).await.ok().filter(|it| *it > 0)?;
+    let mut words = line.split(' ');
+    let (verb, path) = (words.next()?.to_owned(), words.next()?.to_owned());
+    let mut headers = HashMap::new();
+    loop {
+        let mut line = String::new();
+        reader.read_line(&mut line).await.ok()?;
+        let Some((name, value)) = line.trim_end().split_once(':') else { break };
+        headers.insert(name.to_ascii_lowercase(), value.trim().to_owned());
+    }
+    let length = headers.get("content-length").and_then(|it| it.parse().ok()).unwrap_or(0);
+    let mut body = vec![0; length];
+    reader.read_exact(&mut body).await.ok()?;
+    Some(Heard { verb, path, headers, body: String::from_utf8(body).unwrap(), at: Instant::now() })
+}

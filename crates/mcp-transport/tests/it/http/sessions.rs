@@ -1,0 +1,103 @@
+//! Sessions that a server forgets, and sessions that were there before.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use super::*;
+
+/// A server that forgets its first session: it refuses calls in it with `refusal`. The session id counts up.
+async fn forgetful(refusal: fn(&Heard) -> Reply) -> Peer {
+    let opened = AtomicUsize::new(0);
+    Peer::start(move |it| {
+        if it.what() == "initialize" {
+            opened.fetch_add(1, Ordering::SeqCst);
+        }
+        let session = format!("s-{}", opened.load(Ordering::SeqCst));
+        legacy(it, &session, |it| match it.header("mcp-session-id") {
+            "s-1" => refusal(it),
+            _ => json_reply(said(it, "hello")),
+        })
+    })
+    .await
+}
+
+#[track_caller]
+fn check(refusal: fn(&Heard) -> Reply) -> impl Future<Output = ()> {
+    let place = std::panic::Location::caller();
+    async move {
+        let peer = forgetful(refusal).await;
+        let session = How::legacy().connect(&peer.url).await.unwrap();
+        // Many find out at once, and one of them opens the new session.
+        let calls = futures_util::future::join_all((0..8).map(|_| call(&session))).await;
+        for called in calls {
+            assert_eq!(called.unwrap(), "hello", "{place}");
+        }
+        assert_eq!(peer.count("initialize"), 2, "{place}: {}", peer.words());
+        session.close(Duration::from_secs(1)).await;
+        assert_eq!(peer.first("DELETE").header("mcp-session-id"), "s-2", "{place}");
+    }
+}
+
+#[tokio::test]
+async fn a_forgotten_session_is_opened_again_once() {
+    check(|_| reply(404, "", "")).await;
+    check(|_| not_initialized()).await;
+    check(|_| reply(400, "", "Bad Request: No valid session ID provided")).await;
+    check(|it| {
+        let error = json!({"jsonrpc": "2.0", "id": it.rpc()["id"], "error": {"code": -32001, "message": "Session not found"}});
+        reply(404, "Content-Type: application/json\r\n", error.to_string())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_server_that_forgets_every_session_is_not_asked_for_ever() {
+    let peer = Peer::start(|it| legacy(it, "s", |_| reply(404, "", ""))).await;
+    let session = How::legacy().connect(&peer.url).await.unwrap();
+    let error = call(&session).await.unwrap_err();
+    assert_eq!(error.to_string(), "the server forgets the session as soon as it is opened");
+    assert_eq!(peer.count("initialize"), 2);
+}
+
+#[tokio::test]
+async fn a_method_that_is_not_there_is_no_session_that_is_gone() {
+    let peer = Peer::start(|it| {
+        legacy(it, "s", |it| {
+            let error = json!({"jsonrpc": "2.0", "id": it.rpc()["id"], "error": {"code": -32601, "message": "Method not found"}});
+            reply(404, "Content-Type: application/json\r\n", error.to_string())
+        })
+    })
+    .await;
+    let session = How::legacy().connect(&peer.url).await.unwrap();
+    assert!(matches!(call(&session).await, Err(CallError::Rpc(error)) if error.code == -32601));
+    assert_eq!(peer.count("initialize"), 1);
+}
+
+#[tokio::test]
+async fn a_session_from_the_configuration_is_used_at_once_and_left_alone() {
+    let peer = Peer::start(|it| legacy(it, "new", |it| json_reply(said(it, "hello")))).await;
+    let how = || How { session_id: Some(Secret::from("kept")), ..How::default() };
+    let session = how().connect(&peer.url).await.unwrap();
+    assert_eq!(call(&session).await.unwrap(), "hello");
+    until(|| peer.count("GET") == 1).await;
+    session.close(Duration::from_secs(1)).await;
+    assert_eq!(peer.words(), "tools/call GET");
+    assert_eq!(peer.first("tools/call").header("mcp-session-id"), "kept");
+    assert_eq!(peer.first("GET").header("mcp-session-id"), "kept");
+}
+
+#[tokio::test]
+async fn a_session_from_the_configuration_that_is_gone_makes_place_for_a_new_one() {
+    let peer = Peer::start(|it| {
+        legacy(it, "new", |it| match it.header("mcp-session-id") {
+            "new" => json_reply(said(it, "hello")),
+            _ => reply(404, "", ""),
+        })
+    })
+    .await;
+    let session =
+        How { session_id: Some(Secret::from("kept")), ..How::default() }.connect(&peer.url).await.unwrap();
+    assert_eq!(call(&session).await.unwrap(), "hello");
+    session.close(Duration::from_secs(1)).await;
+    assert_eq!(peer.first("initialize").header("mcp-session-id"), "");
+    assert_eq!(peer.first("DELETE").header("mcp-session-id"), "new");
+}

@@ -1,0 +1,178 @@
+//! Event streams: those that answer a call, those that are taken up again, and the one that listens.
+
+use super::peer::{Step, end, stream};
+use super::*;
+
+/// Writes an answer's event in an odd way, given the answer.
+#[track_caller]
+fn check(odd: fn(String) -> Reply) -> impl Future<Output = ()> {
+    let place = std::panic::Location::caller();
+    async move {
+        let peer = Peer::start(move |it| modern(it, |it| odd(said(it, "hello")))).await;
+        let session = How::default().connect(&peer.url).await.unwrap();
+        assert_eq!(call(&session).await.map_err(|it| it.to_string()).as_deref(), Ok("hello"), "{place}");
+    }
+}
+
+#[tokio::test]
+async fn an_answer_is_read_however_it_is_framed() {
+    check(|it| stream(&[&format!("event: message\ndata: {it}\n\n")], end())).await;
+    check(|it| stream(&[&format!("\u{feff}: hi\r\nid: 1\r\ndata:{it}\r\n\r\n")], end())).await;
+    check(|it| stream(&[&format!("data: {it}\r"), "\r"], end())).await;
+    check(|it| stream(&["event: ping\ndata: {}\n\n", &format!("data: {it}\n\n")], end())).await;
+    check(|it| stream(&[&format!("data: {}\n\n", it.replacen(',', "\ndata: ,\ndata:", 1))], end())).await;
+    check(|it| {
+        stream(
+            &it.split_inclusive(':').fold(vec!["data: "], |mut all, it| {
+                all.push(it);
+                all
+            }),
+            stream_tail(),
+        )
+    })
+    .await;
+    // The empty line is missing, and the end is clean.
+    check(|it| stream(&[&format!("data: {it}\n")], end())).await;
+    // The server keeps the stream open, which is none of the caller's business.
+    check(|it| stream(&[&format!("data: {it}\n\n")], vec![Step::Hang])).await;
+    check(|it| reply(200, "Content-Type: Text/Event-Stream; charset=utf-8\r\n", format!("data: {it}\n\n")))
+        .await;
+    check(|it| reply(200, "Content-Type: text/plain\r\n", it)).await;
+    check(|it| json_reply(format!("[{it}]"))).await;
+}
+
+fn stream_tail() -> Reply {
+    let mut steps = vec![Step::Write(b"2\r\n\n\n\r\n".to_vec())];
+    steps.extend(end());
+    steps
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_silent_stream_is_given_up() {
+    let peer = Peer::start(|it| modern(it, |_| stream(&[": hello\n\n"], vec![Step::Hang]))).await;
+    let limits = Limits { sse_read: Duration::from_secs(7), ..Limits::default() };
+    let session = How { limits: Some(limits), ..How::default() }.connect(&peer.url).await.unwrap();
+    let error = call(&session).await.unwrap_err();
+    assert!(error.to_string().contains("nothing came on the stream for 7 s"), "{error}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stream_with_event_ids_is_taken_up_where_it_ended() {
+    let peer = Peer::start(|it| match (it.what().as_str(), it.header("last-event-id")) {
+        ("tools/call", _) => stream(&["retry: 700\nid: e-1\ndata:\n\n"], end()),
+        ("GET", "e-1") => {
+            // Breaks off, after one more event.
+            stream(
+                &["id: e-2\ndata: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/message\"}\n\n"],
+                vec![Step::Close],
+            )
+        }
+        // The id of the one and only call.
+        ("GET", "e-2") => stream(&[&format!("id: e-3\ndata: {}\n\n", answer_to_first_call())], end()),
+        ("GET", _) => reply(405, "", ""),
+        _ => legacy(it, "s", |_| vec![]),
+    })
+    .await;
+    let session = How::legacy().connect(&peer.url).await.unwrap();
+    assert_eq!(call(&session).await.unwrap(), "hello");
+    let resumed: Vec<Heard> =
+        peer.heard().into_iter().filter(|it| !it.header("last-event-id").is_empty()).collect();
+    assert_eq!(resumed.len(), 2);
+    assert_eq!(resumed[0].header("mcp-session-id"), "s");
+    let waited = resumed[0].at - peer.first("tools/call").at;
+    assert!((Duration::from_millis(700)..Duration::from_millis(900)).contains(&waited), "{waited:?}");
+    assert_eq!(peer.count("tools/call"), 1);
+}
+
+/// `initialize` has the first id, the call the second: ids count up in steps of 2^16.
+fn answer_to_first_call() -> String {
+    json!({"jsonrpc": "2.0", "id": 2 << 16, "result": {"content": [{"type": "text", "text": "hello"}]}})
+        .to_string()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stream_that_cannot_be_taken_up_is_lost() {
+    let peer = Peer::start(|it| match it.what().as_str() {
+        "tools/call" => stream(&["id: e-1\ndata:\n\n"], end()),
+        "GET" if it.header("last-event-id").is_empty() => reply(405, "", ""),
+        "GET" => reply(503, "", ""),
+        _ => legacy(it, "s", |_| vec![]),
+    })
+    .await;
+    let session = How::legacy().connect(&peer.url).await.unwrap();
+    let error = call(&session).await.unwrap_err();
+    assert!(matches!(error, CallError::OutcomeUnknown(_)), "{error}");
+    assert_eq!(peer.count("GET"), 1 + 5);
+}
+
+/// How often a server whose GETs end like this is asked within 4 s.
+async fn gets(seconds: u64, listened: fn() -> Reply) -> usize {
+    let peer = Peer::start(move |it| match it.what().as_str() {
+        "GET" => listened(),
+        _ => legacy(it, "s", |it| json_reply(said(it, "hello"))),
+    })
+    .await;
+    let session = How::legacy().connect(&peer.url).await.unwrap();
+    tokio::time::sleep(Duration::from_secs(seconds)).await;
+    // Whatever became of the stream, calls do not notice.
+    assert_eq!(call(&session).await.unwrap(), "hello");
+    peer.count("GET")
+}
+
+#[tokio::test(start_paused = true)]
+async fn listening_never_storms() {
+    assert_eq!(gets(600, || reply(405, "", "")).await, 1);
+    assert_eq!(gets(600, || reply(200, "Content-Type: text/html\r\n", "<html>")).await, 1);
+    assert_eq!(gets(4, || stream(&["data: {\"cut"], vec![Step::Close])).await, 3);
+    assert_eq!(gets(4, || stream(&["retry: 0\n\n"], end())).await, 4);
+    assert_eq!(gets(4, || reply(500, "", "")).await, 3);
+    assert_eq!(gets(4, || vec![Step::Close]).await, 3);
+    // A minute apart at most, for a server may come back.
+    let many = gets(600, || reply(500, "", "")).await;
+    assert!((10..=16).contains(&many), "{many}");
+}
+
+#[tokio::test]
+async fn what_comes_unasked_is_heard() {
+    let peer = Peer::start(|it| match it.what().as_str() {
+        "GET" => {
+            let changed =
+                "id: 5\ndata: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/tools/list_changed\"}\n\n";
+            stream(&[changed], vec![Step::Hang])
+        }
+        _ => legacy(it, "s", |it| json_reply(said(it, "hello"))),
+    })
+    .await;
+    let session = How::legacy().connect(&peer.url).await.unwrap();
+    let mut changes = session.changes();
+    tokio::time::timeout(Duration::from_secs(5), changes.wait_for(|it| it.tools == 1))
+        .await
+        .unwrap()
+        .unwrap();
+    session.close(Duration::from_secs(1)).await;
+    until(|| peer.hung_up() == 1).await;
+    assert_eq!(peer.count("DELETE"), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_listening_stream_is_taken_up_where_it_ended() {
+    let peer = Peer::start(|it| match (it.what().as_str(), it.header("last-event-id")) {
+        ("GET", "") => {
+            let changed =
+                "id: 5\ndata: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/tools/list_changed\"}\n\n";
+            stream(&[changed], end())
+        }
+        ("GET", _) => stream(&[], vec![Step::Hang]),
+        _ => legacy(it, "s", |it| json_reply(said(it, "hello"))),
+    })
+    .await;
+    let _session = How::legacy().connect(&peer.url).await.unwrap();
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    let heard: Vec<String> = peer
+        .heard()
+        .iter()
+        .filter(|it| it.verb == "GET")
+        .map(|it| it.header("last-event-id").to_owned())
+        .collect();
+    assert_eq!(heard, ["", "5"]);
+}

@@ -1,0 +1,10 @@
+//! The crate as its users see it.
+
+#![expect(clippy::unwrap_used, reason = "a test ends where something is not as it should be")]
+
+#[cfg(feature = "http")]
+mod http;
+mod memory;
+mod session;
+#[cfg(feature = "stdio")]
+mod stdio;

@@ -1,0 +1,257 @@
+//! Handshakes and lists, on a wire without a world and a clock that stands still.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use mcp_model::{Era, Limits, RawJson};
+use mcp_transport::{CallError, CallOptions, ConnectError, Eras, Session, SessionOptions};
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+use crate::memory::{Memory, Peer, Reply};
+
+fn answer(message: &Value, result: Value) -> Vec<Reply> {
+    vec![Reply::Say(json!({"jsonrpc": "2.0", "result": result, "id": message["id"]}))]
+}
+
+fn refuse(message: &Value, code: i64, data: Value) -> Vec<Reply> {
+    let error = json!({"code": code, "message": "no", "data": data});
+    vec![Reply::Say(json!({"jsonrpc": "2.0", "id": message["id"], "error": error}))]
+}
+
+fn initialized(version: &str) -> Value {
+    json!({"protocolVersion": version, "capabilities": {"tools": {}}, "serverInfo": {"name": "m", "version": "1"}})
+}
+
+fn discovered(versions: &[&str]) -> Value {
+    json!({"resultType": "complete", "supportedVersions": versions, "capabilities": {"tools": {}}, "ttlMs": 0,
+           "_meta": {"io.modelcontextprotocol/serverInfo": {"name": "m", "version": "2"}}})
+}
+
+/// Connects, and tells what came of it and which methods the peer saw.
+async fn connect(
+    eras: Eras,
+    peer: impl Fn(&Value) -> Vec<Reply> + Send + Sync + 'static,
+) -> (Result<Session, ConnectError>, Vec<String>) {
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let note = Arc::clone(&seen);
+    let peer: Peer = Arc::new(move |message| {
+        note.lock().unwrap().push(message["method"].as_str().unwrap_or("answer").to_owned());
+        peer(message)
+    });
+    let limits = Limits { startup: Duration::from_secs(60), list_pages: 50, ..Limits::default() };
+    let options = SessionOptions { eras, limits, ..SessionOptions::default() };
+    let session = Session::connect(Arc::new(Memory(peer)), options).await;
+    let seen = seen.lock().unwrap().clone();
+    (session, seen)
+}
+
+#[track_caller]
+fn check(outcome: (Result<Session, ConnectError>, Vec<String>), want: &str, methods: &[&str]) {
+    let got = match outcome.0 {
+        Ok(session) => format!("{} {}", session.era().as_str(), session.version()),
+        Err(error) => error.to_string(),
+    };
+    assert_eq!((got.as_str(), outcome.1), (want, methods.iter().map(|it| (*it).to_owned()).collect()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_modern_server_is_spoken_to_at_once() {
+    let peer = |message: &Value| match message["method"].as_str() {
+        Some("server/discover") => answer(message, discovered(&["2025-11-25", "2026-07-28"])),
+        _ => panic!("{message}"),
+    };
+    check(connect(Eras::Both, peer).await, "modern 2026-07-28", &["server/discover"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn any_error_that_is_not_modern_leads_to_initialize() {
+    for code in [-32601, -32600, -32602, -32000, -1, 0] {
+        let peer = move |message: &Value| match message["method"].as_str() {
+            Some("server/discover") => refuse(message, code, Value::Null),
+            Some("initialize") => {
+                assert_eq!(message["params"]["protocolVersion"], "2025-11-25");
+                answer(message, initialized("2024-11-05"))
+            }
+            _ => vec![],
+        };
+        let methods = ["server/discover", "initialize"];
+        let outcome = connect(Eras::Both, peer).await;
+        check((outcome.0, outcome.1[..2].to_vec()), "legacy 2024-11-05", &methods);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_modern_error_is_told_and_a_version_list_is_followed() {
+    let peer = |message: &Value| refuse(message, -32021, Value::Null);
+    check(
+        connect(Eras::Both, peer).await,
+        "the server refused the handshake: no (code -32021)",
+        &["server/discover"],
+    );
+    let peer = |message: &Value| match message["method"].as_str() {
+        Some("server/discover") => refuse(message, -32022, json!({"supported": ["2025-06-18"]})),
+        Some("initialize") => answer(message, initialized("2025-06-18")),
+        _ => vec![],
+    };
+    let outcome = connect(Eras::Both, peer).await;
+    check((outcome.0, outcome.1[..2].to_vec()), "legacy 2025-06-18", &["server/discover", "initialize"]);
+    let peer = |message: &Value| refuse(message, -32022, json!({"supported": ["2031-01-01"]}));
+    let want = "the server speaks protocol version 2031-01-01, which this client does not";
+    check(connect(Eras::Both, peer).await, want, &["server/discover"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn silence_about_the_probe_costs_two_seconds_not_the_connection() {
+    let peer = |message: &Value| match message["method"].as_str() {
+        Some("initialize") => answer(message, initialized("2025-11-25")),
+        _ => vec![],
+    };
+    let begun = Instant::now();
+    let (session, methods) = connect(Eras::Both, peer).await;
+    assert_eq!(session.unwrap().era(), Era::Legacy);
+    assert_eq!(begun.elapsed(), Duration::from_secs(2));
+    assert_eq!(methods[..2], ["server/discover", "initialize"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_servers_choice_of_version_is_checked() {
+    let peer = |message: &Value| answer(message, initialized("1999-01-01"));
+    let want = "the server speaks protocol version 1999-01-01, which this client does not";
+    check(connect(Eras::Legacy, peer).await, want, &["initialize"]);
+    let peer = |message: &Value| answer(message, json!({"hello": 1}));
+    let (session, _) = connect(Eras::Legacy, peer).await;
+    assert!(matches!(session, Err(ConnectError::Unreadable(_))));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_peer_that_leaves_is_told_as_such() {
+    let peer = |_: &Value| vec![Reply::Leave];
+    let want = "the server could not be started: it closed the connection";
+    check(connect(Eras::Both, peer).await, want, &["server/discover"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn modern_requests_carry_who_asks() {
+    let peer = |message: &Value| match message["method"].as_str() {
+        Some("server/discover") => answer(message, discovered(&["2026-07-28"])),
+        Some("tools/call") => {
+            let meta = &message["params"]["_meta"];
+            assert_eq!(meta["io.modelcontextprotocol/protocolVersion"], "2026-07-28");
+            assert_eq!(meta["io.modelcontextprotocol/clientInfo"]["name"], "mcp-host");
+            assert!(meta["io.modelcontextprotocol/clientCapabilities"].is_object());
+            answer(
+                message,
+                json!({"resultType": "complete", "content": [{"type": "text", "text": "input_required\""}]}),
+            )
+        }
+        _ => answer(
+            message,
+            json!({"resultType": "input_required", "inputRequests": {"x\"input_required\"": 1}}),
+        ),
+    };
+    let session = connect(Eras::Both, peer).await.0.unwrap();
+    let answer = session.call_tool("t", &RawJson::empty_object(), CallOptions::default()).await.unwrap();
+    assert_eq!(answer.value.text(), "input_required\"", "a text is no state");
+    let nested = RawJson::parse("{\"a\":{\"b\":{}}}".into()).unwrap();
+    let answer = session.request_raw("x/y", None, &nested, CallOptions::default()).await.unwrap();
+    assert!(answer.value.as_str().contains("input_required"));
+}
+
+/// A server whose list has these pages: (cursor asked with, tools, next cursor).
+fn pages(pages: &'static [(Option<&str>, &[&str], Option<&str>)]) -> impl Fn(&Value) -> Vec<Reply> {
+    move |message| match message["method"].as_str() {
+        Some("initialize") => answer(message, initialized("2025-11-25")),
+        Some("tools/list") => {
+            let asked = message["params"]["cursor"].as_str();
+            let (_, tools, next) = pages.iter().find(|it| it.0 == asked).unwrap();
+            let tools: Vec<Value> = tools.iter().map(|it| json!({"name": it, "inputSchema": {}})).collect();
+            answer(message, json!({"tools": tools, "nextCursor": next}))
+        }
+        _ => vec![],
+    }
+}
+
+#[track_caller]
+fn names(listing: &Result<mcp_transport::Listing<mcp_model::Tool>, CallError>) -> String {
+    match listing {
+        Ok(listing) => listing.items.iter().map(|it| it.name.as_ref()).collect::<Vec<_>>().join(" "),
+        Err(error) => error.to_string(),
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn hd_sc8_sk_10_all_pages_are_read_and_an_empty_cursor_is_one() {
+    let peer =
+        pages(&[(None, &["a"], Some("")), (Some(""), &["b"], Some("x\"y")), (Some("x\"y"), &["c"], None)]);
+    let session = connect(Eras::Legacy, peer).await.0.unwrap();
+    assert_eq!(names(&session.list_tools().await), "a b c");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_list_without_an_end_ends() {
+    let peer = pages(&[(None, &["a"], Some("x")), (Some("x"), &["b"], Some("x"))]);
+    let session = connect(Eras::Legacy, peer).await.0.unwrap();
+    assert_eq!(
+        names(&session.list_tools().await),
+        "tools/list gave the same cursor twice: the list has no end"
+    );
+
+    let count = std::sync::atomic::AtomicU32::new(0);
+    let peer = move |message: &Value| match message["method"].as_str() {
+        Some("initialize") => answer(message, initialized("2025-11-25")),
+        Some("tools/list") => {
+            let next = count.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+            answer(message, json!({"tools": [], "nextCursor": next.to_string()}))
+        }
+        _ => vec![],
+    };
+    let session = connect(Eras::Legacy, peer).await.0.unwrap();
+    assert_eq!(names(&session.list_tools().await), "tools/list has more than 50 pages");
+}
+
+#[tokio::test(start_paused = true)]
+async fn list_changed_is_counted_and_a_ping_is_answered() {
+    let pinged = Arc::new(Mutex::new(None));
+    let note = Arc::clone(&pinged);
+    let peer = move |message: &Value| match message["method"].as_str() {
+        Some("initialize") => answer(message, initialized("2025-11-25")),
+        Some("notifications/initialized") => vec![
+            Reply::Say(json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"})),
+            Reply::Say(json!({"jsonrpc": "2.0", "method": "ping", "id": "p"})),
+        ],
+        Some(_) => vec![],
+        None => {
+            *note.lock().unwrap() = Some(message.clone());
+            vec![]
+        }
+    };
+    let session = connect(Eras::Legacy, peer).await.0.unwrap();
+    let mut changes = session.changes();
+    changes.wait_for(|it| it.tools == 1).await.unwrap();
+    tokio::time::sleep(Duration::from_millis(1)).await;
+    assert_eq!(*pinged.lock().unwrap(), Some(json!({"jsonrpc": "2.0", "id": "p", "result": {}})));
+}
+
+#[tokio::test(start_paused = true)]
+async fn hd_138_sampling_is_denied_when_nobody_handles_it() {
+    let denied = Arc::new(Mutex::new(None));
+    let note = Arc::clone(&denied);
+    let peer = move |message: &Value| match message["method"].as_str() {
+        Some("initialize") => answer(message, initialized("2025-11-25")),
+        Some("notifications/initialized") => {
+            vec![Reply::Say(
+                json!({"jsonrpc": "2.0", "method": "sampling/createMessage", "id": 7, "params": {}}),
+            )]
+        }
+        Some(_) => vec![],
+        None => {
+            *note.lock().unwrap() = Some(message["error"].clone());
+            vec![]
+        }
+    };
+    let _session = connect(Eras::Legacy, peer).await.0.unwrap();
+    tokio::time::sleep(Duration::from_millis(1)).await;
+    let want = json!({"code": -32603, "message": "Sampling denied: no handler is configured"});
+    assert_eq!(*denied.lock().unwrap(), Some(want));
+}

@@ -1,0 +1,310 @@
+//! The stdio wire against real processes: small shell scripts that behave, and that do not.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use mcp_model::{Endpoint, EnvInherit, Limits, RawJson, Secret, StdioEndpoint};
+use mcp_transport::{
+    CallError, CallOptions, ConnectError, Dial, DialOptions, EndReason, Eras, Receipts, Session,
+    SessionOptions, StartFailure, State, dialer,
+};
+
+/// A server in shell: answers the handshake of the old era and lists one tool. `$TOOL` is what a call of the tool does;
+/// it has the request's id in `$id`.
+const SERVER: &str = r#"
+answer() { printf '{"result":%s,"jsonrpc":"2.0","id":%s}\n' "$2" "$1"; }
+text() { answer "$1" "{\"content\":[{\"type\":\"text\",\"text\":\"$2\"}]}"; }
+while read -r line; do
+  id=${line#*\"id\":}; id=${id%%,*}
+  case "$line" in
+    *'"server/discover"'*) printf '{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"Method not found"}}\n' "$id" ;;
+    *'"initialize"'*) answer "$id" '{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"sh","version":"1"}}' ;;
+    *'"tools/list"'*) answer "$id" '{"tools":[{"name":"t","inputSchema":{"type":"object"}}]}' ;;
+    *'"tools/call"'*) eval "$TOOL" ;;
+  esac
+done
+"#;
+
+fn script(text: &str) -> StdioEndpoint {
+    let mut endpoint = StdioEndpoint::new("sh");
+    endpoint.args = vec![Secret::new("-c"), Secret::new(text)];
+    endpoint
+}
+
+fn server(tool: &str) -> StdioEndpoint {
+    let mut endpoint = script(SERVER);
+    endpoint.env.push(("TOOL".to_owned(), Secret::new(tool)));
+    endpoint
+}
+
+fn dial(endpoint: StdioEndpoint, limits: Limits) -> Arc<dyn Dial> {
+    dialer(&Endpoint::Stdio(endpoint), &DialOptions { limits, receipts: None }).unwrap()
+}
+
+async fn connect(endpoint: StdioEndpoint) -> Result<Session, ConnectError> {
+    let limits = Limits { startup: Duration::from_secs(20), ..Limits::default() };
+    let options = SessionOptions { limits: limits.clone(), ..SessionOptions::default() };
+    Session::connect(dial(endpoint, limits), options).await
+}
+
+async fn call(session: &Session, deadline: u64) -> Result<String, CallError> {
+    let options = CallOptions { deadline: Some(Duration::from_millis(deadline)), ..CallOptions::default() };
+    session.call_tool("t", &RawJson::empty_object(), options).await.map(|it| it.value.text())
+}
+
+/// Is there a process with this id that is not a zombie?
+fn lives(pid: &str) -> bool {
+    std::fs::read_to_string(format!("/proc/{pid}/stat"))
+        .is_ok_and(|it| it.rsplit_once(')').is_some_and(|(_, rest)| !rest.trim_start().starts_with('Z')))
+}
+
+#[track_caller]
+fn assert_dies(pid: &str) {
+    let begun = Instant::now();
+    while lives(pid) {
+        assert!(begun.elapsed() < Duration::from_secs(5), "process {pid} is left");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+#[tokio::test]
+async fn hd_100_hd_101_hd_102_a_call_reaches_the_process_and_comes_back() {
+    let session = connect(server(r#"text "$id" "hello""#)).await.unwrap();
+    assert_eq!(session.server().name, "sh");
+    assert_eq!(session.version().as_str(), "2025-06-18");
+    assert_eq!(session.list_tools().await.unwrap().items.len(), 1);
+    assert!(session.list_prompts().await.unwrap().items.is_empty(), "a server without prompts is not asked");
+    assert_eq!(call(&session, 10_000).await.unwrap(), "hello");
+    let state = session.state();
+    assert_eq!(*state.borrow(), State::Connected);
+    let ended = session.close(Duration::from_secs(2)).await;
+    assert_eq!((&ended.reason, ended.evidence.exit.as_deref()), (&EndReason::Stopped, Some("exit status 0")));
+    assert_eq!(*state.borrow(), State::Disconnected);
+    assert!(matches!(call(&session, 1000).await, Err(CallError::Closed(_))));
+}
+
+#[tokio::test]
+async fn hd_103_sk_22_the_environment_is_what_was_asked_for() {
+    let show = r#"text "$id" "$GIVEN,${CARGO_MANIFEST_DIR-unset},${PATH:+path}""#;
+    for (inherit, want) in [
+        (EnvInherit::None, "yes,unset,"),
+        (EnvInherit::Safe, "yes,unset,path"),
+        (EnvInherit::All, &*format!("yes,{},path", env!("CARGO_MANIFEST_DIR"))),
+    ] {
+        let mut endpoint = server(show);
+        endpoint.command = "/bin/sh".to_owned();
+        endpoint.inherit = inherit;
+        endpoint.env.push(("GIVEN".to_owned(), Secret::new("no")));
+        endpoint.env.push(("GIVEN".to_owned(), Secret::new("yes")));
+        let session = connect(endpoint).await.unwrap();
+        let got = call(&session, 10_000).await.unwrap();
+        // Some shells set a PATH of their own where they are given none.
+        assert_eq!(got.trim_end_matches("path"), want.trim_end_matches("path"), "{inherit:?}");
+        assert!(inherit == EnvInherit::None || got.ends_with("path"));
+    }
+}
+
+#[tokio::test]
+async fn hd_116_a_program_that_does_not_exist_is_named_as_such() {
+    let error = connect(StdioEndpoint::new("no-such-program-anywhere")).await.err().unwrap();
+    let ConnectError::Ended(ended) = &error else { panic!("{error}") };
+    assert_eq!(ended.reason, EndReason::NotStarted(StartFailure::CommandNotFound));
+    assert!(error.help().unwrap().contains("PATH"));
+
+    let mut endpoint = script("exit 0");
+    endpoint.cwd = Some("/no/such/directory".into());
+    let error = connect(endpoint).await.err().unwrap();
+    assert_eq!(
+        error.to_string(),
+        "the server could not be started: its working directory /no/such/directory does not exist"
+    );
+}
+
+#[tokio::test]
+async fn hd_135_sk_12_an_exit_before_the_handshake_is_told_with_its_evidence() {
+    let mut endpoint = script("echo starting up; echo \"bad key $KEY\" >&2; exit 3");
+    endpoint.env.push(("KEY".to_owned(), Secret::new("sk-very-secret")));
+    let error = connect(endpoint).await.err().unwrap();
+    assert_eq!(
+        error.to_string(),
+        "the server could not be started: its process ended with exit status 3; its standard error ended with: \
+         bad key ***; 11 bytes of its standard output were no protocol (they begin with \"starting up\")"
+    );
+}
+
+#[tokio::test]
+async fn hd_135_a_silent_server_costs_its_start_up_limit() {
+    let limits = Limits { startup: Duration::from_millis(300), ..Limits::default() };
+    let options = SessionOptions { limits: limits.clone(), ..SessionOptions::default() };
+    let endpoint = script("echo listening on 3000 >&2; sleep 1000");
+    let error = Session::connect(dial(endpoint, limits), options).await.err().unwrap();
+    assert_eq!(
+        error.to_string(),
+        "the server did not finish its handshake within 0.3 s; its standard error ended with: listening on 3000"
+    );
+}
+
+#[tokio::test]
+async fn a_server_that_dies_of_the_probe_is_started_again_without_one() {
+    let dies = SERVER.replace("case \"$line\" in", "case \"$line\" in *server/discover*) exit 9 ;;");
+    let mut endpoint = script(&dies);
+    endpoint.env.push(("TOOL".to_owned(), Secret::new("text $id $$")));
+    let session = connect(endpoint).await.unwrap();
+    assert_ne!(call(&session, 10_000).await.unwrap(), "");
+}
+
+#[tokio::test]
+async fn hd_117_a_crash_ends_the_call_with_its_evidence() {
+    let session = connect(server("echo out of memory >&2; kill -9 $$")).await.unwrap();
+    let error = call(&session, 10_000).await.unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "the server is no longer available: its process ended with signal 9 (SIGKILL); its standard error ended with: \
+         out of memory"
+    );
+    assert!(matches!(&*session.state().borrow(), State::Error(text) if text.contains("SIGKILL")));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_grandchild_that_holds_the_pipe_does_not_hold_the_call() {
+    let session = connect(server("sleep 1000 & echo $! >&2; exit 4")).await.unwrap();
+    let error = call(&session, 10_000).await.unwrap_err();
+    let CallError::Closed(ended) = error else { panic!("{error}") };
+    assert_eq!(ended.evidence.exit.as_deref(), Some("exit status 4"));
+    assert_dies(&ended.evidence.stderr[0]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_process_that_ignores_everything_is_gone_after_its_grace() {
+    let deaf = format!("trap '' TERM; sleep 1000 & echo $$ $! >&2; {SERVER} while :; do sleep 1; done");
+    let session = connect(script(&deaf)).await.unwrap();
+    let begun = Instant::now();
+    let ended = session.close(Duration::from_millis(400)).await;
+    assert!(begun.elapsed() < Duration::from_secs(3));
+    assert_eq!(ended.evidence.exit.as_deref(), Some("signal 9 (SIGKILL)"));
+    for pid in ended.evidence.stderr[0].split(' ') {
+        assert_dies(pid);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn dropping_a_session_or_its_making_leaves_no_process() {
+    let session = connect(server(r#"sleep 1000 & text "$id" "$$ $!""#)).await.unwrap();
+    let pids = call(&session, 10_000).await.unwrap();
+    drop(session);
+    for pid in pids.split(' ') {
+        assert_dies(pid);
+    }
+
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("pid");
+    let endpoint =
+        script(&format!("sleep 1000 & echo $$ $! > {0}.new; mv {0}.new {0}; wait", file.display()));
+    let making = tokio::spawn(connect(endpoint));
+    while !file.exists() {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    making.abort();
+    for pid in std::fs::read_to_string(file).unwrap().split_whitespace() {
+        assert_dies(pid);
+    }
+}
+
+#[test]
+fn a_runtime_that_is_dropped_leaves_no_process() {
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let pids = runtime.block_on(async {
+        let session = connect(server(r#"sleep 1000 & text "$id" "$$ $!""#)).await.unwrap();
+        let pids = call(&session, 10_000).await.unwrap();
+        std::mem::forget(session);
+        pids
+    });
+    drop(runtime);
+    for pid in pids.split(' ') {
+        assert_dies(pid);
+    }
+}
+
+#[tokio::test]
+async fn dm_073_noise_is_skipped_and_an_answer_over_the_limit_ends_its_call() {
+    let tool = r#"echo 'npm notice'; echo '{"level":30}'; echo 'caf\351'; text "$id" ok"#;
+    let session = connect(server(tool)).await.unwrap();
+    assert_eq!(call(&session, 10_000).await.unwrap(), "ok");
+    assert!(session.counters().0 >= 20);
+
+    let limits = Limits { message_bytes: 10_000, ..Limits::default() };
+    let options = SessionOptions { limits: limits.clone(), ..SessionOptions::default() };
+    let tool =
+        r#"printf '{"id":%s,"result":{"content":[' "$id"; head -c 30000 /dev/zero | tr '\0' ' '; echo ']}}'"#;
+    let session = Session::connect(dial(server(tool), limits), options).await.unwrap();
+    let error = call(&session, 10_000).await.unwrap_err();
+    assert!(matches!(error, CallError::OutcomeUnknown(_)), "{error}");
+    assert!(session.list_tools().await.is_ok(), "the connection lives on");
+}
+
+#[tokio::test]
+async fn a_server_that_does_not_read_costs_a_call_its_deadline() {
+    let session = connect(server("sleep 1000")).await.unwrap();
+    let arguments = RawJson::of(&serde_json::json!({ "x": "y".repeat(1 << 20) })).unwrap();
+    let options = CallOptions { deadline: Some(Duration::from_millis(200)), ..CallOptions::default() };
+    assert!(matches!(session.call_tool("t", &arguments, options.clone()).await, Err(CallError::TimedOut(_))));
+    assert!(matches!(session.call_tool("t", &arguments, options).await, Err(CallError::TimedOut(_))));
+    let begun = Instant::now();
+    session.close(Duration::from_millis(200)).await;
+    assert!(begun.elapsed() < Duration::from_secs(2));
+}
+
+#[tokio::test]
+async fn line_breaks_in_a_callers_json_do_not_cut_the_message() {
+    let session = connect(server(r#"text "$id" ok"#)).await.unwrap();
+    let arguments = RawJson::parse("{\r\n \"a\":\n 1\n}".into()).unwrap();
+    let answer = session.call_tool("t", &arguments, CallOptions::default()).await.unwrap();
+    assert_eq!(answer.value.text(), "ok");
+}
+
+#[tokio::test]
+async fn hd_106_another_encoding_is_spoken_both_ways() {
+    let mut endpoint = server(r#"case "$line" in *u00e9*) text "$id" "$(printf 'caf\351')" ;; esac"#);
+    endpoint.encoding = "latin1".to_owned();
+    let session = connect(endpoint).await.unwrap();
+    let arguments = RawJson::parse("{\"x\":\"caf\u{e9}\"}".into()).unwrap();
+    let answer = session.call_tool("t", &arguments, CallOptions::default()).await.unwrap();
+    assert_eq!(answer.value.text(), "caf\u{e9}");
+    let utf16 = StdioEndpoint { encoding: "utf-16".to_owned(), ..script("") };
+    assert!(matches!(
+        dialer(&Endpoint::Stdio(utf16), &DialOptions::default()),
+        Err(ConnectError::Invalid(_))
+    ));
+}
+
+#[tokio::test]
+async fn hd_131_many_calls_at_once_each_get_their_own_answer() {
+    let session = Arc::new(connect(server(r#"text "$id" "${line##*\"n\":}""#)).await.unwrap());
+    let mut tasks = tokio::task::JoinSet::new();
+    for n in 0..64 {
+        let session = Arc::clone(&session);
+        tasks.spawn(async move {
+            let arguments = RawJson::of(&serde_json::json!({ "n": n })).unwrap();
+            let answer = session.call_tool("t", &arguments, CallOptions::default()).await.unwrap();
+            assert_eq!(answer.value.text(), format!("{n}}}}}}}"));
+        });
+    }
+    while let Some(done) = tasks.join_next().await {
+        done.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_receipt_lasts_as_long_as_its_process() {
+    let folder = tempfile::tempdir().unwrap();
+    let receipts = Receipts::in_directory(folder.path());
+    let options = DialOptions { limits: Limits::default(), receipts: Some(receipts.clone()) };
+    let dial = dialer(&Endpoint::Stdio(server("")), &options).unwrap();
+    let session_options = SessionOptions { eras: Eras::Legacy, ..SessionOptions::default() };
+    let session = Session::connect(dial, session_options).await.unwrap();
+    let count = || std::fs::read_dir(folder.path()).unwrap().count();
+    assert_eq!(count(), 1);
+    assert_eq!(receipts.reap().unwrap(), [], "its owner lives");
+    session.close(Duration::from_secs(2)).await;
+    assert_eq!(count(), 0);
+}
