@@ -1,0 +1,65 @@
+//! The README's commands do what it says.
+
+use mcp_tests::{Run, root};
+
+/// The lines of the README that run the program, as arguments.
+fn commands() -> Vec<Vec<String>> {
+    let readme = std::fs::read_to_string(root().join("README.md")).unwrap();
+    readme
+        .lines()
+        .filter_map(|it| it.trim().strip_prefix("cargo run -- "))
+        .map(|it| words(it.split_once(" #").map_or(it, |(command, _)| command)))
+        .collect()
+}
+
+/// Words as a shell splits them, for the two kinds of quoting that the README uses: none, and single quotes.
+fn words(line: &str) -> Vec<String> {
+    let mut res = Vec::new();
+    let mut quoted = false;
+    for part in line.split('\'') {
+        if quoted {
+            res.push(part.to_owned());
+        } else {
+            res.extend(part.split_whitespace().map(str::to_owned));
+        }
+        quoted = !quoted;
+    }
+    res
+}
+
+#[test]
+fn the_first_commands_work_as_written() {
+    let state = tempfile::tempdir().unwrap();
+    let commands = commands();
+    let run = |arguments: &[String]| {
+        let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+        Run::new(root(), state.path(), &arguments)
+    };
+    let mut seen = 0;
+    let mut server = None;
+    for command in &commands {
+        match command[0].as_str() {
+            "demo-server" => {
+                server = Some(run(command).start());
+                let address = command.iter().find(|it| it.contains(':')).unwrap();
+                mcp_tests::eventually("the demo server listens", || {
+                    std::net::TcpStream::connect(address.as_str()).is_ok()
+                });
+            }
+            "tools" | "call" | "check"
+                if !command[1].contains("holodeck") && !command[1].contains("dominds") =>
+            {
+                let ran = run(command).finish();
+                assert_eq!(ran.code, Some(0), "{command:?}: {ran:#?}");
+                assert!(!ran.stdout.is_empty());
+            }
+            _ => continue,
+        }
+        seen += 1;
+    }
+    if let Some(mut server) = server {
+        server.kill().unwrap();
+        server.wait().unwrap();
+    }
+    assert!(seen >= 4, "the README lists and calls over stdio and over HTTP: {commands:?}");
+}

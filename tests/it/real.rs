@@ -1,0 +1,131 @@
+//! The examples, with the servers from npm and PyPI that they name.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use mcp_tests::{Ran, Run, installed, root};
+use serde_json::Value;
+
+/// Where locked packages are: npx finds its package from the folder it is started in, uvx from its cache or its index.
+struct Installed {
+    node: PathBuf,
+    path: OsString,
+    uv_tools: PathBuf,
+    state: tempfile::TempDir,
+}
+
+fn ready() -> Option<Installed> {
+    let modules = installed("MCP_HOST_NODE_MODULES")?;
+    let venv = installed("MCP_HOST_VENV")?;
+    let inherited = std::env::var_os("PATH").unwrap_or_default();
+    let paths = [modules.join(".bin"), venv.join("bin")].into_iter().chain(std::env::split_paths(&inherited));
+    let path = std::env::join_paths(paths).unwrap();
+    let node = modules.parent().unwrap().to_owned();
+    let uv_tools = venv.join("uv-tools");
+    Some(Installed { node, path, uv_tools, state: tempfile::tempdir().unwrap() })
+}
+
+impl Installed {
+    fn run(&self, arguments: &[&str]) -> Ran {
+        Run::new(&self.node, self.state.path(), arguments)
+            .env("PATH", &self.path)
+            .env("UV_TOOL_DIR", &self.uv_tools)
+            .env("UV_OFFLINE", "1")
+            .finish()
+    }
+}
+
+fn example(path: &str) -> String {
+    root().join("examples").join(path).display().to_string()
+}
+
+fn names(tools: &Value) -> Vec<&str> {
+    tools["tools"].as_array().unwrap().iter().map(|it| it["name"].as_str().unwrap()).collect()
+}
+
+#[track_caller]
+fn call(installed: &Installed, file: &str, tool: &str, arguments: &str, want: &str) {
+    let ran = installed.run(&["call", file, tool, arguments, "--format", "json"]);
+    assert_eq!(ran.code, Some(0), "{ran:#?}");
+    let result = ran.json();
+    assert_eq!(result["success"], true);
+    assert!(result["content"].to_string().contains(want), "{result:#}");
+    assert!(result["metadata"]["duration_ms"].is_number());
+}
+
+#[test]
+fn hd_100_hd_112_the_holodeck_example_lists_and_calls() {
+    let Some(installed) = ready() else { return };
+    let file = example("holodeck/agent.yaml");
+    let ran = installed.run(&["tools", &file, "--format", "json"]);
+    assert_eq!(ran.code, Some(0), "{ran:#?}");
+    let tools = ran.json();
+    let names = names(&tools);
+    for name in ["everything__echo", "files__read_text_file", "time__get_current_time"] {
+        assert!(names.contains(&name), "{names:?}");
+    }
+    let servers = tools["servers"].as_array().unwrap();
+    assert!(servers.iter().all(|it| it["state"] == "ready" && it["era"].is_string()), "{servers:?}");
+
+    call(&installed, &file, "everything__echo", r#"{"message":"hello"}"#, "hello");
+    call(&installed, &file, "get_current_time", r#"{"timezone":"UTC"}"#, "UTC");
+    call(&installed, &file, "files__list_directory", r#"{"path":"."}"#, "package.json");
+}
+
+#[test]
+fn dm_056_the_dominds_example_lists_and_calls() {
+    let Some(installed) = ready() else { return };
+    let file = example("dominds/.minds/mcp.yaml");
+    let ran = installed.run(&["tools", &file, "--format", "json"]);
+    assert_eq!(ran.code, Some(0), "{ran:#?}");
+    let tools = ran.json();
+    let names = names(&tools);
+    for name in ["everything_echo", "files_list_directory", "time_get_current_time"] {
+        assert!(names.contains(&name), "{names:?}");
+    }
+    assert!(!names.iter().any(|it| it.contains("write_file") || it.contains("get-env")), "{names:?}");
+
+    call(&installed, &file, "everything_echo", r#"{"message":"hello"}"#, "hello");
+    call(&installed, &file, "time_get_current_time", r#"{"timezone":"UTC"}"#, "UTC");
+}
+
+#[test]
+fn hd_fr007_a_real_server_over_streamable_http() {
+    let Some(installed) = ready() else { return };
+    let script = installed.node.join("node_modules/@modelcontextprotocol/server-everything/dist/index.js");
+    let port = free_port();
+    let mut server = std::process::Command::new("node")
+        .arg(script)
+        .arg("streamableHttp")
+        .env("PORT", port.to_string())
+        .stdout(std::process::Stdio::null())
+        .stderr(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    mcp_tests::eventually("the server listens", || std::net::TcpStream::connect(("127.0.0.1", port)).is_ok());
+    let folder = tempfile::tempdir().unwrap();
+    let file = write(
+        folder.path(),
+        &format!(
+            "version: 1\nservers:\n  web:\n    transport: streamable_http\n    url: http://127.0.0.1:{port}/mcp\n"
+        ),
+    );
+    let ran = installed.run(&["tools", &file, "--format", "json"]);
+    let called = installed.run(&["call", &file, "echo", r#"{"message":"hello"}"#, "--format", "json"]);
+    server.kill().unwrap();
+    server.wait().unwrap();
+    assert_eq!(ran.code, Some(0), "{ran:#?}");
+    assert!(names(&ran.json()).contains(&"echo"));
+    assert_eq!(called.json()["content"][0]["text"], "Echo: hello", "{called:#?}");
+}
+
+fn write(folder: &Path, text: &str) -> String {
+    let path = folder.join(".minds/mcp.yaml");
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    std::fs::write(&path, text).unwrap();
+    path.display().to_string()
+}
+
+fn free_port() -> u16 {
+    std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap().local_addr().unwrap().port()
+}

@@ -1,0 +1,120 @@
+//! What the tests of this package share: the real binary, run as a user runs it, and a look at what it leaves behind.
+//!
+//! Nothing here knows the crates: the binary is the one thing under test.
+
+#![forbid(unsafe_code)]
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+/// The workspace's root.
+pub fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the package lies in the workspace")
+}
+
+/// The program, built if it is not: `cargo test -p mcp-tests` alone builds no other package's binary.
+pub fn binary() -> &'static Path {
+    static BINARY: OnceLock<PathBuf> = OnceLock::new();
+    BINARY.get_or_init(|| {
+        let output = Command::new(env!("CARGO"))
+            .args(["build", "--quiet", "--package", "mcp-cli", "--bin", "mcp-host", "--message-format=json"])
+            .current_dir(root())
+            .stderr(Stdio::inherit())
+            .output()
+            .expect("cargo runs, for it runs this test");
+        assert!(output.status.success(), "mcp-host does not build");
+        let lines = String::from_utf8_lossy(&output.stdout);
+        lines
+            .lines()
+            .filter_map(|it| serde_json::from_str::<Value>(it).ok())
+            .find_map(|it| it["executable"].as_str().map(PathBuf::from))
+            .expect("cargo names the executable that it built")
+    })
+}
+
+/// What a run of the program brought.
+#[derive(Debug)]
+pub struct Ran {
+    /// Its exit status; `None` when a signal ended it.
+    pub code: Option<i32>,
+    /// Its standard output.
+    pub stdout: String,
+    /// Its standard error.
+    pub stderr: String,
+}
+
+impl Ran {
+    /// Standard output as the one JSON document that it has to be.
+    #[track_caller]
+    pub fn json(&self) -> Value {
+        match serde_json::from_str(&self.stdout) {
+            Ok(value) => value,
+            Err(error) => panic!("no JSON ({error}): {self:#?}"),
+        }
+    }
+}
+
+/// A run of the program, in a state folder of its own.
+pub struct Run {
+    command: Command,
+}
+
+impl Run {
+    /// The program with these arguments, in `directory`, its receipts in `state`.
+    pub fn new(directory: &Path, state: &Path, arguments: &[&str]) -> Run {
+        let mut command = Command::new(binary());
+        command.args(arguments).current_dir(directory).env("XDG_STATE_HOME", state).stdin(Stdio::null());
+        Run { command }
+    }
+
+    /// With one more variable in its environment.
+    pub fn env(mut self, name: &str, value: impl AsRef<std::ffi::OsStr>) -> Run {
+        self.command.env(name, value);
+        self
+    }
+
+    /// Runs to the end.
+    pub fn finish(mut self) -> Ran {
+        let Output { status, stdout, stderr } = self.command.output().expect("the program starts");
+        let text = |it: Vec<u8>| String::from_utf8_lossy(&it).into_owned();
+        Ran { code: status.code(), stdout: text(stdout), stderr: text(stderr) }
+    }
+
+    /// Starts, and goes on beside the test.
+    pub fn start(mut self) -> Child {
+        self.command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the program starts")
+    }
+}
+
+/// Is there a process with this id that is no zombie?
+pub fn lives(pid: u32) -> bool {
+    std::fs::read_to_string(format!("/proc/{pid}/stat"))
+        .is_ok_and(|it| it.rsplit_once(')').is_some_and(|(_, rest)| !rest.trim_start().starts_with('Z')))
+}
+
+/// Waits until `holds`, at most 20 seconds.
+#[track_caller]
+pub fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
+    let begun = Instant::now();
+    while !holds() {
+        assert!(begun.elapsed() < Duration::from_secs(20), "still not: {what}");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// The folder an environment variable names, for tests that need something installed.
+///
+/// `cargo xtask test` installs it and sets the variable. Without it the test says so and is skipped; in CI that is a
+/// failure.
+pub fn installed(variable: &str) -> Option<PathBuf> {
+    let found = std::env::var_os(variable).map(PathBuf::from).filter(|it| it.is_dir());
+    if found.is_none() {
+        assert!(std::env::var_os("CI").is_none(), "{variable} names no folder: run `cargo xtask test`");
+        println!("SKIPPED: {variable} names no folder; `cargo xtask test` installs what this test needs");
+    }
+    found
+}
