@@ -1,0 +1,269 @@
+//! The command line as it is typed: words to types, once.
+//!
+//! Nothing is decided here but whether two flags contradict each other.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use mcp_config::Profile;
+use mcp_model::Dialect;
+
+const EXAMPLES: &str = "\
+Examples:
+  mcp-host check agent.yaml
+  mcp-host tools .
+  mcp-host tools .minds/mcp.yaml --server demo --format json
+  mcp-host call . add '{\"a\": 2, \"b\": 3}'
+  mcp-host schema dominds
+
+FILE may be a folder: then it is the .minds/mcp.yaml, or else the agent.yaml, inside.
+
+Exit codes:
+  0  done; warnings do not change it
+  1  the configuration, or the call, is wrong
+  2  the command line is wrong
+  3  a server could not be reached";
+
+/// MCP servers from the configuration you already have.
+///
+/// Reads a HoloDeck agent.yaml or a Dominds .minds/mcp.yaml, says what is wrong with it, starts its servers, shows
+/// their tools and calls them.
+#[derive(Debug, Parser)]
+#[command(name = "mcp-host", version, after_help = EXAMPLES, max_term_width = 100)]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    pub(crate) global: Global,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// What goes with every command.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct Global {
+    /// The dialect of the files; seen from their names and contents unless given
+    #[arg(long, global = true, value_enum, value_name = "DIALECT")]
+    dialect: Option<DialectName>,
+    /// The rules the files are read by; the dialect's current ones unless given
+    #[arg(long, global = true, value_enum, value_name = "PROFILE")]
+    profile: Option<ProfileName>,
+    /// A file of NAME=value lines, read besides the environment
+    #[arg(long, global = true, value_name = "FILE")]
+    pub(crate) env_file: Option<PathBuf>,
+    /// Words for people, or one JSON document
+    #[arg(long, global = true, value_enum, default_value_t = Format::Text)]
+    pub(crate) format: Format,
+    /// Tell on standard error what is going on
+    #[arg(short, long, global = true)]
+    pub(crate) verbose: bool,
+    /// When to use colours; the variable NO_COLOR switches them off too
+    #[arg(long, global = true, value_enum, value_name = "WHEN", default_value_t = Color::Auto)]
+    pub(crate) color: Color,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Say what is wrong with configuration files; nothing is started
+    Check {
+        /// The files, or the folders they are in
+        #[arg(value_name = "FILE", required = true)]
+        files: Vec<PathBuf>,
+    },
+    /// Start the servers and list their tools
+    Tools {
+        /// The configuration, or the folder it is in
+        file: PathBuf,
+        /// Start and list only this server
+        #[arg(long, value_name = "SERVER")]
+        server: Option<String>,
+    },
+    /// Call one tool and print what it answers
+    Call {
+        /// The configuration, or the folder it is in
+        file: PathBuf,
+        /// The tool, by the name that `tools` shows, or by its server's name for it where only one has that
+        tool: String,
+        /// Its arguments, a JSON object; `-` reads them from standard input
+        #[arg(value_name = "ARGS-JSON", default_value = "{}", allow_hyphen_values = true)]
+        arguments: String,
+    },
+    /// Print the JSON Schema of a configuration file
+    Schema {
+        /// Which dialect
+        #[arg(value_enum)]
+        dialect: DialectName,
+    },
+    /// Be the bundled demo server, on standard input and output
+    DemoServer {
+        /// Serve over HTTP at this loopback address instead, such as 127.0.0.1:8808; port 0 takes any free one
+        #[arg(long, value_name = "ADDR")]
+        http: Option<SocketAddr>,
+    },
+}
+
+/// How the result is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// Words.
+    Text,
+    /// One JSON document.
+    Json,
+}
+
+/// When colours are used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Color {
+    /// On a terminal.
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}
+
+/// The dialects that have a name here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum DialectName {
+    /// HoloDeck's agent.yaml
+    Holodeck,
+    /// Dominds' .minds/mcp.yaml
+    Dominds,
+}
+
+impl DialectName {
+    fn dialect(self) -> Dialect {
+        match self {
+            DialectName::Holodeck => Dialect::HoloDeck,
+            DialectName::Dominds => Dialect::Dominds,
+        }
+    }
+
+    fn profile(self) -> Profile {
+        match self {
+            DialectName::Holodeck => Profile::HoloDeck,
+            DialectName::Dominds => Profile::Dominds,
+        }
+    }
+}
+
+/// The profiles that have a name here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum ProfileName {
+    /// HoloDeck's configuration contract
+    Holodeck,
+    /// What HoloDeck 0.7 accepts
+    #[value(name = "holodeck-0.7")]
+    Holodeck07,
+    /// Dominds
+    Dominds,
+}
+
+impl ProfileName {
+    fn profile(self) -> Profile {
+        match self {
+            ProfileName::Holodeck => Profile::HoloDeck,
+            ProfileName::Holodeck07 => Profile::HoloDeck07,
+            ProfileName::Dominds => Profile::Dominds,
+        }
+    }
+}
+
+/// How files are to be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Reader {
+    /// The dialect, where one was asked for.
+    pub(crate) dialect: Option<Dialect>,
+    /// The profile, where one was asked for; of that dialect.
+    pub(crate) profile: Option<Profile>,
+}
+
+impl Global {
+    /// How files are to be read. Fails with a sentence when the two flags contradict each other.
+    pub(crate) fn reader(&self) -> Result<Reader, String> {
+        let res = Reader {
+            dialect: self.dialect.map(DialectName::dialect),
+            profile: self.profile.map(ProfileName::profile),
+        };
+        match (res.dialect, res.profile) {
+            (Some(dialect), Some(profile)) => agree(dialect, profile).map(|_| res),
+            (Some(_), None) | (None, Some(_)) | (None, None) => Ok(res),
+        }
+    }
+
+    /// The profile whose schema is meant by `dialect` and `--profile`.
+    pub(crate) fn schema(&self, dialect: DialectName) -> Result<Profile, String> {
+        let asked = self.profile.map(ProfileName::profile);
+        agree(dialect.dialect(), asked.unwrap_or(dialect.profile()))
+    }
+}
+
+fn agree(dialect: Dialect, profile: Profile) -> Result<Profile, String> {
+    if profile.dialect() == dialect {
+        return Ok(profile);
+    }
+    let (profile, belongs) = (profile.as_str(), profile.dialect().as_str());
+    Err(format!("the profile {profile} belongs to the dialect {belongs}, not to {}", dialect.as_str()))
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_declaration_is_sound() {
+        Arguments::command().debug_assert();
+    }
+
+    #[track_caller]
+    fn check(line: &str, want: &str) {
+        let words = std::iter::once("mcp-host").chain(line.split_whitespace());
+        let got = match Arguments::try_parse_from(words) {
+            Ok(Arguments { global, command: Command::Schema { dialect } }) => {
+                global.schema(dialect).map_or_else(|it| it, |it| it.as_str().to_owned())
+            }
+            Ok(Arguments { global, command: _ }) => global.reader().map_or_else(
+                |it| it,
+                |it| format!("{:?} {:?}", it.dialect.map(Dialect::as_str), it.profile.map(Profile::as_str)),
+            ),
+            Err(error) => format!("{:?}", error.kind()),
+        };
+        assert_eq!(got, want);
+    }
+
+    #[test]
+    fn dialect_and_profile_must_agree() {
+        check("check x", "None None");
+        check("check x --dialect dominds", r#"Some("dominds") None"#);
+        check("--profile holodeck-0.7 check x", r#"None Some("holodeck-0.7")"#);
+        check(
+            "check x --dialect holodeck --profile holodeck-0.7",
+            r#"Some("holodeck") Some("holodeck-0.7")"#,
+        );
+        check(
+            "check x --dialect dominds --profile holodeck",
+            "the profile holodeck belongs to the dialect holodeck, not to dominds",
+        );
+        check("schema holodeck", "holodeck");
+        check("schema holodeck --profile holodeck-0.7", "holodeck-0.7");
+        check(
+            "schema holodeck --profile dominds",
+            "the profile dominds belongs to the dialect dominds, not to holodeck",
+        );
+    }
+
+    #[test]
+    fn wrong_words_are_usage_errors() {
+        check("", "DisplayHelpOnMissingArgumentOrSubcommand");
+        check("chekc x", "InvalidSubcommand");
+        check("check", "MissingRequiredArgument");
+        check("check x --dialect toml", "InvalidValue");
+        check("check x --format yaml", "InvalidValue");
+        check("schema toml", "InvalidValue");
+        check("demo-server --http nowhere", "ValueValidation");
+        check("call x echo -1 two", "UnknownArgument");
+        check("call x echo -", "None None");
+    }
+}

@@ -1,0 +1,244 @@
+//! `call`: one tool, one answer.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use mcp_config::Colour;
+use mcp_host::{Host, Published, ServerState, ToolCall, Wanted};
+use mcp_model::{CallFailure, CallResult, Kind, RawJson};
+use mcp_registry::Lookup;
+use mcp_transport::OnProgress;
+
+use crate::args::Format;
+use crate::commands::arguments::{self, Unusable};
+use crate::commands::content;
+use crate::commands::refused::Refusal;
+use crate::context::{Context, blocking, unless_signalled};
+use crate::exit::Exit;
+use crate::hosted;
+use crate::output::console::Report;
+use crate::output::progress::{Progress, step};
+use crate::output::{json, paint, plain};
+use crate::signals::Signals;
+use crate::starting::started;
+
+/// What is asked for.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Request<'a> {
+    /// The configuration.
+    pub(crate) file: &'a Path,
+    /// The tool's name.
+    pub(crate) tool: &'a str,
+    /// Its arguments as typed; `-` where they are on standard input.
+    pub(crate) arguments: &'a str,
+}
+
+/// Calls one tool of a configuration's servers.
+pub(crate) async fn run(context: &Context, request: Request<'_>, signals: &mut Signals) -> Exit {
+    match unless_signalled(signals, prepare(context, request)).await {
+        Err(signal) => Exit::Signal(signal),
+        Ok(Err(exit)) => exit,
+        Ok(Ok((arguments, wanted))) => {
+            let rejected: Vec<String> = wanted.failed.iter().map(|it| it.id.clone()).collect();
+            hosted::with(wanted, signals, async |host| {
+                started(host, &context.progress()).await;
+                let published = host.published();
+                let result = call(host, &context.progress(), ToolCall::new(request.tool, arguments)).await;
+                let reach = reach(&published, &rejected, request.tool);
+                context.tell(report(context, request.file, &result, exit(&result, reach))).await
+            })
+            .await
+        }
+    }
+}
+
+/// The arguments, and what is to be started; or the end, where that is nothing.
+async fn prepare(context: &Context, request: Request<'_>) -> Result<(RawJson, Wanted), Exit> {
+    let colour = context.console.err;
+    let arguments = match read(request.arguments).await {
+        Ok(arguments) => arguments,
+        Err(Unusable { message, help }) => {
+            return Err(context.tell(context.console.failure(Exit::Usage, &message, Some(help))).await);
+        }
+    };
+    let source = match context.open(request.file).await {
+        Ok(source) => source,
+        Err(unreadable) => return Err(refuse(context, request, Refusal::unreadable(unreadable)).await),
+    };
+    let err = source.taken(colour) + &source.complaints(colour);
+    context.tell(Report { out: String::new(), err, exit: Exit::Done }).await;
+    match Refusal::of(&source) {
+        Some(refusal) => Err(refuse(context, request, refusal).await),
+        None => Ok((arguments, source.loaded.wanted)),
+    }
+}
+
+async fn read(typed: &str) -> Result<RawJson, Unusable> {
+    if typed == "-" {
+        return arguments::parse(&blocking(arguments::from_standard_input).await?);
+    }
+    arguments::parse(typed)
+}
+
+async fn refuse(context: &Context, request: Request<'_>, refusal: Refusal) -> Exit {
+    let result = refusal.result(request.tool);
+    let mut report = report(context, request.file, &result, Exit::Wrong);
+    if let Some(help) = &refusal.failure.help {
+        report.err.push_str(&paint::help(context.console.err, help));
+    }
+    context.tell(report).await
+}
+
+async fn call(host: &Host, progress: &Progress, call: ToolCall) -> CallResult {
+    let tool = call.name.clone();
+    progress.say(&format!("calling {tool}"));
+    let shown = progress.clone();
+    let heard: OnProgress = Arc::new(move |it| {
+        shown.hear(&format!("{tool}: {}", step(it.progress, it.total, it.message.as_deref())));
+    });
+    let result = host.call(ToolCall { progress: Some(heard), ..call }).await;
+    progress.clear();
+    result
+}
+
+/// Was the server of a tool there when the call was made?
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Reach {
+    /// The tool was, or it is clear that nobody has it.
+    Known,
+    /// It was not, and a server that may have it could not be reached.
+    Missed,
+}
+
+fn reach(published: &Published, rejected: &[String], tool: &str) -> Reach {
+    let missed = |state| match state {
+        ServerState::Starting | ServerState::Failed | ServerState::Stopped => true,
+        ServerState::Ready => false,
+    };
+    let some_missed = published.servers.iter().any(|it| missed(it.state) && !rejected.contains(&it.id));
+    match published.catalog.find(tool) {
+        Lookup::Found(_) | Lookup::Ambiguous(_) | Lookup::Missing { nearest: Some(_) } => Reach::Known,
+        Lookup::Missing { nearest: None } if some_missed => Reach::Missed,
+        Lookup::Missing { nearest: None } => Reach::Known,
+    }
+}
+
+fn exit(result: &CallResult, reach: Reach) -> Exit {
+    let Some(CallFailure { kind, message: _ }) = &result.error else { return Exit::Done };
+    match (kind, reach) {
+        (_, Reach::Known) => Exit::Wrong,
+        (Kind::ToolNotFound | Kind::Connection | Kind::Timeout | Kind::Protocol, Reach::Missed) => {
+            Exit::Unreachable
+        }
+        (
+            Kind::Config
+            | Kind::McpConfig
+            | Kind::MissingTransportField
+            | Kind::Validation
+            | Kind::Tool
+            | Kind::OutcomeUnknown,
+            Reach::Missed,
+        ) => Exit::Wrong,
+    }
+}
+
+fn report(context: &Context, file: &Path, result: &CallResult, exit: Exit) -> Report {
+    let out = match context.format {
+        Format::Json => json::document(result),
+        Format::Text => content::text(result),
+    };
+    let err = match &result.error {
+        Some(failure) => complaint(failure, file, context.console.err),
+        None => String::new(),
+    };
+    Report { out, err, exit }
+}
+
+/// `<kind>: <message>`, and what to do about it.
+fn complaint(failure: &CallFailure, file: &Path, colour: Colour) -> String {
+    let CallFailure { kind, message } = failure;
+    let kind_shown = paint::paint(colour, paint::BAD, kind.as_str());
+    let mut res = format!("{kind_shown}: {}\n", plain::block(message).trim_end());
+    let file = file.display();
+    let help = match kind {
+        Kind::ToolNotFound => Some(format!("`mcp-host tools {file}` shows the names that there are")),
+        Kind::Validation => Some(format!("`mcp-host tools {file} --format json` shows what the tool takes")),
+        Kind::OutcomeUnknown => Some("look whether it has happened before you call again".to_owned()),
+        Kind::Config
+        | Kind::McpConfig
+        | Kind::MissingTransportField
+        | Kind::Connection
+        | Kind::Timeout
+        | Kind::Protocol
+        | Kind::Tool => None,
+    };
+    if let Some(help) = help {
+        res.push_str(&paint::help(colour, &help));
+    }
+    res
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use mcp_host::ServerStatus;
+    use mcp_model::CallMetadata;
+    use mcp_registry::Catalog;
+
+    use super::*;
+
+    #[track_caller]
+    fn check(servers: &[(&str, ServerState)], rejected: &[&str], error: Option<Kind>, want: Exit) {
+        let status = |(id, state): &(&str, ServerState)| ServerStatus {
+            id: (*id).into(),
+            state: *state,
+            era: None,
+            failure: None,
+        };
+        let published = Published {
+            generation: 1,
+            catalog: Arc::new(Catalog::empty()),
+            servers: servers.iter().map(status).collect(),
+            problems: Vec::new(),
+        };
+        let rejected: Vec<String> = rejected.iter().map(|it| (*it).to_owned()).collect();
+        let result = CallResult {
+            success: error.is_none(),
+            content: Vec::new(),
+            error: error.map(|kind| CallFailure { kind, message: String::new() }),
+            metadata: CallMetadata {
+                server: None,
+                tool: "t".into(),
+                duration: Duration::ZERO,
+                request_id: None,
+                structured_content: None,
+            },
+        };
+        assert_eq!(exit(&result, reach(&published, &rejected, "t")), want);
+    }
+
+    #[test]
+    fn a_call_fails_otherwise_when_its_server_was_never_there() {
+        use ServerState::{Failed, Ready};
+        check(&[("a", Ready)], &[], None, Exit::Done);
+        check(&[("a", Ready), ("b", Failed)], &[], None, Exit::Done);
+        check(&[("a", Ready)], &[], Some(Kind::ToolNotFound), Exit::Wrong);
+        check(&[("a", Ready), ("b", Failed)], &[], Some(Kind::ToolNotFound), Exit::Unreachable);
+        check(&[("b", Failed)], &[], Some(Kind::Connection), Exit::Unreachable);
+        check(&[("b", Failed)], &["b"], Some(Kind::McpConfig), Exit::Wrong);
+        check(&[("b", Failed)], &["b"], Some(Kind::ToolNotFound), Exit::Wrong);
+        check(&[], &[], Some(Kind::ToolNotFound), Exit::Wrong);
+    }
+
+    #[test]
+    fn a_failure_is_its_kind_and_its_message() {
+        let failure = CallFailure { kind: Kind::Tool, message: "it \u{1b}[31mbroke\n".into() };
+        assert_eq!(complaint(&failure, Path::new("a.yaml"), Colour::Never), "MCPToolError: it broke\n");
+        let failure = CallFailure { kind: Kind::ToolNotFound, message: "no".into() };
+        assert_eq!(
+            complaint(&failure, Path::new("a.yaml"), Colour::Never),
+            "MCPToolNotFoundError: no\n  help: `mcp-host tools a.yaml` shows the names that there are\n"
+        );
+    }
+}

@@ -1,0 +1,151 @@
+//! Servers and problems in words: the second half of what `tools` shows.
+
+use mcp_config::Colour;
+use mcp_host::{ActiveProblem, Published, ServerState, ServerStatus};
+use mcp_registry::{ListKind, ProblemKind, Verdict};
+
+use crate::output::{paint, plain};
+
+/// A line for each server, with what is wrong with it.
+pub(crate) fn servers(servers: &[ServerStatus], colour: Colour) -> String {
+    let longest = servers.iter().map(|it| it.id.chars().count()).max().unwrap_or_default();
+    servers.iter().map(|it| server(it, longest, colour)).collect()
+}
+
+fn server(status: &ServerStatus, longest: usize, colour: Colour) -> String {
+    let ServerStatus { id, state, era, failure } = status;
+    let (style, mark) = match state {
+        ServerState::Ready => (paint::GOOD, "✓"),
+        ServerState::Starting => (paint::DOUBTFUL, "…"),
+        ServerState::Failed | ServerState::Stopped => (paint::BAD, "✗"),
+    };
+    let mark = paint::paint(colour, style, mark);
+    let mut res = format!("{mark} {:longest$}  {}", plain::line(id), state.as_str());
+    if let Some(era) = era {
+        let era = format!(" ({})", era.as_str());
+        res.push_str(&paint::paint(colour, paint::FAINT, &era));
+    }
+    if let Some(failure) = failure {
+        res.push_str(&format!("  {}", plain::line(&failure.to_string())));
+    }
+    res.push('\n');
+    if let Some(help) = failure.as_ref().and_then(|it| it.help.as_deref()) {
+        res.push_str(&paint::help(colour, &plain::line(help)));
+    }
+    res
+}
+
+/// The problems that no server's line has told already, worst first.
+pub(crate) fn problems(published: &Published, colour: Colour) -> String {
+    let told = |it: &ActiveProblem| {
+        let server = it.problem.server.as_ref();
+        it.problem.kind == ProblemKind::ServerError
+            && published.servers.iter().any(|status| {
+                status.failure.is_some() && server.is_some_and(|server| server.as_str() == status.id)
+            })
+    };
+    let mut untold: Vec<&ActiveProblem> = published.problems.iter().filter(|it| !told(it)).collect();
+    untold.sort_by_key(|it| it.problem.severity);
+    untold.iter().map(|it| problem(it, colour)).collect()
+}
+
+fn problem(active: &ActiveProblem, colour: Colour) -> String {
+    let problem = &active.problem;
+    let severity = paint::severity(colour, problem.severity);
+    let mut res = format!("{severity}: {}\n", plain::line(&problem.message));
+    if let Some(help) = help(problem.kind) {
+        res.push_str(&paint::help(colour, help));
+    }
+    res
+}
+
+/// What a user can do about a problem of this kind.
+fn help(kind: ProblemKind) -> Option<&'static str> {
+    match kind {
+        ProblemKind::WorkspaceConfigError => Some("`mcp-host check` shows every mistake with its line"),
+        ProblemKind::ServerError => None,
+        ProblemKind::Unvalidated => {
+            Some("only the server's authors can mend its schema; calls work all the same")
+        }
+        ProblemKind::Hidden { list, verdict } => match (verdict, list) {
+            (Verdict::Exposed, _) => None,
+            (Verdict::NotWhitelisted, _) => {
+                Some("add a pattern that fits to the whitelist if it should be shown")
+            }
+            (Verdict::Blacklisted, _) => Some("take the pattern out of the blacklist if it should be shown"),
+            (Verdict::InvalidName, ListKind::Tool | ListKind::Prompt) => {
+                Some("names are 1 to 64 letters, digits, `_` and `-`; a transform may make this one too long")
+            }
+            (Verdict::InvalidName, ListKind::Resource) => None,
+            (Verdict::Collision, _) => Some("give one of the two servers another name, or a prefix"),
+            (Verdict::Malformed, _) => Some("only the server's authors can mend it; the others are there"),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::time::UNIX_EPOCH;
+
+    use mcp_host::Failure;
+    use mcp_model::{Era, Kind, ServerId, Severity};
+    use mcp_registry::{Catalog, Problem};
+
+    use super::*;
+
+    fn published() -> Published {
+        let bad = ServerId::parse("broken").unwrap();
+        let failure = Failure {
+            kind: Kind::Connection,
+            message: "it \u{1b}[2Jended\nat once".into(),
+            help: Some("start it by hand".into()),
+        };
+        let since = UNIX_EPOCH;
+        let active = |problem| ActiveProblem { problem, since };
+        Published {
+            generation: 1,
+            catalog: Arc::new(Catalog::empty()),
+            servers: vec![
+                ServerStatus {
+                    id: "demo".into(),
+                    state: ServerState::Ready,
+                    era: Some(Era::Modern),
+                    failure: None,
+                },
+                ServerStatus {
+                    id: "broken".into(),
+                    state: ServerState::Failed,
+                    era: None,
+                    failure: Some(failure),
+                },
+            ],
+            problems: vec![
+                active(Problem::server_error(&bad, Severity::Error, "told above")),
+                active(Problem::tool_unvalidated(&bad, "x", "its schema is odd")),
+                active(Problem::workspace_config_error("all of it is wrong")),
+            ],
+        }
+    }
+
+    #[test]
+    fn a_server_has_a_line_and_a_strangers_words_are_harmless() {
+        assert_eq!(
+            servers(&published().servers, Colour::Never),
+            "✓ demo    ready (modern)\n\
+             ✗ broken  failed  MCPConnectionError: it ended at once\n  help: start it by hand\n"
+        );
+        let painted = servers(&published().servers, Colour::Always);
+        assert!(painted.contains("\u{1b}[1m\u{1b}[32m✓") && !painted.contains("\u{1b}[2J"), "{painted:?}");
+    }
+
+    #[test]
+    fn problems_are_told_once_and_worst_first() {
+        assert_eq!(
+            problems(&published(), Colour::Never),
+            "error: all of it is wrong\n  help: `mcp-host check` shows every mistake with its line\n\
+             warning: arguments of tool `x` of server `broken` are passed on unchecked: its schema is odd\n  \
+             help: only the server's authors can mend its schema; calls work all the same\n"
+        );
+    }
+}

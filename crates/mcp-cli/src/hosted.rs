@@ -1,0 +1,95 @@
+//! A host around a command: servers start before it and stop after it, whatever happens in between.
+//!
+//! From the first signal on everything is on its way to the end: the servers are stopped politely, within the host's
+//! grace. A second one waits for nothing; then the runtime's drop ends the children.
+
+use std::env;
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use mcp_host::{Host, HostOptions, Wanted};
+use mcp_transport::ClientInfo;
+use tokio::time::timeout;
+
+use crate::exit::Exit;
+use crate::signals::Signals;
+
+/// How long servers are given to end by themselves.
+const GRACE: Duration = Duration::from_secs(3);
+/// How long their end is waited for in all; what is left then is ended with the runtime.
+const AT_MOST: Duration = Duration::from_secs(15);
+
+/// Starts the servers, does `work`, and stops them.
+pub(crate) async fn with(
+    wanted: Wanted,
+    signals: &mut Signals,
+    work: impl AsyncFnOnce(&Host) -> Exit,
+) -> Exit {
+    let host = Host::start(options());
+    let mut exit = tokio::select! {
+        biased;
+        signal = signals.next() => Exit::Signal(signal),
+        exit = async {
+            host.apply(wanted).await;
+            work(&host).await
+        } => exit,
+    };
+    let stopping = timeout(AT_MOST, host.shutdown());
+    tokio::pin!(stopping);
+    loop {
+        tokio::select! {
+            biased;
+            signal = signals.next() => match exit {
+                Exit::Signal(_) => return exit,
+                Exit::Done | Exit::Wrong | Exit::Usage | Exit::Unreachable | Exit::Demo(_) => {
+                    exit = Exit::Signal(signal);
+                }
+            },
+            _ = &mut stopping => return exit,
+        }
+    }
+}
+
+fn options() -> HostOptions {
+    let client = ClientInfo { name: "mcp-host".to_owned(), version: env!("CARGO_PKG_VERSION").to_owned() };
+    HostOptions {
+        client,
+        receipts: receipts(&|name| env::var_os(name)),
+        own_executable: env::current_exe().ok(),
+        grace: GRACE,
+        ..HostOptions::default()
+    }
+}
+
+/// Where process groups are written down, so that the next start finds what a sudden death leaves behind. Relative
+/// paths count as none: they would name another folder in each working directory.
+fn receipts(variable: &dyn Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
+    let absolute = |name: &str| variable(name).map(PathBuf::from).filter(|it| it.is_absolute());
+    let state = absolute("XDG_STATE_HOME").or_else(|| Some(absolute("HOME")?.join(".local/state")))?;
+    Some(state.join("mcp-host/receipts"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(state: Option<&str>, home: Option<&str>, want: Option<&str>) {
+        let variable = |name: &str| match name {
+            "XDG_STATE_HOME" => state.map(OsString::from),
+            "HOME" => home.map(OsString::from),
+            other => panic!("{other} is none of its business"),
+        };
+        assert_eq!(receipts(&variable), want.map(PathBuf::from));
+    }
+
+    #[test]
+    fn receipts_lie_where_state_lies() {
+        check(Some("/s"), Some("/h"), Some("/s/mcp-host/receipts"));
+        check(None, Some("/h"), Some("/h/.local/state/mcp-host/receipts"));
+        check(Some("s"), Some("/h"), Some("/h/.local/state/mcp-host/receipts"));
+        check(None, Some("h"), None);
+        check(None, None, None);
+    }
+}

@@ -1,0 +1,75 @@
+//! A configuration file from the command line to servers that can be started, or to words about why not.
+
+use std::path::Path;
+
+use mcp_config::{Colour, Entry, render};
+use mcp_host::{LoadError, LoadRequest, Loaded, load};
+
+use crate::args::Reader;
+use crate::context::Context;
+use crate::output::cause::chain;
+use crate::output::paint;
+use crate::target::{Target, locate};
+
+/// A file that could not be read at all.
+#[derive(Debug)]
+pub(crate) struct Unreadable {
+    /// The file, or the folder, as it was named.
+    pub(crate) path: String,
+    /// Why, in one sentence.
+    pub(crate) message: String,
+    /// What to do about it.
+    pub(crate) help: Option<String>,
+}
+
+/// A file that was read, whatever is wrong with it.
+#[derive(Debug)]
+pub(crate) struct Source {
+    /// What is in it.
+    pub(crate) loaded: Loaded,
+    /// It was found in a folder that was named.
+    found: bool,
+}
+
+/// Reads the file that `path` means. Blocks.
+pub(crate) fn open(path: &Path, context: &Context) -> Result<Source, Unreadable> {
+    let unreadable = |message, help| Unreadable { path: path.display().to_string(), message, help };
+    let Target { path: file, found } = locate(path).map_err(|it| unreadable(it, None))?;
+    let Reader { dialect, profile } = context.reader;
+    let request = LoadRequest { path: file, dialect, profile, env_file: context.env_file.clone() };
+    match load(&request) {
+        Ok(loaded) => Ok(Source { loaded, found }),
+        Err(error) => Err(unreadable(chain(&error), help(&error))),
+    }
+}
+
+fn help(error: &LoadError) -> Option<String> {
+    match error {
+        LoadError::UnknownDialect { .. } => {
+            Some("say `--dialect holodeck` or `--dialect dominds`".to_owned())
+        }
+        _ => None,
+    }
+}
+
+impl Source {
+    /// May the server of this entry be started?
+    pub(crate) fn accepts(&self, entry: &Entry) -> bool {
+        let Loaded { refused, wanted, .. } = &self.loaded;
+        entry.accepted && !refused && !wanted.failed.iter().any(|it| it.id == entry.name)
+    }
+
+    /// Which file was taken, where that is not the one that was named.
+    pub(crate) fn taken(&self, colour: Colour) -> String {
+        if !self.found {
+            return String::new();
+        }
+        format!("{}: reading {}\n", paint::paint(colour, paint::NOTE, "note"), self.loaded.path)
+    }
+
+    /// Everything that is wrong with the file, each with its line and what to do, and an empty line after it.
+    pub(crate) fn complaints(&self, colour: Colour) -> String {
+        let Loaded { path, text, diagnostics, .. } = &self.loaded;
+        if diagnostics.is_empty() { String::new() } else { render(path, text, diagnostics, colour) }
+    }
+}

@@ -1,0 +1,132 @@
+//! `call`: one tool, one answer, whatever becomes of it.
+
+use serde_json::json;
+
+use crate::support::{DEMO, Place};
+
+#[track_caller]
+fn check(tool: &str, arguments: &str, want: (i32, &str, &str)) {
+    let run = Place::dominds(DEMO).run(&["call", ".minds/mcp.yaml", tool, arguments]);
+    assert_eq!((run.code, run.out.as_str(), run.err.as_str()), (Some(want.0), want.1, want.2));
+}
+
+#[test]
+fn answers_and_failures_in_words() {
+    check("echo", r#"{"text":"hello"}"#, (0, "hello\n", ""));
+    check("echo", r#"{"text":"\u001b[31mred\u0007"}"#, (0, "red\n", ""));
+    check("add", r#"{"a":2,"b":3}"#, (0, "5\n{\n  \"sum\": 5\n}\n", ""));
+    check(
+        "mixed",
+        "{}",
+        (
+            0,
+            "One block of each kind:\n[image: image/png, 76 bytes]\n[audio: audio/wav, 124 bytes]\n\
+             [resource: text/plain, demo://greeting, 28 bytes]\n[link: text/plain, demo://greeting]\n",
+            "",
+        ),
+    );
+    check("fail", r#"{"message":"no milk"}"#, (1, "no milk\n", "MCPToolError: no milk\n"));
+    check(
+        "ecko",
+        "{}",
+        (
+            1,
+            "",
+            "MCPToolNotFoundError: Tool 'ecko' not found; did you mean 'echo'?\n  \
+             help: `mcp-host tools .minds/mcp.yaml` shows the names that there are\n",
+        ),
+    );
+    check(
+        "echo",
+        "{}",
+        (
+            1,
+            "",
+            "ValidationError: Invalid arguments for tool 'echo': \"text\" is a required property\n  \
+             help: `mcp-host tools .minds/mcp.yaml --format json` shows what the tool takes\n",
+        ),
+    );
+    check(
+        "echo",
+        "{text: 1}",
+        (
+            2,
+            "",
+            "error: ARGS-JSON is no JSON: key must be a string at line 1 column 2\n  {text: 1}\n   ^\n  \
+             help: write one JSON object in single quotes, such as '{\"text\": \"hello\"}', or `-` for standard input\n",
+        ),
+    );
+    check(
+        "sleep",
+        r#"{"ms":20,"steps":2}"#,
+        (0, "slept 20 ms in 2 steps\n", "sleep: 1/2 step 1 of 2\nsleep: 2/2 step 2 of 2\n"),
+    );
+}
+
+#[track_caller]
+fn check_json(tool: &str, arguments: &str, code: i32, want: serde_json::Value) {
+    let run = Place::dominds(DEMO).run(&["call", ".", tool, arguments, "--format", "json"]);
+    assert_eq!(run.code, Some(code), "{run:?}");
+    let mut document = run.json();
+    let metadata = document.as_object_mut().unwrap().remove("metadata").unwrap();
+    assert_eq!(document, want);
+    assert_eq!(metadata["tool"], tool);
+    assert!(metadata["duration_ms"].is_number());
+}
+
+#[test]
+fn answers_and_failures_as_documents() {
+    check_json(
+        "echo",
+        r#"{"text":"hello"}"#,
+        0,
+        json!({"success": true, "content": [{"type": "text", "text": "hello"}], "error": null}),
+    );
+    check_json(
+        "fail",
+        r#"{"message":"no milk"}"#,
+        1,
+        json!({
+            "success": false,
+            "content": [{"type": "text", "text": "no milk"}],
+            "error": {"kind": "MCPToolError", "message": "no milk"},
+        }),
+    );
+    check_json(
+        "nothing",
+        "{}",
+        1,
+        json!({
+            "success": false,
+            "content": [],
+            "error": {"kind": "MCPToolNotFoundError", "message": "Tool 'nothing' not found"},
+        }),
+    );
+}
+
+#[test]
+fn arguments_come_from_standard_input_too() {
+    let place = Place::dominds(DEMO);
+    let run = place.run_with_input(&["call", ".", "echo", "-"], "{\n  \"text\": \"piped\"\n}\n");
+    assert_eq!((run.code, run.out.as_str()), (Some(0), "piped\n"));
+    let run = place.run_with_input(&["call", ".", "echo", "-"], "{\n  \"text\"\n}\n");
+    assert_eq!(run.code, Some(2));
+    assert!(run.err.starts_with("error: ARGS-JSON is no JSON: expected `:` at line 3 column 1\n"), "{run:?}");
+}
+
+#[test]
+fn a_server_that_ends_during_the_call_was_reached() {
+    let run = Place::dominds(DEMO).run(&["call", ".", "exit", "{}", "--format", "json"]);
+    assert_eq!(run.code, Some(1), "{run:?}");
+    assert_eq!(run.json()["success"], false);
+}
+
+#[test]
+fn a_server_that_was_never_there_is_told_from_a_call_that_failed() {
+    let place =
+        Place::dominds(&format!("{DEMO}  broken:\n    transport: stdio\n    command: /no/such/program\n"));
+    assert_eq!(place.run(&["call", ".", "echo", r#"{"text":"x"}"#]).code, Some(0));
+    let run = place.run(&["call", ".", "something_else"]);
+    assert_eq!(run.code, Some(3), "{run:?}");
+    assert!(run.err.contains("'broken'"), "{run:?}");
+}

@@ -1,0 +1,115 @@
+//! `check`: every mistake, for people and for programs.
+
+use crate::support::{DEMO, Place};
+
+const MISTAKES: &str = "\
+version: 1
+servers:
+  good:
+    transport: stdio
+    command: mcp-host
+  bad:
+    transport: stdio
+    comand: mcp-host
+  worse:
+    transport: carrier-pigeon
+";
+
+#[test]
+fn mistakes_are_shown_where_they_are() {
+    let place = Place::dominds(MISTAKES);
+    let run = place.run(&["check", ".minds/mcp.yaml"]);
+    assert_eq!((run.code, run.err.as_str()), (Some(1), ""));
+    insta::assert_snapshot!(run.out);
+}
+
+#[test]
+fn the_document_is_one_and_has_its_members() {
+    let place = Place::dominds(MISTAKES);
+    place.write("other/agent.yaml", "name: a\ntools: []\n");
+    let run = place.run(&["check", ".minds/mcp.yaml", "other", "nowhere.yaml", "--format", "json"]);
+    assert_eq!((run.code, run.err.as_str()), (Some(1), "note: reading other/agent.yaml\n"));
+    let mut document = run.json();
+    let files = document["files"].as_array_mut().unwrap();
+    assert_eq!(files.len(), 3);
+    let servers = serde_json::to_string(&files[0]["servers"]).unwrap();
+    assert_eq!(
+        servers,
+        concat!(
+            r#"[{"name":"good","transport":"stdio","accepted":true},"#,
+            r#"{"name":"bad","transport":"stdio","accepted":false},"#,
+            r#"{"name":"worse","transport":null,"accepted":false}]"#
+        )
+    );
+    for diagnostic in files[0]["diagnostics"].as_array().unwrap() {
+        let members: Vec<&String> = diagnostic.as_object().unwrap().keys().collect();
+        let want = ["severity", "code", "kind", "message", "pointer", "line", "column", "help"];
+        let mut want: Vec<String> = want.map(str::to_owned).to_vec();
+        want.sort();
+        let mut got: Vec<String> = members.into_iter().cloned().collect();
+        got.sort();
+        assert_eq!(got, want);
+    }
+    assert_eq!(files[1]["path"], "other/agent.yaml");
+    assert_eq!(files[1]["dialect"], "holodeck");
+    assert_eq!(files[2]["diagnostics"][0]["message"], "cannot read nowhere.yaml: it does not exist");
+}
+
+#[test]
+fn a_sound_file_is_one_line() {
+    let run = Place::dominds(DEMO).run(&["check", "."]);
+    assert_eq!(run.out, "✓ .minds/mcp.yaml: dominds, 1 server\n");
+    assert_eq!((run.code, run.err.as_str()), (Some(0), "note: reading .minds/mcp.yaml\n"));
+}
+
+#[test]
+fn warnings_do_not_change_the_end() {
+    let place = Place::dominds(&DEMO.replace("    args", "    colour: red\n    args"));
+    let run = place.run(&["check", "."]);
+    assert!(run.out.ends_with("✓ .minds/mcp.yaml: dominds, 1 server; 1 warning\n"), "{run:?}");
+    assert_eq!(run.code, Some(0));
+}
+
+#[track_caller]
+fn check(files: &[&str], want: &str) {
+    let place = Place::empty();
+    for file in files {
+        place.write(file, if file.ends_with("agent.yaml") { "name: a\ntools: []\n" } else { DEMO });
+    }
+    let run = place.run(&["check", "."]);
+    assert_eq!(run.err + &run.out, want);
+}
+
+#[test]
+fn a_folder_stands_for_its_configuration() {
+    check(
+        &["agent.yaml", ".minds/mcp.yaml"],
+        "note: reading .minds/mcp.yaml\n✓ .minds/mcp.yaml: dominds, 1 server\n",
+    );
+    check(&["agent.yaml"], "note: reading agent.yaml\n✓ agent.yaml: holodeck, 0 servers\n");
+    check(&["mcp.yaml"], "error: ConfigError: the folder . holds neither .minds/mcp.yaml nor agent.yaml\n");
+}
+
+#[test]
+fn a_file_of_no_known_kind_is_asked_about() {
+    let place = Place::empty();
+    place.write("x.yaml", "a: 1\n");
+    let run = place.run(&["check", "x.yaml"]);
+    assert_eq!(run.code, Some(1));
+    assert!(run.out.ends_with("  help: say `--dialect holodeck` or `--dialect dominds`\n"), "{run:?}");
+    let run = place.run(&["check", "x.yaml", "--dialect", "dominds", "--format", "json"]);
+    assert_eq!(run.json()["files"][0]["dialect"], "dominds");
+}
+
+/// HD-134: a variable without a value costs the whole HoloDeck file; DM-122: it costs one Dominds server.
+#[test]
+fn hd_134_dm_122_a_missing_variable_costs_what_the_dialect_says() {
+    let place = Place::dominds(&format!(
+        "{DEMO}    env: {{ A: {{ env: MCP_HOST_TEST_UNSET }} }}\n  other:\n    transport: stdio\n    command: x\n"
+    ));
+    let servers = place.run(&["check", ".", "--format", "json"]).json()["files"][0]["servers"].clone();
+    assert_eq!((&servers[0]["accepted"], &servers[1]["accepted"]), (&false.into(), &true.into()));
+    place.write(".env", "MCP_HOST_TEST_UNSET=1\n");
+    let run = place.run(&["check", ".", "--env-file", ".env"]);
+    assert_eq!(run.code, Some(0), "{run:?}");
+}

@@ -1,0 +1,138 @@
+//! The command line itself: help, usage, schemas, and the codes everything ends with.
+
+use std::process::Stdio;
+
+use crate::support::{DEMO, Place, examples};
+
+const HOLODECK: &str = "name: a\ntools: []\n";
+const WRONG: &str = "version: 1\nservers:\n  a:\n    transport: stdio\n    comand: x\n";
+const UNREACHABLE: &str = "version: 1\nservers:\n  a:\n    transport: stdio\n    command: /no/such/program\n";
+
+#[track_caller]
+fn check(config: &str, arguments: &str, want: i32) {
+    let place = Place::dominds(config);
+    let run = place.run(&arguments.split(' ').collect::<Vec<_>>());
+    assert_eq!(run.code, Some(want), "{arguments}: {run:?}");
+}
+
+#[test]
+fn every_end_has_its_code() {
+    check(DEMO, "check .", 0);
+    check(WRONG, "check .", 1);
+    check(DEMO, "check nowhere.yaml", 1);
+    check(DEMO, "check . nowhere.yaml", 1);
+    check(DEMO, "check . --dialect holodeck --profile dominds", 2);
+    check(DEMO, "chekc .", 2);
+    check(DEMO, "--help", 0);
+    check(DEMO, "--version", 0);
+    check(DEMO, "tools .", 0);
+    check(WRONG, "tools .", 1);
+    check(UNREACHABLE, "tools .", 3);
+    check(DEMO, "tools . --server nobody", 2);
+    check(DEMO, "tools nowhere", 1);
+    check(DEMO, "call . mixed", 0);
+    check(DEMO, r#"call . fail {"message":"no"}"#, 1);
+    check(DEMO, "call . nothing", 1);
+    check(DEMO, "call . echo {}", 1);
+    check(DEMO, "call . echo {", 2);
+    check(DEMO, "call . echo []", 2);
+    check(DEMO, "call . exit {}", 1);
+    check(WRONG, "call . echo {}", 1);
+    check(UNREACHABLE, "call . echo {}", 3);
+    check(DEMO, "schema dominds", 0);
+    check(DEMO, "schema toml", 2);
+    check(DEMO, "schema dominds --profile holodeck-0.7", 2);
+    check(DEMO, "demo-server", 0);
+    check(DEMO, "demo-server --http 192.0.2.1:80", 2);
+}
+
+/// The examples of `--help` are what people try first.
+#[test]
+fn the_examples_of_the_help_work() {
+    let place = Place::dominds(DEMO);
+    place.write("agent.yaml", HOLODECK);
+    let help = place.run(&["--help"]).out;
+    let lines: Vec<&str> = help.lines().filter_map(|it| it.strip_prefix("  mcp-host ")).collect();
+    assert_eq!(lines.len(), 5, "{help}");
+    for line in lines {
+        let run = place.run(&words(line));
+        assert_eq!(run.code, Some(0), "{line}: {run:?}");
+    }
+}
+
+/// A line as a shell splits it, as far as the help goes: at spaces outside of single quotes.
+fn words(line: &str) -> Vec<&str> {
+    let mut res = Vec::new();
+    for (number, part) in line.split('\'').enumerate() {
+        if number % 2 == 1 {
+            res.push(part);
+        } else {
+            res.extend(part.split_whitespace());
+        }
+    }
+    res
+}
+
+#[test]
+fn an_unknown_command_is_answered_with_the_nearest() {
+    let run = Place::empty().run(&["chekc", "x"]);
+    assert!(run.err.contains("'check'"), "{run:?}");
+    assert_eq!((run.code, run.out.as_str()), (Some(2), ""));
+}
+
+#[test]
+fn schemas_are_json_schemas() {
+    let place = Place::empty();
+    for arguments in [
+        &["schema", "holodeck"][..],
+        &["schema", "dominds"],
+        &["schema", "holodeck", "--profile", "holodeck-0.7"],
+    ] {
+        let schema = place.run(arguments).json();
+        assert!(schema["$schema"].as_str().is_some_and(|it| it.contains("json-schema.org")), "{arguments:?}");
+        assert!(schema["properties"].is_object(), "{arguments:?}");
+    }
+}
+
+#[test]
+fn colours_are_for_terminals_and_for_those_who_insist() {
+    let place = Place::dominds(WRONG);
+    let painted = |arguments: &[&str], variable: Option<&str>| {
+        let mut command = place.command(arguments);
+        command.envs(variable.map(|it| (it, "1")));
+        command.output().unwrap().stdout.contains(&0x1b)
+    };
+    assert!(!painted(&["check", "."], None));
+    assert!(painted(&["check", ".", "--color", "always"], None));
+    assert!(!painted(&["check", ".", "--color", "never"], Some("CLICOLOR_FORCE")));
+    assert!(!painted(&["check", "."], Some("NO_COLOR")));
+    assert!(!painted(&["check", ".", "--format", "json", "--color", "always"], None));
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_fault() {
+    let place = Place::dominds(DEMO);
+    let mut child = place.command(&["call", ".", "grow", r#"{"bytes":200000}"#]).spawn().unwrap();
+    drop(child.stdout.take());
+    let run = crate::support::Run::of(child.wait_with_output().unwrap());
+    assert_eq!((run.code, run.err.as_str()), (Some(0), "note: reading .minds/mcp.yaml\n"));
+}
+
+#[test]
+fn a_full_disk_is_told() {
+    let place = Place::dominds(DEMO);
+    let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+    let output = place.command(&["check", "."]).stdout(Stdio::from(full)).output().unwrap();
+    let err = String::from_utf8(output.stderr).unwrap();
+    assert!(err.contains("could not write the result"), "{err}");
+    assert_eq!(output.status.code(), Some(1));
+}
+
+#[test]
+fn the_quickstart_works() {
+    let place = Place::empty();
+    let file = examples().join("quickstart/.minds/mcp.yaml");
+    let run = place.run(&["tools", file.to_str().unwrap()]);
+    assert_eq!(run.code, Some(0), "{run:?}");
+    assert!(run.out.contains("echo"), "{run:?}");
+}

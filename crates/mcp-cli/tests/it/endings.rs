@@ -1,0 +1,119 @@
+//! Signals: the program ends as it is asked to, and leaves no process behind.
+
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::support::{DEMO, Place, children, is_alive, send};
+
+/// Longer than any step here takes on the slowest machine.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A call that takes a minute, once its server is at work.
+fn long_call(place: &Place) -> (Child, u32) {
+    let mut child = place.command(&["call", ".", "sleep", r#"{"ms":60000,"steps":1000}"#]).spawn().unwrap();
+    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
+    // The first progress: the server has the call in its hands.
+    let begun = lines.any(|it| it.unwrap().starts_with("sleep: 0% step 1 of"));
+    assert!(begun, "the call reports no progress");
+    let servers = children(child.id());
+    assert_eq!(servers.len(), 1, "{servers:?}");
+    // Whatever else is written has to go somewhere.
+    thread::spawn(move || lines.for_each(drop));
+    (child, servers[0])
+}
+
+#[track_caller]
+fn wait(child: &mut Child) -> Option<i32> {
+    let begun = Instant::now();
+    loop {
+        if let Some(status) = child.try_wait().unwrap() {
+            return status.code();
+        }
+        assert!(begun.elapsed() < PATIENCE, "it does not end");
+        thread::yield_now();
+    }
+}
+
+#[track_caller]
+fn check(signal: &str, want: i32) {
+    let place = Place::dominds(DEMO);
+    let (mut child, server) = long_call(&place);
+    assert!(is_alive(server));
+    send(signal, child.id());
+    assert_eq!(wait(&mut child), Some(want));
+    assert!(!is_alive(server), "the server outlives the program");
+    let receipts = std::fs::read_dir(place.path().join("state/mcp-host/receipts")).unwrap();
+    assert_eq!(receipts.count(), 0);
+}
+
+#[test]
+fn every_signal_ends_the_servers_too() {
+    check("INT", 130);
+    check("TERM", 143);
+    check("HUP", 129);
+}
+
+#[test]
+fn a_second_signal_waits_for_nothing() {
+    let place =
+        Place::dominds("version: 1\nservers:\n  stubborn:\n    transport: stdio\n    command: stubborn\n");
+    // It never answers, and ends for no polite request.
+    place.script(
+        "stubborn",
+        "trap '' TERM INT HUP; echo ready >&2; echo > \"$HOME/ready\"; while :; do sleep 1; done",
+    );
+    let mut child = place.command(&["tools", "."]).spawn().unwrap();
+    let begun = Instant::now();
+    while !place.path().join("ready").exists() {
+        assert!(begun.elapsed() < PATIENCE);
+        thread::yield_now();
+    }
+    let servers = children(child.id());
+    send("INT", child.id());
+    send("INT", child.id());
+    assert_eq!(wait(&mut child), Some(130));
+    assert!(servers.iter().all(|it| !is_alive(*it)), "{servers:?}");
+}
+
+#[test]
+fn a_wait_for_standard_input_can_be_ended() {
+    let place = Place::dominds(DEMO);
+    let mut child = place.command(&["call", ".", "echo", "-"]).stdin(Stdio::piped()).spawn().unwrap();
+    // Nothing says that it reads by now, but once it catches signals it is about to.
+    let begun = Instant::now();
+    while !catches(child.id(), 2) {
+        assert!(begun.elapsed() < PATIENCE);
+        thread::yield_now();
+    }
+    send("INT", child.id());
+    assert_eq!(wait(&mut child), Some(130));
+    drop(child.stdin.take());
+}
+
+#[test]
+fn the_demo_server_ends_as_it_is_asked_to() {
+    let place = Place::empty();
+    for arguments in [&["demo-server"][..], &["demo-server", "--http", "127.0.0.1:0"]] {
+        let mut child = place.command(arguments).stdin(Stdio::piped()).spawn().unwrap();
+        let begun = Instant::now();
+        while !catches(child.id(), 15) {
+            assert!(begun.elapsed() < PATIENCE);
+            thread::yield_now();
+        }
+        send("TERM", child.id());
+        assert_eq!(wait(&mut child), Some(143));
+    }
+    // The end of input is a farewell.
+    let mut child = place.command(&["demo-server"]).stdin(Stdio::piped()).spawn().unwrap();
+    child.stdin.take().unwrap().write_all(b"").unwrap();
+    assert_eq!(wait(&mut child), Some(0));
+}
+
+/// Has the process a handler for this signal?
+fn catches(pid: u32, signal: u32) -> bool {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let mask = status.lines().find_map(|it| it.strip_prefix("SigCgt:")).map_or("0", str::trim);
+    u64::from_str_radix(mask, 16).unwrap() & (1 << (signal - 1)) != 0
+}

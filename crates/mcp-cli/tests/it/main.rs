@@ -1,0 +1,11 @@
+//! The real program: what it writes, how it ends, and what it leaves behind.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on says so by a panic")]
+
+mod call;
+mod check;
+mod cli;
+mod endings;
+mod secrets;
+mod support;
+mod tools;

@@ -1,0 +1,164 @@
+//! A folder with a configuration, the program run in it, and the demo server to talk to.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+
+use tempfile::TempDir;
+
+/// The program under test.
+pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_mcp-host");
+
+/// A Dominds file with the demo server and nothing else.
+pub(crate) const DEMO: &str = "\
+version: 1
+servers:
+  demo:
+    transport: stdio
+    command: mcp-host
+    args: [demo-server]
+";
+
+/// A folder of its own, with a state folder of its own.
+pub(crate) struct Place {
+    folder: TempDir,
+}
+
+/// How one run ended.
+#[derive(Debug)]
+pub(crate) struct Run {
+    pub(crate) code: Option<i32>,
+    pub(crate) out: String,
+    pub(crate) err: String,
+}
+
+impl Place {
+    pub(crate) fn empty() -> Place {
+        Place { folder: tempfile::tempdir().unwrap() }
+    }
+
+    /// A folder with this `.minds/mcp.yaml`.
+    pub(crate) fn dominds(text: &str) -> Place {
+        let res = Place::empty();
+        res.write(".minds/mcp.yaml", text);
+        res
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    pub(crate) fn write(&self, name: &str, text: &str) {
+        let path = self.path().join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    /// A program `name` in the folder `bin`, which is the only one on the `PATH` besides the system's.
+    pub(crate) fn script(&self, name: &str, text: &str) {
+        self.write(&format!("bin/{name}"), &format!("#!/bin/sh\n{text}\n"));
+        let path = self.path().join("bin").join(name);
+        fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+
+    /// The program with these arguments, not started yet.
+    pub(crate) fn command(&self, arguments: &[&str]) -> Command {
+        let mut res = Command::new(PROGRAM);
+        res.args(arguments)
+            .current_dir(self.path())
+            .env_clear()
+            .env("PATH", format!("{}/bin:/usr/bin:/bin", self.path().display()))
+            .env("HOME", self.path())
+            .env("XDG_STATE_HOME", self.path().join("state"))
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        res
+    }
+
+    pub(crate) fn run(&self, arguments: &[&str]) -> Run {
+        Run::of(self.command(arguments).output().unwrap())
+    }
+
+    pub(crate) fn run_with_input(&self, arguments: &[&str], input: &str) -> Run {
+        let mut child = self.command(arguments).stdin(Stdio::piped()).spawn().unwrap();
+        child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+        Run::of(child.wait_with_output().unwrap())
+    }
+}
+
+impl Run {
+    pub(crate) fn of(output: Output) -> Run {
+        Run {
+            code: output.status.code(),
+            out: String::from_utf8(output.stdout).unwrap(),
+            err: String::from_utf8(output.stderr).unwrap(),
+        }
+    }
+
+    /// Standard output as exactly one JSON document.
+    #[track_caller]
+    pub(crate) fn json(&self) -> serde_json::Value {
+        serde_json::from_str(&self.out).unwrap_or_else(|error| panic!("{error}: {self:?}"))
+    }
+}
+
+/// The demo server over HTTP, in a process of its own that ends with this value.
+pub(crate) struct HttpDemo {
+    child: Child,
+    pub(crate) url: String,
+}
+
+impl HttpDemo {
+    pub(crate) fn start(place: &Place) -> HttpDemo {
+        let mut child = place.command(&["demo-server", "--http", "127.0.0.1:0"]).spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stderr.take().unwrap()).read_line(&mut line).unwrap();
+        let url = line.trim().rsplit_once(' ').unwrap().1.to_owned();
+        HttpDemo { child, url }
+    }
+}
+
+impl Drop for HttpDemo {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// The processes whose parent is `parent`.
+pub(crate) fn children(parent: u32) -> Vec<u32> {
+    let processes =
+        fs::read_dir("/proc").unwrap().filter_map(|it| it.ok()?.file_name().to_str()?.parse().ok());
+    processes.filter(|pid| status(*pid).is_some_and(|it| it.parent == parent)).collect()
+}
+
+/// Is there a process of this number that has not ended?
+pub(crate) fn is_alive(pid: u32) -> bool {
+    status(pid).is_some_and(|it| it.state != 'Z')
+}
+
+struct Status {
+    state: char,
+    parent: u32,
+}
+
+fn status(pid: u32) -> Option<Status> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The second field is the name in parentheses, and may hold anything.
+    let mut fields = stat.rsplit_once(')')?.1.split_ascii_whitespace();
+    Some(Status { state: fields.next()?.chars().next()?, parent: fields.next()?.parse().ok()? })
+}
+
+/// Sends a signal by its name.
+pub(crate) fn send(signal: &str, pid: u32) {
+    let sent = Command::new("kill").args([format!("-{signal}"), pid.to_string()]).status().unwrap();
+    assert!(sent.success());
+}
+
+/// The example files of the project.
+pub(crate) fn examples() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples")
+}
