@@ -1,0 +1,159 @@
+//! The lists: what each crate may depend on, and which words it may not contain.
+//!
+//! A crate with no list here fails the gate, so that a new crate gets its floor before its first dependency.
+
+/// What one crate may depend on. A name that stands in no list is a trespass.
+#[derive(Debug)]
+pub(crate) struct Floor {
+    pub name: &'static str,
+    /// Our crates below it.
+    pub ours: &'static [&'static str],
+    /// Crates of others.
+    pub others: &'static [&'static str],
+    /// Crates that may be there only as optional ones, and only under this feature.
+    pub under_feature: &'static [(&'static str, &'static [&'static str])],
+    /// What its tests and benches may use besides.
+    pub development: &'static [&'static str],
+}
+
+/// The house, from the ground up.
+pub(crate) const FLOORS: &[Floor] = &[
+    Floor {
+        name: "mcp-model",
+        ours: &[],
+        others: &["base64", "bytes", "secrecy", "serde", "serde_json", "thiserror", "url"],
+        under_feature: &[],
+        development: &["proptest"],
+    },
+    Floor {
+        name: "mcp-demo",
+        ours: &[],
+        others: &[
+            "axum",
+            "base64",
+            "rmcp",
+            "schemars",
+            "serde",
+            "serde_json",
+            "thiserror",
+            "tokio",
+            "tokio-util",
+        ],
+        under_feature: &[],
+        development: &["tempfile"],
+    },
+    Floor {
+        name: "mcp-config",
+        ours: &["mcp-model"],
+        others: &[
+            "annotate-snippets",
+            "encoding_rs",
+            "granit-parser",
+            "schemars",
+            "serde",
+            "serde_json",
+            "strsim",
+            "thiserror",
+            "url",
+        ],
+        under_feature: &[],
+        development: &["insta", "jsonschema", "proptest"],
+    },
+    Floor {
+        name: "mcp-registry",
+        ours: &["mcp-model"],
+        others: &["blake3", "jsonschema", "serde", "serde_json", "strsim", "thiserror"],
+        under_feature: &[],
+        development: &["divan", "insta", "proptest"],
+    },
+    Floor {
+        name: "mcp-transport",
+        ours: &["mcp-model"],
+        others: &[
+            "async-trait",
+            "bytes",
+            "memchr",
+            "serde",
+            "serde_json",
+            "slab",
+            "thiserror",
+            "tokio",
+            "tracing",
+        ],
+        under_feature: &[
+            ("stdio", &["encoding_rs", "nix"]),
+            ("http", &["base64", "futures-util", "http", "reqwest", "rustls", "url"]),
+        ],
+        development: &["axum", "divan", "mcp-demo", "proptest", "tempfile"],
+    },
+    Floor {
+        name: "mcp-acp",
+        ours: &["mcp-config", "mcp-model"],
+        others: &["serde", "serde_json", "thiserror", "url"],
+        under_feature: &[("schema", &["schemars"])],
+        development: &["insta", "jsonschema", "proptest"],
+    },
+    Floor {
+        name: "mcp-host",
+        ours: &["mcp-config", "mcp-model", "mcp-registry", "mcp-transport"],
+        others: &["bytes", "serde", "serde_json", "thiserror", "tokio", "tracing"],
+        under_feature: &[],
+        development: &["insta", "mcp-demo", "proptest", "tempfile"],
+    },
+    Floor {
+        name: "mcp-cli",
+        ours: &[
+            "mcp-acp",
+            "mcp-config",
+            "mcp-demo",
+            "mcp-host",
+            "mcp-model",
+            "mcp-registry",
+            "mcp-transport",
+        ],
+        others: &[
+            "anstream",
+            "anstyle",
+            "clap",
+            "comfy-table",
+            "indicatif",
+            "serde",
+            "serde_json",
+            "tokio",
+            "tracing",
+            "tracing-subscriber",
+        ],
+        under_feature: &[],
+        development: &["insta", "tempfile"],
+    },
+];
+
+/// The crates that are values and functions of values.
+pub(crate) const PURE_CRATES: &[&str] = &["mcp-acp", "mcp-config", "mcp-model", "mcp-registry"];
+
+/// The files of other crates that decide and do not act.
+pub(crate) const PURE_FILES: &[&str] = &[
+    "crates/mcp-transport/src/deadline.rs",
+    "crates/mcp-transport/src/frame.rs",
+    "crates/mcp-transport/src/http/backoff.rs",
+    "crates/mcp-transport/src/http/event_stream.rs",
+    "crates/mcp-transport/src/redact.rs",
+    "crates/mcp-transport/src/scan.rs",
+    "crates/mcp-transport/src/stdio/encoding.rs",
+    "crates/mcp-transport/src/stdio/lines.rs",
+];
+
+/// The type of a moment, which a pure file in a crate with a runtime may take as an argument. It is no clock.
+pub(crate) const MOMENT: &str = "tokio::time::Instant";
+
+/// What no pure code says: it waits for nothing, reads nothing, and is told the time.
+pub(crate) const IMPURE_WORDS: &[&str] = &["tokio", "async", "std::fs", "std::env", "::now("];
+
+/// Where `rmcp::` may stand.
+pub(crate) const RMCP: &[&str] = &["crates/mcp-demo/"];
+
+/// Where JSON-RPC and MCP numbers may be written.
+pub(crate) const NUMBERS: &[&str] = &["crates/mcp-acp/src/code.rs", "crates/mcp-model/src/code.rs"];
+
+/// Where the one file with `unsafe` may stand.
+pub(crate) const UNSAFE: &str = "crates/mcp-transport/src/stdio/";

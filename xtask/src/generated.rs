@@ -1,0 +1,122 @@
+//! Files that are made from the code and committed: the JSON Schemas and the page of diagnostics.
+//!
+//! A check never writes. Where it fails it names the command that does.
+
+use std::path::Path;
+use std::{fs, io};
+
+use mcp_config::{Code, Profile};
+
+use crate::failure::{Failure, Trespass};
+use crate::tree;
+
+/// Write the files, or only say whether they are what would be written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Mode {
+    Write,
+    Check,
+}
+
+/// One file that is made.
+struct Made {
+    path: String,
+    text: String,
+}
+
+/// `schemas/<dialect>.schema.json`, from the types that read the dialect.
+pub(crate) fn schemas(mode: Mode) -> Result<(), Failure> {
+    let made = [Profile::HoloDeck, Profile::Dominds].map(|profile| {
+        let text =
+            serde_json::to_string_pretty(&mcp_config::schema(profile)).expect("a value is always JSON");
+        Made { path: format!("schemas/{}.schema.json", profile.dialect().as_str()), text: text + "\n" }
+    });
+    settle(&tree::root(), &made, "cargo xtask schema", mode)
+}
+
+/// `docs/diagnostics.md`, from the explanations of the codes.
+pub(crate) fn diagnostics(mode: Mode) -> Result<(), Failure> {
+    let codes: Vec<(String, String)> =
+        Code::ALL.iter().map(|it| (it.as_str().to_owned(), it.explain().to_owned())).collect();
+    let made = Made { path: "docs/diagnostics.md".to_owned(), text: page(&codes) };
+    settle(&tree::root(), &[made], "cargo xtask docs", mode)
+}
+
+/// One heading for each code, so that `docs/diagnostics.md#mcp0001` is a link.
+fn page(codes: &[(String, String)]) -> String {
+    let mut res = String::from(
+        "# Diagnostics\n\n\
+         What each code means, and what to do about it. `mcp-host check` prints the code with every mistake it\n\
+         finds. This page is made from the code by `cargo xtask docs`.\n",
+    );
+    for (code, explanation) in codes {
+        res += &format!("\n## {code}\n\n{}\n", explanation.trim());
+    }
+    res
+}
+
+fn settle(root: &Path, made: &[Made], command: &str, mode: Mode) -> Result<(), Failure> {
+    let mut stale = Vec::new();
+    for Made { path, text } in made {
+        let file = root.join(path);
+        match mode {
+            Mode::Write => {
+                let folder = file.parent().expect("each path has a folder");
+                let written = fs::create_dir_all(folder).and_then(|()| fs::write(&file, text));
+                written.map_err(|error| Failure::words(format!("could not write {path}: {error}")))?;
+            }
+            Mode::Check => match fs::read_to_string(&file) {
+                Ok(found) if found == *text => {}
+                Ok(_) => stale.push(Trespass::new(path, 0, format!("it is stale: run `{command}`"))),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                    stale.push(Trespass::new(path, 0, format!("it is missing: run `{command}`")));
+                }
+                Err(error) => return Err(Failure::words(format!("could not read {path}: {error}"))),
+            },
+        }
+    }
+    Failure::of(stale)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_schemas_are_fresh() {
+        if let Err(failure) = schemas(Mode::Check) {
+            panic!("{failure}");
+        }
+    }
+
+    #[test]
+    fn the_page_of_diagnostics_is_fresh() {
+        if let Err(failure) = diagnostics(Mode::Check) {
+            panic!("{failure}");
+        }
+    }
+
+    #[test]
+    fn a_check_finds_what_is_stale_and_never_writes() {
+        let root = std::env::temp_dir().join(format!("xtask-generated-{}", std::process::id()));
+        let made = |text: &str| [Made { path: "docs/page.md".into(), text: text.into() }];
+        let check = |text: &str| settle(&root, &made(text), "cargo xtask docs", Mode::Check).err();
+        let said = |text: &str| check(text).map(|it| it.to_string());
+
+        assert_eq!(
+            said("a").as_deref(),
+            Some("docs/page.md: it is missing: run `cargo xtask docs`\n1 found")
+        );
+        assert!(!root.exists(), "a check never writes");
+        settle(&root, &made("a"), "cargo xtask docs", Mode::Write).unwrap();
+        assert_eq!(said("a"), None);
+        assert_eq!(said("b").as_deref(), Some("docs/page.md: it is stale: run `cargo xtask docs`\n1 found"));
+        assert_eq!(fs::read_to_string(root.join("docs/page.md")).unwrap(), "a");
+        fs::remove_dir_all(&root).unwrap();
+    }
+
+    #[test]
+    fn each_code_has_a_heading() {
+        let page = page(&[("MCP0001".into(), "One.\n".into()), ("MCP0002".into(), "Two.".into())]);
+        assert!(page.ends_with("\n\n## MCP0001\n\nOne.\n\n## MCP0002\n\nTwo.\n"), "{page}");
+    }
+}

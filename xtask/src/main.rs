@@ -1,0 +1,70 @@
+//! The project's own commands: `cargo xtask <command>`.
+//!
+//! The rules of the house are commands here, so that breaking one fails instead of being remembered. Each gate is a
+//! pure function over the texts of the tree, and a test besides: `cargo test` alone finds a trespass. There is no
+//! argument parser: it would be the largest dependency of a tool that everybody builds first.
+
+#![forbid(unsafe_code)]
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "a command line tool speaks by printing")]
+
+mod cargo;
+mod ci;
+mod failure;
+mod floors;
+mod generated;
+mod rules;
+mod rust;
+mod test_run;
+mod tidy;
+mod tree;
+
+use std::env;
+use std::process::ExitCode;
+
+use failure::Failure;
+use generated::Mode;
+
+const USAGE: &str = "\
+Usage: cargo xtask <command>
+
+  test [-- <cargo test arguments>]  install what the tests need, then run all tests
+  ci                                every gate that is no test: format, lints, docs, builds, packages, house rules
+  schema [--check]                  write schemas/<dialect>.schema.json, or fail if they are stale
+  docs [--check]                    write docs/diagnostics.md, or fail if it is stale
+  floors                            dependencies, forbidden words, error numbers, unsafe
+  tidy                              heads, lengths, unfinished code, forgotten files, paths of one machine
+  features                          which rules of docs/rules.md some test proves
+";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = env::args().skip(1).collect();
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let done = match words.as_slice() {
+        ["test", "--", rest @ ..] => test_run::run(rest),
+        ["test"] => test_run::run(&[]),
+        ["ci"] => ci::run(),
+        ["schema"] => generated::schemas(Mode::Write),
+        ["schema", "--check"] => generated::schemas(Mode::Check),
+        ["docs"] => generated::diagnostics(Mode::Write),
+        ["docs", "--check"] => generated::diagnostics(Mode::Check),
+        ["floors"] => floors::run(),
+        ["tidy"] => tidy::run(),
+        ["features"] => rules::run().map(|report| println!("{report}")),
+        ["help" | "--help" | "-h"] => {
+            print!("{USAGE}");
+            return ExitCode::SUCCESS;
+        }
+        _ => {
+            eprint!("{USAGE}");
+            return ExitCode::from(2);
+        }
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(Failure::Exit(code)) => ExitCode::from(code),
+        Err(failure) => {
+            eprintln!("{failure}");
+            ExitCode::FAILURE
+        }
+    }
+}
