@@ -2,7 +2,7 @@
 
 use mcp_config::Colour;
 use mcp_host::{ActiveProblem, Published, ServerState, ServerStatus};
-use mcp_registry::{ListKind, ProblemKind, Verdict};
+use mcp_registry::{ListKind, Problem, ProblemKind, Verdict};
 
 use crate::output::{paint, plain};
 
@@ -46,7 +46,52 @@ pub(crate) fn problems(published: &Published, colour: Colour) -> String {
     };
     let mut untold: Vec<&ActiveProblem> = published.problems.iter().filter(|it| !told(it)).collect();
     untold.sort_by_key(|it| it.problem.severity);
-    untold.iter().map(|it| problem(it, colour)).collect()
+    let mut res = String::new();
+    // Stable, so that what belongs together stands where its first member stood.
+    while let Some(first) = untold.first().copied() {
+        let (alike, rest): (Vec<_>, Vec<_>) =
+            untold.into_iter().partition(|it| is_alike(&first.problem, &it.problem));
+        untold = rest;
+        match alike.as_slice() {
+            [only] => res.push_str(&problem(only, colour)),
+            many => res.push_str(&filtered(many, colour)),
+        }
+    }
+    res
+}
+
+/// Is `other` the same problem, or of the same filter? A filter that hides twenty tools is one thing to say.
+fn is_alike(first: &Problem, other: &Problem) -> bool {
+    let by_filter = matches!(
+        first.kind,
+        ProblemKind::Hidden { list: _, verdict: Verdict::NotWhitelisted | Verdict::Blacklisted }
+    );
+    first.id == other.id || by_filter && first.kind == other.kind && first.server == other.server
+}
+
+/// What one filter of one server hides.
+fn filtered(alike: &[&ActiveProblem], colour: Colour) -> String {
+    let first = &alike[0].problem;
+    let (list, filter) = match first.kind {
+        ProblemKind::Hidden { list, verdict: Verdict::Blacklisted } => (list, "blacklist"),
+        ProblemKind::Hidden { list, verdict: _ } => (list, "whitelist"),
+        ProblemKind::WorkspaceConfigError | ProblemKind::ServerError | ProblemKind::Unvalidated => {
+            return alike.iter().map(|it| problem(it, colour)).collect();
+        }
+    };
+    let names: Vec<&str> = alike.iter().filter_map(|it| it.problem.tool.as_deref()).collect();
+    let server = first.server.as_ref().map(|it| it.as_str()).unwrap_or_default();
+    let line = format!(
+        "{} {}s of server `{server}` are hidden by its {filter}: {}",
+        alike.len(),
+        list.as_str(),
+        names.join(", ")
+    );
+    let mut res = format!("{}: {}\n", paint::severity(colour, first.severity), plain::line(&line));
+    if let Some(help) = help(first.kind) {
+        res.push_str(&paint::help(colour, help));
+    }
+    res
 }
 
 fn problem(active: &ActiveProblem, colour: Colour) -> String {
@@ -90,7 +135,7 @@ mod tests {
 
     use mcp_host::Failure;
     use mcp_model::{Era, Kind, ServerId, Severity};
-    use mcp_registry::{Catalog, Problem};
+    use mcp_registry::Catalog;
 
     use super::*;
 
@@ -137,6 +182,33 @@ mod tests {
         );
         let painted = servers(&published().servers, Colour::Always);
         assert!(painted.contains("\u{1b}[1m\u{1b}[32m✓") && !painted.contains("\u{1b}[2J"), "{painted:?}");
+    }
+
+    #[test]
+    fn what_one_filter_hides_is_one_line() {
+        use mcp_model::{Exposure, Filter, NamePolicy, RawJson, read_tools};
+        use mcp_registry::{Builtins, Lists, ServerEntry};
+
+        let mut exposure = Exposure::all(NamePolicy::Reject);
+        exposure.tools.filter = Filter { whitelist: vec!["keep".into()], blacklist: vec![] };
+        let json = r#"{"tools":[{"name":"a","inputSchema":{}},{"name":"keep","inputSchema":{}},{"name":"b","inputSchema":{}}]}"#;
+        let tools = read_tools(&RawJson::parse(json.into()).unwrap()).unwrap().items;
+        let lists = Arc::new(Lists { tools, ..Lists::default() });
+        let entry = ServerEntry { id: ServerId::parse("s").unwrap(), exposure, lists };
+        let catalog = Catalog::build(&Builtins::default(), &[entry]);
+        let active = |problem: &Problem| ActiveProblem { problem: problem.clone(), since: UNIX_EPOCH };
+        let problems_found = catalog.problems().iter().map(active).collect();
+        let published = Published {
+            generation: 1,
+            catalog: Arc::new(catalog),
+            servers: vec![],
+            problems: problems_found,
+        };
+        assert_eq!(
+            problems(&published, Colour::Never),
+            "warning: 2 tools of server `s` are hidden by its whitelist: a, b\n  \
+             help: add a pattern that fits to the whitelist if it should be shown\n"
+        );
     }
 
     #[test]
