@@ -1,0 +1,45 @@
+//! Seconds into durations, and a guess at whether seconds were meant.
+
+use std::time::Duration;
+
+/// The longest duration: beyond it, adding to a clock may overflow, and nobody waits so long.
+const LONGEST: Duration = Duration::from_secs(30 * 365 * 24 * 60 * 60);
+
+/// A number of seconds as a duration; `None` unless it is finite and greater than zero.
+pub(crate) fn seconds(value: f64) -> Option<Duration> {
+    if !value.is_finite() || value <= 0.0 {
+        return None;
+    }
+    let duration = Duration::try_from_secs_f64(value).unwrap_or(LONGEST).min(LONGEST);
+    // Less than a nanosecond is rounded to nothing, and nothing is no duration.
+    (!duration.is_zero()).then_some(duration)
+}
+
+/// Does a number of seconds look like milliseconds? A round thousand does, and anything longer than an hour.
+pub(crate) fn suspicious(value: f64) -> bool {
+    value > 3600.0 || (value >= 1000.0 && value % 1000.0 == 0.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hd_025_hd_032_durations_are_finite_and_greater_than_zero() {
+        assert_eq!(seconds(0.5), Some(Duration::from_millis(500)));
+        assert_eq!(seconds(1e300), Some(LONGEST));
+        for value in [0.0, -1.0, f64::INFINITY, f64::NAN, 1e-30] {
+            assert_eq!(seconds(value), None, "{value}");
+        }
+    }
+
+    #[test]
+    fn milliseconds_are_recognised() {
+        for value in [1000.0, 5000.0, 30_000.0, 3601.0] {
+            assert!(suspicious(value), "{value}");
+        }
+        for value in [0.5, 60.0, 900.0, 1200.0, 3600.0] {
+            assert!(!suspicious(value), "{value}");
+        }
+    }
+}

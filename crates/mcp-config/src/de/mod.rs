@@ -1,0 +1,220 @@
+//! A serde `Deserializer` over the tree that never gives up.
+//!
+//! A wire struct derives `Deserialize` and wraps each field in a [`Slot`](slot::Slot). The deserializer knows a slot by the private
+//! name of its newtype, tells it where its value stands, and, where the value cannot be read, reports that and hands
+//! the slot a `Bad` instead of an error. So one declaration gives a reader that finds every mistake in one pass. Serde's
+//! own messages are never shown: they quote values, and a value may be a secret.
+
+mod access;
+mod anything;
+mod entries;
+mod fault;
+mod pass;
+mod slot;
+mod suggest;
+
+use std::ops::Range;
+
+use serde::de::{Deserializer, IntoDeserializer, Visitor};
+use serde::forward_to_deserialize_any;
+
+use crate::tree::{Content, Member, Node, child};
+
+pub(crate) use anything::{Anything, Json};
+pub(crate) use entries::Entries;
+pub(crate) use fault::{Expected, Fault, dotted};
+pub(crate) use pass::Pass;
+pub(crate) use slot::{Due, Field, Got, Maybe, MaybeNull, OPTIONAL_MARK};
+pub(crate) use suggest::nearest;
+
+/// Where a value stands, or should stand.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct At {
+    pub(crate) pointer: String,
+    /// The value; of a missing one, where its parent begins.
+    pub(crate) span: Range<usize>,
+    /// The key that leads to it; the value where no key does.
+    pub(crate) key: Range<usize>,
+}
+
+impl At {
+    /// The place of a document's root.
+    pub(crate) fn root(node: &Node) -> At {
+        At { pointer: String::new(), span: node.span.clone(), key: node.head() }
+    }
+
+    /// The place of an item of a list.
+    pub(crate) fn item(&self, index: usize, node: &Node) -> At {
+        At { pointer: child(&self.pointer, &index.to_string()), span: node.span.clone(), key: node.head() }
+    }
+
+    /// The place of a member of a mapping.
+    pub(crate) fn member(&self, member: &Member) -> At {
+        let Member { key, value } = member;
+        // A key with nothing behind it has no value to point at.
+        let span = if value.span.is_empty() { &key.span } else { &value.span };
+        At { pointer: child(&self.pointer, &key.text), span: span.clone(), key: key.span.clone() }
+    }
+
+    /// The place where `key` is missing.
+    pub(crate) fn missing(&self, key: &str) -> At {
+        At { pointer: child(&self.pointer, key), span: self.key.clone(), key: self.key.clone() }
+    }
+}
+
+/// One place of the tree, about to be read.
+pub(crate) struct Cursor<'a> {
+    pub(crate) pass: &'a Pass,
+    /// The value; `None` where it is missing.
+    pub(crate) node: Option<&'a Node>,
+    pub(crate) at: At,
+}
+
+impl<'a> Cursor<'a> {
+    fn content(&self) -> &'a Content {
+        self.node.map_or(&Content::Null, Node::content)
+    }
+
+    fn wrong(&self, expected: Expected) -> Fault {
+        Fault::Type { expected, found: self.node.map_or("nothing", Node::kind) }
+    }
+}
+
+impl<'de> Deserializer<'de> for Cursor<'_> {
+    type Error = Fault;
+
+    /// Only reached by a type that is no part of a wire struct.
+    fn deserialize_any<V: Visitor<'de>>(self, _: V) -> Result<V::Value, Fault> {
+        Err(self.wrong(Expected::Words("something else")))
+    }
+
+    fn deserialize_bool<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
+        let Content::Bool(value) = self.content() else { return Err(self.wrong(Expected::Boolean)) };
+        visitor.visit_bool(*value)
+    }
+
+    fn deserialize_i64<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
+        // Up to 2^53 a float that is whole is exactly that number.
+        const EXACT: f64 = 9_007_199_254_740_992.0;
+        match self.content() {
+            Content::Integer(value) => visitor.visit_i64(*value),
+            Content::Float(value) if value.fract() == 0.0 && value.abs() <= EXACT => {
+                visitor.visit_i64(*value as i64)
+            }
+            Content::Large(_) => Err(Fault::Range),
+            Content::Float(_)
+            | Content::Null
+            | Content::Bool(_)
+            | Content::Text(_)
+            | Content::Sequence(_)
+            | Content::Mapping(_)
+            | Content::Shared(_)
+            | Content::Broken => Err(self.wrong(Expected::Whole)),
+        }
+    }
+
+    fn deserialize_f64<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
+        match self.content() {
+            Content::Integer(value) => visitor.visit_f64(*value as f64),
+            Content::Float(value) => visitor.visit_f64(*value),
+            Content::Large(_) => Err(Fault::Range),
+            Content::Null
+            | Content::Bool(_)
+            | Content::Text(_)
+            | Content::Sequence(_)
+            | Content::Mapping(_)
+            | Content::Shared(_)
+            | Content::Broken => Err(self.wrong(Expected::Number)),
+        }
+    }
+
+    fn deserialize_str<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
+        let Content::Text(text) = self.content() else { return Err(self.wrong(Expected::Text)) };
+        visitor.visit_str(text)
+    }
+
+    fn deserialize_string<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
+        self.deserialize_str(visitor)
+    }
+
+    fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
+        let Content::Sequence(items) = self.content() else { return Err(self.wrong(Expected::List)) };
+        visitor.visit_seq(access::Items::new(self.pass, self.at, items))
+    }
+
+    fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
+        let Content::Mapping(members) = self.content() else { return Err(self.wrong(Expected::Mapping)) };
+        visitor.visit_map(access::Names::new(self.pass, self.at, members))
+    }
+
+    fn deserialize_struct<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        fields: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Fault> {
+        let Content::Mapping(members) = self.content() else { return Err(self.wrong(Expected::Mapping)) };
+        visitor.visit_map(access::Fields::new(self.pass, self.at, members, fields))
+    }
+
+    fn deserialize_newtype_struct<V: Visitor<'de>>(
+        self,
+        name: &'static str,
+        visitor: V,
+    ) -> Result<V::Value, Fault> {
+        if let Some(presence) = slot::Presence::named(name) {
+            return visitor.visit_seq(access::Slotted::new(self, presence));
+        }
+        if name == anything::JSON {
+            let mapping = self.node.filter(|it| it.members().is_some());
+            let Some(node) = mapping else { return Err(self.wrong(Expected::Mapping)) };
+            let Some(text) = crate::tree::to_json(node) else {
+                return Err(self.wrong(Expected::Words("made of what JSON can say: no infinity, no NaN")));
+            };
+            return visitor.visit_str(&text);
+        }
+        if name == anything::ANYTHING {
+            return visitor.visit_unit();
+        }
+        visitor.visit_newtype_struct(self)
+    }
+
+    /// An enum whose name begins with [`SHAPE`] is chosen by what the value is, any other by its text.
+    fn deserialize_enum<V: Visitor<'de>>(
+        self,
+        name: &'static str,
+        variants: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Fault> {
+        let Some(words) = name.strip_prefix(SHAPE) else {
+            let Content::Text(text) = self.content() else {
+                return Err(self.wrong(Expected::OneOf(variants)));
+            };
+            return visitor.visit_enum(text.as_str().into_deserializer());
+        };
+        let shape = match self.content() {
+            Content::Text(_) => "text",
+            Content::Mapping(_) => "mapping",
+            Content::Null
+            | Content::Bool(_)
+            | Content::Integer(_)
+            | Content::Float(_)
+            | Content::Large(_)
+            | Content::Sequence(_)
+            | Content::Shared(_)
+            | Content::Broken => return Err(self.wrong(Expected::Words(words))),
+        };
+        visitor.visit_enum(access::Shaped { cursor: self, shape })
+    }
+
+    forward_to_deserialize_any! {
+        i8 i16 i32 i128 u8 u16 u32 u64 u128 f32 char bytes byte_buf option unit unit_struct tuple tuple_struct
+        identifier ignored_any
+    }
+}
+
+/// How the serde name of an enum begins that is chosen by the value's shape: its variants are named `text` and
+/// `mapping`, and the rest of the name says in words what may stand there.
+///
+/// Serde wants its names as literals, so wire structs spell the prefix out.
+pub(crate) const SHAPE: &str = "shape: ";

@@ -1,0 +1,105 @@
+//! One pass over a file: its rules, and what it has found.
+
+use std::cell::RefCell;
+
+use mcp_model::Severity;
+
+use super::{At, Fault, nearest};
+use crate::Code;
+use crate::check::Complaint;
+use crate::diagnostic::{Problem, quoted};
+use crate::policy::Policy;
+use crate::tree::{Key, Member, child, contains};
+
+/// The rules that a file is read by, and the problems found so far.
+pub(crate) struct Pass {
+    pub(crate) policy: &'static Policy,
+    problems: RefCell<Vec<Problem>>,
+}
+
+impl Pass {
+    /// A pass that has found nothing yet.
+    pub(crate) fn new(policy: &'static Policy) -> Pass {
+        Pass { policy, problems: RefCell::new(Vec::new()) }
+    }
+
+    /// Writes a problem down.
+    pub(crate) fn report(&self, problem: Problem) {
+        self.problems.borrow_mut().push(problem);
+    }
+
+    /// Writes down an error about the value at `at`.
+    pub(crate) fn error(&self, code: Code, at: &At, message: impl Into<String>, help: impl Into<String>) {
+        self.report(Problem::new(code, message, at.pointer.clone(), at.span.clone()).help(help));
+    }
+
+    /// Writes down a warning about the value at `at`.
+    pub(crate) fn warning(&self, code: Code, at: &At, message: impl Into<String>, help: impl Into<String>) {
+        self.report(Problem::new(code, message, at.pointer.clone(), at.span.clone()).help(help).warning());
+    }
+
+    /// Writes down what is wrong with the value at `at`.
+    pub(crate) fn complain(&self, at: &At, complaint: Complaint) {
+        self.error(complaint.code, at, complaint.message, complaint.help);
+    }
+
+    /// Writes down why the value at `at` could not be read.
+    pub(crate) fn fault(&self, fault: Fault, at: &At) {
+        let message = fault.message(self.policy.wording, &at.pointer);
+        self.error(fault.code(), at, message, fault.help(&at.pointer));
+    }
+
+    /// Forgets what was found at `pointer` and below, but for what spoils the file.
+    pub(crate) fn forgive(&self, pointer: &str) {
+        self.problems.borrow_mut().retain(|it| it.code.spoils_file() || !contains(pointer, &it.pointer));
+    }
+
+    /// Has an error been found at `pointer` or below?
+    pub(crate) fn has_error(&self, pointer: &str) -> bool {
+        self.problems
+            .borrow()
+            .iter()
+            .any(|it| it.severity == Severity::Error && contains(pointer, &it.pointer))
+    }
+
+    /// Everything that was found.
+    pub(crate) fn into_problems(self) -> Vec<Problem> {
+        self.problems.into_inner()
+    }
+
+    /// Writes down that a key is none of those that may stand in the mapping at `at`.
+    pub(super) fn unknown_key(&self, at: &At, key: &Key, known: &[&'static str], there: &[Member]) {
+        let withheld = self.policy.withheld;
+        let free = known
+            .iter()
+            .copied()
+            .filter(|it| !withheld.contains(it) && !there.iter().any(|member| member.key.text == **it));
+        let help = if known.contains(&key.text.as_str()) {
+            "another version of the dialect knows this key; remove it, or choose that profile".to_owned()
+        } else if key.text == "<<" {
+            "there are no merge keys in YAML 1.2; write the keys out, or use an alias for the whole value"
+                .to_owned()
+        } else {
+            match nearest(&key.text, free) {
+                Some(near) => format!("did you mean `{near}`?"),
+                None => "remove it, or check its spelling".to_owned(),
+            }
+        };
+        let pointer = child(&at.pointer, &key.text);
+        let message = format!("unknown key '{}'", quoted(&key.text));
+        self.report(
+            Problem::new(Code::UnknownKey, message, pointer, key.span.clone())
+                .severity(self.policy.unknown_key)
+                .help(help),
+        );
+    }
+
+    /// Writes down that a key of the map of names at `at` is no text.
+    pub(super) fn bad_key(&self, at: &At, key: &Key) {
+        let message = format!("the key '{}' must be text", quoted(&key.text));
+        let pointer = child(&at.pointer, &key.text);
+        self.report(
+            Problem::new(Code::BadKey, message, pointer, key.span.clone()).help("put the key into quotes"),
+        );
+    }
+}

@@ -1,0 +1,72 @@
+//! Bytes into lines and columns, and any span into one that fits the text.
+
+use std::ops::Range;
+
+/// Where the lines of a text begin.
+pub(crate) struct Lines<'a> {
+    text: &'a str,
+    starts: Vec<usize>,
+}
+
+impl<'a> Lines<'a> {
+    /// Finds the lines of `text`.
+    pub(crate) fn new(text: &'a str) -> Lines<'a> {
+        let starts = std::iter::once(0).chain(text.match_indices('\n').map(|(at, _)| at + 1)).collect();
+        Lines { text, starts }
+    }
+
+    /// Line and column of a byte, both from 1; the column counts characters, a byte order mark is none.
+    pub(crate) fn position(&self, offset: usize) -> (usize, usize) {
+        let offset = floor(self.text, offset);
+        let line = self.starts.partition_point(|it| *it <= offset);
+        let start = self.starts[line - 1];
+        let column = self.text[start..offset].chars().filter(|it| *it != '\u{feff}').count();
+        (line, column + 1)
+    }
+
+    /// The nearest span that lies inside the text, in order, on character borders.
+    pub(crate) fn clamp(&self, span: Range<usize>) -> Range<usize> {
+        let start = floor(self.text, span.start);
+        start..floor(self.text, span.end).max(start)
+    }
+}
+
+/// The last character border at or before `offset`.
+pub(crate) fn floor(text: &str, offset: usize) -> usize {
+    let mut res = offset.min(text.len());
+    while !text.is_char_boundary(res) {
+        res -= 1;
+    }
+    res
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, offset: usize, want: (usize, usize)) {
+        assert_eq!(Lines::new(text).position(offset), want, "{text:?} at {offset}");
+    }
+
+    #[test]
+    fn lines_and_columns_begin_with_one_and_columns_are_characters() {
+        check("", 0, (1, 1));
+        check("ab\ncd", 0, (1, 1));
+        check("ab\ncd", 2, (1, 3));
+        check("ab\ncd", 3, (2, 1));
+        check("é=x", 3, (1, 3));
+        check("é=x", 1, (1, 1));
+        check("a\r\nb", 3, (2, 1));
+        check("\u{feff}a", 3, (1, 1));
+        check("a", 99, (1, 2));
+    }
+
+    #[test]
+    #[expect(clippy::reversed_empty_ranges, reason = "a reversed span is what is tested")]
+    fn a_span_is_made_to_fit() {
+        let lines = Lines::new("é=x");
+        assert_eq!(lines.clamp(1..99), 0..4);
+        assert_eq!(lines.clamp(3..1), 3..3);
+    }
+}

@@ -1,0 +1,182 @@
+//! What is wrong with a file, in a form that people, programs and tests can all read.
+//!
+//! A [`Problem`] is what the passes over a file report: a code, words, a place. A [`Diagnostic`] is the same once the
+//! file's lines are known and the server it concerns is found. Neither ever holds a value of the file, save those the
+//! contracts quote (an unknown command, a key, a name), escaped and cut short.
+
+mod code;
+mod explain;
+mod lines;
+
+use std::ops::Range;
+
+use mcp_model::{Kind, Severity};
+use serde::Serialize;
+
+pub use code::Code;
+pub(crate) use lines::Lines;
+
+/// One mistake, warning or remark about a configuration file.
+///
+/// Serialised it is `{"severity", "code", "kind", "message", "pointer", "line", "column", "help"}`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Diagnostic {
+    /// How bad it is.
+    pub severity: Severity,
+    /// Which mistake it is; never changes its meaning.
+    pub code: Code,
+    /// The word before the colon.
+    pub kind: Kind,
+    /// What is wrong, in one sentence.
+    pub message: String,
+    /// JSON pointer to the value, or to the place where one is missing.
+    pub pointer: String,
+    /// The bytes of the file it is about; on character borders.
+    #[serde(skip)]
+    pub span: Range<usize>,
+    /// The line the span begins in, from 1.
+    pub line: usize,
+    /// The character of that line, from 1.
+    pub column: usize,
+    /// Other places that belong to it, such as the first of two equal keys.
+    #[serde(skip)]
+    pub labels: Vec<Label>,
+    /// What to do about it.
+    pub help: Option<String>,
+    /// The server it concerns, where it concerns one.
+    #[serde(skip)]
+    pub server: Option<String>,
+}
+
+impl std::fmt::Display for Diagnostic {
+    /// `<kind>: <message>`, as the contracts have it.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}: {}", self.kind, self.message)
+    }
+}
+
+/// A second place that a diagnostic speaks of.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Label {
+    /// The bytes of the file.
+    pub span: Range<usize>,
+    /// What is there.
+    pub text: String,
+}
+
+/// A mistake as the passes report it.
+#[derive(Debug, Clone)]
+pub(crate) struct Problem {
+    pub(crate) code: Code,
+    pub(crate) severity: Severity,
+    pub(crate) message: String,
+    pub(crate) pointer: String,
+    pub(crate) span: Range<usize>,
+    pub(crate) labels: Vec<Label>,
+    pub(crate) help: Option<String>,
+}
+
+impl Problem {
+    /// An error.
+    pub(crate) fn new(
+        code: Code,
+        message: impl Into<String>,
+        pointer: impl Into<String>,
+        span: Range<usize>,
+    ) -> Problem {
+        Problem {
+            code,
+            severity: Severity::Error,
+            message: message.into(),
+            pointer: pointer.into(),
+            span,
+            labels: Vec::new(),
+            help: None,
+        }
+    }
+
+    /// The same, as bad as `severity`.
+    pub(crate) fn severity(mut self, severity: Severity) -> Problem {
+        self.severity = severity;
+        self
+    }
+
+    /// The same, as a warning.
+    pub(crate) fn warning(self) -> Problem {
+        self.severity(Severity::Warning)
+    }
+
+    /// The same, with what to do about it.
+    pub(crate) fn help(mut self, help: impl Into<String>) -> Problem {
+        self.help = Some(help.into());
+        self
+    }
+
+    /// The same, with a second place.
+    pub(crate) fn label(mut self, span: Range<usize>, text: impl Into<String>) -> Problem {
+        self.labels.push(Label { span, text: text.into() });
+        self
+    }
+
+    /// The problem as a diagnostic, its spans made to fit the text.
+    pub(crate) fn place(self, lines: &Lines<'_>, server: Option<String>) -> Diagnostic {
+        let Problem { code, severity, message, pointer, span, labels, help } = self;
+        let span = lines.clamp(span);
+        let (line, column) = lines.position(span.start);
+        let labels =
+            labels.into_iter().map(|it| Label { span: lines.clamp(it.span), text: it.text }).collect();
+        Diagnostic {
+            severity,
+            code,
+            kind: code.kind(),
+            message,
+            pointer,
+            span,
+            line,
+            column,
+            labels,
+            help,
+            server,
+        }
+    }
+}
+
+/// A piece of the file that a message may quote: escaped, and cut after 64 characters.
+pub(crate) fn quoted(text: &str) -> String {
+    const LONGEST: usize = 64;
+    let mut res: String = text.chars().take(LONGEST).flat_map(escaped).collect();
+    if text.chars().count() > LONGEST {
+        res.push('…');
+    }
+    res
+}
+
+/// A character as it may stand in a terminal: control and direction characters as escapes.
+pub(crate) fn escaped(character: char) -> impl Iterator<Item = char> {
+    let hidden = is_unseen(character);
+    let (escape, plain) =
+        if hidden { (Some(character.escape_default()), None) } else { (None, Some(character)) };
+    escape.into_iter().flatten().chain(plain)
+}
+
+/// Does a character steer a terminal instead of being seen?
+pub(crate) fn is_unseen(character: char) -> bool {
+    character.is_control()
+        || matches!(
+            character,
+            '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}'
+        )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_quoted_is_short_and_printable() {
+        assert_eq!(quoted("bash"), "bash");
+        assert_eq!(quoted("a\u{1b}[31mb\n"), "a\\u{1b}[31mb\\n");
+        assert_eq!(quoted("\u{202e}x"), "\\u{202e}x");
+        assert_eq!(quoted(&"x".repeat(70)), format!("{}…", "x".repeat(64)));
+    }
+}

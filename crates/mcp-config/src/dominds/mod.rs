@@ -1,0 +1,78 @@
+//! Dominds' `.minds/mcp.yaml`: a version, and a map of servers in which each stands or falls alone.
+
+mod exposure;
+mod lower;
+mod wire;
+
+use mcp_model::TransportKind;
+use serde::Deserialize;
+
+use crate::Code;
+use crate::de::{At, Cursor, Entries, Fault, Field, Got, Pass};
+use crate::reading::{Seen, shown};
+use crate::tree::{Content, Node};
+
+pub(crate) use wire::Root;
+use wire::{Server, Transport};
+
+/// Reads the servers of a file, in its order: an id that looks like a number stays where it stands (DMX-17).
+pub(crate) fn read(root: &Node, pass: &Pass, file: &str) -> Vec<Seen> {
+    let at = At::root(root);
+    if matches!(root.content(), Content::Broken) {
+        return Vec::new();
+    }
+    let Root { version, servers } = match Root::deserialize(Cursor { pass, node: Some(root), at: at.clone() })
+    {
+        Ok(root) => root,
+        Err(Fault::Type { .. }) => {
+            // DM-005: an empty file is not an empty configuration.
+            let message = "Invalid mcp.yaml: expected object at mcp.yaml root";
+            let help = "write `version: 1` and `servers:`; without a file there are no servers";
+            pass.error(Code::WrongType, &at, message, help);
+            return Vec::new();
+        }
+        Err(fault) => {
+            pass.fault(fault, &at);
+            return Vec::new();
+        }
+    };
+    supported(&version.got, &version.at, pass);
+    let Entries(entries) = servers.take().unwrap_or(Entries(Vec::new()));
+    entries.into_iter().map(|(name, slot)| server(&name, slot, pass, file)).collect()
+}
+
+/// DM-003.
+fn supported(version: &Got<f64>, at: &At, pass: &Pass) {
+    match version {
+        Got::Value(number) if *number == 1.0 => return,
+        Got::Value(_) | Got::Absent | Got::Null | Got::Bad => {}
+    }
+    pass.forgive(&at.pointer);
+    let message = "Invalid mcp.yaml: expected version: 1";
+    pass.error(Code::UnsupportedVersion, at, message, "write `version: 1`, the number without quotes");
+}
+
+fn server(name: &str, slot: Field<Server>, pass: &Pass, file: &str) -> Seen {
+    let at = slot.at.clone();
+    let mut res = Seen {
+        name: shown(name),
+        pointer: at.pointer.clone(),
+        span: at.span.clone(),
+        transport: None,
+        disabled: false,
+        spec: None,
+    };
+    let Some(server) = slot.take() else { return res };
+    res.transport = server.transport.value().map(|it| match it {
+        Transport::Stdio => TransportKind::Stdio,
+        Transport::StreamableHttp => TransportKind::Http,
+    });
+    // DMX-01: what is switched off is not looked at.
+    res.disabled = server.enabled.value() == Some(&false);
+    if res.disabled {
+        pass.forgive(&at.pointer);
+    } else {
+        res.spec = lower::lower(name, server, &at, &lower::Context { pass, file });
+    }
+    res
+}

@@ -1,0 +1,62 @@
+//! `.env` files (HD-057), as HoloDeck reads them: no quotes, no `export`, no comments behind values, no expansion.
+//!
+//! A line is cut at its first `=` and both sides are trimmed; blank lines, lines that begin with `#`, and lines without
+//! `=` are skipped. Two defects of the original are not shared: a byte order mark is no part of the first name, and a
+//! line with an empty name is skipped, for no system takes such a variable.
+
+use mcp_model::Secret;
+
+/// The variables of a `.env` file, in its order; of a name that stands twice, the last value.
+pub(crate) fn parse(text: &str) -> Vec<(String, Secret)> {
+    let mut res: Vec<(String, Secret)> = Vec::new();
+    for line in text.trim_start_matches('\u{feff}').lines().map(str::trim) {
+        let Some((name, value)) = line.split_once('=').filter(|_| !line.starts_with('#')) else { continue };
+        let (name, value) = (name.trim(), value.trim());
+        if name.is_empty() || name.contains('\0') || value.contains('\0') {
+            continue;
+        }
+        match res.iter_mut().find(|it| it.0 == name) {
+            Some(entry) => entry.1 = Secret::new(value),
+            None => res.push((name.to_owned(), Secret::new(value))),
+        }
+    }
+    res
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, want: &[(&str, &str)]) {
+        let got = parse(text);
+        let got: Vec<_> = got.iter().map(|it| (it.0.as_str(), it.1.expose())).collect();
+        assert_eq!(got, want, "{text:?}");
+    }
+
+    #[test]
+    fn hd_057_lines_are_read_as_holodeck_reads_them() {
+        check("A=1\nB=2\n", &[("A", "1"), ("B", "2")]);
+        check(" A = 1 \n", &[("A", "1")]);
+        check("A=\"q\"\n", &[("A", "\"q\"")]);
+        check("A=1 # c\n", &[("A", "1 # c")]);
+        check("# A=1\n\n  # B=2\n", &[]);
+        check("A\n", &[]);
+        check("A: 1\n", &[]);
+        check("A=\n", &[("A", "")]);
+        check("A=1\r\nB=2\r\n", &[("A", "1"), ("B", "2")]);
+        check("A=\u{e9}\n", &[("A", "\u{e9}")]);
+        check("A=b=c\n", &[("A", "b=c")]);
+        check("A=1\nA=2\n", &[("A", "2")]);
+        check("export A=1\n", &[("export A", "1")]);
+        check("A=${B}\n", &[("A", "${B}")]);
+    }
+
+    #[test]
+    fn two_defects_of_the_original_are_not_shared() {
+        // HoloDeck keeps the byte order mark in the name: the server would never see `A`.
+        check("\u{feff}A=1\n", &[("A", "1")]);
+        // HoloDeck makes a variable without a name, which no system takes.
+        check("=x\n", &[]);
+    }
+}

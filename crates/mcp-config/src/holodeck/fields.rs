@@ -1,0 +1,153 @@
+//! The single fields of an item: each checked, each into what the model has for it.
+
+use std::time::Duration;
+
+use mcp_model::{Limits, Passthrough, ServerId, Value};
+
+use crate::Code;
+use crate::check;
+use crate::de::{At, Entries, Field, Json, Maybe, MaybeNull, Pass};
+use crate::diagnostic::Problem;
+use crate::lowering;
+use crate::policy::{NameRule, VariableRule};
+use crate::template::{has_variable, value};
+
+/// Reports the keys that a profile wants and that are not there.
+pub(super) fn missing(given: &[(&str, bool)], at: &At, pass: &Pass) {
+    for (key, _) in given.iter().filter(|it| !it.1) {
+        let at = at.missing(key);
+        let message = format!("'{key}' is required");
+        if pass.policy.required.contains(key) && !pass.has_error(&at.pointer) {
+            let help = match *key {
+                "server" => {
+                    "add the package's or service's name; HoloDeck 0.7 has no such key: use its profile"
+                }
+                _ => "say what the server is for; models read it",
+            };
+            pass.error(Code::MissingKey, &at, message, help);
+        } else if pass.policy.wished.contains(key) && !pass.has_error(&at.pointer) {
+            let message = format!("'{key}' is missing");
+            pass.warning(Code::MissingKey, &at, message, "say what the server is for; models read it");
+        }
+    }
+}
+
+/// HD-002, HD-003.
+pub(super) fn identity(name: &Field<String>, pass: &Pass) -> Option<ServerId> {
+    let text = name.value()?;
+    let id = match ServerId::parse(text) {
+        Ok(id) => id,
+        Err(error) => {
+            pass.error(Code::InvalidName, &name.at, error.to_string(), "write a short name");
+            return None;
+        }
+    };
+    let word = text.bytes().all(|it| it.is_ascii_alphanumeric() || it == b'_');
+    if pass.policy.names == NameRule::Word && !word {
+        let message = "'name' must be made of ASCII letters, digits and `_`";
+        pass.error(Code::InvalidName, &name.at, message, "replace other characters by `_`");
+        return None;
+    }
+    Some(id)
+}
+
+/// HD-009, HD-065.
+pub(super) fn empty_server(server: &Maybe<String>, pass: &Pass) {
+    if server.value().is_some_and(|it| it.trim().is_empty()) {
+        let message = "'server' must be a non-empty identifier";
+        pass.error(Code::EmptyServer, &server.at, message, "write the package's or service's name");
+    }
+}
+
+/// two names of one key.
+pub(super) fn one_env_file(
+    file: MaybeNull<String>,
+    alias: MaybeNull<String>,
+    pass: &Pass,
+) -> MaybeNull<String> {
+    if file.is_given() && alias.is_given() {
+        let problem = Problem::new(
+            Code::Exclusive,
+            "'envFile' and 'env_file' are the same; only one may be given",
+            alias.at.pointer.clone(),
+            alias.at.key.clone(),
+        );
+        pass.report(problem.label(file.at.key.clone(), "the other is here").help("remove one of the two"));
+    }
+    let res = if file.is_given() { file } else { alias };
+    if res.value().is_some_and(|it| it.trim().is_empty()) {
+        pass.error(
+            Code::EmptyValue,
+            &res.at,
+            "'envFile' must not be empty",
+            "name a file, or remove the key",
+        );
+    }
+    res
+}
+
+/// HD-031, HD-032.
+pub(super) fn request(slot: &Maybe<i64>, pass: &Pass) -> Duration {
+    let default = Limits::default().request;
+    let Some(value) = slot.value() else { return default };
+    let Some(duration) = check::seconds(*value as f64) else {
+        pass.error(
+            Code::OutOfRange,
+            &slot.at,
+            "request_timeout must be positive",
+            "write seconds, such as 60",
+        );
+        return default;
+    };
+    lowering::unit(*value as f64, &slot.at, pass);
+    duration
+}
+
+/// HD-015.
+pub(super) fn arguments(args: MaybeNull<Vec<Field<String>>>, pass: &Pass) -> Vec<Value> {
+    let mut res = Vec::new();
+    for slot in args.take().unwrap_or_default() {
+        if let Some(text) = slot.value() {
+            literal(text, &slot.at, check::argument, pass);
+            res.push(value(text, pass.policy.variables));
+        }
+    }
+    res
+}
+
+/// HD-016.
+pub(super) fn environment(env: MaybeNull<Entries<String>>, pass: &Pass) -> Vec<(String, Value)> {
+    let at = env.at.clone();
+    lowering::environment(env.take(), &at, pass, |text: String, at| {
+        literal(&text, at, check::env_value, pass);
+        value(&text, pass.policy.variables)
+    })
+}
+
+/// HD-020.
+pub(super) fn encoding_label(slot: &MaybeNull<String>, pass: &Pass) -> String {
+    let Some(label) = slot.value() else { return "utf-8".to_owned() };
+    literal(label, &slot.at, check::encoding, pass);
+    label.clone()
+}
+
+/// HD-028. An empty configuration is none.
+pub(super) fn passthrough(Json(json): Json, variables: VariableRule) -> Option<Passthrough> {
+    if json.as_str() == "{}" {
+        return None;
+    }
+    if variables != VariableRule::Literal && json.as_str().contains("${") {
+        return Some(Passthrough::Template(json));
+    }
+    Some(Passthrough::Literal(json))
+}
+
+/// Checks a text unless it holds variables: then it is checked when they are known.
+pub(super) fn literal(text: &str, at: &At, check: fn(&str) -> Result<(), check::Complaint>, pass: &Pass) {
+    if pass.policy.variables != VariableRule::Literal && has_variable(text) {
+        return;
+    }
+    if let Err(complaint) = check(text) {
+        pass.complain(at, complaint);
+    }
+}

@@ -1,0 +1,166 @@
+//! An item as it is written into a server as the model has it.
+//!
+//! Every field of the wire struct is named here, so a new one stops the build until somebody has thought about it.
+
+use std::time::Duration;
+
+use mcp_model::{
+    Discovery, EnvInherit, Exposure, Limits, NameClass, NamePolicy, Origin, RawJson, ServerSpec, Sharing,
+    StdioSpec, TransportKind, TransportSpec, UrlSpec,
+};
+
+use super::fields;
+use super::reach::{self, Reach};
+use super::wire::{Item, Transport};
+use crate::check;
+use crate::de::{At, Got, Pass};
+use crate::lowering::{self, metadata};
+use crate::template::value;
+use crate::tree::Node;
+
+/// What lowering needs besides the item.
+pub(super) struct Context<'a> {
+    pub(super) pass: &'a Pass,
+    pub(super) file: &'a str,
+}
+
+/// Lowers one item. `None` where too little of it is good; whatever is not good is reported.
+pub(super) fn lower(item: Item, node: &Node, at: &At, context: &Context<'_>) -> Option<ServerSpec> {
+    let Item {
+        name,
+        description,
+        tag: _,
+        server,
+        transport,
+        command,
+        args,
+        env,
+        env_file,
+        env_file_alias,
+        encoding,
+        url,
+        headers,
+        timeout,
+        sse_read_timeout,
+        terminate_on_close,
+        config,
+        load_tools,
+        load_prompts,
+        request_timeout,
+        registry_name,
+        is_retrieval,
+        defer_loading,
+    } = item;
+    let pass = context.pass;
+    let variables = pass.policy.variables;
+    let wished = [("server", server.is_given()), ("description", description.is_given())];
+    fields::missing(&wished, at, pass);
+    let id = fields::identity(&name, pass);
+    fields::empty_server(&server, pass);
+
+    let kind = match &transport.got {
+        Got::Absent => Some(TransportKind::Stdio),
+        Got::Value(transport) => Some(Transport::kind(*transport)),
+        Got::Null | Got::Bad => None,
+    };
+    let env_file = fields::one_env_file(env_file, env_file_alias, pass);
+    let reach = Reach {
+        command: &command,
+        url: &url,
+        implied: matches!(transport.got, Got::Absent),
+        legacy: reach::legacy(&command, &transport.got, server.value(), pass),
+        at,
+        pass,
+    };
+    if let Some(kind) = kind {
+        let given = [
+            ("args", args.is_given(), &args.at),
+            ("env", env.is_given(), &env.at),
+            ("envFile", env_file.is_given(), &env_file.at),
+            ("encoding", encoding.is_given(), &encoding.at),
+            ("headers", headers.is_given(), &headers.at),
+            ("timeout", timeout.is_given(), &timeout.at),
+            ("sse_read_timeout", sse_read_timeout.is_given(), &sse_read_timeout.at),
+            ("terminate_on_close", terminate_on_close.is_given(), &terminate_on_close.at),
+        ];
+        reach.without_effect(kind, &given);
+        reach.exclusive(kind);
+    } else {
+        reach.unused_command();
+    }
+
+    let limits = Limits {
+        request: fields::request(&request_timeout, pass),
+        connect: lowering::duration(&timeout, pass).unwrap_or(match kind {
+            Some(TransportKind::Sse) => Duration::from_secs(5),
+            Some(TransportKind::Stdio | TransportKind::WebSocket | TransportKind::Http) | None => {
+                Limits::default().connect
+            }
+        }),
+        sse_read: lowering::duration(&sse_read_timeout, pass).unwrap_or(Limits::default().sse_read),
+        ..Limits::default()
+    };
+    let args = fields::arguments(args, pass);
+    let env = fields::environment(env, pass);
+    let headers = lowering::headers(headers.take(), pass, |text: String, at| {
+        fields::literal(&text, at, check::header_value, pass);
+        value(&text, variables)
+    });
+    let encoding = fields::encoding_label(&encoding, pass);
+    let config = config.take().and_then(|it| fields::passthrough(it, variables));
+    let metadata = metadata(
+        pass.policy.profile,
+        [
+            ("server", server.value().map(RawJson::of)),
+            (lowering::LEGACY, reach.legacy.as_ref().map(|_| RawJson::of(&true))),
+            ("registry_name", registry_name.value().map(RawJson::of)),
+            ("is_retrieval", is_retrieval.value().map(RawJson::of)),
+            ("defer_loading", defer_loading.value().map(RawJson::of)),
+        ],
+    );
+
+    let transport = match kind? {
+        TransportKind::Stdio => {
+            let (command, args) = reach.program(args)?;
+            TransportSpec::Stdio(StdioSpec {
+                command,
+                args,
+                env,
+                env_file: env_file.take().map(|it| value(&it, variables)),
+                inherit: EnvInherit::Safe,
+                cwd: None,
+                encoding,
+            })
+        }
+        kind @ (TransportKind::Sse | TransportKind::WebSocket | TransportKind::Http) => {
+            let url = reach.address(kind)?;
+            let terminate_on_close = terminate_on_close.take().unwrap_or(true);
+            let spec = UrlSpec { url, headers, session_id: None, terminate_on_close };
+            match kind {
+                TransportKind::Sse => TransportSpec::Sse(spec),
+                TransportKind::WebSocket => TransportSpec::WebSocket(UrlSpec { headers: Vec::new(), ..spec }),
+                TransportKind::Stdio | TransportKind::Http => TransportSpec::Http(spec),
+            }
+        }
+    };
+    Some(ServerSpec {
+        id: id?,
+        description: description.take(),
+        origin: Origin {
+            dialect: pass.policy.dialect(),
+            file: context.file.to_owned(),
+            pointer: at.pointer.clone(),
+            span: node.span.clone(),
+        },
+        transport,
+        limits,
+        discovery: Discovery {
+            tools: load_tools.take().unwrap_or(true),
+            prompts: load_prompts.take().unwrap_or(true),
+        },
+        exposure: Exposure::all(NamePolicy::Qualify { class: NameClass::Strict }),
+        sharing: Sharing::Shared,
+        config,
+        metadata,
+    })
+}

@@ -1,0 +1,176 @@
+//! What an item is reached by: a program or a URL, and what does not go together (HD-010 to HD-014, HD-021, HD-060 to
+//! HD-068).
+
+use mcp_model::{TransportKind, Value};
+
+use crate::Code;
+use crate::check;
+use crate::de::{At, Got, MaybeNull, Pass};
+use crate::diagnostic::{Problem, quoted};
+use crate::lowering;
+use crate::policy::{ForeignRule, VariableRule};
+use crate::template::{has_variable, value};
+
+/// The fields that say what an item is reached by.
+pub(super) struct Reach<'a> {
+    pub(super) command: &'a MaybeNull<String>,
+    pub(super) url: &'a MaybeNull<String>,
+    /// The transport is stdio because none is given.
+    pub(super) implied: bool,
+    /// The package to run, of an item in the old form.
+    pub(super) legacy: Option<String>,
+    pub(super) at: &'a At,
+    pub(super) pass: &'a Pass,
+}
+
+/// The package to run, of an item in the old form: no transport, no command, and a scoped npm package as its server.
+pub(super) fn legacy(
+    command: &MaybeNull<String>,
+    transport: &Got<super::wire::Transport>,
+    server: Option<&String>,
+    pass: &Pass,
+) -> Option<String> {
+    let old = matches!(transport, Got::Absent) && !command.is_given();
+    server.filter(|it| old && is_npm_package(it) && !pass.policy.withheld.contains(&"server")).cloned()
+}
+
+impl Reach<'_> {
+    /// HD-037: fields of another transport.
+    pub(super) fn without_effect(&self, kind: TransportKind, given: &[(&str, bool, &At)]) {
+        if self.pass.policy.foreign == ForeignRule::Accept {
+            return;
+        }
+        for (key, _, at) in given.iter().filter(|it| it.1 && !fits(it.0, kind)) {
+            let message = format!("'{key}' has no effect with {} transport", kind.as_str());
+            let problem = Problem::new(Code::NoEffect, message, at.pointer.clone(), at.key.clone());
+            self.pass.report(problem.warning().help("remove it, or choose the transport it belongs to"));
+        }
+    }
+
+    /// HD-011: a program to start and a URL exclude each other. An implied stdio with a URL and no command is not this
+    /// mistake but a missing `transport`, which the missing command's help says.
+    pub(super) fn exclusive(&self, kind: TransportKind) {
+        let exclusive = self.pass.policy.foreign == ForeignRule::Exclusive;
+        let forgotten = self.implied && self.legacy.is_none() && !self.command.is_given();
+        let (key, slot) = match kind {
+            TransportKind::Stdio => ("url", self.url),
+            TransportKind::Sse | TransportKind::WebSocket | TransportKind::Http => ("command", self.command),
+        };
+        if exclusive && slot.is_given() && !forgotten {
+            let message = format!("'{key}' cannot be used with {} transport", kind.as_str());
+            let at = &slot.at;
+            let problem = Problem::new(Code::ForeignField, message, at.pointer.clone(), at.key.clone());
+            self.pass.report(problem.help(format!("remove `{key}`, or choose another `transport`")));
+        }
+        if !exclusive && kind != TransportKind::Stdio {
+            self.unused_command();
+        }
+    }
+
+    /// HD-014: a command must be one of those allowed even where it is not run.
+    pub(super) fn unused_command(&self) {
+        if let Some(text) = self.command.value() {
+            allowed(text, &self.command.at, self.pass);
+        }
+    }
+
+    /// The command and arguments of a stdio item.
+    pub(super) fn program(&self, args: Vec<Value>) -> Option<(String, Vec<Value>)> {
+        let Reach { command, url, implied, legacy, at, pass } = self;
+        if let Some(package) = legacy {
+            let message = "an item without 'transport' and 'command' is deprecated";
+            let help = format!("add `command: npx` and `args: [\"-y\", \"{}\"]`", quoted(package));
+            let problem = Problem::new(Code::Legacy, message, at.pointer.clone(), at.key.clone());
+            pass.report(problem.warning().help(help));
+            let implied: [Value; lowering::LEGACY_ARGS] = [Value::literal("-y"), Value::literal(package)];
+            return Some(("npx".to_owned(), implied.into_iter().chain(args).collect()));
+        }
+        match &command.got {
+            Got::Value(text) => allowed(text, &command.at, pass).then(|| (text.clone(), args)),
+            Got::Bad => None,
+            Got::Absent | Got::Null => {
+                let help = if *implied && url.is_given() {
+                    "the item has a `url`: say how it is reached, with `transport: http` (or sse, websocket)"
+                } else {
+                    "add `command: npx` for an npm package, `command: uvx` for a Python package"
+                };
+                let message = "'command' is required for stdio transport";
+                pass.error(Code::MissingCommand, &at.missing("command"), message, help);
+                None
+            }
+        }
+    }
+
+    /// The URL of any other item.
+    pub(super) fn address(&self, kind: TransportKind) -> Option<Value> {
+        let Reach { command: _, url, implied: _, legacy: _, at, pass } = self;
+        let text = match &url.got {
+            Got::Value(text) => text,
+            Got::Bad => return None,
+            Got::Absent | Got::Null => {
+                let message = format!("'url' is required for {} transport", kind.as_str());
+                let help = format!("add `url`, or remove `transport: {}`", kind.as_str());
+                pass.error(Code::MissingUrl, &at.missing("url"), message, help);
+                return None;
+            }
+        };
+        if pass.policy.variables == VariableRule::Literal || !has_variable(text) {
+            match check::parse_url(text, lowering::url_rule(kind)) {
+                Ok(parsed) if parsed.scheme() == "ws" && !check::is_loopback(&parsed) => {
+                    let message = "'url' is not encrypted: anybody on the way can read what is sent";
+                    pass.warning(Code::PlainWebSocket, &url.at, message, "write a wss:// URL");
+                }
+                Ok(_) => {}
+                Err(complaint) => {
+                    pass.complain(&url.at, complaint);
+                    return None;
+                }
+            }
+        }
+        Some(value(text, pass.policy.variables))
+    }
+}
+
+/// `@scope/name` or `@scope/name@version`.
+fn is_npm_package(server: &str) -> bool {
+    let word =
+        |it: &str| !it.is_empty() && it.bytes().all(|it| it.is_ascii_alphanumeric() || b"-._~".contains(&it));
+    let Some((scope, rest)) = server.strip_prefix('@').and_then(|it| it.split_once('/')) else {
+        return false;
+    };
+    let (name, version) = rest.split_once('@').unwrap_or((rest, "latest"));
+    word(scope) && word(name) && word(version)
+}
+
+fn fits(key: &str, kind: TransportKind) -> bool {
+    match kind {
+        TransportKind::Stdio => ["args", "env", "envFile", "encoding"].contains(&key),
+        TransportKind::Sse => ["headers", "timeout", "sse_read_timeout"].contains(&key),
+        TransportKind::Http => {
+            ["headers", "timeout", "sse_read_timeout", "terminate_on_close"].contains(&key)
+        }
+        TransportKind::WebSocket => false,
+    }
+}
+
+/// HD-013, HD-060.
+fn allowed(command: &str, at: &At, pass: &Pass) -> bool {
+    let Some(commands) = pass.policy.commands else { return true };
+    if commands.contains(&command) {
+        return true;
+    }
+    let message =
+        format!("Invalid command '{}'. Supported commands: {}", quoted(command), commands.join(", "));
+    let first = command.split_whitespace().next().unwrap_or_default();
+    let bare = first.rsplit(['/', '\\']).next().unwrap_or_default().to_ascii_lowercase();
+    let help = match commands.iter().find(|it| **it == bare) {
+        Some(known) if first != command => {
+            format!("write `command: {known}`, and each argument as an item of `args`")
+        }
+        Some(known) => format!("write `command: {known}`, a bare word in lower case"),
+        None if command == "node" => "the profile holodeck-0.7 allows `node`; otherwise use npx".to_owned(),
+        None => "start the program through one of them".to_owned(),
+    };
+    pass.error(Code::InvalidCommand, at, message, help);
+    false
+}

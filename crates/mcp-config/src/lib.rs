@@ -1,0 +1,46 @@
+//! Reads what a user wrote about MCP servers.
+//!
+//! A text goes in, in one of the dialects ([`Profile`]); out come the servers that were understood and everything that
+//! is wrong with the text, with line, column, and what to do ([`Reading`]). Then [`resolve()`] puts in what the
+//! environment holds and gives an endpoint to connect to. All of it is pure: no file, no environment, no clock. Secrets
+//! are never printed: not by a diagnostic, not by [`render()`], not by `Debug`.
+//!
+//! ```
+//! use mcp_config::{Colour, Document, Profile, read, render};
+//!
+//! let text = "version: 1\nservers:\n  files:\n    transport: stdio\n    comand: npx\n";
+//! let reading = read(&Document { name: "mcp.yaml", text, profile: Profile::Dominds });
+//! assert!(reading.servers.is_empty());
+//! let mistakes: Vec<_> = reading.diagnostics.iter().map(|it| (it.line, it.to_string())).collect();
+//! assert_eq!(mistakes[0], (3, "MCPConfigError: Invalid mcp.yaml: servers.files.command must be a non-empty string".into()));
+//! assert_eq!(mistakes[1], (5, "ValidationError: unknown key 'comand'".into()));
+//! assert_eq!(reading.diagnostics[1].help.as_deref(), Some("did you mean `command`?"));
+//! println!("{}", render("mcp.yaml", text, &reading.diagnostics, Colour::Never));
+//! ```
+
+#![forbid(unsafe_code)]
+
+mod check;
+mod de;
+mod detect;
+mod diagnostic;
+mod dominds;
+mod dotenv;
+pub mod holodeck;
+mod lowering;
+mod policy;
+mod profile;
+mod reading;
+mod render;
+mod resolve;
+mod schema;
+mod template;
+mod tree;
+
+pub use detect::detect;
+pub use diagnostic::{Code, Diagnostic, Label};
+pub use profile::Profile;
+pub use reading::{Document, Entry, Reading, read};
+pub use render::{Colour, render};
+pub use resolve::{ResolveError, ResolvedServer, Surroundings, resolve};
+pub use schema::{schema, to_json};

@@ -1,0 +1,118 @@
+//! What lowering is the same for in every dialect.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use mcp_model::{RawJson, TransportKind, Value};
+
+use crate::check::{self, UrlRule};
+use crate::de::{At, Entries, MaybeNull, Pass};
+use crate::diagnostic::Problem;
+use crate::{Code, Profile};
+
+/// The key of a spec's metadata that says which profile it was read by.
+pub(crate) const PROFILE: &str = "profile";
+
+/// The key of a spec's metadata that says that its command was guessed from `server`.
+pub(crate) const LEGACY: &str = "legacy";
+
+/// How many arguments such a command has before those of the file.
+pub(crate) const LEGACY_ARGS: usize = 2;
+
+/// The metadata of a spec: its profile, and whatever else is there.
+pub(crate) fn metadata<const N: usize>(
+    profile: Profile,
+    entries: [(&str, Option<Result<RawJson, serde_json::Error>>); N],
+) -> BTreeMap<String, RawJson> {
+    let profile = (PROFILE, Some(RawJson::of(&profile.as_str())));
+    entries
+        .into_iter()
+        .chain([profile])
+        .filter_map(|(key, value)| Some((key.to_owned(), value?.ok()?)))
+        .collect()
+}
+
+/// A number of seconds, greater than zero.
+pub(crate) fn duration(slot: &MaybeNull<f64>, pass: &Pass) -> Option<Duration> {
+    let value = *slot.value()?;
+    let Some(duration) = check::seconds(value) else {
+        let message =
+            format!("'{}' must be a finite number greater than zero", crate::tree::last(&slot.at.pointer));
+        pass.error(Code::OutOfRange, &slot.at, message, "write seconds, such as 30");
+        return None;
+    };
+    unit(value, &slot.at, pass);
+    Some(duration)
+}
+
+/// Warns where seconds look like milliseconds.
+pub(crate) fn unit(value: f64, at: &At, pass: &Pass) {
+    if !check::suspicious(value) {
+        return;
+    }
+    let key = crate::tree::last(&at.pointer);
+    let message = format!("'{key}' is in seconds; {value} of them are {}", in_words(value));
+    let help = format!("if milliseconds were meant, write `{key}: {}`", value / 1000.0);
+    pass.warning(Code::SuspiciousUnit, at, message, help);
+}
+
+fn in_words(seconds: f64) -> String {
+    let (value, unit) = match seconds {
+        it if it >= 172_800.0 => (it / 86_400.0, "days"),
+        it if it >= 7200.0 => (it / 3600.0, "hours"),
+        it => (it / 60.0, "minutes"),
+    };
+    format!("{value:.0} {unit}")
+}
+
+/// Which URLs a wire of HoloDeck takes.
+pub(crate) fn url_rule(kind: TransportKind) -> UrlRule {
+    match kind {
+        TransportKind::WebSocket => UrlRule::WebSocket,
+        TransportKind::Stdio | TransportKind::Sse | TransportKind::Http => UrlRule::HttpsOrLoopback,
+    }
+}
+
+/// Environment variables, their names checked; `lower` makes values.
+pub(crate) fn environment<T>(
+    entries: Option<Entries<T>>,
+    at: &At,
+    pass: &Pass,
+    mut lower: impl FnMut(T, &At) -> Value,
+) -> Vec<(String, Value)> {
+    let mut res = Vec::new();
+    for (name, slot) in entries.map(|it| it.0).unwrap_or_default() {
+        if let Err(complaint) = check::env_name(&name) {
+            // The name may hold a value (`KEY=value`), so the pointer stops above it.
+            let problem =
+                Problem::new(complaint.code, complaint.message, at.pointer.clone(), slot.at.key.clone());
+            pass.report(problem.help(complaint.help));
+        }
+        let at = slot.at.clone();
+        if let Some(value) = slot.take() {
+            res.push((name, lower(value, &at)));
+        }
+    }
+    res
+}
+
+/// Headers, their names checked; `lower` makes values.
+pub(crate) fn headers<T>(
+    entries: Option<Entries<T>>,
+    pass: &Pass,
+    mut lower: impl FnMut(T, &At) -> Value,
+) -> Vec<(String, Value)> {
+    let mut res = Vec::new();
+    for (name, slot) in entries.map(|it| it.0).unwrap_or_default() {
+        if let Err(complaint) = check::header_name(&name) {
+            let at = &slot.at;
+            let problem = Problem::new(complaint.code, complaint.message, at.pointer.clone(), at.key.clone());
+            pass.report(problem.help(complaint.help));
+        }
+        let at = slot.at.clone();
+        if let Some(value) = slot.take() {
+            res.push((name, lower(value, &at)));
+        }
+    }
+    res
+}

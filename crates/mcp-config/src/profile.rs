@@ -1,0 +1,64 @@
+//! The profiles: a dialect, and which of its versions is meant.
+
+use mcp_model::Dialect;
+
+/// A dialect together with the rules it is read by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Profile {
+    /// HoloDeck's configuration contract.
+    HoloDeck,
+    /// What HoloDeck 0.7 accepts.
+    HoloDeck07,
+    /// Dominds' `.minds/mcp.yaml`.
+    Dominds,
+}
+
+impl Profile {
+    /// Every profile.
+    pub const ALL: &'static [Profile] = &[Profile::HoloDeck, Profile::HoloDeck07, Profile::Dominds];
+
+    /// The dialect it belongs to.
+    pub fn dialect(self) -> Dialect {
+        match self {
+            Profile::HoloDeck | Profile::HoloDeck07 => Dialect::HoloDeck,
+            Profile::Dominds => Dialect::Dominds,
+        }
+    }
+
+    /// Its name on the command line.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Profile::HoloDeck => "holodeck",
+            Profile::HoloDeck07 => "holodeck-0.7",
+            Profile::Dominds => "dominds",
+        }
+    }
+
+    /// The profile of this name.
+    pub fn parse(name: &str) -> Option<Profile> {
+        Profile::ALL.iter().copied().find(|it| it.as_str() == name)
+    }
+
+    /// The profile a dialect is read by unless another is asked for; `None` where this crate does not read it.
+    pub fn default_for(dialect: Dialect) -> Option<Profile> {
+        match dialect {
+            Dialect::HoloDeck => Some(Profile::HoloDeck),
+            Dialect::Dominds => Some(Profile::Dominds),
+            Dialect::Acp | Dialect::McpJson => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_profile_is_found_by_its_name() {
+        for profile in Profile::ALL {
+            assert_eq!(Profile::parse(profile.as_str()), Some(*profile));
+        }
+        assert_eq!(Profile::parse("HoloDeck"), None);
+        assert_eq!(Profile::default_for(Dialect::HoloDeck), Some(Profile::HoloDeck));
+    }
+}

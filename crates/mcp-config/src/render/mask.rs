@@ -1,0 +1,324 @@
+//! The text of a file with everything hidden that may be a secret.
+//!
+//! Nothing is shown unless it is known to be harmless: keys, structure, and the values of keys on a list. What is hidden
+//! becomes `*`, character by character, so that columns stay. `${NAME}` stays readable, for a name is no secret. A file
+//! that is no YAML shows its known keys and its signs only.
+
+use std::ops::Range;
+
+use url::Url;
+
+use crate::Code;
+use crate::diagnostic::is_unseen;
+use crate::template::{Piece, pieces};
+use crate::tree::{self, Content, Node};
+
+/// Keys whose values may be shown.
+const HARMLESS: &[&str] = &[
+    "name",
+    "type",
+    "description",
+    "server",
+    "transport",
+    "command",
+    "envFile",
+    "env_file",
+    "encoding",
+    "timeout",
+    "sse_read_timeout",
+    "terminate_on_close",
+    "load_tools",
+    "load_prompts",
+    "request_timeout",
+    "registry_name",
+    "is_retrieval",
+    "defer_loading",
+    "version",
+    "enabled",
+    "truely-stateless",
+    "cwd",
+    "whitelist",
+    "blacklist",
+    "prefix",
+    "suffix",
+    "remove",
+    "add",
+    "mimeTypes",
+    "maxBytes",
+];
+
+/// Keys whose values hold more keys that are looked at.
+const CONTAINERS: &[&str] = &[
+    "tools",
+    "servers",
+    "prompts",
+    "resources",
+    "skills",
+    "transform",
+    "prefix",
+    "whitelist",
+    "blacklist",
+    "mimeTypes",
+];
+
+/// Keys that hide what is in them, shown as keys where a file is no YAML.
+const HIDING: &[&str] =
+    &["env", "headers", "args", "config", "url", "sessionId", "manual", "instructions", "model"];
+
+/// A text that may be shown, and where its bytes were.
+pub(super) struct Masked {
+    text: String,
+    /// The new offset of each old one.
+    offsets: Vec<usize>,
+}
+
+/// Some lines of a masked text.
+pub(super) struct Window<'a> {
+    pub(super) text: &'a str,
+    /// Its bytes in the masked text.
+    pub(super) bytes: Range<usize>,
+    /// The number of its first line.
+    pub(super) line: usize,
+}
+
+impl Masked {
+    pub(super) fn new(text: &str) -> Masked {
+        let tree::Parsed { root, dropped, problems } = tree::parse(text);
+        let twice = problems.into_iter().filter(|it| it.code == Code::DuplicateKey).map(|it| it.span);
+        let mut shown = Shown { ranges: twice.collect(), hidden: dropped };
+        match &root {
+            Some(root) => shown.value(root, text, Shows::Keys),
+            None => shown.words(text),
+        }
+        shown.apply(text)
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.text.is_empty()
+    }
+
+    /// A span of the original text in this one, cut at the end of its first line.
+    pub(super) fn first_line(&self, span: Range<usize>) -> Range<usize> {
+        let start = self.offsets[span.start];
+        let end = self.offsets[span.end].max(start);
+        let length = self.text[start..end].find('\n').unwrap_or(end - start);
+        let line = self.text[start..start + length].trim_end();
+        start..start + line.len()
+    }
+
+    /// The whole lines around a span of this text.
+    pub(super) fn window(&self, span: Range<usize>) -> Window<'_> {
+        let start = self.text[..span.start].rfind('\n').map_or(0, |it| it + 1);
+        let end = self.text[span.end..].find('\n').map_or(self.text.len(), |it| span.end + it);
+        let line = self.text[..start].matches('\n').count() + 1;
+        Window { text: &self.text[start..end], bytes: start..end, line }
+    }
+}
+
+/// What is shown of a collection.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Shows {
+    /// Its keys, and the values of those that are harmless.
+    Keys,
+    /// Its keys; what is below is looked at as a collection of its own (`servers`).
+    Entries,
+    /// Its items too: a list of harmless words.
+    Items,
+    /// Its keys only, all the way down.
+    Nothing,
+}
+
+struct Shown {
+    ranges: Vec<Range<usize>>,
+    /// Values: every sign in them is hidden too.
+    hidden: Vec<Range<usize>>,
+}
+
+impl Shown {
+    fn value(&mut self, node: &Node, text: &str, shows: Shows) {
+        // An alias shows its own name; what it stands for is looked at where it is written.
+        if let Content::Shared(target) = &node.content
+            && target.span != node.span
+        {
+            self.ranges.push(node.span.clone());
+            return;
+        }
+        match node.content() {
+            Content::Mapping(members) => {
+                for member in members {
+                    self.key(&member.key.span, text);
+                    self.member(&member.key.text, &member.value, text, shows);
+                }
+            }
+            Content::Sequence(items) => {
+                for item in items {
+                    let collection = item.members().is_some() || item.items().is_some();
+                    match shows {
+                        _ if collection => self.value(item, text, shows),
+                        Shows::Items => self.ranges.push(item.span.clone()),
+                        Shows::Keys | Shows::Entries | Shows::Nothing => self.hide(item, text),
+                    }
+                }
+            }
+            Content::Null
+            | Content::Bool(_)
+            | Content::Integer(_)
+            | Content::Float(_)
+            | Content::Large(_)
+            | Content::Text(_)
+            | Content::Shared(_)
+            | Content::Broken => self.hide(node, text),
+        }
+    }
+
+    /// Shows a key; of `NAME=value`, which is a mistake, the name.
+    fn key(&mut self, span: &Range<usize>, text: &str) {
+        let source = text.get(span.clone()).unwrap_or_default();
+        let Some((name, value)) = source.split_once('=') else {
+            self.ranges.push(span.clone());
+            return;
+        };
+        let value = value.trim_end_matches(['"', '\'']).len() + "=".len();
+        self.ranges.push(span.start..span.start + name.len());
+        self.hidden.push(span.start + name.len()..span.start + name.len() + value);
+    }
+
+    /// Hides a scalar; its quotes stay, and so does an alias of nothing, for a name is no secret.
+    fn hide(&mut self, node: &Node, text: &str) {
+        let span = node.span.clone();
+        let Some(source) = text.get(span.clone()) else { return };
+        let quoted = |it: char| source.len() > 1 && source.starts_with(it) && source.ends_with(it);
+        if matches!(node.content(), Content::Broken) && source.starts_with('*') {
+            self.ranges.push(span);
+        } else if quoted('"') || quoted('\'') {
+            self.hidden.push(span.start + 1..span.end - 1);
+        } else {
+            self.hidden.push(span);
+        }
+    }
+
+    fn member(&mut self, key: &str, value: &Node, text: &str, shows: Shows) {
+        let collection = value.members().is_some() || value.items().is_some();
+        match shows {
+            Shows::Nothing => self.value(value, text, Shows::Nothing),
+            Shows::Entries if collection => self.value(value, text, Shows::Keys),
+            Shows::Entries => self.hide(value, text),
+            Shows::Keys | Shows::Items if collection => {
+                let below = match key {
+                    "servers" => Shows::Entries,
+                    "whitelist" | "blacklist" | "mimeTypes" => Shows::Items,
+                    _ if CONTAINERS.contains(&key) => Shows::Keys,
+                    _ => Shows::Nothing,
+                };
+                self.value(value, text, below);
+            }
+            Shows::Keys | Shows::Items if HARMLESS.contains(&key) => self.ranges.push(value.span.clone()),
+            Shows::Keys | Shows::Items if key == "url" => self.url(value, text),
+            Shows::Keys | Shows::Items => self.hide(value, text),
+        }
+    }
+
+    /// Shows scheme, host, port and the short parts of the path.
+    fn url(&mut self, node: &Node, text: &str) {
+        let Some(source) = text.get(node.span.clone()) else { return };
+        self.hidden.push(node.span.clone());
+        let parsed = node.text().and_then(|it| Url::parse(it).ok());
+        let start = source.find("://").map(|it| it + 3);
+        let (Some(_), Some(start)) = (parsed, start) else { return };
+        let end = source.find(['?', '#']).unwrap_or(source.len());
+        let host_end = source[start..end].find('/').map_or(end, |it| start + it);
+        let host = source[start..host_end].rfind('@').map_or(start, |it| start + it + 1);
+        let base = node.span.start;
+        self.ranges.push(base..base + start);
+        self.ranges.push(base + host..base + host_end);
+        let mut at = host_end;
+        for part in source[host_end..end].split_inclusive('/') {
+            if part.len() < 32 {
+                self.ranges.push(base + at..base + at + part.len());
+            }
+            at += part.len();
+        }
+    }
+
+    /// Of a text that is no YAML: the known keys at the beginning of its lines.
+    fn words(&mut self, text: &str) {
+        let mut start = 0;
+        for line in text.split_inclusive('\n') {
+            let content = line.trim_start_matches([' ', '\t', '-', '\u{feff}']);
+            let at = start + line.len() - content.len();
+            let known = content
+                .split_once(':')
+                .map(|it| it.0)
+                .filter(|it| HARMLESS.contains(it) || CONTAINERS.contains(it) || HIDING.contains(it));
+            if let Some(key) = known {
+                self.ranges.push(at..at + key.len());
+            }
+            start += line.len();
+        }
+    }
+
+    fn apply(mut self, text: &str) -> Masked {
+        self.ranges.sort_by_key(|it| it.start);
+        self.hidden.sort_by_key(|it| it.start);
+        let names = variable_names(text);
+        let (mut shown, mut hidden, mut named) =
+            (Cover::new(&self.ranges), Cover::new(&self.hidden), Cover::new(&names));
+        let mut res = Masked { text: String::with_capacity(text.len()), offsets: vec![0; text.len() + 1] };
+        for (at, character) in text.char_indices() {
+            let offset = res.text.len();
+            res.offsets[at..at + character.len_utf8()].fill(offset);
+            let visible = shown.covers(at) || named.covers(at);
+            let value = hidden.covers(at);
+            match character {
+                '\n' => res.text.push('\n'),
+                '\r' | '\u{feff}' => {}
+                ' ' | '\t' => res.text.push(character),
+                it if visible => res.text.push(if is_unseen(it) { char::REPLACEMENT_CHARACTER } else { it }),
+                it if !value && it.is_ascii_punctuation() => res.text.push(it),
+                _ => res.text.push('*'),
+            }
+        }
+        res.offsets[text.len()] = res.text.len();
+        res
+    }
+}
+
+/// Where `${NAME}` stands.
+fn variable_names(text: &str) -> Vec<Range<usize>> {
+    let mut res = Vec::new();
+    let mut at = 0;
+    for piece in pieces(text) {
+        match piece {
+            Piece::Text(text) => at += text.len(),
+            Piece::Variable(name) => {
+                let length = name.len() + "${}".len();
+                res.push(at..at + length);
+                at += length;
+            }
+        }
+    }
+    res
+}
+
+/// Ranges in order, asked about offsets in order.
+struct Cover<'a> {
+    ranges: &'a [Range<usize>],
+    /// The furthest end of the ranges that began so far.
+    end: usize,
+}
+
+impl<'a> Cover<'a> {
+    fn new(ranges: &'a [Range<usize>]) -> Cover<'a> {
+        Cover { ranges, end: 0 }
+    }
+
+    fn covers(&mut self, offset: usize) -> bool {
+        while let [first, rest @ ..] = self.ranges
+            && first.start <= offset
+        {
+            self.end = self.end.max(first.end);
+            self.ranges = rest;
+        }
+        offset < self.end
+    }
+}

@@ -1,0 +1,94 @@
+//! Diagnostics for people: the message, the place, the line of the file with a caret under it, the help.
+//!
+//! What is shown of the file is masked first (`mask.rs`), control characters are escaped, and spans are made to fit, so
+//! that neither a secret nor a terminal escape gets through, and no span makes the drawing panic.
+
+mod mask;
+
+use std::ops::Range;
+
+use annotate_snippets::renderer::DecorStyle;
+use annotate_snippets::{AnnotationKind, Group, Level, Origin, Renderer, Snippet};
+use mcp_model::Severity;
+
+use crate::Diagnostic;
+use crate::diagnostic::{Lines, escaped};
+use mask::Masked;
+
+/// Are terminal colours written?
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Colour {
+    /// Plain text.
+    Never,
+    /// With ANSI escapes.
+    Always,
+}
+
+/// How many bytes away from its diagnostic a label is still drawn; beyond, it is told.
+const FARTHEST_LABEL: usize = 4 << 10;
+
+/// Diagnostics as text, one block each, in the order given. `text` is what they were read from.
+pub fn render(name: &str, text: &str, diagnostics: &[Diagnostic], colour: Colour) -> String {
+    let renderer = match colour {
+        Colour::Never => Renderer::plain(),
+        Colour::Always => Renderer::styled(),
+    };
+    let renderer = renderer.decor_style(DecorStyle::Ascii).term_width(120);
+    let name: String = name.chars().flat_map(escaped).collect();
+    let lines = Lines::new(text);
+    let masked = Masked::new(text);
+    let mut res = String::new();
+    for diagnostic in diagnostics {
+        res.push_str(&one(&name, &lines, &masked, diagnostic, &renderer));
+        res.push_str("\n\n");
+    }
+    res
+}
+
+fn one(
+    name: &str,
+    lines: &Lines<'_>,
+    masked: &Masked,
+    diagnostic: &Diagnostic,
+    renderer: &Renderer,
+) -> String {
+    let level = match diagnostic.severity {
+        Severity::Error => Level::ERROR,
+        Severity::Warning => Level::WARNING,
+        Severity::Info => Level::INFO,
+    };
+    let plain = |text: &str| text.chars().flat_map(escaped).collect::<String>();
+    let title = level.primary_title(plain(&diagnostic.to_string())).id(diagnostic.code.as_str());
+    let group = if masked.is_empty() {
+        Group::with_title(title)
+            .element(Origin::path(name.to_owned()).line(diagnostic.line).char_column(diagnostic.column))
+    } else {
+        let first = |span: &Range<usize>| masked.first_line(lines.clamp(span.clone()));
+        let primary = first(&diagnostic.span);
+        let all = diagnostic.labels.iter().map(|it| (first(&it.span), it));
+        let (near, far): (Vec<_>, Vec<_>) =
+            all.partition(|it| it.0.start.abs_diff(primary.start) <= FARTHEST_LABEL);
+        // Only the lines between the first and the last place: the drawing costs time for every line it is given.
+        let start = near.iter().map(|it| it.0.start).fold(primary.start, usize::min);
+        let end = near.iter().map(|it| it.0.end).fold(primary.end, usize::max);
+        let window = masked.window(start..end);
+        let inside = |span: &Range<usize>| span.start - window.bytes.start..span.end - window.bytes.start;
+        let snippet = Snippet::source(window.text.to_owned())
+            .path(name.to_owned())
+            .line_start(window.line)
+            .annotation(AnnotationKind::Primary.span(inside(&primary)))
+            .annotations(
+                near.iter().map(|it| AnnotationKind::Context.span(inside(&it.0)).label(plain(&it.1.text))),
+            );
+        let notes = far.into_iter().map(|(_, label)| {
+            let (line, column) = lines.position(label.span.start);
+            Level::NOTE.message(format!("{} ({name}:{line}:{column})", plain(&label.text)))
+        });
+        Group::with_title(title).element(snippet).elements(notes)
+    };
+    let group = match &diagnostic.help {
+        Some(help) => group.element(Level::HELP.message(plain(help))),
+        None => group,
+    };
+    renderer.render(&[group])
+}

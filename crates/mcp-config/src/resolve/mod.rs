@@ -1,0 +1,249 @@
+//! A server's spec into an endpoint: variables and env files put in, and what they gave checked.
+//!
+//! The world is handed in ([`Surroundings`]): nothing here reads a file or asks the process. Every missing variable is
+//! reported, not only the first. No message holds a value that was put in.
+
+mod values;
+
+use std::path::Path;
+
+use mcp_model::{
+    Endpoint, Kind, Passthrough, RawJson, Secret, ServerSpec, StdioEndpoint, StdioSpec, TransportKind,
+    TransportSpec, UrlEndpoint, UrlSpec,
+};
+
+use crate::check::{self, Complaint, UrlRule};
+use crate::dotenv;
+use crate::lowering::{self, PROFILE};
+use crate::policy::{Policy, VariableRule};
+use crate::tree::child;
+use crate::{Code, Profile};
+use values::Resolver;
+
+/// The variable that hands `config` to a child (HDX-08).
+const CONFIG_VARIABLE: &str = "MCP_CONFIG";
+
+/// The world that a spec is resolved in.
+pub struct Surroundings<'a> {
+    /// The environment that variables are taken from.
+    pub variable: &'a dyn Fn(&str) -> Option<String>,
+    /// The folder of the configuration file.
+    pub directory: &'a Path,
+    /// Reads an env file; the error says why it cannot be read.
+    pub read_file: &'a dyn Fn(&Path) -> Result<String, String>,
+}
+
+/// A server that can be connected to.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ResolvedServer {
+    /// The spec it was made from; texts such as its description have their variables put in.
+    pub spec: ServerSpec,
+    /// Where it is. A child's `MCP_CONFIG` is already among its variables.
+    pub endpoint: Endpoint,
+    /// The configuration that is handed to it, as JSON, its variables put in; `None` where it is empty.
+    pub config: Option<Secret>,
+}
+
+/// Why a spec cannot be resolved.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{kind}: {message}")]
+#[non_exhaustive]
+pub struct ResolveError {
+    /// Which mistake it is.
+    pub code: Code,
+    /// The word before the colon.
+    pub kind: Kind,
+    /// What is wrong.
+    pub message: String,
+    /// JSON pointer to the value in the file.
+    pub pointer: String,
+    /// What to do about it.
+    pub help: Option<String>,
+}
+
+impl ResolveError {
+    fn new(code: Code, message: impl Into<String>, pointer: impl Into<String>, help: &str) -> ResolveError {
+        ResolveError {
+            code,
+            kind: code.kind(),
+            message: message.into(),
+            pointer: pointer.into(),
+            help: Some(help.to_owned()),
+        }
+    }
+}
+
+/// Resolves a spec, or says everything that keeps it from being resolved.
+pub fn resolve(
+    spec: &ServerSpec,
+    surroundings: &Surroundings<'_>,
+) -> Result<ResolvedServer, Vec<ResolveError>> {
+    let policy = policy(spec);
+    let mut resolver = Resolver::new(spec, policy, surroundings);
+    let mut resolved = spec.clone();
+    resolver.texts(&mut resolved);
+    let config = spec.config.as_ref().and_then(|it| config(it, &mut resolver));
+    let endpoint = match &spec.transport {
+        TransportSpec::Stdio(it) => stdio(it, config.as_ref(), &mut resolver, surroundings),
+        TransportSpec::Sse(it) => url(it, TransportKind::Sse, &mut resolver).map(Endpoint::Sse),
+        TransportSpec::WebSocket(it) => {
+            url(it, TransportKind::WebSocket, &mut resolver).map(Endpoint::WebSocket)
+        }
+        TransportSpec::Http(it) => url(it, TransportKind::Http, &mut resolver).map(Endpoint::Http),
+    };
+    match endpoint {
+        Some(endpoint) if resolver.errors.is_empty() => {
+            Ok(ResolvedServer { spec: resolved, endpoint, config })
+        }
+        _ => Err(resolver.errors),
+    }
+}
+
+/// The rules that the spec was read by, or its dialect's usual ones.
+fn policy(spec: &ServerSpec) -> Option<&'static Policy> {
+    let written = spec.metadata.get(PROFILE).and_then(RawJson::to_text);
+    let profile = written.and_then(|it| Profile::parse(&it));
+    profile.or_else(|| Profile::default_for(spec.origin.dialect)).map(Policy::of)
+}
+
+fn config(config: &Passthrough, resolver: &mut Resolver<'_>) -> Option<Secret> {
+    let text = match config {
+        Passthrough::Literal(json) => json.as_str().to_owned(),
+        Passthrough::Template(json) => {
+            let pointer = resolver.pointer(&["config"]);
+            values::json(json.as_str(), &pointer, resolver)
+        }
+    };
+    (text != "{}").then(|| Secret::new(text))
+}
+
+fn stdio(
+    spec: &StdioSpec,
+    config: Option<&Secret>,
+    resolver: &mut Resolver<'_>,
+    surroundings: &Surroundings<'_>,
+) -> Option<Endpoint> {
+    let StdioSpec { command, args, env, env_file, inherit, cwd, encoding } = spec;
+    let before = resolver.errors.len();
+    let mut arguments = Vec::new();
+    for (index, value) in args.iter().enumerate() {
+        let pointer = match index.checked_sub(resolver.implied_args) {
+            Some(index) => resolver.pointer(&["args", &index.to_string()]),
+            None => resolver.pointer(&["server"]),
+        };
+        arguments.extend(resolver.checked(value, &pointer, "args", check::argument));
+    }
+    let mut variables = Vec::new();
+    if let Some(value) = env_file {
+        let pointer = resolver.pointer(&[resolver.env_file_key]);
+        if let Some(path) = resolver.value(value, &pointer, "envFile") {
+            variables = read_env_file(path.expose(), &pointer, resolver, surroundings);
+        }
+    }
+    for (name, value) in env {
+        let pointer = resolver.pointer(&["env", name]);
+        let value = resolver.checked(value, &pointer, &format!("env.{name}"), check::env_value);
+        variables.extend(value.map(|it| (name.clone(), it)));
+    }
+    variables.extend(config.map(|it| (CONFIG_VARIABLE.to_owned(), it.clone())));
+    let pointer = resolver.pointer(&["encoding"]);
+    let encoding = resolver.text(encoding, &pointer);
+    if let Err(complaint) = check::encoding(&encoding) {
+        resolver.complain(complaint, &pointer);
+    }
+    (resolver.errors.len() == before).then(|| {
+        Endpoint::Stdio(StdioEndpoint {
+            command: command.clone(),
+            args: arguments,
+            env: last_of_each(variables),
+            inherit: *inherit,
+            cwd: cwd.as_ref().map(|it| resolver.workspace().join(it)),
+            encoding,
+        })
+    })
+}
+
+fn read_env_file(
+    path: &str,
+    pointer: &str,
+    resolver: &mut Resolver<'_>,
+    surroundings: &Surroundings<'_>,
+) -> Vec<(String, Secret)> {
+    match (surroundings.read_file)(&surroundings.directory.join(path)) {
+        Ok(text) => dotenv::parse(&text),
+        Err(why) => {
+            let message = format!("cannot read the env file: {why}");
+            let help = "a relative path is taken from the folder of the configuration file";
+            resolver.errors.push(ResolveError::new(Code::UnreadableEnvFile, message, pointer, help));
+            Vec::new()
+        }
+    }
+}
+
+/// Of each name the last value, in the place of the first.
+fn last_of_each(variables: Vec<(String, Secret)>) -> Vec<(String, Secret)> {
+    let mut places = std::collections::HashMap::new();
+    let mut res: Vec<(String, Secret)> = Vec::with_capacity(variables.len());
+    for (name, value) in variables {
+        match places.get(&name) {
+            Some(place) => {
+                let entry: &mut (String, Secret) = &mut res[*place];
+                entry.1 = value;
+            }
+            None => {
+                places.insert(name.clone(), res.len());
+                res.push((name, value));
+            }
+        }
+    }
+    res
+}
+
+fn url(spec: &UrlSpec, kind: TransportKind, resolver: &mut Resolver<'_>) -> Option<UrlEndpoint> {
+    let UrlSpec { url, headers, session_id, terminate_on_close } = spec;
+    let before = resolver.errors.len();
+    let pointer = resolver.pointer(&["url"]);
+    let rule = resolver.url_rule(kind);
+    let parsed = match resolver.value(url, &pointer, "url") {
+        Some(text) => match check::parse_url(text.expose(), rule) {
+            Ok(url) => Some(url),
+            Err(complaint) => {
+                resolver.complain(complaint, &pointer);
+                None
+            }
+        },
+        None => None,
+    };
+    let mut res = Vec::new();
+    for (name, value) in headers {
+        let pointer = resolver.pointer(&["headers", name]);
+        let value = resolver.checked(value, &pointer, &format!("headers.{name}"), check::header_value);
+        res.extend(value.map(|it| (name.clone(), it)));
+    }
+    let session_id = session_id.as_ref().and_then(|it| {
+        let pointer = resolver.pointer(&["sessionId"]);
+        resolver.checked(it, &pointer, "sessionId", check::header_value)
+    });
+    if resolver.errors.len() > before {
+        return None;
+    }
+    Some(UrlEndpoint { url: parsed?, headers: res, session_id, terminate_on_close: *terminate_on_close })
+}
+
+impl Resolver<'_> {
+    fn complain(&mut self, complaint: Complaint, pointer: &str) {
+        let Complaint { code, message, help } = complaint;
+        self.errors.push(ResolveError::new(code, message, pointer, help));
+    }
+
+    fn url_rule(&self, kind: TransportKind) -> UrlRule {
+        match self.variables {
+            VariableRule::Literal => UrlRule::Http,
+            VariableRule::Expand | VariableRule::ExpandWithFolder => lowering::url_rule(kind),
+        }
+    }
+
+    fn pointer(&self, keys: &[&str]) -> String {
+        keys.iter().fold(self.origin.to_owned(), |res, key| child(&res, key))
+    }
+}

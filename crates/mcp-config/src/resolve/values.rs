@@ -1,0 +1,216 @@
+//! Single values: a literal, a variable of the environment, a text with `${VAR}`, a JSON value with such texts in it.
+
+use std::path::{Path, PathBuf};
+
+use mcp_model::{Part, RawJson, Secret, ServerSpec, Value};
+use serde_json::value::RawValue;
+
+use super::{ResolveError, Surroundings};
+use crate::Code;
+use crate::check::Complaint;
+use crate::lowering::{LEGACY, LEGACY_ARGS};
+use crate::policy::{Policy, VariableRule};
+use crate::template::{Piece, WORKSPACE_FOLDER, has_variable, pieces};
+use crate::tree::child;
+
+/// What one server's values are resolved with, and what went wrong.
+pub(super) struct Resolver<'a> {
+    pub(super) origin: &'a str,
+    pub(super) variables: VariableRule,
+    pub(super) env_file_key: &'static str,
+    /// How many arguments are not in the file, but made from `server`.
+    pub(super) implied_args: usize,
+    pub(super) errors: Vec<ResolveError>,
+    server: &'a str,
+    surroundings: &'a Surroundings<'a>,
+}
+
+impl<'a> Resolver<'a> {
+    pub(super) fn new(
+        spec: &'a ServerSpec,
+        policy: Option<&'static Policy>,
+        surroundings: &'a Surroundings<'a>,
+    ) -> Resolver<'a> {
+        Resolver {
+            origin: &spec.origin.pointer,
+            variables: policy.map_or(VariableRule::Literal, |it| it.variables),
+            env_file_key: if policy.is_some_and(|it| it.withheld.contains(&"envFile")) {
+                "env_file"
+            } else {
+                "envFile"
+            },
+            implied_args: if spec.metadata.contains_key(LEGACY) { LEGACY_ARGS } else { 0 },
+            errors: Vec::new(),
+            server: spec.id.as_str(),
+            surroundings,
+        }
+    }
+
+    /// A value; `what` says in words which. `None` where a variable is missing.
+    pub(super) fn value(&mut self, value: &Value, pointer: &str, what: &str) -> Option<Secret> {
+        match value {
+            Value::Literal(text) => Some(text.clone()),
+            Value::HostEnv { name, prefix } => match (self.surroundings.variable)(name) {
+                Some(value) => Some(Secret::new(format!("{}{value}", prefix.expose()))),
+                None => {
+                    self.missing_host(name, pointer, what);
+                    None
+                }
+            },
+            Value::Template(parts) => {
+                let parts = parts.iter().map(|it| match it {
+                    Part::Text(text) => Piece::Text(text.expose()),
+                    Part::Variable(name) => Piece::Variable(name),
+                });
+                self.join(parts, pointer).map(Secret::new)
+            }
+        }
+    }
+
+    /// A value that is checked once it is known.
+    pub(super) fn checked(
+        &mut self,
+        value: &Value,
+        pointer: &str,
+        what: &str,
+        check: fn(&str) -> Result<(), Complaint>,
+    ) -> Option<Secret> {
+        let res = self.value(value, pointer, what)?;
+        match check(res.expose()) {
+            Ok(()) => Some(res),
+            Err(complaint) => {
+                self.complain(complaint, pointer);
+                None
+            }
+        }
+    }
+
+    /// A text of the spec; as it is where the dialect has no variables, or one is missing.
+    pub(super) fn text(&mut self, text: &str, pointer: &str) -> String {
+        if self.variables == VariableRule::Literal || !has_variable(text) {
+            return text.to_owned();
+        }
+        self.join(pieces(text).into_iter(), pointer).unwrap_or_else(|| text.to_owned())
+    }
+
+    /// The texts of a spec that are no values: its description, and `server` (HD-054).
+    pub(super) fn texts(&mut self, spec: &mut ServerSpec) {
+        if let Some(description) = &mut spec.description {
+            *description = self.text(description, &child(self.origin, "description"));
+        }
+        for key in ["server", "registry_name"] {
+            let Some(text) = spec.metadata.get(key).and_then(|it| it.to_text().map(String::from)) else {
+                continue;
+            };
+            let resolved = self.text(&text, &child(self.origin, key));
+            if let Ok(json) = RawJson::of(&resolved) {
+                spec.metadata.insert(key.to_owned(), json);
+            }
+        }
+    }
+
+    /// The folder that a server's `cwd` is relative to: what holds the folder of the configuration file.
+    pub(super) fn workspace(&self) -> PathBuf {
+        let directory = self.surroundings.directory;
+        match directory.file_name().is_some_and(|it| it == ".minds") {
+            true => directory.parent().unwrap_or(Path::new("")).to_owned(),
+            false => directory.to_owned(),
+        }
+    }
+
+    /// Each missing variable of one value is reported once.
+    fn join<'p>(&mut self, pieces: impl Iterator<Item = Piece<'p>>, pointer: &str) -> Option<String> {
+        let mut res = Some(String::new());
+        let mut missing = Vec::new();
+        for piece in pieces {
+            let text = match piece {
+                Piece::Text(text) => Some(text.to_owned()),
+                Piece::Variable(name) => {
+                    let found = self.variable(name);
+                    if found.is_none() && !missing.contains(&name) {
+                        missing.push(name);
+                        self.missing(name, pointer);
+                    }
+                    found
+                }
+            };
+            res = res.zip(text).map(|(res, text)| res + &text);
+        }
+        res
+    }
+
+    fn variable(&self, name: &str) -> Option<String> {
+        if name == WORKSPACE_FOLDER && self.variables == VariableRule::ExpandWithFolder {
+            let folder = self.surroundings.directory.to_string_lossy();
+            return Some(if folder.is_empty() { ".".to_owned() } else { folder.into_owned() });
+        }
+        (self.surroundings.variable)(name)
+    }
+
+    /// HD-052, HD-063.
+    fn missing(&mut self, name: &str, pointer: &str) {
+        let message = format!("Environment variable '{name}' not found");
+        let help = format!("set it before the start, such as `export {name}=…`");
+        self.errors.push(ResolveError::new(Code::MissingVariable, message, pointer, &help));
+    }
+
+    /// DM-071.
+    fn missing_host(&mut self, name: &str, pointer: &str, what: &str) {
+        let server = self.server;
+        let message = format!("MCP server '{server}' missing required host env var '{name}' (for {what})");
+        let help = format!("set it before the start, such as `export {name}=…`");
+        self.errors.push(ResolveError::new(Code::MissingVariable, message, pointer, &help));
+    }
+}
+
+/// A JSON text with the variables in its strings put in; keys stay as they are, and so does every other byte's meaning.
+pub(super) fn json(text: &str, pointer: &str, resolver: &mut Resolver<'_>) -> String {
+    match text.as_bytes().first() {
+        Some(b'"') => {
+            let plain: String = serde_json::from_str(text).unwrap_or_default();
+            let resolved = resolver.text(&plain, pointer);
+            serde_json::Value::String(resolved).to_string()
+        }
+        Some(b'[') => {
+            let items: Vec<&RawValue> = serde_json::from_str(text).unwrap_or_default();
+            let items = items.iter().enumerate();
+            let items =
+                items.map(|(index, it)| json(it.get(), &child(pointer, &index.to_string()), resolver));
+            format!("[{}]", items.collect::<Vec<_>>().join(","))
+        }
+        Some(b'{') => {
+            let Members(members) = serde_json::from_str(text).unwrap_or(Members(Vec::new()));
+            let members = members.into_iter().map(|(key, value)| {
+                let value = json(value.get(), &child(pointer, &key), resolver);
+                format!("{}:{value}", serde_json::Value::String(key))
+            });
+            format!("{{{}}}", members.collect::<Vec<_>>().join(","))
+        }
+        _ => text.to_owned(),
+    }
+}
+
+/// The members of a JSON object in their order.
+struct Members<'a>(Vec<(String, &'a RawValue)>);
+
+impl<'de> serde::Deserialize<'de> for Members<'de> {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Visitor;
+        impl<'de> serde::de::Visitor<'de> for Visitor {
+            type Value = Members<'de>;
+
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: serde::de::MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut res = Vec::new();
+                while let Some(entry) = map.next_entry()? {
+                    res.push(entry);
+                }
+                Ok(Members(res))
+            }
+        }
+        deserializer.deserialize_map(Visitor)
+    }
+}

@@ -1,0 +1,53 @@
+//! JSON pointers (RFC 6901): how a place in a file is named to programs.
+
+/// The pointer to `key` below `parent`.
+pub(crate) fn child(parent: &str, key: &str) -> String {
+    let mut res = String::with_capacity(parent.len() + key.len() + 1);
+    res.push_str(parent);
+    res.push('/');
+    for character in key.chars() {
+        match character {
+            '~' => res.push_str("~0"),
+            '/' => res.push_str("~1"),
+            other => res.push(other),
+        }
+    }
+    res
+}
+
+/// Is `pointer` the place `parent`, or below it?
+pub(crate) fn contains(parent: &str, pointer: &str) -> bool {
+    pointer.strip_prefix(parent).is_some_and(|it| it.is_empty() || it.starts_with('/'))
+}
+
+/// The keys on the way.
+pub(crate) fn segments(pointer: &str) -> impl Iterator<Item = String> {
+    pointer.split('/').skip(1).map(|it| it.replace("~1", "/").replace("~0", "~"))
+}
+
+/// The last key.
+pub(crate) fn last(pointer: &str) -> String {
+    segments(pointer).last().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pointer_escapes_and_unescapes() {
+        let pointer = child(&child("", "servers"), "a/b~c");
+        assert_eq!(pointer, "/servers/a~1b~0c");
+        assert_eq!(segments(&pointer).collect::<Vec<_>>(), ["servers", "a/b~c"]);
+        assert_eq!(last(&pointer), "a/b~c");
+        assert_eq!(last(""), "");
+    }
+
+    #[test]
+    fn below_is_a_matter_of_whole_keys() {
+        assert!(contains("/tools/1", "/tools/1"));
+        assert!(contains("/tools/1", "/tools/1/env"));
+        assert!(!contains("/tools/1", "/tools/10"));
+        assert!(contains("", "/tools"));
+    }
+}

@@ -1,0 +1,108 @@
+//! What the tree holds of a text: values, spans, and what is reported on the way.
+
+use super::*;
+
+/// Each scalar and key of the tree as `text@start..end`, in order.
+fn spans(node: &Node, out: &mut Vec<String>) {
+    let at = |span: &Range<usize>| format!("{}..{}", span.start, span.end);
+    match &node.content {
+        Content::Sequence(items) => {
+            out.push(format!("[{}]", at(&node.span)));
+            items.iter().for_each(|it| spans(it, out));
+        }
+        Content::Mapping(members) => {
+            out.push(format!("{{{}}}", at(&node.span)));
+            for member in members {
+                out.push(format!("{}:{}", member.key.text, at(&member.key.span)));
+                spans(&member.value, out);
+            }
+        }
+        Content::Shared(target) if target.span == node.span => spans(target, out),
+        Content::Shared(_) => out.push(format!("*{}", at(&node.span))),
+        scalar => out.push(format!("{scalar:?}@{}", at(&node.span))),
+    }
+}
+
+#[track_caller]
+fn check(text: &str, want: &str) {
+    let parsed = parse(text);
+    assert!(parsed.problems.is_empty(), "{:?}", parsed.problems);
+    let mut all = Vec::new();
+    spans(&parsed.root.unwrap(), &mut all);
+    assert_eq!(all.join(" "), want, "{text:?}");
+}
+
+#[track_caller]
+fn reports(text: &str, want: &[(Code, Range<usize>, &str)]) {
+    let problems = parse(text).problems;
+    let got: Vec<_> = problems.iter().map(|it| (it.code, it.span.clone(), it.pointer.as_str())).collect();
+    assert_eq!(got, want, "{text:?}");
+}
+
+#[test]
+fn every_word_has_its_bytes() {
+    check("a: b\nc: 'd e'\n", "{0..13} a:0..1 Text(\"b\")@3..4 c:5..6 Text(\"d e\")@8..13");
+    check("a: [1, {b: true}]", "{0..17} a:0..1 [3..17] Integer(1)@4..5 {7..16} b:8..9 Bool(true)@11..15");
+    check("- a\n- b\n\n# end\n", "[0..7] Text(\"a\")@2..3 Text(\"b\")@6..7");
+    check("é: ü\n", "{0..6} é:0..2 Text(\"ü\")@4..6");
+    check("a:\nb: ~", "{0..7} a:0..1 Null@1..1 b:3..4 Null@6..7");
+    check("x: &a {k: v}\ny: *a", "{0..18} x:0..1 {6..12} k:7..8 Text(\"v\")@10..11 y:13..14 *16..18");
+    check("", "Null@0..0");
+}
+
+#[test]
+fn a_byte_order_mark_is_passed_over_and_line_ends_may_be_of_windows() {
+    check("\u{feff}a: b\r\nc: d\r\n", "{3..13} a:3..4 Text(\"b\")@6..7 c:9..10 Text(\"d\")@12..13");
+}
+
+#[test]
+fn tags_of_the_core_schema_are_understood() {
+    check(
+        "[!!str 5, !!int 5, ! 7, !!float 1]",
+        "[0..34] Text(\"5\")@7..8 Integer(5)@16..17 Text(\"7\")@21..22 Integer(1)@32..33",
+    );
+    reports("a: !!int x", &[(Code::Syntax, 9..10, "/a")]);
+    reports(
+        "a: [!x y, !!python/object:os.system {}]",
+        &[(Code::UnknownTag, 4..6, "/a/0"), (Code::UnknownTag, 10..35, "/a/1")],
+    );
+}
+
+#[test]
+fn dm_019_every_duplicate_is_found_in_one_pass_and_the_first_stays() {
+    let text = "a: 1\na: 2\nb: {c: 1, c: 2, c: 3}\n1: x\n\"1\": y\n";
+    reports(
+        text,
+        &[
+            (Code::DuplicateKey, 5..6, "/a"),
+            (Code::DuplicateKey, 20..21, "/b/c"),
+            (Code::DuplicateKey, 26..27, "/b/c"),
+            (Code::DuplicateKey, 37..40, "/1"),
+        ],
+    );
+    let parsed = parse(text);
+    assert_eq!(parsed.problems[2].labels[0].span, 14..15);
+    assert!(matches!(parsed.root.unwrap().get("a").unwrap().value.content, Content::Integer(1)));
+    assert_eq!(parsed.dropped, [8..9, 23..24, 29..30, 42..43]);
+}
+
+#[test]
+fn what_is_no_key_is_reported_and_the_rest_is_read() {
+    reports("? [a]\n: b\n? {c: d}\n: e\nf: g\n", &[(Code::BadKey, 2..5, ""), (Code::BadKey, 12..18, "")]);
+}
+
+#[test]
+fn aliases_name_something_that_is_finished() {
+    reports("a: *x\nb: &y [*y]\n", &[(Code::Syntax, 3..5, "/a"), (Code::Syntax, 13..15, "/b/0")]);
+}
+
+#[test]
+fn dm_020_a_merge_key_is_a_key() {
+    check("<<: {a: 1}", "{0..10} <<:0..2 {4..10} a:5..6 Integer(1)@8..9");
+}
+
+#[test]
+fn a_second_document_ends_it() {
+    reports("a: 1\n---\nb: 2\n", &[(Code::ManyDocuments, 5..8, "")]);
+    check("---\na: 1\n...\n", "{4..8} a:4..5 Integer(1)@7..8");
+}

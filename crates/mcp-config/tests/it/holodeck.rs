@@ -1,0 +1,217 @@
+//! HoloDeck's items: what becomes of them, and what is said about them.
+
+use std::time::Duration;
+
+use mcp_config::Profile;
+use mcp_model::{EnvInherit, NameClass, NamePolicy, Part, ServerSpec, Sharing, TransportSpec, Value};
+
+use crate::{found, reading};
+
+const FULL: &str = include_str!("../../../../fixtures/holodeck/valid/stdio_npx.yaml");
+
+/// An item with the usual head and these fields.
+fn item(fields: &str) -> String {
+    format!("tools:\n  - {{name: a, description: d, type: mcp, server: s, {fields}}}\n")
+}
+
+#[track_caller]
+fn only(profile: Profile, text: &str) -> ServerSpec {
+    let reading = reading(profile, text);
+    assert!(!reading.has_errors(), "{}", found(&reading));
+    reading.servers.into_iter().next().unwrap()
+}
+
+#[track_caller]
+fn check(profile: Profile, fields: &str, want: &str) {
+    assert_eq!(found(&reading(profile, &item(fields))), want, "{fields}");
+}
+
+#[test]
+fn hd_002_to_hd_031_every_field_arrives() {
+    let spec = only(Profile::HoloDeck, FULL);
+    assert_eq!(spec.id.as_str(), "notes");
+    assert_eq!(spec.description.as_deref(), Some("Reads and writes notes."));
+    assert_eq!(spec.origin.pointer, "/tools/0");
+    assert!(FULL[spec.origin.span.clone()].starts_with("name: notes"));
+    assert_eq!(spec.limits.request, Duration::from_secs(90));
+    assert_eq!((spec.discovery.tools, spec.discovery.prompts), (true, false));
+    assert_eq!(spec.sharing, Sharing::Shared);
+    assert_eq!(spec.exposure.tools.naming, NamePolicy::Qualify { class: NameClass::Strict });
+    assert_eq!(spec.metadata["server"].to_text().as_deref(), Some("@acme/notes-server"));
+    let TransportSpec::Stdio(stdio) = spec.transport else { panic!("not stdio") };
+    assert_eq!(stdio.command, "npx");
+    assert_eq!(stdio.args, ["-y", "@acme/notes-server", "./notes"].map(Value::literal));
+    assert_eq!(
+        stdio.env[0],
+        ("NOTES_TOKEN".to_owned(), Value::Template(vec![Part::Variable("NOTES_TOKEN".to_owned())]))
+    );
+    assert_eq!(stdio.env[1], ("NOTES_MODE".to_owned(), Value::literal("strict")));
+    assert_eq!(stdio.env_file, Some(Value::literal(".env")));
+    assert_eq!(stdio.encoding, "utf-8");
+    assert_eq!(stdio.inherit, EnvInherit::Safe);
+}
+
+#[test]
+fn defaults_are_those_of_the_contract() {
+    let limits = |fields| only(Profile::HoloDeck, &item(fields)).limits;
+    let seconds = Duration::from_secs;
+    // HD-031
+    assert_eq!(limits("command: npx").request, seconds(60));
+    assert_eq!(limits("transport: sse, url: 'https://x.example'").connect, seconds(5));
+    assert_eq!(limits("transport: http, url: 'https://x.example'").connect, seconds(30));
+    assert_eq!(limits("transport: sse, url: 'https://x.example'").sse_read, seconds(300));
+    let timeouts = "transport: sse, url: 'https://x.example', timeout: 2.5, sse_read_timeout: 9";
+    assert_eq!(limits(timeouts).connect, Duration::from_millis(2500));
+    assert_eq!(limits(timeouts).sse_read, seconds(9));
+    assert_eq!(limits("command: npx, request_timeout: 45.0").request, seconds(45));
+    let spec = only(Profile::HoloDeck, &item("transport: http, url: 'https://x.example'"));
+    let TransportSpec::Http(http) = spec.transport else { panic!("not http") };
+    assert!(http.terminate_on_close);
+}
+
+#[test]
+fn hd_066_to_hd_068_an_old_item_runs_its_package() {
+    let text = "tools:\n  - name: m\n    type: mcp\n    server: '@acme/memory@1.2'\n    args: [x]\n";
+    let reading = reading(Profile::HoloDeck, text);
+    insta::assert_snapshot!(found(&reading), @"
+    warning 2:5 /tools/0/description ValidationError: 'description' is missing
+    warning 2:5 /tools/0 MCPConfigError: an item without 'transport' and 'command' is deprecated
+    ");
+    let TransportSpec::Stdio(stdio) = &reading.servers[0].transport else { panic!("not stdio") };
+    assert_eq!(stdio.command, "npx");
+    assert_eq!(stdio.args, ["-y", "@acme/memory@1.2", "x"].map(Value::literal));
+}
+
+#[test]
+fn x_29_only_a_scoped_package_without_transport_is_an_old_item() {
+    const MISSING: &str = "MCPConfigError: 'command' is required for stdio transport";
+    for (server, transport) in [
+        ("memory", ""),
+        ("@acme", ""),
+        ("@acme/", ""),
+        ("@/memory", ""),
+        ("@acme/me mory", ""),
+        ("@acme/memory@", ""),
+        ("./local", ""),
+        ("@acme/memory", "transport: stdio, "),
+    ] {
+        let text =
+            format!("tools:\n  - {{{transport}name: a, description: d, type: mcp, server: '{server}'}}\n");
+        assert!(found(&reading(Profile::HoloDeck, &text)).ends_with(MISSING), "{server}");
+    }
+}
+
+#[test]
+fn hd_011_hd_037_fields_of_another_transport() {
+    check(
+        Profile::HoloDeck,
+        "command: npx, headers: {A: b}, timeout: 1",
+        "warning 2:67 /tools/0/headers MCPConfigError: 'headers' has no effect with stdio transport\n\
+         warning 2:84 /tools/0/timeout MCPConfigError: 'timeout' has no effect with stdio transport",
+    );
+    // HD-024
+    check(
+        Profile::HoloDeck,
+        "transport: websocket, url: 'wss://x.example', sse_read_timeout: 1",
+        "warning 2:99 /tools/0/sse_read_timeout MCPConfigError: 'sse_read_timeout' has no effect with websocket transport",
+    );
+    check(
+        Profile::HoloDeck,
+        "transport: sse, url: 'https://x.example', terminate_on_close: true",
+        "warning 2:95 /tools/0/terminate_on_close MCPConfigError: 'terminate_on_close' has no effect with sse transport",
+    );
+    // HoloDeck 0.7 accepts all of it.
+    let accepts = |fields: &str| {
+        let text = format!("tools:\n  - {{name: a, description: d, type: mcp, {fields}}}\n");
+        assert_eq!(found(&reading(Profile::HoloDeck07, &text)), "", "{fields}");
+    };
+    accepts("command: npx, url: 'https://x.example', headers: {A: b}");
+    accepts("transport: http, url: 'https://x.example', command: node");
+    accepts(
+        "command: node, registry_name: io.acme/x, is_retrieval: true, defer_loading: false, env_file: .env",
+    );
+}
+
+#[test]
+fn hd_007_hd_018_what_0_7_does_not_know() {
+    let text = "tools:\n  - {name: a, description: d, type: mcp, command: npx, server: s, envFile: .env}\n";
+    insta::assert_snapshot!(found(&reading(Profile::HoloDeck07, text)), @"
+    error 2:56 /tools/0/server ValidationError: unknown key 'server'
+    error 2:67 /tools/0/envFile ValidationError: unknown key 'envFile'
+    ");
+}
+
+#[test]
+fn hd_004_names_are_unique_across_all_kinds_of_tools() {
+    let text = "tools:\n  - {name: a, type: function}\n  - {name: b, type: prompt}\n  - {name: a, type: vectorstore}\n";
+    let reading = reading(Profile::HoloDeck, text);
+    insta::assert_snapshot!(found(&reading), @"error 4:12 /tools/2/name ValidationError: two tools of this agent are named 'a'");
+    let first = &reading.diagnostics[0].labels[0];
+    assert_eq!(&text[first.span.clone()], "a");
+    assert!(reading.refused);
+}
+
+#[test]
+fn hd_006_a_type_that_is_nearly_ours_is_not_passed_over() {
+    for (tag, want) in
+        [("MCP", true), ("mpc", true), ("mcp ", true), ("rpc", false), ("function", false), ("rag", false)]
+    {
+        let text = format!("tools:\n  - {{name: a, type: '{tag}'}}\n");
+        assert_eq!(reading(Profile::HoloDeck, &text).has_errors(), want, "{tag}");
+    }
+}
+
+#[test]
+fn hd_054_variables_are_found_in_values_and_not_in_comments_or_keys() {
+    let text = item("command: npx, args: ['${A}'], env: {'${K}': v}, encoding: '${E}', envFile: '${F}'");
+    let reading = reading(Profile::HoloDeck, &format!("# ${{COMMENT}}\n{text}"));
+    assert_eq!(found(&reading), "");
+    let TransportSpec::Stdio(stdio) = &reading.servers[0].transport else { panic!("not stdio") };
+    assert_eq!(stdio.args, [Value::Template(vec![Part::Variable("A".to_owned())])]);
+    assert_eq!(stdio.env, [("${K}".to_owned(), Value::literal("v"))]);
+    assert_eq!(stdio.encoding, "${E}");
+}
+
+#[test]
+fn a_variable_in_a_fixed_field_is_the_only_complaint_about_it() {
+    let text = "tools:\n  - {name: '${N}', description: d, type: mcp, server: s, command: '${C}', transport: '${T}'}\n";
+    insta::assert_snapshot!(found(&reading(Profile::HoloDeck, text)), @"
+    error 2:12 /tools/0/name MCPConfigError: 'name' must not hold a variable
+    error 2:67 /tools/0/command MCPConfigError: 'command' must not hold a variable
+    error 2:86 /tools/0/transport MCPConfigError: 'transport' must not hold a variable
+    ");
+}
+
+#[test]
+fn x_17_one_error_refuses_the_file_and_everything_is_listed() {
+    let text = format!("{}  - {{name: b, type: mcp}}\n", item("command: npx"));
+    let reading = reading(Profile::HoloDeck, &text);
+    assert!(reading.refused);
+    assert!(reading.entries.iter().all(|it| !it.accepted));
+    // The good one is still there to be looked at.
+    assert_eq!(reading.servers.len(), 1);
+}
+
+#[test]
+fn a_unit_is_doubted_but_not_refused() {
+    let reading = reading(Profile::HoloDeck, &item("command: npx, request_timeout: 30000"));
+    assert!(!reading.refused && !reading.has_errors());
+    assert_eq!(reading.servers[0].limits.request, Duration::from_secs(30_000));
+    insta::assert_snapshot!(found(&reading), @"warning 2:84 /tools/0/request_timeout MCPConfigError: 'request_timeout' is in seconds; 30000 of them are 8 hours");
+}
+
+#[test]
+fn hd_070_to_hd_076_examples_like_those_of_the_papers_load() {
+    for fields in [
+        "command: npx, args: ['-y', '@acme/files'], config: {allowed: ['${workspaceFolder}/data']}",
+        "command: npx, args: ['-y', '@acme/hub'], env: {HUB_TOKEN: '${HUB_TOKEN}'}, config: {repositories: [a/b]}",
+        "command: uvx, args: [acme-fetch], env: {CUSTOM: '${CUSTOM}'}",
+        "command: docker, args: [run, --rm, -i, 'acme:latest'], env: {KEY: '${KEY}'}",
+        "transport: sse, url: 'https://api.acme.example/mcp/sse', headers: {Authorization: 'Bearer ${KEY}'}, timeout: 10, \
+         sse_read_timeout: 300, request_timeout: 120",
+        "transport: websocket, url: 'wss://mcp.acme.example/ws'",
+        "transport: http, url: 'https://mcp.acme.example/stream', terminate_on_close: true",
+    ] {
+        check(Profile::HoloDeck, fields, "");
+    }
+}

@@ -1,0 +1,73 @@
+//! Budgets: a hostile file is refused at once, and in words.
+
+use mcp_config::{Colour, Profile, render};
+
+use crate::{found, reading};
+
+#[track_caller]
+fn check(text: &str, want: &str) {
+    for profile in [Profile::HoloDeck, Profile::Dominds] {
+        let reading = reading(profile, text);
+        assert!(reading.refused);
+        assert!(found(&reading).contains(want), "{}", &found(&reading)[..found(&reading).len().min(500)]);
+    }
+}
+
+#[test]
+fn a_large_file_is_refused() {
+    check(&"#".repeat((1 << 20) + 1), "ConfigError: the file is larger than 1 MiB");
+}
+
+#[test]
+fn deep_nesting_is_refused() {
+    check(&"[".repeat(200_000), "nested deeper than 64 levels");
+    check(&format!("a: {}{}", "[".repeat(64), "]".repeat(64)), "nested deeper than 64 levels");
+    let block: String = (0..100).map(|it| format!("{}a:\n", " ".repeat(it))).collect();
+    check(&block, "nested deeper than 64 levels");
+}
+
+#[test]
+fn many_laughs_are_refused() {
+    let mut text = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n".to_owned();
+    for it in 1..30 {
+        let before = it - 1;
+        text.push_str(&format!("a{it}: &a{it} [{}]\n", vec![format!("*a{before}"); 10].join(", ")));
+    }
+    check(&text, "more than 100000 values, aliases followed");
+}
+
+#[test]
+fn aliases_cannot_hide_depth() {
+    let mut text = format!("a0: &a0 {}{}\n", "[".repeat(30), "]".repeat(30));
+    text.push_str(&format!("a1: &a1 {}*a0{}\n", "[".repeat(30), "]".repeat(30)));
+    text.push_str(&format!("a2: {}*a1{}\n", "[".repeat(30), "]".repeat(30)));
+    check(&text, "nested deeper than 64 levels, aliases followed");
+}
+
+#[test]
+fn a_thousand_servers_are_enough() {
+    let servers = |count: usize| -> String {
+        let all = (0..count).map(|it| format!("  s{it}: {{transport: stdio, command: x}}\n"));
+        format!("version: 1\nservers:\n{}", all.collect::<String>())
+    };
+    assert!(!reading(Profile::Dominds, &servers(1000)).refused);
+    let reading = reading(Profile::Dominds, &servers(1001));
+    assert!(reading.refused);
+    assert!(found(&reading).contains("the file has more than 1000 servers"));
+}
+
+#[test]
+fn a_label_far_away_is_told_instead_of_drawn() {
+    let text = format!("first: 1\n{}first: 2\n", "# nothing\n".repeat(1000));
+    let reading = reading(Profile::HoloDeck, &text);
+    insta::assert_snapshot!(render("a.yaml", &text, &reading.diagnostics, Colour::Never), @r"
+    error[MCP0002]: ValidationError: the key 'first' stands twice
+        --> a.yaml:1002:1
+         |
+    1002 | first: *
+         | ^^^^^
+         |
+         = note: 'first' stands here first (a.yaml:1:1)
+         = help: remove one of the two
+    ");
+}

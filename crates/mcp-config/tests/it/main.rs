@@ -1,0 +1,29 @@
+//! The crate from outside: texts in, servers, diagnostics and endpoints out.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod dominds;
+mod fixtures;
+mod holodeck;
+mod limits;
+mod property;
+mod resolving;
+mod schemas;
+mod secrets;
+mod three_mistakes;
+mod wording;
+
+use mcp_config::{Document, Profile, Reading, read};
+
+/// Reads a text by a profile.
+fn reading(profile: Profile, text: &str) -> Reading {
+    read(&Document { name: "config.yaml", text, profile })
+}
+
+/// What was found, a line each: `error 3:5 /pointer Kind: message`.
+fn found(reading: &Reading) -> String {
+    let line = |it: &mcp_config::Diagnostic| {
+        format!("{} {}:{} {} {it}", it.severity, it.line, it.column, it.pointer)
+    };
+    reading.diagnostics.iter().map(line).collect::<Vec<_>>().join("\n")
+}

@@ -1,0 +1,154 @@
+//! Any text at all: nothing panics, every span fits, and the same text gives the same answer.
+
+use std::ops::Range;
+
+use mcp_config::{
+    Colour, Diagnostic, Document, Label, Profile, Surroundings, detect, read, render, resolve, to_json,
+};
+use proptest::prelude::*;
+
+/// Spans that another hand made are drawn too: past the end, reversed, inside a character.
+fn draws_any_span(text: &str, diagnostic: &Diagnostic) {
+    for (start, end) in
+        [(0, usize::MAX), (usize::MAX, 0), (1, 2), (text.len(), text.len()), (text.len() / 2, 0)]
+    {
+        let mut odd = diagnostic.clone();
+        odd.span = Range { start, end };
+        odd.labels = vec![Label { span: Range { start: end, end: start }, text: "here".to_owned() }];
+        assert!(render("x.yaml", text, &[odd], Colour::Never).contains(diagnostic.code.as_str()));
+    }
+}
+
+fn holds(text: &str) {
+    detect("x.yaml", text);
+    to_json(text);
+    for &profile in Profile::ALL {
+        let document = Document { name: "x.yaml", text, profile };
+        let reading = read(&document);
+        for diagnostic in &reading.diagnostics {
+            for span in diagnostic.labels.iter().map(|it| &it.span).chain([&diagnostic.span]) {
+                assert!(text.get(span.clone()).is_some(), "{span:?} does not fit: {diagnostic:?}");
+            }
+            assert!(diagnostic.line >= 1 && diagnostic.column >= 1);
+            let lines = text.split('\n').count();
+            assert!(diagnostic.line <= lines, "line {} of {lines}", diagnostic.line);
+        }
+        let order: Vec<_> = reading.diagnostics.iter().map(|it| it.span.start).collect();
+        assert!(order.is_sorted());
+        if let Some(first) = reading.diagnostics.first() {
+            draws_any_span(text, first);
+        }
+        let drawn = render("x.yaml", text, &reading.diagnostics, Colour::Never);
+        let spoken = drawn.chars().all(|it| it == '\n' || !it.is_control());
+        assert!(spoken, "a control character is drawn: {drawn:?}");
+        let surroundings = Surroundings {
+            variable: &|_| None,
+            directory: std::path::Path::new("."),
+            read_file: &|_| Err("no".to_owned()),
+        };
+        for server in &reading.servers {
+            assert!(text.get(server.origin.span.clone()).is_some());
+            for error in resolve(server, &surroundings).err().unwrap_or_default() {
+                assert!(text.get(reading.place(&error).span).is_some());
+            }
+        }
+        assert_eq!(read(&document).diagnostics, reading.diagnostics);
+    }
+}
+
+/// Words that files are made of, so that the text is often nearly a configuration.
+fn fragment() -> impl Strategy<Value = String> {
+    let words = [
+        "tools:",
+        "servers:",
+        "version: 1",
+        "- name: a",
+        "type: mcp",
+        "server: s",
+        "command: npx",
+        "command: bash",
+        "transport: http",
+        "transport: stdio",
+        "transport: streamable_http",
+        "url: https://a.example",
+        "args: [x]",
+        "env:",
+        "env: {A: '${B}'}",
+        "headers: {A: b}",
+        "config: {a: [1, {b: c}]}",
+        "  ",
+        "    ",
+        "\n",
+        "\n  ",
+        "\n    ",
+        "\n      ",
+        "- ",
+        "a:",
+        "&x ",
+        "*x",
+        "<<: *x",
+        "'",
+        "\"",
+        "{",
+        "}",
+        "[",
+        "]",
+        "|\n",
+        ">-\n",
+        "#",
+        "---\n",
+        "...\n",
+        "!!str ",
+        "!x ",
+        "\t",
+        "\r\n",
+        "\u{feff}",
+        "\u{1b}[31m",
+        "é",
+        "日本",
+        "\u{202e}",
+        "? ",
+        ": ",
+        ",",
+        "request_timeout: 30000",
+        "timeout: .inf",
+        "transform: [{prefix: a, suffix: b}]",
+        "${A}",
+        "0x",
+        "enabled: false",
+        "envFile: x",
+        "1e999",
+        "99999999999999999999",
+        "\u{85}",
+        "\u{2028}",
+        "\0",
+    ];
+    prop::sample::select(words.to_vec()).prop_map(str::to_owned)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_text_is_read(text in any::<String>()) {
+        holds(&text);
+    }
+
+    #[test]
+    fn any_bytes_are_read(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+        holds(&String::from_utf8_lossy(&bytes));
+    }
+
+    #[test]
+    fn whatever_looks_like_a_configuration_is_read(words in prop::collection::vec(fragment(), 0..40)) {
+        holds(&words.concat());
+    }
+
+    #[test]
+    fn a_good_file_with_a_piece_missing_is_read(start in 0usize..900, length in 0usize..60) {
+        let text = include_str!("../../../../fixtures/holodeck/valid/stdio_npx.yaml");
+        let start = start.min(text.len());
+        let end = (start + length).min(text.len());
+        holds(&format!("{}{}", &text[..start], &text[end..]));
+    }
+}

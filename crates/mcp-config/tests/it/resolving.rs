@@ -1,0 +1,210 @@
+//! Specs into endpoints: variables, env files, and what is said where something is missing.
+
+use std::path::Path;
+
+use mcp_config::{Profile, ResolveError, ResolvedServer, Surroundings, resolve};
+use mcp_model::{Endpoint, Kind, StdioEndpoint};
+
+use crate::reading;
+
+/// Resolves the one server of a text. The environment is `A`, `EMPTY`, `NESTED`, `LINES`; the env files are `.env` and
+/// `sub/x.env`.
+fn resolved(profile: Profile, directory: &str, text: &str) -> Result<ResolvedServer, Vec<ResolveError>> {
+    let reading = reading(profile, text);
+    assert!(!reading.has_errors(), "{}", crate::found(&reading));
+    let variable = |name: &str| match name {
+        "A" => Some("va".to_owned()),
+        "EMPTY" => Some(String::new()),
+        "NESTED" => Some("${A}".to_owned()),
+        "LINES" => Some("x\nargs: [evil]".to_owned()),
+        "HOST" => Some("localhost".to_owned()),
+        "EVIL" => Some("localhost.evil.example".to_owned()),
+        _ => None,
+    };
+    let read_file = |path: &Path| match path.to_str() {
+        Some("/work/.env") => Ok("# made by hand\nONE=file\nTWO=file\nTHREE=${A}\n".to_owned()),
+        Some("/work/sub/x.env") => Ok("ONE=sub\n".to_owned()),
+        _ => Err("no such file".to_owned()),
+    };
+    let surroundings =
+        Surroundings { variable: &variable, directory: Path::new(directory), read_file: &read_file };
+    resolve(&reading.servers[0], &surroundings)
+}
+
+fn agent(fields: &str) -> String {
+    format!("tools:\n  - {{name: a, description: d, type: mcp, server: s, {fields}}}\n")
+}
+
+#[track_caller]
+fn stdio(fields: &str) -> StdioEndpoint {
+    match resolved(Profile::HoloDeck, "/work", &agent(fields)).unwrap().endpoint {
+        Endpoint::Stdio(it) => it,
+        other => panic!("not stdio: {other:?}"),
+    }
+}
+
+fn env(endpoint: &StdioEndpoint) -> String {
+    let all = endpoint.env.iter().map(|it| format!("{}={}", it.0, it.1.expose()));
+    all.collect::<Vec<_>>().join(" ")
+}
+
+#[track_caller]
+fn fails(profile: Profile, text: &str, want: &str) {
+    let errors = resolved(profile, "/work", text).unwrap_err();
+    let all: Vec<_> = errors.iter().map(|it| format!("{} {it}", it.pointer)).collect();
+    assert_eq!(all.join("\n"), want);
+}
+
+#[test]
+fn hd_050_hd_055_one_pass_over_each_value() {
+    let endpoint = stdio(
+        "command: npx, args: ['${A}', 'x${A}y${EMPTY}z', '${NESTED}', '$A', '${A:-d}', '${input:x}', '${LINES}', '$${A}']",
+    );
+    let args: Vec<_> = endpoint.args.iter().map(|it| it.expose()).collect();
+    // HD-054: HoloDeck puts values into the file's text; a line break in one adds keys there.
+    assert_eq!(args, ["va", "xvayz", "${A}", "$A", "${A:-d}", "${input:x}", "x\nargs: [evil]", "$va"]);
+}
+
+#[test]
+fn hd_051_hd_052_hd_063_every_missing_variable_is_named() {
+    fails(
+        Profile::HoloDeck,
+        &agent("command: npx, args: ['${ONE}', '${TWO} ${ONE} ${ONE}'], env: {K: '${THREE}'}, config: {a: ['${FOUR}']}, description2: x").replace(", description2: x", ""),
+        "/tools/0/config/a/0 ConfigError: Environment variable 'FOUR' not found\n\
+         /tools/0/args/0 ConfigError: Environment variable 'ONE' not found\n\
+         /tools/0/args/1 ConfigError: Environment variable 'TWO' not found\n\
+         /tools/0/args/1 ConfigError: Environment variable 'ONE' not found\n\
+         /tools/0/env/K ConfigError: Environment variable 'THREE' not found",
+    );
+    // Also in what is no value: every text of the item.
+    let text = "tools:\n  - {name: a, description: '${D}', type: mcp, server: '${S}', command: npx, encoding: '${E}'}\n";
+    let errors = resolved(Profile::HoloDeck, "/work", text).unwrap_err();
+    let missing: Vec<_> =
+        errors.iter().filter(|it| it.kind == Kind::Config).map(|it| it.pointer.as_str()).collect();
+    assert_eq!(missing, ["/tools/0/description", "/tools/0/server", "/tools/0/encoding"]);
+}
+
+#[test]
+fn hd_056_the_workspace_folder_is_the_files_folder_but_not_in_0_7() {
+    assert_eq!(stdio("command: npx, args: ['${workspaceFolder}/data']").args[0].expose(), "/work/data");
+    fails(
+        Profile::HoloDeck07,
+        "tools:\n  - {name: a, description: d, type: mcp, command: npx, args: ['${workspaceFolder}']}\n",
+        "/tools/0/args/0 ConfigError: Environment variable 'workspaceFolder' not found",
+    );
+}
+
+#[test]
+fn hd_057_env_lies_above_the_env_file() {
+    assert_eq!(env(&stdio("command: npx, envFile: .env, env: {TWO: own}")), "ONE=file TWO=own THREE=${A}");
+    assert_eq!(env(&stdio("command: npx, env_file: sub/x.env")), "ONE=sub");
+    // Variables are never taken from the env file.
+    fails(
+        Profile::HoloDeck,
+        &agent("command: npx, envFile: .env, env: {X: '${ONE}'}"),
+        "/tools/0/env/X ConfigError: Environment variable 'ONE' not found",
+    );
+}
+
+#[test]
+fn hd_019_hd_058_an_env_file_is_beside_the_configuration_and_must_be_readable() {
+    fails(
+        Profile::HoloDeck,
+        &agent("command: npx, envFile: other.env"),
+        "/tools/0/envFile ConfigError: cannot read the env file: no such file",
+    );
+}
+
+#[test]
+fn hd_104_hdx_08_config_reaches_the_child_and_wins() {
+    let endpoint = stdio(
+        "command: npx, env: {MCP_CONFIG: own}, config: {b: 1, a: ['${A}', {n: 123456789012345678901234567890}]}",
+    );
+    assert_eq!(env(&endpoint), r#"MCP_CONFIG={"b":1,"a":["va",{"n":123456789012345678901234567890}]}"#);
+    assert_eq!(env(&stdio("command: npx, config: {}")), "");
+    assert_eq!(env(&stdio("command: npx, config:")), "");
+    let text = agent("transport: http, url: 'https://x.example', config: {q: '\"${A}\"'}");
+    let config = resolved(Profile::HoloDeck, "/work", &text).unwrap().config.unwrap();
+    assert_eq!(config.expose(), r#"{"q":"\"va\""}"#);
+}
+
+#[test]
+fn hd_044_a_url_is_judged_once_it_is_known() {
+    let text = |url: &str| agent(&format!("transport: http, url: '{url}', headers: {{A: '${{A}}'}}"));
+    let Endpoint::Http(http) =
+        resolved(Profile::HoloDeck, "/work", &text("http://${HOST}:1/x")).unwrap().endpoint
+    else {
+        panic!("not http")
+    };
+    assert_eq!((http.url.as_str(), http.headers[0].1.expose()), ("http://localhost:1/x", "va"));
+    fails(
+        Profile::HoloDeck,
+        &text("http://${EVIL}/x"),
+        "/tools/0/url MCPConfigError: 'url' must use https:// (or http:// for localhost)",
+    );
+}
+
+#[test]
+fn hd_022_a_variable_cannot_add_a_header() {
+    fails(
+        Profile::HoloDeck,
+        &agent("transport: http, url: 'https://x.example', headers: {A: '${LINES}'}"),
+        "/tools/0/headers/A MCPConfigError: a header's value must be one line without control characters",
+    );
+}
+
+#[test]
+fn an_old_items_arguments_keep_their_places() {
+    let text = "tools:\n  - {name: a, description: d, type: mcp, server: '@acme/x', args: ['${NOPE}']}\n";
+    fails(Profile::HoloDeck, text, "/tools/0/args/0 ConfigError: Environment variable 'NOPE' not found");
+}
+
+#[test]
+fn dm_071_a_missing_host_variable_is_named_with_its_place() {
+    fails(
+        Profile::Dominds,
+        "version: 1\nservers:\n  a: {transport: stdio, command: x, env: {K: {env: X}, L: {env: EMPTY}}}\n",
+        "/servers/a/env/K ConfigError: MCP server 'a' missing required host env var 'X' (for env.K)",
+    );
+    fails(
+        Profile::Dominds,
+        "version: 1\nservers:\n  a: {transport: streamable_http, url: 'http://x.example', headers: {H: {env: X}}}\n",
+        "/servers/a/headers/H ConfigError: MCP server 'a' missing required host env var 'X' (for headers.H)",
+    );
+}
+
+#[test]
+fn dm_072_an_empty_variable_is_present_and_a_prefix_stands_before_it() {
+    let text = "version: 1\nservers:\n  a: {transport: stdio, command: x, env: {E: {env: EMPTY}, P: {prefix: 'Bearer ', env: A}, L: '${A}'}}\n";
+    let Endpoint::Stdio(endpoint) = resolved(Profile::Dominds, "/work/.minds", text).unwrap().endpoint else {
+        panic!("not stdio")
+    };
+    assert_eq!(env(&endpoint), "E= P=Bearer va L=${A}");
+}
+
+#[test]
+fn dmx_04_a_working_directory_is_relative_to_the_workspace() {
+    let cwd = |directory: &str| {
+        let text = "version: 1\nservers:\n  a: {transport: stdio, command: x, cwd: ' tools '}\n";
+        let Endpoint::Stdio(endpoint) = resolved(Profile::Dominds, directory, text).unwrap().endpoint else {
+            panic!("not stdio")
+        };
+        endpoint.cwd.unwrap()
+    };
+    assert_eq!(cwd("/work/.minds"), Path::new("/work/tools"));
+    assert_eq!(cwd("/work"), Path::new("/work/tools"));
+    assert_eq!(cwd(".minds"), Path::new("tools"));
+}
+
+#[test]
+fn a_resolve_error_finds_its_place_in_the_file() {
+    let text = "tools:\n  - name: a\n    description: d\n    type: mcp\n    server: s\n    command: npx\n    env:\n      K: \"${X}\"\n";
+    let reading = reading(Profile::HoloDeck, text);
+    let surroundings =
+        Surroundings { variable: &|_| None, directory: Path::new("/"), read_file: &|_| Err(String::new()) };
+    let errors = resolve(&reading.servers[0], &surroundings).unwrap_err();
+    let placed = reading.place(&errors[0]);
+    assert_eq!((placed.line, placed.column, &text[placed.span.clone()]), (8, 10, "\"${X}\""));
+    assert_eq!(placed.server.as_deref(), Some("a"));
+    assert_eq!(placed.to_string(), errors[0].to_string());
+}

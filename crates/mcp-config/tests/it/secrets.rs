@@ -1,0 +1,164 @@
+//! No secret gets out: not by a message, a help, a pointer, a drawn line, or a debug print.
+//!
+//! The planted secrets stand wherever a user may put one, the wrong places included.
+
+use mcp_config::{Colour, Profile, Surroundings, read, render, resolve};
+use mcp_config::{Diagnostic, Document};
+
+const AGENT: &str = r#"
+model: {api_key: SECRET00}
+tools:
+  - name: a
+    type: mcp   # the old key was SECRET01
+    server: s
+    command: bash
+    args: ["-y", 5, "--token=SECRET02", {SECRET03: SECRET04}]
+    env: {KEY: "SECRET05", N: 5, "KEY=SECRET06": x, M: [SECRET07]}
+    config: {token: SECRET08, deep: {list: [SECRET09, .inf]}}
+    evn: {KEY: SECRET10}
+    unknown: SECRET11
+    unknown2: |
+      SECRET12
+      name: SECRET13
+  - name: b
+    type: mcp
+    server: s
+    transport: http
+    url: "http://SECRET14:SECRET15@acme.example/path/SECRET16SECRET16SECRET16SECRET16?key=SECRET17#SECRET18"
+    headers: {Authorization: "Bearer SECRET19\nX: 1", "Bad Header": 'SECRET20 ${TOKEN}', B: 5}
+    command: [SECRET21]
+  - name: c
+    type: mcp
+    server: s
+    env: SECRET26
+    envFile: [SECRET27]
+    encoding: {SECRET28: SECRET29}
+    command: npx
+    command: SECRET30!x
+    config: !weird SECRET31
+    headers: &SECRET_ANCHOR {A: SECRET32}
+    args: *SECRET_ALIAS
+  - SECRET33
+  - name: d
+    type: [SECRET34]
+"#;
+
+const WORKSPACE: &str = r#"
+version: 2
+servers:
+  a:
+    transport: stdio
+    command: [SECRET51]
+    args: {x: SECRET52}
+    env: {A: {env: 5, prefix: SECRET53}, B: [SECRET54], C: {env: "", prefix: "SECRET55"}}
+    transform: [SECRET57, {prefix: {remove: 1, x: SECRET58}}]
+    tools: SECRET59
+    sessionId: SECRET60
+    url: https://SECRET61@acme.example/
+  b:
+    transport: streamable_http
+    url: "ftp://u:SECRET62@acme.example/?SECRET63"
+    headers: {A: "SECRET64\u0000", B: {prefix: [SECRET65], env: X}}
+    sessionId: "SECRET66\n"
+  c: SECRET67
+  d: {sessionId: [SECRET68]}
+"#;
+
+#[track_caller]
+fn check(text: &str, profile: Profile) {
+    let name = "config.yaml";
+    let reading = read(&Document { name, text, profile });
+    assert!(reading.has_errors());
+    clean(&reading.diagnostics, name, text);
+    for server in &reading.servers {
+        unspoken(&format!("{server:?}"));
+    }
+}
+
+#[track_caller]
+fn clean(diagnostics: &[Diagnostic], name: &str, text: &str) {
+    unspoken(&serde_json::to_string(diagnostics).unwrap());
+    unspoken(&format!("{diagnostics:?}"));
+    unspoken(&render(name, text, diagnostics, Colour::Never));
+    unspoken(&render(name, text, diagnostics, Colour::Always));
+    // Wherever a diagnostic may point, the line that is drawn shows nothing.
+    let lines = text.split_inclusive('\n').scan(0, |at, line| {
+        let start = *at;
+        *at += line.len();
+        Some(start..*at)
+    });
+    for span in lines {
+        let mut anywhere = diagnostics[0].clone();
+        anywhere.span = span;
+        unspoken(&render(name, text, &[anywhere], Colour::Never));
+    }
+}
+
+#[track_caller]
+fn unspoken(text: &str) {
+    // A key is no value, and an anchor is a name.
+    let text = text.replace("SECRET03", "").replace("SECRET28", "").replace("SECRET_A", "");
+    if let Some(at) = text.find("SECRET") {
+        panic!("{}", &text[at.saturating_sub(300)..(at + 20).min(text.len())]);
+    }
+}
+
+#[test]
+fn hd_061_hd_sc5_nothing_of_an_agent_is_shown() {
+    check(AGENT, Profile::HoloDeck);
+    check(AGENT, Profile::HoloDeck07);
+}
+
+#[test]
+fn x_31_nothing_of_a_workspace_is_shown() {
+    check(WORKSPACE, Profile::Dominds);
+}
+
+#[test]
+fn nothing_of_a_file_that_is_no_yaml_is_shown() {
+    for text in [
+        "tools:\n  - name: a\n    env:\n      KEY: \"SECRET\n      B: SECRET\n    args: [SECRET, --SECRET\n",
+        "version: 1\nservers:\n  a:\n\tenv: {K: SECRET}\n# SECRET\n  SECRET\n",
+        "env: {A: SECRET}}\n",
+        "a: &x SECRET\nb: *y: SECRET\n",
+        "env: SECRET: SECRET\n--- SECRET\n...SECRET\n",
+        "url: https://SECRET@acme.example\n  bad: - x\n",
+    ] {
+        for profile in [Profile::HoloDeck, Profile::Dominds] {
+            let reading = read(&Document { name: "x", text, profile });
+            clean(&reading.diagnostics, "x", text);
+        }
+    }
+}
+
+#[test]
+fn a_resolved_value_is_in_no_error() {
+    let text = "\
+tools:
+  - {name: a, description: d, type: mcp, server: s, transport: http, url: 'http://${HOST}/', headers: {A: '${BAD}'}}
+  - {name: b, description: d, type: mcp, server: s, command: npx, args: ['${BAD}'], env: {A: '${NUL}'},
+     encoding: '${HOST}', envFile: '${HOST}'}
+";
+    let reading = read(&Document { name: "agent.yaml", text, profile: Profile::HoloDeck });
+    assert_eq!(crate::found(&reading), "");
+    let variable = |name: &str| match name {
+        "HOST" => Some("SECRET.example".to_owned()),
+        "BAD" => Some("SECRET\r\nX: y".to_owned()),
+        "NUL" => Some("SECRET\0".to_owned()),
+        _ => None,
+    };
+    let surroundings = Surroundings {
+        variable: &variable,
+        directory: std::path::Path::new("/w"),
+        read_file: &|_| Err("it is not there".to_owned()),
+    };
+    let mut errors = 0;
+    for server in &reading.servers {
+        for error in resolve(server, &surroundings).unwrap_err() {
+            errors += 1;
+            unspoken(&format!("{error} {error:?}"));
+            clean(&[reading.place(&error)], "agent.yaml", text);
+        }
+    }
+    assert_eq!(errors, 5);
+}

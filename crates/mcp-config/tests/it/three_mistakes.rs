@@ -1,0 +1,98 @@
+//! The example that the crate was made for: three mistakes in two servers, all found at once, and a third server that
+//! is good.
+
+use mcp_config::{Colour, Profile, Reading, render};
+
+use crate::{found, reading};
+
+const WORKSPACE: &str = "\
+version: 1
+servers:
+  files:
+    transport: stdio
+    command: ''
+    args: -y
+  web:
+    transport: sse
+    url: https://acme.example/mcp
+  good:
+    transport: stdio
+    command: npx
+";
+
+const AGENT: &str = "\
+tools:
+  - name: files
+    description: Files.
+    type: mcp
+    server: acme-files
+    command: bash
+    args: -y
+  - name: web
+    description: The web.
+    type: mcp
+    server: acme-web
+    transport: http
+    url: http://acme.example/mcp
+  - name: good
+    description: Good.
+    type: mcp
+    server: acme-good
+    command: npx
+";
+
+fn accepted(reading: &Reading) -> Vec<(&str, bool)> {
+    reading.entries.iter().map(|it| (it.name.as_str(), it.accepted)).collect()
+}
+
+#[test]
+fn as_dominds_the_third_server_is_still_accepted() {
+    let reading = reading(Profile::Dominds, WORKSPACE);
+    assert_eq!(accepted(&reading), [("files", false), ("web", false), ("good", true)]);
+    assert!(!reading.refused);
+    assert_eq!(reading.servers.len(), 1);
+    insta::assert_snapshot!(found(&reading), @"
+    error 5:14 /servers/files/command ValidationError: Invalid mcp.yaml: servers.files.command must be a non-empty string
+    error 6:11 /servers/files/args ValidationError: Invalid mcp.yaml: servers.files.args must be string[]
+    error 8:16 /servers/web/transport MCPConfigError: Invalid mcp.yaml: servers.web.transport must be 'stdio' or 'streamable_http'
+    ");
+}
+
+#[test]
+fn as_holodeck_the_file_is_refused() {
+    let reading = reading(Profile::HoloDeck, AGENT);
+    assert_eq!(accepted(&reading), [("files", false), ("web", false), ("good", false)]);
+    assert!(reading.refused);
+    insta::assert_snapshot!(found(&reading), @"
+    error 6:14 /tools/0/command MCPConfigError: Invalid command 'bash'. Supported commands: npx, uvx, docker
+    error 7:11 /tools/0/args ValidationError: 'args' must be a list, not text
+    error 13:10 /tools/1/url MCPConfigError: 'url' must use https:// (or http:// for localhost)
+    ");
+}
+
+#[test]
+fn as_text_each_has_its_line_and_its_help() {
+    let reading = reading(Profile::HoloDeck, AGENT);
+    insta::assert_snapshot!("text", render("agent.yaml", AGENT, &reading.diagnostics, Colour::Never));
+}
+
+#[test]
+fn as_json_each_has_its_place_and_its_help() {
+    let reading = reading(Profile::HoloDeck, AGENT);
+    insta::assert_json_snapshot!("json", reading.diagnostics);
+}
+
+#[test]
+fn in_colour_the_words_are_the_same() {
+    let reading = reading(Profile::HoloDeck, AGENT);
+    let coloured = render("agent.yaml", AGENT, &reading.diagnostics, Colour::Always);
+    assert!(coloured.contains("\u{1b}["));
+    let mut plain = String::new();
+    let mut rest = coloured.as_str();
+    while let Some((before, after)) = rest.split_once("\u{1b}[") {
+        plain.push_str(before);
+        rest = after.split_once('m').unwrap().1;
+    }
+    plain.push_str(rest);
+    assert_eq!(plain, render("agent.yaml", AGENT, &reading.diagnostics, Colour::Never));
+}
