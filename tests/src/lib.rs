@@ -3,6 +3,7 @@
 //! Nothing here knows the crates: the binary is the one thing under test.
 
 #![forbid(unsafe_code)]
+#![expect(clippy::print_stderr, reason = "a test that is skipped says so")]
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
@@ -114,7 +115,7 @@ pub fn installed(variable: &str) -> Option<PathBuf> {
     let found = std::env::var_os(variable).map(PathBuf::from).filter(|it| it.is_dir());
     if found.is_none() {
         assert!(std::env::var_os("CI").is_none(), "{variable} names no folder: run `cargo xtask test`");
-        println!("SKIPPED: {variable} names no folder; `cargo xtask test` installs what this test needs");
+        eprintln!("SKIPPED: {variable} names no folder; `cargo xtask test` installs what this test needs");
     }
     found
 }

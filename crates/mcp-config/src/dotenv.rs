@@ -4,20 +4,27 @@
 //! `=` are skipped. Two defects of the original are not shared: a byte order mark is no part of the first name, and a
 //! line with an empty name is skipped, for no system takes such a variable.
 
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+
 use mcp_model::Secret;
 
-/// The variables of a `.env` file, in its order; of a name that stands twice, the last value.
-pub(crate) fn parse(text: &str) -> Vec<(String, Secret)> {
+/// The variables of a `.env` file, in its order; of a name that stands twice, the last value (HD-057).
+pub fn parse_env_file(text: &str) -> Vec<(String, Secret)> {
     let mut res: Vec<(String, Secret)> = Vec::new();
+    let mut places: HashMap<&str, usize> = HashMap::new();
     for line in text.trim_start_matches('\u{feff}').lines().map(str::trim) {
         let Some((name, value)) = line.split_once('=').filter(|_| !line.starts_with('#')) else { continue };
         let (name, value) = (name.trim(), value.trim());
         if name.is_empty() || name.contains('\0') || value.contains('\0') {
             continue;
         }
-        match res.iter_mut().find(|it| it.0 == name) {
-            Some(entry) => entry.1 = Secret::new(value),
-            None => res.push((name.to_owned(), Secret::new(value))),
+        match places.entry(name) {
+            Entry::Occupied(place) => res[*place.get()].1 = Secret::new(value),
+            Entry::Vacant(place) => {
+                place.insert(res.len());
+                res.push((name.to_owned(), Secret::new(value)));
+            }
         }
     }
     res
@@ -29,7 +36,7 @@ mod tests {
 
     #[track_caller]
     fn check(text: &str, want: &[(&str, &str)]) {
-        let got = parse(text);
+        let got = parse_env_file(text);
         let got: Vec<_> = got.iter().map(|it| (it.0.as_str(), it.1.expose())).collect();
         assert_eq!(got, want, "{text:?}");
     }

@@ -39,6 +39,7 @@ mod tree;
 
 pub use detect::detect;
 pub use diagnostic::{Code, Diagnostic, Label};
+pub use dotenv::parse_env_file;
 pub use profile::Profile;
 pub use reading::{Document, Entry, Reading, read};
 pub use render::{Colour, render};

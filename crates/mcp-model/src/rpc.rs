@@ -43,7 +43,9 @@ impl<'de> Deserialize<'de> for RpcError {
         let message = wire.message.map(RawJson::copied);
         Ok(RpcError {
             code: wire.code.and_then(|it| it.get().parse().ok()).unwrap_or(code::INTERNAL_ERROR),
-            message: message.map(|it| it.to_text().map_or_else(|| it.as_str().to_owned(), Into::into)).unwrap_or_default(),
+            message: message
+                .map(|it| it.to_text().map_or_else(|| it.as_str().to_owned(), Into::into))
+                .unwrap_or_default(),
             data: wire.data.map(RawJson::copied),
         })
     }

@@ -170,7 +170,7 @@ fn read_env_file(
     surroundings: &Surroundings<'_>,
 ) -> Vec<(String, Secret)> {
     match (surroundings.read_file)(&surroundings.directory.join(path)) {
-        Ok(text) => dotenv::parse(&text),
+        Ok(text) => dotenv::parse_env_file(&text),
         Err(why) => {
             let message = format!("cannot read the env file: {why}");
             let help = "a relative path is taken from the folder of the configuration file";

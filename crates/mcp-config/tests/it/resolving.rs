@@ -22,8 +22,8 @@ fn resolved(profile: Profile, directory: &str, text: &str) -> Result<ResolvedSer
         _ => None,
     };
     let read_file = |path: &Path| match path.to_str() {
-        Some("/work/.env") => Ok("# made by hand\nONE=file\nTWO=file\nTHREE=${A}\n".to_owned()),
-        Some("/work/sub/x.env") => Ok("ONE=sub\n".to_owned()),
+        Some("/srv/.env") => Ok("# made by hand\nONE=file\nTWO=file\nTHREE=${A}\n".to_owned()),
+        Some("/srv/sub/x.env") => Ok("ONE=sub\n".to_owned()),
         _ => Err("no such file".to_owned()),
     };
     let surroundings =
@@ -86,7 +86,7 @@ fn hd_051_hd_052_hd_063_every_missing_variable_is_named() {
 
 #[test]
 fn hd_056_the_workspace_folder_is_the_files_folder_but_not_in_0_7() {
-    assert_eq!(stdio("command: npx, args: ['${workspaceFolder}/data']").args[0].expose(), "/work/data");
+    assert_eq!(stdio("command: npx, args: ['${workspaceFolder}/data']").args[0].expose(), "/srv/data");
     fails(
         Profile::HoloDeck07,
         "tools:\n  - {name: a, description: d, type: mcp, command: npx, args: ['${workspaceFolder}']}\n",
@@ -176,7 +176,7 @@ fn dm_071_a_missing_host_variable_is_named_with_its_place() {
 #[test]
 fn dm_072_an_empty_variable_is_present_and_a_prefix_stands_before_it() {
     let text = "version: 1\nservers:\n  a: {transport: stdio, command: x, env: {E: {env: EMPTY}, P: {prefix: 'Bearer ', env: A}, L: '${A}'}}\n";
-    let Endpoint::Stdio(endpoint) = resolved(Profile::Dominds, "/work/.minds", text).unwrap().endpoint else {
+    let Endpoint::Stdio(endpoint) = resolved(Profile::Dominds, "/srv/.minds", text).unwrap().endpoint else {
         panic!("not stdio")
     };
     assert_eq!(env(&endpoint), "E= P=Bearer va L=${A}");
@@ -191,8 +191,8 @@ fn dmx_04_a_working_directory_is_relative_to_the_workspace() {
         };
         endpoint.cwd.unwrap()
     };
-    assert_eq!(cwd("/work/.minds"), Path::new("/work/tools"));
-    assert_eq!(cwd("/work"), Path::new("/work/tools"));
+    assert_eq!(cwd("/srv/.minds"), Path::new("/srv/tools"));
+    assert_eq!(cwd("/work"), Path::new("/srv/tools"));
     assert_eq!(cwd(".minds"), Path::new("tools"));
 }
 

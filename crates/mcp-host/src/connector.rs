@@ -1,0 +1,217 @@
+//! From a resolved server to a running one with its lists, or to a failure in words.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use mcp_config::ResolvedServer;
+use mcp_model::{Endpoint, Kind, Limits};
+use mcp_registry::ListKind;
+use mcp_transport::{
+    CallError, ClientInfo, ConnectError, Dial, DialOptions, Handler, Receipts, Session, SessionOptions,
+    dialer,
+};
+use tokio::time::Instant;
+use tracing::Instrument;
+
+use crate::Failure;
+use crate::instance::Instance;
+use crate::listed::{Fresh, Listed};
+use crate::machine::{Started, plural};
+use crate::wires::Wires;
+
+/// Gives the wire for a server. The host's own is [`mcp_transport::dialer`]; a host with wires of its own, or a
+/// test, brings another.
+pub type Dialer =
+    Arc<dyn Fn(&ResolvedServer, &DialOptions) -> Result<Arc<dyn Dial>, ConnectError> + Send + Sync>;
+
+/// The command that stands for this very executable.
+const OWN_COMMAND: &str = "mcp-host";
+
+/// How long a server that is not wanted may take to end.
+const PARTING: Duration = Duration::from_millis(500);
+
+/// What every start of a host has in common.
+pub(crate) struct Connector {
+    pub(crate) client: ClientInfo,
+    pub(crate) receipts: Option<Receipts>,
+    pub(crate) own_executable: Option<String>,
+    pub(crate) handler: Arc<dyn Handler>,
+    pub(crate) dialer: Dialer,
+    pub(crate) wires: Wires,
+}
+
+/// The wires of mcp-transport.
+pub(crate) fn own_wires() -> Dialer {
+    Arc::new(|server, options| dialer(&server.endpoint, options))
+}
+
+impl Connector {
+    /// Starts or reaches the server and reads its lists, all within `limits.startup`. A failure leaves nothing
+    /// behind. Cancel-safe: dropping the future ends what was begun.
+    pub(crate) async fn connect(&self, server: &ResolvedServer) -> Result<Started<Arc<Instance>>, Failure> {
+        let id = &server.spec.id;
+        let span = tracing::info_span!("connect", server = %id, transport = server.endpoint.kind().as_str());
+        async {
+            let begun = Instant::now();
+            let outcome = self.connect_within(server, begun + server.spec.limits.startup).await;
+            let duration = begun.elapsed();
+            match &outcome {
+                Ok(started) => {
+                    tracing::info!(outcome = "ready", era = started.era.as_str(), ?duration, "connected");
+                }
+                // The reason names no secret, and a log is where it is looked for (DM-105).
+                Err(failure) => {
+                    let outcome = failure.kind.as_str();
+                    tracing::warn!(outcome, ?duration, reason = failure.message, "not connected");
+                }
+            }
+            outcome
+        }
+        .instrument(span)
+        .await
+    }
+
+    async fn connect_within(
+        &self,
+        server: &ResolvedServer,
+        deadline: Instant,
+    ) -> Result<Started<Arc<Instance>>, Failure> {
+        let ResolvedServer { spec, endpoint: _, config } = server;
+        let label = server.endpoint.label();
+        let refused = |error: &ConnectError| connect_failure(spec.id.as_str(), &label, error);
+        let dial_options = DialOptions { limits: spec.limits.clone(), receipts: self.receipts.clone() };
+        let dial = (self.dialer)(&self.named(server), &dial_options).map_err(|it| refused(&it))?;
+        let options = SessionOptions {
+            client: self.client.clone(),
+            limits: spec.limits.clone(),
+            config: config.clone(),
+            handler: Arc::clone(&self.handler),
+            ..SessionOptions::default()
+        };
+        let session = Session::connect(self.wires.counted(dial), options).await.map_err(|it| refused(&it))?;
+        match list(&session, server, deadline).await {
+            Ok(listed) => {
+                let era = session.era();
+                Ok(Started { instance: Arc::new(Instance::new(session)), era, listed })
+            }
+            Err(mut failure) => {
+                let ended = session.close(PARTING).await;
+                // What was seen of a server that keeps silent says more than its silence.
+                if failure.kind == Kind::Timeout {
+                    failure.message.push_str(&ended.evidence.to_string());
+                }
+                Err(failure)
+            }
+        }
+    }
+
+    /// The server with this executable in place of the name that stands for it.
+    fn named(&self, server: &ResolvedServer) -> ResolvedServer {
+        let mut res = server.clone();
+        if let (Endpoint::Stdio(endpoint), Some(own)) = (&mut res.endpoint, &self.own_executable)
+            && endpoint.command == OWN_COMMAND
+        {
+            endpoint.command.clone_from(own);
+        }
+        res
+    }
+}
+
+/// Reads the lists for the first time. A server whose tools cannot be listed cannot be used; prompts and resources
+/// that cannot be listed are a problem, and cost nobody the tools.
+async fn list(session: &Session, server: &ResolvedServer, deadline: Instant) -> Result<Listed, Failure> {
+    let kinds = kinds(server);
+    // Looked at before the lists are read: what is announced meanwhile is read again.
+    let seen = *session.changes().borrow();
+    let nothing = Listed { lists: Arc::default(), notes: Vec::new(), seen };
+    let read = |kind| read_within(session, server, kind, deadline);
+    let (tools, prompts, resources) = tokio::join!(
+        maybe(kinds.contains(&ListKind::Tool).then(|| read(ListKind::Tool))),
+        maybe(kinds.contains(&ListKind::Prompt).then(|| read(ListKind::Prompt))),
+        maybe(kinds.contains(&ListKind::Resource).then(|| read(ListKind::Resource))),
+    );
+    if let Some(Fresh::Failed(ListKind::Tool, failure)) = tools {
+        return Err(failure);
+    }
+    Ok([tools, prompts, resources].into_iter().flatten().fold(nothing, Listed::with))
+}
+
+async fn maybe<T>(future: Option<impl Future<Output = T>>) -> Option<T> {
+    match future {
+        Some(future) => Some(future.await),
+        None => None,
+    }
+}
+
+/// Which lists are read of a server (HD-029, HD-030).
+pub(crate) fn kinds(server: &ResolvedServer) -> Vec<ListKind> {
+    let discovery = server.spec.discovery;
+    let all = [
+        (ListKind::Tool, discovery.tools),
+        (ListKind::Prompt, discovery.prompts),
+        (ListKind::Resource, true),
+    ];
+    all.into_iter().filter(|(_, wanted)| *wanted).map(|(kind, _)| kind).collect()
+}
+
+/// Reads one list, at the latest until `deadline`.
+pub(crate) async fn read_within(
+    session: &Session,
+    server: &ResolvedServer,
+    kind: ListKind,
+    deadline: Instant,
+) -> Fresh {
+    let span = tracing::info_span!("list", server = %server.spec.id, list = kind.as_str());
+    async {
+        let begun = Instant::now();
+        let fresh = match tokio::time::timeout_at(deadline, read(session, kind)).await {
+            Ok(Ok(fresh)) => fresh,
+            Ok(Err(error)) => Fresh::Failed(kind, call_failure(server, &error)),
+            Err(_) => Fresh::Failed(kind, list_timeout(server, kind, begun.elapsed())),
+        };
+        let duration = begun.elapsed();
+        match &fresh {
+            Fresh::Tools(_) | Fresh::Prompts(_) | Fresh::Resources(_) => {
+                tracing::debug!(outcome = "success", ?duration, "listed");
+            }
+            Fresh::Failed(_, failure) => {
+                let outcome = failure.kind.as_str();
+                tracing::warn!(outcome, ?duration, reason = failure.message, "not listed");
+            }
+        }
+        fresh
+    }
+    .instrument(span)
+    .await
+}
+
+async fn read(session: &Session, kind: ListKind) -> Result<Fresh, CallError> {
+    Ok(match kind {
+        ListKind::Tool => Fresh::Tools(session.list_tools().await?),
+        ListKind::Prompt => Fresh::Prompts(session.list_prompts().await?),
+        ListKind::Resource => Fresh::Resources(session.list_resources().await?),
+    })
+}
+
+/// Why there is no session, for its user (HD-116, HD-FR021): names the server and its command or URL.
+fn connect_failure(id: &str, label: &str, error: &ConnectError) -> Failure {
+    Failure { kind: error.kind(), message: format!("server '{id}' ({label}): {error}"), help: error.help() }
+}
+
+/// Why a request brought nothing, for its user.
+pub(crate) fn call_failure(server: &ResolvedServer, error: &CallError) -> Failure {
+    about(server, error.kind(), error)
+}
+
+/// A failure of `server`, named as every message names it.
+pub(crate) fn about(server: &ResolvedServer, kind: Kind, what: impl std::fmt::Display) -> Failure {
+    Failure::new(kind, format!("server '{}' ({}): {what}", server.spec.id, server.endpoint.label()))
+}
+
+fn list_timeout(server: &ResolvedServer, kind: ListKind, after: Duration) -> Failure {
+    let Limits { startup, .. } = &server.spec.limits;
+    let help =
+        format!("raise its start-up limit of {} s if the server is merely slow", startup.as_secs_f64());
+    let what = format!("it did not list its {} within {:.1} s", plural(kind), after.as_secs_f64());
+    Failure { help: Some(help), ..about(server, Kind::Timeout, what) }
+}

@@ -1,0 +1,148 @@
+//! A machine that is driven by words, for the tests of the machine and of what stands on its snapshots.
+
+use std::sync::Arc;
+use std::time::{Duration, UNIX_EPOCH};
+
+use mcp_config::ResolvedServer;
+use mcp_model::{
+    Dialect, Discovery, Endpoint, Era, Exposure, Kind, Limits, NameClass, NamePolicy, Origin, RawJson,
+    ServerId, ServerSpec, Sharing, StdioEndpoint, StdioSpec, Transform, TransportSpec, read_tools,
+};
+use mcp_registry::{Builtins, ListKind, Lists};
+use mcp_transport::Changes;
+
+use crate::listed::Listed;
+use crate::machine::{Action, Event, Machine, Started, Ticket};
+use crate::{FailedServer, Failure, Wanted};
+
+/// `a=1.2`: server `a`, its connection as of revision 1, its names as of revision 2 (shown in every name). Behind that,
+/// `-unloaded` leaves its tools unlisted, `-nowrite` hides its tool `write`.
+pub(crate) fn server(text: &str) -> ResolvedServer {
+    let (id, revisions) = text.split_once('=').unwrap();
+    let (revisions, option) = revisions.split_once('-').unwrap_or((revisions, ""));
+    let (runtime, exposure) = revisions.split_once('.').unwrap();
+    let mut endpoint = StdioEndpoint::new("npx");
+    endpoint.args.push(runtime.into());
+    let mut shown = Exposure::all(NamePolicy::Qualify { class: NameClass::Strict });
+    if exposure != "1" {
+        shown.tools.transforms.push(Transform::Suffix(format!("-{exposure}")));
+    }
+    if option == "nowrite" {
+        shown.tools.filter.blacklist.push("write".to_owned());
+    }
+    let spec = ServerSpec {
+        id: ServerId::parse(id).unwrap(),
+        description: None,
+        origin: Origin { dialect: Dialect::HoloDeck, file: "f".into(), pointer: String::new(), span: 0..0 },
+        transport: TransportSpec::Stdio(StdioSpec {
+            command: "npx".into(),
+            args: Vec::new(),
+            env: Vec::new(),
+            env_file: None,
+            inherit: endpoint.inherit,
+            cwd: None,
+            encoding: "utf-8".into(),
+        }),
+        limits: Limits::default(),
+        discovery: Discovery { tools: option != "unloaded", ..Discovery::default() },
+        exposure: shown,
+        sharing: Sharing::Shared,
+        config: None,
+        metadata: Default::default(),
+    };
+    ResolvedServer { spec, endpoint: Endpoint::Stdio(endpoint), config: None }
+}
+
+/// `t,u,!v`: two tools, and a list that could not be read; `-` is nothing.
+fn listed(names: &str) -> Listed {
+    let tools = names.split(',').filter(|it| *it != "-" && !it.starts_with('!'));
+    let tools: Vec<String> =
+        tools.map(|it| format!(r#"{{"name":"{it}","inputSchema":{{"type":"object"}}}}"#)).collect();
+    let page = RawJson::parse(format!(r#"{{"tools":[{}]}}"#, tools.join(",")).into()).unwrap();
+    let lists = Lists { tools: read_tools(&page).unwrap().items, ..Lists::default() };
+    let notes = names.split(',').filter(|it| it.starts_with('!'));
+    let notes = notes.map(|it| (ListKind::Tool, Failure::new(Kind::Timeout, it))).collect();
+    Listed { lists: Arc::new(lists), notes, seen: Changes::default() }
+}
+
+/// A machine with the tickets it has given out.
+pub(crate) struct Run {
+    pub(crate) machine: Machine<u64>,
+    tickets: Vec<Ticket>,
+    seconds: u64,
+}
+
+impl Run {
+    pub(crate) fn new() -> Run {
+        let builtins = Builtins { tools: Vec::new(), toolsets: vec!["own".to_owned()] };
+        Run { machine: Machine::new(builtins), tickets: Vec::new(), seconds: 0 }
+    }
+
+    /// `want a=1.1 b!`, `ready 1 t,u`, `fail 1`, `lists 1 t`, `die 1`, `odd a t`, `close`; numbers are starts.
+    fn event(&self, step: &str) -> Event<u64> {
+        let mut words = step.split_whitespace();
+        let verb = words.next().unwrap();
+        let words: Vec<&str> = words.collect();
+        let ticket = || self.tickets.iter().find(|it| it.number.to_string() == words[0]).unwrap().clone();
+        let names = || words.get(1).copied().unwrap_or("t");
+        match verb {
+            "want" => {
+                let failed = words.iter().filter_map(|it| it.strip_suffix('!'));
+                let failure = Failure::new(Kind::Config, "bad entry");
+                Event::Config(Wanted {
+                    servers: words.iter().filter(|it| it.contains('=')).map(|it| server(it)).collect(),
+                    failed: failed
+                        .map(|id| FailedServer { id: id.into(), failure: failure.clone() })
+                        .collect(),
+                })
+            }
+            "ready" => {
+                let ticket = ticket();
+                let instance = ticket.number;
+                Event::Ready(ticket, Started { instance, era: Era::Modern, listed: listed(names()) })
+            }
+            "fail" => Event::Failed(ticket(), Failure::new(Kind::Connection, "no start")),
+            "lists" => Event::Lists(ticket(), listed(names())),
+            "die" => Event::Died(ticket(), Failure::new(Kind::Connection, "lost")),
+            "odd" => Event::Unvalidated {
+                server: ServerId::parse(words[0]).unwrap(),
+                tool: words[1].into(),
+                reason: "its schema is odd".into(),
+            },
+            "close" => Event::Close,
+            other => panic!("no such step: {other}"),
+        }
+    }
+
+    pub(crate) fn step(&mut self, step: &str) -> String {
+        let event = self.event(step);
+        let actions = self.machine.handle(event);
+        let words = actions.into_iter().map(|action| match action {
+            Action::Start(ticket, _) => {
+                self.tickets.push(ticket.clone());
+                format!("start {}={}", ticket.server, ticket.number)
+            }
+            Action::Abort(ticket) => format!("abort {}", ticket.number),
+            Action::Follow { instance, .. } => format!("follow {instance}"),
+            Action::Retire(instance) => format!("retire {instance}"),
+        });
+        words.collect::<Vec<_>>().join(", ")
+    }
+
+    /// `a:ready=1 b:failed | a__t`: states with the instance that serves, then the tools.
+    pub(crate) fn seen(&mut self) -> String {
+        self.seconds += 1;
+        let snapshot = self.machine.snapshot(UNIX_EPOCH + Duration::from_secs(self.seconds));
+        let servers = snapshot.published.servers.iter().map(|it| {
+            let id = ServerId::parse(&it.id).ok();
+            let route = id.and_then(|id| snapshot.routes.get(&id));
+            let instance = route.map_or_else(String::new, |it| format!("={}", it.instance));
+            let mark = if it.failure.is_some() { "!" } else { "" };
+            format!("{}:{}{instance}{mark}", it.id, it.state.as_str())
+        });
+        let servers = servers.collect::<Vec<_>>().join(" ");
+        let tools = snapshot.published.catalog.tools().iter().map(|it| it.name.to_string());
+        let tools = tools.collect::<Vec<_>>().join(" ");
+        format!("{servers} | {tools}").trim().to_owned()
+    }
+}

@@ -1,0 +1,138 @@
+//! One server's lists as they were last read, and what could not be read of them.
+
+use std::sync::Arc;
+
+use mcp_registry::{ListKind, Lists};
+use mcp_transport::Changes;
+
+use crate::Failure;
+
+/// What a server offers, as far as it is known.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Listed {
+    /// The lists.
+    pub(crate) lists: Arc<Lists>,
+    /// Lists that could not be read: what stands in `lists` for them is what was there before.
+    pub(crate) notes: Vec<(ListKind, Failure)>,
+    /// The server's announcements that these lists already know of.
+    pub(crate) seen: Changes,
+}
+
+impl Listed {
+    /// The same, with one list replaced by what was read of it now.
+    pub(crate) fn with(mut self, fresh: Fresh) -> Listed {
+        let kind = fresh.kind();
+        self.notes.retain(|(it, _)| *it != kind);
+        let lists = Arc::make_mut(&mut self.lists);
+        let mut rejected = match fresh {
+            Fresh::Failed(kind, failure) => {
+                self.notes.push((kind, failure));
+                return self;
+            }
+            Fresh::Tools(listing) => {
+                lists.tools = listing.items;
+                listing.rejected
+            }
+            Fresh::Prompts(listing) => {
+                lists.prompts = listing.items;
+                listing.rejected
+            }
+            Fresh::Resources(listing) => {
+                lists.resources = listing.items;
+                listing.rejected
+            }
+        };
+        lists.rejected.retain(|it| it.list != kind);
+        lists.rejected.extend(rejected.drain(..).map(|item| mcp_registry::RejectedItem { list: kind, item }));
+        self
+    }
+}
+
+/// One list as it was read just now.
+#[derive(Debug)]
+pub(crate) enum Fresh {
+    /// The tools.
+    Tools(mcp_transport::Listing<mcp_model::Tool>),
+    /// The prompts.
+    Prompts(mcp_transport::Listing<mcp_model::Prompt>),
+    /// The resources.
+    Resources(mcp_transport::Listing<mcp_model::Resource>),
+    /// It could not be read.
+    Failed(ListKind, Failure),
+}
+
+impl Fresh {
+    fn kind(&self) -> ListKind {
+        match self {
+            Fresh::Tools(_) => ListKind::Tool,
+            Fresh::Prompts(_) => ListKind::Prompt,
+            Fresh::Resources(_) => ListKind::Resource,
+            Fresh::Failed(kind, _) => *kind,
+        }
+    }
+}
+
+/// Which lists a server has announced anew since `seen`.
+pub(crate) fn changed(seen: Changes, now: Changes) -> Vec<ListKind> {
+    let all = [
+        (ListKind::Tool, seen.tools != now.tools),
+        (ListKind::Prompt, seen.prompts != now.prompts),
+        (ListKind::Resource, seen.resources != now.resources),
+    ];
+    all.into_iter().filter(|(_, changed)| *changed).map(|(kind, _)| kind).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use mcp_model::{Kind, RawJson, Rejected, read_prompts, read_tools};
+    use mcp_transport::Listing;
+
+    use super::*;
+
+    fn tools(names: &str, rejected: &str) -> Fresh {
+        let items: Vec<String> = names
+            .split_whitespace()
+            .map(|it| format!(r#"{{"name":"{it}","inputSchema":{{"type":"object"}}}}"#))
+            .collect();
+        let page = RawJson::parse(format!(r#"{{"tools":[{}]}}"#, items.join(",")).into()).unwrap();
+        let rejected = rejected
+            .split_whitespace()
+            .map(|it| Rejected { name: Some(it.to_owned()), reason: "odd".to_owned() })
+            .collect();
+        Fresh::Tools(Listing { items: read_tools(&page).unwrap().items, rejected })
+    }
+
+    fn prompts(name: &str) -> Fresh {
+        let page = RawJson::parse(format!(r#"{{"prompts":[{{"name":"{name}"}}]}}"#).into()).unwrap();
+        let rejected = vec![Rejected { name: Some("p!".to_owned()), reason: "odd".to_owned() }];
+        Fresh::Prompts(Listing { items: read_prompts(&page).unwrap().items, rejected })
+    }
+
+    #[track_caller]
+    fn check(steps: Vec<Fresh>, want: &str) {
+        let nothing = Listed { lists: Arc::default(), notes: Vec::new(), seen: Changes::default() };
+        let listed = steps.into_iter().fold(nothing, Listed::with);
+        let Lists { tools, prompts, resources: _, rejected } = &*listed.lists;
+        let words = tools.iter().map(|it| it.name.to_string());
+        let words = words.chain(prompts.iter().map(|it| format!("p:{}", it.name)));
+        let words = words.chain(rejected.iter().map(|it| format!("-{}", it.item.name.as_ref().unwrap())));
+        let words = words.chain(listed.notes.iter().map(|it| format!("!{}", it.0.as_str())));
+        assert_eq!(words.collect::<Vec<_>>().join(" "), want);
+    }
+
+    #[test]
+    fn hd_115_a_new_list_takes_the_old_ones_place_and_a_failed_one_does_not() {
+        let failed = || Fresh::Failed(ListKind::Tool, Failure::new(Kind::Timeout, "late"));
+        check(vec![tools("a b", "x"), tools("c", "")], "c");
+        check(vec![tools("a", "x"), prompts("p"), tools("b", "y")], "b p:p -p! -y");
+        check(vec![tools("a", ""), failed()], "a !tool");
+        check(vec![tools("a", ""), failed(), failed(), tools("b", "")], "b");
+    }
+
+    #[test]
+    fn hd_115_only_what_was_announced_is_read_again() {
+        let now = Changes { tools: 2, prompts: 0, resources: 1 };
+        assert_eq!(changed(Changes::default(), now), [ListKind::Tool, ListKind::Resource]);
+        assert_eq!(changed(now, now), []);
+    }
+}

@@ -1,0 +1,68 @@
+//! Reads files that a user names: bounded, as text.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+
+/// The largest file that is read: the largest configuration in use has a thousandth of it.
+const MOST: u64 = 8 << 20;
+
+/// Why a file gave no text.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum FileError {
+    /// The system says no.
+    #[error("{}", io_text(.0))]
+    Io(io::Error),
+    /// It is larger than any configuration.
+    #[error("it is larger than {} MiB", MOST >> 20)]
+    TooLarge,
+    /// It is no UTF-8.
+    #[error("it is not UTF-8 text")]
+    NotText,
+}
+
+/// The file's text.
+pub(super) fn read_text(path: &Path) -> Result<String, FileError> {
+    let mut bytes = Vec::new();
+    let file = File::open(path).map_err(FileError::Io)?;
+    file.take(MOST + 1).read_to_end(&mut bytes).map_err(FileError::Io)?;
+    if bytes.len() as u64 > MOST {
+        return Err(FileError::TooLarge);
+    }
+    String::from_utf8(bytes).map_err(|_| FileError::NotText)
+}
+
+/// The system's reason without its number.
+fn io_text(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::NotFound => "it does not exist".to_owned(),
+        io::ErrorKind::PermissionDenied => "permission denied".to_owned(),
+        io::ErrorKind::IsADirectory => "it is a directory".to_owned(),
+        _ => error.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(content: &[u8], want: Result<&str, &str>) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("file");
+        std::fs::write(&path, content).unwrap();
+        let got = read_text(&path).map_err(|it| it.to_string());
+        assert_eq!(got.as_deref().map_err(String::as_str), want);
+    }
+
+    #[test]
+    fn a_file_is_read_as_text_and_within_bounds() {
+        check("é\n".as_bytes(), Ok("é\n"));
+        check(b"\xff", Err("it is not UTF-8 text"));
+        check(&vec![b'a'; MOST as usize + 1], Err("it is larger than 8 MiB"));
+        let folder = tempfile::tempdir().unwrap();
+        assert_eq!(read_text(folder.path()).unwrap_err().to_string(), "it is a directory");
+        assert_eq!(read_text(&folder.path().join("no")).unwrap_err().to_string(), "it does not exist");
+    }
+}

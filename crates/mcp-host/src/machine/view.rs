@@ -1,0 +1,173 @@
+//! What a machine's state looks like from outside: statuses, catalog, problems, and where calls go.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use mcp_config::ResolvedServer;
+use mcp_model::{ServerId, Severity};
+use mcp_registry::{Catalog, Lists, Problem, ProblemKind, ServerEntry};
+
+use super::slot::{Slot, Start, Wish};
+use super::{Machine, Phase, plural};
+use crate::{ActiveProblem, Failure, Published, ServerState, ServerStatus};
+
+/// A generation with the instances that belong to it.
+#[derive(Debug, Clone)]
+pub(crate) struct Snapshot<I> {
+    /// What the world sees.
+    pub(crate) published: Arc<Published>,
+    /// Where calls go: every server of the catalog has a route.
+    pub(crate) routes: HashMap<ServerId, Route<I>>,
+    /// Servers that cannot be called, in order.
+    pub(crate) absent: Vec<Absent>,
+}
+
+/// Where the calls of one server go.
+#[derive(Debug, Clone)]
+pub(crate) struct Route<I> {
+    /// The server as it runs.
+    pub(crate) server: Arc<ResolvedServer>,
+    /// The instance.
+    pub(crate) instance: I,
+}
+
+/// A server that cannot be called.
+#[derive(Debug, Clone)]
+pub(crate) struct Absent {
+    /// Its name as written.
+    pub(crate) name: String,
+    /// What it is, where that is known: as it ran, else as it is wanted.
+    pub(crate) server: Option<Arc<ResolvedServer>>,
+    /// What it offered when it ran.
+    pub(crate) lists: Option<Arc<Lists>>,
+    /// Why it cannot be called; `None` while it is being started.
+    pub(crate) failure: Option<Failure>,
+}
+
+impl<I> Snapshot<I> {
+    /// What goes with `published`, which shows no server.
+    pub(crate) fn nothing(published: &Arc<Published>) -> Snapshot<I> {
+        Snapshot { published: Arc::clone(published), routes: HashMap::new(), absent: Vec::new() }
+    }
+}
+
+impl<I: Clone> Machine<I> {
+    /// The next generation.
+    pub(crate) fn snapshot(&mut self, now: SystemTime) -> Snapshot<I> {
+        self.generation += 1;
+        self.changed = false;
+        let catalog = match &self.catalog {
+            Some(catalog) => Arc::clone(catalog),
+            None => Arc::new(Catalog::build(&self.builtins, &self.entries())),
+        };
+        self.catalog = Some(Arc::clone(&catalog));
+        let servers = self.slots.iter().map(|it| self.status(it)).collect();
+        let problems = self.problems(&catalog, now);
+        let mut routes = HashMap::new();
+        let mut absent = Vec::new();
+        for slot in &self.slots {
+            match &slot.live {
+                Some(live) => {
+                    let (server, instance) = (Arc::clone(&live.server), live.instance.clone());
+                    routes.insert(live.ticket.server.clone(), Route { server, instance });
+                }
+                None => absent.push(slot.absent()),
+            }
+        }
+        let published = Published { generation: self.generation, catalog, servers, problems };
+        Snapshot { published: Arc::new(published), routes, absent }
+    }
+
+    fn entries(&self) -> Vec<ServerEntry> {
+        let live = self.slots.iter().filter_map(|it| it.live.as_ref());
+        live.map(|it| ServerEntry {
+            id: it.ticket.server.clone(),
+            exposure: it.server.spec.exposure.clone(),
+            lists: Arc::clone(&it.listed.lists),
+        })
+        .collect()
+    }
+
+    fn status(&self, slot: &Slot<I>) -> ServerStatus {
+        let state = match (self.phase, &slot.start, &slot.live) {
+            (Phase::Closed, _, _) => ServerState::Stopped,
+            (Phase::Open, Start::Pending(_), _) => ServerState::Starting,
+            (Phase::Open, Start::Done | Start::Failed(_), Some(_)) => ServerState::Ready,
+            (Phase::Open, Start::Done | Start::Failed(_), None) => ServerState::Failed,
+        };
+        let era = slot.live.as_ref().map(|it| it.era);
+        ServerStatus { id: slot.name.clone(), state, era, failure: slot.failure().cloned() }
+    }
+
+    /// Every problem there is now. Only the moment since when is kept from one generation to the next (DM-124).
+    fn problems(&mut self, catalog: &Catalog, now: SystemTime) -> Vec<ActiveProblem> {
+        let own = self.slots.iter().flat_map(Slot::problems);
+        let mut ids = HashSet::new();
+        let all: Vec<Problem> =
+            own.chain(catalog.problems().iter().cloned()).filter(|it| ids.insert(it.id.clone())).collect();
+        self.since.retain(|id, _| ids.contains(id));
+        let since = |it: &Problem| *self.since.entry(it.id.clone()).or_insert(now);
+        let since: Vec<SystemTime> = all.iter().map(since).collect();
+        all.into_iter().zip(since).map(|(problem, since)| ActiveProblem { problem, since }).collect()
+    }
+}
+
+impl<I> Slot<I> {
+    /// Why the server is not there as it is wanted.
+    fn failure(&self) -> Option<&Failure> {
+        match (&self.start, &self.wish) {
+            (Start::Failed(failure), _) | (_, Wish::Refused(failure)) => Some(failure),
+            (Start::Pending(_) | Start::Done, Wish::Server(..) | Wish::Nothing) => None,
+        }
+    }
+
+    fn absent(&self) -> Absent {
+        let last = self.last.as_ref();
+        Absent {
+            name: self.name.clone(),
+            server: last.map(|it| Arc::clone(&it.0)).or_else(|| self.server()),
+            lists: last.map(|it| Arc::clone(&it.1)),
+            failure: self.failure().cloned(),
+        }
+    }
+
+    fn problems(&self) -> Vec<Problem> {
+        let mut res: Vec<Problem> = self.server_error().into_iter().collect();
+        if let Some(live) = &self.live {
+            let unvalidated = live.unvalidated.iter();
+            res.extend(
+                unvalidated
+                    .map(|(tool, reason)| Problem::tool_unvalidated(&live.ticket.server, tool, reason)),
+            );
+        }
+        res
+    }
+
+    /// One problem of a server says all that is wrong with it, for it has one id (DM-122).
+    fn server_error(&self) -> Option<Problem> {
+        let mut messages = Vec::new();
+        if let Some(failure) = self.failure() {
+            messages.push(match &self.live {
+                Some(_) => format!("{failure}; it goes on as it was configured before"),
+                None => failure.to_string(),
+            });
+        }
+        let notes = self.live.iter().flat_map(|it| &it.listed.notes);
+        messages.extend(
+            notes.map(|(kind, failure)| format!("its {} could not be listed: {failure}", plural(*kind))),
+        );
+        if messages.is_empty() {
+            return None;
+        }
+        let severity = if self.live.is_some() { Severity::Warning } else { Severity::Error };
+        let message = messages.join("; ");
+        if let Ok(id) = ServerId::parse(&self.name) {
+            return Some(Problem::server_error(&id, severity, message));
+        }
+        // A name that is no id is shown as far as it can be.
+        let name: String = self.name.chars().filter(|it| !it.is_control()).take(ServerId::MAX_LEN).collect();
+        let id = format!("mcp/server/{name}/server_error");
+        Some(Problem { id, kind: ProblemKind::ServerError, severity, server: None, tool: None, message })
+    }
+}

@@ -1,0 +1,130 @@
+//! Counts the connections of a host, so that its shutdown can say that none is left.
+//!
+//! A session that is dropped ends its connection, but nobody can wait for that: the wire's task is given up, and what
+//! it holds (a process) goes with it a moment later. So every wire counts itself while it runs.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use mcp_transport::{Dial, EndReason, Ended, Link, Opening, Transport};
+
+use crate::gate::Gate;
+
+/// How long a shutdown waits for connections that were given up.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// The connections of one host.
+#[derive(Clone, Default)]
+pub(crate) struct Wires(Arc<Gate>);
+
+impl Wires {
+    /// The same place, with its connections counted.
+    pub(crate) fn counted(&self, dial: Arc<dyn Dial>) -> Arc<dyn Dial> {
+        Arc::new(CountedDial { dial, gate: Arc::clone(&self.0) })
+    }
+
+    /// Lets no connection begin any more, and resolves when none is left.
+    pub(crate) async fn ended(&self) {
+        self.0.retire();
+        if tokio::time::timeout(PATIENCE, self.0.emptied()).await.is_err() {
+            tracing::error!("a connection does not end");
+        }
+    }
+}
+
+struct CountedDial {
+    dial: Arc<dyn Dial>,
+    gate: Arc<Gate>,
+}
+
+impl Dial for CountedDial {
+    fn dial(&self) -> Box<dyn Transport> {
+        Box::new(CountedWire { wire: self.dial.dial(), gate: Arc::clone(&self.gate) })
+    }
+
+    fn label(&self) -> String {
+        self.dial.label()
+    }
+
+    fn opening(&self) -> Opening {
+        self.dial.opening()
+    }
+}
+
+struct CountedWire {
+    wire: Box<dyn Transport>,
+    gate: Arc<Gate>,
+}
+
+impl Transport for CountedWire {
+    fn run<'a>(self: Box<Self>, link: Link) -> Pin<Box<dyn Future<Output = Ended> + Send + 'a>>
+    where
+        Self: 'a,
+    {
+        let CountedWire { wire, gate } = *self;
+        Box::pin(async move {
+            let Some(guard) = gate.begin() else { return Ended::new(EndReason::Stopped) };
+            // When this is dropped, the wire goes before the guard, for it was made after it.
+            let ended = wire.run(link).await;
+            drop(guard);
+            ended
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use mcp_transport::{ConnectError, Session, SessionOptions};
+    use tokio::time::Instant;
+
+    use super::*;
+
+    /// A server that never says anything.
+    struct Silent;
+
+    impl Transport for Silent {
+        fn run<'a>(self: Box<Self>, link: Link) -> Pin<Box<dyn Future<Output = Ended> + Send + 'a>>
+        where
+            Self: 'a,
+        {
+            Box::pin(async move {
+                let Link { out: _out, inbox: _inbox, mut stop } = link;
+                stop.requested().await;
+                Ended::new(EndReason::Stopped)
+            })
+        }
+    }
+
+    impl Dial for Silent {
+        fn dial(&self) -> Box<dyn Transport> {
+            Box::new(Silent)
+        }
+
+        fn label(&self) -> String {
+            String::new()
+        }
+
+        fn opening(&self) -> Opening {
+            Opening::Negotiate
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn hd_fr024_a_connection_that_is_given_up_is_waited_for() {
+        let wires = Wires::default();
+        let start = || Session::connect(wires.counted(Arc::new(Silent)), SessionOptions::default());
+        let connecting = tokio::spawn(start());
+        tokio::time::sleep(Duration::from_millis(1)).await;
+        let mut ended = Box::pin(wires.ended());
+        assert!(tokio::time::timeout(Duration::from_secs(1), &mut ended).await.is_err());
+        connecting.abort();
+        let begun = Instant::now();
+        ended.await;
+        assert_eq!(begun.elapsed(), Duration::ZERO);
+        // None begins any more.
+        let refused = start().await.map(|_| ()).unwrap_err();
+        assert!(matches!(refused, ConnectError::Ended(it) if it.reason == EndReason::Stopped));
+    }
+}

@@ -1,0 +1,149 @@
+//! Servers come up beside each other, and one that does not stays alone with it.
+
+use mcp_host::{Host, HostOptions, Wanted};
+use mcp_model::{Endpoint, StdioEndpoint};
+
+use crate::peer::{Beginning, Peer};
+use crate::world::{World, server};
+
+#[tokio::test(start_paused = true)]
+async fn dm_102_hd_sc6_one_bad_server_never_hides_the_others() {
+    let world = World::new(&[
+        ("good", Peer::new(&["t"])),
+        ("missing", Peer::beginning(Beginning::NotFound)),
+        ("silent", Peer::beginning(Beginning::Silent)),
+        ("unlisted", Peer::new(&["t"])),
+    ]);
+    world.peer("unlisted").broken.lock().unwrap().push("tools/list");
+    world.apply(["good", "missing", "silent", "unlisted"].map(server).to_vec()).await;
+    // The good one does not wait for the silent one's sixty seconds.
+    world.until("good:ready missing:failed silent:starting unlisted:failed | good__t").await;
+    world.host.ready().await;
+    assert_eq!(world.seen(), "good:ready missing:failed silent:failed unlisted:failed | good__t");
+
+    let failures = [
+        (
+            "missing",
+            "MCPConnectionError: server 'missing' (npx): the server could not be started: the command was not found",
+        ),
+        (
+            "silent",
+            "MCPTimeoutError: server 'silent' (npx): the server did not finish its handshake within 60 s",
+        ),
+        (
+            "unlisted",
+            "MCPProtocolError: server 'unlisted' (npx): the server answered with an error: out of order (code -1)",
+        ),
+        ("good", ""),
+    ];
+    for (id, want) in failures {
+        assert_eq!(world.failure(id), want);
+    }
+    assert_eq!(world.host.published().problems.len(), 3);
+    for id in ["silent", "unlisted"] {
+        assert_eq!(world.peer(id).open(), 0, "{id}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn hd_135_a_server_that_lists_nothing_in_time_is_given_up() {
+    let world = World::new(&[("a", Peer::new(&["t"]))]);
+    world.peer("a").silent.lock().unwrap().push("tools/list");
+    world.apply(vec![server("a")]).await;
+    world.host.ready().await;
+    let failure = world.failure("a");
+    let want = "MCPTimeoutError: server 'a' (npx): ";
+    assert!(failure.starts_with(want), "{failure}");
+    assert_eq!(world.peer("a").open(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn hd_029_what_is_not_discovered_is_not_asked_for() {
+    let world = World::new(&[("a", Peer::new(&["t"]))]);
+    let mut unloaded = server("a");
+    unloaded.spec.discovery.tools = false;
+    world.apply(vec![unloaded]).await;
+    world.host.ready().await;
+    assert_eq!(world.seen(), "a:ready |");
+    assert_eq!(world.peer("a").count("tools/list"), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn hd_115_a_storm_of_announcements_costs_one_reading() {
+    let world = World::running(&[("a", Peer::new(&["t"]))]).await;
+    let peer = world.peer("a");
+    peer.set_tools(&["t", "u"]);
+    for _ in 0..20 {
+        peer.announce();
+        tokio::time::advance(std::time::Duration::from_millis(5)).await;
+    }
+    world.until("a:ready | a__t a__u").await;
+    assert_eq!(peer.count("tools/list"), 2);
+    assert_eq!(world.host.published().generation, 3);
+
+    // A list that cannot be read leaves the old one, and says so until it can.
+    peer.broken.lock().unwrap().push("tools/list");
+    peer.announce();
+    let mut published = world.host.subscribe();
+    published.wait_for(|it| !it.problems.is_empty()).await.unwrap();
+    assert_eq!(world.seen(), "a:ready | a__t a__u");
+    let problem = &world.host.published().problems[0].problem;
+    assert_eq!(
+        problem.message,
+        "its tools could not be listed: MCPProtocolError: server 'a' (npx): the server answered with an error: out of \
+         order (code -1)"
+    );
+    peer.broken.lock().unwrap().clear();
+    peer.set_tools(&["v"]);
+    peer.announce();
+    world.until("a:ready | a__v").await;
+    assert!(world.host.published().problems.is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn hd_117_a_server_that_dies_takes_its_own_tools_only() {
+    let world = World::running(&[("a", Peer::new(&["t"])), ("b", Peer::new(&["t"]))]).await;
+    world.peer("a").die();
+    world.until("a:failed b:ready | b__t").await;
+    let lost = "MCPConnectionError: server 'a' (npx): the server is no longer available: its process ended with exit \
+                status 3; its standard error ended with: out of memory";
+    assert_eq!(world.failure("a"), lost);
+    let result = world.call("a__t", "{}").await;
+    let error = result.error.unwrap();
+    let want = lost.replace("MCPConnectionError: ", "Tool 'a__t' is not available: ");
+    assert_eq!(error.message, want);
+    assert!(world.call("b__t", "{}").await.success);
+}
+
+#[tokio::test]
+async fn hd_116_a_command_that_is_missing_is_named() {
+    let host = Host::start(HostOptions::default());
+    let mut missing = server("a");
+    missing.endpoint = Endpoint::Stdio(StdioEndpoint::new("no-such-program-anywhere"));
+    host.apply(Wanted { servers: vec![missing], failed: Vec::new() }).await;
+    host.ready().await;
+    let failure = host.published().servers[0].failure.clone().unwrap();
+    assert_eq!(
+        failure.to_string(),
+        "MCPConnectionError: server 'a' (no-such-program-anywhere): the server could not be started: the command was \
+         not found"
+    );
+    assert!(failure.help.is_some());
+    host.shutdown().await;
+}
+
+#[tokio::test]
+async fn the_command_mcp_host_is_this_executable() {
+    // Any program that ends at once does: what matters is that it was found.
+    let own_executable = Some("/bin/true".into());
+    let host = Host::start(HostOptions { own_executable, ..HostOptions::default() });
+    let mut own = server("a");
+    own.endpoint = Endpoint::Stdio(StdioEndpoint::new("mcp-host"));
+    host.apply(Wanted { servers: vec![own], failed: Vec::new() }).await;
+    host.ready().await;
+    let failure = host.published().servers[0].failure.clone().unwrap().to_string();
+    let want =
+        "MCPConnectionError: server 'a' (mcp-host): the server could not be started: its process ended with";
+    assert!(failure.starts_with(want), "{failure}");
+    host.shutdown().await;
+}

@@ -1,0 +1,100 @@
+//! A server of another implementation: the demo server, over streams in memory.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex};
+
+use mcp_host::{Dialer, Host, HostOptions, ToolCall, Wanted};
+use mcp_model::{Content, RawJson};
+use mcp_transport::{Dial, EndReason, Ended, Lane, Link, Opening, Out, Transport};
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
+
+use crate::world::{server, told};
+
+/// The demo server on the other side of a pair of streams, one message a line.
+struct Demo;
+
+impl Transport for Demo {
+    fn run<'a>(self: Box<Self>, link: Link) -> Pin<Box<dyn Future<Output = Ended> + Send + 'a>>
+    where
+        Self: 'a,
+    {
+        Box::pin(run(link))
+    }
+}
+
+async fn run(link: Link) -> Ended {
+    let Link { mut out, inbox, mut stop } = link;
+    let (here, there) = tokio::io::duplex(1 << 16);
+    let (read, write) = tokio::io::split(there);
+    let mut served = Box::pin(mcp_demo::serve_stream(read, write));
+    let (read, mut write) = tokio::io::split(here);
+    let mut lines = BufReader::new(read).lines();
+    loop {
+        tokio::select! {
+            _ = stop.requested() => return Ended::new(EndReason::Stopped),
+            _ = &mut served => return Ended::new(EndReason::PeerClosed),
+            line = lines.next_line() => match line.unwrap() {
+                Some(line) => inbox.deliver(Lane::Shared, line.into()),
+                None => return Ended::new(EndReason::PeerClosed),
+            },
+            out = out.next() => {
+                let body = match out {
+                    Some(Out::Message(message)) => message.body,
+                    Some(Out::Abandon { notice, .. }) => notice,
+                    None => return Ended::new(EndReason::Stopped),
+                };
+                write.write_all(&body).await.unwrap();
+                write.write_all(b"\n").await.unwrap();
+            }
+        }
+    }
+}
+
+struct DemoDial;
+
+impl Dial for DemoDial {
+    fn dial(&self) -> Box<dyn Transport> {
+        Box::new(Demo)
+    }
+
+    fn label(&self) -> String {
+        "demo".to_owned()
+    }
+
+    fn opening(&self) -> Opening {
+        Opening::Negotiate
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn hd_100_the_demo_server_is_used_from_beginning_to_end() {
+    let dialer: Dialer = Arc::new(|_, _| Ok(Arc::new(DemoDial)));
+    let host = Host::with_dialer(HostOptions::default(), dialer);
+    host.apply(Wanted { servers: vec![server("demo")], failed: Vec::new() }).await;
+    host.ready().await;
+    let published = host.published();
+    assert!(published.catalog.tool("demo__change_tools").is_some());
+    assert!(!published.catalog.prompts().is_empty() && !published.catalog.resources().is_empty());
+
+    let call = |name: &str, arguments: &'static str| {
+        ToolCall::new(name, RawJson::parse(arguments.as_bytes().into()).unwrap())
+    };
+    assert_eq!(told(&host.call(call("echo", r#"{"text":"hello"}"#)).await), "hello");
+    let sum = host.call(call("demo__add", r#"{"a":2,"b":3}"#)).await;
+    assert_eq!(sum.metadata.structured_content.unwrap().as_str(), r#"{"sum":5}"#);
+    let wrong = told(&host.call(call("add", r#"{"a":"2","b":3}"#)).await);
+    assert!(wrong.starts_with("ValidationError: Invalid arguments for tool 'add': /a: "), "{wrong}");
+    assert_eq!(told(&host.call(call("fail", r#"{"message":"as asked"}"#)).await), "MCPToolError: as asked");
+    let mixed = host.call(call("mixed", "{}")).await;
+    assert!(mixed.content.iter().any(|it| matches!(it, Content::Image { .. })));
+
+    let heard = Arc::new(Mutex::new(Vec::new()));
+    let hears = Arc::clone(&heard);
+    let mut sleep = call("sleep", r#"{"ms":400,"steps":4}"#);
+    sleep.progress = Some(Arc::new(move |it| hears.lock().unwrap().push(it.progress)));
+    let slept = host.call(sleep).await;
+    assert!(slept.success, "{slept:?}");
+    assert!(!heard.lock().unwrap().is_empty());
+    host.shutdown().await;
+}

@@ -1,0 +1,136 @@
+//! Files into servers: what is wrong with a server stays with it in one dialect, and stops the file in the other.
+
+use std::path::Path;
+
+use mcp_config::Profile;
+use mcp_host::{LoadError, LoadRequest, Loaded, load};
+use mcp_model::{Dialect, Endpoint};
+
+/// Writes `files` into a folder and loads the first of them.
+fn load_files(files: &[(&str, &str)], change: impl Fn(&Path, &mut LoadRequest)) -> Result<Loaded, LoadError> {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, text) in files {
+        let path = folder.path().join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    }
+    let mut request = LoadRequest::new(folder.path().join(files[0].0));
+    change(folder.path(), &mut request);
+    load(&request)
+}
+
+/// `servers | failed servers with their messages`.
+#[track_caller]
+fn check(files: &[(&str, &str)], want_refused: bool, want: &str) -> Loaded {
+    let loaded = load_files(files, |_, _| {}).unwrap();
+    let servers = loaded.wanted.servers.iter().map(|it| it.spec.id.to_string());
+    let failed = loaded.wanted.failed.iter().map(|it| format!("{}: {}", it.id, it.failure));
+    let (servers, failed): (Vec<_>, Vec<_>) = (servers.collect(), failed.collect());
+    let got = format!("{} | {}", servers.join(" "), failed.join(" "));
+    assert_eq!((loaded.refused, got.trim()), (want_refused, want), "{:#?}", loaded.diagnostics);
+    loaded
+}
+
+const DOMINDS: &str = "version: 1
+servers:
+  good:
+    truely-stateless: true
+    transport: stdio
+    command: node
+    args: [server.js]
+  poor:
+    transport: stdio
+    command: node
+    env:
+      KEY: { env: MCP_HOST_TEST_UNSET }
+  bad:
+    transport: pigeon
+";
+
+#[test]
+fn dm_122_a_server_that_is_wrong_fails_alone() {
+    let loaded = load_files(&[(".minds/mcp.yaml", DOMINDS)], |_, _| {}).unwrap();
+    assert_eq!((loaded.profile, loaded.refused), (Profile::Dominds, false));
+    assert_eq!(loaded.wanted.servers.iter().map(|it| it.spec.id.as_str()).collect::<Vec<_>>(), ["good"]);
+    let failed: Vec<_> =
+        loaded.wanted.failed.iter().map(|it| (it.id.as_str(), it.failure.to_string())).collect();
+    assert_eq!(failed[0].0, "poor");
+    assert!(failed[0].1.contains("MCP_HOST_TEST_UNSET"), "{failed:?}");
+    assert_eq!(failed[1].0, "bad");
+    assert!(failed[1].1.starts_with("MCPConfigError: server 'bad': "), "{failed:?}");
+    // In the order of the file.
+    assert!(loaded.diagnostics.is_sorted_by_key(|it| it.span.start));
+    assert!(loaded.diagnostics.iter().any(|it| it.line == 12), "{:#?}", loaded.diagnostics);
+}
+
+const HOLODECK: &str = "name: agent
+tools:
+  - name: files
+    type: mcp
+    server: files
+    description: Files
+    transport: stdio
+    command: npx
+    args: ['-y', 'pkg']
+    env:
+      KEY: ${MCP_HOST_TEST_UNSET}
+    envFile: extra.env
+";
+
+#[test]
+fn hd_134_a_missing_variable_stops_a_holodeck_file() {
+    let loaded =
+        check(&[("agent.yaml", HOLODECK), ("extra.env", "MCP_HOST_TEST_UNSET=not from here\n")], true, "|");
+    let messages: Vec<_> = loaded.diagnostics.iter().map(ToString::to_string).collect();
+    assert!(
+        messages.contains(&"ConfigError: Environment variable 'MCP_HOST_TEST_UNSET' not found".to_owned()),
+        "{messages:?}"
+    );
+}
+
+#[test]
+fn variables_come_from_the_file_that_is_named_where_we_have_none() {
+    let files =
+        [("agent.yaml", HOLODECK), ("extra.env", "OTHER=1\n"), ("given.env", "MCP_HOST_TEST_UNSET=given\n")];
+    let loaded = load_files(&files, |folder, it| it.env_file = Some(folder.join("given.env"))).unwrap();
+    assert!(!loaded.refused, "{:#?}", loaded.diagnostics);
+    let Endpoint::Stdio(endpoint) = &loaded.wanted.servers[0].endpoint else {
+        panic!("it is a child process")
+    };
+    let env: Vec<_> = endpoint.env.iter().map(|(name, value)| (name.as_str(), value.expose())).collect();
+    assert_eq!(env, [("OTHER", "1"), ("KEY", "given")]);
+}
+
+#[test]
+fn hd_057_an_env_file_that_cannot_be_read_stops_the_file() {
+    check(&[("agent.yaml", HOLODECK)], true, "|");
+}
+
+#[track_caller]
+fn check_error(files: &[(&str, &str)], change: impl Fn(&Path, &mut LoadRequest), want: &str) {
+    let error = load_files(files, change).unwrap_err();
+    let source = std::error::Error::source(&error).map(|it| format!(": {it}")).unwrap_or_default();
+    let text = format!("{error}{source}");
+    assert!(text.contains(want), "{text}");
+}
+
+#[test]
+fn a_file_that_cannot_be_read_at_all_says_why() {
+    let some = [("notes.yaml", "hello: world\n")];
+    check_error(&some, |_, _| {}, "no MCP configuration is recognised");
+    check_error(&some, |folder, it| it.path = folder.join("no"), "no: it does not exist");
+    check_error(&some, |folder, it| it.env_file = Some(folder.join("no")), "environment file");
+    check_error(&some, |_, it| it.dialect = Some(Dialect::Acp), "acp");
+    let mismatch = |_: &Path, it: &mut LoadRequest| {
+        it.dialect = Some(Dialect::HoloDeck);
+        it.profile = Some(Profile::Dominds);
+    };
+    check_error(&some, mismatch, "the profile dominds is not one of the dialect holodeck");
+}
+
+#[test]
+fn what_is_asked_for_is_believed() {
+    let read_as_dominds = |_: &Path, it: &mut LoadRequest| it.profile = Some(Profile::Dominds);
+    let loaded = load_files(&[("any.txt", DOMINDS)], read_as_dominds).unwrap();
+    assert_eq!(loaded.wanted.servers.len(), 1);
+}

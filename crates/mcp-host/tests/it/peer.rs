@@ -1,0 +1,229 @@
+//! A scripted server of the old era, in memory: the wire is a procedure of the test's own, there is no process.
+
+use std::collections::BTreeMap;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex};
+
+use mcp_transport::{
+    Dial, EndReason, Ended, Fault, Inbox, Lane, LaneEnd, Link, Opening, Out, StartFailure, Transport,
+};
+use serde_json::{Value, json};
+use tokio::sync::{Notify, broadcast};
+
+/// A server that can be connected to any number of times, and what was seen of its clients.
+pub(crate) struct Peer {
+    /// How it begins.
+    pub(crate) beginning: Mutex<Beginning>,
+    /// Its tools: a definition each.
+    pub(crate) tools: Mutex<Vec<Value>>,
+    /// Methods it answers with an error.
+    pub(crate) broken: Mutex<Vec<&'static str>>,
+    /// Methods it never answers.
+    pub(crate) silent: Mutex<Vec<&'static str>>,
+    /// Everything that happened, in order: `connect`, each request's method, `end`.
+    pub(crate) log: Mutex<Vec<String>>,
+    /// Lets calls of the tool `slow` go on.
+    pub(crate) release: Notify,
+    orders: broadcast::Sender<Order>,
+}
+
+/// How a connection begins.
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) enum Beginning {
+    /// As it should.
+    Well,
+    /// There is no such program.
+    NotFound,
+    /// Nothing is ever answered.
+    Silent,
+}
+
+#[derive(Debug, Clone)]
+enum Order {
+    Say(Value),
+    Die,
+}
+
+impl Peer {
+    /// A server with these tools, each of which takes any object.
+    pub(crate) fn new(names: &[&str]) -> Arc<Peer> {
+        let peer = Peer {
+            beginning: Mutex::new(Beginning::Well),
+            tools: Mutex::default(),
+            broken: Mutex::default(),
+            silent: Mutex::default(),
+            log: Mutex::default(),
+            release: Notify::new(),
+            orders: broadcast::channel(64).0,
+        };
+        peer.set_tools(names);
+        Arc::new(peer)
+    }
+
+    /// A server that begins like this.
+    pub(crate) fn beginning(beginning: Beginning) -> Arc<Peer> {
+        let peer = Peer::new(&[]);
+        *peer.beginning.lock().unwrap() = beginning;
+        peer
+    }
+
+    pub(crate) fn set_tools(&self, names: &[&str]) {
+        *self.tools.lock().unwrap() =
+            names.iter().map(|it| json!({"name": it, "inputSchema": {"type": "object"}})).collect();
+    }
+
+    /// Says that its list of tools has changed.
+    pub(crate) fn announce(&self) {
+        let message = json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"});
+        self.orders.send(Order::Say(message)).unwrap();
+    }
+
+    /// Its process ends.
+    pub(crate) fn die(&self) {
+        self.orders.send(Order::Die).unwrap();
+    }
+
+    /// How often `what` happened.
+    pub(crate) fn count(&self, what: &str) -> usize {
+        self.log.lock().unwrap().iter().filter(|it| *it == what).count()
+    }
+
+    /// How many connections are open.
+    pub(crate) fn open(&self) -> usize {
+        self.count("connect") - self.count("end")
+    }
+
+    fn note(&self, what: &str) {
+        self.log.lock().unwrap().push(what.to_owned());
+    }
+
+    /// The answer to a request, or `None` for none.
+    async fn answer(&self, method: &str, params: &Value) -> Option<Result<Value, Value>> {
+        if self.silent.lock().unwrap().contains(&method) {
+            return None;
+        }
+        if self.broken.lock().unwrap().contains(&method) {
+            return Some(Err(json!({"code": -1, "message": "out of order"})));
+        }
+        let text = |text: String| json!({"content": [{"type": "text", "text": text}]});
+        Some(Ok(match method {
+            "initialize" => json!({
+                "protocolVersion": "2025-11-25",
+                "capabilities": {"tools": {"listChanged": true}},
+                "serverInfo": {"name": "peer", "version": "1"}
+            }),
+            "tools/list" => json!({"tools": *self.tools.lock().unwrap()}),
+            "tools/call" => match params["name"].as_str().unwrap() {
+                "slow" => {
+                    self.release.notified().await;
+                    text("at last".to_owned())
+                }
+                "hang" => return None,
+                "fail" => json!({"isError": true, "content": [{"type": "text", "text": "no luck"}]}),
+                "mute" => json!({"isError": true}),
+                "big" => text("é".repeat(200_000)),
+                "lost" => {
+                    self.die();
+                    return None;
+                }
+                _ => text(params["arguments"].to_string()),
+            },
+            _ => return Some(Err(json!({"code": -1, "message": "what?"}))),
+        }))
+    }
+}
+
+/// One connection to a peer.
+struct Wire(Arc<Peer>);
+
+impl Transport for Wire {
+    fn run<'a>(self: Box<Self>, link: Link) -> Pin<Box<dyn Future<Output = Ended> + Send + 'a>>
+    where
+        Self: 'a,
+    {
+        Box::pin(run(self.0, link))
+    }
+}
+
+/// Notes the end however it comes.
+struct Noted(Arc<Peer>);
+
+impl Drop for Noted {
+    fn drop(&mut self) {
+        self.0.note("end");
+    }
+}
+
+async fn run(peer: Arc<Peer>, link: Link) -> Ended {
+    let Link { mut out, inbox, mut stop } = link;
+    if *peer.beginning.lock().unwrap() == Beginning::NotFound {
+        return Ended::new(EndReason::NotStarted(StartFailure::CommandNotFound));
+    }
+    let mut orders = peer.orders.subscribe();
+    peer.note("connect");
+    let noted = Noted(Arc::clone(&peer));
+    let mut answering = tokio::task::JoinSet::new();
+    let reason = loop {
+        tokio::select! {
+            _ = stop.requested() => break EndReason::Stopped,
+            order = orders.recv() => match order.unwrap() {
+                Order::Say(message) => inbox.deliver(Lane::Shared, message.to_string().into()),
+                Order::Die => break EndReason::PeerClosed,
+            },
+            out = out.next() => match out {
+                Some(Out::Message(message)) => {
+                    let message: Value = serde_json::from_slice(&message.body).unwrap();
+                    answering.spawn(take(Arc::clone(&peer), message, Arc::clone(&inbox)));
+                }
+                Some(Out::Abandon { .. }) => peer.note("abandon"),
+                None => break EndReason::Stopped,
+            },
+        }
+    };
+    drop(noted);
+    let mut ended = Ended::new(reason);
+    if ended.reason == EndReason::PeerClosed {
+        ended.evidence.exit = Some("exit status 3".to_owned());
+        ended.evidence.stderr = vec!["out of memory".to_owned()];
+    }
+    ended
+}
+
+async fn take(peer: Arc<Peer>, message: Value, inbox: Arc<dyn Inbox>) {
+    let method = message["method"].as_str().unwrap_or("answer").to_owned();
+    peer.note(&method);
+    if message["id"].is_null() || *peer.beginning.lock().unwrap() == Beginning::Silent {
+        return;
+    }
+    // Every other answer of this tool is lost on its way.
+    if message["params"]["name"] == "vanish" && peer.count("tools/call") % 2 == 1 {
+        let message_lost = Fault { status: None, message: "the response broke off".to_owned(), error: None };
+        inbox.lane_ended(message["id"].as_u64().unwrap(), LaneEnd::Lost(message_lost));
+        return;
+    }
+    let Some(answer) = peer.answer(&method, &message["params"]).await else { return };
+    let mut res = BTreeMap::from([("jsonrpc", json!("2.0")), ("id", message["id"].clone())]);
+    match answer {
+        Ok(result) => res.insert("result", result),
+        Err(error) => res.insert("error", error),
+    };
+    inbox.deliver(Lane::Shared, serde_json::to_vec(&res).unwrap().into());
+}
+
+/// Where a peer is.
+pub(crate) struct PeerDial(pub(crate) Arc<Peer>);
+
+impl Dial for PeerDial {
+    fn dial(&self) -> Box<dyn Transport> {
+        Box::new(Wire(Arc::clone(&self.0)))
+    }
+
+    fn label(&self) -> String {
+        "peer".to_owned()
+    }
+
+    fn opening(&self) -> Opening {
+        Opening::Negotiate
+    }
+}

@@ -1,0 +1,63 @@
+//! After a shutdown nothing is left.
+
+use std::time::Duration;
+
+use crate::peer::{Beginning, Peer};
+use crate::world::{World, server, told};
+
+#[tokio::test(start_paused = true)]
+async fn hd_fr024_calls_in_flight_end_well_and_new_ones_are_refused() {
+    let world = World::running(&[("a", Peer::new(&["slow"])), ("b", Peer::new(&["t"]))]).await;
+    let slow = world.call("slow", "{}");
+    let rest = async {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+        tokio::join!(world.host.shutdown(), async {
+            world.until("a:stopped b:stopped |").await;
+            let refused = told(&world.call("b__t", "{}").await);
+            assert_eq!(refused, "MCPConnectionError: the host was shut down");
+            world.peer("a").release.notify_one();
+        });
+        assert_eq!((world.peer("a").open(), world.peer("b").open()), (0, 0));
+    };
+    let (slow, ()) = tokio::join!(slow, rest);
+    assert_eq!(told(&slow), "at last");
+}
+
+#[tokio::test(start_paused = true)]
+async fn hd_fr024_servers_that_do_not_end_are_waited_for_beside_each_other() {
+    let world = World::running(&[("a", Peer::new(&["hang"])), ("b", Peer::new(&["hang"]))]).await;
+    let begun = tokio::time::Instant::now();
+    let calls = async { tokio::join!(world.call("a__hang", "{}"), world.call("b__hang", "{}")) };
+    let ((first, second), ()) = tokio::join!(calls, async {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+        world.host.shutdown().await;
+    });
+    assert!(!first.success && !second.success);
+    assert!(begun.elapsed() < Duration::from_secs(7), "{:?}", begun.elapsed());
+    assert_eq!((world.peer("a").open(), world.peer("b").open()), (0, 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_shutdown_may_be_asked_for_at_any_time_and_by_many() {
+    let world = World::new(&[("a", Peer::beginning(Beginning::Silent))]);
+    world.apply(vec![server("a")]).await;
+    tokio::time::sleep(Duration::from_millis(1)).await;
+    tokio::join!(world.host.shutdown(), world.host.shutdown(), world.host.ready());
+    // Not even of the start that was under way.
+    assert_eq!((world.peer("a").count("connect"), world.peer("a").open()), (1, 0));
+    world.host.shutdown().await;
+    world.apply(vec![server("a")]).await;
+    world.host.ready().await;
+    assert_eq!(world.seen(), "a:stopped |");
+    assert_eq!((world.peer("a").count("connect"), world.peer("a").open()), (1, 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_host_that_is_dropped_takes_its_servers_with_it() {
+    let peer = Peer::new(&["t"]);
+    let world = World::running(&[("a", peer.clone())]).await;
+    assert_eq!(peer.open(), 1);
+    drop(world);
+    tokio::time::sleep(Duration::from_millis(1)).await;
+    assert_eq!(peer.open(), 0);
+}

@@ -1,0 +1,121 @@
+//! A host whose servers are peers in memory, and short words for what tests do with it.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use mcp_config::ResolvedServer;
+use mcp_host::{Dialer, Host, HostOptions, ServerState, ToolCall, Wanted};
+use mcp_model::{
+    CallResult, Dialect, Discovery, Endpoint, Exposure, Limits, NameClass, NamePolicy, Origin, RawJson,
+    ServerId, ServerSpec, Sharing, StdioEndpoint, StdioSpec, TransportSpec,
+};
+
+use crate::peer::{Peer, PeerDial};
+
+/// A host and the peers that its servers are, by their ids.
+pub(crate) struct World {
+    pub(crate) host: Host,
+    peers: HashMap<&'static str, Arc<Peer>>,
+}
+
+impl World {
+    pub(crate) fn new(peers: &[(&'static str, Arc<Peer>)]) -> World {
+        let peers: HashMap<_, _> = peers.iter().cloned().collect();
+        let dialled = peers.clone();
+        let dialer: Dialer =
+            Arc::new(move |server, _| Ok(Arc::new(PeerDial(Arc::clone(&dialled[server.spec.id.as_str()])))));
+        World { host: Host::with_dialer(HostOptions::default(), dialer), peers }
+    }
+
+    /// The same, with every peer running as it is.
+    pub(crate) async fn running(peers: &[(&'static str, Arc<Peer>)]) -> World {
+        let res = World::new(peers);
+        let servers = peers.iter().map(|(id, _)| server(id)).collect();
+        res.apply(servers).await;
+        res.host.ready().await;
+        res
+    }
+
+    pub(crate) fn peer(&self, id: &str) -> &Arc<Peer> {
+        &self.peers[id]
+    }
+
+    pub(crate) async fn apply(&self, servers: Vec<ResolvedServer>) {
+        self.host.apply(Wanted { servers, failed: Vec::new() }).await;
+    }
+
+    /// Calls with `arguments` as JSON.
+    pub(crate) async fn call(&self, name: &str, arguments: &str) -> CallResult {
+        let arguments = RawJson::parse(arguments.to_owned().into()).unwrap();
+        self.host.call(ToolCall::new(name, arguments)).await
+    }
+
+    /// `a:ready b:failed | a__t a__u`.
+    pub(crate) fn seen(&self) -> String {
+        let published = self.host.published();
+        let servers = published.servers.iter().map(|it| format!("{}:{}", it.id, it.state.as_str()));
+        let tools = published.catalog.tools().iter().map(|it| it.name.to_string());
+        let (servers, tools): (Vec<_>, Vec<_>) = (servers.collect(), tools.collect());
+        format!("{} | {}", servers.join(" "), tools.join(" ")).trim().to_owned()
+    }
+
+    /// Waits until this is seen.
+    pub(crate) async fn until(&self, want: &str) {
+        let mut published = self.host.subscribe();
+        while self.seen() != want {
+            let change = tokio::time::timeout(Duration::from_secs(600), published.changed()).await;
+            assert!(change.is_ok(), "{} is not {want}", self.seen());
+        }
+    }
+
+    /// The failure of a server, as `<kind>: <message>`, or nothing.
+    pub(crate) fn failure(&self, id: &str) -> String {
+        let published = self.host.published();
+        let status = published.servers.iter().find(|it| it.id == id).unwrap();
+        assert_ne!(status.state, ServerState::Starting);
+        status.failure.as_ref().map(ToString::to_string).unwrap_or_default()
+    }
+}
+
+/// What a call brought: its text, or its failure as `<kind>: <message>`.
+pub(crate) fn told(result: &CallResult) -> String {
+    assert_eq!(result.success, result.error.is_none());
+    match &result.error {
+        None => result.text(),
+        Some(error) => format!("{}: {}", error.kind, error.message),
+    }
+}
+
+/// A server that is started with `npx`, tools named `<id>__<tool>`.
+pub(crate) fn server(id: &str) -> ResolvedServer {
+    let endpoint = StdioEndpoint::new("npx");
+    let spec = ServerSpec {
+        id: ServerId::parse(id).unwrap(),
+        description: None,
+        origin: Origin { dialect: Dialect::HoloDeck, file: "f".into(), pointer: String::new(), span: 0..0 },
+        transport: TransportSpec::Stdio(StdioSpec {
+            command: "npx".into(),
+            args: Vec::new(),
+            env: Vec::new(),
+            env_file: None,
+            inherit: endpoint.inherit,
+            cwd: None,
+            encoding: "utf-8".into(),
+        }),
+        limits: Limits::default(),
+        discovery: Discovery::default(),
+        exposure: Exposure::all(NamePolicy::Qualify { class: NameClass::Strict }),
+        sharing: Sharing::Shared,
+        config: None,
+        metadata: Default::default(),
+    };
+    ResolvedServer { spec, endpoint: Endpoint::Stdio(endpoint), config: None }
+}
+
+/// The same server with other arguments: what needs a new start.
+pub(crate) fn changed(mut server: ResolvedServer) -> ResolvedServer {
+    let Endpoint::Stdio(endpoint) = &mut server.endpoint else { panic!("it is a child process") };
+    endpoint.args.push("--changed".into());
+    server
+}
