@@ -1,5 +1,7 @@
 //! The whole house: the binary with real servers, its end in every way, and what the README promises.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]
+
 mod death;
 mod readme;
 mod real;
