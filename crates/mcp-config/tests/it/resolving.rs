@@ -37,7 +37,7 @@ fn agent(fields: &str) -> String {
 
 #[track_caller]
 fn stdio(fields: &str) -> StdioEndpoint {
-    match resolved(Profile::HoloDeck, "/work", &agent(fields)).unwrap().endpoint {
+    match resolved(Profile::HoloDeck, "/srv", &agent(fields)).unwrap().endpoint {
         Endpoint::Stdio(it) => it,
         other => panic!("not stdio: {other:?}"),
     }
@@ -50,7 +50,7 @@ fn env(endpoint: &StdioEndpoint) -> String {
 
 #[track_caller]
 fn fails(profile: Profile, text: &str, want: &str) {
-    let errors = resolved(profile, "/work", text).unwrap_err();
+    let errors = resolved(profile, "/srv", text).unwrap_err();
     let all: Vec<_> = errors.iter().map(|it| format!("{} {it}", it.pointer)).collect();
     assert_eq!(all.join("\n"), want);
 }
@@ -78,7 +78,7 @@ fn hd_051_hd_052_hd_063_every_missing_variable_is_named() {
     );
     // Also in what is no value: every text of the item.
     let text = "tools:\n  - {name: a, description: '${D}', type: mcp, server: '${S}', command: npx, encoding: '${E}'}\n";
-    let errors = resolved(Profile::HoloDeck, "/work", text).unwrap_err();
+    let errors = resolved(Profile::HoloDeck, "/srv", text).unwrap_err();
     let missing: Vec<_> =
         errors.iter().filter(|it| it.kind == Kind::Config).map(|it| it.pointer.as_str()).collect();
     assert_eq!(missing, ["/tools/0/description", "/tools/0/server", "/tools/0/encoding"]);
@@ -124,7 +124,7 @@ fn hd_104_hdx_08_config_reaches_the_child_and_wins() {
     assert_eq!(env(&stdio("command: npx, config: {}")), "");
     assert_eq!(env(&stdio("command: npx, config:")), "");
     let text = agent("transport: http, url: 'https://x.example', config: {q: '\"${A}\"'}");
-    let config = resolved(Profile::HoloDeck, "/work", &text).unwrap().config.unwrap();
+    let config = resolved(Profile::HoloDeck, "/srv", &text).unwrap().config.unwrap();
     assert_eq!(config.expose(), r#"{"q":"\"va\""}"#);
 }
 
@@ -132,7 +132,7 @@ fn hd_104_hdx_08_config_reaches_the_child_and_wins() {
 fn hd_044_a_url_is_judged_once_it_is_known() {
     let text = |url: &str| agent(&format!("transport: http, url: '{url}', headers: {{A: '${{A}}'}}"));
     let Endpoint::Http(http) =
-        resolved(Profile::HoloDeck, "/work", &text("http://${HOST}:1/x")).unwrap().endpoint
+        resolved(Profile::HoloDeck, "/srv", &text("http://${HOST}:1/x")).unwrap().endpoint
     else {
         panic!("not http")
     };
@@ -192,7 +192,7 @@ fn dmx_04_a_working_directory_is_relative_to_the_workspace() {
         endpoint.cwd.unwrap()
     };
     assert_eq!(cwd("/srv/.minds"), Path::new("/srv/tools"));
-    assert_eq!(cwd("/work"), Path::new("/srv/tools"));
+    assert_eq!(cwd("/srv"), Path::new("/srv/tools"));
     assert_eq!(cwd(".minds"), Path::new("tools"));
 }
 
