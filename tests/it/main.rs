@@ -3,5 +3,6 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
 mod death;
+mod live;
 mod readme;
 mod real;

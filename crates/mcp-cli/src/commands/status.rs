@@ -46,15 +46,27 @@ pub(crate) fn problems(published: &Published, colour: Colour) -> String {
     };
     let mut untold: Vec<&ActiveProblem> = published.problems.iter().filter(|it| !told(it)).collect();
     untold.sort_by_key(|it| it.problem.severity);
-    let mut res = String::new();
+    let mut told = Vec::new();
     // Stable, so that what belongs together stands where its first member stood.
     while let Some(first) = untold.first().copied() {
         let (alike, rest): (Vec<_>, Vec<_>) =
             untold.into_iter().partition(|it| is_alike(&first.problem, &it.problem));
         untold = rest;
-        match alike.as_slice() {
-            [only] => res.push_str(&problem(only, colour)),
-            many => res.push_str(&filtered(many, colour)),
+        let line = match alike.as_slice() {
+            [_, _, ..] => filtered(&alike),
+            [] | [_] => first.problem.message.clone(),
+        };
+        let severity = paint::severity(colour, first.problem.severity);
+        told.push((format!("{severity}: {}\n", plain::line(&line)), help(first.problem.kind)));
+    }
+    let mut res = String::new();
+    for (at, (line, help)) in told.iter().enumerate() {
+        res.push_str(line);
+        // Advice that fits a whole run of lines is given once, under the last of them.
+        if let Some(help) = help
+            && told.get(at + 1).is_none_or(|next| next.1 != Some(*help))
+        {
+            res.push_str(&paint::help(colour, help));
         }
     }
     res
@@ -70,38 +82,23 @@ fn is_alike(first: &Problem, other: &Problem) -> bool {
 }
 
 /// What one filter of one server hides.
-fn filtered(alike: &[&ActiveProblem], colour: Colour) -> String {
+fn filtered(alike: &[&ActiveProblem]) -> String {
     let first = &alike[0].problem;
     let (list, filter) = match first.kind {
         ProblemKind::Hidden { list, verdict: Verdict::Blacklisted } => (list, "blacklist"),
         ProblemKind::Hidden { list, verdict: _ } => (list, "whitelist"),
         ProblemKind::WorkspaceConfigError | ProblemKind::ServerError | ProblemKind::Unvalidated => {
-            return alike.iter().map(|it| problem(it, colour)).collect();
+            return first.message.clone();
         }
     };
     let names: Vec<&str> = alike.iter().filter_map(|it| it.problem.tool.as_deref()).collect();
     let server = first.server.as_ref().map(|it| it.as_str()).unwrap_or_default();
-    let line = format!(
-        "{} {}s of server `{server}` are hidden by its {filter}: {}",
-        alike.len(),
+    let count = alike.len();
+    format!(
+        "{count} {}s of server `{server}` are hidden by its {filter}: {}",
         list.as_str(),
         names.join(", ")
-    );
-    let mut res = format!("{}: {}\n", paint::severity(colour, first.severity), plain::line(&line));
-    if let Some(help) = help(first.kind) {
-        res.push_str(&paint::help(colour, help));
-    }
-    res
-}
-
-fn problem(active: &ActiveProblem, colour: Colour) -> String {
-    let problem = &active.problem;
-    let severity = paint::severity(colour, problem.severity);
-    let mut res = format!("{severity}: {}\n", plain::line(&problem.message));
-    if let Some(help) = help(problem.kind) {
-        res.push_str(&paint::help(colour, help));
-    }
-    res
+    )
 }
 
 /// What a user can do about a problem of this kind.

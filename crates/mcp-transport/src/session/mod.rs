@@ -5,6 +5,7 @@
 
 mod dispatch;
 mod handshake;
+mod listen;
 mod lists;
 mod options;
 mod server;
@@ -73,11 +74,13 @@ impl Session {
         match handshake::open(&dial, &options).await {
             Ok((wire, negotiated)) => {
                 options.state.send_replace(State::Connected);
+                let negotiated = Arc::new(negotiated);
+                wire.listen(&negotiated);
                 Ok(Session {
                     wire,
                     options,
                     epoch: AtomicU32::new(0),
-                    negotiated: RwLock::new(Arc::new(negotiated)),
+                    negotiated: RwLock::new(negotiated),
                     reopening: tokio::sync::Mutex::new(()),
                 })
             }

@@ -38,6 +38,24 @@ impl ServerCapabilities {
         ServerCapabilities { tools: true, prompts: true, resources: true, logging: false, raw: None }
     }
 
+    /// The lists whose changes the server tells.
+    pub(crate) fn announced(&self) -> Announced {
+        #[derive(Deserialize, Default)]
+        struct Wire {
+            tools: Option<List>,
+            prompts: Option<List>,
+            resources: Option<List>,
+        }
+        #[derive(Deserialize)]
+        struct List {
+            #[serde(default, rename = "listChanged")]
+            list_changed: bool,
+        }
+        let wire: Wire = self.raw.as_ref().and_then(|it| it.read().ok()).unwrap_or_default();
+        let tells = |it: Option<List>| it.is_some_and(|it| it.list_changed);
+        Announced { tools: tells(wire.tools), prompts: tells(wire.prompts), resources: tells(wire.resources) }
+    }
+
     pub(crate) fn read(raw: &RawValue) -> ServerCapabilities {
         #[derive(Deserialize)]
         struct Wire<'a> {
@@ -60,5 +78,19 @@ impl ServerCapabilities {
             logging: logging.is_some(),
             raw: Some(RawJson::copied(raw)),
         }
+    }
+}
+
+/// Which lists' changes a server tells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Announced {
+    pub(crate) tools: bool,
+    pub(crate) prompts: bool,
+    pub(crate) resources: bool,
+}
+
+impl Announced {
+    pub(crate) fn any(self) -> bool {
+        self.tools || self.prompts || self.resources
     }
 }

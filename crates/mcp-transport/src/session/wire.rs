@@ -3,11 +3,12 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use mcp_model::Era;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-use super::{Changes, SessionOptions, State, dispatch};
+use super::{Changes, Negotiated, SessionOptions, State, dispatch, listen};
 use crate::engine::Engine;
 use crate::{Dial, EndReason, Ended, Inbox, Link, Stop};
 
@@ -51,6 +52,20 @@ impl Wire {
 
     pub(crate) fn engine(&self) -> &Engine {
         &self.engine
+    }
+
+    /// Asks a server of the modern era to tell the changes that it can tell.
+    pub(crate) fn listen(&self, negotiated: &Arc<Negotiated>) {
+        let announced = negotiated.server.capabilities.announced();
+        if negotiated.version.era() == Era::Modern && announced.any() {
+            let listening = listen::run(
+                Arc::clone(&self.engine),
+                Arc::clone(negotiated),
+                announced,
+                self.changes.clone(),
+            );
+            self.tasks.lock().unwrap_or_else(PoisonError::into_inner).spawn(listening);
+        }
     }
 
     pub(crate) fn changes(&self) -> watch::Receiver<Changes> {

@@ -158,6 +158,34 @@ async fn modern_requests_carry_who_asks() {
     assert!(answer.value.as_str().contains("input_required"));
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_modern_server_is_listened_to_and_again_after_it_hung_up() {
+    let listened = Arc::new(Mutex::new(Vec::new()));
+    let note = Arc::clone(&listened);
+    let peer = move |message: &Value| match message["method"].as_str() {
+        Some("server/discover") => {
+            let mut result = discovered(&["2026-07-28"]);
+            result["capabilities"] = json!({"tools": {"listChanged": true}, "prompts": {}});
+            answer(message, result)
+        }
+        Some("subscriptions/listen") => {
+            note.lock().unwrap().push(message["params"]["notifications"].clone());
+            let changed = Reply::Say(json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}));
+            match note.lock().unwrap().len() {
+                1 => [vec![changed], answer(message, json!({}))].into_iter().flatten().collect(),
+                _ => vec![],
+            }
+        }
+        _ => vec![],
+    };
+    let session = connect(Eras::Both, peer).await.0.unwrap();
+    let mut changes = session.changes();
+    // One that was told, and one that may have been missed.
+    changes.wait_for(|it| it.tools == 2 && it.prompts == 0).await.unwrap();
+    tokio::time::sleep(Duration::from_secs(600)).await;
+    assert_eq!(*listened.lock().unwrap(), vec![json!({"toolsListChanged": true}); 2]);
+}
+
 /// A server whose list has these pages: (cursor asked with, tools, next cursor).
 fn pages(pages: &'static [(Option<&str>, &[&str], Option<&str>)]) -> impl Fn(&Value) -> Vec<Reply> {
     move |message| match message["method"].as_str() {
