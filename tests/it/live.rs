@@ -10,7 +10,8 @@ async fn host(folder: &Path, server: &str) -> Host {
     let path = folder.join(".minds/mcp.yaml");
     std::fs::create_dir_all(path.parent().unwrap()).unwrap();
     std::fs::write(&path, format!("version: 1\nservers:\n  demo:\n    {server}\n")).unwrap();
-    let host = Host::start(HostOptions { own_executable: Some(binary().to_owned()), ..HostOptions::default() });
+    let host =
+        Host::start(HostOptions { own_executable: Some(binary().to_owned()), ..HostOptions::default() });
     host.apply(load(&LoadRequest::new(path)).unwrap().wanted).await;
     host.ready().await;
     host

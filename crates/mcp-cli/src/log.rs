@@ -14,5 +14,7 @@ pub(crate) fn start(colour: Colour) {
         .with_env_filter(EnvFilter::new(FILTER))
         .with_writer(io::stderr)
         .with_ansi(colour == Colour::Always)
+        // A log that cannot be written is no reason to end: without this its failure is printed, and that panics.
+        .log_internal_errors(false)
         .init();
 }

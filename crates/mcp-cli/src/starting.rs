@@ -4,14 +4,27 @@ use mcp_host::{Host, Published, ServerState};
 
 use crate::output::progress::Progress;
 
-/// Waits until no server is being started any more.
-pub(crate) async fn started(host: &Host, progress: &Progress) {
+/// What is waited for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Wanting<'a> {
+    /// Every server.
+    All,
+    /// The tool of this exposed name; when nobody has it, every server.
+    Tool(&'a str),
+}
+
+/// Waits until what is wanted is there, or no server is being started any more.
+pub(crate) async fn started(host: &Host, progress: &Progress, wanting: Wanting<'_>) {
     let mut changes = host.subscribe();
     let ready = host.ready();
     tokio::pin!(ready);
     let mut shown = None;
     loop {
-        let now = waiting(&host.published());
+        let published = host.published();
+        if is_there(&published, wanting) {
+            break;
+        }
+        let now = waiting(&published);
         if now != shown {
             if let Some(text) = &now {
                 progress.say(text);
@@ -25,6 +38,15 @@ pub(crate) async fn started(host: &Host, progress: &Progress) {
         }
     }
     progress.clear();
+}
+
+/// Is the wanted tool there, and can no server that still starts take its name? Those before its own in the
+/// configuration could.
+fn is_there(published: &Published, wanting: Wanting<'_>) -> bool {
+    let Wanting::Tool(name) = wanting else { return false };
+    let Some(tool) = published.catalog.tool(name) else { return false };
+    let before = published.servers.iter().take_while(|it| it.id != tool.server.as_str());
+    before.into_iter().all(|it| it.state != ServerState::Starting)
 }
 
 /// Who is waited for: `starting 2 of 5 servers: a, b`.
@@ -62,6 +84,38 @@ mod tests {
             problems: Vec::new(),
         };
         assert_eq!(waiting(&published).as_deref(), want);
+    }
+
+    #[test]
+    fn a_tool_is_there_when_no_server_before_its_own_can_take_its_name() {
+        use ServerState::{Ready, Starting};
+        use mcp_model::{Exposure, NamePolicy, RawJson, ServerId, read_tools};
+        use mcp_registry::{Builtins, Lists, ServerEntry};
+
+        let json = r#"{"tools":[{"name":"t","inputSchema":{}}]}"#;
+        let tools = read_tools(&RawJson::parse(json.into()).unwrap()).unwrap().items;
+        let entry = ServerEntry {
+            id: ServerId::parse("b").unwrap(),
+            exposure: Exposure::all(NamePolicy::Reject),
+            lists: Arc::new(Lists { tools, ..Lists::default() }),
+        };
+        let catalog = Arc::new(Catalog::build(&Builtins::default(), &[entry]));
+        let status = |(id, state): (&str, ServerState)| ServerStatus {
+            id: id.into(),
+            state,
+            era: None,
+            failure: None,
+        };
+        let published = |states: [ServerState; 3]| Published {
+            generation: 1,
+            catalog: Arc::clone(&catalog),
+            servers: ["a", "b", "c"].into_iter().zip(states).map(status).collect(),
+            problems: Vec::new(),
+        };
+        assert!(is_there(&published([Ready, Ready, Starting]), Wanting::Tool("t")));
+        assert!(!is_there(&published([Starting, Ready, Ready]), Wanting::Tool("t")));
+        assert!(!is_there(&published([Ready, Ready, Starting]), Wanting::Tool("u")));
+        assert!(!is_there(&published([Ready, Ready, Starting]), Wanting::All));
     }
 
     #[test]

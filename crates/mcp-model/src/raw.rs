@@ -19,7 +19,9 @@ impl RawJson {
     /// Checks that `bytes` hold exactly one JSON value. Fails with serde_json's own message, which may quote
     /// nothing but positions and token kinds.
     pub fn parse(bytes: Bytes) -> Result<RawJson, serde_json::Error> {
-        serde_json::from_slice::<IgnoredAny>(&bytes)?;
+        // Skipping a string does not look at its bytes, and what is no UTF-8 is no JSON.
+        let text = str::from_utf8(&bytes).map_err(serde::de::Error::custom)?;
+        serde_json::from_str::<IgnoredAny>(text)?;
         let start = bytes.iter().take_while(|it| it.is_ascii_whitespace()).count();
         let end = bytes.len() - bytes.iter().rev().take_while(|it| it.is_ascii_whitespace()).count();
         Ok(RawJson(bytes.slice(start..end)))
@@ -131,6 +133,7 @@ mod tests {
         check("{", None);
         check("", None);
         check("\"\u{e9}\"", Some("\"\u{e9}\""));
+        assert!(RawJson::parse(Bytes::from_static(b"{\"a\":\"\xff\"}")).is_err());
     }
 
     #[test]

@@ -80,7 +80,6 @@ pub struct CallFailure {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct CallMetadata {
     /// The server that was asked, where one was found.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub server: Option<ServerId>,
     /// The name the server knows the tool by; the name asked for where there is no such tool.
     pub tool: String,
@@ -88,7 +87,6 @@ pub struct CallMetadata {
     #[serde(rename = "duration_ms", serialize_with = "milliseconds")]
     pub duration: Duration,
     /// The id of the JSON-RPC request, where one was sent.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub request_id: Option<u64>,
     /// The structured result, where there is one.
     #[serde(skip_serializing_if = "Option::is_none")]

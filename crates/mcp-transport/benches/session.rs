@@ -25,6 +25,10 @@ impl Dial for Echo {
         "echo".to_owned()
     }
 
+    fn redact(&self, text: &str) -> String {
+        text.to_owned()
+    }
+
     fn opening(&self) -> Opening {
         Opening::Negotiate
     }

@@ -22,10 +22,15 @@ pub enum Expiry {
 }
 
 impl Deadline {
-    /// A call that begins `now`. A duration too long for the clock is no deadline.
-    pub(crate) fn new(now: Instant, absolute: Option<Duration>, idle: Option<Duration>) -> Deadline {
-        let at = |it: Duration| now.checked_add(it).map(|at| (at, it));
-        Deadline { absolute: absolute.and_then(at), idle: idle.and_then(at) }
+    /// A call that `begun` for its caller and is made `now`. A duration too long for the clock is no deadline.
+    pub(crate) fn new(
+        begun: Instant,
+        now: Instant,
+        absolute: Option<Duration>,
+        idle: Option<Duration>,
+    ) -> Deadline {
+        let at = |from: Instant, it: Duration| from.checked_add(it).map(|at| (at, it));
+        Deadline { absolute: absolute.and_then(|it| at(begun, it)), idle: idle.and_then(|it| at(now, it)) }
     }
 
     /// The next moment at which it has to be looked at.
@@ -63,7 +68,7 @@ mod tests {
         let start = Instant::now();
         let after = |seconds| start + Duration::from_secs(seconds);
         let mut deadline =
-            Deadline::new(start, absolute.map(Duration::from_secs), idle.map(Duration::from_secs));
+            Deadline::new(start, start, absolute.map(Duration::from_secs), idle.map(Duration::from_secs));
         for moment in heard {
             deadline.heard(after(*moment));
         }
@@ -89,6 +94,6 @@ mod tests {
 
     #[test]
     fn a_duration_past_the_end_of_time_is_none() {
-        assert_eq!(Deadline::new(Instant::now(), Some(Duration::MAX), None).next(), None);
+        assert_eq!(Deadline::new(Instant::now(), Instant::now(), Some(Duration::MAX), None).next(), None);
     }
 }

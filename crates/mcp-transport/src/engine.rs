@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
-use mcp_model::{RpcError, code};
+use mcp_model::{RawJson, RpcError, code};
 use tokio::sync::{Notify, Semaphore, SemaphorePermit, TryAcquireError, mpsc};
 use tokio::time::Instant;
 
@@ -31,6 +31,12 @@ const MOST_INCOMING_BYTES: usize = 64 << 20;
 
 /// How many bytes may wait to be sent before calls are refused: a peer that does not read is not fed for ever.
 const MOST_QUEUED_BYTES: usize = 64 << 20;
+
+/// The longest id of a peer's request, in bytes: we send it back.
+const LONGEST_FOREIGN_ID: usize = 1024;
+
+/// Frames up to this size are copied before they wait, so that they do not keep the buffer of a larger one alive.
+const COPIED: usize = 64 << 10;
 
 /// A message of the peer that is no answer.
 #[derive(Debug)]
@@ -69,6 +75,20 @@ pub(crate) struct CallTerms {
     pub(crate) deadline: Option<std::time::Duration>,
     pub(crate) idle: Option<std::time::Duration>,
     pub(crate) progress: Option<OnProgress>,
+    /// When the call began for its caller; now where `None`.
+    pub(crate) begun: Option<Instant>,
+    /// Whether the peer hears that nobody waits any more.
+    pub(crate) given_up: GivenUp,
+}
+
+/// What the peer is told about a call that is given up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum GivenUp {
+    /// That it is.
+    #[default]
+    Told,
+    /// Nothing: `initialize` must not be cancelled.
+    Silent,
 }
 
 impl Engine {
@@ -96,7 +116,8 @@ impl Engine {
         terms: CallTerms,
         message: impl FnOnce(RequestId) -> Outgoing,
     ) -> (Option<RequestId>, Outcome) {
-        let deadline = Deadline::new(Instant::now(), terms.deadline, terms.idle);
+        let now = Instant::now();
+        let deadline = Deadline::new(terms.begun.unwrap_or(now), now, terms.deadline, terms.idle);
         let permit = match self.permits.try_acquire() {
             Ok(permit) => permit,
             Err(TryAcquireError::NoPermits) => match self.queue(deadline).await {
@@ -114,7 +135,8 @@ impl Engine {
             Ok(begun) => begun,
             Err(ended) => return (None, Outcome::Closed(ended)),
         };
-        let waiting = Waiting { engine: self, id: begun.id, told: false, _permit: permit };
+        let given_up = terms.given_up;
+        let waiting = Waiting { engine: self, id: begun.id, told: false, given_up, _permit: permit };
         if begun.rearm {
             self.timer.notify_one();
         }
@@ -125,6 +147,16 @@ impl Engine {
     /// Sends a message that has no answer.
     pub(crate) fn send(&self, message: Outgoing) {
         self.out.send(Out::Message(message));
+    }
+
+    /// Answers a request of the peer's. A peer that asks and does not read gets no answers piled up for it.
+    pub(crate) fn answer(&self, id: &str, outcome: &Result<RawJson, RpcError>) {
+        if self.out.queued_bytes() > MOST_QUEUED_BYTES {
+            self.dropped.fetch_add(1, Ordering::Relaxed);
+            return;
+        }
+        let head = Head { id: None, method: "".into(), name: None, version: None };
+        self.send(Outgoing { epoch: Epoch(0), head, body: frame::answer(id, outcome) });
     }
 
     /// Ends all calls, those to come included.
@@ -190,7 +222,11 @@ impl Engine {
     }
 
     /// Puts a message of the peer's own where the session takes it from. False when there are too many.
-    fn hand_on(&self, incoming: Incoming) -> bool {
+    fn hand_on(&self, mut incoming: Incoming) -> bool {
+        let (Incoming::Request { frame, .. } | Incoming::Notification { frame, .. }) = &mut incoming;
+        if frame.len() <= COPIED {
+            *frame = Bytes::copy_from_slice(frame);
+        }
         let bytes = incoming.frame().len();
         let waiting = self.waiting_bytes.fetch_add(bytes, Ordering::Relaxed);
         if waiting + bytes <= MOST_INCOMING_BYTES && self.incoming.try_send(incoming).is_ok() {
@@ -226,11 +262,14 @@ impl Engine {
                 tracing::debug!("the server answered a request that is not ours")
             }
             Scanned::Request { id, method } => {
+                if id.len() > LONGEST_FOREIGN_ID {
+                    return self.noise(frame.len());
+                }
                 let id = String::from_utf8_lossy(&frame[id]).into_owned();
                 let Some(method) = method_name(&frame[method]) else { return self.noise(frame.len()) };
                 if !self.hand_on(Incoming::Request { id: id.clone(), method, frame }) {
                     let refusal = RpcError::new(code::INTERNAL_ERROR, "too many requests at once");
-                    self.send(answer_to(frame::answer(&id, &Err(refusal))));
+                    self.answer(&id, &Err(refusal));
                 }
             }
             Scanned::Notification { method, params } => {
@@ -252,11 +291,6 @@ impl Engine {
             Scanned::Noise => self.noise(frame.len()),
         }
     }
-}
-
-/// Our answer to a request of the peer, on its way out.
-pub(crate) fn answer_to(body: Bytes) -> Outgoing {
-    Outgoing { epoch: Epoch(0), head: Head { id: None, method: "".into(), name: None, version: None }, body }
 }
 
 fn method_name(json: &[u8]) -> Option<String> {
@@ -282,6 +316,7 @@ struct Waiting<'a> {
     engine: &'a Engine,
     id: RequestId,
     told: bool,
+    given_up: GivenUp,
     _permit: SemaphorePermit<'a>,
 }
 
@@ -297,7 +332,7 @@ impl Future for Waiting<'_> {
 
 impl Drop for Waiting<'_> {
     fn drop(&mut self) {
-        if !self.told && self.engine.pending.forget(self.id) {
+        if !self.told && self.engine.pending.forget(self.id) && self.given_up == GivenUp::Told {
             self.engine.abandon(self.id, "nobody waits for the answer any more");
         }
     }

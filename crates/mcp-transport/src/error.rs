@@ -125,6 +125,9 @@ pub enum CallError {
     /// The server forgot the session, and opening it again failed.
     #[error("the server had forgotten the session, and it could not be opened again: {0}")]
     Reopen(Arc<ConnectError>),
+    /// What was to be sent is no request.
+    #[error("{0}")]
+    InvalidParams(String),
     /// The server asks for something before it answers, and nobody here can give it.
     #[error("the server asks for input before it answers, and no handler is configured for that")]
     InputRequired,
@@ -144,6 +147,7 @@ impl CallError {
             | CallError::InputRequired
             | CallError::TooMuch(_) => Kind::Protocol,
             CallError::OutcomeUnknown(_) => Kind::OutcomeUnknown,
+            CallError::InvalidParams(_) => Kind::Validation,
         }
     }
 }

@@ -16,6 +16,7 @@
 //! learns what it needs from [`Head`] without reading a body.
 
 use std::borrow::Cow;
+use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -40,6 +41,8 @@ pub trait Dial: Send + Sync {
     fn dial(&self) -> Box<dyn Transport>;
     /// What messages call the place: the command, or the URL without what may be secret in it.
     fn label(&self) -> String;
+    /// A text of the peer's without the secrets that it was given, and short: for messages.
+    fn redact(&self, text: &str) -> String;
     /// Whether a connection begins by negotiating, or takes up a session that exists.
     fn opening(&self) -> Opening;
 }
@@ -84,8 +87,8 @@ pub enum Out {
     },
 }
 
-/// A message on its way out.
-#[derive(Debug, Clone)]
+/// A message on its way out. `Debug` shows its head and its length: a body may hold secrets.
+#[derive(Clone)]
 pub struct Outgoing {
     /// The handshake it belongs to.
     pub epoch: Epoch,
@@ -93,6 +96,16 @@ pub struct Outgoing {
     pub head: Head,
     /// The complete JSON-RPC message, on one line unless a caller's own JSON has line breaks.
     pub body: Bytes,
+}
+
+impl fmt::Debug for Outgoing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Outgoing")
+            .field("epoch", &self.epoch)
+            .field("head", &self.head)
+            .field("body_bytes", &self.body.len())
+            .finish()
+    }
 }
 
 /// What there is to know about a message without reading it. Pipes ignore it, HTTP makes headers of it.
@@ -138,7 +151,8 @@ pub enum LaneEnd {
     Refused(Fault),
 }
 
-/// The queue of things to send. Only the engine puts something in, and it stops when too many bytes wait.
+/// The queue of things to send. Only the engine puts something in; when too many bytes wait, it refuses calls and
+/// drops answers.
 pub struct OutQueue {
     receiver: mpsc::UnboundedReceiver<Out>,
     queued_bytes: Arc<AtomicUsize>,

@@ -99,24 +99,28 @@ impl Pending {
         match &mut call.state {
             State::Waiting(Some(waker)) if waker.will_wake(context.waker()) => return Poll::Pending,
             State::Waiting(waker) => {
-                *waker = Some(context.waker().clone());
+                let replaced = waker.replace(context.waker().clone());
+                // What strangers made is dropped outside the lock: their `Drop` may come back here.
+                drop(table);
+                drop(replaced);
                 return Poll::Pending;
             }
             State::Told(_) => {}
         }
-        match table.calls.remove(place(id)).state {
+        let call = table.calls.remove(place(id));
+        drop(table);
+        match call.state {
             State::Told(outcome) => Poll::Ready(outcome),
-            State::Waiting(_) => unreachable!("it was told, and the lock is still held"),
+            State::Waiting(_) => unreachable!("it was told, and the lock was held since"),
         }
     }
 
     /// Forgets call `id`, whose owner has gone. True when the peer may still be working on it.
     pub(crate) fn forget(&self, id: RequestId) -> bool {
         let mut table = self.lock();
-        match table.get(id) {
-            Some(_) => matches!(table.calls.remove(place(id)).state, State::Waiting(_)),
-            None => false,
-        }
+        let call = table.get(id).is_some().then(|| table.calls.remove(place(id)));
+        drop(table);
+        call.is_some_and(|it| matches!(it.state, State::Waiting(_)))
     }
 
     /// Tells call `id` its outcome. False when nobody waits for it: it was answered before, given up, or never ours.
@@ -235,7 +239,7 @@ mod tests {
     use std::time::Duration;
 
     fn begin(pending: &Pending) -> RequestId {
-        pending.begin(Deadline::new(Instant::now(), None, None), None).ok().unwrap().id
+        pending.begin(Deadline::new(Instant::now(), Instant::now(), None, None), None).ok().unwrap().id
     }
 
     fn poll(pending: &Pending, id: RequestId) -> String {
@@ -283,7 +287,7 @@ mod tests {
         pending.close(Arc::new(Ended::new(EndReason::Stopped)));
         assert_eq!(poll(&pending, told), "answer in time");
         assert_eq!(poll(&pending, waiting), "closed: it closed the connection");
-        assert!(pending.begin(Deadline::new(Instant::now(), None, None), None).is_err());
+        assert!(pending.begin(Deadline::new(Instant::now(), Instant::now(), None, None), None).is_err());
     }
 
     #[test]
@@ -291,7 +295,7 @@ mod tests {
         let pending = Pending::default();
         let now = Instant::now();
         let rearm = |seconds| {
-            let deadline = Deadline::new(now, Some(Duration::from_secs(seconds)), None);
+            let deadline = Deadline::new(now, now, Some(Duration::from_secs(seconds)), None);
             pending.begin(deadline, None).ok().unwrap().rearm
         };
         assert_eq!((rearm(60), rearm(60), rearm(30), rearm(45)), (true, false, true, false));

@@ -10,39 +10,47 @@ pub(crate) struct Redactor(Vec<Secret>);
 
 impl Redactor {
     pub(crate) fn new<'a>(secrets: impl Iterator<Item = &'a Secret>) -> Redactor {
-        let mut secrets: Vec<Secret> = secrets.filter(|it| it.expose().len() >= SHORTEST).cloned().collect();
+        // Messages are single lines, so a value of several lines (a key in PEM) is looked for line by line.
+        let lines = secrets.flat_map(|it| it.expose().lines().map(str::trim));
+        let mut secrets: Vec<Secret> = lines.filter(|it| it.len() >= SHORTEST).map(Secret::from).collect();
         // A secret may contain another one: the longest goes first.
         secrets.sort_by_key(|it| std::cmp::Reverse(it.expose().len()));
         Redactor(secrets)
     }
 
-    /// The text without secrets and control characters, cut to `limit` bytes.
+    /// The text on one line, without control characters and secrets, cut to `limit` bytes.
     pub(crate) fn clean(&self, text: &str, limit: usize) -> String {
-        let mut res = text.to_owned();
+        // Control characters first: one in the middle of a secret must not hide it.
+        let mut res = plain(text);
         for secret in &self.0 {
             if res.contains(secret.expose()) {
                 res = res.replace(secret.expose(), "***");
             }
         }
-        // Escape sequences would paint the reader's terminal.
-        let mut clean = String::with_capacity(res.len().min(limit));
-        let mut characters = res.chars().peekable();
-        while let Some(character) = characters.next() {
-            if clean.len() + character.len_utf8() > limit {
-                clean.push('\u{2026}');
-                break;
-            }
-            match character {
-                '\u{1b}' if characters.next_if_eq(&'[').is_some() => {
-                    characters.by_ref().find(|it| ('@'..='~').contains(it));
-                }
-                '\t' => clean.push(' '),
-                it if it.is_control() => {}
-                it => clean.push(it),
-            }
+        if res.len() > limit {
+            let cut = (0..=limit).rev().find(|it| res.is_char_boundary(*it)).unwrap_or_default();
+            res.truncate(cut);
+            res.push('\u{2026}');
         }
-        clean
+        res
     }
+}
+
+/// Escape sequences would paint the reader's terminal.
+fn plain(text: &str) -> String {
+    let mut res = String::with_capacity(text.len());
+    let mut characters = text.chars().peekable();
+    while let Some(character) = characters.next() {
+        match character {
+            '\u{1b}' if characters.next_if_eq(&'[').is_some() => {
+                characters.by_ref().find(|it| ('@'..='~').contains(it));
+            }
+            '\t' | '\n' => res.push(' '),
+            it if it.is_control() => {}
+            it => res.push(it),
+        }
+    }
+    res
 }
 
 #[cfg(test)]
@@ -59,6 +67,9 @@ mod tests {
     fn hd_sc5_known_secrets_do_not_come_back() {
         check("login with hunter2 failed", "login with *** failed");
         check("hunter2-and-more, 1", "***, 1");
+        check("hun\u{7}ter2", "***");
+        let key = Secret::new("-----BEGIN KEY-----\nMIIEabcdef\n-----END KEY-----\n");
+        assert_eq!(Redactor::new(std::iter::once(&key)).clean("read MIIEabcdef", 40), "read ***");
     }
 
     #[test]

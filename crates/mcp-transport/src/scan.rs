@@ -51,6 +51,9 @@ pub(crate) enum Id {
     Foreign,
 }
 
+/// The most messages in a batch.
+const MOST_IN_BATCH: usize = 1024;
+
 /// Classifies a frame.
 pub(crate) fn scan(frame: &[u8]) -> Scanned {
     let mut cursor = Cursor { frame, at: 0 };
@@ -89,7 +92,10 @@ fn object(cursor: &mut Cursor<'_>) -> Scanned {
         let start = cursor.at;
         match &cursor.frame[key] {
             b"\"result\"" if payload.is_none() && method.is_none() => payload = Some((start, false)),
-            b"\"error\"" if payload.is_none() && method.is_none() => payload = Some((start, true)),
+            // Some servers write `"error":null` beside a result.
+            b"\"error\"" if payload.is_none() && method.is_none() && !cursor.is_null() => {
+                payload = Some((start, true));
+            }
             b"\"params\"" if params.is_none() => params = Some(start),
             b"\"id\"" if id.is_none() => {
                 if !cursor.skip() {
@@ -114,8 +120,11 @@ fn object(cursor: &mut Cursor<'_>) -> Scanned {
         }
     }
     match (method, id, payload) {
-        (Some(method), Some(id), _) => Scanned::Request { id, method },
-        (Some(method), None, _) => Scanned::Notification { method, params },
+        // An id of `null` is none: whoever sends it wants no answer.
+        (Some(method), Some(id), _) if &cursor.frame[id.clone()] != b"null" => {
+            Scanned::Request { id, method }
+        }
+        (Some(method), _, _) => Scanned::Notification { method, params },
         (None, None, Some((payload, is_error))) => Scanned::Response { id: Id::Absent, is_error, payload },
         (None, _, None) => Scanned::Noise,
         (None, Some(_), Some(_)) => unreachable!("returned as soon as both were known"),
@@ -128,6 +137,7 @@ fn batch(cursor: &mut Cursor<'_>) -> Scanned {
     loop {
         cursor.space();
         match cursor.peek() {
+            Some(_) if items.len() == MOST_IN_BATCH => return Scanned::Noise,
             Some(b',') => cursor.at += 1,
             Some(b']') => return Scanned::Batch(items),
             Some(_) => {
@@ -168,6 +178,11 @@ impl Cursor<'_> {
         while let Some(b' ' | b'\t' | b'\n' | b'\r') = self.peek() {
             self.at += 1;
         }
+    }
+
+    /// Does `null` stand here?
+    fn is_null(&self) -> bool {
+        self.frame[self.at..].starts_with(b"null")
     }
 
     /// Walks over the string that begins here; its range with quotes.

@@ -20,7 +20,7 @@ use crate::output::console::Report;
 use crate::output::progress::{Progress, step};
 use crate::output::{json, paint, plain};
 use crate::signals::Signals;
-use crate::starting::started;
+use crate::starting::{Wanting, started};
 
 /// What is asked for.
 #[derive(Debug, Clone, Copy)]
@@ -41,7 +41,7 @@ pub(crate) async fn run(context: &Context, request: Request<'_>, signals: &mut S
         Ok(Ok((arguments, wanted))) => {
             let rejected: Vec<String> = wanted.failed.iter().map(|it| it.id.clone()).collect();
             hosted::with(wanted, signals, async |host| {
-                started(host, &context.progress()).await;
+                started(host, &context.progress(), Wanting::Tool(request.tool)).await;
                 let published = host.published();
                 let result = call(host, &context.progress(), ToolCall::new(request.tool, arguments)).await;
                 let reach = reach(&published, &rejected, request.tool);
@@ -106,6 +106,8 @@ async fn call(host: &Host, progress: &Progress, call: ToolCall) -> CallResult {
 enum Reach {
     /// The tool was, or it is clear that nobody has it.
     Known,
+    /// It was not, and a server that may have it could not be reached; but a name much like it is there.
+    Doubtful,
     /// It was not, and a server that may have it could not be reached.
     Missed,
 }
@@ -117,17 +119,19 @@ fn reach(published: &Published, rejected: &[String], tool: &str) -> Reach {
     };
     let some_missed = published.servers.iter().any(|it| missed(it.state) && !rejected.contains(&it.id));
     match published.catalog.find(tool) {
-        Lookup::Found(_) | Lookup::Ambiguous(_) | Lookup::Missing { nearest: Some(_) } => Reach::Known,
-        Lookup::Missing { nearest: None } if some_missed => Reach::Missed,
-        Lookup::Missing { nearest: None } => Reach::Known,
+        Lookup::Found(_) | Lookup::Ambiguous(_) => Reach::Known,
+        Lookup::Missing { .. } if !some_missed => Reach::Known,
+        Lookup::Missing { nearest: Some(_) } => Reach::Doubtful,
+        Lookup::Missing { nearest: None } => Reach::Missed,
     }
 }
 
 fn exit(result: &CallResult, reach: Reach) -> Exit {
     let Some(CallFailure { kind, message: _ }) = &result.error else { return Exit::Done };
     match (kind, reach) {
-        (_, Reach::Known) => Exit::Wrong,
-        (Kind::ToolNotFound | Kind::Connection | Kind::Timeout | Kind::Protocol, Reach::Missed) => {
+        (_, Reach::Known) | (Kind::ToolNotFound, Reach::Doubtful) => Exit::Wrong,
+        (Kind::ToolNotFound, Reach::Missed)
+        | (Kind::Connection | Kind::Timeout | Kind::Protocol, Reach::Doubtful | Reach::Missed) => {
             Exit::Unreachable
         }
         (
@@ -137,7 +141,7 @@ fn exit(result: &CallResult, reach: Reach) -> Exit {
             | Kind::Validation
             | Kind::Tool
             | Kind::OutcomeUnknown,
-            Reach::Missed,
+            Reach::Doubtful | Reach::Missed,
         ) => Exit::Wrong,
     }
 }

@@ -32,13 +32,16 @@ impl Refusal {
             return None;
         }
         let errors: Vec<_> = loaded.diagnostics.iter().filter(|it| it.severity == Severity::Error).collect();
+        // Whoever sees this alone, in a document, is told at least where to begin.
+        let first = errors.first();
+        let begin = first.map(|it| format!(": line {}: {}", it.line, it.message)).unwrap_or_default();
         let message = format!(
-            "{} has {} {}, so that none of its servers is started",
+            "{} has {} {}, so that none of its servers is started{begin}",
             loaded.path,
             errors.len(),
             if errors.len() == 1 { "error" } else { "errors" }
         );
-        let whole = Failure { kind: Kind::Config, message, help: None };
+        let whole = Failure { kind: Kind::Config, message, help: first.and_then(|it| it.help.clone()) };
         let servers = loaded.reading.entries.iter().map(|entry| {
             let own = errors.iter().find(|it| it.server.as_ref() == Some(&entry.name));
             let failure = match own {

@@ -15,7 +15,7 @@ use crate::output::console::Report;
 use crate::output::table::{Look, Row, table};
 use crate::output::{json, paint, plain};
 use crate::signals::Signals;
-use crate::starting::started;
+use crate::starting::{Wanting, started};
 
 /// What is asked for.
 #[derive(Debug, Clone, Copy)]
@@ -34,7 +34,7 @@ pub(crate) async fn run(context: &Context, request: Request<'_>, signals: &mut S
         Ok(Ok(wanted)) => {
             let rejected = wanted.failed.len();
             hosted::with(wanted, signals, async |host| {
-                started(host, &context.progress()).await;
+                started(host, &context.progress(), Wanting::All).await;
                 let published = host.published();
                 let exit = exit(&published, rejected);
                 context.tell(Report { out: out(context, &published), err: String::new(), exit }).await

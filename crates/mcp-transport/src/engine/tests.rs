@@ -23,7 +23,7 @@ fn terms(deadline: u64, idle: Option<u64>) -> CallTerms {
     CallTerms {
         deadline: Some(Duration::from_secs(deadline)),
         idle: idle.map(Duration::from_secs),
-        progress: None,
+        ..CallTerms::default()
     }
 }
 
@@ -198,6 +198,20 @@ async fn a_peer_that_does_not_read_is_not_fed_for_ever() {
         }
     }
     assert!(refused > 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_peer_that_asks_and_does_not_read_gets_no_pile_of_answers() {
+    let peer = peer();
+    let id = "1".repeat(1000);
+    for _ in 0..2 * MOST_QUEUED_BYTES / 1000 {
+        peer.engine.answer(&id, &Ok(RawJson::empty_object()));
+    }
+    assert!(peer.engine.out.queued_bytes() < MOST_QUEUED_BYTES + 2000);
+    assert!(peer.engine.counters().1 > 0);
+    let long = "1".repeat(LONGEST_FOREIGN_ID + 1);
+    peer.say(format!(r#"{{"id":{long},"method":"ping"}}"#));
+    assert!(peer.engine.counters().0 > 1000, "a request under an endless id is noise");
 }
 
 #[tokio::test(start_paused = true)]

@@ -113,6 +113,10 @@ impl Dial for HttpDial {
         self.place.label.clone()
     }
 
+    fn redact(&self, text: &str) -> String {
+        self.place.redactor.clean(text, 2000)
+    }
+
     fn opening(&self) -> Opening {
         self.opening
     }

@@ -43,6 +43,7 @@ fn kind_comes_before_id() {
     check(r#"{"method":"ping","result":{},"id":4}"#, r#"request 4 "ping""#);
     check(r#"{"method":"n","params":{"id":4}}"#, r#"notification "n" {"#);
     check(r#"{"method":"n"}"#, r#"notification "n" -"#);
+    check(r#"{"id":null,"method":"n"}"#, r#"notification "n" -"#);
 }
 
 #[test]
@@ -54,6 +55,7 @@ fn ids_of_other_people_are_not_ours() {
     check(r#"{"id":99999999999999999999,"result":{}}"#, "result Foreign {");
     check(r#"{"id":"","result":{}}"#, "result Foreign {");
     check(r#"{"result":{}}"#, "result Absent {");
+    check(r#"{"id":4,"error":null,"result":{}}"#, "result Number(4) {");
 }
 
 #[test]
@@ -142,9 +144,14 @@ proptest! {
                 // A method makes it no response, unless id and payload both came before it.
                 prop_assert!(at("method").is_none_or(|it| Some(it) > at(key) && Some(it) > at("id") && at("id").is_some()));
             }
-            Scanned::Request { .. } => prop_assert!(get("method").is_some() && get("id").is_some()),
-            Scanned::Notification { .. } => prop_assert!(get("method").is_some() && get("id").is_none()),
-            Scanned::Noise => prop_assert!(get("method").is_none() && get("result").is_none() && get("error").is_none()),
+            Scanned::Request { .. } => prop_assert!(get("method").is_some() && get("id").is_some_and(|it| !it.is_null())),
+            Scanned::Notification { .. } => {
+                prop_assert!(get("method").is_some() && get("id").is_none_or(Value::is_null));
+            }
+            Scanned::Noise => {
+                let no_error = get("error").is_none_or(Value::is_null);
+                prop_assert!(get("method").is_none() && get("result").is_none() && no_error);
+            }
             Scanned::Batch(_) => prop_assert!(false),
         }
     }

@@ -9,8 +9,7 @@ use serde_json::value::RawValue;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 
-use crate::engine::{Engine, Incoming, answer_to};
-use crate::frame;
+use crate::engine::{Engine, Incoming};
 
 /// How many of a server's requests are answered at once.
 const MOST_AT_ONCE: usize = 64;
@@ -92,7 +91,7 @@ pub(crate) async fn run(
     loop {
         let message = tokio::select! {
             () = &mut ended => return,
-            message = incoming.recv(), if answering.len() < MOST_AT_ONCE => message,
+            message = incoming.recv() => message,
             _ = answering.join_next(), if !answering.is_empty() => continue,
         };
         let Some(message) = message else { return };
@@ -103,16 +102,40 @@ pub(crate) async fn run(
                 handler.notification(&method, params(&frame));
             }
             Incoming::Request { id, method, .. } if method == "ping" => {
-                engine.send(answer_to(frame::answer(&id, &Ok(RawJson::empty_object()))));
+                engine.answer(&id, &Ok(RawJson::empty_object()));
+            }
+            Incoming::Request { id, .. } if answering.len() >= MOST_AT_ONCE => {
+                engine.answer(&id, &Err(RpcError::new(code::INTERNAL_ERROR, "too many requests at once")));
             }
             Incoming::Request { id, method, frame } => {
-                let (engine, handler) = (Arc::clone(&engine), Arc::clone(&handler));
+                let owed = Owed { engine: Arc::clone(&engine), id, outcome: None };
+                let handler = Arc::clone(&handler);
                 answering.spawn(async move {
                     let outcome = handler.request(&method, params(&frame)).await;
-                    engine.send(answer_to(frame::answer(&id, &outcome)));
+                    owed.pay(outcome);
                 });
             }
         }
+    }
+}
+
+/// An answer that the server gets in any case, also from a handler that panics.
+struct Owed {
+    engine: Arc<Engine>,
+    id: String,
+    outcome: Option<Result<RawJson, RpcError>>,
+}
+
+impl Owed {
+    fn pay(mut self, outcome: Result<RawJson, RpcError>) {
+        self.outcome = Some(outcome);
+    }
+}
+
+impl Drop for Owed {
+    fn drop(&mut self) {
+        let failed = || Err(RpcError::new(code::INTERNAL_ERROR, "the handler failed"));
+        self.engine.answer(&self.id, &self.outcome.take().unwrap_or_else(failed));
     }
 }
 

@@ -10,12 +10,13 @@ use std::time::Duration;
 
 use mcp_model::{Era, ProtocolVersion, RpcError, code};
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 use serde_json::json;
 use serde_json::value::RawValue;
 
 use super::wire::Wire;
 use super::{ClientInfo, Eras, ServerCapabilities, ServerInfo, SessionOptions};
-use crate::engine::CallTerms;
+use crate::engine::{CallTerms, GivenUp};
 use crate::pending::Outcome;
 use crate::{ConnectError, Dial, Ended, Epoch, Head, LaneEnd, Opening, Outgoing, frame};
 
@@ -46,8 +47,11 @@ pub(crate) async fn open(
     dial: &Arc<dyn Dial>,
     options: &SessionOptions,
 ) -> Result<(Wire, Negotiated), ConnectError> {
+    if options.config.as_ref().is_some_and(|it| serde_json::from_str::<IgnoredAny>(it.expose()).is_err()) {
+        return Err(ConnectError::Invalid("the configuration for the server is no JSON".to_owned()));
+    }
     let limit = options.limits.startup;
-    let deadline = tokio::time::Instant::now() + limit;
+    let deadline = tokio::time::Instant::now().checked_add(limit).unwrap_or_else(super::far_away);
     let mut eras = options.eras;
     loop {
         let wire = Wire::start(dial.as_ref(), options);
@@ -72,7 +76,10 @@ pub(crate) async fn open(
                 eras = Eras::Legacy
             }
             Failure::Ended(ended) => return Err(ConnectError::Ended(ended)),
-            Failure::Rejected(error) => return Err(ConnectError::Rejected { error, ended }),
+            Failure::Rejected(error) => {
+                let error = RpcError { message: dial.redact(&error.message), ..error };
+                return Err(ConnectError::Rejected { error, ended });
+            }
             Failure::Other(error) => return Err(error),
         }
     }
@@ -129,21 +136,24 @@ async fn probe(wire: &Wire, options: &SessionOptions, epoch: Epoch) -> Result<Ne
         Some(Probe::Legacy(_)) => return initialize(wire, options, epoch).await,
         None => {}
     }
+    // From here on the old way counts, if it works: a server that answers both may have settled on what came last.
     let mut initialize = std::pin::pin!(initialize(wire, options, epoch));
     tokio::select! {
         biased;
-        answer = &mut discover => match answer {
-            Probe::Modern(negotiated) => Ok(negotiated),
-            Probe::Failed(failure) => Err(failure),
-            Probe::Legacy(_) => initialize.await,
-        },
-        answer = &mut initialize => match answer {
+        outcome = &mut initialize => match outcome {
             Ok(negotiated) => Ok(negotiated),
             // A server that knows no `initialize` may still be about to answer the probe.
-            Err(failure) => match discover.await {
-                Probe::Modern(negotiated) => Ok(negotiated),
-                Probe::Legacy(_) | Probe::Failed(_) => Err(failure),
+            Err(failure) => match tokio::time::timeout(PATIENCE, discover).await {
+                Ok(Probe::Modern(negotiated)) => Ok(negotiated),
+                Ok(Probe::Legacy(_) | Probe::Failed(_)) | Err(_) => Err(failure),
             },
+        },
+        answer = &mut discover => match answer {
+            Probe::Modern(negotiated) => match tokio::time::timeout(PATIENCE, initialize).await {
+                Ok(Ok(legacy)) => Ok(legacy),
+                Ok(Err(_)) | Err(_) => Ok(negotiated),
+            },
+            Probe::Legacy(_) | Probe::Failed(_) => initialize.await,
         },
     }
 }
@@ -269,7 +279,7 @@ async fn initialize(wire: &Wire, options: &SessionOptions, epoch: Epoch) -> Resu
         }
         Outcome::Closed(ended) => return Err(Failure::Ended(ended)),
     };
-    let negotiated = initialized(&frame, options)?;
+    let negotiated = initialized(&frame)?;
     let head = Head {
         id: None,
         method: "notifications/initialized".into(),
@@ -281,7 +291,7 @@ async fn initialize(wire: &Wire, options: &SessionOptions, epoch: Epoch) -> Resu
     Ok(negotiated)
 }
 
-fn initialized(payload: &[u8], options: &SessionOptions) -> Result<Negotiated, Failure> {
+fn initialized(payload: &[u8]) -> Result<Negotiated, Failure> {
     #[derive(Deserialize)]
     struct Initialized<'a> {
         #[serde(rename = "protocolVersion")]
@@ -297,15 +307,12 @@ fn initialized(payload: &[u8], options: &SessionOptions) -> Result<Negotiated, F
     // The server's choice is checked: a version that we do not speak is not spoken.
     let version: ProtocolVersion =
         found.version.parse().map_err(|_| version_failure(std::slice::from_ref(&found.version)))?;
-    let meta = match version.era() {
-        Era::Legacy => String::new(),
-        Era::Modern => modern_meta(version, options),
-    };
-    Ok(Negotiated {
-        version,
-        server: server_info(found.server, found.instructions, found.capabilities),
-        meta,
-    })
+    // A revision without `initialize` cannot be what it settles on.
+    if version.era() == Era::Modern {
+        return Err(version_failure(std::slice::from_ref(&found.version)));
+    }
+    let server = server_info(found.server, found.instructions, found.capabilities);
+    Ok(Negotiated { version, server, meta: String::new() })
 }
 
 async fn ask(
@@ -321,7 +328,9 @@ async fn ask(
         head: Head { id: Some(id), method: method.into(), name: None, version },
         body: frame::request(id, method, params, meta),
     };
-    wire.engine().call(CallTerms::default(), message).await.1
+    // `initialize` must not be cancelled; of a probe nobody needs to hear that it was given up.
+    let terms = CallTerms { given_up: GivenUp::Silent, ..CallTerms::default() };
+    wire.engine().call(terms, message).await.1
 }
 
 /// The members of `_meta` in the modern era.

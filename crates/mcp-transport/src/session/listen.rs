@@ -34,6 +34,8 @@ pub(crate) async fn run(
         let message = |id| outgoing(id, negotiated.version, announced, &negotiated.meta);
         match engine.call(CallTerms::default(), message).await.1 {
             Outcome::Answer { is_error: false, .. } | Outcome::LaneEnded(LaneEnd::Lost(_)) => {}
+            // A server that is away for a while comes back; one that knows nothing of this never will.
+            Outcome::LaneEnded(LaneEnd::Refused(fault)) if may_pass(fault.status) => {}
             Outcome::Answer { is_error: true, .. }
             | Outcome::LaneEnded(LaneEnd::Refused(_) | LaneEnd::NotExecuted(_))
             | Outcome::Expired(_)
@@ -48,6 +50,11 @@ pub(crate) async fn run(
             it.resources += u64::from(announced.resources);
         });
     }
+}
+
+/// May a refusal with this HTTP status be over by and by? Without a status nobody was there.
+fn may_pass(status: Option<u16>) -> bool {
+    status.is_none_or(|it| it == 429 || it >= 500)
 }
 
 fn outgoing(id: u64, version: ProtocolVersion, announced: Announced, meta: &str) -> Outgoing {

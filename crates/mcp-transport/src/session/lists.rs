@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use mcp_model::{Page, Prompt, RawJson, Rejected, Resource, Tool, read_prompts, read_resources, read_tools};
 
 use super::{Request, Session, push_json};
-use crate::{CallError, CallOptions, Replay};
+use crate::{CallError, CallOptions, Expiry, Replay};
 
 /// A whole list.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,16 +45,34 @@ impl Session {
 
     /// Reads pages until there is no cursor (HD-SC8). A cursor that comes twice, too many pages or too many items end
     /// with an error: such a list has no end.
+    ///
+    /// The pages together have the time that a server has to start, and the bytes that one message may have.
     async fn list<T>(&self, method: &'static str, read: Read<T>) -> Result<Listing<T>, CallError> {
+        let limit = self.options.limits.startup.max(self.options.limits.request);
+        let pages = self.pages(method, read);
+        tokio::time::timeout(limit, pages).await.unwrap_or(Err(CallError::TimedOut(Expiry::Absolute(limit))))
+    }
+
+    async fn pages<T>(&self, method: &'static str, read: Read<T>) -> Result<Listing<T>, CallError> {
         let limits = &self.options.limits;
+        let mut bytes = 0;
         let options = CallOptions { replay: Replay::Allowed, ..CallOptions::default() };
         let mut res = Listing::empty();
         let mut seen = HashSet::new();
         let mut params = String::new();
         for _ in 0..limits.list_pages {
-            let answer =
-                self.request(Request { method, name: None, params: &params, options: &options }).await?;
-            let page = read(&answer.raw()?).map_err(|it| CallError::Unreadable(it.to_string()))?;
+            let answer = self
+                .request(Request { method, name: None, params: &params, meta: "", options: &options })
+                .await?;
+            let result = answer.raw()?;
+            bytes += result.as_bytes().len();
+            if bytes > limits.message_bytes {
+                return Err(CallError::TooMuch(format!(
+                    "{method} has more than {} bytes",
+                    limits.message_bytes
+                )));
+            }
+            let page = read(&result).map_err(|it| CallError::Unreadable(it.to_string()))?;
             res.items.extend(page.items);
             res.rejected.extend(page.rejected);
             if res.items.len() + res.rejected.len() > limits.list_items {

@@ -8,6 +8,7 @@ mod handshake;
 mod listen;
 mod lists;
 mod options;
+mod params;
 mod server;
 mod wire;
 
@@ -24,7 +25,7 @@ use tokio::time::Instant;
 
 use crate::engine::CallTerms;
 use crate::pending::Outcome;
-use crate::{CallError, ConnectError, Dial, Ended, Epoch, Head, LaneEnd, Outgoing, RequestId};
+use crate::{CallError, ConnectError, Dial, Ended, Epoch, Expiry, Head, LaneEnd, Outgoing, RequestId};
 use handshake::Negotiated;
 use wire::Wire;
 
@@ -51,10 +52,21 @@ pub enum State {
 /// A connection to a server. See the module's page.
 pub struct Session {
     wire: Wire,
+    dial: Arc<dyn Dial>,
     options: SessionOptions,
     epoch: AtomicU32,
     negotiated: RwLock<Arc<Negotiated>>,
-    reopening: tokio::sync::Mutex<()>,
+    /// The last time that it failed, so that those who waited for it need not each try again.
+    reopening: tokio::sync::Mutex<Option<(Instant, Arc<ConnectError>)>>,
+}
+
+/// A connection that is being made. Dropped in the middle of it, it never was.
+struct Connecting<'a>(&'a watch::Sender<State>);
+
+impl Drop for Connecting<'_> {
+    fn drop(&mut self) {
+        self.0.send_replace(State::Error("connecting was given up".to_owned()));
+    }
 }
 
 /// An answer, with the id of the request that brought it.
@@ -71,17 +83,21 @@ impl Session {
     /// leaves nothing behind: no process, no connection. Cancel-safe: dropping the future ends what was begun.
     pub async fn connect(dial: Arc<dyn Dial>, options: SessionOptions) -> Result<Session, ConnectError> {
         options.state.send_replace(State::Connecting);
-        match handshake::open(&dial, &options).await {
+        let connecting = Connecting(&options.state);
+        let outcome = handshake::open(&dial, &options).await;
+        std::mem::forget(connecting);
+        match outcome {
             Ok((wire, negotiated)) => {
-                options.state.send_replace(State::Connected);
+                wire.connected();
                 let negotiated = Arc::new(negotiated);
                 wire.listen(&negotiated);
                 Ok(Session {
                     wire,
+                    dial,
                     options,
                     epoch: AtomicU32::new(0),
                     negotiated: RwLock::new(negotiated),
-                    reopening: tokio::sync::Mutex::new(()),
+                    reopening: tokio::sync::Mutex::new(None),
                 })
             }
             Err(error) => {
@@ -135,7 +151,11 @@ impl Session {
         params.push_str("\"name\":");
         push_json(&mut params, name);
         write!(params, ",\"arguments\":{}", arguments.as_str()).expect("writing to a string cannot fail");
-        let request = Request { method: "tools/call", name: Some(name), params: &params, options: &options };
+        if !arguments.is_object() {
+            return Err(CallError::InvalidParams("a tool's arguments are a JSON object".to_owned()));
+        }
+        let request =
+            Request { method: "tools/call", name: Some(name), params: &params, meta: "", options: &options };
         let answer = self.request(request).await?;
         // Only the era that can ask for input says what kind of result it is.
         if self.era() == Era::Modern && answer.asks_for_input() {
@@ -153,9 +173,13 @@ impl Session {
         params: &RawJson,
         options: CallOptions,
     ) -> Result<Answer<RawJson>, CallError> {
-        let members =
-            params.as_str().strip_prefix('{').and_then(|it| it.strip_suffix('}')).unwrap_or_default().trim();
-        let answer = self.request(Request { method, name, params: members, options: &options }).await?;
+        let is_plain = |it: char| it.is_ascii_alphanumeric() || "/_-.$".contains(it);
+        if method.is_empty() || !method.chars().all(is_plain) {
+            return Err(CallError::InvalidParams("this is no name of a method".to_owned()));
+        }
+        let (params, meta) = params::split(params).map_err(CallError::InvalidParams)?;
+        let answer =
+            self.request(Request { method, name, params: &params, meta: &meta, options: &options }).await?;
         Ok(Answer { value: answer.raw()?, request_id: answer.request_id })
     }
 
@@ -182,6 +206,13 @@ impl Session {
         Arc::clone(&self.negotiated.read().unwrap_or_else(PoisonError::into_inner))
     }
 
+    fn rpc_error(&self, answer: &RawAnswer) -> CallError {
+        match answer.read::<RpcError>() {
+            Ok(error) => CallError::Rpc(RpcError { message: self.dial.redact(&error.message), ..error }),
+            Err(unreadable) => unreadable,
+        }
+    }
+
     async fn request(&self, request: Request<'_>) -> Result<RawAnswer, CallError> {
         let limits = &self.options.limits;
         let begun = Instant::now();
@@ -192,9 +223,11 @@ impl Session {
             let negotiated = self.negotiated();
             let epoch = Epoch(self.epoch.load(Ordering::Acquire));
             let terms = CallTerms {
-                deadline: Some(limit.saturating_sub(begun.elapsed())),
+                deadline: Some(limit),
+                begun: Some(begun),
                 idle: request.options.idle.or(limits.idle),
                 progress: request.options.progress.clone(),
+                ..CallTerms::default()
             };
             let wants_progress = terms.progress.is_some() || terms.idle.is_some();
             let (id, outcome) = self
@@ -206,7 +239,7 @@ impl Session {
                 Outcome::Answer { frame, is_error, payload } => {
                     let request_id = id.expect("a request that was answered was sent");
                     let answer = RawAnswer { frame, payload, request_id };
-                    return if is_error { Err(answer.error()) } else { Ok(answer) };
+                    return if is_error { Err(self.rpc_error(&answer)) } else { Ok(answer) };
                 }
                 Outcome::Expired(expiry) => return Err(CallError::TimedOut(expiry)),
                 Outcome::Closed(ended) => return Err(CallError::Closed(ended)),
@@ -223,8 +256,12 @@ impl Session {
                     }));
                 }
                 Outcome::LaneEnded(LaneEnd::NotExecuted(epoch)) => {
-                    self.reopen(epoch).await.map_err(|it| CallError::Reopen(Arc::new(it)))?;
-                    reopened = true;
+                    let deadline = begun.checked_add(limit).unwrap_or_else(far_away);
+                    match tokio::time::timeout_at(deadline, self.reopen(epoch)).await {
+                        Ok(Ok(())) => reopened = true,
+                        Ok(Err(error)) => return Err(CallError::Reopen(error)),
+                        Err(_) => return Err(CallError::TimedOut(Expiry::Absolute(limit))),
+                    }
                 }
             }
         }
@@ -232,24 +269,45 @@ impl Session {
 
     /// Does the handshake again after the server has forgotten the session of `epoch`. Many callers may find out at
     /// once: the first opens, the others wait for it.
-    async fn reopen(&self, epoch: Epoch) -> Result<(), ConnectError> {
-        let _one_at_a_time = self.reopening.lock().await;
+    async fn reopen(&self, epoch: Epoch) -> Result<(), Arc<ConnectError>> {
+        let asked = Instant::now();
+        let mut last_failure = self.reopening.lock().await;
         if self.epoch.load(Ordering::Acquire) != epoch.0 {
             return Ok(());
         }
+        if let Some((at, error)) = &*last_failure
+            && *at >= asked
+        {
+            return Err(Arc::clone(error));
+        }
         let next = Epoch(epoch.0 + 1);
-        let negotiated = handshake::reopen(&self.wire, &self.options, next).await?;
+        let negotiated = match handshake::reopen(&self.wire, &self.options, next).await {
+            Ok(negotiated) => negotiated,
+            Err(error) => {
+                let error = Arc::new(error);
+                *last_failure = Some((Instant::now(), Arc::clone(&error)));
+                return Err(error);
+            }
+        };
         *self.negotiated.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(negotiated);
         self.epoch.store(next.0, Ordering::Release);
         Ok(())
     }
 }
 
+/// A moment that never comes: for limits that the clock cannot count to.
+fn far_away() -> Instant {
+    Instant::now() + Duration::from_secs(60 * 60 * 24 * 365)
+}
+
 /// A request before it has an id.
 struct Request<'a> {
     method: &'a str,
     name: Option<&'a str>,
+    /// The members of its parameters, but for `_meta`.
     params: &'a str,
+    /// The members of `_meta` that its caller gave.
+    meta: &'a str,
     options: &'a CallOptions,
 }
 
@@ -261,10 +319,11 @@ impl Request<'_> {
         negotiated: &Negotiated,
         wants_progress: bool,
     ) -> Outgoing {
-        let body = if wants_progress {
-            let comma = if negotiated.meta.is_empty() { "" } else { "," };
-            let meta = format!("\"progressToken\":{id}{comma}{}", negotiated.meta);
-            crate::frame::request(id, self.method, self.params, &meta)
+        let body = if wants_progress || !self.meta.is_empty() {
+            let progress = if wants_progress { format!("\"progressToken\":{id}") } else { String::new() };
+            let parts = [progress.as_str(), self.meta, &negotiated.meta];
+            let parts: Vec<&str> = parts.into_iter().filter(|it| !it.is_empty()).collect();
+            crate::frame::request(id, self.method, self.params, &parts.join(","))
         } else {
             crate::frame::request(id, self.method, self.params, &negotiated.meta)
         };
@@ -305,13 +364,6 @@ impl RawAnswer {
         let value = <&serde_json::value::RawValue>::deserialize(&mut deserializer)
             .map_err(|it| CallError::Unreadable(it.to_string()))?;
         Ok(RawJson::within(&self.frame, value))
-    }
-
-    fn error(&self) -> CallError {
-        match self.read::<RpcError>() {
-            Ok(error) => CallError::Rpc(error),
-            Err(unreadable) => unreadable,
-        }
     }
 
     fn asks_for_input(&self) -> bool {

@@ -15,12 +15,16 @@ use crate::{Dial, EndReason, Ended, Inbox, Link, Stop};
 /// How much longer than its grace a wire may take to end before it is cut off.
 const OVERTIME: Duration = Duration::from_secs(2);
 
+/// A grace longer than this is no grace, and might be more than the clock can count.
+const LONGEST_GRACE: Duration = Duration::from_secs(60 * 60);
+
 /// A wire that runs. Dropping it ends the connection without waiting for that.
 pub(crate) struct Wire {
     engine: Arc<Engine>,
     stop: watch::Sender<Option<Instant>>,
     ended: watch::Receiver<Option<Arc<Ended>>>,
     changes: watch::Sender<Changes>,
+    state: watch::Sender<State>,
     tasks: Mutex<JoinSet<()>>,
 }
 
@@ -47,7 +51,16 @@ impl Wire {
             Arc::clone(&options.handler),
             changes.clone(),
         ));
-        Wire { engine, stop, ended, changes, tasks: Mutex::new(tasks) }
+        Wire { engine, stop, ended, changes, state: options.state.clone(), tasks: Mutex::new(tasks) }
+    }
+
+    /// Tells that the handshake is done, unless the connection has ended meanwhile.
+    pub(crate) fn connected(&self) {
+        self.state.send_replace(State::Connected);
+        // The driver closes the engine before it looks at the state: one of the two sees the other.
+        if let Some(ended) = self.engine.ended() {
+            tell_state(&self.state, &ended);
+        }
     }
 
     pub(crate) fn engine(&self) -> &Engine {
@@ -83,7 +96,7 @@ impl Wire {
 
     /// Asks the wire to end, waits for it, and cuts it off when it takes longer than `grace` and a little.
     pub(crate) async fn stop(&self, grace: Duration) -> Arc<Ended> {
-        let deadline = Instant::now() + grace;
+        let deadline = Instant::now() + grace.min(LONGEST_GRACE);
         self.stop.send_if_modified(|it| {
             // An earlier deadline counts, so that a second close can only be quicker.
             let sooner = it.is_none_or(|asked| deadline < asked);
@@ -103,6 +116,23 @@ impl Wire {
     }
 }
 
+/// A connection that was there is there no more; one that never was keeps the word of whoever tried.
+fn tell_state(state: &watch::Sender<State>, ended: &Ended) {
+    state.send_if_modified(|it| {
+        if *it != State::Connected {
+            return false;
+        }
+        *it = match &ended.reason {
+            EndReason::Stopped => State::Disconnected,
+            EndReason::PeerClosed
+            | EndReason::NotStarted(_)
+            | EndReason::Stalled(_)
+            | EndReason::Broken(_) => State::Error(ended.to_string()),
+        };
+        true
+    });
+}
+
 /// Tells the end, also when the wire's task panics or is cut off.
 struct Driver {
     engine: Arc<Engine>,
@@ -115,25 +145,15 @@ impl Driver {
         self.tell(ended);
     }
 
-    fn tell(&self, ended: Ended) {
+    fn tell(&self, mut ended: Ended) {
         if self.tell_end.borrow().is_some() {
             return;
         }
+        // The engine also counts what looked like a message and was none.
+        ended.evidence.noise_bytes = self.engine.counters().0;
         let ended = Arc::new(ended);
         self.engine.close(Arc::clone(&ended));
-        self.state.send_if_modified(|it| {
-            if *it != State::Connected {
-                return false;
-            }
-            *it = match &ended.reason {
-                EndReason::Stopped => State::Disconnected,
-                EndReason::PeerClosed
-                | EndReason::NotStarted(_)
-                | EndReason::Stalled(_)
-                | EndReason::Broken(_) => State::Error(ended.to_string()),
-            };
-            true
-        });
+        tell_state(&self.state, &ended);
         self.tell_end.send_replace(Some(ended));
     }
 }

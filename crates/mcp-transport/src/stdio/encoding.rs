@@ -13,7 +13,8 @@ pub(crate) struct StreamEncoding(&'static Encoding);
 impl StreamEncoding {
     /// Reads a WHATWG label. `None` for one that is unknown, and for UTF-16, in which a line end is no byte.
     pub(crate) fn for_label(label: &str) -> Option<StreamEncoding> {
-        let encoding = Encoding::for_label(label.as_bytes())?;
+        // Without the labels that stand for an encoding nobody decodes any more.
+        let encoding = Encoding::for_label_no_replacement(label.as_bytes())?;
         (encoding != UTF_16LE && encoding != UTF_16BE).then_some(StreamEncoding(encoding))
     }
 
@@ -81,7 +82,7 @@ mod tests {
 
     #[test]
     fn labels_that_cannot_be() {
-        for label in ["utf-16", "utf-16le", "nope", ""] {
+        for label in ["utf-16", "utf-16le", "iso-2022-kr", "nope", ""] {
             assert!(StreamEncoding::for_label(label).is_none(), "{label}");
         }
     }

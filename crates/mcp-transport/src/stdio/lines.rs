@@ -1,7 +1,7 @@
 //! Cuts a byte stream into lines, each a slice of a shared buffer. Sans-I/O: the reader puts bytes in and takes lines
 //! out.
 //!
-//! A line longer than the limit is given up: its beginning comes out as [`Line::TooLong`], the rest is skipped.
+//! A line longer than the limit is not kept: its beginning and its end come out as [`Line::TooLong`] when it is over.
 
 use bytes::{Bytes, BytesMut};
 
@@ -14,8 +14,16 @@ pub(crate) struct Lines {
     /// Bytes at the buffer's beginning that are known to hold no line break.
     scanned: usize,
     limit: usize,
-    skipping: bool,
+    /// A line that is over the limit and still goes on.
+    skipping: Option<Skipped>,
     begun: bool,
+}
+
+/// What is kept of a line that is over the limit.
+struct Skipped {
+    head: Bytes,
+    tail: BytesMut,
+    len: usize,
 }
 
 /// What came out.
@@ -23,13 +31,20 @@ pub(crate) struct Lines {
 pub(crate) enum Line {
     /// A line without its end; never empty.
     Whole(Bytes),
-    /// The first bytes of a line that is over the limit.
-    TooLong(Bytes),
+    /// A line that is over the limit.
+    TooLong {
+        /// Its first bytes.
+        head: Bytes,
+        /// Its last bytes.
+        tail: Bytes,
+        /// How many bytes it had.
+        len: usize,
+    },
 }
 
 impl Lines {
     pub(crate) fn new(limit: usize) -> Lines {
-        Lines { buffer: BytesMut::with_capacity(4 * ROOM), scanned: 0, limit, skipping: false, begun: false }
+        Lines { buffer: BytesMut::with_capacity(4 * ROOM), scanned: 0, limit, skipping: None, begun: false }
     }
 
     /// Where the next bytes go.
@@ -46,15 +61,17 @@ impl Lines {
         loop {
             let Some(found) = memchr::memchr(b'\n', &self.buffer[self.scanned..]) else {
                 self.scanned = self.buffer.len();
-                return self.over_limit();
+                self.shorten();
+                return None;
             };
             let line = self.buffer.split_to(self.scanned + found + 1).freeze();
             self.scanned = 0;
-            if std::mem::take(&mut self.skipping) {
-                continue;
+            if let Some(mut skipped) = self.skipping.take() {
+                skipped.add(&line);
+                return Some(skipped.finish());
             }
             if line.len() > self.limit {
-                return Some(Line::TooLong(head(&line)));
+                return Some(Skipped::begin(&line).finish());
             }
             if let Some(line) = self.trim(line) {
                 return Some(Line::Whole(line));
@@ -66,25 +83,22 @@ impl Lines {
     pub(crate) fn rest(&mut self) -> Option<Bytes> {
         let line = self.buffer.split().freeze();
         self.scanned = 0;
-        match std::mem::take(&mut self.skipping) {
-            true => None,
-            false => self.trim(line),
+        match self.skipping.take() {
+            Some(skipped) => Some(skipped.head),
+            None => self.trim(line),
         }
     }
 
-    fn over_limit(&mut self) -> Option<Line> {
-        if self.skipping {
-            self.buffer.clear();
-            self.scanned = 0;
-            return None;
+    /// Lets go of a line that has become too long, but for its ends.
+    fn shorten(&mut self) {
+        match &mut self.skipping {
+            Some(skipped) => skipped.add(&self.buffer),
+            None if self.buffer.len() > self.limit => self.skipping = Some(Skipped::begin(&self.buffer)),
+            None => return,
         }
-        if self.buffer.len() <= self.limit {
-            return None;
-        }
-        self.skipping = true;
-        let line = self.buffer.split().freeze();
+        // A new buffer: the large one is not kept for the short lines to come.
+        self.buffer = BytesMut::with_capacity(4 * ROOM);
         self.scanned = 0;
-        Some(Line::TooLong(head(&line)))
     }
 
     /// Without the end of line, and without the byte order mark that some servers begin with.
@@ -98,9 +112,27 @@ impl Lines {
     }
 }
 
-/// Enough of a line to see whose answer it was, without keeping its buffer.
-fn head(line: &Bytes) -> Bytes {
-    Bytes::copy_from_slice(&line[..line.len().min(256)])
+/// How much of each end of a line is kept: enough to see whose answer it was.
+const END: usize = 256;
+
+impl Skipped {
+    fn begin(bytes: &[u8]) -> Skipped {
+        let head = Bytes::copy_from_slice(&bytes[..bytes.len().min(END)]);
+        let mut res = Skipped { head, tail: BytesMut::new(), len: 0 };
+        res.add(bytes);
+        res
+    }
+
+    fn add(&mut self, bytes: &[u8]) {
+        self.len += bytes.len();
+        self.tail.extend_from_slice(&bytes[bytes.len().saturating_sub(END)..]);
+        let surplus = self.tail.len().saturating_sub(END);
+        self.tail = self.tail.split_off(surplus);
+    }
+
+    fn finish(self) -> Line {
+        Line::TooLong { head: self.head, tail: self.tail.freeze(), len: self.len }
+    }
 }
 
 #[cfg(test)]
@@ -116,7 +148,10 @@ mod tests {
             while let Some(line) = lines.next() {
                 res.push(match line {
                     Line::Whole(it) => String::from_utf8_lossy(&it).into_owned(),
-                    Line::TooLong(it) => format!("!{}", String::from_utf8_lossy(&it)),
+                    Line::TooLong { head, tail, len } => {
+                        assert!(len >= tail.len());
+                        format!("!{} {len}", String::from_utf8_lossy(&head))
+                    }
                 });
             }
         }
@@ -140,10 +175,10 @@ mod tests {
 
     #[test]
     fn a_line_over_the_limit_is_given_up_and_the_next_one_stands() {
-        check(&["123456789\nb\n"], &["!123456789\n", "b"]);
-        check(&["12345", "6789", "abcdefghijk", "l\nb\n"], &["!123456789", "b"]);
-        check(&["123456789"], &["!123456789"]);
-        check(&["12345678\n"], &["!12345678\n"]);
+        check(&["123456789\nb\n"], &["!123456789\n 10", "b"]);
+        check(&["12345", "6789", "abcdefghijk", "l\nb\n"], &["!123456789 22", "b"]);
+        check(&["123456789"], &["~123456789"]);
+        check(&["12345678\n"], &["!12345678\n 9"]);
         check(&["1234567\n"], &["1234567"]);
     }
 

@@ -27,12 +27,13 @@ use crate::redact::Redactor;
 use crate::scan::{Id, Scanned, scan};
 use crate::{
     ConnectError, Dial, EndReason, Ended, Evidence, Fault, Inbox, Lane, LaneEnd, Link, Opening, Out,
-    OutQueue, StartFailure, Transport,
+    OutQueue, RequestId, StartFailure, Transport,
 };
 use encoding::{StreamDecoder, StreamEncoding};
 use group::Group;
 use lines::{Line, Lines};
 pub use receipt::{Reaped, Receipts};
+use spawn::Started;
 use stderr::Tail;
 
 /// How many messages are written at once, and how large they may be together before they are written one by one.
@@ -41,6 +42,9 @@ const BATCH_BYTES: usize = 64 << 10;
 
 /// How long what a process wrote before its end may take to be read.
 const LAST_WORDS: Duration = Duration::from_millis(100);
+
+/// How long a process that does not read any more may go on talking.
+const DEAF: Duration = Duration::from_secs(1);
 
 /// How long the rest of a group may take to end after its leader did so by itself.
 const AFTERLIFE: Duration = Duration::from_millis(200);
@@ -75,7 +79,9 @@ impl StdioDial {
             ));
         }
         Ok(StdioDial {
-            redactor: Arc::new(Redactor::new(endpoint.env.iter().map(|it| &it.1))),
+            redactor: Arc::new(Redactor::new(
+                endpoint.env.iter().map(|it| &it.1).chain(secret_arguments(endpoint)),
+            )),
             endpoint: Arc::new(endpoint.clone()),
             encoding,
             message_bytes: limits.message_bytes,
@@ -101,9 +107,28 @@ impl Dial for StdioDial {
         self.endpoint.command.clone()
     }
 
+    fn redact(&self, text: &str) -> String {
+        self.redactor.clean(text, 2000)
+    }
+
     fn opening(&self) -> Opening {
         Opening::Negotiate
     }
+}
+
+/// The arguments that may be secrets: all but flags, and the first other one, which names the package, the script or
+/// the command to run.
+fn secret_arguments(endpoint: &StdioEndpoint) -> impl Iterator<Item = &Secret> {
+    let is_flag = |it: &&Secret| it.expose().starts_with('-') && !it.expose().contains('=');
+    let mut named = false;
+    endpoint.args.iter().filter(move |it| {
+        if is_flag(it) {
+            return false;
+        }
+        // The name of a thing has no scheme and no assignment in it, and no line break.
+        let is_name = !it.expose().contains("://") && !it.expose().contains(['=', '\n', ' ']);
+        named || !is_name || !std::mem::replace(&mut named, true)
+    })
 }
 
 struct StdioWire {
@@ -159,12 +184,11 @@ impl StdioWire {
         if let Some(cwd) = &endpoint.cwd {
             command.current_dir(cwd);
         }
-        let child = spawn::spawn(command).await.map_err(|error| match error.kind() {
-            std::io::ErrorKind::NotFound => StartFailure::CommandNotFound,
-            _ => StartFailure::System(error.to_string()),
-        })?;
-        let pid = child.id().ok_or_else(|| StartFailure::System("it ended at once".to_owned()))?;
-        let group = Group::of(pid);
+        let Started { child, group, pid } =
+            spawn::spawn(command, token.clone()).await.map_err(|error| match error.kind() {
+                std::io::ErrorKind::NotFound => StartFailure::CommandNotFound,
+                _ => StartFailure::System(error.to_string()),
+            })?;
         let receipt = self.receipts.as_ref().and_then(|it| {
             it.write(pid, &token, &endpoint.command)
                 .inspect_err(|error| tracing::warn!("no receipt for process group {pid}: {error}"))
@@ -200,11 +224,16 @@ impl Process {
             reason = reader.run() => (reason, Instant::now() + AFTERLIFE),
             Some(Ok(stalled)) = writing.join_next() => match stalled {
                 Some(reason) => (reason, Instant::now()),
-                // It does not read any more; what it still has to say is in its output, or in its end.
+                // It does not read any more; what it still has to say is in its output, or in its end. One that lives
+                // on without reading is of no use to anybody.
                 None => tokio::select! {
                     deadline = stop.requested() => (EndReason::Stopped, deadline),
                     reason = reader.run() => (reason, Instant::now() + AFTERLIFE),
                     _ = self.child.wait() => (EndReason::PeerClosed, Instant::now() + AFTERLIFE),
+                    () = tokio::time::sleep(DEAF) => {
+                        let message = "it closed its standard input, and lives on".to_owned();
+                        (EndReason::Broken(message), Instant::now() + AFTERLIFE)
+                    }
                 },
             },
             _ = self.child.wait() => (EndReason::PeerClosed, Instant::now() + AFTERLIFE),
@@ -230,7 +259,10 @@ impl Process {
         };
         if status.is_none() {
             self.group.terminate();
-            status = wait_until(&mut self.child, deadline).await;
+            status = tokio::select! {
+                status = wait_until(&mut self.child, deadline) => status,
+                () = reader.drain() => wait_until(&mut self.child, deadline).await,
+            };
         }
         if status.is_none() {
             let _ = self.child.start_kill();
@@ -376,10 +408,12 @@ impl Reader {
                 Some(b'{' | b'[') => self.inbox.deliver(Lane::Shared, line),
                 _ => self.noise(&line),
             },
-            Line::TooLong(head) => {
+            Line::TooLong { head, tail, len } => {
                 self.noise(&head);
+                self.noise += (len - head.len()) as u64;
+                self.inbox.noise(len - head.len());
                 // The call that it answered need not wait for its deadline.
-                if let Scanned::Response { id: Id::Number(id), .. } = scan(&head) {
+                if let Some(id) = whose_answer(&head, &tail) {
                     let message = "its answer is larger than a message may be".to_owned();
                     self.inbox.lane_ended(id, LaneEnd::Lost(Fault { status: None, message, error: None }));
                 }
@@ -392,6 +426,23 @@ impl Reader {
         self.inbox.noise(bytes.len());
         self.sample.get_or_insert_with(|| self.redactor.clean(&String::from_utf8_lossy(bytes), 120));
     }
+}
+
+/// Which request a message answers of which only the ends are known: servers write the id before the result, or last.
+fn whose_answer(head: &[u8], tail: &[u8]) -> Option<RequestId> {
+    if let Scanned::Response { id: Id::Number(id), .. } = scan(head) {
+        return Some(id);
+    }
+    let begin = head.strip_prefix(b"{")?;
+    let begin = begin.strip_prefix(br#""jsonrpc":"2.0","#).unwrap_or(begin);
+    if !begin.starts_with(br#""result":"#) && !begin.starts_with(br#""error":"#) {
+        return None;
+    }
+    let tail = String::from_utf8_lossy(tail.trim_ascii_end());
+    let tail = tail.strip_suffix('}')?;
+    let tail = tail.strip_suffix(r#","jsonrpc":"2.0""#).unwrap_or(tail);
+    let (_, id) = tail.rsplit_once(r#","id":"#)?;
+    id.parse().ok()
 }
 
 fn exit_text(status: ExitStatus) -> String {

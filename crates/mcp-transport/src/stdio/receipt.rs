@@ -1,8 +1,9 @@
 //! Receipts for running process groups, so that what a SIGKILL of ours leaves behind is found at the next start.
 //!
 //! The parent-death signal reaches a direct child only. Each group therefore has a file that says whose it is, and its
-//! processes carry a token in their environment. At the next start groups whose owner is dead are ended, but only
-//! processes that carry the token: a number may belong to somebody else by then.
+//! processes carry a token in their environment. At the next start groups whose owner is dead are ended: the processes
+//! that are in the group and carry the token. A number alone may belong to somebody else by then, and a daemon that
+//! has left the group was meant to outlive its server; an orderly close leaves it alone, too.
 //!
 //! Needs `/proc`; elsewhere no receipt is written and nothing is reaped.
 
@@ -13,7 +14,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
+use nix::sys::wait::waitpid;
+use nix::unistd::{Pid, getpgid};
 use serde::{Deserialize, Serialize};
 
 /// The environment variable that carries the token.
@@ -40,6 +42,8 @@ struct Receipt {
     owner: u32,
     /// When the host started, in clock ticks since boot: with the id it names one process.
     owner_started: u64,
+    /// The boot, and the namespace of process ids, in which these numbers mean something.
+    world: String,
     group: u32,
     token: String,
     command: String,
@@ -54,7 +58,7 @@ impl Receipts {
         Receipts(path.into())
     }
 
-    /// Ends the groups whose owner is dead. Blocks for at most about half a second, and only when there are any.
+    /// Ends the groups whose owner is dead. Blocks for up to a third of a second for each that does not end at once.
     /// Fails when the folder cannot be read; a folder that does not exist holds no receipts.
     pub fn reap(&self) -> io::Result<Vec<Reaped>> {
         let entries = match fs::read_dir(&self.0) {
@@ -70,10 +74,17 @@ impl Receipts {
             }
             let receipt = fs::read(&path).ok().and_then(|it| serde_json::from_slice::<Receipt>(&it).ok());
             let Some(receipt) = receipt else { continue };
-            if started(receipt.owner) == Some(receipt.owner_started) {
+            let here = world();
+            if here.split_once(' ').map(|it| it.0) != receipt.world.split_once(' ').map(|it| it.0) {
+                // Nothing outlives a boot.
+                let _ = fs::remove_file(&path);
                 continue;
             }
-            let processes = end(&receipt.token);
+            // A host in a container is known by other numbers there: its receipts are for its like to judge.
+            if here != receipt.world || started(receipt.owner) == Some(receipt.owner_started) {
+                continue;
+            }
+            let processes = end_those(&|| members(receipt.group, &receipt.token));
             // Taken back last: if this host dies too, the next one goes on.
             let _ = fs::remove_file(&path);
             if processes > 0 {
@@ -87,8 +98,14 @@ impl Receipts {
     pub(crate) fn write(&self, group: u32, token: &str, command: &str) -> io::Result<Held> {
         let owner = std::process::id();
         let owner_started = started(owner).ok_or_else(|| io::Error::other("there is no /proc"))?;
-        let receipt =
-            Receipt { owner, owner_started, group, token: token.to_owned(), command: command.to_owned() };
+        let receipt = Receipt {
+            owner,
+            owner_started,
+            world: world(),
+            group,
+            token: token.to_owned(),
+            command: command.to_owned(),
+        };
         make_private(&self.0)?;
         let path = self.0.join(format!("{token}.json"));
         let mut file = fs::File::create_new(&path)?;
@@ -104,7 +121,7 @@ impl Drop for Held {
     }
 }
 
-/// A token that no other group of any host on this machine has.
+/// A token that no other group has of any host that sees the same processes.
 pub(crate) fn token() -> String {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     let pid = std::process::id();
@@ -125,22 +142,44 @@ fn started(pid: u32) -> Option<u64> {
     after_name.split_ascii_whitespace().nth(19)?.parse().ok()
 }
 
-/// Ends every process that carries the token, and returns how many there were.
-fn end(token: &str) -> usize {
-    let marked = carriers(token);
-    for pid in &marked {
+/// The boot's id and the namespace of process ids.
+fn world() -> String {
+    let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    let namespace = fs::read_link("/proc/self/ns/pid").unwrap_or_default();
+    format!("{} {}", boot.trim(), namespace.display())
+}
+
+/// Kills the processes that carry the token at once: children of ours that nobody holds.
+pub(crate) fn end(token: &str) {
+    for pid in carriers(token) {
+        let _ = kill(pid, Signal::SIGKILL);
+        // A grandchild is not ours to wait for; the error says no more than that.
+        let _ = waitpid(pid, None);
+    }
+}
+
+/// The processes of `group` that carry the token.
+fn members(group: u32, token: &str) -> Vec<Pid> {
+    let group = i32::try_from(group).map(Pid::from_raw).ok();
+    carriers(token).into_iter().filter(|it| getpgid(Some(*it)).ok() == group).collect()
+}
+
+/// Ends processes: politely, then by force. Returns how many there were.
+fn end_those(those: &dyn Fn() -> Vec<Pid>) -> usize {
+    let found = those();
+    for pid in &found {
         let _ = kill(*pid, Signal::SIGTERM);
     }
     for _ in 0..10 {
-        if marked.is_empty() || carriers(token).is_empty() {
-            break;
+        if those().is_empty() {
+            return found.len();
         }
         std::thread::sleep(Duration::from_millis(30));
     }
-    for pid in carriers(token) {
+    for pid in those() {
         let _ = kill(pid, Signal::SIGKILL);
     }
-    marked.len()
+    found.len()
 }
 
 fn carriers(token: &str) -> Vec<Pid> {
@@ -180,14 +219,21 @@ mod tests {
         let receipt = Receipt {
             owner: std::process::id(),
             owner_started: 0,
+            world: world(),
             group: std::process::id(),
             token: "nobody-carries-this".to_owned(),
             command: "x".to_owned(),
         };
         fs::write(folder.path().join("a.json"), serde_json::to_vec(&receipt).unwrap()).unwrap();
         fs::write(folder.path().join("broken.json"), "{").unwrap();
+        let elsewhere =
+            Receipt { world: format!("{} pid:[1]", world().split_once(' ').unwrap().0), ..receipt };
+        fs::write(folder.path().join("b.json"), serde_json::to_vec(&elsewhere).unwrap()).unwrap();
+        let before = Receipt { world: "another boot".to_owned(), ..elsewhere };
+        fs::write(folder.path().join("c.json"), serde_json::to_vec(&before).unwrap()).unwrap();
         assert_eq!(receipts.reap().unwrap(), []);
-        assert!(!folder.path().join("a.json").exists());
+        let left = |name| folder.path().join(name).exists();
+        assert_eq!((left("a.json"), left("b.json"), left("c.json")), (false, true, false));
     }
 
     #[test]

@@ -42,8 +42,10 @@ pub(crate) async fn read(mut stderr: ChildStderr, tail: Tail, redactor: Arc<Reda
             Ok(0) | Err(_) => break,
             Ok(_) => {}
         }
-        while let Some(Line::Whole(line) | Line::TooLong(line)) = lines.next() {
+        while let Some(Line::Whole(line) | Line::TooLong { head: line, .. }) = lines.next() {
             keep(&line, &tail, &redactor, &server);
+            // A flood of short lines is many of them in one read.
+            tokio::task::consume_budget().await;
         }
     }
     if let Some(line) = lines.rest() {

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use mcp_model::{Era, Limits, RawJson};
-use mcp_transport::{CallError, CallOptions, ConnectError, Eras, Session, SessionOptions};
+use mcp_transport::{CallError, CallOptions, ConnectError, Eras, Session, SessionOptions, State};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
@@ -112,6 +112,54 @@ async fn silence_about_the_probe_costs_two_seconds_not_the_connection() {
     assert_eq!(session.unwrap().era(), Era::Legacy);
     assert_eq!(begun.elapsed(), Duration::from_secs(2));
     assert_eq!(methods[..2], ["server/discover", "initialize"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_slow_server_that_answers_both_ways_is_spoken_to_in_the_way_that_came_last() {
+    let asked: Arc<Mutex<Option<Value>>> = Arc::default();
+    let peer = move |message: &Value| match message["method"].as_str() {
+        Some("server/discover") => {
+            *asked.lock().unwrap() = Some(message.clone());
+            vec![]
+        }
+        Some("initialize") => {
+            let probe = asked.lock().unwrap().take().unwrap();
+            let both =
+                [answer(&probe, discovered(&["2026-07-28"])), answer(message, initialized("2025-11-25"))];
+            both.into_iter().flatten().collect()
+        }
+        other => {
+            assert_ne!(other, Some("notifications/cancelled"), "initialize must not be cancelled");
+            vec![]
+        }
+    };
+    let (session, _) = connect(Eras::Both, peer).await;
+    assert_eq!(session.unwrap().era(), Era::Legacy);
+
+    let peer = |message: &Value| match message["method"].as_str() {
+        Some("initialize") => refuse(message, -32601, Value::Null),
+        _ => vec![],
+    };
+    let want = "the server refused the handshake: no (code -32601)";
+    check(connect(Eras::Both, peer).await, want, &["server/discover", "initialize"]);
+    let peer = |message: &Value| answer(message, initialized("2026-07-28"));
+    let want = "the server speaks protocol version 2026-07-28, which this client does not";
+    check(connect(Eras::Legacy, peer).await, want, &["initialize"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_ends_right_after_its_handshake_is_not_connected() {
+    let peer = |message: &Value| match message["method"].as_str() {
+        Some("initialize") => {
+            let mut replies = answer(message, initialized("2025-11-25"));
+            replies.push(Reply::Leave);
+            replies
+        }
+        _ => vec![],
+    };
+    let session = connect(Eras::Legacy, peer).await.0.unwrap();
+    session.closed().await;
+    assert_eq!(*session.state().borrow(), State::Error("it closed the connection".to_owned()));
 }
 
 #[tokio::test(start_paused = true)]

@@ -240,6 +240,50 @@ async fn dm_073_noise_is_skipped_and_an_answer_over_the_limit_ends_its_call() {
     let error = call(&session, 10_000).await.unwrap_err();
     assert!(matches!(error, CallError::OutcomeUnknown(_)), "{error}");
     assert!(session.list_tools().await.is_ok(), "the connection lives on");
+
+    // The key order of the TypeScript SDK: whose answer it is stands at the very end.
+    let limits = Limits { message_bytes: 10_000, ..Limits::default() };
+    let options = SessionOptions { limits: limits.clone(), ..SessionOptions::default() };
+    let tool = r#"printf '{"result":{"content":['; head -c 30000 /dev/zero | tr '\0' ' '; echo "]},\"jsonrpc\":\"2.0\",\"id\":$id}""#;
+    let session = Session::connect(dial(server(tool), limits), options).await.unwrap();
+    let error = call(&session, 10_000).await.unwrap_err();
+    assert!(matches!(error, CallError::OutcomeUnknown(_)), "{error}");
+}
+
+#[tokio::test]
+async fn a_server_that_closes_its_input_and_lives_on_is_given_up() {
+    let session = connect(server("exec <&-; sleep 1000")).await.unwrap();
+    let _ = call(&session, 100).await;
+    // The next message finds nobody who reads.
+    let error = loop {
+        match call(&session, 300).await {
+            Err(CallError::TimedOut(_)) => {}
+            other => break other.unwrap_err(),
+        }
+    };
+    assert!(error.to_string().contains("it closed its standard input, and lives on"), "{error}");
+}
+
+#[tokio::test]
+async fn a_runtime_without_io_harms_no_other_runtimes_servers() {
+    let session = connect(server(r#"text "$id" hello"#)).await.unwrap();
+    std::thread::spawn(|| {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+        let error = runtime.block_on(connect(script("exit 0"))).err().unwrap();
+        assert!(error.to_string().contains("this runtime cannot start processes"), "{error}");
+    })
+    .join()
+    .unwrap();
+    assert_eq!(call(&session, 10_000).await.unwrap(), "hello");
+    assert!(connect(server("")).await.is_ok());
+}
+
+#[tokio::test]
+async fn hd_sc5_an_argument_that_a_server_repeats_is_no_news() {
+    let mut endpoint = script("echo \"bad key $0\" >&2; exit 3");
+    endpoint.args.push(Secret::new("sk-very-secret"));
+    let error = connect(endpoint).await.err().unwrap();
+    assert!(error.to_string().ends_with("its standard error ended with: bad key ***"), "{error}");
 }
 
 #[tokio::test]

@@ -1,0 +1,88 @@
+//! Parameters that somebody else wrote, taken apart so that our own `_meta` can be put beside theirs.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use mcp_model::RawJson;
+use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
+use serde_json::value::RawValue;
+
+use super::push_json;
+
+/// The members of an object but for `_meta`, and the members of its `_meta`, both as JSON text without braces.
+pub(super) fn split(params: &RawJson) -> Result<(String, String), String> {
+    let Members(members) = params.read().map_err(|_| "parameters are a JSON object".to_owned())?;
+    let mut meta = String::new();
+    let mut others = String::new();
+    for (Name(name), value) in members {
+        if name != "_meta" {
+            push(&mut others, &name, value);
+            continue;
+        }
+        let Members(inner) =
+            serde_json::from_str(value.get()).map_err(|_| "`_meta` is a JSON object".to_owned())?;
+        for (Name(name), value) in inner {
+            push(&mut meta, &name, value);
+        }
+    }
+    Ok((others, meta))
+}
+
+fn push(into: &mut String, name: &str, value: &RawValue) {
+    if !into.is_empty() {
+        into.push(',');
+    }
+    push_json(into, name);
+    into.push(':');
+    into.push_str(value.get());
+}
+
+/// A member's name, borrowed where it holds no escape.
+#[derive(serde::Deserialize)]
+struct Name<'a>(#[serde(borrow)] Cow<'a, str>);
+
+/// An object's members in their order.
+struct Members<'a>(Vec<(Name<'a>, &'a RawValue)>);
+
+impl<'de> Deserialize<'de> for Members<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Members<'de>, D::Error> {
+        struct InOrder;
+        impl<'de> Visitor<'de> for InOrder {
+            type Value = Vec<(Name<'de>, &'de RawValue)>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut res = Vec::new();
+                while let Some(entry) = map.next_entry()? {
+                    res.push(entry);
+                }
+                Ok(res)
+            }
+        }
+        deserializer.deserialize_map(InOrder).map(Members)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(params: &'static str, want: Result<(&str, &str), &str>) {
+        let got = split(&RawJson::parse(params.into()).unwrap());
+        let want = want.map(|(others, meta)| (others.to_owned(), meta.to_owned())).map_err(str::to_owned);
+        assert_eq!(got, want);
+    }
+
+    #[test]
+    fn members_keep_their_order_and_meta_is_apart() {
+        check("{}", Ok(("", "")));
+        check(r#"{ "b": {"c":{}} , "a":1 }"#, Ok((r#""b":{"c":{}},"a":1"#, "")));
+        check(r#"{"a\"":1,"_meta":{"x":[1]},"c":2}"#, Ok((r#""a\"":1,"c":2"#, r#""x":[1]"#)));
+        check("[1]", Err("parameters are a JSON object"));
+        check(r#"{"_meta":1}"#, Err("`_meta` is a JSON object"));
+    }
+}
