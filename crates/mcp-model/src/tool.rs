@@ -5,9 +5,11 @@
 //! malformed is set aside with its reason and the rest of the page stands (DM-048's neighbours, HD-SC8).
 
 use std::borrow::Cow;
+use std::fmt;
 
 use bytes::Bytes;
 use serde::Deserialize;
+use serde::de::{Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
 use crate::RawJson;
@@ -103,47 +105,58 @@ pub struct Rejected {
 
 /// Reads the result of `tools/list`. Fails when it is no list at all.
 pub fn read_tools(result: &RawJson) -> Result<Page<Tool>, serde_json::Error> {
-    #[derive(Deserialize)]
-    struct List<'a> {
-        #[serde(borrow)]
-        tools: Vec<&'a RawValue>,
-        #[serde(rename = "nextCursor")]
-        next_cursor: Option<String>,
-    }
-    let list: List<'_> = result.read()?;
-    Ok(page(result, list.tools, list.next_cursor, tool))
+    list(result, "tools", tool)
 }
 
 /// Reads the result of `prompts/list`. Fails when it is no list at all.
 pub fn read_prompts(result: &RawJson) -> Result<Page<Prompt>, serde_json::Error> {
-    #[derive(Deserialize)]
-    struct List<'a> {
-        #[serde(borrow)]
-        prompts: Vec<&'a RawValue>,
-        #[serde(rename = "nextCursor")]
-        next_cursor: Option<String>,
-    }
-    let list: List<'_> = result.read()?;
-    Ok(page(result, list.prompts, list.next_cursor, prompt))
+    list(result, "prompts", prompt)
 }
 
 /// Reads the result of `resources/list`. Fails when it is no list at all.
 pub fn read_resources(result: &RawJson) -> Result<Page<Resource>, serde_json::Error> {
-    #[derive(Deserialize)]
-    struct List<'a> {
-        #[serde(borrow)]
-        resources: Vec<&'a RawValue>,
-        #[serde(rename = "nextCursor")]
-        next_cursor: Option<String>,
+    list(result, "resources", resource)
+}
+
+fn list<T>(
+    result: &RawJson,
+    key: &'static str,
+    read: fn(RawJson) -> Result<T, String>,
+) -> Result<Page<T>, serde_json::Error> {
+    let mut deserializer = serde_json::Deserializer::from_str(result.as_str());
+    let (values, next_cursor) = deserializer.deserialize_map(List(key))?;
+    Ok(page(values, next_cursor, read))
+}
+
+/// Reads the list under one key, and the cursor. Whatever else a server puts beside them is passed over, in one pass.
+struct List(&'static str);
+
+impl<'de> Visitor<'de> for List {
+    type Value = (Vec<&'de RawValue>, Option<String>);
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "an object with `{}`", self.0)
     }
-    let list: List<'_> = result.read()?;
-    Ok(page(result, list.resources, list.next_cursor, resource))
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        let mut values = None;
+        let mut next_cursor = None;
+        while let Some(key) = map.next_key::<Cow<'de, str>>()? {
+            if key == self.0 {
+                values = Some(map.next_value()?);
+            } else if key == "nextCursor" {
+                next_cursor = map.next_value()?;
+            } else {
+                map.next_value::<IgnoredAny>()?;
+            }
+        }
+        Ok((values.ok_or_else(|| serde::de::Error::missing_field(self.0))?, next_cursor))
+    }
 }
 
 /// Reads each item out of one buffer of its own, so that what is kept does not keep the page alive: a page's frame
 /// may be 20 MB of which one tool stays.
 fn page<T>(
-    result: &RawJson,
     values: Vec<&RawValue>,
     next_cursor: Option<String>,
     read: fn(RawJson) -> Result<T, String>,
@@ -156,7 +169,6 @@ fn page<T>(
             arena.len()
         })
         .collect();
-    debug_assert!(arena.len() <= result.as_bytes().len());
     let arena = Bytes::from(arena);
     let mut res = Page { items: Vec::with_capacity(ends.len()), rejected: Vec::new(), next_cursor };
     let mut start = 0;
@@ -193,15 +205,22 @@ fn tool(raw: RawJson) -> Result<Tool, String> {
     if wire.name.is_empty() {
         return Err("its name is empty".to_owned());
     }
-    let within = |it: &RawValue| RawJson::within(raw.bytes(), it);
     Ok(Tool {
         name: wire.name.as_ref().into(),
-        description: wire.description.filter(|it| it.get().starts_with('"')).map(within),
-        input_schema: within(input_schema),
-        output_schema: wire.output_schema.filter(|it| it.get().starts_with('{')).map(within),
+        description: text_in(&raw, wire.description),
+        input_schema: RawJson::within(raw.bytes(), input_schema),
+        output_schema: wire
+            .output_schema
+            .filter(|it| it.get().starts_with('{'))
+            .map(|it| RawJson::within(raw.bytes(), it)),
         hints: wire.annotations.map(hints).unwrap_or_default(),
         raw: raw.clone(),
     })
+}
+
+/// A string inside a definition, as a slice of it; of anything else there is no text.
+fn text_in(raw: &RawJson, value: Option<&RawValue>) -> Option<RawJson> {
+    value.filter(|it| it.get().starts_with('"')).map(|it| RawJson::within(raw.bytes(), it))
 }
 
 /// Annotations are hints: one of the wrong type is as good as none.
@@ -231,10 +250,7 @@ fn prompt(raw: RawJson) -> Result<Prompt, String> {
     }
     Ok(Prompt {
         name: wire.name.as_ref().into(),
-        description: wire
-            .description
-            .filter(|it| it.get().starts_with('"'))
-            .map(|it| RawJson::within(raw.bytes(), it)),
+        description: text_in(&raw, wire.description),
         raw: raw.clone(),
     })
 }
@@ -256,10 +272,7 @@ fn resource(raw: RawJson) -> Result<Resource, String> {
     Ok(Resource {
         uri: wire.uri.as_ref().into(),
         name: wire.name.as_deref().unwrap_or(&wire.uri).into(),
-        description: wire
-            .description
-            .filter(|it| it.get().starts_with('"'))
-            .map(|it| RawJson::within(raw.bytes(), it)),
+        description: text_in(&raw, wire.description),
         raw: raw.clone(),
     })
 }
@@ -301,6 +314,7 @@ mod tests {
 
     #[test]
     fn what_is_no_list_is_an_error() {
+        check("[],\"prompts\":{},\"x\":[]", "");
         for text in ["{}", "[]", r#"{"tools":{}}"#, "null"] {
             assert!(read_tools(&RawJson::parse(Bytes::from(text)).unwrap()).is_err(), "{text}");
         }

@@ -7,38 +7,30 @@
 mod encoding;
 mod group;
 mod lines;
+mod reader;
 mod receipt;
 mod spawn;
 mod stderr;
+mod writer;
 
 use std::process::{ExitStatus, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use bytes::{Buf, Bytes, BytesMut};
 use mcp_model::{EnvInherit, Limits, Secret, StdioEndpoint};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::process::{Child, ChildStdin, ChildStdout, Command};
+use tokio::process::{Child, Command};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use crate::redact::Redactor;
-use crate::scan::{Id, Scanned, scan};
-use crate::{
-    ConnectError, Dial, EndReason, Ended, Evidence, Fault, Inbox, Lane, LaneEnd, Link, Opening, Out,
-    OutQueue, RequestId, StartFailure, Transport,
-};
-use encoding::{StreamDecoder, StreamEncoding};
+use crate::{ConnectError, Dial, EndReason, Ended, Evidence, Link, Opening, StartFailure, Transport};
+use encoding::StreamEncoding;
 use group::Group;
-use lines::{Line, Lines};
+use reader::Reader;
 pub use receipt::{Reaped, Receipts};
 use spawn::Started;
 use stderr::Tail;
-
-/// How many messages are written at once, and how large they may be together before they are written one by one.
-const BATCH: usize = 256;
-const BATCH_BYTES: usize = 64 << 10;
 
 /// How long what a process wrote before its end may take to be read.
 const LAST_WORDS: Duration = Duration::from_millis(100);
@@ -50,11 +42,15 @@ const DEAF: Duration = Duration::from_secs(1);
 const AFTERLIFE: Duration = Duration::from_millis(200);
 
 /// Where a stdio server can be had.
-pub(crate) struct StdioDial {
-    endpoint: Arc<StdioEndpoint>,
+pub(crate) struct StdioDial(Arc<Place>);
+
+/// What every connection to one server shares.
+struct Place {
+    endpoint: StdioEndpoint,
     encoding: StreamEncoding,
     redactor: Arc<Redactor>,
     message_bytes: usize,
+    /// How long the process may leave its input unread.
     stall: Duration,
     receipts: Option<Receipts>,
 }
@@ -78,37 +74,29 @@ impl StdioDial {
                 "an environment variable's name is empty or contains `=`".to_owned(),
             ));
         }
-        Ok(StdioDial {
-            redactor: Arc::new(Redactor::new(
-                endpoint.env.iter().map(|it| &it.1).chain(secret_arguments(endpoint)),
-            )),
-            endpoint: Arc::new(endpoint.clone()),
+        let secrets = endpoint.env.iter().map(|it| &it.1).chain(secret_arguments(endpoint));
+        Ok(StdioDial(Arc::new(Place {
+            redactor: Arc::new(Redactor::new(secrets)),
+            endpoint: endpoint.clone(),
             encoding,
             message_bytes: limits.message_bytes,
             stall: limits.request,
             receipts,
-        })
+        })))
     }
 }
 
 impl Dial for StdioDial {
     fn dial(&self) -> Box<dyn Transport> {
-        Box::new(StdioWire {
-            endpoint: Arc::clone(&self.endpoint),
-            encoding: self.encoding,
-            redactor: Arc::clone(&self.redactor),
-            message_bytes: self.message_bytes,
-            stall: self.stall,
-            receipts: self.receipts.clone(),
-        })
+        Box::new(StdioWire(Arc::clone(&self.0)))
     }
 
     fn label(&self) -> String {
-        self.endpoint.command.clone()
+        self.0.endpoint.command.clone()
     }
 
     fn redact(&self, text: &str) -> String {
-        self.redactor.clean(text, 2000)
+        self.0.redactor.clean(text, 2000)
     }
 
     fn opening(&self) -> Opening {
@@ -131,21 +119,14 @@ fn secret_arguments(endpoint: &StdioEndpoint) -> impl Iterator<Item = &Secret> {
     })
 }
 
-struct StdioWire {
-    endpoint: Arc<StdioEndpoint>,
-    encoding: StreamEncoding,
-    redactor: Arc<Redactor>,
-    message_bytes: usize,
-    stall: Duration,
-    receipts: Option<Receipts>,
-}
+struct StdioWire(Arc<Place>);
 
 #[async_trait]
 impl Transport for StdioWire {
     async fn run(self: Box<Self>, link: Link) -> Ended {
         let mut evidence = Evidence::default();
-        let reason = match self.start().await {
-            Ok(process) => process.live(&self, link, &mut evidence).await,
+        let reason = match self.0.start().await {
+            Ok(process) => process.live(&self.0, link, &mut evidence).await,
             Err(failure) => EndReason::NotStarted(failure),
         };
         Ended { reason, evidence }
@@ -161,7 +142,7 @@ struct Process {
     pid: u32,
 }
 
-impl StdioWire {
+impl Place {
     async fn start(&self) -> Result<Process, StartFailure> {
         let endpoint = &self.endpoint;
         // A missing directory and a missing program give the same error: the directory is looked at first.
@@ -200,7 +181,7 @@ impl StdioWire {
 
 impl Process {
     /// Carries messages until the end, then ends the whole group.
-    async fn live(mut self, wire: &StdioWire, link: Link, evidence: &mut Evidence) -> EndReason {
+    async fn live(mut self, place: &Place, link: Link, evidence: &mut Evidence) -> EndReason {
         let Link { out, inbox, mut stop } = link;
         evidence.pid = Some(self.pid);
         let stdin = self.child.stdin.take().expect("it was asked for");
@@ -212,12 +193,12 @@ impl Process {
         logging.spawn(stderr::read(
             stderr,
             tail.clone(),
-            Arc::clone(&wire.redactor),
-            wire.endpoint.command.clone(),
+            Arc::clone(&place.redactor),
+            place.endpoint.command.clone(),
         ));
         let mut writing = JoinSet::new();
-        writing.spawn(write(stdin, out, wire.encoding, wire.stall));
-        let mut reader = Reader::new(stdout, inbox, wire);
+        writing.spawn(writer::write(stdin, out, place.encoding, place.stall));
+        let mut reader = Reader::new(stdout, inbox, place);
 
         let (reason, deadline) = tokio::select! {
             deadline = stop.requested() => (EndReason::Stopped, deadline),
@@ -276,173 +257,6 @@ impl Process {
 
 async fn wait_until(child: &mut Child, deadline: Instant) -> Option<ExitStatus> {
     tokio::time::timeout_at(deadline, child.wait()).await.ok()?.ok()
-}
-
-/// Writes messages, many at once. Ends with `None` when the process does not read any more or there is nothing left
-/// to write, with a reason when it keeps its input open and does not read.
-async fn write(
-    mut stdin: ChildStdin,
-    mut out: OutQueue,
-    encoding: StreamEncoding,
-    stall: Duration,
-) -> Option<EndReason> {
-    let mut batch = Vec::with_capacity(BATCH);
-    let mut buffer = BytesMut::with_capacity(BATCH_BYTES);
-    while out.next_many(&mut batch, BATCH).await > 0 {
-        for item in batch.drain(..) {
-            let body = encoding.encode(match item {
-                Out::Message(message) => message.body,
-                Out::Abandon { id: _, notice } => notice,
-            });
-            if buffer.len() + body.len() > BATCH_BYTES && !buffer.is_empty() {
-                match push(&mut stdin, &mut buffer, stall).await {
-                    Pushed::All => {}
-                    Pushed::Closed => return None,
-                    Pushed::Stalled => return Some(EndReason::Stalled(stall)),
-                }
-            }
-            append_line(&mut buffer, &body);
-        }
-        match push(&mut stdin, &mut buffer, stall).await {
-            Pushed::All => {}
-            Pushed::Closed => return None,
-            Pushed::Stalled => return Some(EndReason::Stalled(stall)),
-        }
-    }
-    None
-}
-
-/// A caller's JSON may have line breaks between its tokens; on this wire they would cut the message in two.
-fn append_line(buffer: &mut BytesMut, body: &Bytes) {
-    let start = buffer.len();
-    buffer.extend_from_slice(body);
-    let added = &mut buffer[start..];
-    if memchr::memchr2(b'\n', b'\r', added).is_some() {
-        for byte in added {
-            if matches!(byte, b'\n' | b'\r') {
-                *byte = b' ';
-            }
-        }
-    }
-    buffer.extend_from_slice(b"\n");
-}
-
-enum Pushed {
-    All,
-    Closed,
-    Stalled,
-}
-
-async fn push(stdin: &mut ChildStdin, buffer: &mut BytesMut, stall: Duration) -> Pushed {
-    while !buffer.is_empty() {
-        match tokio::time::timeout(stall, stdin.write(buffer)).await {
-            Ok(Ok(0) | Err(_)) => return Pushed::Closed,
-            Ok(Ok(written)) => buffer.advance(written),
-            Err(_) => return Pushed::Stalled,
-        }
-    }
-    Pushed::All
-}
-
-/// Reads messages and hands them to the engine.
-struct Reader {
-    stdout: ChildStdout,
-    inbox: Arc<dyn Inbox>,
-    lines: Lines,
-    decoder: Option<(StreamDecoder, BytesMut)>,
-    redactor: Arc<Redactor>,
-    noise: u64,
-    sample: Option<String>,
-}
-
-impl Reader {
-    fn new(stdout: ChildStdout, inbox: Arc<dyn Inbox>, wire: &StdioWire) -> Reader {
-        Reader {
-            stdout,
-            inbox,
-            lines: Lines::new(wire.message_bytes),
-            decoder: wire.encoding.decoder().map(|it| (it, BytesMut::with_capacity(BATCH_BYTES))),
-            redactor: Arc::clone(&wire.redactor),
-            noise: 0,
-            sample: None,
-        }
-    }
-
-    /// Reads until the stream ends. Cancel-safe: what was read is in `lines`.
-    async fn run(&mut self) -> EndReason {
-        loop {
-            let read = match &mut self.decoder {
-                None => self.stdout.read_buf(self.lines.room()).await,
-                Some((decoder, raw)) => {
-                    raw.clear();
-                    let read = self.stdout.read_buf(raw).await;
-                    decoder.decode(raw, self.lines.room());
-                    read
-                }
-            };
-            match read {
-                Ok(0) => {
-                    // Half a line is no message.
-                    if let Some(rest) = self.lines.rest() {
-                        self.noise(&rest);
-                    }
-                    return EndReason::PeerClosed;
-                }
-                Ok(_) => {}
-                Err(error) => return EndReason::Broken(format!("reading from it failed: {error}")),
-            }
-            while let Some(line) = self.lines.next() {
-                self.take(line);
-            }
-        }
-    }
-
-    /// Reads on while the process ends: answers that still come are delivered.
-    async fn drain(&mut self) {
-        self.run().await;
-    }
-
-    fn take(&mut self, line: Line) {
-        match line {
-            Line::Whole(line) => match line.iter().find(|it| !it.is_ascii_whitespace()) {
-                Some(b'{' | b'[') => self.inbox.deliver(Lane::Shared, line),
-                _ => self.noise(&line),
-            },
-            Line::TooLong { head, tail, len } => {
-                self.noise(&head);
-                self.noise += (len - head.len()) as u64;
-                self.inbox.noise(len - head.len());
-                // The call that it answered need not wait for its deadline.
-                if let Some(id) = whose_answer(&head, &tail) {
-                    let message = "its answer is larger than a message may be".to_owned();
-                    self.inbox.lane_ended(id, LaneEnd::Lost(Fault { status: None, message, error: None }));
-                }
-            }
-        }
-    }
-
-    fn noise(&mut self, bytes: &[u8]) {
-        self.noise += bytes.len() as u64;
-        self.inbox.noise(bytes.len());
-        self.sample.get_or_insert_with(|| self.redactor.clean(&String::from_utf8_lossy(bytes), 120));
-    }
-}
-
-/// Which request a message answers of which only the ends are known: servers write the id before the result, or last.
-fn whose_answer(head: &[u8], tail: &[u8]) -> Option<RequestId> {
-    if let Scanned::Response { id: Id::Number(id), .. } = scan(head) {
-        return Some(id);
-    }
-    let begin = head.strip_prefix(b"{")?;
-    let begin = begin.strip_prefix(br#""jsonrpc":"2.0","#).unwrap_or(begin);
-    if !begin.starts_with(br#""result":"#) && !begin.starts_with(br#""error":"#) {
-        return None;
-    }
-    let tail = String::from_utf8_lossy(tail.trim_ascii_end());
-    let tail = tail.strip_suffix('}')?;
-    let tail = tail.strip_suffix(r#","jsonrpc":"2.0""#).unwrap_or(tail);
-    let (_, id) = tail.rsplit_once(r#","id":"#)?;
-    id.parse().ok()
 }
 
 fn exit_text(status: ExitStatus) -> String {

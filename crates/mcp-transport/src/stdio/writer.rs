@@ -1,0 +1,80 @@
+//! The way to a child: messages to lines, many in one write.
+
+use std::time::Duration;
+
+use bytes::{Buf, Bytes, BytesMut};
+use tokio::io::AsyncWriteExt;
+use tokio::process::ChildStdin;
+
+use super::encoding::StreamEncoding;
+use crate::{EndReason, Out, OutQueue};
+
+/// How many messages are written at once, and how large they may be together before they are written one by one.
+const BATCH: usize = 256;
+const BATCH_BYTES: usize = 64 << 10;
+
+/// Writes messages, many at once. Ends with `None` when the process does not read any more or there is nothing left
+/// to write, with a reason when it keeps its input open and does not read.
+pub(super) async fn write(
+    mut stdin: ChildStdin,
+    mut out: OutQueue,
+    encoding: StreamEncoding,
+    stall: Duration,
+) -> Option<EndReason> {
+    let mut batch = Vec::with_capacity(BATCH);
+    let mut buffer = BytesMut::with_capacity(BATCH_BYTES);
+    while out.next_many(&mut batch, BATCH).await > 0 {
+        for item in batch.drain(..) {
+            let body = encoding.encode(match item {
+                Out::Message(message) => message.body,
+                Out::Abandon { id: _, notice } => notice,
+            });
+            if buffer.len() + body.len() > BATCH_BYTES && !buffer.is_empty() {
+                match push(&mut stdin, &mut buffer, stall).await {
+                    Pushed::All => {}
+                    Pushed::Closed => return None,
+                    Pushed::Stalled => return Some(EndReason::Stalled(stall)),
+                }
+            }
+            append_line(&mut buffer, &body);
+        }
+        match push(&mut stdin, &mut buffer, stall).await {
+            Pushed::All => {}
+            Pushed::Closed => return None,
+            Pushed::Stalled => return Some(EndReason::Stalled(stall)),
+        }
+    }
+    None
+}
+
+/// A caller's JSON may have line breaks between its tokens; on this wire they would cut the message in two.
+fn append_line(buffer: &mut BytesMut, body: &Bytes) {
+    let start = buffer.len();
+    buffer.extend_from_slice(body);
+    let added = &mut buffer[start..];
+    if memchr::memchr2(b'\n', b'\r', added).is_some() {
+        for byte in added {
+            if matches!(byte, b'\n' | b'\r') {
+                *byte = b' ';
+            }
+        }
+    }
+    buffer.extend_from_slice(b"\n");
+}
+
+enum Pushed {
+    All,
+    Closed,
+    Stalled,
+}
+
+async fn push(stdin: &mut ChildStdin, buffer: &mut BytesMut, stall: Duration) -> Pushed {
+    while !buffer.is_empty() {
+        match tokio::time::timeout(stall, stdin.write(buffer)).await {
+            Ok(Ok(0) | Err(_)) => return Pushed::Closed,
+            Ok(Ok(written)) => buffer.advance(written),
+            Err(_) => return Pushed::Stalled,
+        }
+    }
+    Pushed::All
+}
