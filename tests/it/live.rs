@@ -1,10 +1,11 @@
 //! A host that lives beside its servers: what they change, its catalog shows.
 
+use std::io::{BufRead, BufReader};
 use std::path::Path;
 
 use mcp_host::{Host, HostOptions, LoadRequest, ToolCall, load};
 use mcp_model::RawJson;
-use mcp_tests::binary;
+use mcp_tests::{Run, binary};
 
 async fn host(folder: &Path, server: &str) -> Host {
     let path = folder.join(".minds/mcp.yaml");
@@ -39,4 +40,17 @@ fn json(text: &'static str) -> RawJson {
 async fn hd_115_hd_fr016_a_changed_list_makes_a_generation_over_stdio() {
     let folder = tempfile::tempdir().unwrap();
     check(host(folder.path(), "{transport: stdio, command: mcp-host, args: [demo-server]}").await).await;
+}
+
+#[tokio::test]
+async fn hd_115_hd_fr016_a_changed_list_makes_a_generation_over_http() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut server =
+        Run::new(folder.path(), folder.path(), &["demo-server", "--http", "127.0.0.1:0"]).start();
+    let mut said = String::new();
+    BufReader::new(server.stderr.take().unwrap()).read_line(&mut said).unwrap();
+    let url = said.split_whitespace().find(|it| it.starts_with("http://")).unwrap();
+    check(host(folder.path(), &format!("{{transport: streamable_http, url: '{url}'}}")).await).await;
+    server.kill().unwrap();
+    server.wait().unwrap();
 }
