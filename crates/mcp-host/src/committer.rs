@@ -9,14 +9,15 @@ use std::time::{Duration, SystemTime};
 
 use mcp_model::{Kind, ServerId};
 use mcp_registry::Builtins;
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::{mpsc, oneshot};
 use tokio::task::{AbortHandle, Id, JoinError, JoinSet};
 
 use crate::connector::Connector;
 use crate::follow::follow;
 use crate::instance::Instance;
-use crate::machine::{Action, Event, Machine, Snapshot, Ticket};
-use crate::{Failure, Published, Wanted};
+use crate::machine::{Action, Event, Machine, Ticket};
+use crate::outlets::Outlets;
+use crate::{Failure, Wanted};
 
 /// What a running server is to the machine.
 pub(crate) type Shared = Arc<Instance>;
@@ -36,12 +37,6 @@ pub(crate) enum Command {
     },
     /// End everything, then yourself.
     Shutdown,
-}
-
-/// Where snapshots go: first to where calls look, then to the world, so that what the world sees can be called.
-pub(crate) struct Outlets {
-    pub(crate) snapshot: watch::Sender<Arc<Snapshot<Shared>>>,
-    pub(crate) published: watch::Sender<Arc<Published>>,
 }
 
 /// The task's state.
@@ -94,7 +89,17 @@ impl Committer {
             while let Some(joined) = self.tasks.try_join_next_with_id() {
                 events.extend(self.joined(joined));
             }
-            closing |= events.iter().any(|it| matches!(it, Event::Close));
+            for event in &events {
+                match event {
+                    Event::Config(wanted) => self.outlets.wanted(wanted),
+                    Event::Close => closing = true,
+                    Event::Ready(..)
+                    | Event::Failed(..)
+                    | Event::Lists(..)
+                    | Event::Died(..)
+                    | Event::Unvalidated { .. } => {}
+                }
+            }
             let actions: Vec<_> = events.into_iter().flat_map(|it| self.machine.handle(it)).collect();
             self.publish();
             for action in actions {
@@ -105,6 +110,7 @@ impl Committer {
                 let _ = answer.send(());
             }
             if closing {
+                self.outlets.end_asked();
                 return self.wind_up().await;
             }
         }
@@ -134,14 +140,13 @@ impl Committer {
             return;
         }
         let snapshot = self.machine.snapshot(SystemTime::now());
-        let published = Arc::clone(&snapshot.published);
+        let published = &snapshot.published;
         tracing::debug!(
             generation = published.generation,
             tools = published.catalog.tools().len(),
             "published"
         );
-        self.outlets.snapshot.send_replace(Arc::new(snapshot));
-        self.outlets.published.send_replace(published);
+        self.outlets.publish(snapshot);
     }
 
     fn carry_out(&mut self, action: Action<Shared>) {

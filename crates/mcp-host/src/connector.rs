@@ -14,6 +14,7 @@ use tokio::time::Instant;
 use tracing::Instrument;
 
 use crate::Failure;
+use crate::excerpt::excerpt;
 use crate::instance::Instance;
 use crate::listed::{Fresh, Listed};
 use crate::machine::{Started, plural};
@@ -98,7 +99,7 @@ impl Connector {
                 let ended = session.close(PARTING).await;
                 // What was seen of a server that keeps silent says more than its silence.
                 if failure.kind == Kind::Timeout {
-                    failure.message.push_str(&ended.evidence.to_string());
+                    failure.message.push_str(&excerpt(ended.evidence.to_string()));
                 }
                 Err(failure)
             }
@@ -118,12 +119,11 @@ impl Connector {
 }
 
 /// Reads the lists for the first time. A server whose tools cannot be listed cannot be used; prompts and resources
-/// that cannot be listed are a problem, and cost nobody the tools.
+/// that cannot be listed are a problem, are tried again later, and cost nobody the tools.
 async fn list(session: &Session, server: &ResolvedServer, deadline: Instant) -> Result<Listed, Failure> {
     let kinds = kinds(server);
     // Looked at before the lists are read: what is announced meanwhile is read again.
     let seen = *session.changes().borrow();
-    let nothing = Listed { lists: Arc::default(), notes: Vec::new(), seen };
     let read = |kind| read_within(session, server, kind, deadline);
     let (tools, prompts, resources) = tokio::join!(
         maybe(kinds.contains(&ListKind::Tool).then(|| read(ListKind::Tool))),
@@ -133,7 +133,8 @@ async fn list(session: &Session, server: &ResolvedServer, deadline: Instant) -> 
     if let Some(Fresh::Failed(ListKind::Tool, failure)) = tools {
         return Err(failure);
     }
-    Ok([tools, prompts, resources].into_iter().flatten().fold(nothing, Listed::with))
+    let read = [tools, prompts, resources].into_iter().flatten();
+    Ok(read.fold(Listed::nothing(seen), Listed::with).after(&kinds, Instant::now()))
 }
 
 async fn maybe<T>(future: Option<impl Future<Output = T>>) -> Option<T> {
@@ -195,7 +196,8 @@ async fn read(session: &Session, kind: ListKind) -> Result<Fresh, CallError> {
 
 /// Why there is no session, for its user (HD-116, HD-FR021): names the server and its command or URL.
 fn connect_failure(id: &str, label: &str, error: &ConnectError) -> Failure {
-    Failure { kind: error.kind(), message: format!("server '{id}' ({label}): {error}"), help: error.help() }
+    let message = format!("server '{id}' ({label}): {}", excerpt(error.to_string()));
+    Failure { kind: error.kind(), message, help: error.help() }
 }
 
 /// Why a request brought nothing, for its user.
@@ -203,8 +205,9 @@ pub(crate) fn call_failure(server: &ResolvedServer, error: &CallError) -> Failur
     about(server, error.kind(), error)
 }
 
-/// A failure of `server`, named as every message names it.
+/// A failure of `server`, named as every message names it. What the server said of it has bounds.
 pub(crate) fn about(server: &ResolvedServer, kind: Kind, what: impl std::fmt::Display) -> Failure {
+    let what = excerpt(what.to_string());
     Failure::new(kind, format!("server '{}' ({}): {what}", server.spec.id, server.endpoint.label()))
 }
 

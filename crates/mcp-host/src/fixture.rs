@@ -62,7 +62,7 @@ fn listed(names: &str) -> Listed {
     let lists = Lists { tools: read_tools(&page).unwrap().items, ..Lists::default() };
     let notes = names.split(',').filter(|it| it.starts_with('!'));
     let notes = notes.map(|it| (ListKind::Tool, Failure::new(Kind::Timeout, it))).collect();
-    Listed { lists: Arc::new(lists), notes, seen: Changes::default() }
+    Listed { lists: Arc::new(lists), notes, ..Listed::nothing(Changes::default()) }
 }
 
 /// A machine with the tickets it has given out.

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use mcp_config::ResolvedServer;
 use mcp_model::Kind;
+use mcp_registry::ListKind;
 use mcp_transport::{Changes, Ended};
 use tokio::time::Instant;
 
@@ -37,21 +38,60 @@ pub(crate) async fn follow(
     }
 }
 
+/// Waits until lists were announced anew, or it is time to try again those that could not be read; reads just these.
 async fn next_lists(instance: &Instance, server: &ResolvedServer, mut listed: Listed) -> Listed {
+    let (kinds, asked) = tokio::select! {
+        biased;
+        announced = announced(instance, server, &listed) => {
+            let Announced { kinds, seen, asked } = announced;
+            listed.seen = seen;
+            (kinds, Some(asked))
+        }
+        () = retry(&listed) => (listed.unread(), None),
+    };
+    let deadline = Instant::now() + server.spec.limits.startup;
+    for kind in &kinds {
+        listed = listed.with(read_within(&instance.session, server, *kind, deadline).await);
+    }
+    let now = Instant::now();
+    if let Some(asked) = asked {
+        listed.pace = listed.pace.answered(asked, now);
+    }
+    listed.after(&kinds, now)
+}
+
+/// Lists that a server has announced, of those that are shown.
+struct Announced {
+    kinds: Vec<ListKind>,
+    seen: Changes,
+    asked: Instant,
+}
+
+/// Waits for announcements, and then for the pause after the last reading.
+async fn announced(instance: &Instance, server: &ResolvedServer, listed: &Listed) -> Announced {
+    let shown = kinds(server);
+    let anew =
+        |now| changed(listed.seen, now).into_iter().filter(|it| shown.contains(it)).collect::<Vec<_>>();
+    let mut seen = listed.seen;
     loop {
-        let now = settled(instance, listed.seen).await;
-        let wanted = kinds(server);
-        let again: Vec<_> = changed(listed.seen, now).into_iter().filter(|it| wanted.contains(it)).collect();
-        listed.seen = now;
+        seen = settled(instance, seen).await;
         // A list that is not shown may change as often as it likes.
-        if again.is_empty() {
+        if anew(seen).is_empty() {
             continue;
         }
-        let deadline = Instant::now() + server.spec.limits.startup;
-        for kind in again {
-            listed = listed.with(read_within(&instance.session, server, kind, deadline).await);
-        }
-        return listed;
+        let asked = Instant::now();
+        tokio::time::sleep_until(listed.pace.begin(asked)).await;
+        // What was announced during the pause belongs to the same reading.
+        let seen = *instance.session.changes().borrow();
+        return Announced { kinds: anew(seen), seen, asked };
+    }
+}
+
+/// Waits until it is time to try again what could not be read; for ever, where everything could be.
+async fn retry(listed: &Listed) {
+    match listed.pace.retry() {
+        Some(at) => tokio::time::sleep_until(at).await,
+        None => std::future::pending().await,
     }
 }
 

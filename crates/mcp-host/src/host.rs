@@ -11,9 +11,10 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 
 use crate::call::{Desk, ToolCall};
-use crate::committer::{Command, Committer, Outlets, Shared};
+use crate::committer::{Command, Committer, Shared};
 use crate::connector::{Connector, Dialer, own_wires};
 use crate::machine::Snapshot;
+use crate::outlets::Outlets;
 use crate::wires::Wires;
 use crate::{Published, ServerState, Wanted};
 
@@ -54,6 +55,12 @@ impl Default for HostOptions {
 
 /// Running servers, one catalog, calls.
 ///
+/// A server that could not be started, or was lost, is not started again by itself: it is [`ServerState::Failed`] until
+/// it is applied again, which may be with the same configuration. Only lists that could not be read are tried again.
+///
+/// Should the host itself fail, which is a defect, every wanted server is [`ServerState::Failed`] for that reason, a
+/// problem says so, and calls answer with it.
+///
 /// All methods may be called at once from many tasks. Dropping a host ends everything it runs without waiting for
 /// that; [`Host::shutdown`] waits.
 pub struct Host {
@@ -92,7 +99,7 @@ impl Host {
         let nothing = Arc::new(Published::nothing());
         let (tell_snapshot, snapshot) = watch::channel(Arc::new(Snapshot::<Shared>::nothing(&nothing)));
         let (tell_published, published) = watch::channel(nothing);
-        let outlets = Outlets { snapshot: tell_snapshot, published: tell_published };
+        let outlets = Outlets::new(tell_snapshot, tell_published);
         let (commands, taken) = mpsc::channel(COMMANDS);
         let committer = Committer::new(builtins, Arc::new(connector), outlets, grace);
         let committer = tokio::spawn(committer.run(taken));
@@ -103,10 +110,13 @@ impl Host {
     /// Wants these servers and no others from now on. Returns when that is published, with new and changed servers in
     /// [`ServerState::Starting`]; they start beside each other from then on. A host that was shut down takes nothing.
     /// Cancel-safe: what was sent is applied all the same.
+    ///
+    /// A reload whose file is [refused](crate::Loaded::refused) must not be applied: it wants nothing, so every server
+    /// would be stopped. Not applying it keeps the last good configuration whole.
     pub async fn apply(&self, wanted: Wanted) {
         let (answer, taken) = oneshot::channel();
         if self.commands.send(Command::Apply(Box::new(wanted), answer)).await.is_ok() {
-            // No answer means that the host was shut down meanwhile.
+            // No answer means that the host was shut down meanwhile, or has failed, which is published.
             let _ = taken.await;
         }
     }
@@ -115,7 +125,7 @@ impl Host {
     pub async fn ready(&self) {
         let mut published = self.published.clone();
         let settled = |it: &Arc<Published>| it.servers.iter().all(|it| it.state != ServerState::Starting);
-        // A host that was shut down starts nothing, so its end is an answer as well.
+        // A host that was shut down or has failed starts nothing, so its end is an answer as well.
         let _ = published.wait_for(settled).await;
     }
 

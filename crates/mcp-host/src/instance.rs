@@ -24,6 +24,15 @@ impl Instance {
         Instance { gate: Gate::default(), session }
     }
 
+    /// Has the connection ended?
+    pub(crate) async fn is_over(&self) -> bool {
+        tokio::select! {
+            biased;
+            _ = self.session.closed() => true,
+            () = std::future::ready(()) => false,
+        }
+    }
+
     /// Waits until the calls inside are over, at most for `grace`, then closes the connection; what is still inside
     /// then is told so. The gate is retired by whoever decided this.
     pub(crate) async fn drain_and_close(&self, grace: Duration) {

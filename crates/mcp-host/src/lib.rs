@@ -14,6 +14,10 @@
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let loaded = load(&LoadRequest::new("agent.yaml"))?;
+//! // What is refused is never applied: it wants nothing, and would stop whatever runs.
+//! if loaded.refused {
+//!     return Err(format!("nothing of {} may be started: {:?}", loaded.path, loaded.diagnostics).into());
+//! }
 //! let host = Host::start(HostOptions::default());
 //! host.apply(loaded.wanted).await;
 //! host.ready().await;
@@ -32,6 +36,7 @@
 mod call;
 mod committer;
 mod connector;
+mod excerpt;
 mod failure;
 #[cfg(test)]
 mod fixture;
@@ -42,6 +47,8 @@ mod instance;
 mod listed;
 mod load;
 mod machine;
+mod outlets;
+mod pace;
 mod published;
 mod timestamp;
 mod wanted;

@@ -2,10 +2,14 @@
 
 use std::sync::Arc;
 
-use mcp_registry::{ListKind, Lists};
+use mcp_model::Rejected;
+use mcp_registry::{ListKind, Lists, RejectedItem};
 use mcp_transport::Changes;
+use tokio::time::Instant;
 
 use crate::Failure;
+use crate::excerpt::excerpt;
+use crate::pace::Pace;
 
 /// What a server offers, as far as it is known.
 #[derive(Debug, Clone, PartialEq)]
@@ -16,15 +20,37 @@ pub(crate) struct Listed {
     pub(crate) notes: Vec<(ListKind, Failure)>,
     /// The server's announcements that these lists already know of.
     pub(crate) seen: Changes,
+    /// When they may be read again.
+    pub(crate) pace: Pace,
 }
 
 impl Listed {
+    /// The lists of a server that was not read yet.
+    pub(crate) fn nothing(seen: Changes) -> Listed {
+        Listed { lists: Arc::default(), notes: Vec::new(), seen, pace: Pace::new() }
+    }
+
+    /// The same, after a reading of `kinds` that was over at `now`: what could not be read is tried again.
+    pub(crate) fn after(mut self, kinds: &[ListKind], now: Instant) -> Listed {
+        if self.notes.is_empty() {
+            self.pace = self.pace.recovered();
+        } else if self.unread().iter().any(|it| kinds.contains(it)) {
+            self.pace = self.pace.failed(now);
+        }
+        self
+    }
+
+    /// The lists that could not be read.
+    pub(crate) fn unread(&self) -> Vec<ListKind> {
+        self.notes.iter().map(|(kind, _)| *kind).collect()
+    }
+
     /// The same, with one list replaced by what was read of it now.
     pub(crate) fn with(mut self, fresh: Fresh) -> Listed {
         let kind = fresh.kind();
         self.notes.retain(|(it, _)| *it != kind);
         let lists = Arc::make_mut(&mut self.lists);
-        let mut rejected = match fresh {
+        let rejected = match fresh {
             Fresh::Failed(kind, failure) => {
                 self.notes.push((kind, failure));
                 return self;
@@ -43,7 +69,10 @@ impl Listed {
             }
         };
         lists.rejected.retain(|it| it.list != kind);
-        lists.rejected.extend(rejected.drain(..).map(|item| mcp_registry::RejectedItem { list: kind, item }));
+        lists.rejected.extend(rejected.into_iter().map(|Rejected { name, reason }| RejectedItem {
+            list: kind,
+            item: Rejected { name, reason: excerpt(reason) },
+        }));
         self
     }
 }
@@ -84,7 +113,7 @@ pub(crate) fn changed(seen: Changes, now: Changes) -> Vec<ListKind> {
 
 #[cfg(test)]
 mod tests {
-    use mcp_model::{Kind, RawJson, Rejected, read_prompts, read_tools};
+    use mcp_model::{Kind, RawJson, read_prompts, read_tools};
     use mcp_transport::Listing;
 
     use super::*;
@@ -110,8 +139,7 @@ mod tests {
 
     #[track_caller]
     fn check(steps: Vec<Fresh>, want: &str) {
-        let nothing = Listed { lists: Arc::default(), notes: Vec::new(), seen: Changes::default() };
-        let listed = steps.into_iter().fold(nothing, Listed::with);
+        let listed = steps.into_iter().fold(Listed::nothing(Changes::default()), Listed::with);
         let Lists { tools, prompts, resources: _, rejected } = &*listed.lists;
         let words = tools.iter().map(|it| it.name.to_string());
         let words = words.chain(prompts.iter().map(|it| format!("p:{}", it.name)));

@@ -48,6 +48,10 @@ impl Dial for CountedDial {
         self.dial.label()
     }
 
+    fn redact(&self, text: &str) -> String {
+        self.dial.redact(text)
+    }
+
     fn opening(&self) -> Opening {
         self.dial.opening()
     }
@@ -104,6 +108,10 @@ mod tests {
 
         fn label(&self) -> String {
             String::new()
+        }
+
+        fn redact(&self, text: &str) -> String {
+            text.to_owned()
         }
 
         fn opening(&self) -> Opening {

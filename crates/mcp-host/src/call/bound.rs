@@ -1,8 +1,15 @@
 //! Results that are too large for their caller are cut, and say so.
 //!
-//! Text is cut between characters; a block of another kind is useless in part, and goes as a whole.
+//! Text is cut between characters; a block of another kind is useless in part, and goes as a whole. Every block costs
+//! something, also one that holds nothing, so that no number of blocks is without an end.
 
 use mcp_model::{Content, RawJson};
+
+use crate::excerpt::boundary;
+
+/// What a block costs beside what it holds, in bytes: about its place in memory. It is paid by what comes after the
+/// block, so that one block may hold all of the budget.
+const BLOCK_BYTES: usize = 32;
 
 /// The content, and the structured result, with at most `budget` bytes each; what is left out is told in a text block.
 pub(super) fn bound(
@@ -14,8 +21,9 @@ pub(super) fn bound(
     let mut left = budget;
     let mut dropped = LeftOut::default();
     for block in content {
-        if block.len() <= left {
-            left -= block.len();
+        let bytes = weight(&block);
+        if left > 0 && bytes <= left {
+            left = left.saturating_sub(bytes + BLOCK_BYTES);
             res.push(block);
             continue;
         }
@@ -33,7 +41,7 @@ pub(super) fn bound(
             | Content::Image { .. }
             | Content::Audio { .. }
             | Content::Binary { .. }
-            | Content::Unknown(_) => dropped.add(block.len()),
+            | Content::Unknown(_) => dropped.add(bytes),
         }
     }
     let structured = structured.filter(|it| {
@@ -47,9 +55,15 @@ pub(super) fn bound(
     (res, structured)
 }
 
-/// The last place at or before `at` where `text` may be cut.
-pub(super) fn boundary(text: &str, at: usize) -> usize {
-    (0..=at.min(text.len())).rev().find(|it| text.is_char_boundary(*it)).unwrap_or_default()
+/// What a block holds, in bytes: its content, and what is said of it.
+fn weight(block: &Content) -> usize {
+    let optional = |it: &Option<String>| it.as_ref().map_or(0, String::len);
+    block.len()
+        + match block {
+            Content::Text(_) | Content::Unknown(_) => 0,
+            Content::Image { data: _, mime_type } | Content::Audio { data: _, mime_type } => mime_type.len(),
+            Content::Binary { data: _, mime_type, uri, text: _ } => optional(mime_type) + optional(uri),
+        }
 }
 
 /// What does not fit at all.
@@ -112,17 +126,18 @@ mod tests {
     #[test]
     fn hd_133_text_is_cut_and_says_by_how_much() {
         check("", 0, &[]);
-        check("t:abc t:def", 6, &["abc", "def"]);
+        check("t:abc t:def", 38, &["abc", "def"]);
+        check("t:abc", 3, &["abc"]);
         check("t:abcdef", 4, &["abcd\n[2 more bytes of this text are left out]"]);
         check("t:abé", 3, &["ab\n[2 more bytes of this text are left out]"]);
         check("t:éa", 1, &["\n[3 more bytes of this text are left out]"]);
         check(
             "t:abc t:defg t:hi t:j",
-            4,
+            36,
             &[
                 "abc",
                 "d\n[3 more bytes of this text are left out]",
-                "[left out: 2 blocks of 3 bytes together; a result of this server may hold 4 bytes]",
+                "[left out: 2 blocks of 3 bytes together; a result of this server may hold 36 bytes]",
             ],
         );
     }
@@ -130,10 +145,31 @@ mod tests {
     #[test]
     fn hd_133_other_blocks_go_as_a_whole() {
         check(
-            "i:8 t:ab i:2",
-            4,
-            &["ab", "i:2", "[left out: 1 block of 8 bytes; a result of this server may hold 4 bytes]"],
+            "i:80 t:ab i:2",
+            45,
+            &["ab", "i:2", "[left out: 1 block of 89 bytes; a result of this server may hold 45 bytes]"],
         );
+    }
+
+    /// So many of a block, and how many are kept of them.
+    #[track_caller]
+    fn check_count(block: Content, times: usize, want: usize) {
+        let (content, _) = bound(vec![block; times], None, 3200);
+        assert_eq!(content.len(), want + 1);
+        let note = content.last().and_then(Content::text).unwrap();
+        assert!(note.starts_with(&format!("[left out: {} blocks of", times - want)), "{note}");
+    }
+
+    #[test]
+    fn hd_133_blocks_that_hold_nothing_count_as_well() {
+        let long = || "x".repeat(368);
+        let binary = |mime_type, uri| Content::Binary { data: String::new(), mime_type, uri, text: None };
+        check_count(Content::Text(String::new()), 300_000, 100);
+        check_count(binary(None, None), 1000, 100);
+        check_count(binary(Some(long()), None), 1000, 8);
+        check_count(binary(None, Some(long())), 1000, 8);
+        check_count(Content::Image { data: String::new(), mime_type: long() }, 1000, 8);
+        check_count(Content::Audio { data: String::new(), mime_type: long() }, 1000, 8);
     }
 
     #[test]

@@ -16,6 +16,9 @@ pub(super) fn find<'a, I>(
     name: &str,
     server: Option<&ServerId>,
 ) -> Result<(&'a ExposedTool, &'a Route<I>), Failure> {
+    if let Some(fault) = &snapshot.fault {
+        return Err(fault.clone());
+    }
     let catalog = &snapshot.published.catalog;
     let lookup = match server {
         None => catalog.find(name),

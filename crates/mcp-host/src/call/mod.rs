@@ -9,7 +9,7 @@ use std::time::Duration;
 use mcp_config::ResolvedServer;
 use mcp_model::{CallMetadata, CallResult, Content, Kind, RawJson, ServerId, Tool, ToolResult};
 use mcp_registry::{Checked, Validators};
-use mcp_transport::{Answer, CallOptions, OnProgress, Replay};
+use mcp_transport::{Answer, CallError, CallOptions, OnProgress, Replay};
 use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 use tracing::Instrument;
@@ -17,6 +17,7 @@ use tracing::Instrument;
 use crate::Failure;
 use crate::committer::{Command, Shared};
 use crate::connector::{about, call_failure};
+use crate::excerpt::excerpt;
 use crate::instance::Instance;
 use crate::machine::Snapshot;
 use bound::bound;
@@ -25,9 +26,6 @@ use find::{find, shown};
 /// How much longer than its deadline a call may take in all. The session keeps the deadline itself and says more
 /// about it; this bound is for what it cannot see.
 const OVERTIME: Duration = Duration::from_secs(1);
-
-/// The longest message taken over from a tool that failed, in bytes; its content is there in full.
-const MESSAGE_BYTES: usize = 2048;
 
 /// A call to be made.
 #[derive(Clone)]
@@ -121,15 +119,24 @@ impl Desk {
         self.validate(call, target)?;
         let limits = &server.spec.limits;
         let deadline = call.deadline.unwrap_or(limits.request);
+        let replay = if tool.hints.repeatable() { Replay::Allowed } else { Replay::Forbidden };
         let options = CallOptions {
             deadline: Some(deadline),
             idle: limits.idle,
-            replay: if tool.hints.repeatable() { Replay::Allowed } else { Replay::Forbidden },
+            replay,
             progress: call.progress.clone(),
         };
+        // Over a connection that had ended before, nothing is sent.
+        let sent = !instance.is_over().await;
         let answer = instance.session.call_tool(&tool.name, &call.arguments, options);
         match tokio::time::timeout(deadline.saturating_add(OVERTIME), answer).await {
-            Ok(answer) => answer.map_err(|it| call_failure(server, &it)),
+            Ok(Ok(answer)) => Ok(answer),
+            Ok(Err(error @ CallError::Closed(_))) if sent && replay == Replay::Forbidden => {
+                let mut res = call_failure(server, &error);
+                res.message.push_str("; it is not known whether the call ran");
+                Err(res)
+            }
+            Ok(Err(error)) => Err(call_failure(server, &error)),
             Err(_) => {
                 let what = format!("no answer within {} s", deadline.as_secs_f64());
                 Err(about(server, Kind::Timeout, what))
@@ -153,9 +160,10 @@ impl Desk {
                 tracing::debug!(reason, "arguments are passed on unchecked");
                 let (server, tool) = (server.spec.id.clone(), tool.name.to_string());
                 // A full queue only means that the problem is shown after another call.
+                let reason = excerpt(reason);
                 let _ = self.commands.try_send(Command::Unvalidated { server, tool, reason });
             }
-            Err(errors) => return Err(invalid(&errors.to_string().replace('\n', "; "))),
+            Err(errors) => return Err(invalid(&excerpt(errors.to_string().replace('\n', "; ")))),
         }
         Ok(())
     }
@@ -186,16 +194,12 @@ fn result(call: &ToolCall, ending: Ending, duration: Duration) -> CallResult {
     CallResult { success: !is_error, content, error, metadata }
 }
 
-/// What a tool that failed said, or that it said nothing.
+/// What a tool that failed said, or that it said nothing. Its content is there in full.
 fn failed_tool(content: &[Content]) -> String {
     let texts: Vec<&str> = content.iter().filter_map(Content::text).collect();
-    let mut res = texts.join("\n");
+    let res = texts.join("\n");
     if res.trim().is_empty() {
         return "the tool failed and did not say why".to_owned();
     }
-    if res.len() > MESSAGE_BYTES {
-        res.truncate(bound::boundary(&res, MESSAGE_BYTES));
-        res.push('…');
-    }
-    res
+    excerpt(res)
 }

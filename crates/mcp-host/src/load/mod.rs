@@ -47,9 +47,12 @@ pub struct Loaded {
     pub reading: Reading,
     /// Everything there is to say, in the file's order: the reading's own, and variables that have no value.
     pub diagnostics: Vec<Diagnostic>,
-    /// Nothing of the file may be started; `wanted` is empty then.
+    /// Nothing of the file may be started. To be looked at before `wanted` is.
     pub refused: bool,
     /// What a [`Host`](crate::Host) is to run.
+    ///
+    /// Empty when the file is `refused`, and then not to be applied: wanting nothing stops every server. A host keeps
+    /// the last good configuration whole by not hearing of a refused one.
     pub wanted: Wanted,
 }
 

@@ -234,9 +234,13 @@ impl<I: Clone> Machine<I> {
         if live.listed.lists.tools != listed.lists.tools {
             live.unvalidated.clear();
         }
+        // A server that announces what is known already wakes nobody.
+        let is_news = live.listed.lists != listed.lists || live.listed.notes != listed.notes;
         live.listed = listed.clone();
         let (instance, server) = (live.instance.clone(), Arc::clone(&live.server));
-        self.touch();
+        if is_news {
+            self.touch();
+        }
         vec![Action::Follow { ticket, instance, server, listed }]
     }
 

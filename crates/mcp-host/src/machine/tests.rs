@@ -227,3 +227,25 @@ fn late_news_makes_no_new_generation() {
         assert!(!run.machine.is_changed(), "{step}");
     }
 }
+
+#[test]
+fn hd_115_lists_that_are_the_same_make_no_new_generation() {
+    let mut run = Run::new();
+    for (step, want) in [
+        ("want a=1.1", true),
+        ("ready 1 t", true),
+        ("lists 1 t", false),
+        ("lists 1 t,u", true),
+        ("lists 1 t,u", false),
+        ("lists 1 t,u,!late", true),
+        ("lists 1 t,u,!late", false),
+        ("lists 1 t,u,!later", true),
+        ("lists 1 t,u", true),
+    ] {
+        let actions = run.step(step);
+        assert_eq!(run.machine.is_changed(), want, "{step}");
+        // It is listened to all the same.
+        assert!(!step.starts_with("lists") || actions == "follow 1", "{step}");
+        run.seen();
+    }
+}

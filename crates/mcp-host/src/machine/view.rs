@@ -21,6 +21,8 @@ pub(crate) struct Snapshot<I> {
     pub(crate) routes: HashMap<ServerId, Route<I>>,
     /// Servers that cannot be called, in order.
     pub(crate) absent: Vec<Absent>,
+    /// What is wrong with the host itself: then nothing can be called.
+    pub(crate) fault: Option<Failure>,
 }
 
 /// Where the calls of one server go.
@@ -48,7 +50,7 @@ pub(crate) struct Absent {
 impl<I> Snapshot<I> {
     /// What goes with `published`, which shows no server.
     pub(crate) fn nothing(published: &Arc<Published>) -> Snapshot<I> {
-        Snapshot { published: Arc::clone(published), routes: HashMap::new(), absent: Vec::new() }
+        Snapshot { published: Arc::clone(published), routes: HashMap::new(), absent: Vec::new(), fault: None }
     }
 }
 
@@ -76,7 +78,7 @@ impl<I: Clone> Machine<I> {
             }
         }
         let published = Published { generation: self.generation, catalog, servers, problems };
-        Snapshot { published: Arc::new(published), routes, absent }
+        Snapshot { published: Arc::new(published), routes, absent, fault: None }
     }
 
     fn entries(&self) -> Vec<ServerEntry> {

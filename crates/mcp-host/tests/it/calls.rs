@@ -103,8 +103,17 @@ async fn hd_117_a_server_that_dies_during_a_call_ends_it() {
     let world = World::running(&[("a", Peer::new(&["lost"]))]).await;
     let result = world.call("lost", "{}").await;
     let want = "MCPConnectionError: server 'a' (npx): the server is no longer available: its process ended with exit \
-                status 3; its standard error ended with: out of memory";
+                status 3; its standard error ended with: out of memory; it is not known whether the call ran";
     check(&result, want);
+
+    // A tool that may be called twice does not make its caller think about that.
+    let peer = Peer::new(&[]);
+    let hints = json!({"readOnlyHint": true});
+    *peer.tools.lock().unwrap() =
+        vec![json!({"name": "lost", "inputSchema": {"type": "object"}, "annotations": hints})];
+    let world = World::running(&[("a", peer)]).await;
+    let result = world.call("lost", "{}").await;
+    check(&result, want.strip_suffix("; it is not known whether the call ran").unwrap());
 }
 
 #[tokio::test(start_paused = true)]

@@ -6,6 +6,9 @@ use mcp_config::Profile;
 use mcp_host::{LoadError, LoadRequest, Loaded, load};
 use mcp_model::{Dialect, Endpoint};
 
+use crate::peer::Peer;
+use crate::world::World;
+
 /// Writes `files` into a folder and loads the first of them.
 fn load_files(files: &[(&str, &str)], change: impl Fn(&Path, &mut LoadRequest)) -> Result<Loaded, LoadError> {
     let folder = tempfile::tempdir().unwrap();
@@ -46,6 +49,21 @@ servers:
   bad:
     transport: pigeon
 ";
+
+#[tokio::test(start_paused = true)]
+async fn dm_121_a_reload_that_is_refused_says_so_and_leaves_the_last_good_whole() {
+    let world = World::new(&[("good", Peer::new(&["t"]))]);
+    for text in [DOMINDS, "version: [", "version: 99\nservers: {}", DOMINDS] {
+        let loaded = load_files(&[(".minds/mcp.yaml", text)], |_, _| {}).unwrap();
+        assert_eq!(loaded.refused, text != DOMINDS, "{text}");
+        if !loaded.refused {
+            world.host.apply(loaded.wanted).await;
+            world.host.ready().await;
+        }
+        assert_eq!(world.seen(), "good:ready poor:failed bad:failed | t", "{text}");
+    }
+    assert_eq!(world.peer("good").count("connect"), 1);
+}
 
 #[test]
 fn dm_122_a_server_that_is_wrong_fails_alone() {

@@ -5,6 +5,8 @@
 mod calls;
 mod connecting;
 mod demo;
+mod failing;
+mod listing;
 mod loading;
 mod peer;
 mod reloading;

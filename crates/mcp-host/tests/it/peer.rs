@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use mcp_transport::{
@@ -19,10 +20,16 @@ pub(crate) struct Peer {
     pub(crate) tools: Mutex<Vec<Value>>,
     /// Methods it answers with an error.
     pub(crate) broken: Mutex<Vec<&'static str>>,
+    /// What it says then.
+    pub(crate) complaint: Mutex<String>,
     /// Methods it never answers.
     pub(crate) silent: Mutex<Vec<&'static str>>,
     /// Everything that happened, in order: `connect`, each request's method, `end`.
     pub(crate) log: Mutex<Vec<String>>,
+    /// Its prompts: a definition each. Without, it is a server that has none.
+    pub(crate) prompts: Mutex<Option<Vec<Value>>>,
+    /// Announces its tools whenever they were asked for.
+    pub(crate) restless: AtomicBool,
     /// Lets calls of the tool `slow` go on.
     pub(crate) release: Notify,
     orders: broadcast::Sender<Order>,
@@ -52,8 +59,11 @@ impl Peer {
             beginning: Mutex::new(Beginning::Well),
             tools: Mutex::default(),
             broken: Mutex::default(),
+            complaint: Mutex::new("out of order".to_owned()),
             silent: Mutex::default(),
             log: Mutex::default(),
+            prompts: Mutex::default(),
+            restless: AtomicBool::new(false),
             release: Notify::new(),
             orders: broadcast::channel(64).0,
         };
@@ -100,20 +110,28 @@ impl Peer {
 
     /// The answer to a request, or `None` for none.
     async fn answer(&self, method: &str, params: &Value) -> Option<Result<Value, Value>> {
+        if method == "tools/list" && self.restless.load(Ordering::Relaxed) {
+            self.announce();
+        }
         if self.silent.lock().unwrap().contains(&method) {
             return None;
         }
         if self.broken.lock().unwrap().contains(&method) {
-            return Some(Err(json!({"code": -1, "message": "out of order"})));
+            let message = self.complaint.lock().unwrap().clone();
+            return Some(Err(json!({"code": -1, "message": message})));
         }
         let text = |text: String| json!({"content": [{"type": "text", "text": text}]});
         Some(Ok(match method {
             "initialize" => json!({
                 "protocolVersion": "2025-11-25",
-                "capabilities": {"tools": {"listChanged": true}},
+                "capabilities": match *self.prompts.lock().unwrap() {
+                    Some(_) => json!({"tools": {"listChanged": true}, "prompts": {}}),
+                    None => json!({"tools": {"listChanged": true}}),
+                },
                 "serverInfo": {"name": "peer", "version": "1"}
             }),
             "tools/list" => json!({"tools": *self.tools.lock().unwrap()}),
+            "prompts/list" => json!({"prompts": *self.prompts.lock().unwrap()}),
             "tools/call" => match params["name"].as_str().unwrap() {
                 "slow" => {
                     self.release.notified().await;
@@ -221,6 +239,10 @@ impl Dial for PeerDial {
 
     fn label(&self) -> String {
         "peer".to_owned()
+    }
+
+    fn redact(&self, text: &str) -> String {
+        text.to_owned()
     }
 
     fn opening(&self) -> Opening {

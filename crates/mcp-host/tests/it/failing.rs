@@ -1,0 +1,93 @@
+//! A defect of the host itself is seen. It is made by a listener to the host's log that panics in its committer.
+
+use std::fmt::Debug;
+use std::time::Duration;
+
+use mcp_host::{FailedServer, Failure, Wanted};
+use mcp_model::Kind;
+use tracing::field::{Field, Visit};
+use tracing::span::{Attributes, Id, Record};
+use tracing::{Event, Metadata, Subscriber};
+
+use crate::peer::Peer;
+use crate::world::{World, changed, server, told};
+
+/// Panics when the committer says that it takes a configuration.
+struct Saboteur;
+
+impl Subscriber for Saboteur {
+    fn enabled(&self, _: &Metadata<'_>) -> bool {
+        true
+    }
+
+    fn new_span(&self, _: &Attributes<'_>) -> Id {
+        Id::from_u64(1)
+    }
+
+    fn record(&self, _: &Id, _: &Record<'_>) {}
+
+    fn record_follows_from(&self, _: &Id, _: &Id) {}
+
+    fn event(&self, event: &Event<'_>) {
+        event.record(&mut Message);
+    }
+
+    fn enter(&self, _: &Id) {}
+
+    fn exit(&self, _: &Id) {}
+}
+
+struct Message;
+
+impl Visit for Message {
+    fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
+        let is_moment = field.name() == "message" && format!("{value:?}") == "configuration taken";
+        assert!(!is_moment, "this is the defect");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_host_that_fails_says_so() {
+    let world = World::running(&[("a", Peer::new(&["t"])), ("b", Peer::new(&["t"]))]).await;
+    let generation = world.host.published().generation;
+    let sabotage = tracing::subscriber::set_default(Saboteur);
+    let own = Failure { kind: Kind::McpConfig, message: "bad".into(), help: None };
+    let failed = vec![FailedServer { id: "c".into(), failure: own }];
+    world.host.apply(Wanted { servers: vec![changed(server("a")), server("b")], failed }).await;
+    drop(sabotage);
+    world.host.ready().await;
+
+    assert_eq!(world.seen(), "a:failed b:failed c:failed |");
+    let fault = "MCPConnectionError: the host itself has failed; this is a defect in mcp-host";
+    assert_eq!(
+        ["a", "b", "c"].map(|it| world.failure(it)),
+        [fault.to_owned(), fault.to_owned(), "MCPConfigError: bad".to_owned()]
+    );
+    let published = world.host.published();
+    assert_eq!(published.generation, generation + 1);
+    let [problem] = &published.problems[..] else { panic!("{:?}", published.problems) };
+    assert_eq!(problem.problem.id, "mcp/workspace_config_error");
+    assert!(fault.ends_with(&problem.problem.message));
+    for name in ["a__t", "t", "other"] {
+        assert_eq!(told(&world.call(name, "{}").await), fault);
+    }
+
+    // Nothing runs any more, and nobody waits for that which will not come.
+    tokio::time::sleep(Duration::from_millis(1)).await;
+    assert_eq!((world.peer("a").open(), world.peer("b").open()), (0, 0));
+    world.apply(vec![server("a")]).await;
+    world.host.ready().await;
+    world.host.shutdown().await;
+    assert_eq!(world.host.published().generation, generation + 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_host_that_is_dropped_has_not_failed() {
+    let world = World::running(&[("a", Peer::new(&["t"]))]).await;
+    let published = world.host.subscribe();
+    let before = published.borrow().generation;
+    drop(world);
+    tokio::time::sleep(Duration::from_millis(1)).await;
+    assert_eq!(published.borrow().generation, before);
+    assert!(published.has_changed().is_err());
+}
