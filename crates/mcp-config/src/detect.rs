@@ -22,7 +22,7 @@ fn by_name(path: &str) -> Option<Dialect> {
 }
 
 fn by_content(text: &str) -> Option<Dialect> {
-    let root = tree::parse(text).root?;
+    let Some(root) = tree::parse(text).root else { return by_lines(text) };
     let transports = |node: &Node| {
         let members = node.members().unwrap_or_default();
         members.iter().any(|it| it.value.get("transport").is_some())
@@ -35,6 +35,15 @@ fn by_content(text: &str) -> Option<Dialect> {
         return Some(Dialect::HoloDeck);
     }
     (root.get("instructions").is_some() && root.get("model").is_some()).then_some(Dialect::HoloDeck)
+}
+
+/// What is no YAML is guessed by its lines, so that its mistake can be shown instead of a question about its dialect.
+fn by_lines(text: &str) -> Option<Dialect> {
+    let has = |key: &str| text.lines().any(|it| it.starts_with(key));
+    if has("servers:") {
+        return has("version:").then_some(Dialect::Dominds);
+    }
+    has("tools:").then_some(Dialect::HoloDeck)
 }
 
 #[cfg(test)]
@@ -60,5 +69,9 @@ mod tests {
         check("x.yaml", "a: b", None);
         check("x.yaml", "", None);
         check("x.yaml", "a: [", None);
+        check("x.yaml", "version: 1\nservers:\n\ta: 1", Some(Dialect::Dominds));
+        check("x.yaml", "servers: [", None);
+        check("x.yaml", "name: a\ntools:\n\t- 1", Some(Dialect::HoloDeck));
+        check("x.json", "{\n  \"servers\": {,\n", None);
     }
 }

@@ -15,6 +15,12 @@ pub(crate) struct Policy {
     pub(crate) unknown_tag: Severity,
     /// Which keys a map of names may have.
     pub(crate) keys: KeyRule,
+    /// Which scalars are a number or a truth value (HD-025 to HD-031).
+    pub(crate) scalars: ScalarRule,
+    /// The most tools of one agent, of all types together; `None` where only our own bound holds.
+    pub(crate) most_tools: Option<usize>,
+    /// Which types of tools there are besides ours.
+    pub(crate) other_types: OtherTypes,
     /// Keys that our structs know and this profile does not.
     pub(crate) withheld: &'static [&'static str],
     /// Keys of an item whose absence is an error, besides those that are never optional.
@@ -42,6 +48,24 @@ pub(crate) enum KeyRule {
     Text,
     /// Any scalar, taken as it is written.
     AnyScalar,
+}
+
+/// Which scalars are a number or a truth value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ScalarRule {
+    /// Those that are one in YAML.
+    Exact,
+    /// Also texts that say one, and truth values as numbers, as pydantic takes them.
+    Lax,
+}
+
+/// Which types of tools there are besides ours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum OtherTypes {
+    /// Those that we know; any other is an error.
+    Known,
+    /// Any: a newer version may have more.
+    Any,
 }
 
 /// What an item may be called.
@@ -98,6 +122,9 @@ static HOLODECK: Policy = Policy {
     unknown_key: Severity::Error,
     unknown_tag: Severity::Error,
     keys: KeyRule::Text,
+    scalars: ScalarRule::Exact,
+    most_tools: None,
+    other_types: OtherTypes::Any,
     withheld: &["registry_name", "is_retrieval", "defer_loading"],
     required: &["server"],
     wished: &["description"],
@@ -114,6 +141,9 @@ static HOLODECK_07: Policy = Policy {
     unknown_key: Severity::Error,
     unknown_tag: Severity::Error,
     keys: KeyRule::Text,
+    scalars: ScalarRule::Lax,
+    most_tools: Some(50),
+    other_types: OtherTypes::Known,
     withheld: &["server", "envFile"],
     required: &["description"],
     wished: &[],
@@ -130,6 +160,9 @@ static DOMINDS: Policy = Policy {
     unknown_key: Severity::Warning,
     unknown_tag: Severity::Warning,
     keys: KeyRule::AnyScalar,
+    scalars: ScalarRule::Exact,
+    most_tools: None,
+    other_types: OtherTypes::Any,
     withheld: &[],
     required: &[],
     wished: &[],

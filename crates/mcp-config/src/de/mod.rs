@@ -9,6 +9,7 @@ mod access;
 mod anything;
 mod entries;
 mod fault;
+mod lax;
 mod pass;
 mod slot;
 mod suggest;
@@ -18,6 +19,7 @@ use std::ops::Range;
 use serde::de::{Deserializer, IntoDeserializer, Visitor};
 use serde::forward_to_deserialize_any;
 
+use crate::policy::ScalarRule;
 use crate::tree::{Content, Member, Node, child};
 
 pub(crate) use anything::{Anything, Json};
@@ -75,6 +77,14 @@ impl<'a> Cursor<'a> {
         self.node.map_or(&Content::Null, Node::content)
     }
 
+    /// What the profile makes of a value that is not simply of its type.
+    fn lax<T>(&self, read: fn(&Content) -> Option<T>) -> Option<T> {
+        match self.pass.policy.scalars {
+            ScalarRule::Exact => None,
+            ScalarRule::Lax => read(self.content()),
+        }
+    }
+
     fn wrong(&self, expected: Expected) -> Fault {
         Fault::Type { expected, found: self.node.map_or("nothing", Node::kind) }
     }
@@ -89,8 +99,19 @@ impl<'de> Deserializer<'de> for Cursor<'_> {
     }
 
     fn deserialize_bool<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
-        let Content::Bool(value) = self.content() else { return Err(self.wrong(Expected::Boolean)) };
-        visitor.visit_bool(*value)
+        let value = match self.content() {
+            Content::Bool(value) => Some(*value),
+            Content::Integer(_)
+            | Content::Float(_)
+            | Content::Large(_)
+            | Content::Null
+            | Content::Text(_)
+            | Content::Sequence(_)
+            | Content::Mapping(_)
+            | Content::Shared(_)
+            | Content::Broken => self.lax(lax::boolean),
+        };
+        visitor.visit_bool(value.ok_or_else(|| self.wrong(Expected::Boolean))?)
     }
 
     fn deserialize_i64<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
@@ -109,7 +130,10 @@ impl<'de> Deserializer<'de> for Cursor<'_> {
             | Content::Sequence(_)
             | Content::Mapping(_)
             | Content::Shared(_)
-            | Content::Broken => Err(self.wrong(Expected::Whole)),
+            | Content::Broken => match self.lax(lax::whole) {
+                Some(value) => visitor.visit_i64(value),
+                None => Err(self.wrong(Expected::Whole)),
+            },
         }
     }
 
@@ -124,7 +148,10 @@ impl<'de> Deserializer<'de> for Cursor<'_> {
             | Content::Sequence(_)
             | Content::Mapping(_)
             | Content::Shared(_)
-            | Content::Broken => Err(self.wrong(Expected::Number)),
+            | Content::Broken => match self.lax(lax::number) {
+                Some(value) => visitor.visit_f64(value),
+                None => Err(self.wrong(Expected::Number)),
+            },
         }
     }
 

@@ -17,6 +17,7 @@ use serde::Deserialize;
 use crate::Code;
 use crate::de::{At, Cursor, Pass, nearest};
 use crate::diagnostic::{Problem, quoted};
+use crate::policy::OtherTypes;
 use crate::reading::{Seen, shown};
 use crate::tree::{Content, Node};
 
@@ -46,6 +47,7 @@ pub(crate) fn read(root: &Node, pass: &Pass, file: &str) -> Vec<Seen> {
         }
         return Vec::new();
     };
+    few_enough(items, &at, pass);
     names_are_unique(items, &at, pass);
     let mut res = Vec::new();
     for (index, node) in items.iter().enumerate() {
@@ -108,11 +110,26 @@ fn is_ours(node: &Node, at: &At, pass: &Pass) -> bool {
     }
     if text.contains("${") {
         no_variable(&at, "type", pass);
-    } else if !OTHER_TYPES.contains(&text) && nearest(text, [OUR_TYPE]).is_some() {
+    } else if !OTHER_TYPES.contains(&text) {
+        let help = match (nearest(text, [OUR_TYPE]), pass.policy.other_types) {
+            (Some(_), _) => "did you mean `mcp`?",
+            (None, OtherTypes::Known) => "an MCP server has `type: mcp`",
+            (None, OtherTypes::Any) => return false,
+        };
         let message = format!("there is no tool type '{}'", quoted(text));
-        pass.error(Code::UnknownWord, &at, message, "did you mean `mcp`?");
+        pass.error(Code::UnknownWord, &at, message, help);
     }
     false
+}
+
+/// HoloDeck 0.7 takes no more than 50 tools.
+fn few_enough(items: &[Node], at: &At, pass: &Pass) {
+    let Some(most) = pass.policy.most_tools else { return };
+    let Some(first) = items.get(most) else { return };
+    let message = format!("an agent may have no more than {most} tools");
+    let at = at.item(most, first);
+    let problem = Problem::new(Code::TooLarge, message, at.pointer, at.key);
+    pass.report(problem.help("remove some, or divide them among several agents"));
 }
 
 /// HD-004: unique across all tools of the agent.

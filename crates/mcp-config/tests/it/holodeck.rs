@@ -215,3 +215,41 @@ fn hd_070_to_hd_076_examples_like_those_of_the_papers_load() {
         check(Profile::HoloDeck, fields, "");
     }
 }
+
+#[test]
+fn hd_025_to_hd_031_only_0_7_takes_texts_for_numbers_and_truth_values() {
+    const FIELDS: &str = "command: npx, load_tools: \"off\", load_prompts: 0, request_timeout: '90', timeout: \"2.5\", \
+                          terminate_on_close: no";
+    let text = format!("tools:\n  - {{name: a, description: d, type: mcp, {FIELDS}}}\n");
+    let spec = only(Profile::HoloDeck07, &text);
+    assert_eq!((spec.discovery.tools, spec.discovery.prompts), (false, false));
+    assert_eq!(
+        (spec.limits.request, spec.limits.connect),
+        (Duration::from_secs(90), Duration::from_millis(2500))
+    );
+    let contract = reading(Profile::HoloDeck, &item(FIELDS));
+    let errors: Vec<_> =
+        contract.diagnostics.iter().filter(|it| it.severity == mcp_model::Severity::Error).collect();
+    let pointers: Vec<_> = errors.iter().map(|it| it.pointer.trim_start_matches("/tools/0/")).collect();
+    assert_eq!(pointers, ["load_tools", "load_prompts", "request_timeout", "timeout", "terminate_on_close"]);
+    // What says nothing is refused by both.
+    let text = text.replace("'90'", "'soon'").replace("\"off\"", "maybe");
+    insta::assert_snapshot!(found(&reading(Profile::HoloDeck07, &text)), @"
+    error 2:68 /tools/0/load_tools ValidationError: 'load_tools' must be true or false, not text
+    error 2:109 /tools/0/request_timeout ValidationError: 'request_timeout' must be a whole number, not text
+    ");
+}
+
+#[test]
+fn only_0_7_knows_every_type_and_counts_the_tools() {
+    let text = "tools:\n  - {name: a, type: rpc}\n";
+    assert_eq!(found(&reading(Profile::HoloDeck, text)), "");
+    insta::assert_snapshot!(found(&reading(Profile::HoloDeck07, text)), @"error 2:21 /tools/0/type MCPConfigError: there is no tool type 'rpc'");
+    let tools = |count: usize| -> String {
+        let tools = (0..count).map(|it| format!("  - {{name: t{it}, type: function}}\n"));
+        format!("tools:\n{}", tools.collect::<String>())
+    };
+    assert_eq!(found(&reading(Profile::HoloDeck07, &tools(50))), "");
+    assert_eq!(found(&reading(Profile::HoloDeck, &tools(51))), "");
+    insta::assert_snapshot!(found(&reading(Profile::HoloDeck07, &tools(51))), @"error 52:6 /tools/50 ConfigError: an agent may have no more than 50 tools");
+}

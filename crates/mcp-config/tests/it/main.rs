@@ -2,10 +2,13 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod collections;
+mod corpus;
 mod dominds;
 mod fixtures;
 mod holodeck;
 mod limits;
+mod oracles;
 mod property;
 mod resolving;
 mod schemas;

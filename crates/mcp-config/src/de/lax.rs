@@ -1,0 +1,114 @@
+//! What pydantic's lax mode makes of a scalar, for the profile of what HoloDeck 0.7 accepts (HD-025 to HD-031).
+//!
+//! A text that says a number or a truth value is one, and a truth value is a number. It also reads what YAML 1.1 had for
+//! truth values (`yes`, `off`), which are texts in YAML 1.2. Nothing else is made of anything: null is no number.
+
+use crate::tree::Content;
+
+const TRUE: [&str; 6] = ["1", "on", "t", "true", "y", "yes"];
+const FALSE: [&str; 6] = ["0", "off", "f", "false", "n", "no"];
+
+/// A truth value.
+pub(super) fn boolean(content: &Content) -> Option<bool> {
+    let among = |words: &[&str], text: &str| words.iter().any(|it| it.eq_ignore_ascii_case(text));
+    match content {
+        Content::Bool(value) => Some(*value),
+        Content::Integer(0) => Some(false),
+        Content::Integer(1) => Some(true),
+        Content::Float(value) if *value == 0.0 => Some(false),
+        Content::Float(value) if *value == 1.0 => Some(true),
+        Content::Text(text) if among(&TRUE, text) => Some(true),
+        Content::Text(text) if among(&FALSE, text) => Some(false),
+        Content::Integer(_)
+        | Content::Float(_)
+        | Content::Text(_)
+        | Content::Null
+        | Content::Large(_)
+        | Content::Sequence(_)
+        | Content::Mapping(_)
+        | Content::Shared(_)
+        | Content::Broken => None,
+    }
+}
+
+/// A number that is not written as one.
+pub(super) fn number(content: &Content) -> Option<f64> {
+    match content {
+        Content::Bool(value) => Some(f64::from(u8::from(*value))),
+        Content::Text(text) => plain(text)?.parse().ok(),
+        Content::Null
+        | Content::Integer(_)
+        | Content::Float(_)
+        | Content::Large(_)
+        | Content::Sequence(_)
+        | Content::Mapping(_)
+        | Content::Shared(_)
+        | Content::Broken => None,
+    }
+}
+
+/// A whole number that is not written as one; `60.0` says 60, and `6e1` says nothing.
+pub(super) fn whole(content: &Content) -> Option<i64> {
+    match content {
+        Content::Bool(value) => Some(i64::from(*value)),
+        Content::Text(text) => {
+            let text = plain(text)?;
+            let digits = match text.split_once('.') {
+                Some((whole, part)) if !part.is_empty() && part.bytes().all(|it| it == b'0') => whole,
+                Some(_) => return None,
+                None => &text,
+            };
+            digits.parse().ok()
+        }
+        Content::Null
+        | Content::Integer(_)
+        | Content::Float(_)
+        | Content::Large(_)
+        | Content::Sequence(_)
+        | Content::Mapping(_)
+        | Content::Shared(_)
+        | Content::Broken => None,
+    }
+}
+
+/// A number's text without blanks around it and without the single `_` that may stand between digits.
+fn plain(text: &str) -> Option<String> {
+    let text = text.trim();
+    let odd = text.starts_with('_') || text.ends_with('_') || text.contains("__");
+    (!odd).then(|| text.replace('_', ""))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, want: (Option<bool>, Option<f64>, Option<i64>)) {
+        let content = Content::Text(text.to_owned());
+        assert_eq!((boolean(&content), number(&content), whole(&content)), want, "{text:?}");
+    }
+
+    #[test]
+    fn hd_025_to_hd_031_texts_that_say_something_are_it() {
+        check("on", (Some(true), None, None));
+        check("NO", (Some(false), None, None));
+        check("1", (Some(true), Some(1.0), Some(1)));
+        check(" 30 ", (None, Some(30.0), Some(30)));
+        check("60.0", (None, Some(60.0), Some(60)));
+        check("60.5", (None, Some(60.5), None));
+        check("60.", (None, Some(60.0), None));
+        check("6e1", (None, Some(60.0), None));
+        check("1_000", (None, Some(1000.0), Some(1000)));
+        for text in ["", "maybe", " yes", "60s", "1__0", "_1", "1:30"] {
+            check(text, (None, None, None));
+        }
+    }
+
+    #[test]
+    fn a_truth_value_is_a_number_and_two_is_no_truth_value() {
+        assert_eq!((number(&Content::Bool(true)), whole(&Content::Bool(false))), (Some(1.0), Some(0)));
+        assert_eq!((boolean(&Content::Integer(0)), boolean(&Content::Float(1.0))), (Some(false), Some(true)));
+        assert_eq!((boolean(&Content::Integer(2)), boolean(&Content::Null)), (None, None));
+        assert_eq!((number(&Content::Null), whole(&Content::Null)), (None, None));
+    }
+}

@@ -1,0 +1,83 @@
+//! What other tests read when a folder is given: real files, and recorded answers of the real systems.
+//!
+//! Neither is part of the repository. A test that has nothing to read says so and passes; whoever sets the variable gets
+//! the whole check, and a folder that lacks a file is a failure.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::Write;
+use std::path::PathBuf;
+
+use serde_json::Value;
+
+/// The folder that a variable names; says on stderr that `test` is skipped where there is none.
+pub(crate) fn folder(variable: &str, test: &str) -> Option<PathBuf> {
+    let res = std::env::var_os(variable).map(PathBuf::from);
+    if res.is_none() {
+        // Not a print, which is only shown for a test that fails.
+        let line = format!("{test}: skipped, for {variable} is not set\n");
+        std::io::stderr().write_all(line.as_bytes()).unwrap();
+    }
+    res
+}
+
+/// A file of recorded answers. Python writes an infinite number as no JSON can; it becomes the text `.inf`.
+pub(crate) fn recorded(test: &str, name: &str) -> Option<Value> {
+    let path = folder("MCP_HOST_ORACLES", test)?.join(name);
+    let text = std::fs::read_to_string(&path).unwrap_or_else(|it| panic!("{name}: {it}"));
+    Some(serde_json::from_str(&text.replace(": Infinity", ": \".inf\"")).unwrap())
+}
+
+pub(crate) fn text(value: &Value) -> &str {
+    value.as_str().unwrap_or_else(|| panic!("no text: {value}"))
+}
+
+pub(crate) fn list(value: &Value) -> &[Value] {
+    value.as_array().unwrap_or_else(|| panic!("no list: {value}"))
+}
+
+/// A case: its label, their answer, and ours.
+pub(crate) type Case = (String, String, String);
+
+/// Where we mean to answer otherwise: a reason, and the labels of the cases it is the reason for.
+pub(crate) type Differences<'a> = &'a [(&'a str, &'a [&'a str])];
+
+/// The answers are the same but for the listed cases, and each of those is needed.
+#[track_caller]
+#[expect(clippy::print_stderr, reason = "the counts are what the test is run for")]
+pub(crate) fn compare(what: &str, cases: &[Case], listed: Differences<'_>) {
+    let labels: BTreeSet<_> = cases.iter().map(|it| it.0.as_str()).collect();
+    assert_eq!(labels.len(), cases.len(), "{what}: two cases have one label");
+    let other: BTreeMap<_, _> =
+        cases.iter().filter(|it| it.1 != it.2).map(|it| (it.0.as_str(), (&it.1, &it.2))).collect();
+    let mut reasons = BTreeMap::new();
+    for (reason, labels) in listed {
+        for label in *labels {
+            assert!(reasons.insert(*label, *reason).is_none(), "{what}: {label} is listed twice");
+        }
+    }
+    let new: Vec<_> = other
+        .iter()
+        .filter(|it| !reasons.contains_key(*it.0))
+        .map(|(label, (theirs, ours))| format!("{label}\n    theirs: {theirs}\n    ours:   {ours}"))
+        .collect();
+    assert!(new.is_empty(), "{what}: {} answers differ without a reason\n{}", new.len(), new.join("\n"));
+    let gone: Vec<_> = reasons.keys().filter(|it| !other.contains_key(*it)).collect();
+    assert!(gone.is_empty(), "{what}: listed as different, and are not: {gone:?}");
+    eprintln!("{what}: {} cases, {} agree", cases.len(), cases.len() - other.len());
+    for (reason, labels) in listed {
+        eprintln!("    {:3} {reason}", labels.len());
+    }
+}
+
+/// A snippet of an agent as an agent: a list of tools, one tool, or the global configuration with its `mcp_servers`.
+pub(crate) fn as_agent(text: &str) -> String {
+    let first = text.lines().find(|it| !it.trim().is_empty() && !it.trim_start().starts_with('#'));
+    let first = first.unwrap_or_default();
+    if first.trim_start().starts_with("- ") {
+        return format!("tools:\n{text}");
+    }
+    if ["name:", "transport:"].iter().any(|it| first.starts_with(it)) && !text.contains("\ntools:") {
+        return format!("tools:\n  -\n{}", text.lines().map(|it| format!("    {it}\n")).collect::<String>());
+    }
+    text.replace("\nmcp_servers:", "\ntools:")
+}

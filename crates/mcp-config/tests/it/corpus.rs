@@ -1,0 +1,291 @@
+//! Real configuration files: whatever they are, they are read without a panic, a span that does not fit, or a secret
+//! that is shown; and those of HoloDeck and Dominds are judged as the real systems judge them.
+//!
+//! Reads what `MCP_HOST_CORPUS` names: a folder with an `index.tsv` of its files. The verdicts are in what
+//! `MCP_HOST_ORACLES` names.
+
+use std::path::{Path, PathBuf};
+
+use mcp_config::{Colour, Diagnostic, Document, Profile, Reading, detect, read, render, to_json};
+use mcp_model::{Dialect, Severity};
+use serde_json::Value;
+
+use crate::collections::{Case, Differences, as_agent, compare, folder, list, recorded, text};
+use crate::oracles::{NEWEST, PAPER, servers, their_servers};
+
+/// A file of the collection.
+struct Listed {
+    path: String,
+    dialect: String,
+    /// What the index says it is written in: `yaml` or `json` where it is without a mistake.
+    syntax: String,
+}
+
+fn index(folder: &Path) -> Vec<Listed> {
+    let table = std::fs::read_to_string(folder.join("index.tsv")).unwrap();
+    let row = |line: &str| {
+        let columns: Vec<_> = line.split('\t').collect();
+        Listed { path: columns[0].to_owned(), dialect: columns[1].to_owned(), syntax: columns[5].to_owned() }
+    };
+    let res: Vec<_> = table.lines().skip(1).map(row).collect();
+    assert!(!res.is_empty(), "the index is empty");
+    res
+}
+
+/// Reads a file of the collection; bytes that are no UTF-8 are replaced.
+fn contents(folder: &Path, path: &str) -> String {
+    let bytes = std::fs::read(folder.join(path)).unwrap_or_else(|it| panic!("{path}: {it}"));
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// Texts longer than this that stand in `env` or `headers` are taken for secrets.
+const SHORTEST_SECRET: usize = 9;
+
+/// The texts in `env` and `headers`, wherever those stand. A mere `${NAME}` is none: a name may be shown.
+fn secrets(text: &str) -> Vec<String> {
+    fn collect(value: &Value, inside: bool, out: &mut Vec<String>) {
+        match value {
+            Value::Object(members) => {
+                for (key, value) in members {
+                    collect(value, inside || ["env", "headers"].contains(&key.as_str()), out);
+                }
+            }
+            Value::Array(items) => items.iter().for_each(|it| collect(it, inside, out)),
+            Value::String(text) if inside => out.push(text.clone()),
+            Value::String(_) | Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        }
+    }
+    let mut res = Vec::new();
+    match to_json(text) {
+        Some(json) => collect(&json.read().unwrap(), false, &mut res),
+        None => res.extend(pairs(text)),
+    }
+    res.retain(|it| it.len() >= SHORTEST_SECRET && !(it.starts_with("${") && it.ends_with('}')));
+    res
+}
+
+/// What stands behind `"NAME":` in a text that is no YAML, where the name looks like a variable or a header.
+fn pairs(text: &str) -> Vec<String> {
+    let named = |name: &str| {
+        let name = name.trim().trim_matches(['"', '\'']);
+        let variable = |it: u8| it.is_ascii_uppercase() || it.is_ascii_digit() || it == b'_';
+        !name.is_empty() && (name.bytes().all(variable) || name == "Authorization")
+    };
+    let pair = |line: &str| {
+        let (name, value) = line.trim_start_matches(['-', ' ', '{']).split_once(':')?;
+        named(name)
+            .then(|| value.trim().trim_end_matches([',', '}', ' ']).trim_matches(['"', '\'']).to_owned())
+    };
+    text.lines().filter_map(pair).collect()
+}
+
+/// Every span fits, and nothing that is said or drawn holds a secret.
+fn holds(path: &str, text: &str, reading: &Reading) {
+    let secrets = secrets(text);
+    let unspoken = |shown: &str| {
+        if let Some(secret) = secrets.iter().find(|it| shown.contains(*it)) {
+            panic!("{path}: the value {secret:?} is shown");
+        }
+    };
+    for it in &reading.diagnostics {
+        let spans = it.labels.iter().map(|it| &it.span).chain([&it.span]);
+        for span in spans {
+            assert!(text.get(span.clone()).is_some(), "{path}: {span:?} does not fit: {it}");
+        }
+        assert!(it.line <= text.split('\n').count(), "{path}: line {}", it.line);
+        unspoken(&it.to_string());
+        unspoken(it.help.as_deref().unwrap_or_default());
+        it.labels.iter().for_each(|it| unspoken(&it.text));
+    }
+    unspoken(&serde_json::to_string(&reading.diagnostics).unwrap());
+    unspoken(&render(path, text, &reading.diagnostics, Colour::Never));
+    // Wherever a diagnostic may point, the line that is drawn shows nothing.
+    if let Some(first) = reading.diagnostics.first() {
+        let lines = text.split_inclusive('\n').scan(0, |at, line| {
+            let start = *at;
+            *at += line.len();
+            Some(Diagnostic { span: start..*at, labels: Vec::new(), ..first.clone() })
+        });
+        unspoken(&render(path, text, &lines.collect::<Vec<_>>(), Colour::Never));
+    }
+}
+
+#[test]
+fn hd_061_x_31_every_real_file_is_read_and_no_secret_of_it_is_shown() {
+    let name = "hd_061_x_31_every_real_file_is_read_and_no_secret_of_it_is_shown";
+    let Some(folder) = folder("MCP_HOST_CORPUS", name) else { return };
+    let mut planted = 0;
+    for Listed { path, .. } in index(&folder) {
+        let text = contents(&folder, &path);
+        planted += secrets(&text).len();
+        detect(&path, &text);
+        for &profile in Profile::ALL {
+            holds(&path, &text, &read(&Document { name: &path, text: &text, profile }));
+        }
+    }
+    assert!(planted > 0, "no file has anything to hide");
+}
+
+/// Files whose content does not say what they are.
+const UNDETECTED: Differences<'_> = &[
+    (
+        "a list of tools or a single field, cut out of an agent",
+        &[
+            "holodeck/025-holodeck.yaml",
+            "holodeck/026-holodeck.yaml",
+            "holodeck/047-holodeck.yaml",
+            "holodeck/049-holodeck.yaml",
+            "holodeck/050-holodeck.yaml",
+            "holodeck/053-holodeck.yaml",
+            "holodeck/055-holodeck.yaml",
+            "holodeck/056-holodeck.yaml",
+            "holodeck/058-holodeck.yaml",
+            "holodeck/059-holodeck.yaml",
+            "holodeck/061-holodeck.yaml",
+            "holodeck/062-holodeck.yaml",
+            "holodeck/064-holodeck.yaml",
+            "holodeck/065-holodeck.yaml",
+            "holodeck/067-holodeck.yaml",
+            "holodeck/068-holodeck.yaml",
+        ],
+    ),
+    (
+        "HoloDeck's global configuration is no agent",
+        &["holodeck/044-holodeck.yaml", "holodeck/098-holodeck.yaml", "holodeck/101-holodeck.yaml"],
+    ),
+];
+
+#[test]
+fn a_real_file_is_known_by_its_content() {
+    let Some(folder) = folder("MCP_HOST_CORPUS", "a_real_file_is_known_by_its_content") else { return };
+    let case = |it: Listed| -> Case {
+        let found = detect(&it.path, &contents(&folder, &it.path));
+        let ours = found.map_or("none", Dialect::as_str);
+        (it.path, it.dialect, ours.to_owned())
+    };
+    let files =
+        index(&folder).into_iter().filter(|it| ["holodeck", "dominds"].contains(&it.dialect.as_str()));
+    let cases: Vec<_> = files.map(case).collect();
+    compare("real files, detected", &cases, UNDETECTED);
+}
+
+/// Both collections, and where they differ from what we say.
+fn both(test: &str, name: &str) -> Option<(PathBuf, Value)> {
+    Some((folder("MCP_HOST_CORPUS", test)?, recorded(test, name)?))
+}
+
+/// Each tool and whether it has an error of its own.
+fn tools(reading: &Reading) -> String {
+    let wrong = |pointer: &str| {
+        reading.diagnostics.iter().any(|it| {
+            let below = it.pointer.strip_prefix(pointer);
+            it.severity == Severity::Error && below.is_some_and(|it| it.is_empty() || it.starts_with('/'))
+        })
+    };
+    let line = |it: &mcp_config::Entry| format!("{}: {}", it.name, !wrong(&it.pointer));
+    reading.entries.iter().map(line).collect::<Vec<_>>().join(", ")
+}
+
+#[test]
+fn holodeck_0_7_takes_the_same_tools_of_real_files() {
+    let test = "holodeck_0_7_takes_the_same_tools_of_real_files";
+    let Some((folder, recorded)) = both(test, "holodeck.json") else { return };
+    let case = |file: &Value| -> Case {
+        let path = text(&file["file"]);
+        let agent = as_agent(&contents(&folder, path));
+        let reading = read(&Document { name: path, text: &agent, profile: Profile::HoloDeck07 });
+        let line = |(index, it): (usize, &Value)| {
+            let name = it["name"].as_str().map_or_else(|| format!("tools[{index}]"), str::to_owned);
+            format!("{name}: {}", it["outcome"] == "accept")
+        };
+        let theirs: Vec<_> = list(&file["tools"]).iter().enumerate().map(line).collect();
+        (path.to_owned(), theirs.join(", "), tools(&reading))
+    };
+    // The others are files of other programs.
+    let files = list(&recorded["files"]).iter().filter(|it| text(&it["file"]).starts_with("holodeck/"));
+    let cases: Vec<_> = files.map(case).collect();
+    compare("HoloDeck 0.7, real files", &cases, &[]);
+}
+
+/// Files that are wrong by HoloDeck's contract and by HoloDeck 0.7.
+const NO_AGENT: Differences<'_> = &[
+    (
+        "HD-002, HD-007: no `server`, which the contract wants, and a name with `-`, which 0.7 refuses",
+        &[
+            "holodeck/001-holodeck.yaml",
+            "holodeck/040-holodeck.yaml",
+            "holodeck/049-holodeck.yaml",
+            "holodeck/050-holodeck.yaml",
+            "holodeck/059-holodeck.yaml",
+            "holodeck/062-holodeck.yaml",
+        ],
+    ),
+    ("HD-005, HD-007: neither `server` nor `description`", &["holodeck/097-holodeck.yaml"]),
+    (
+        "HD-012: no command, and no scoped npm package to run instead",
+        &[
+            "holodeck/035-holodeck.yaml",
+            "holodeck/038-holodeck.yaml",
+            "holodeck/068-holodeck.yaml",
+            "holodeck/100-holodeck.yaml",
+        ],
+    ),
+    ("HD-010: `transport` is a mapping", &["holodeck/043-holodeck.yaml", "holodeck/044-holodeck.yaml"]),
+    ("HD-013: `command` is a list", &["holodeck/070-holodeck.yaml"]),
+    (
+        "HD-004, HD-010: a form to fill in, with `string` and a choice of words where values belong",
+        &["holodeck/028-holodeck.yaml", "holodeck/031-holodeck.yaml", "holodeck/032-holodeck.yaml"],
+    ),
+    ("HD-006: a single field, without a type", &["holodeck/053-holodeck.yaml"]),
+    ("HDX-24: several examples in one, so that `tools` stands twice", &["holodeck/071-holodeck.yaml"]),
+];
+
+#[test]
+fn a_real_agent_is_taken_by_a_profile_or_wrong_for_a_reason() {
+    let test = "a_real_agent_is_taken_by_a_profile_or_wrong_for_a_reason";
+    let Some(folder) = folder("MCP_HOST_CORPUS", test) else { return };
+    let case = |it: Listed| -> Case {
+        let agent = as_agent(&contents(&folder, &it.path));
+        let reading = |profile| read(&Document { name: &it.path, text: &agent, profile });
+        let both = [reading(Profile::HoloDeck), reading(Profile::HoloDeck07)];
+        let errors: Vec<_> = both
+            .iter()
+            .map(|it| {
+                crate::found(it).lines().filter(|it| it.starts_with("error")).collect::<Vec<_>>().join("; ")
+            })
+            .collect();
+        let taken = both.iter().any(|it| !it.refused);
+        (it.path.clone(), "taken".to_owned(), if taken { "taken".to_owned() } else { errors.join(" | ") })
+    };
+    let files = index(&folder).into_iter().filter(|it| it.dialect == "holodeck" && it.syntax == "yaml");
+    let cases: Vec<_> = files.map(case).collect();
+    compare("HoloDeck, real files by any profile", &cases, NO_AGENT);
+}
+
+/// Files that Dominds judged otherwise when the paper was written, and now judges as we do.
+const DOMINDS: Differences<'_> = &[(
+    "newer versions read the key, or are stricter about it",
+    &[
+        "dominds/017-dominds.yaml",
+        "dominds/019-dominds.yaml",
+        "dominds/025-dominds.yaml",
+        "dominds/029-dominds.yaml",
+        "dominds/043-dominds.yaml",
+    ],
+)];
+
+#[test]
+fn dominds_takes_the_same_servers_of_real_files() {
+    let test = "dominds_takes_the_same_servers_of_real_files";
+    let Some((folder, recorded)) = both(test, "dominds.json") else { return };
+    let case = |version: &str, (path, answers): (&String, &Value)| -> Case {
+        let text = contents(&folder, path);
+        let reading = read(&Document { name: path, text: &text, profile: Profile::Dominds });
+        (path.clone(), their_servers(&answers[version]), servers(&reading))
+    };
+    let files = recorded["files"].as_object().unwrap();
+    let cases: Vec<_> = files.iter().map(|it| case(PAPER, it)).collect();
+    compare("Dominds of the paper, real files", &cases, DOMINDS);
+    let cases: Vec<_> = files.iter().map(|it| case(NEWEST, it)).collect();
+    compare("Dominds today, real files", &cases, &[]);
+}

@@ -1,0 +1,313 @@
+//! Our verdicts against those of the real systems, case by case.
+//!
+//! Where we answer otherwise on purpose, the case stands here under its reason, and the test fails when it need not
+//! stand there any more. Reads what `MCP_HOST_ORACLES` names.
+
+use std::path::Path;
+
+use mcp_config::{Profile, Reading, Surroundings, parse_env_file, resolve};
+use mcp_model::Endpoint;
+use serde_json::{Value, json};
+
+use crate::collections::{Case, Differences, compare, list, recorded, text};
+use crate::{found, reading};
+
+/// Items that HoloDeck 0.7 judges otherwise.
+const HOLODECK_ITEMS: Differences<'_> = &[
+    (
+        "HD-044: only the parsed host says whether it is this machine; HoloDeck compares prefixes",
+        &[
+            "http url=http://localhost.evil.example/",
+            "websocket url=http://localhost.evil.example/",
+            "sse url=http://localhostevil/",
+            "sse url=http://127.0.0.1.evil.example",
+            "http url=http://localhost@evil.example/",
+            "websocket url=http://localhost@evil.example/",
+            "http url=http://127.0.0.2/",
+            "http url=http://LOCALHOST/",
+            "sse url=http://user@localhost/",
+        ],
+    ),
+    (
+        "HD-044: a scheme is the same in upper case; HoloDeck compares prefixes",
+        &["sse url=HTTP://localhost/", "http url=HTTPS://a.example"],
+    ),
+    (
+        "HD-042: a URL must be one that its transport can speak; HoloDeck takes any of its schemes for each",
+        &[
+            "sse url=ws://a.example",
+            "http url=wss://a.example",
+            "transport='websocket' +command+url",
+            "websocket url=https://a.example/x",
+            "websocket url=http://localhost",
+            "websocket url=http://127.0.0.1:1",
+        ],
+    ),
+    (
+        "HD-045: what is no URL cannot be connected to; HoloDeck looks at its first letters only",
+        &[
+            "sse url=https://",
+            "http url=https:///x",
+            "websocket url=https:///x",
+            "http url=https://a.example:99999/",
+            "websocket url=https://a.example:99999/",
+            "http url=https://a b",
+            "websocket url=https://a b",
+        ],
+    ),
+    (
+        "HD-025, HD-026: a duration is finite and greater than zero",
+        &["timeout=-1", "timeout=inf", "sse_read_timeout=0"],
+    ),
+    ("HD-022: a header's name is one word, as HTTP wants it", &["headers={'Bad Header': 'x'}"]),
+    ("HD-020: an encoding that does not exist is a mistake at load, not at the first byte", &["encoding=''"]),
+    (
+        "HD-058: an env file that cannot be read is a mistake at load; no file has an empty name",
+        &["env_file=''"],
+    ),
+];
+
+/// Agents that HoloDeck 0.7 judges otherwise.
+const HOLODECK_AGENTS: Differences<'_> = &[
+    (
+        "HD-054: variables are replaced in values; HoloDeck replaces them in the file before it reads the YAML",
+        &[
+            "var missing in a YAML comment fails too",
+            "numeric value unquoted becomes int -> reject",
+            "quote in value",
+        ],
+    ),
+    (
+        "HDX-24: a key that stands twice is a mistake; PyYAML takes the last one without a word",
+        &["duplicate yaml key: last wins (PyYAML)", "duplicate yaml key bad first"],
+    ),
+    ("HDX-24: YAML 1.2 has no numbers to the base of sixty", &["octal/sexagesimal timeout 1:30"]),
+    ("what is no MCP item of an agent is not ours to judge", &["anchor/merge"]),
+];
+
+/// Workspaces that Dominds judged otherwise when the paper was written. The first reason is gone in its newest version.
+const DOMINDS: Differences<'_> = &[
+    (
+        "newer versions read the key, or are stricter about it",
+        &[
+            "cwd=\"\"",
+            "cwd=1",
+            "enabled=no",
+            "enabled=~",
+            "headers={A: {prefix: 1, env: B}}",
+            "resources=~",
+            "resources={maxBytes: 0}",
+            "transform=[{foo: 1}]",
+        ],
+    ),
+    ("HD-022: a header's name is one word, as HTTP wants it", &["headers={\"Bad Header\": x}"]),
+];
+
+const ACCEPT: &str = "accept";
+const REJECT: &str = "reject";
+
+/// What becomes of a file whose variables are replaced by what `variable` gives.
+fn verdict(reading: &Reading, variable: &dyn Fn(&str) -> Option<String>) -> &'static str {
+    let surroundings =
+        Surroundings { variable, directory: Path::new("/base"), read_file: &|_| Ok(String::new()) };
+    let resolves = reading.servers.iter().all(|it| resolve(it, &surroundings).is_ok());
+    if reading.refused || !resolves { REJECT } else { ACCEPT }
+}
+
+#[test]
+fn holodeck_0_7_takes_the_same_items() {
+    let Some(recorded) = recorded("holodeck_0_7_takes_the_same_items", "holodeck.json") else { return };
+    let case = |probe: &Value| -> Case {
+        let label = text(&probe["label"]);
+        let mut agent = json!({ "tools": [probe["input"]] }).to_string().replace("\".inf\"", ".inf");
+        if label.starts_with("env={1: ") {
+            // JSON made a text of the number.
+            agent = agent.replace("{\"1\":", "{1: ");
+        }
+        // The probes were made past the replacing of variables, so each is replaced by itself.
+        let ours = verdict(&reading(Profile::HoloDeck07, &agent), &|name| Some(format!("${{{name}}}")));
+        (label.to_owned(), text(&probe["outcome"]).to_owned(), ours.to_owned())
+    };
+    let cases: Vec<_> = list(&recorded["mcptool_probes"]).iter().map(case).collect();
+    compare("HoloDeck 0.7, items", &cases, HOLODECK_ITEMS);
+}
+
+#[test]
+fn holodeck_0_7_takes_the_same_agents() {
+    let Some(recorded) = recorded("holodeck_0_7_takes_the_same_agents", "holodeck.json") else { return };
+    let case = |probe: &Value| -> Case {
+        let reading = reading(Profile::HoloDeck07, text(&probe["yaml"]));
+        let ours = verdict(&reading, &|name| probe["env"][name].as_str().map(str::to_owned));
+        (text(&probe["label"]).to_owned(), text(&probe["outcome"]).to_owned(), ours.to_owned())
+    };
+    let cases: Vec<_> = list(&recorded["loader_cases"]).iter().map(case).collect();
+    compare("HoloDeck 0.7, agents", &cases, HOLODECK_AGENTS);
+}
+
+/// What our only server of this item is started with; its errors where it is not.
+fn started(item: &Value, variable: &dyn Fn(&str) -> Option<String>) -> Result<Endpoint, String> {
+    let reading = reading(Profile::HoloDeck07, &json!({ "tools": [item] }).to_string());
+    let server = reading.servers.first().ok_or_else(|| found(&reading))?;
+    let read_file = |path: &Path| match path.ends_with("b.env") {
+        true => Ok("A=file\nB=fileB\nMCP_CONFIG=fromfile\n".to_owned()),
+        false => Err("no such file".to_owned()),
+    };
+    let surroundings = Surroundings { variable, directory: Path::new("/base"), read_file: &read_file };
+    let errors =
+        |it: Vec<mcp_config::ResolveError>| it.iter().map(|it| format!("{it}\n")).collect::<String>();
+    resolve(server, &surroundings).map(|it| it.endpoint).map_err(errors)
+}
+
+#[test]
+fn hd_050_to_hd_055_variables_are_replaced_alike() {
+    let Some(recorded) = recorded("hd_050_to_hd_055_variables_are_replaced_alike", "holodeck.json") else {
+        return;
+    };
+    let environment = &recorded["env_substitution"]["env"];
+    let case = |case: &Value| -> Case {
+        let item = json!({ "name": "t", "description": "d", "type": "mcp", "command": "npx", "args": [case["input"]] });
+        let ours = match started(&item, &|name| environment[name].as_str().map(str::to_owned)) {
+            Ok(Endpoint::Stdio(it)) => it.args[0].expose().to_owned(),
+            Ok(other) => panic!("not stdio: {other:?}"),
+            Err(why) => why.trim_end().trim_start_matches("ConfigError: ").to_owned(),
+        };
+        let theirs = match case["message"].as_str() {
+            // Theirs says the name twice, and what to do.
+            Some(message) => {
+                let message = message.split_once("': ").unwrap().1;
+                message.trim_end_matches(". Please set it and try again.").to_owned()
+            }
+            None => text(&case["value"]).to_owned(),
+        };
+        (text(&case["input"]).to_owned(), theirs, ours)
+    };
+    let cases: Vec<_> = list(&recorded["env_substitution"]["cases"]).iter().map(case).collect();
+    compare("HoloDeck 0.7, variables", &cases, &[]);
+}
+
+#[test]
+fn hd_057_env_files_are_read_alike() {
+    let Some(recorded) = recorded("hd_057_env_files_are_read_alike", "holodeck.json") else { return };
+    let case = |case: &Value| -> Option<Case> {
+        // Without a text it is a file that cannot be read.
+        let input = case["input"].as_str()?;
+        let ours: serde_json::Map<_, _> =
+            parse_env_file(input).into_iter().map(|it| (it.0, it.1.expose().into())).collect();
+        Some((format!("{input:?}"), case["value"].to_string(), Value::Object(ours).to_string()))
+    };
+    let cases: Vec<_> = list(&recorded["dotenv"]).iter().filter_map(case).collect();
+    compare(
+        "HoloDeck 0.7, .env files",
+        &cases,
+        &[("a byte order mark is no part of the first name (HD-057)", &["\"\\u{feff}A=1\\n\""])],
+    );
+}
+
+#[test]
+fn hd_104_a_child_gets_the_same_environment() {
+    let Some(recorded) = recorded("hd_104_a_child_gets_the_same_environment", "holodeck.json") else {
+        return;
+    };
+    let bridge = &recorded["claude_bridge"];
+    let case = |case: &Value| -> Option<Case> {
+        let mut item = case["input"].clone();
+        item["type"] = "mcp".into();
+        let theirs = match case["output"].as_object() {
+            Some(servers) => servers.get("t")?.get("env").map_or_else(|| json!({}), Value::clone),
+            None => "an error".into(),
+        };
+        let ours = match started(&item, &|name| bridge["env"][name].as_str().map(str::to_owned)) {
+            Ok(Endpoint::Stdio(it)) => {
+                let env = it.env.iter().map(|(name, value)| (name.clone(), value.expose().into()));
+                Value::Object(env.collect())
+            }
+            Ok(other) => panic!("not stdio: {other:?}"),
+            Err(_) => "an error".into(),
+        };
+        Some((text(&case["label"]).to_owned(), same_json(theirs), same_json(ours)))
+    };
+    let cases: Vec<_> = list(&bridge["cases"]).iter().filter_map(case).collect();
+    compare("HoloDeck 0.7, environment of a child", &cases, &[]);
+}
+
+/// An environment in which `MCP_CONFIG` is compared as what it says, not as how it is spaced.
+fn same_json(mut environment: Value) -> String {
+    if let Some(config) = environment.get_mut("MCP_CONFIG") {
+        let parsed = config.as_str().and_then(|it| serde_json::from_str(it).ok());
+        *config = parsed.unwrap_or_else(|| config.clone());
+    }
+    environment.to_string()
+}
+
+/// Each server and whether it stands, or that the file is refused.
+pub(crate) fn servers(reading: &Reading) -> String {
+    if reading.refused {
+        return "refused".to_owned();
+    }
+    let mut res: Vec<_> = reading.entries.iter().map(|it| format!("{}: {}", it.name, it.accepted)).collect();
+    res.sort();
+    res.join(", ")
+}
+
+pub(crate) fn their_servers(answer: &Value) -> String {
+    if answer["ok"] == false {
+        return "refused".to_owned();
+    }
+    let valid =
+        list(&answer["validServers"]).iter().chain(answer["disabled"].as_array().into_iter().flatten());
+    let invalid = list(&answer["invalidServers"]).iter().map(|it| &it["serverId"]);
+    let valid = valid.map(|it| format!("{}: true", text(it)));
+    let mut res: Vec<_> = valid.chain(invalid.map(|it| format!("{}: false", text(it)))).collect();
+    res.sort();
+    res.join(", ")
+}
+
+/// The version that the paper on Dominds is about.
+pub(crate) const PAPER: &str = "seed(0.2.0@812c7470)";
+/// The newest version that was asked.
+pub(crate) const NEWEST: &str = "1.29.0";
+
+#[test]
+fn dominds_takes_the_same_workspaces() {
+    let Some(recorded) = recorded("dominds_takes_the_same_workspaces", "dominds.json") else { return };
+    let probes = list(&recorded["probes"]);
+    let case = |version: &str, probe: &Value| -> Case {
+        let ours = servers(&reading(Profile::Dominds, text(&probe["yaml"])));
+        (text(&probe["label"]).to_owned(), their_servers(&probe[version]), ours)
+    };
+    let cases: Vec<_> = probes.iter().map(|it| case(PAPER, it)).collect();
+    compare("Dominds of the paper", &cases, DOMINDS);
+    let cases: Vec<_> = probes.iter().map(|it| case(NEWEST, it)).collect();
+    compare("Dominds today", &cases, &DOMINDS[1..]);
+}
+
+/// Complaints that Dominds words otherwise.
+const DOMINDS_WORDS: Differences<'_> = &[
+    (
+        "ours is about the part that is wrong, theirs about the whole",
+        &["args=[~]", "env={A: {env: 1}}", "transform=[{prefix: {add: b}}]"],
+    ),
+    (
+        "ours says all that may stand there, theirs what was tried last",
+        &["env={A: 1}", "env={A: ~}", "transform=[{prefix: 1}]"],
+    ),
+    ("ours tells another type from an empty text", &["command=[npx, -y]", "command=~", "cwd=1", "url=~"]),
+    ("ours goes on to say why", &["url=\"http://\"", "url=\"http://a.example:99999\""]),
+];
+
+#[test]
+fn dominds_complains_in_the_same_words() {
+    let Some(recorded) = recorded("dominds_complains_in_the_same_words", "dominds.json") else { return };
+    let case = |probe: &Value| -> Option<Case> {
+        let answer = &probe[NEWEST];
+        let complaint = answer["errorText"].as_str().or(answer["invalidServers"][0]["errorText"].as_str())?;
+        // The words of its YAML reader are not its own.
+        let complaint = complaint.starts_with("Invalid mcp.yaml").then_some(complaint)?;
+        let reading = reading(Profile::Dominds, text(&probe["yaml"]));
+        let ours = reading.diagnostics.iter().find(|it| it.message == complaint);
+        let ours = ours.map_or_else(|| found(&reading), |it| it.message.clone());
+        Some((text(&probe["label"]).to_owned(), complaint.to_owned(), ours))
+    };
+    let cases: Vec<_> = list(&recorded["probes"]).iter().filter_map(case).collect();
+    compare("Dominds, words", &cases, DOMINDS_WORDS);
+}
