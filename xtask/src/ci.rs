@@ -2,9 +2,9 @@
 //!
 //! All of them run, whatever the first one finds: one look shows everything that is wrong.
 
-use std::env;
 use std::process::Command;
-use std::time::Instant;
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::{env, fs};
 
 use crate::cargo::{cargo, run as run_command};
 use crate::failure::Failure;
@@ -87,8 +87,22 @@ fn gates(sources: &[Source]) -> Vec<Gate> {
     for wire in ["stdio", "http"] {
         res.push(Gate::cargo(&format!("check -p mcp-transport --no-default-features --features {wire}")));
     }
-    res.push(Gate::cargo(package(is_ci())));
+    let arguments = package(is_ci());
+    res.push(Gate::new(format!("cargo {arguments}"), move || pack(arguments)));
     res
+}
+
+/// Packs and builds what would be published, in a target folder that no run had before.
+///
+/// Cargo unpacks the packages where the folder's path says, and takes what it finds there for the same version, however
+/// old it is: in a folder of the same name a crate would be built against yesterday's neighbours.
+fn pack(arguments: &str) -> Result<(), Failure> {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |it| it.as_nanos());
+    let folder = tree::root().join(format!("target/packed-{now}"));
+    let done = run_command(command(arguments).env("CARGO_TARGET_DIR", &folder));
+    // It is as large as a whole build, and is never used again.
+    let _ = fs::remove_dir_all(&folder);
+    done
 }
 
 /// What is packed must be what is committed; a person at work may pack what is not yet.
