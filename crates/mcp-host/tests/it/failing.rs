@@ -51,6 +51,11 @@ async fn a_host_that_fails_says_so() {
     let world = World::running(&[("a", Peer::new(&["t"])), ("b", Peer::new(&["t"]))]).await;
     let generation = world.host.published().generation;
     let sabotage = tracing::subscriber::set_default(Saboteur);
+    // Another test's thread may be about to note that nobody listens where this one's committer will speak.
+    for _ in 0..100 {
+        tracing::callsite::rebuild_interest_cache();
+        std::thread::yield_now();
+    }
     let own = Failure { kind: Kind::McpConfig, message: "bad".into(), help: None };
     let failed = vec![FailedServer { id: "c".into(), failure: own }];
     world.host.apply(Wanted { servers: vec![changed(server("a")), server("b")], failed }).await;
