@@ -1,10 +1,13 @@
-//! What names cost: deciding on them, finding one, putting a catalog together.
+//! What names cost: deciding on them, finding one, putting a catalog together, and how that grows.
+//!
+//! A plain `HashMap` lookup of the same names stands beside ours, so that a figure can be read as a ratio.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use divan::Bencher;
 use mcp_model::{Exposure, Filter, NameClass, NamePolicy, RawJson, Rules, ServerId, Transform, read_tools};
-use mcp_registry::{Builtins, Catalog, Lists, ServerEntry, Validators, decide};
+use mcp_registry::{Builtins, Catalog, Decider, Lists, ServerEntry, Validators, decide};
 
 const NAMES: usize = 10_000;
 
@@ -12,8 +15,11 @@ fn main() {
     divan::main();
 }
 
-fn names() -> Vec<String> {
-    (0..NAMES).map(|it| format!("area{}_resource{}_action{it}", it % 7, it % 113)).collect()
+/// Numbers of tools, for growth.
+const COUNTS: [usize; 4] = [100, 1_000, 10_000, 100_000];
+
+fn names(count: usize) -> Vec<String> {
+    (0..count).map(|it| format!("area{}_resource{}_action{it}", it % 7, it % 113)).collect()
 }
 
 /// A hundred patterns of which few match, so most names meet them all.
@@ -29,8 +35,15 @@ fn rules(naming: NamePolicy) -> Rules {
     }
 }
 
-fn servers(count: usize) -> Vec<ServerEntry> {
-    let names = names();
+/// Each pattern looks inside the name only: neither its beginning nor its end turns a name away.
+fn inner_rules() -> Rules {
+    let pattern = |it: usize| format!("*resource{it}_*{it}*");
+    let filter = Filter { whitelist: Vec::new(), blacklist: (0..100).map(pattern).collect() };
+    Rules { filter, transforms: Vec::new(), naming: NamePolicy::Reject }
+}
+
+fn servers(tools: usize, count: usize) -> Vec<ServerEntry> {
+    let names = names(tools);
     let naming = NamePolicy::Qualify { class: NameClass::Strict };
     let server = |(at, names): (usize, &[String])| {
         let schema = r#"{"type":"object","properties":{"path":{"type":"string"}},"required":["path"]}"#;
@@ -48,32 +61,82 @@ fn servers(count: usize) -> Vec<ServerEntry> {
             }),
         }
     };
-    names.chunks(NAMES / count).enumerate().map(server).collect()
+    names.chunks(tools / count).enumerate().map(server).collect()
 }
 
 #[divan::bench]
-fn decide_on_10_000_names_with_100_patterns(bencher: Bencher<'_, '_>) {
-    let (names, rules) = (names(), rules(NamePolicy::Reject));
+fn match_10_000_names_with_100_patterns(bencher: Bencher<'_, '_>) {
+    admit(bencher, &rules(NamePolicy::Reject));
+}
+
+#[divan::bench]
+fn match_10_000_names_with_100_inner_patterns(bencher: Bencher<'_, '_>) {
+    admit(bencher, &inner_rules());
+}
+
+fn admit(bencher: Bencher<'_, '_>, rules: &Rules) {
+    let (names, server) = (names(NAMES), ServerId::parse("server").expect("an id"));
+    bencher.bench_local(|| {
+        let decider = Decider::new(&server, rules);
+        names.iter().filter(|it| decider.admits(it)).count()
+    });
+}
+
+#[divan::bench(args = COUNTS)]
+fn decide_on_names_with_100_patterns(bencher: Bencher<'_, '_>, count: usize) {
+    let (names, rules) = (names(count), rules(NamePolicy::Reject));
+    let server = ServerId::parse("server").expect("an id");
+    bencher.bench_local(|| {
+        let decider = Decider::new(&server, &rules);
+        names.iter().map(|it| decider.decide(it)).collect::<Vec<_>>()
+    });
+}
+
+#[divan::bench]
+fn decide_on_10_000_names_one_by_one(bencher: Bencher<'_, '_>) {
+    let (names, rules) = (names(NAMES), rules(NamePolicy::Reject));
     let server = ServerId::parse("server").expect("an id");
     bencher.bench_local(|| names.iter().filter(|it| decide(&server, &rules, it).exposed.is_some()).count());
 }
 
+#[divan::bench(args = COUNTS)]
+fn build_a_catalog_that_grows(bencher: Bencher<'_, '_>, count: usize) {
+    let servers = servers(count, 10);
+    bencher.bench_local(|| Catalog::build(&Builtins::default(), &servers));
+}
+
+#[divan::bench(args = COUNTS)]
+fn find_by_exposed_name(bencher: Bencher<'_, '_>, count: usize) {
+    let catalog = Catalog::build(&Builtins::default(), &servers(count, 10));
+    let name = catalog.tools()[count / 2].name.as_str().to_owned();
+    bencher.bench_local(|| divan::black_box(catalog.tool(divan::black_box(&name))));
+}
+
+#[divan::bench(args = COUNTS)]
+fn find_in_a_plain_hash_map(bencher: Bencher<'_, '_>, count: usize) {
+    let catalog = Catalog::build(&Builtins::default(), &servers(count, 10));
+    let map: HashMap<String, usize> =
+        catalog.tools().iter().enumerate().map(|(at, it)| (it.name.to_string(), at)).collect();
+    let name = catalog.tools()[count / 2].name.as_str();
+    bencher.bench_local(|| divan::black_box(map.get(divan::black_box(name))));
+}
+
 #[divan::bench(args = [1, 100])]
 fn build_a_catalog_of_10_000_tools(bencher: Bencher<'_, '_>, count: usize) {
-    let servers = servers(count);
+    let servers = servers(NAMES, count);
     bencher.bench_local(|| Catalog::build(&Builtins::default(), &servers));
 }
 
 #[divan::bench(args = ["server50__area2_resource28_action5000", "area2_resource28_action5000", "area2_resource28_aktion5000"])]
 fn find_one_of_10_000(bencher: Bencher<'_, '_>, name: &str) {
-    let catalog = Catalog::build(&Builtins::default(), &servers(100));
+    let catalog = Catalog::build(&Builtins::default(), &servers(NAMES, 100));
     bencher.bench_local(|| divan::black_box(catalog.find(divan::black_box(name))));
 }
 
 #[divan::bench]
 fn check_arguments(bencher: Bencher<'_, '_>) {
     let validators = Validators::new();
-    let schema = &servers(100)[0].lists.tools[0].input_schema;
+    let schema = &servers(NAMES, 100)[0].lists.tools[0].input_schema;
     let arguments = RawJson::parse(br#"{"path":"/tmp/a"}"#.as_slice().into()).expect("this is JSON");
     bencher.bench_local(|| validators.check(schema, divan::black_box(&arguments)).is_ok());
 }

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use mcp_model::{Rules, ServerId, Severity};
 
-use crate::decide::{decide, passes, transform};
+use crate::decide::{Decider, transform};
 use crate::quote::{cut, quote};
 use crate::{
     Builtins, Decision, ExposedName, ExposedPrompt, ExposedResource, ExposedTool, ListKind, Problem,
@@ -19,6 +19,7 @@ pub(crate) struct Parts {
     pub(crate) resources: Vec<ExposedResource>,
     pub(crate) decisions: Vec<Decision>,
     pub(crate) problems: Vec<Problem>,
+    pub(crate) toolsets: Vec<ServerId>,
 }
 
 /// Decides on several tool names of one server in their order, collisions among them and with `builtins` included.
@@ -29,7 +30,8 @@ pub fn decide_all(
     originals: &[&str],
 ) -> Vec<Decision> {
     let mut names = Names::new(&builtins.tools);
-    originals.iter().map(|it| names.settle(ListKind::Tool, decide(server, rules, it))).collect()
+    let decider = Decider::new(server, rules);
+    originals.iter().map(|it| names.settle(ListKind::Tool, decider.decide(it))).collect()
 }
 
 /// Builds all of it.
@@ -45,9 +47,10 @@ pub(crate) fn parts(builtins: &Builtins, servers: &[ServerEntry]) -> Parts {
             continue;
         }
         toolsets.insert(entry.id.as_str(), Toolset::Server);
+        res.toolsets.push(entry.id.clone());
+        let decider = Decider::new(&entry.id, &entry.exposure.tools);
         for tool in &entry.lists.tools {
-            let decision = decide(&entry.id, &entry.exposure.tools, &tool.name);
-            let decision = tool_names.settle(ListKind::Tool, decision);
+            let decision = tool_names.settle(ListKind::Tool, decider.decide(&tool.name));
             if let Some(name) = &decision.exposed {
                 let (name, server) = (name.clone(), entry.id.clone());
                 res.tools.push(ExposedTool { name, server, tool: tool.clone() });
@@ -55,9 +58,9 @@ pub(crate) fn parts(builtins: &Builtins, servers: &[ServerEntry]) -> Parts {
             res.problems.extend(Problem::hidden(ListKind::Tool, &decision));
             res.decisions.push(decision);
         }
+        let decider = Decider::new(&entry.id, &entry.exposure.prompts);
         for prompt in &entry.lists.prompts {
-            let decision = decide(&entry.id, &entry.exposure.prompts, &prompt.name);
-            let decision = prompt_names.settle(ListKind::Prompt, decision);
+            let decision = prompt_names.settle(ListKind::Prompt, decider.decide(&prompt.name));
             res.problems.extend(Problem::hidden(ListKind::Prompt, &decision));
             if let Some(name) = decision.exposed {
                 res.prompts.push(ExposedPrompt { name, server: entry.id.clone(), prompt: prompt.clone() });
@@ -113,9 +116,10 @@ fn reject(res: &mut Parts, entry: &ServerEntry, owner: Toolset) {
 /// Shows resources: filtered and transformed by name, told apart by URI.
 fn resources(res: &mut Parts, entry: &ServerEntry) {
     let rules = &entry.exposure.resources;
+    let decider = Decider::new(&entry.id, rules);
     let mut uris = HashSet::new();
     for resource in &entry.lists.resources {
-        let ruling = passes(rules, &resource.name).and_then(|_| {
+        let ruling = decider.passes(&resource.name).and_then(|_| {
             let taken = || format!("it lists its URI {} twice", quote(&resource.uri));
             if uris.insert(&resource.uri) { Ok(()) } else { Err((Verdict::Collision, taken())) }
         });

@@ -24,6 +24,8 @@ pub struct Catalog {
     resources: Vec<ExposedResource>,
     decisions: Vec<Decision>,
     problems: Vec<Problem>,
+    toolsets: Vec<ServerId>,
+    builtin_toolsets: Vec<String>,
     tool_index: HashMap<ExposedName, usize>,
     prompt_index: HashMap<ExposedName, usize>,
     /// Positions of `tools`, ordered by original name.
@@ -72,7 +74,8 @@ impl Catalog {
     /// the other is left out with a problem that names both (DM-032, DM-051). A server whose id is the name of
     /// another toolset is left out as a whole (DM-033).
     pub fn build(builtins: &Builtins, servers: &[ServerEntry]) -> Catalog {
-        let build::Parts { tools, prompts, resources, decisions, problems } = build::parts(builtins, servers);
+        let parts = build::parts(builtins, servers);
+        let build::Parts { tools, prompts, resources, decisions, problems, toolsets } = parts;
         let tool_index = tools.iter().enumerate().map(|(at, it)| (it.name.clone(), at)).collect();
         let prompt_index = prompts.iter().enumerate().map(|(at, it)| (it.name.clone(), at)).collect();
         let mut by_original: Vec<usize> = (0..tools.len()).collect();
@@ -84,6 +87,8 @@ impl Catalog {
             resources,
             decisions,
             problems,
+            toolsets,
+            builtin_toolsets: builtins.toolsets.clone(),
             tool_index,
             prompt_index,
             by_original,
@@ -144,6 +149,16 @@ impl Catalog {
     /// What a user should know about tools, prompts, resources and servers that are not shown. No two have one id.
     pub fn problems(&self) -> &[Problem] {
         &self.problems
+    }
+
+    /// The servers that are shown, each of which is a toolset (DM-030), in order; those without tools too.
+    pub fn toolsets(&self) -> &[ServerId] {
+        &self.toolsets
+    }
+
+    /// The host's own toolsets.
+    pub fn builtin_toolsets(&self) -> &[String] {
+        &self.builtin_toolsets
     }
 
     /// The hash of everything that is shown: names, servers and definitions byte for byte, in order.
@@ -219,4 +234,4 @@ impl Serialize for ExposedResource {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

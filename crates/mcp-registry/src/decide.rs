@@ -1,10 +1,12 @@
 //! What the rules do to one name. No collision is known here: a candidate name is a function of its server, its
 //! original name and the rules alone, so it does not move when another server comes or goes.
 
+use std::cell::LazyCell;
+
 use mcp_model::{NamePolicy, Rules, ServerId, Transform};
 use serde::Serialize;
 
-use crate::filter::{Ruling, rule};
+use crate::filter::{Ruling, Sieve};
 use crate::name::{ExposedName, RULE, is_valid, qualify};
 use crate::quote::{cut, quote};
 
@@ -55,60 +57,94 @@ impl Verdict {
     }
 }
 
-/// Decides on one name of `server`, as if no other name existed.
-///
-/// The order: the original name's validity (`Reject` only), the filter, the transforms in the order of their list,
-/// the naming policy. Never answers [`Verdict::Collision`] or [`Verdict::Malformed`].
+/// Decides on one name of `server`, as if no other name existed; see [`Decider::decide`].
 pub fn decide(server: &ServerId, rules: &Rules, original: &str) -> Decision {
-    let (verdict, exposed, rule) = match candidate(server, rules, original) {
-        Ok((name, rule)) => (Verdict::Exposed, Some(ExposedName::new(name)), rule),
-        Err((verdict, rule)) => (verdict, None, rule),
-    };
-    Decision { server: server.clone(), original: original.to_owned(), exposed, verdict, rule }
+    Decider::new(server, rules).decide(original)
 }
 
-fn candidate(
-    server: &ServerId,
-    rules: &Rules,
-    original: &str,
-) -> Result<(String, String), (Verdict, String)> {
-    if original.is_empty() {
-        return Err((Verdict::InvalidName, "a name must not be empty".to_owned()));
+/// One server's rules, prepared for many names.
+#[derive(Debug)]
+pub struct Decider<'a> {
+    server: &'a ServerId,
+    rules: &'a Rules,
+    sieve: Sieve<'a>,
+    /// Why a name that the whitelist does not name is hidden. It is the same for all of them, and may be long.
+    unlisted: LazyCell<String, UnlistedText<'a>>,
+}
+
+type UnlistedText<'a> = Box<dyn FnOnce() -> String + 'a>;
+
+impl<'a> Decider<'a> {
+    /// Prepares the rules for `server`.
+    pub fn new(server: &'a ServerId, rules: &'a Rules) -> Decider<'a> {
+        let whitelist = rules.filter.whitelist.as_slice();
+        let unlisted = LazyCell::new(Box::new(move || unlisted(whitelist)) as UnlistedText<'a>);
+        Decider { server, rules, sieve: Sieve::new(&rules.filter), unlisted }
     }
-    if rules.naming == NamePolicy::Reject && !is_valid(original) {
-        return Err((Verdict::InvalidName, format!("the original name must match {RULE}")));
+
+    /// Decides on one name, as if no other name existed.
+    ///
+    /// The order: the original name's validity (`Reject` only), the filter, the transforms in the order of their
+    /// list, the naming policy. Never answers [`Verdict::Collision`] or [`Verdict::Malformed`].
+    pub fn decide(&self, original: &str) -> Decision {
+        let (verdict, exposed, rule) = match self.candidate(original) {
+            Ok((name, rule)) => (Verdict::Exposed, Some(ExposedName::new(name)), rule),
+            Err((verdict, rule)) => (verdict, None, rule),
+        };
+        Decision { server: self.server.clone(), original: original.to_owned(), exposed, verdict, rule }
     }
-    let why = passes(rules, original)?;
-    let name = transform(&rules.transforms, original);
-    match rules.naming {
-        NamePolicy::Reject if !is_valid(&name) => {
-            let shown = quote(&name);
-            Err((Verdict::InvalidName, format!("the name after transforms, {shown}, must match {RULE}")))
+
+    /// Does the filter let a name pass? Nothing else is asked, not even whether the name is valid.
+    pub fn admits(&self, original: &str) -> bool {
+        match self.sieve.rule(original) {
+            Ruling::Unfiltered | Ruling::Unmentioned | Ruling::Whitelisted(_) => true,
+            Ruling::Rescued { whitelist: _, blacklist: _ } => true,
+            Ruling::Blacklisted(_) | Ruling::NotWhitelisted => false,
         }
-        NamePolicy::Pass if name.is_empty() => {
-            Err((Verdict::InvalidName, "the transforms leave nothing of the name".to_owned()))
+    }
+
+    fn candidate(&self, original: &str) -> Result<(String, String), (Verdict, String)> {
+        if original.is_empty() {
+            return Err((Verdict::InvalidName, "a name must not be empty".to_owned()));
         }
-        NamePolicy::Reject | NamePolicy::Pass => Ok((name, why)),
-        NamePolicy::Qualify { class } => Ok((qualify(class, server.as_str(), &name), why)),
+        if self.rules.naming == NamePolicy::Reject && !is_valid(original) {
+            return Err((Verdict::InvalidName, format!("the original name must match {RULE}")));
+        }
+        let why = self.passes(original)?;
+        let name = transform(&self.rules.transforms, original);
+        match self.rules.naming {
+            NamePolicy::Reject if !is_valid(&name) => {
+                let shown = quote(&name);
+                Err((Verdict::InvalidName, format!("the name after transforms, {shown}, must match {RULE}")))
+            }
+            NamePolicy::Pass if name.is_empty() => {
+                Err((Verdict::InvalidName, "the transforms leave nothing of the name".to_owned()))
+            }
+            NamePolicy::Reject | NamePolicy::Pass => Ok((name, why)),
+            NamePolicy::Qualify { class } => Ok((qualify(class, self.server.as_str(), &name), why)),
+        }
+    }
+
+    /// Lets a name through the filter, in words, or says what stops it.
+    pub(crate) fn passes(&self, original: &str) -> Result<String, (Verdict, String)> {
+        match self.sieve.rule(original) {
+            Ruling::Unfiltered => Ok("no filter".to_owned()),
+            Ruling::Unmentioned => Ok("neither whitelist nor blacklist matches".to_owned()),
+            Ruling::Whitelisted(pattern) => Ok(format!("whitelist {}", quote(pattern))),
+            Ruling::Rescued { whitelist, blacklist } => {
+                Ok(format!("whitelist {} overrides blacklist {}", quote(whitelist), quote(blacklist)))
+            }
+            Ruling::Blacklisted(pattern) => {
+                Err((Verdict::Blacklisted, format!("blacklist {}", quote(pattern))))
+            }
+            Ruling::NotWhitelisted => Err((Verdict::NotWhitelisted, self.unlisted.clone())),
+        }
     }
 }
 
-/// Lets a name through the filter, in words, or says what stops it.
-pub(crate) fn passes(rules: &Rules, original: &str) -> Result<String, (Verdict, String)> {
-    match rule(&rules.filter, original) {
-        Ruling::Unfiltered => Ok("no filter".to_owned()),
-        Ruling::Unmentioned => Ok("neither whitelist nor blacklist matches".to_owned()),
-        Ruling::Whitelisted(pattern) => Ok(format!("whitelist {}", quote(pattern))),
-        Ruling::Rescued { whitelist, blacklist } => {
-            Ok(format!("whitelist {} overrides blacklist {}", quote(whitelist), quote(blacklist)))
-        }
-        Ruling::Blacklisted(pattern) => Err((Verdict::Blacklisted, format!("blacklist {}", quote(pattern)))),
-        Ruling::NotWhitelisted => {
-            let patterns: Vec<String> = rules.filter.whitelist.iter().map(|it| quote(it)).collect();
-            let patterns = cut(patterns.join(", "), 200);
-            Err((Verdict::NotWhitelisted, format!("no pattern of the whitelist matches: {patterns}")))
-        }
-    }
+fn unlisted(whitelist: &[String]) -> String {
+    let patterns: Vec<String> = whitelist.iter().map(|it| quote(it)).collect();
+    format!("no pattern of the whitelist matches: {}", cut(patterns.join(", "), 200))
 }
 
 /// Applies the transforms in the order of their list (DM-042).

@@ -4,7 +4,7 @@
 
 use mcp_model::Filter;
 
-use crate::pattern::matches;
+use crate::pattern::Patterns;
 
 /// What a filter says, with the pattern that decided.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,20 +28,33 @@ pub(crate) enum Ruling<'a> {
     NotWhitelisted,
 }
 
-/// Rules on one original name. The first matching pattern of a list is the one named.
-pub(crate) fn rule<'a>(filter: &'a Filter, original: &str) -> Ruling<'a> {
-    let first = |patterns: &'a [String]| patterns.iter().find(|it| matches(it, original)).map(String::as_str);
-    if filter.blacklist.is_empty() {
-        if filter.whitelist.is_empty() {
-            return Ruling::Unfiltered;
-        }
-        return first(&filter.whitelist).map_or(Ruling::NotWhitelisted, Ruling::Whitelisted);
+/// A filter with its patterns prepared.
+#[derive(Debug)]
+pub(crate) struct Sieve<'a> {
+    whitelist: Patterns<'a>,
+    blacklist: Patterns<'a>,
+}
+
+impl<'a> Sieve<'a> {
+    pub(crate) fn new(filter: &'a Filter) -> Sieve<'a> {
+        let Filter { whitelist, blacklist } = filter;
+        Sieve { whitelist: Patterns::new(whitelist), blacklist: Patterns::new(blacklist) }
     }
-    match (first(&filter.blacklist), first(&filter.whitelist)) {
-        (Some(blacklist), Some(whitelist)) => Ruling::Rescued { whitelist, blacklist },
-        (Some(blacklist), None) => Ruling::Blacklisted(blacklist),
-        (None, Some(whitelist)) => Ruling::Whitelisted(whitelist),
-        (None, None) => Ruling::Unmentioned,
+
+    /// Rules on one original name. The first matching pattern of a list is the one named.
+    pub(crate) fn rule(&self, original: &str) -> Ruling<'a> {
+        if self.blacklist.is_empty() {
+            if self.whitelist.is_empty() {
+                return Ruling::Unfiltered;
+            }
+            return self.whitelist.first(original).map_or(Ruling::NotWhitelisted, Ruling::Whitelisted);
+        }
+        match (self.blacklist.first(original), self.whitelist.first(original)) {
+            (Some(blacklist), Some(whitelist)) => Ruling::Rescued { whitelist, blacklist },
+            (Some(blacklist), None) => Ruling::Blacklisted(blacklist),
+            (None, Some(whitelist)) => Ruling::Whitelisted(whitelist),
+            (None, None) => Ruling::Unmentioned,
+        }
     }
 }
 
@@ -54,7 +67,7 @@ mod tests {
     fn check(whitelist: &str, blacklist: &str, names: &str, want: &str) {
         let list = |text: &str| text.split_whitespace().map(str::to_owned).collect();
         let filter = Filter { whitelist: list(whitelist), blacklist: list(blacklist) };
-        let got = names.split_whitespace().map(|it| match rule(&filter, it) {
+        let got = names.split_whitespace().map(|it| match Sieve::new(&filter).rule(it) {
             Ruling::Unfiltered | Ruling::Unmentioned => "shown".to_owned(),
             Ruling::Whitelisted(pattern) => format!("shown:{pattern}"),
             Ruling::Rescued { whitelist, blacklist } => format!("shown:{whitelist}>{blacklist}"),

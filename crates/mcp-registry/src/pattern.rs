@@ -1,10 +1,119 @@
 //! Does a pattern match a name? `*` is any run of characters, everything else is itself, case included (DM-036).
+//!
+//! A list of patterns is prepared once. Then a name that does not begin, end, or spell as a pattern asks is turned
+//! away by three comparisons of machine words; what is left is compared byte by byte, in a time bounded by the
+//! product of both lengths.
+
+/// A list of patterns, prepared.
+#[derive(Debug)]
+pub(crate) struct Patterns<'a> {
+    /// The patterns as written.
+    sources: &'a [String],
+    /// What each asks of a name, in the same order.
+    demands: Vec<Demand>,
+}
+
+impl<'a> Patterns<'a> {
+    pub(crate) fn new(sources: &'a [String]) -> Patterns<'a> {
+        Patterns { sources, demands: sources.iter().map(|it| Demand::of(it)).collect() }
+    }
+
+    /// Is there no pattern?
+    pub(crate) fn is_empty(&self) -> bool {
+        self.sources.is_empty()
+    }
+
+    /// The first pattern that matches the whole of `name`.
+    pub(crate) fn first(&self, name: &str) -> Option<&'a str> {
+        let outline = Outline::of(name.as_bytes());
+        self.demands
+            .iter()
+            .zip(self.sources)
+            .find(|(demand, source)| demand.allows(&outline) && matches(source, name))
+            .map(|(_, source)| source.as_str())
+    }
+}
+
+/// What every name that a pattern matches must have. Names without it need no closer look.
+#[derive(Debug)]
+struct Demand {
+    /// The first bytes, before any `*`.
+    head: Word,
+    /// The last bytes, after any `*`.
+    tail: Word,
+    /// Pairs of neighbouring bytes.
+    pairs: u64,
+}
+
+/// Up to eight bytes, and which of them count.
+#[derive(Debug)]
+struct Word {
+    bytes: u64,
+    mask: u64,
+}
+
+/// What a name has.
+struct Outline {
+    head: u64,
+    tail: u64,
+    pairs: u64,
+}
+
+impl Demand {
+    fn of(pattern: &str) -> Demand {
+        let bytes = pattern.as_bytes();
+        let runs = || bytes.split(|it| *it == b'*');
+        let (first, last) = (runs().next().unwrap_or_default(), runs().next_back().unwrap_or_default());
+        Demand {
+            head: Word { bytes: head(first), mask: head(&[0xff; 8][..first.len().min(8)]) },
+            tail: Word { bytes: tail(last), mask: tail(&[0xff; 8][..last.len().min(8)]) },
+            pairs: runs().map(pairs).fold(0, |res, it| res | it),
+        }
+    }
+
+    /// A name shorter than a demand is filled up with zeros, which can only let it through to the closer look.
+    fn allows(&self, outline: &Outline) -> bool {
+        let head = (outline.head ^ self.head.bytes) & self.head.mask;
+        let tail = (outline.tail ^ self.tail.bytes) & self.tail.mask;
+        head | tail | (self.pairs & !outline.pairs) == 0
+    }
+}
+
+impl Outline {
+    fn of(name: &[u8]) -> Outline {
+        Outline { head: head(name), tail: tail(name), pairs: pairs(name) }
+    }
+}
+
+/// The first eight bytes.
+fn head(bytes: &[u8]) -> u64 {
+    let mut res = [0; 8];
+    let length = bytes.len().min(8);
+    res[..length].copy_from_slice(&bytes[..length]);
+    u64::from_le_bytes(res)
+}
+
+/// The last eight bytes.
+fn tail(bytes: &[u8]) -> u64 {
+    let mut res = [0; 8];
+    let length = bytes.len().min(8);
+    res[8 - length..].copy_from_slice(&bytes[bytes.len() - length..]);
+    u64::from_le_bytes(res)
+}
+
+/// A set of the pairs of neighbouring bytes, one bit for each 64th of all pairs.
+fn pairs(bytes: &[u8]) -> u64 {
+    bytes.windows(2).fold(0, |res, it| {
+        let pair = u32::from(it[0]) << 8 | u32::from(it[1]);
+        res | 1 << (pair.wrapping_mul(0x9e37_79b1) >> 26)
+    })
+}
 
 /// Matches the whole of `name`.
 ///
 /// On a mismatch only the latest `*` takes one more byte, for an earlier one could not do better: the time is at most
 /// the product of both lengths, whatever the pattern. Bytes are enough, since a UTF-8 sequence matches only itself.
-pub(crate) fn matches(pattern: &str, name: &str) -> bool {
+fn matches(pattern: &str, name: &str) -> bool {
     let (pattern, name) = (pattern.as_bytes(), name.as_bytes());
     let (mut at, mut read) = (0, 0);
     let mut star = None;
@@ -36,7 +145,10 @@ mod tests {
         for row in rows.split(',') {
             let row = row.trim();
             let at = row.find(['=', '!']).expect("a row has a sign");
-            assert_eq!(matches(&row[..at], &row[at + 1..]), row[at..].starts_with('='), "{row}");
+            let (pattern, name, want) = (&row[..at], &row[at + 1..], row[at..].starts_with('='));
+            assert_eq!(matches(pattern, name), want, "{row}");
+            let list = ["no such".to_owned(), pattern.to_owned()];
+            assert_eq!(Patterns::new(&list).first(name), want.then_some(pattern), "{row}, in a list");
         }
     }
 
@@ -51,6 +163,24 @@ mod tests {
         check(
             "browser_*=browser_click, browser_*!xbrowser_a, *_unsafe=_unsafe, *_unsafe!a_unsafe_b, A*!a, é*=éa, *é!a",
         );
+    }
+
+    #[test]
+    fn long_heads_and_tails_and_strange_bytes_are_seen_through() {
+        check(
+            "abcdefghij*=abcdefghijk, abcdefghij*!abcdefghix, *abcdefghij=xabcdefghij, *abcdefghij!xxbcdefghij",
+        );
+        check(
+            "ab\0*!ab, *\0ab!ab, ab\0!ab, \0*!a, abc*abc!abc, abc*bcd!abcd, *needle*=a needle b, *needle*!nedle",
+        );
+    }
+
+    #[test]
+    fn the_first_of_several_is_named() {
+        let list = ["x*", "a*", "*b", "ab"].map(str::to_owned);
+        assert_eq!(Patterns::new(&list).first("ab"), Some("a*"));
+        assert_eq!(Patterns::new(&list).first("bb"), Some("*b"));
+        assert_eq!(Patterns::new(&list).first("c"), None);
     }
 
     #[test]

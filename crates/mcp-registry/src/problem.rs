@@ -44,6 +44,12 @@ pub enum ProblemKind {
     },
     /// A tool's arguments are not checked, because its schema cannot be used.
     Unvalidated,
+    /// A view names a toolset that is not there.
+    ToolsetNotFound,
+    /// A tool cannot be said to a language model's provider (DM-065).
+    ProviderExcluded,
+    /// A language model's provider refused a request (DM-062, DM-066).
+    ProviderRejected,
 }
 
 impl fmt::Display for ProblemKind {
@@ -54,6 +60,9 @@ impl fmt::Display for ProblemKind {
             ProblemKind::ServerError => f.write_str("mcp_server_error"),
             ProblemKind::Hidden { list, verdict } => write!(f, "mcp_{}_{}", list.as_str(), verdict.as_str()),
             ProblemKind::Unvalidated => f.write_str("mcp_tool_unvalidated"),
+            ProblemKind::ToolsetNotFound => f.write_str("toolset_not_found"),
+            ProblemKind::ProviderExcluded => f.write_str("mcp_tool_provider_excluded"),
+            ProblemKind::ProviderRejected => f.write_str("llm_provider_rejected"),
         }
     }
 }
@@ -101,6 +110,19 @@ impl Problem {
                 "arguments of tool `{}` of server `{server}` are passed on unchecked: {reason}",
                 label(tool)
             ),
+        }
+    }
+
+    /// A view names a toolset that is not there; its agent simply does without.
+    pub fn toolset_not_found(toolset: &str) -> Problem {
+        let name = label(toolset);
+        Problem {
+            id: format!("view/toolset_not_found/{name}"),
+            kind: ProblemKind::ToolsetNotFound,
+            severity: Severity::Warning,
+            server: None,
+            tool: None,
+            message: format!("Toolset not found: {name}"),
         }
     }
 

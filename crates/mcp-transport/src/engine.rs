@@ -243,7 +243,7 @@ impl Engine {
     }
 
     fn abandon(&self, id: RequestId, reason: &str) {
-        self.out.send(Out::Abandon { id, notice: frame::cancelled(id, reason) });
+        self.out.send(Out::Abandon { id, notice: Some(frame::cancelled(id, reason)) });
     }
 
     fn take(&self, lane: Lane, frame: Bytes) {
@@ -332,8 +332,13 @@ impl Future for Waiting<'_> {
 
 impl Drop for Waiting<'_> {
     fn drop(&mut self) {
-        if !self.told && self.engine.pending.forget(self.id) && self.given_up == GivenUp::Told {
-            self.engine.abandon(self.id, "nobody waits for the answer any more");
+        if self.told || !self.engine.pending.forget(self.id) {
+            return;
+        }
+        match self.given_up {
+            GivenUp::Told => self.engine.abandon(self.id, "nobody waits for the answer any more"),
+            // The wire lets go of the request all the same: it may hold a socket for it.
+            GivenUp::Silent => self.engine.out.send(Out::Abandon { id: self.id, notice: None }),
         }
     }
 }

@@ -82,8 +82,9 @@ pub enum Out {
     Abandon {
         /// The request.
         id: RequestId,
-        /// The `notifications/cancelled` that tells the peer, for wires that have no better way to say it.
-        notice: Bytes,
+        /// The `notifications/cancelled` that tells the peer, for wires that have no better way to say it; `None`
+        /// where the peer must not be told, and the wire only lets go of what it holds for the request.
+        notice: Option<Bytes>,
     },
 }
 
@@ -205,7 +206,7 @@ impl Out {
     fn bytes(&self) -> usize {
         match self {
             Out::Message(message) => message.body.len(),
-            Out::Abandon { id: _, notice } => notice.len(),
+            Out::Abandon { id: _, notice } => notice.as_ref().map_or(0, Bytes::len),
         }
     }
 }

@@ -87,9 +87,12 @@ fn filtered(alike: &[&ActiveProblem]) -> String {
     let (list, filter) = match first.kind {
         ProblemKind::Hidden { list, verdict: Verdict::Blacklisted } => (list, "blacklist"),
         ProblemKind::Hidden { list, verdict: _ } => (list, "whitelist"),
-        ProblemKind::WorkspaceConfigError | ProblemKind::ServerError | ProblemKind::Unvalidated => {
-            return first.message.clone();
-        }
+        ProblemKind::WorkspaceConfigError
+        | ProblemKind::ServerError
+        | ProblemKind::Unvalidated
+        | ProblemKind::ToolsetNotFound
+        | ProblemKind::ProviderExcluded
+        | ProblemKind::ProviderRejected => return first.message.clone(),
     };
     let names: Vec<&str> = alike.iter().filter_map(|it| it.problem.tool.as_deref()).collect();
     let server = first.server.as_ref().map(|it| it.as_str()).unwrap_or_default();
@@ -109,6 +112,9 @@ fn help(kind: ProblemKind) -> Option<&'static str> {
         ProblemKind::Unvalidated => {
             Some("only the server's authors can mend its schema; calls work all the same")
         }
+        ProblemKind::ToolsetNotFound => Some("a toolset has the name of its server"),
+        ProblemKind::ProviderExcluded => None,
+        ProblemKind::ProviderRejected => Some("the dialog goes on once the tool or its server is changed"),
         ProblemKind::Hidden { list, verdict } => match (verdict, list) {
             (Verdict::Exposed, _) => None,
             (Verdict::NotWhitelisted, _) => {

@@ -41,7 +41,8 @@ async fn run(link: Link) -> Ended {
             out = out.next() => {
                 let body = match out {
                     Some(Out::Message(message)) => message.body,
-                    Some(Out::Abandon { notice, .. }) => notice,
+                    Some(Out::Abandon { notice: Some(notice), .. }) => notice,
+                    Some(Out::Abandon { notice: None, .. }) => continue,
                     None => return Ended::new(EndReason::Stopped),
                 };
                 write.write_all(&body).await.unwrap();

@@ -31,7 +31,8 @@ fn server(naming: NamePolicy, id: &str, tools: &str, settings: &str) -> ServerEn
     ServerEntry { id: ServerId::parse(id).unwrap(), exposure, lists: Arc::new(lists(tools)) }
 }
 
-fn dominds(text: &str) -> Vec<ServerEntry> {
+/// Servers under Dominds' rules: `a: x y |white=x; b: z`.
+pub(crate) fn dominds(text: &str) -> Vec<ServerEntry> {
     text.split(';')
         .map(|it| {
             let (id, rest) = it.trim().split_once(':').expect("a server has `:`");

@@ -224,4 +224,6 @@ impl Cache {
 }
 
 #[cfg(test)]
+mod keywords;
+#[cfg(test)]
 mod tests;

@@ -1,5 +1,7 @@
 //! What holds for every catalog, whatever servers call themselves and their tools.
 
+mod oracles;
+
 use std::collections::HashSet;
 use std::sync::Arc;
 

@@ -5,6 +5,7 @@ use std::time::Duration;
 use http::HeaderValue;
 use reqwest::Response;
 use serde::de::IgnoredAny;
+use tokio::time::Instant;
 
 use super::event_stream::EventStream;
 use super::{Wire, client, reply};
@@ -26,6 +27,9 @@ pub(super) struct Hearing {
     /// How long the server wants us to wait before that.
     pub(super) retry: Option<Duration>,
 }
+
+/// A silence longer than this is none that anybody waits for, and might be more than the clock can count.
+const LONGEST: Duration = Duration::from_secs(60 * 60 * 24);
 
 /// How a stream ended.
 #[derive(Debug, PartialEq, Eq)]
@@ -58,9 +62,15 @@ impl Hearing {
     }
 
     async fn read(&mut self, wire: &Wire, response: &mut Response, stream: &mut EventStream) -> StreamEnd {
+        let mut last_words = None;
         loop {
-            let patience = if self.answered { AFTER_ANSWER } else { wire.place.sse_read };
-            let chunk = match tokio::time::timeout(patience, response.chunk()).await {
+            let silence = Instant::now() + wire.place.sse_read.min(LONGEST);
+            // What follows the answer has a time of its own, all together: else a server could hold the lane for ever.
+            let until = match self.answered {
+                true => *last_words.get_or_insert_with(|| Instant::now() + AFTER_ANSWER),
+                false => silence,
+            };
+            let chunk = match tokio::time::timeout_at(until, response.chunk()).await {
                 Ok(Ok(Some(chunk))) => chunk,
                 Ok(Ok(None)) => {
                     // The standard discards it; a whole message is worth more.

@@ -110,7 +110,16 @@ pub(super) fn secrets(endpoint: &UrlEndpoint) -> Vec<Secret> {
         res.extend(value.expose().split_whitespace().map(Secret::from));
     }
     let url = &endpoint.url;
-    res.extend(url.password().map(Secret::from));
+    // The escapes are those of a form's value, in which two more characters mean something.
+    let decoded = |it: &str| {
+        let value = format!("={}", it.replace('+', "%2B").replace('&', "%26"));
+        let pair = url::form_urlencoded::parse(value.as_bytes()).next().map(|(_, value)| value.into_owned());
+        pair.unwrap_or_default()
+    };
+    let (user, password) = (url.username(), url.password().unwrap_or_default());
+    res.extend([user, password].map(Secret::from));
+    res.extend([user, password].map(|it| Secret::new(decoded(it))));
+    res.push(Secret::new(STANDARD.encode(format!("{}:{}", decoded(user), decoded(password)))));
     res.extend(url.query().map(Secret::from));
     res.extend(url.query_pairs().map(|(_, value)| Secret::new(value)));
     res.extend(url.path_segments().into_iter().flatten().filter(|it| it.len() >= 32).map(Secret::from));
@@ -121,6 +130,15 @@ pub(super) fn secrets(endpoint: &UrlEndpoint) -> Vec<Secret> {
 mod tests {
     use super::*;
     use url::Url;
+
+    #[test]
+    fn hd_sc5_who_stands_in_the_url_is_a_secret_in_every_form() {
+        let endpoint = UrlEndpoint::new(Url::parse("http://ghp_TOKEN:p%40ss+w0rd@host/").unwrap());
+        let secrets = secrets(&endpoint);
+        for text in ["ghp_TOKEN", "p%40ss+w0rd", "p@ss+w0rd", &STANDARD.encode("ghp_TOKEN:p@ss+w0rd")] {
+            assert!(secrets.iter().any(|it| it.expose() == text), "{text}");
+        }
+    }
 
     fn endpoint(headers: &[(&str, &str)]) -> UrlEndpoint {
         let mut endpoint = UrlEndpoint::new(Url::parse("https://example.com/mcp").unwrap());

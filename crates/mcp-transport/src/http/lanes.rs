@@ -86,14 +86,14 @@ impl Lanes {
         }
     }
 
-    fn abandon(&mut self, id: RequestId, notice: bytes::Bytes) {
+    fn abandon(&mut self, id: RequestId, notice: Option<bytes::Bytes>) {
         match self.requests.remove(&id) {
             // It was answered in the meantime, or it was never sent.
             None | Some(Lane::Waiting(_)) => {}
             Some(Lane::Open { abort, epoch, version, cancellable }) => {
                 abort.abort();
                 // In the modern era closing the stream says it.
-                if cancellable {
+                if let Some(notice) = notice.filter(|_| cancellable) {
                     let head = Head { id: None, method: super::post::CANCELLED.into(), name: None, version };
                     self.waiting.push_back(Waiting::Other(Outgoing { epoch, head, body: notice }));
                 }
@@ -131,7 +131,7 @@ mod tests {
                 None if *step == "ready" => lanes.settled(None, true),
                 None => {
                     let id = step.trim_start_matches('-').parse().unwrap();
-                    lanes.take(Out::Abandon { id, notice: Bytes::new() });
+                    lanes.take(Out::Abandon { id, notice: Some(Bytes::new()) });
                 }
             }
             while let Some(message) = lanes.next() {

@@ -22,6 +22,8 @@ const STEADY: Duration = Duration::from_secs(10);
 pub(super) enum Opened {
     /// A stream.
     Stream(Response),
+    /// There is nothing there.
+    Gone,
     /// The server has none there.
     None,
     /// Nothing that lasts: it may be otherwise later.
@@ -48,12 +50,12 @@ pub(super) async fn listen(wire: &Wire, epoch: Epoch) {
                     backoff.reset();
                 }
             }
-            Opened::None if heard => {
+            Opened::Gone if heard => {
                 // There was a stream in this session: what is missing now is the session.
                 wire.sessions.forgotten(epoch);
                 return;
             }
-            Opened::None => return,
+            Opened::Gone | Opened::None => return,
             Opened::NotNow => {}
         }
         tokio::time::sleep(backoff.next()).await;
@@ -65,7 +67,8 @@ pub(super) async fn open(wire: &Wire, headers: &HeaderMap) -> Opened {
     let Ok(response) = wire.send(Method::GET, headers, None).await else { return Opened::NotNow };
     match response.status().as_u16() {
         200 if post::is_event_stream(&response) => Opened::Stream(response),
-        200..=299 | 404 | 405 | 501 => Opened::None,
+        404 => Opened::Gone,
+        200..=299 | 405 | 501 => Opened::None,
         status => {
             tracing::debug!("{} answers a GET with HTTP {status}", wire.place.label);
             Opened::NotNow

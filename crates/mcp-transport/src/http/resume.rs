@@ -33,7 +33,7 @@ pub(super) async fn resume(wire: &Wire, epoch: Epoch, hearing: &mut Hearing) -> 
                     backoff.reset();
                 }
             }
-            Opened::None => return false,
+            Opened::Gone | Opened::None => return false,
             Opened::NotNow => {}
         }
     }

@@ -77,8 +77,7 @@ pub(crate) async fn open(
             }
             Failure::Ended(ended) => return Err(ConnectError::Ended(ended)),
             Failure::Rejected(error) => {
-                let error = RpcError { message: dial.redact(&error.message), ..error };
-                return Err(ConnectError::Rejected { error, ended });
+                return Err(ConnectError::Rejected { error: cleaned(error, dial.as_ref()), ended });
             }
             Failure::Other(error) => return Err(error),
         }
@@ -87,6 +86,7 @@ pub(crate) async fn open(
 
 /// Negotiates anew on a wire that lives, after the server has forgotten the session.
 pub(crate) async fn reopen(
+    dial: &dyn Dial,
     wire: &Wire,
     options: &SessionOptions,
     epoch: Epoch,
@@ -96,10 +96,18 @@ pub(crate) async fn reopen(
     match tokio::time::timeout(limit, negotiate(wire, options, Eras::Legacy, epoch)).await {
         Ok(Ok(negotiated)) => Ok(negotiated),
         Ok(Err(Failure::Ended(ended))) => Err(ConnectError::Ended(ended)),
-        Ok(Err(Failure::Rejected(error))) => Err(ConnectError::Rejected { error, ended: none() }),
+        Ok(Err(Failure::Rejected(error))) => {
+            Err(ConnectError::Rejected { error: cleaned(error, dial), ended: none() })
+        }
         Ok(Err(Failure::Other(error))) => Err(error),
         Err(_) => Err(ConnectError::TimedOut { after: limit, ended: none() }),
     }
+}
+
+/// A server's error without the secrets that the server was given: in data that has one, nothing is left.
+pub(crate) fn cleaned(error: RpcError, dial: &dyn Dial) -> RpcError {
+    let data = error.data.filter(|it| dial.redact(it.as_str()) == it.as_str());
+    RpcError { code: error.code, message: dial.redact(&error.message), data }
 }
 
 /// A session that was taken up knows nothing about its server.

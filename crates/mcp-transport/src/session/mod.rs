@@ -208,7 +208,7 @@ impl Session {
 
     fn rpc_error(&self, answer: &RawAnswer) -> CallError {
         match answer.read::<RpcError>() {
-            Ok(error) => CallError::Rpc(RpcError { message: self.dial.redact(&error.message), ..error }),
+            Ok(error) => CallError::Rpc(handshake::cleaned(error, self.dial.as_ref())),
             Err(unreadable) => unreadable,
         }
     }
@@ -281,7 +281,7 @@ impl Session {
             return Err(Arc::clone(error));
         }
         let next = Epoch(epoch.0 + 1);
-        let negotiated = match handshake::reopen(&self.wire, &self.options, next).await {
+        let negotiated = match handshake::reopen(self.dial.as_ref(), &self.wire, &self.options, next).await {
             Ok(negotiated) => negotiated,
             Err(error) => {
                 let error = Arc::new(error);

@@ -25,10 +25,12 @@ pub(super) async fn write(
     let mut buffer = BytesMut::with_capacity(BATCH_BYTES);
     while out.next_many(&mut batch, BATCH).await > 0 {
         for item in batch.drain(..) {
-            let body = encoding.encode(match item {
+            let body = match item {
                 Out::Message(message) => message.body,
-                Out::Abandon { id: _, notice } => notice,
-            });
+                Out::Abandon { id: _, notice: Some(notice) } => notice,
+                Out::Abandon { id: _, notice: None } => continue,
+            };
+            let body = encoding.encode(body);
             if buffer.len() + body.len() > BATCH_BYTES && !buffer.is_empty() {
                 match push(&mut stdin, &mut buffer, stall).await {
                     Pushed::All => {}

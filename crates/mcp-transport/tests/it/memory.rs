@@ -52,7 +52,8 @@ impl Transport for Wire {
             };
             let body = match out {
                 Some(Out::Message(message)) => message.body,
-                Some(Out::Abandon { notice, .. }) => notice,
+                Some(Out::Abandon { notice: Some(notice), .. }) => notice,
+                Some(Out::Abandon { notice: None, .. }) => continue,
                 None => return Ended::new(EndReason::Stopped),
             };
             if !self.answer(&body, &*inbox) {

@@ -1,0 +1,62 @@
+//! A provider's rules as data. What a list does not name is dropped: it bounds or describes, and shapes nothing.
+
+/// What a provider takes.
+pub(super) struct Profile {
+    /// Names of tools.
+    pub(super) names: Names,
+    /// Keywords that are said.
+    pub(super) keep: &'static [&'static str],
+    /// Keywords that shape arguments and cannot be said.
+    pub(super) refuse: &'static [&'static str],
+    /// Formats that are said; others are dropped.
+    pub(super) formats: &'static [&'static str],
+    /// The deepest schema.
+    pub(super) depth: usize,
+    /// The most properties of one tool.
+    pub(super) properties: usize,
+    /// The most values in all of one tool's enumerations.
+    pub(super) enum_values: usize,
+    /// The most characters in its properties' names and its enumerated and constant texts.
+    pub(super) characters: usize,
+    /// How it differs in kind.
+    pub(super) dialect: Dialect,
+}
+
+/// Which way of writing a schema down.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Dialect {
+    /// JSON Schema whose objects are closed and whose properties are all required.
+    Closed,
+    /// OpenAPI's: `nullable` for a union with `null`, enumerations of texts only.
+    OpenApi,
+}
+
+/// What a tool may be called.
+pub(super) struct Names {
+    /// The longest, in bytes.
+    pub(super) longest: usize,
+    /// What it begins with.
+    pub(super) start: Start,
+}
+
+/// What a name begins with.
+pub(super) enum Start {
+    /// Any of `[A-Za-z0-9_-]`.
+    Any,
+    /// A letter or `_`.
+    LetterOrUnderscore,
+}
+
+impl Names {
+    pub(super) fn allow(&self, name: &str) -> Result<(), String> {
+        let kept = |it: char| it.is_ascii_alphanumeric() || it == '_' || it == '-';
+        let begins = match self.start {
+            Start::Any => true,
+            Start::LetterOrUnderscore => name.starts_with(|it: char| it.is_ascii_alphabetic() || it == '_'),
+        };
+        if begins && (1..=self.longest).contains(&name.len()) && name.chars().all(kept) {
+            return Ok(());
+        }
+        Err(format!("its name is not one of 1 to {} characters that the provider takes", self.longest))
+    }
+}

@@ -1,0 +1,194 @@
+//! What other programs answered when they were asked: the real Dominds about filters, transforms and names, the real
+//! HoloDeck and Semantic Kernel about names.
+//!
+//! The recordings are not part of the project. `MCP_HOST_ORACLES` names their folder; without it these tests say that
+//! they skip. Each difference from our answers is stated where it is made.
+
+use std::path::PathBuf;
+
+use mcp_model::{Filter, NameClass, NamePolicy, Rules, ServerId, Transform};
+use mcp_registry::{Decider, Verdict, decide};
+use serde_json::Value;
+
+/// The version of Dominds whose answers hold.
+const DOMINDS: &str = "1.29.0";
+
+/// A recording, or `None` with a word where there is none.
+#[expect(clippy::print_stderr, reason = "a test that skips must say so, or nobody would notice")]
+fn recording(file: &str) -> Option<Value> {
+    let Some(folder) = std::env::var_os("MCP_HOST_ORACLES") else {
+        eprintln!("skipped: MCP_HOST_ORACLES does not name the folder of recordings");
+        return None;
+    };
+    let path = PathBuf::from(folder).join(file);
+    let text = std::fs::read_to_string(&path).unwrap_or_else(|it| panic!("{}: {it}", path.display()));
+    // Python wrote them, and it has words for numbers that JSON has not. No row here asks for one.
+    let text = ["-Infinity", "Infinity", "NaN"]
+        .iter()
+        .fold(text, |text, word| text.replace(&format!(": {word}"), ": null"));
+    Some(serde_json::from_str(&text).expect("a recording is JSON"))
+}
+
+fn rows<'a>(whole: &'a Value, key: &str) -> &'a [Value] {
+    whole[key].as_array().unwrap_or_else(|| panic!("`{key}` is a list"))
+}
+
+fn text(value: &Value) -> &str {
+    value.as_str().unwrap_or_else(|| panic!("{value} is text"))
+}
+
+fn texts(value: &Value) -> Vec<String> {
+    value.as_array().expect("a list of texts").iter().map(|it| text(it).to_owned()).collect()
+}
+
+fn filter(value: &Value) -> Filter {
+    Filter { whitelist: texts(&value["whitelist"]), blacklist: texts(&value["blacklist"]) }
+}
+
+fn transforms(value: &Value) -> Vec<Transform> {
+    let transform = |it: &Value| {
+        let add = text(&it["add"]).to_owned();
+        match text(&it["kind"]) {
+            "prefix_add" => Transform::Prefix { remove: String::new(), add },
+            "prefix_replace" => Transform::Prefix { remove: text(&it["remove"]).to_owned(), add },
+            "suffix_add" => Transform::Suffix(add),
+            other => panic!("unknown transform {other}"),
+        }
+    };
+    value.as_array().expect("a list of transforms").iter().map(transform).collect()
+}
+
+fn server(id: &str) -> ServerId {
+    ServerId::parse(id).expect("an id")
+}
+
+/// The pattern, `accepted` or `not_whitelisted`, as Dominds says it.
+fn ruling(rules: &Rules, name: &str) -> String {
+    let decision = decide(&server("s"), rules, name);
+    match decision.verdict {
+        Verdict::Exposed => "accepted".to_owned(),
+        Verdict::Blacklisted => decision.rule,
+        other => other.as_str().to_owned(),
+    }
+}
+
+#[test]
+fn dm_036_patterns_match_as_dominds_does() {
+    let Some(dominds) = recording("dominds.json") else { return };
+    let rows = rows(&dominds, "wildcard");
+    assert!(rows.len() >= 20, "only {} rows", rows.len());
+    for row in rows {
+        let filter = Filter { whitelist: vec![text(&row["pattern"]).to_owned()], blacklist: Vec::new() };
+        let rules = Rules { filter, transforms: Vec::new(), naming: NamePolicy::Pass };
+        let got = Decider::new(&server("s"), &rules).admits(text(&row["name"]));
+        assert_eq!(Value::from(got), row[DOMINDS], "{row}");
+    }
+}
+
+#[test]
+fn dm_037_to_dm_041_filters_rule_as_dominds_does() {
+    let Some(dominds) = recording("dominds.json") else { return };
+    for row in rows(&dominds, "filters") {
+        let rules = Rules { filter: filter(row), transforms: Vec::new(), naming: NamePolicy::Reject };
+        for (name, want) in rows(row, "names").iter().zip(rows(row, DOMINDS)) {
+            let want = match text(&want["kind"]) {
+                "blacklisted" => format!("blacklist `{}`", text(&want["pattern"])),
+                other => other.to_owned(),
+            };
+            assert_eq!(ruling(&rules, text(name)), want, "{name} by {:?}", rules.filter);
+        }
+    }
+}
+
+/// Dominds transforms an empty name, and a name into nothing; we show neither under any policy, since no provider
+/// and no user could name the tool.
+#[test]
+fn dm_042_to_dm_045_transforms_change_names_as_dominds_does() {
+    let Some(dominds) = recording("dominds.json") else { return };
+    for row in rows(&dominds, "transforms") {
+        let transforms = transforms(&row["transform"]);
+        let rules = Rules { filter: Filter::default(), transforms, naming: NamePolicy::Pass };
+        for (name, want) in rows(row, "names").iter().zip(rows(row, DOMINDS)) {
+            let (name, want) = (text(name), text(want));
+            let got = decide(&server("s"), &rules, name);
+            let nameless = name.is_empty() || want.is_empty();
+            assert_eq!(got.exposed.as_ref().map(|it| it.as_str()), (!nameless).then_some(want), "{row}");
+            assert_eq!(got.verdict == Verdict::InvalidName, nameless, "{row}");
+        }
+    }
+}
+
+#[test]
+fn dm_047_dm_048_each_files_names_come_out_as_dominds_has_them() {
+    let Some(dominds) = recording("dominds.json") else { return };
+    let mut names = 0;
+    for (file, versions) in dominds["files"].as_object().expect("files by name") {
+        let answer = &versions[DOMINDS];
+        let Some(servers) = answer["tools"].as_object() else { continue };
+        for (id, tools) in servers {
+            let config = &answer["config"][id];
+            // A transform of the tools' own takes the place of the server's.
+            let chosen = match text(&config["tools"]["transform"]["kind"]) {
+                "inherit" => &config["transform"],
+                "override" => &config["tools"]["transform"]["transform"],
+                other => panic!("{file}: unknown kind of transform {other}"),
+            };
+            let transforms = transforms(chosen);
+            let rules = Rules { filter: filter(&config["tools"]), transforms, naming: NamePolicy::Reject };
+            for tool in tools.as_array().expect("a list of tools") {
+                let decision = decide(&server(id), &rules, text(&tool["name"]));
+                let got = (decision.verdict, decision.exposed.as_ref().map(|it| it.as_str()), decision.rule);
+                let want = match text(&tool["result"]) {
+                    "registered" => (Verdict::Exposed, Some(text(&tool["as"]))),
+                    "invalid_name" | "invalid_after_transform" => (Verdict::InvalidName, None),
+                    "blacklisted" => (Verdict::Blacklisted, None),
+                    "not_whitelisted" => (Verdict::NotWhitelisted, None),
+                    other => panic!("{file}: unknown result {other}"),
+                };
+                assert_eq!((got.0, got.1), want, "{file}, {id}: {tool}");
+                if let Some(transformed) = tool["transformed"].as_str() {
+                    assert!(
+                        got.2.contains(&format!("after transforms, `{transformed}`")),
+                        "{file}: {}",
+                        got.2
+                    );
+                }
+                if let Some(pattern) = tool["pattern"].as_str() {
+                    assert_eq!(got.2, format!("blacklist `{pattern}`"), "{file}: {tool}");
+                }
+                names += 1;
+            }
+        }
+    }
+    assert!(names > 1_000, "only {names} names were compared");
+}
+
+/// Ours are HoloDeck's normal names with the item in front, and Semantic Kernel's where the dot is kept; where the
+/// whole would be longer than 64 bytes ours alone are cut and end with a hash, since providers refuse longer ones.
+#[test]
+fn hd_114_names_are_those_of_holodeck_and_semantic_kernel() {
+    let Some(holodeck) = recording("holodeck.json") else { return };
+    let rows = rows(&holodeck, "names");
+    assert!(rows.len() >= 12, "only {} rows", rows.len());
+    for row in rows {
+        let input = text(&row["input"]);
+        let named = |naming| {
+            let rules = Rules { filter: Filter::default(), transforms: Vec::new(), naming };
+            let exposed = decide(&server("item"), &rules, input).exposed;
+            exposed.map(|it| it.as_str().to_owned())
+        };
+        let classes =
+            [(NameClass::Strict, "holodeck_normalize_v0640"), (NameClass::WithDot, "semantic_kernel")];
+        for (class, key) in classes {
+            let got = named(NamePolicy::Qualify { class }).expect("a name is always made");
+            let want = format!("item__{}", text(&row[key]));
+            if want.len() <= 64 {
+                assert_eq!(got, want, "{row}");
+            } else {
+                assert_eq!((got.len(), &got[..55]), (64, &want[..55]), "{row}");
+            }
+        }
+        let valid = named(NamePolicy::Reject).is_some();
+        assert_eq!(Value::from(valid), row["dominds_valid"], "{row}");
+    }
+}
