@@ -101,3 +101,27 @@ async fn a_session_from_the_configuration_that_is_gone_makes_place_for_a_new_one
     assert_eq!(peer.first("initialize").header("mcp-session-id"), "");
     assert_eq!(peer.first("DELETE").header("mcp-session-id"), "new");
 }
+
+#[tokio::test]
+async fn a_reopening_that_is_given_up_keeps_the_calls_deadline_and_lets_go_of_its_socket() {
+    let opened = AtomicUsize::new(0);
+    let peer = Peer::start(move |it| {
+        if it.what() == "initialize" && opened.fetch_add(1, Ordering::SeqCst) > 0 {
+            return vec![peer::Step::Hang];
+        }
+        legacy(it, "s", |_| reply(404, "", ""))
+    })
+    .await;
+    let session = How::legacy().connect(&peer.url).await.unwrap();
+    let options = CallOptions { deadline: Some(Duration::from_millis(150)), ..CallOptions::default() };
+    for attempt in 1..=3 {
+        let error = call_with(&session, options.clone()).await.unwrap_err();
+        assert_eq!(error.to_string(), "no answer within 0.15 s");
+        until(|| peer.hung_up() >= attempt).await;
+    }
+    assert!(
+        !peer.words().contains("notifications/cancelled"),
+        "initialize must not be cancelled: {}",
+        peer.words()
+    );
+}
