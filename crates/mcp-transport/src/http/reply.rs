@@ -104,21 +104,23 @@ pub(super) fn judge(status: u16, said: &Said, standing: Standing) -> Verdict {
 }
 
 /// `Bad Request: No valid session ID provided`, `Invalid session ID`, `Session not found`, `Server not initialized`.
+///
+/// Whole phrases, not words: a tool may well fail because some session of its own was closed, and repeating its call
+/// would do it twice.
 fn asks_for_session(text: &str) -> bool {
-    const WRONG: [&str; 10] = [
-        "valid",
-        "not found",
-        "unknown",
-        "expired",
-        "terminated",
-        "missing",
-        "required",
-        "not exist",
-        "no such",
-        "closed",
+    const PHRASES: [&str; 9] = [
+        "session id",
+        "session-id",
+        "session not found",
+        "session expired",
+        "session has expired",
+        "session terminated",
+        "session has been terminated",
+        "unknown session",
+        "no such session",
     ];
     let text = text.to_ascii_lowercase();
-    asks_for_opening(&text) || (text.contains("session") && WRONG.iter().any(|it| text.contains(it)))
+    asks_for_opening(&text) || PHRASES.iter().any(|it| text.contains(it))
 }
 
 fn asks_for_opening(text: &str) -> bool {
@@ -209,6 +211,13 @@ mod tests {
         use Standing::*;
         check(400, Session, "the JSON is wrong", Verdict::Refused);
         check(400, Session, INVALID_PARAMS, Verdict::Answer);
+        check(
+            400,
+            Session,
+            r#"{"id":7,"error":{"code":-32000,"message":"tool failed: the browser session was closed by the user"}}"#,
+            Verdict::Answer,
+        );
+        check(400, Session, "the field session_id is required", Verdict::Refused);
         check(404, Session, NO_METHOD, Verdict::Answer);
         check(404, Sessionless, "", Verdict::Refused);
         check(400, Sessionless, NO_SESSION, Verdict::Refused);

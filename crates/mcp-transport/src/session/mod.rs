@@ -291,6 +291,8 @@ impl Session {
         };
         *self.negotiated.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(negotiated);
         self.epoch.store(next.0, Ordering::Release);
+        // A server that forgot the session may be another one by now.
+        self.wire.lists_are_old();
         Ok(())
     }
 }

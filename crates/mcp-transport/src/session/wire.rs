@@ -81,6 +81,15 @@ impl Wire {
         }
     }
 
+    /// What was known of the lists is old: nobody heard what changed meanwhile.
+    pub(crate) fn lists_are_old(&self) {
+        self.changes.send_modify(|it| {
+            it.tools += 1;
+            it.prompts += 1;
+            it.resources += 1;
+        });
+    }
+
     pub(crate) fn changes(&self) -> watch::Receiver<Changes> {
         self.changes.subscribe()
     }

@@ -32,6 +32,7 @@ fn check(refusal: fn(&Heard) -> Reply) -> impl Future<Output = ()> {
             assert_eq!(called.unwrap(), "hello", "{place}");
         }
         assert_eq!(peer.count("initialize"), 2, "{place}: {}", peer.words());
+        assert_eq!(session.changes().borrow().tools, 1, "{place}: what was listed before is old");
         session.close(Duration::from_secs(1)).await;
         assert_eq!(peer.first("DELETE").header("mcp-session-id"), "s-2", "{place}");
     }
