@@ -93,15 +93,21 @@ impl EventStream {
         Ok(())
     }
 
-    /// The stream has ended cleanly: what it leaves without the empty line that ends an event. The standard discards
-    /// it; some servers forget the line.
-    pub(super) fn finish(&mut self) -> Option<Bytes> {
+    /// The stream has ended cleanly: what it leaves without the empty line that ends an event, where that `is_whole`. The
+    /// standard discards it; some servers forget the line. An event that was cut off leaves no id either: the stream is
+    /// taken up before it, not after.
+    pub(super) fn finish(&mut self, is_whole: impl Fn(&[u8]) -> bool) -> Option<Bytes> {
+        let before = self.last_id.clone();
         let mut rest = None;
         let line = std::mem::take(&mut self.line).freeze();
         if !line.is_empty() {
             self.end_line(line, &mut |it| rest = Some(it)).ok()?;
         }
         self.dispatch(&mut |it| rest = Some(it));
+        let rest = rest.filter(|it| is_whole(it));
+        if rest.is_none() {
+            self.last_id = before;
+        }
         rest
     }
 

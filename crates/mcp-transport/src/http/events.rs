@@ -73,9 +73,9 @@ impl Hearing {
             let chunk = match tokio::time::timeout_at(until, response.chunk()).await {
                 Ok(Ok(Some(chunk))) => chunk,
                 Ok(Ok(None)) => {
-                    // The standard discards it; a whole message is worth more.
-                    let rest = stream.finish();
-                    if let Some(rest) = rest.filter(|it| serde_json::from_slice::<IgnoredAny>(it).is_ok()) {
+                    // A whole message is worth more than the line that should have followed it.
+                    let is_whole = |it: &[u8]| serde_json::from_slice::<IgnoredAny>(it).is_ok();
+                    if let Some(rest) = stream.finish(is_whole) {
                         self.deliver(wire, rest);
                     }
                     return StreamEnd::Closed;

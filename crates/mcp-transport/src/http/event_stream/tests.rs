@@ -16,7 +16,7 @@ fn read<'a>(chunks: impl IntoIterator<Item = &'a [u8]>, limit: usize) -> String 
             return res.join(" | ");
         }
     }
-    if let Some(rest) = stream.finish() {
+    if let Some(rest) = stream.finish(|it| !it.ends_with(b"cut")) {
         res.push(format!("<rest> {}", String::from_utf8_lossy(&rest)));
     }
     if let Some(id) = stream.last_id() {
@@ -51,6 +51,13 @@ fn fields_are_read_as_the_standard_says() {
     check(": a comment\ndata: a\n:\n\n", "a");
     check("other: x\ndata: a\nDATA: y\n\n", "a");
     check("data: {\"a\": \"b: c\"}\n\n", "{\"a\": \"b: c\"}");
+}
+
+#[test]
+fn an_event_that_is_cut_off_leaves_no_id() {
+    check("id: 1\ndata: a\n\nid: 2\ndata: cut", "a | <id> 1");
+    check("id: 1\ndata: a\n\nid: 2", "a | <id> 1");
+    check("id: 1\ndata: a\n\nid: 2\ndata: b", "a | <rest> b | <id> 2");
 }
 
 #[test]
