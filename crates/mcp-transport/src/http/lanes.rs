@@ -1,7 +1,8 @@
 //! Which messages are on their way and which still wait: bookkeeping, no I/O.
 //!
 //! The queue of the engine is always emptied, also when no more messages can be on their way: an abandonment must
-//! reach the lane that it ends, and would never come past the messages before it.
+//! reach the lane that it ends, and would never come past the messages before it. What waits here is bounded in bytes:
+//! past the bound requests are refused and answers dropped, for the peer reads neither.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -18,7 +19,17 @@ const GATE: &str = super::post::INITIALIZED;
 pub(super) struct Lanes {
     requests: HashMap<RequestId, Lane>,
     waiting: VecDeque<Waiting>,
+    /// What the waiting messages cost together.
+    cost: usize,
     gated: bool,
+}
+
+/// How much may wait.
+const MOST_WAITING: usize = 64 << 20;
+
+/// What a message costs while it waits: its bytes, and what is kept beside them.
+fn cost(message: &Outgoing) -> usize {
+    message.body.len() + 256
 }
 
 enum Lane {
@@ -33,18 +44,27 @@ enum Waiting {
 }
 
 impl Lanes {
-    /// Takes a thing to do.
-    pub(super) fn take(&mut self, out: Out) {
-        match out {
-            Out::Message(message) => match message.head.id {
-                Some(id) => {
-                    self.waiting.push_back(Waiting::Request(id));
-                    self.requests.insert(id, Lane::Waiting(message));
-                }
-                None => self.waiting.push_back(Waiting::Other(message)),
-            },
-            Out::Abandon { id, notice } => self.abandon(id, notice),
+    /// Takes a thing to do. Gives the request back that it does not take, because too much waits.
+    pub(super) fn take(&mut self, out: Out) -> Option<RequestId> {
+        let message = match out {
+            Out::Message(message) => message,
+            Out::Abandon { id, notice } => {
+                self.abandon(id, notice);
+                return None;
+            }
+        };
+        if self.cost + cost(&message) > MOST_WAITING {
+            return message.head.id;
         }
+        self.cost += cost(&message);
+        match message.head.id {
+            Some(id) => {
+                self.waiting.push_back(Waiting::Request(id));
+                self.requests.insert(id, Lane::Waiting(message));
+            }
+            None => self.waiting.push_back(Waiting::Other(message)),
+        }
+        None
     }
 
     /// The next message to send, where one may be sent now.
@@ -52,11 +72,13 @@ impl Lanes {
         while !self.gated {
             match self.waiting.pop_front()? {
                 Waiting::Other(message) => {
+                    self.cost -= cost(&message);
                     self.gated = message.head.method == GATE;
                     return Some(message);
                 }
                 Waiting::Request(id) => {
                     if let Some(Lane::Waiting(message)) = self.requests.remove(&id) {
+                        self.cost -= cost(&message);
                         return Some(message);
                     }
                 }
@@ -89,13 +111,16 @@ impl Lanes {
     fn abandon(&mut self, id: RequestId, notice: Option<bytes::Bytes>) {
         match self.requests.remove(&id) {
             // It was answered in the meantime, or it was never sent.
-            None | Some(Lane::Waiting(_)) => {}
+            None => {}
+            Some(Lane::Waiting(message)) => self.cost -= cost(&message),
             Some(Lane::Open { abort, epoch, version, cancellable }) => {
                 abort.abort();
                 // In the modern era closing the stream says it.
                 if let Some(notice) = notice.filter(|_| cancellable) {
                     let head = Head { id: None, method: super::post::CANCELLED.into(), name: None, version };
-                    self.waiting.push_back(Waiting::Other(Outgoing { epoch, head, body: notice }));
+                    let message = Outgoing { epoch, head, body: notice };
+                    self.cost += cost(&message);
+                    self.waiting.push_back(Waiting::Other(message));
                 }
             }
         }
@@ -106,6 +131,25 @@ impl Lanes {
 mod tests {
     use super::*;
     use bytes::Bytes;
+
+    #[test]
+    fn what_waits_is_bounded_and_its_cost_comes_back() {
+        let message = |id| {
+            let head = Head { id, method: "m".into(), name: None, version: None };
+            Out::Message(Outgoing { epoch: Epoch(0), head, body: Bytes::from(vec![0; 1 << 20]) })
+        };
+        let mut lanes = Lanes::default();
+        let refused: Vec<_> = (1..=70).filter_map(|id| lanes.take(message(Some(id)))).collect();
+        assert_eq!(refused, (64..=70).collect::<Vec<_>>());
+        assert_eq!(lanes.take(message(None)), None, "an answer is dropped");
+        lanes.take(Out::Abandon { id: 1, notice: None });
+        let mut sent = 0;
+        while lanes.next().is_some() {
+            sent += 1;
+        }
+        assert_eq!((sent, lanes.cost), (62, 0));
+        assert_eq!(lanes.take(message(Some(71))), None);
+    }
 
     const LEGACY: Option<ProtocolVersion> = Some(ProtocolVersion::LATEST_LEGACY);
     const MODERN: Option<ProtocolVersion> = Some(ProtocolVersion::LATEST);
@@ -127,11 +171,14 @@ mod tests {
         for step in steps {
             match step.split_once(' ') {
                 Some(("settled", id)) => lanes.settled(id.parse().ok(), false),
-                Some((id, method)) => lanes.take(Out::Message(message(id.parse().ok(), method, version))),
+                Some((id, method)) => {
+                    let taken = lanes.take(Out::Message(message(id.parse().ok(), method, version)));
+                    assert_eq!(taken, None);
+                }
                 None if *step == "ready" => lanes.settled(None, true),
                 None => {
                     let id = step.trim_start_matches('-').parse().unwrap();
-                    lanes.take(Out::Abandon { id, notice: Some(Bytes::new()) });
+                    assert_eq!(lanes.take(Out::Abandon { id, notice: Some(Bytes::new()) }), None);
                 }
             }
             while let Some(message) = lanes.next() {

@@ -36,8 +36,8 @@ use url::Url;
 
 use crate::redact::Redactor;
 use crate::{
-    ConnectError, Dial, EndReason, Ended, Epoch, Inbox, Link, Opening, OutQueue, Outgoing, StartFailure,
-    Transport,
+    ConnectError, Dial, EndReason, Ended, Epoch, Fault, Inbox, LaneEnd, Link, Opening, OutQueue, Outgoing,
+    StartFailure, Transport,
 };
 use headers::Prepared;
 use lanes::Lanes;
@@ -188,7 +188,11 @@ async fn drive(
                     return None;
                 }
                 for out in batch.drain(..) {
-                    lanes.take(out);
+                    if let Some(id) = lanes.take(out) {
+                        let message = "the server does not read what is sent to it".to_owned();
+                        let fault = Fault { status: None, message, error: None };
+                        wire.inbox.lane_ended(id, LaneEnd::Refused(fault));
+                    }
                 }
             }
         }
