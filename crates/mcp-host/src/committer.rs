@@ -123,7 +123,6 @@ impl Committer {
             Ok(Ok(reaped)) => {
                 for it in reaped {
                     tracing::warn!(
-                        group = it.group,
                         command = it.command,
                         processes = it.processes,
                         "left behind by a host that died; ended"

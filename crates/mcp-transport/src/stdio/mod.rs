@@ -165,16 +165,19 @@ impl Place {
         if let Some(cwd) = &endpoint.cwd {
             command.current_dir(cwd);
         }
+        let unkept = |error: &std::io::Error| tracing::warn!("no receipt for {}: {error}", endpoint.command);
+        let mut receipt = self
+            .receipts
+            .as_ref()
+            .and_then(|it| it.write(&token, &endpoint.command).inspect_err(unkept).ok());
         let Started { child, group, pid } =
             spawn::spawn(command, token.clone()).await.map_err(|error| match error.kind() {
                 std::io::ErrorKind::NotFound => StartFailure::CommandNotFound,
                 _ => StartFailure::System(error.to_string()),
             })?;
-        let receipt = self.receipts.as_ref().and_then(|it| {
-            it.write(pid, &token, &endpoint.command)
-                .inspect_err(|error| tracing::warn!("no receipt for process group {pid}: {error}"))
-                .ok()
-        });
+        if let Some(receipt) = &mut receipt {
+            let _ = receipt.started(pid).inspect_err(unkept);
+        }
         Ok(Process { child, group, _receipt: receipt, pid })
     }
 }

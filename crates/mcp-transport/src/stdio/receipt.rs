@@ -28,8 +28,6 @@ pub struct Receipts(PathBuf);
 /// A process group that was found without its owner, and ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reaped {
-    /// The group's number, its leader's process id.
-    pub group: u32,
     /// The command that had been started.
     pub command: String,
     /// How many of its processes were still there.
@@ -44,13 +42,17 @@ struct Receipt {
     owner_started: u64,
     /// The boot, and the namespace of process ids, in which these numbers mean something.
     world: String,
-    group: u32,
+    /// `None` until the group runs.
+    group: Option<u32>,
     token: String,
     command: String,
 }
 
 /// A receipt that is taken back when its group has ended.
-pub(crate) struct Held(PathBuf);
+pub(crate) struct Held {
+    path: PathBuf,
+    receipt: Receipt,
+}
 
 impl Receipts {
     /// The folder, made when the first receipt is written.
@@ -88,36 +90,50 @@ impl Receipts {
             // Taken back last: if this host dies too, the next one goes on.
             let _ = fs::remove_file(&path);
             if processes > 0 {
-                res.push(Reaped { group: receipt.group, command: receipt.command, processes });
+                res.push(Reaped { command: receipt.command, processes });
             }
         }
         Ok(res)
     }
 
-    /// Writes the receipt for a group that was just started with `token`.
-    pub(crate) fn write(&self, group: u32, token: &str, command: &str) -> io::Result<Held> {
+    /// Writes the receipt for a group that is about to be started with `token`: before it is, for we may die in between.
+    pub(crate) fn write(&self, token: &str, command: &str) -> io::Result<Held> {
         let owner = std::process::id();
         let owner_started = started(owner).ok_or_else(|| io::Error::other("there is no /proc"))?;
         let receipt = Receipt {
             owner,
             owner_started,
             world: world(),
-            group,
+            group: None,
             token: token.to_owned(),
             command: command.to_owned(),
         };
         make_private(&self.0)?;
-        let path = self.0.join(format!("{token}.json"));
-        let mut file = fs::File::create_new(&path)?;
-        let held = Held(path);
-        file.write_all(&serde_json::to_vec(&receipt)?)?;
+        let held = Held { path: self.0.join(format!("{token}.json")), receipt };
+        held.save()?;
         Ok(held)
+    }
+}
+
+impl Held {
+    /// The group runs, under this number.
+    pub(crate) fn started(&mut self, group: u32) -> io::Result<()> {
+        self.receipt.group = Some(group);
+        self.save()
+    }
+
+    /// Whole or not at all: a receipt that is half written is read by nobody.
+    fn save(&self) -> io::Result<()> {
+        let unfinished = self.path.with_extension("new");
+        let mut file = fs::File::create(&unfinished)?;
+        file.write_all(&serde_json::to_vec(&self.receipt)?)?;
+        fs::rename(&unfinished, &self.path)
     }
 }
 
 impl Drop for Held {
     fn drop(&mut self) {
-        let _ = fs::remove_file(&self.0);
+        let _ = fs::remove_file(&self.path);
     }
 }
 
@@ -158,10 +174,13 @@ pub(crate) fn end(token: &str) {
     }
 }
 
-/// The processes of `group` that carry the token.
-fn members(group: u32, token: &str) -> Vec<Pid> {
+/// The processes of `group` that carry the token. Where the host died before it knew the number, all that carry it are
+/// of the group: they had no time to leave.
+fn members(group: Option<u32>, token: &str) -> Vec<Pid> {
+    let marked = carriers(token);
+    let Some(group) = group else { return marked };
     let group = i32::try_from(group).map(Pid::from_raw).ok();
-    carriers(token).into_iter().filter(|it| getpgid(Some(*it)).ok() == group).collect()
+    marked.into_iter().filter(|it| getpgid(Some(*it)).ok() == group).collect()
 }
 
 /// Ends processes: politely, then by force. Returns how many there were.
@@ -204,7 +223,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let receipts = Receipts::in_directory(folder.path().join("a/b"));
         assert_eq!(receipts.reap().unwrap(), []);
-        let held = receipts.write(1, &token(), "x").unwrap();
+        let mut held = receipts.write(&token(), "x").unwrap();
+        held.started(1).unwrap();
         assert_eq!(receipts.reap().unwrap(), []);
         assert_eq!(fs::read_dir(&receipts.0).unwrap().count(), 1);
         drop(held);
@@ -220,7 +240,7 @@ mod tests {
             owner: std::process::id(),
             owner_started: 0,
             world: world(),
-            group: std::process::id(),
+            group: Some(std::process::id()),
             token: "nobody-carries-this".to_owned(),
             command: "x".to_owned(),
         };
