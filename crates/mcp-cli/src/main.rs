@@ -10,6 +10,8 @@ mod args;
 mod commands;
 mod context;
 mod exit;
+#[cfg(test)]
+mod fixture;
 mod hosted;
 mod log;
 mod output;

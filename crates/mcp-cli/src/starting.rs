@@ -64,26 +64,14 @@ fn waiting(published: &Published) -> Option<String> {
 mod tests {
     use std::sync::Arc;
 
-    use mcp_host::ServerStatus;
     use mcp_registry::Catalog;
 
     use super::*;
+    use crate::fixture::published;
 
     #[track_caller]
     fn check(states: &[(&str, ServerState)], want: Option<&str>) {
-        let status = |(id, state): &(&str, ServerState)| ServerStatus {
-            id: (*id).into(),
-            state: *state,
-            era: None,
-            failure: None,
-        };
-        let published = Published {
-            generation: 1,
-            catalog: Arc::new(Catalog::empty()),
-            servers: states.iter().map(status).collect(),
-            problems: Vec::new(),
-        };
-        assert_eq!(waiting(&published).as_deref(), want);
+        assert_eq!(waiting(&published(states)).as_deref(), want);
     }
 
     #[test]
@@ -100,17 +88,9 @@ mod tests {
             lists: Arc::new(Lists { tools, ..Lists::default() }),
         };
         let catalog = Arc::new(Catalog::build(&Builtins::default(), &[entry]));
-        let status = |(id, state): (&str, ServerState)| ServerStatus {
-            id: id.into(),
-            state,
-            era: None,
-            failure: None,
-        };
-        let published = |states: [ServerState; 3]| Published {
-            generation: 1,
+        let published = |[a, b, c]: [ServerState; 3]| Published {
             catalog: Arc::clone(&catalog),
-            servers: ["a", "b", "c"].into_iter().zip(states).map(status).collect(),
-            problems: Vec::new(),
+            ..published(&[("a", a), ("b", b), ("c", c)])
         };
         assert!(is_there(&published([Ready, Ready, Starting]), Wanting::Tool("t")));
         assert!(!is_there(&published([Starting, Ready, Ready]), Wanting::Tool("t")));

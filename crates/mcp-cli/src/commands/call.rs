@@ -186,26 +186,14 @@ fn complaint(failure: &CallFailure, file: &Path, colour: Colour) -> String {
 mod tests {
     use std::time::Duration;
 
-    use mcp_host::ServerStatus;
     use mcp_model::CallMetadata;
-    use mcp_registry::Catalog;
 
     use super::*;
+    use crate::fixture::published;
 
     #[track_caller]
     fn check(servers: &[(&str, ServerState)], rejected: &[&str], error: Option<Kind>, want: Exit) {
-        let status = |(id, state): &(&str, ServerState)| ServerStatus {
-            id: (*id).into(),
-            state: *state,
-            era: None,
-            failure: None,
-        };
-        let published = Published {
-            generation: 1,
-            catalog: Arc::new(Catalog::empty()),
-            servers: servers.iter().map(status).collect(),
-            problems: Vec::new(),
-        };
+        let published = published(servers);
         let rejected: Vec<String> = rejected.iter().map(|it| (*it).to_owned()).collect();
         let result = CallResult {
             success: error.is_none(),

@@ -6,7 +6,7 @@
 //! what it holds, and what is required is declared. The
 //! reference gives no limits, so ours are those of any schema that is read.
 
-use super::profile::{Dialect, Names, Profile, Start};
+use super::profile::{Dialect, Names, Profile, SHAPING, Start};
 
 pub(super) const PROFILE: Profile = Profile {
     names: Names { longest: 63, start: Start::LetterOrUnderscore },
@@ -32,21 +32,7 @@ pub(super) const PROFILE: Profile = Profile {
         "minimum",
         "maximum",
     ],
-    refuse: &[
-        "allOf",
-        "oneOf",
-        "not",
-        "if",
-        "then",
-        "else",
-        "dependentRequired",
-        "dependentSchemas",
-        "dependencies",
-        "patternProperties",
-        "prefixItems",
-        "$dynamicRef",
-        "$recursiveRef",
-    ],
+    refuse: SHAPING,
     formats: &["float", "double", "int32", "int64", "enum", "date-time"],
     depth: 32,
     properties: 5_000,

@@ -6,7 +6,7 @@
 //! written out, so a recursive schema, which OpenAI would take, is left out here. A tool with an optional property is
 //! left out as well: a host shows it without `strict`.
 
-use super::profile::{Dialect, Names, Profile, Start};
+use super::profile::{Dialect, Names, Profile, SHAPING, Start};
 
 pub(super) const STRICT: Profile = Profile {
     names: Names { longest: 64, start: Start::Any },
@@ -30,21 +30,7 @@ pub(super) const STRICT: Profile = Profile {
         "minItems",
         "maxItems",
     ],
-    refuse: &[
-        "allOf",
-        "oneOf",
-        "not",
-        "if",
-        "then",
-        "else",
-        "dependentRequired",
-        "dependentSchemas",
-        "dependencies",
-        "patternProperties",
-        "prefixItems",
-        "$dynamicRef",
-        "$recursiveRef",
-    ],
+    refuse: SHAPING,
     formats: &["date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"],
     depth: 10,
     properties: 5_000,

@@ -60,3 +60,21 @@ impl Names {
         Err(format!("its name is not one of 1 to {} characters that the provider takes", self.longest))
     }
 }
+
+/// Keywords that shape what arguments may be, and that the profiles cannot say: dropping one would let a model send what
+/// the tool refuses.
+pub(super) const SHAPING: &[&str] = &[
+    "allOf",
+    "oneOf",
+    "not",
+    "if",
+    "then",
+    "else",
+    "dependentRequired",
+    "dependentSchemas",
+    "dependencies",
+    "patternProperties",
+    "prefixItems",
+    "$dynamicRef",
+    "$recursiveRef",
+];

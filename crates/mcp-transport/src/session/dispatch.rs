@@ -9,6 +9,7 @@ use serde_json::value::RawValue;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 
+use super::server::Announced;
 use crate::engine::{Engine, Incoming};
 
 /// How many of a server's requests are answered at once.
@@ -140,6 +141,13 @@ impl Drop for Owed {
 }
 
 impl Changes {
+    /// These lists have changed, or may have.
+    pub(crate) fn add(&mut self, changed: Announced) {
+        self.tools += u64::from(changed.tools);
+        self.prompts += u64::from(changed.prompts);
+        self.resources += u64::from(changed.resources);
+    }
+
     fn count(&mut self, method: &str) -> bool {
         match method {
             "notifications/tools/list_changed" => self.tools += 1,

@@ -44,11 +44,7 @@ pub(crate) async fn run(
         // A stream that held for a while was no failure.
         pause = if begun.elapsed() > LONGEST { FIRST } else { (pause * 2).min(LONGEST) };
         tokio::time::sleep(pause).await;
-        changes.send_modify(|it| {
-            it.tools += u64::from(announced.tools);
-            it.prompts += u64::from(announced.prompts);
-            it.resources += u64::from(announced.resources);
-        });
+        changes.send_modify(|it| it.add(announced));
     }
 }
 

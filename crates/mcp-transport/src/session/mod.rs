@@ -186,15 +186,7 @@ impl Session {
     /// Ends the connection: politely within `grace`, then by force. Calls in flight end with [`CallError::Closed`].
     /// Returns when the server is gone, or cut off.
     pub async fn close(&self, grace: Duration) -> Arc<Ended> {
-        let ended = self.wire.stop(grace).await;
-        self.options.state.send_if_modified(|it| {
-            let first = *it == State::Connected;
-            if first {
-                *it = State::Disconnected;
-            }
-            first
-        });
-        ended
+        self.wire.stop(grace).await
     }
 
     /// Bytes that were no protocol, and messages dropped because the server sent too many.

@@ -90,6 +90,9 @@ pub(crate) struct Announced {
 }
 
 impl Announced {
+    /// All of them.
+    pub(crate) const ALL: Announced = Announced { tools: true, prompts: true, resources: true };
+
     pub(crate) fn any(self) -> bool {
         self.tools || self.prompts || self.resources
     }

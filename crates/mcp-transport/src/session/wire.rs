@@ -8,6 +8,7 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
+use super::server::Announced;
 use super::{Changes, Negotiated, SessionOptions, State, dispatch, listen};
 use crate::engine::Engine;
 use crate::{Dial, EndReason, Ended, Inbox, Link, Stop};
@@ -41,7 +42,7 @@ impl Wire {
         let driver = Driver { engine: Arc::clone(&engine), tell_end, state: options.state.clone() };
         tasks.spawn(async move {
             let ended = transport.run(link).await;
-            driver.finish(ended);
+            driver.tell(ended);
         });
         let timed = Arc::clone(&engine);
         tasks.spawn(async move { timed.keep_time().await });
@@ -83,11 +84,7 @@ impl Wire {
 
     /// What was known of the lists is old: nobody heard what changed meanwhile.
     pub(crate) fn lists_are_old(&self) {
-        self.changes.send_modify(|it| {
-            it.tools += 1;
-            it.prompts += 1;
-            it.resources += 1;
-        });
+        self.changes.send_modify(|it| it.add(Announced::ALL));
     }
 
     pub(crate) fn changes(&self) -> watch::Receiver<Changes> {
@@ -119,6 +116,7 @@ impl Wire {
         }
         let ended = Arc::new(Ended::new(EndReason::Stopped));
         self.engine.close(Arc::clone(&ended));
+        tell_state(&self.state, &ended);
         // Dropping the wire's future releases what it holds, by its contract.
         self.tasks.lock().unwrap_or_else(PoisonError::into_inner).abort_all();
         ended
@@ -150,10 +148,6 @@ struct Driver {
 }
 
 impl Driver {
-    fn finish(self, ended: Ended) {
-        self.tell(ended);
-    }
-
     fn tell(&self, mut ended: Ended) {
         if self.tell_end.borrow().is_some() {
             return;

@@ -1,0 +1,21 @@
+//! A published state for tests: servers in these states, and no tools.
+
+use std::sync::Arc;
+
+use mcp_host::{Published, ServerState, ServerStatus};
+use mcp_registry::Catalog;
+
+pub(crate) fn published(servers: &[(&str, ServerState)]) -> Published {
+    let status = |(id, state): &(&str, ServerState)| ServerStatus {
+        id: (*id).into(),
+        state: *state,
+        era: None,
+        failure: None,
+    };
+    Published {
+        generation: 1,
+        catalog: Arc::new(Catalog::empty()),
+        servers: servers.iter().map(status).collect(),
+        problems: Vec::new(),
+    }
+}
