@@ -30,8 +30,8 @@
 //! # }
 //! ```
 //!
-//! Features: `stdio` (child processes; Unix) and `http` (Streamable HTTP), both on by default. A wire of your own
-//! implements [`Transport`] and [`Dial`].
+//! Features: `stdio` (child processes; Unix) and `http` (Streamable HTTP), both on by default; `rmcp`, which puts any of
+//! the wires under the official SDK's client. A wire of your own implements [`Transport`] and [`Dial`].
 
 mod deadline;
 mod dial;
@@ -46,6 +46,8 @@ mod pending;
 mod progress;
 mod redact;
 mod scan;
+#[cfg(feature = "rmcp")]
+mod sdk;
 mod session;
 #[cfg(feature = "stdio")]
 mod stdio;
@@ -59,6 +61,11 @@ pub use link::{
     Transport,
 };
 pub use progress::{OnProgress, Progress};
+#[cfg(feature = "rmcp")]
+pub use sdk::{
+    ConvertError, RmcpError, RmcpOptions, RmcpTransport, content_from_rmcp, content_to_rmcp, error_from_rmcp,
+    error_to_rmcp, result_from_rmcp, result_to_rmcp, tool_from_rmcp, tool_to_rmcp,
+};
 pub use session::{
     Answer, CallOptions, Changes, ClientInfo, Eras, Handler, Listing, Replay, ServerCapabilities, ServerInfo,
     Session, SessionOptions, State, Unattended,

@@ -83,6 +83,7 @@ pub(crate) const FLOORS: &[Floor] = &[
         under_feature: &[
             ("stdio", &["encoding_rs", "nix"]),
             ("http", &["base64", "futures-util", "http", "reqwest", "rustls", "url"]),
+            ("rmcp", &["rmcp"]),
         ],
         development: &["axum", "divan", "mcp-demo", "proptest", "tempfile"],
     },
@@ -138,6 +139,8 @@ pub(crate) const PURE_FILES: &[&str] = &[
     "crates/mcp-transport/src/http/backoff.rs",
     "crates/mcp-transport/src/http/event_stream.rs",
     "crates/mcp-transport/src/redact.rs",
+    "crates/mcp-transport/src/sdk/convert.rs",
+    "crates/mcp-transport/src/sdk/ledger.rs",
     "crates/mcp-transport/src/scan.rs",
     "crates/mcp-transport/src/stdio/encoding.rs",
     "crates/mcp-transport/src/stdio/lines.rs",
@@ -150,7 +153,7 @@ pub(crate) const MOMENT: &str = "tokio::time::Instant";
 pub(crate) const IMPURE_WORDS: &[&str] = &["tokio", "async", "std::fs", "std::env", "::now("];
 
 /// Where `rmcp::` may stand.
-pub(crate) const RMCP: &[&str] = &["crates/mcp-demo/"];
+pub(crate) const RMCP: &[&str] = &["crates/mcp-demo/", "crates/mcp-transport/src/sdk/"];
 
 /// Where JSON-RPC and MCP numbers may be written.
 pub(crate) const NUMBERS: &[&str] = &["crates/mcp-acp/src/code.rs", "crates/mcp-model/src/code.rs"];

@@ -154,7 +154,7 @@ fn impure_words_are_found_in_pure_files() {
 }
 
 #[test]
-fn rmcp_stays_in_the_demo_server() {
+fn rmcp_stays_in_the_demo_server_and_the_bridge() {
     let code = "use rmcp::ServiceExt;";
     check_file(
         "crates/mcp-host/src/a.rs",
@@ -162,6 +162,7 @@ fn rmcp_stays_in_the_demo_server() {
         &["crates/mcp-host/src/a.rs:1: `rmcp::` may not stand here"],
     );
     check_file("crates/mcp-demo/src/a.rs", code, &[]);
+    check_file("crates/mcp-transport/src/sdk/mod.rs", code, &[]);
     check_file("tests/it/peer.rs", code, &[]);
 }
 

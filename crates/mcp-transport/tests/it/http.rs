@@ -3,7 +3,7 @@
 mod cancel;
 mod eras;
 mod faults;
-mod peer;
+pub(crate) mod peer;
 mod sessions;
 mod streams;
 
@@ -65,7 +65,7 @@ fn modern(heard: &Heard, rest: impl Fn(&Heard) -> Reply) -> Reply {
 }
 
 /// A legacy server that gives the session id `session`, has no stream to listen to, and leaves the rest to `rest`.
-fn legacy(heard: &Heard, session: &str, rest: impl Fn(&Heard) -> Reply) -> Reply {
+pub(crate) fn legacy(heard: &Heard, session: &str, rest: impl Fn(&Heard) -> Reply) -> Reply {
     match heard.what().as_str() {
         "server/discover" => not_initialized(),
         "initialize" => {
@@ -93,7 +93,7 @@ fn not_initialized() -> Reply {
 }
 
 /// The answer to a call of a tool.
-fn said(heard: &Heard, text: &str) -> String {
+pub(crate) fn said(heard: &Heard, text: &str) -> String {
     heard.result(json!({"content": [{"type": "text", "text": text}]}))
 }
 

@@ -5,6 +5,8 @@
 #[cfg(feature = "http")]
 mod http;
 mod memory;
+#[cfg(feature = "rmcp")]
+mod rmcp;
 mod session;
 #[cfg(feature = "stdio")]
 mod stdio;

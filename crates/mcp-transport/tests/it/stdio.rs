@@ -25,13 +25,13 @@ while read -r line; do
 done
 "#;
 
-fn script(text: &str) -> StdioEndpoint {
+pub(crate) fn script(text: &str) -> StdioEndpoint {
     let mut endpoint = StdioEndpoint::new("sh");
     endpoint.args = vec![Secret::new("-c"), Secret::new(text)];
     endpoint
 }
 
-fn server(tool: &str) -> StdioEndpoint {
+pub(crate) fn server(tool: &str) -> StdioEndpoint {
     let mut endpoint = script(SERVER);
     endpoint.env.push(("TOOL".to_owned(), Secret::new(tool)));
     endpoint

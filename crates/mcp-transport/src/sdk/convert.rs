@@ -1,0 +1,179 @@
+//! The SDK's values and ours.
+//!
+//! Both sides are what the protocol's JSON says, so each conversion goes through it: a field that only one of them
+//! knows is kept where there is a place for it, and is never guessed.
+
+use mcp_model::{Content, RawJson, RpcError, Tool, ToolResult};
+use rmcp::model;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::json;
+
+/// Why a value has no counterpart.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{what} cannot be said in the other's terms: {why}")]
+pub struct ConvertError {
+    /// The value: `the tool`.
+    what: &'static str,
+    /// What is wrong, without any of the value's own text.
+    why: String,
+}
+
+fn through_json<T: DeserializeOwned>(what: &'static str, value: &impl Serialize) -> Result<T, ConvertError> {
+    let json = serde_json::to_string(value).map_err(|error| ConvertError { what, why: error.to_string() })?;
+    serde_json::from_str(&json).map_err(|error| ConvertError { what, why: error.to_string() })
+}
+
+/// A tool as the SDK has it. Members that the SDK does not know are lost.
+pub fn tool_to_rmcp(tool: &Tool) -> Result<model::Tool, ConvertError> {
+    through_json("the tool", &tool.raw)
+}
+
+/// A tool as we have it. Fails where its name is empty, which the SDK lets through.
+pub fn tool_from_rmcp(tool: &model::Tool) -> Result<Tool, ConvertError> {
+    const WHAT: &str = "the tool";
+    let page = RawJson::of(&json!({ "tools": [tool] }));
+    let page = page.map_err(|error| ConvertError { what: WHAT, why: error.to_string() })?;
+    let page = mcp_model::read_tools(&page);
+    let mut page = page.map_err(|error| ConvertError { what: WHAT, why: error.to_string() })?;
+    let why = || page.rejected.first().map_or_else(String::new, |it| it.reason.clone());
+    page.items.pop().ok_or_else(|| ConvertError { what: WHAT, why: why() })
+}
+
+/// A block of content as we have it. What is of no kind that we know is kept as it is.
+pub fn content_from_rmcp(content: &model::ContentBlock) -> Result<Content, ConvertError> {
+    let wrapped: ToolResult = through_json("the content", &json!({ "content": [content] }))?;
+    let one = wrapped.content.into_iter().next();
+    one.ok_or(ConvertError { what: "the content", why: "it is nothing".to_owned() })
+}
+
+/// A block of content as the SDK has it. Fails for a kind that the SDK does not know, and for a binary block that says
+/// neither where it is from nor what it holds.
+pub fn content_to_rmcp(content: &Content) -> Result<model::ContentBlock, ConvertError> {
+    let what = "the content";
+    let wire = match content {
+        Content::Text(text) => json!({ "type": "text", "text": text }),
+        Content::Image { data, mime_type } => json!({ "type": "image", "data": data, "mimeType": mime_type }),
+        Content::Audio { data, mime_type } => json!({ "type": "audio", "data": data, "mimeType": mime_type }),
+        Content::Binary { data, mime_type, uri, text } => {
+            let why = || "a resource needs its URI".to_owned();
+            let uri = uri.as_ref().ok_or_else(|| ConvertError { what, why: why() })?;
+            let mut resource = json!({ "uri": uri });
+            if let Some(mime_type) = mime_type {
+                resource["mimeType"] = json!(mime_type);
+            }
+            match text {
+                Some(text) => resource["text"] = json!(text),
+                // A link has no data of its own.
+                None if data.is_empty() => {
+                    resource["type"] = json!("resource_link");
+                    resource["name"] = json!(uri);
+                    return through_json(what, &resource);
+                }
+                None => resource["blob"] = json!(data),
+            }
+            json!({ "type": "resource", "resource": resource })
+        }
+        Content::Unknown(raw) => return through_json(what, raw),
+    };
+    through_json(what, &wire)
+}
+
+/// A result of a call as we have it.
+pub fn result_from_rmcp(result: &model::CallToolResult) -> Result<ToolResult, ConvertError> {
+    // An explicit null is a structured result, too, and serde would take it for none.
+    let mut res: ToolResult = through_json("the result", result)?;
+    res.structured = match &result.structured_content {
+        Some(value) => RawJson::of(value).ok(),
+        None => None,
+    };
+    Ok(res)
+}
+
+/// A result of a call as the SDK has it. Fails where one of its blocks does.
+pub fn result_to_rmcp(result: &ToolResult) -> Result<model::CallToolResult, ConvertError> {
+    let content: Result<Vec<_>, _> = result.content.iter().map(content_to_rmcp).collect();
+    let mut wire = json!({ "content": content?, "isError": result.is_error });
+    if let Some(structured) = &result.structured {
+        let value = structured.read::<serde_json::Value>();
+        wire["structuredContent"] =
+            value.map_err(|error| ConvertError { what: "the result", why: error.to_string() })?;
+    }
+    through_json("the result", &wire)
+}
+
+/// An error as we have it.
+pub fn error_from_rmcp(error: &model::ErrorData) -> RpcError {
+    let data = error.data.as_ref().and_then(|it| RawJson::of(it).ok());
+    RpcError { code: i64::from(error.code.0), message: error.message.to_string(), data }
+}
+
+/// An error as the SDK has it. A number that does not fit into its 32 bits becomes JSON-RPC's "the peer failed".
+pub fn error_to_rmcp(error: &RpcError) -> model::ErrorData {
+    let code = i32::try_from(error.code).map_or(model::ErrorCode::INTERNAL_ERROR, model::ErrorCode);
+    let data = error.data.as_ref().and_then(|it| it.read().ok());
+    model::ErrorData::new(code, error.message.clone(), data)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn content(wire: &str, back: Option<&str>) {
+        let ours = serde_json::from_str::<Box<serde_json::value::RawValue>>(wire).unwrap();
+        let ours = Content::read(&ours);
+        let theirs = content_to_rmcp(&ours);
+        match back {
+            Some(back) => {
+                let theirs = theirs.unwrap();
+                assert_eq!(
+                    serde_json::to_value(&theirs).unwrap(),
+                    serde_json::from_str::<serde_json::Value>(back).unwrap()
+                );
+                assert_eq!(content_from_rmcp(&theirs).unwrap(), ours);
+            }
+            None => assert!(theirs.is_err(), "{theirs:?}"),
+        }
+    }
+
+    #[test]
+    fn content_goes_both_ways() {
+        for same in [
+            r#"{"type":"text","text":"a"}"#,
+            r#"{"type":"image","data":"AA==","mimeType":"image/png"}"#,
+            r#"{"type":"audio","data":"AA==","mimeType":"audio/wav"}"#,
+            r#"{"type":"resource","resource":{"uri":"a://b","mimeType":"text/plain","text":"hi"}}"#,
+            r#"{"type":"resource","resource":{"uri":"a://b","blob":"AAE="}}"#,
+        ] {
+            content(same, Some(same));
+        }
+        content(
+            r#"{"type":"resource_link","uri":"file:///x","name":"x"}"#,
+            Some(r#"{"type":"resource_link","uri":"file:///x","name":"file:///x"}"#),
+        );
+        content(r#"{"type":"hologram"}"#, None);
+    }
+
+    #[test]
+    fn tools_go_both_ways_and_keep_what_both_know() {
+        let json = r#"{"tools":[{"name":"a","description":"A.","inputSchema":{"type":"object"},"annotations":{"readOnlyHint":true}}]}"#;
+        let tool = mcp_model::read_tools(&RawJson::parse(json.into()).unwrap()).unwrap().items.remove(0);
+        let back = tool_from_rmcp(&tool_to_rmcp(&tool).unwrap()).unwrap();
+        assert_eq!((back.name, back.hints, back.description), (tool.name, tool.hints, tool.description));
+        let nameless: model::Tool = serde_json::from_str(r#"{"name":"","inputSchema":{}}"#).unwrap();
+        assert!(tool_from_rmcp(&nameless).unwrap_err().to_string().contains("its name is empty"));
+    }
+
+    #[test]
+    fn results_and_errors_go_both_ways() {
+        let wire = r#"{"content":[{"type":"text","text":"a"}],"structuredContent":{"x":[1]},"isError":true}"#;
+        let ours: ToolResult = serde_json::from_str(wire).unwrap();
+        assert_eq!(result_from_rmcp(&result_to_rmcp(&ours).unwrap()).unwrap(), ours);
+
+        let error = RpcError { code: -7, message: "no".into(), data: Some(RawJson::empty_object()) };
+        assert_eq!(error_from_rmcp(&error_to_rmcp(&error)), error);
+        let huge = RpcError::new(i64::MAX, "x");
+        assert_eq!(error_to_rmcp(&huge).code, model::ErrorCode::INTERNAL_ERROR);
+    }
+}

@@ -1,0 +1,450 @@
+//! Which of the SDK's requests are on their way, and what is to be done when one comes back, breaks off or was never
+//! run: bookkeeping, no I/O.
+//!
+//! The SDK numbers its own requests, and the numbers go over the wire as they are. Only where a server has forgotten
+//! its session does the ledger ask something itself: it repeats the SDK's `initialize` under a number that the SDK
+//! cannot have given, and then sends again what the server did not run.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
+use mcp_model::{ProtocolVersion, RpcError, code};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use crate::scan::{Id, Scanned, scan};
+use crate::{Ended, Epoch, Fault, Head, Lane, LaneEnd, Out, Outgoing, RequestId};
+
+/// The first number the ledger gives itself; the SDK counts up from 0 in 32 bits.
+const OWN_IDS: RequestId = 1 << 48;
+
+/// How often one request is sent again because the server had not run it.
+const MOST_REPEATS: u8 = 2;
+
+/// Something to do, in order.
+#[derive(Debug)]
+pub(super) enum Act {
+    /// Hand this to the wire.
+    Send(Out),
+    /// Hand this frame to the SDK: the answer to a request that waited, or something of the server's own.
+    Frame(Bytes),
+    /// End a request of the SDK's with an error.
+    Fail(RequestId, RpcError),
+}
+
+/// Why a message of the SDK's cannot be sent.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(super) enum Unsendable {
+    #[error("a request must have a whole number below 2^48 for its id")]
+    Id,
+    #[error("it is no JSON-RPC message: {0}")]
+    Unreadable(String),
+    #[error("the connection is over")]
+    Over,
+}
+
+struct Waiting {
+    message: Outgoing,
+    /// The version that the request names itself; any other is the session's.
+    named: Option<ProtocolVersion>,
+    repeats: u8,
+}
+
+/// The messages of one connection.
+#[derive(Default)]
+pub(super) struct Ledger {
+    epoch: u32,
+    version: Option<ProtocolVersion>,
+    waiting: BTreeMap<RequestId, Waiting>,
+    opening: Option<Bytes>,
+    opened: Option<Bytes>,
+    /// The ledger's own `initialize`, while a forgotten session is opened again.
+    reopening: Option<RequestId>,
+    /// Requests to be sent when it is open.
+    held: Vec<RequestId>,
+    own_ids: RequestId,
+    answered: bool,
+    over: bool,
+}
+
+#[derive(Deserialize)]
+struct Sent<'a> {
+    #[serde(borrow)]
+    id: Option<&'a RawValue>,
+    #[serde(borrow)]
+    method: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    params: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize, Default)]
+struct Params {
+    name: Option<String>,
+    uri: Option<String>,
+    #[serde(rename = "requestId")]
+    request_id: Option<RequestId>,
+    #[serde(rename = "_meta")]
+    meta: Option<Meta>,
+}
+
+#[derive(Deserialize)]
+struct Meta {
+    #[serde(rename = "io.modelcontextprotocol/protocolVersion")]
+    version: Option<String>,
+}
+
+impl Ledger {
+    /// Whether the server has answered anything yet.
+    pub(super) fn answered(&self) -> bool {
+        self.answered
+    }
+
+    /// A message of the SDK's.
+    pub(super) fn send(&mut self, body: Bytes) -> Result<Vec<Act>, Unsendable> {
+        if self.over {
+            return Err(Unsendable::Over);
+        }
+        let sent: Sent<'_> =
+            serde_json::from_slice(&body).map_err(|error| Unsendable::Unreadable(error.to_string()))?;
+        let params = |it: &RawValue| serde_json::from_str::<Params>(it.get()).ok();
+        let params = sent.params.and_then(params).unwrap_or_default();
+        let named = params.meta.and_then(|it| it.version).and_then(|it| it.parse().ok());
+        let version = named.or(self.version);
+        let Some(method) = sent.method else {
+            return Ok(vec![self.tell(Cow::Borrowed(""), version, body.clone())]);
+        };
+        let method: Cow<'static, str> = Cow::Owned(method.into_owned());
+        let Some(id) = sent.id else {
+            if method == "notifications/cancelled"
+                && let Some(id) = params.request_id
+            {
+                self.waiting.remove(&id);
+                return Ok(vec![Act::Send(Out::Abandon { id, notice: Some(body.clone()) })]);
+            }
+            if method == "notifications/initialized" {
+                self.opened = Some(body.clone());
+            }
+            return Ok(vec![self.tell(method, version, body.clone())]);
+        };
+        let id: RequestId = id.get().parse().ok().filter(|it| *it < OWN_IDS).ok_or(Unsendable::Id)?;
+        if method == "initialize" {
+            self.opening = Some(body.clone());
+        }
+        let name = params.name.or(params.uri).map(String::into_boxed_str);
+        let head = Head { id: Some(id), method, name, version };
+        let message = Outgoing { epoch: Epoch(self.epoch), head, body: body.clone() };
+        self.waiting.insert(id, Waiting { message: message.clone(), named, repeats: 0 });
+        if self.reopening.is_some() {
+            self.held.push(id);
+            return Ok(Vec::new());
+        }
+        Ok(vec![Act::Send(Out::Message(message))])
+    }
+
+    /// A frame of the server's.
+    pub(super) fn frame(&mut self, lane: Lane, frame: Bytes) -> Vec<Act> {
+        match scan(&frame) {
+            Scanned::Response { id: Id::Number(id), is_error, payload } => {
+                self.answer(id, is_error, payload, frame)
+            }
+            // An error without an id is about the request whose lane it came by.
+            Scanned::Response { id: Id::Absent, is_error, payload } => match lane {
+                Lane::Request(id) if is_error => {
+                    let error = payload_of::<RpcError>(&frame, payload).unwrap_or_else(|| {
+                        RpcError::new(code::INTERNAL_ERROR, "the server's error cannot be read")
+                    });
+                    self.fail(id, error)
+                }
+                Lane::Request(_) | Lane::Shared => Vec::new(),
+            },
+            Scanned::Response { id: Id::Foreign, .. } | Scanned::Noise => Vec::new(),
+            Scanned::Request { .. } | Scanned::Notification { .. } => vec![Act::Frame(frame)],
+            Scanned::Batch(items) => {
+                let items = items.into_iter().filter(|it| frame[it.clone()].first() == Some(&b'{'));
+                items.flat_map(|it| self.frame(lane, frame.slice(it))).collect()
+            }
+        }
+    }
+
+    /// A lane that ended without an answer.
+    pub(super) fn lane_ended(&mut self, id: RequestId, why: LaneEnd) -> Vec<Act> {
+        match why {
+            LaneEnd::Lost(fault) => {
+                let message =
+                    format!("the answer was lost, and it is not known whether the request ran: {fault}");
+                self.fail(id, RpcError::new(code::INTERNAL_ERROR, message))
+            }
+            LaneEnd::Refused(fault) => self.fail(id, refusal(fault)),
+            LaneEnd::NotExecuted(epoch) => self.not_executed(id, epoch),
+        }
+    }
+
+    /// The connection is over.
+    pub(super) fn ended(&mut self, ended: &Ended) -> Vec<Act> {
+        self.over = true;
+        let message = format!("the server is no longer available: {ended}");
+        self.fail_all(&RpcError::new(code::INTERNAL_ERROR, message))
+    }
+
+    /// The server has not answered in time.
+    pub(super) fn fail_all(&mut self, error: &RpcError) -> Vec<Act> {
+        self.held.clear();
+        self.reopening = None;
+        std::mem::take(&mut self.waiting).into_keys().map(|id| Act::Fail(id, error.clone())).collect()
+    }
+
+    fn tell(&self, method: Cow<'static, str>, version: Option<ProtocolVersion>, body: Bytes) -> Act {
+        let head = Head { id: None, method, name: None, version };
+        Act::Send(Out::Message(Outgoing { epoch: Epoch(self.epoch), head, body }))
+    }
+
+    fn answer(&mut self, id: RequestId, is_error: bool, payload: usize, frame: Bytes) -> Vec<Act> {
+        if self.reopening == Some(id) {
+            return self.reopened(is_error, &frame, payload);
+        }
+        // What nobody waits for, or no longer, is not handed on: the SDK would have to guess whose it is.
+        let Some(waiting) = self.waiting.remove(&id) else { return Vec::new() };
+        self.answered = true;
+        if waiting.message.head.method == "initialize" && !is_error {
+            self.version = negotiated(&frame, payload);
+        }
+        vec![Act::Frame(frame)]
+    }
+
+    fn fail(&mut self, id: RequestId, error: RpcError) -> Vec<Act> {
+        if self.reopening == Some(id) {
+            return self.not_reopened(&error);
+        }
+        match self.waiting.remove(&id) {
+            Some(_) => {
+                self.answered = true;
+                vec![Act::Fail(id, error)]
+            }
+            None => Vec::new(),
+        }
+    }
+
+    fn not_executed(&mut self, id: RequestId, epoch: Epoch) -> Vec<Act> {
+        let Some(waiting) = self.waiting.get_mut(&id) else {
+            return match self.reopening == Some(id) {
+                true => self.not_reopened(&RpcError::new(code::INTERNAL_ERROR, "it was forgotten at once")),
+                false => Vec::new(),
+            };
+        };
+        waiting.repeats += 1;
+        let (Some(opening), true) = (self.opening.clone(), waiting.repeats <= MOST_REPEATS) else {
+            let message = "the server has forgotten the session, and did not run the request";
+            return self.fail(id, RpcError::new(code::INTERNAL_ERROR, message));
+        };
+        if self.reopening.is_some() {
+            self.held.push(id);
+            return Vec::new();
+        }
+        if epoch < Epoch(self.epoch) {
+            return self.again(&[id]);
+        }
+        self.epoch += 1;
+        self.version = None;
+        self.held.push(id);
+        let own = OWN_IDS + self.own_ids;
+        self.own_ids += 1;
+        self.reopening = Some(own);
+        match numbered(&opening, own) {
+            Some(body) => {
+                let head = Head { id: Some(own), method: "initialize".into(), name: None, version: None };
+                vec![Act::Send(Out::Message(Outgoing { epoch: Epoch(self.epoch), head, body }))]
+            }
+            None => self.not_reopened(&RpcError::new(code::INTERNAL_ERROR, "its opening cannot be repeated")),
+        }
+    }
+
+    fn reopened(&mut self, is_error: bool, frame: &Bytes, payload: usize) -> Vec<Act> {
+        if is_error {
+            let error = payload_of::<RpcError>(frame, payload);
+            return self.not_reopened(&error.unwrap_or_else(|| RpcError::new(code::INTERNAL_ERROR, "")));
+        }
+        self.reopening = None;
+        self.version = negotiated(frame, payload);
+        let told = self.opened.clone();
+        let told = told.map(|body| self.tell("notifications/initialized".into(), self.version, body));
+        let held = std::mem::take(&mut self.held);
+        told.into_iter().chain(self.again(&held)).collect()
+    }
+
+    fn not_reopened(&mut self, error: &RpcError) -> Vec<Act> {
+        self.reopening = None;
+        let message =
+            format!("the server had forgotten the session, and it could not be opened again: {error}");
+        let error = RpcError::new(code::INTERNAL_ERROR, message);
+        let held = std::mem::take(&mut self.held);
+        held.into_iter().flat_map(|id| self.fail(id, error.clone())).collect()
+    }
+
+    /// Sends requests once more, in the session that is open now.
+    fn again(&mut self, ids: &[RequestId]) -> Vec<Act> {
+        let mut res = Vec::new();
+        for id in ids {
+            if let Some(Waiting { message, named, repeats: _ }) = self.waiting.get_mut(id) {
+                message.epoch = Epoch(self.epoch);
+                message.head.version = named.or(self.version);
+                res.push(Act::Send(Out::Message(message.clone())));
+            }
+        }
+        res
+    }
+}
+
+/// What a refused request is told: the server's own error where it had one.
+fn refusal(fault: Fault) -> RpcError {
+    match fault.error {
+        Some(error) => error,
+        None => RpcError::new(code::INTERNAL_ERROR, fault.message),
+    }
+}
+
+fn payload_of<T: for<'de> Deserialize<'de>>(frame: &[u8], payload: usize) -> Option<T> {
+    let mut values = serde_json::Deserializer::from_slice(&frame[payload..]).into_iter::<T>();
+    values.next()?.ok()
+}
+
+fn negotiated(frame: &[u8], payload: usize) -> Option<ProtocolVersion> {
+    #[derive(Deserialize)]
+    struct Opened {
+        #[serde(rename = "protocolVersion")]
+        version: String,
+    }
+    payload_of::<Opened>(frame, payload)?.version.parse().ok()
+}
+
+/// The same request under another number.
+fn numbered(body: &[u8], id: RequestId) -> Option<Bytes> {
+    let mut members: BTreeMap<String, Box<RawValue>> = serde_json::from_slice(body).ok()?;
+    members.insert("id".to_owned(), RawValue::from_string(id.to_string()).ok()?);
+    serde_json::to_vec(&members).ok().map(Bytes::from)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OPENING: &str =
+        r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25"}}"#;
+    const OPENED: &str = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
+
+    fn said(acts: Vec<Act>) -> String {
+        let word = |act: Act| match act {
+            Act::Send(Out::Message(Outgoing { epoch, head, body: _ })) => {
+                let id = head.id.map_or_else(String::new, |it| format!("#{}", it & !OWN_IDS));
+                let version = head.version.map_or("-", ProtocolVersion::as_str);
+                format!("{}{id}@{} {version}", head.method, epoch.0)
+            }
+            Act::Send(Out::Abandon { id, notice }) => format!("abandon #{id} {}", notice.is_some()),
+            Act::Frame(frame) => format!("frame {}", String::from_utf8_lossy(&frame)),
+            Act::Fail(id, error) => format!("fail #{id} {}", error.message),
+        };
+        acts.into_iter().map(word).collect::<Vec<_>>().join("; ")
+    }
+
+    fn lost(why: &str) -> LaneEnd {
+        LaneEnd::Lost(Fault { status: None, message: why.to_owned(), error: None })
+    }
+
+    /// A ledger whose session is open, with calls 1 and 2 on their way.
+    fn open() -> Ledger {
+        let mut ledger = Ledger::default();
+        ledger.send(OPENING.into()).unwrap();
+        let answer = r#"{"result":{"protocolVersion":"2025-06-18"},"jsonrpc":"2.0","id":0}"#;
+        assert_eq!(said(ledger.frame(Lane::Request(0), answer.into())), format!("frame {answer}"));
+        assert_eq!(said(ledger.send(OPENED.into()).unwrap()), "notifications/initialized@0 2025-06-18");
+        for id in [1, 2] {
+            let call =
+                format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"t"}}}}"#);
+            assert_eq!(said(ledger.send(call.into()).unwrap()), format!("tools/call#{id}@0 2025-06-18"));
+        }
+        ledger
+    }
+
+    #[test]
+    fn an_answer_is_handed_on_once_and_a_strange_one_never() {
+        let mut ledger = open();
+        let frame = r#"{"jsonrpc":"2.0","id":1,"result":{}}"#;
+        assert_eq!(said(ledger.frame(Lane::Shared, frame.into())), format!("frame {frame}"));
+        for strange in [frame, r#"{"id":9,"result":{}}"#, r#"{"id":null,"error":{}}"#, "[[{}]]", "garbage"] {
+            assert_eq!(said(ledger.frame(Lane::Shared, strange.to_owned().into())), "");
+        }
+        let ping = r#"{"jsonrpc":"2.0","id":2,"method":"ping"}"#;
+        assert_eq!(said(ledger.frame(Lane::Shared, ping.into())), format!("frame {ping}"));
+        let refused = r#"{"jsonrpc":"2.0","error":{"code":-1,"message":"no"}}"#;
+        assert_eq!(said(ledger.frame(Lane::Request(2), refused.into())), "fail #2 no");
+    }
+
+    #[test]
+    fn a_cancelled_request_is_abandoned_and_its_end_is_nobodys() {
+        let mut ledger = open();
+        let cancel = r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}"#;
+        assert_eq!(said(ledger.send(cancel.into()).unwrap()), "abandon #1 true");
+        assert_eq!(said(ledger.lane_ended(1, lost("gone"))), "");
+    }
+
+    #[test]
+    fn a_lost_answer_is_an_unknown_outcome_and_a_refusal_is_the_servers_word() {
+        let mut ledger = open();
+        let want = "fail #1 the answer was lost, and it is not known whether the request ran: reset";
+        assert_eq!(said(ledger.lane_ended(1, lost("reset"))), want);
+        let error = Some(RpcError::new(-5, "bad"));
+        let refused = LaneEnd::Refused(Fault { status: Some(400), message: "400".to_owned(), error });
+        assert_eq!(said(ledger.lane_ended(2, refused)), "fail #2 bad");
+    }
+
+    #[test]
+    fn a_forgotten_session_is_opened_once_for_all_and_held_calls_follow() {
+        let mut ledger = open();
+        let forgotten = || LaneEnd::NotExecuted(Epoch(0));
+        assert_eq!(said(ledger.lane_ended(1, forgotten())), "initialize#0@1 -");
+        assert_eq!(said(ledger.lane_ended(2, forgotten())), "");
+        let third = r#"{"jsonrpc":"2.0","id":3,"method":"tools/list"}"#;
+        assert_eq!(said(ledger.send(third.into()).unwrap()), "");
+        let answer = format!(r#"{{"id":{OWN_IDS},"result":{{"protocolVersion":"2025-03-26"}}}}"#);
+        let want = "notifications/initialized@1 2025-03-26; tools/call#1@1 2025-03-26; \
+                    tools/call#2@1 2025-03-26; tools/list#3@1 2025-03-26";
+        assert_eq!(said(ledger.frame(Lane::Request(OWN_IDS), answer.into())), want);
+        // One that learns of it late only has to be sent again; and again only so often.
+        assert_eq!(said(ledger.lane_ended(1, forgotten())), "tools/call#1@1 2025-03-26");
+        let want = "fail #1 the server has forgotten the session, and did not run the request";
+        assert_eq!(said(ledger.lane_ended(1, forgotten())), want);
+    }
+
+    #[test]
+    fn a_session_that_cannot_be_opened_again_ends_all_that_waits_for_it() {
+        let why = "the server had forgotten the session, and it could not be opened again: ";
+        let mut ledger = open();
+        ledger.lane_ended(1, LaneEnd::NotExecuted(Epoch(0)));
+        ledger.lane_ended(2, LaneEnd::NotExecuted(Epoch(0)));
+        let answer = format!(r#"{{"id":{OWN_IDS},"error":{{"code":-1,"message":"full"}}}}"#);
+        let want = format!("fail #1 {why}full (code -1); fail #2 {why}full (code -1)");
+        assert_eq!(said(ledger.frame(Lane::Request(OWN_IDS), answer.into())), want);
+
+        let mut ledger = open();
+        ledger.lane_ended(1, LaneEnd::NotExecuted(Epoch(0)));
+        assert!(said(ledger.lane_ended(OWN_IDS, lost("reset"))).starts_with("fail #1"));
+    }
+
+    #[test]
+    fn the_end_ends_everything_and_nothing_is_sent_after_it() {
+        let mut ledger = open();
+        let ended = Ended::new(crate::EndReason::PeerClosed);
+        let why = "the server is no longer available: it closed the connection";
+        assert_eq!(said(ledger.ended(&ended)), format!("fail #1 {why}; fail #2 {why}"));
+        assert_eq!(ledger.send(OPENED.into()).unwrap_err(), Unsendable::Over);
+    }
+
+    #[test]
+    fn numbers_that_the_wire_cannot_keep_apart_are_refused() {
+        for id in ["-1", "\"x\"", "1.5", "281474976710656"] {
+            let call = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"ping"}}"#);
+            assert_eq!(Ledger::default().send(call.into()).unwrap_err(), Unsendable::Id, "{id}");
+        }
+        assert!(Ledger::default().send("[]".into()).is_err());
+    }
+}
