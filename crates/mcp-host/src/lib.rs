@@ -50,7 +50,6 @@ mod machine;
 mod outlets;
 mod pace;
 mod published;
-mod timestamp;
 mod wanted;
 mod wires;
 
@@ -59,5 +58,6 @@ pub use connector::Dialer;
 pub use failure::Failure;
 pub use host::{Host, HostOptions};
 pub use load::{FileError, LoadError, LoadRequest, Loaded, load};
-pub use published::{ActiveProblem, Published, ServerState, ServerStatus};
+pub use mcp_registry::ActiveProblem;
+pub use published::{Published, ServerState, ServerStatus};
 pub use wanted::{FailedServer, Wanted};

@@ -140,7 +140,7 @@ mod tests {
     #[track_caller]
     fn check(steps: Vec<Fresh>, want: &str) {
         let listed = steps.into_iter().fold(Listed::nothing(Changes::default()), Listed::with);
-        let Lists { tools, prompts, resources: _, rejected } = &*listed.lists;
+        let Lists { tools, prompts, resources: _, templates: _, rejected } = &*listed.lists;
         let words = tools.iter().map(|it| it.name.to_string());
         let words = words.chain(prompts.iter().map(|it| format!("p:{}", it.name)));
         let words = words.chain(rejected.iter().map(|it| format!("-{}", it.item.name.as_ref().unwrap())));

@@ -4,15 +4,13 @@
 //! [`Snapshot`](crate::machine::Snapshot), which is committed together with it.
 
 use std::sync::Arc;
-use std::time::SystemTime;
 
 use mcp_model::Era;
-use mcp_registry::{Catalog, Problem};
+use mcp_registry::{ActiveProblem, Catalog};
 use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
 
 use crate::Failure;
-use crate::timestamp::rfc3339;
 
 /// The state of a host at one moment, all parts of it from the same moment.
 #[derive(Debug, Clone)]
@@ -66,15 +64,6 @@ impl ServerState {
     }
 }
 
-/// A problem, and since when there is one.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ActiveProblem {
-    /// The problem.
-    pub problem: Problem,
-    /// When a problem of this id was first published, without a publication since that had none.
-    pub since: SystemTime,
-}
-
 impl Published {
     /// What a host publishes before it is asked for anything.
     pub(crate) fn nothing() -> Published {
@@ -112,27 +101,12 @@ impl Serialize for ServerStatus {
     }
 }
 
-impl Serialize for ActiveProblem {
-    /// `{"id", "kind", "severity", "server", "tool", "message", "since"}`.
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let Problem { id, kind, severity, server, tool, message } = &self.problem;
-        let mut res = serializer.serialize_struct("ActiveProblem", 7)?;
-        res.serialize_field("id", id)?;
-        res.serialize_field("kind", kind)?;
-        res.serialize_field("severity", severity)?;
-        res.serialize_field("server", server)?;
-        res.serialize_field("tool", tool)?;
-        res.serialize_field("message", message)?;
-        res.serialize_field("since", &rfc3339(self.since))?;
-        res.end()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::time::{Duration, UNIX_EPOCH};
 
     use mcp_model::{Kind, ServerId, Severity};
+    use mcp_registry::Problem;
 
     use super::*;
 

@@ -15,7 +15,8 @@ pub struct Exposure {
 impl Exposure {
     /// The same naming for all three lists, nothing filtered, nothing transformed.
     pub fn all(naming: NamePolicy) -> Exposure {
-        let rules = Rules { filter: Filter::default(), transforms: Vec::new(), naming };
+        let limit = NameLimit::default();
+        let rules = Rules { filter: Filter::default(), transforms: Vec::new(), naming, limit };
         Exposure { tools: rules.clone(), prompts: rules.clone(), resources: rules }
     }
 }
@@ -29,6 +30,8 @@ pub struct Rules {
     pub transforms: Vec<Transform>,
     /// What a name must look like.
     pub naming: NamePolicy,
+    /// How long it may be; nothing under [`NamePolicy::Pass`].
+    pub limit: NameLimit,
 }
 
 /// A whitelist and a blacklist of patterns over original names (DM-036 to DM-041).
@@ -60,10 +63,16 @@ pub enum Transform {
 /// What becomes of a name that language models' providers would not take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum NamePolicy {
-    /// Names must match `^[a-zA-Z0-9_-]{1,64}$` before and after transforms; others are left out (DM-047, DM-048).
+    /// Names must match `^[a-zA-Z0-9_-]{1,64}$` before and after transforms, with the [`NameLimit`] in the place of 64;
+    /// others are left out (DM-047, DM-048).
     Reject,
-    /// The exposed name is `<server>__<name>`, with every character outside `class` replaced by `-` in both parts,
-    /// and a hash at its end where it would be longer than 64 bytes (HD-114).
+    /// Every character outside `class` becomes `-`; a name that is longer than its [`NameLimit`] ends with a hash
+    ///
+    Normalise {
+        /// The characters that stay.
+        class: NameClass,
+    },
+    /// As `Normalise`, of `<server>__<name>`, in both parts (HD-114).
     Qualify {
         /// The characters that stay.
         class: NameClass,
@@ -79,4 +88,27 @@ pub enum NameClass {
     Strict,
     /// `[A-Za-z0-9_.-]`: what Semantic Kernel keeps.
     WithDot,
+}
+
+/// How long a name may be: as long as the model's provider takes it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum NameLimit {
+    /// 64 bytes: OpenAI's, and what nearly everybody takes.
+    #[default]
+    Common,
+    /// 63 bytes: the strictest that Gemini's references name.
+    Gemini,
+    /// 128 bytes: Anthropic's.
+    Anthropic,
+}
+
+impl NameLimit {
+    /// The limit in bytes.
+    pub fn bytes(self) -> usize {
+        match self {
+            NameLimit::Common => 64,
+            NameLimit::Gemini => 63,
+            NameLimit::Anthropic => 128,
+        }
+    }
 }

@@ -39,7 +39,7 @@ mod tool;
 pub use content::Content;
 pub use endpoint::{Endpoint, StdioEndpoint, UrlEndpoint};
 pub use era::{Era, ProtocolVersion, UnknownVersion};
-pub use exposure::{Exposure, Filter, NameClass, NamePolicy, Rules, Transform};
+pub use exposure::{Exposure, Filter, NameClass, NameLimit, NamePolicy, Rules, Transform};
 pub use id::{InvalidServerId, ServerId};
 pub use kind::{Kind, Severity};
 pub use limits::Limits;
@@ -51,4 +51,7 @@ pub use spec::{
     Dialect, Discovery, EnvInherit, Origin, Part, Passthrough, ServerSpec, Sharing, StdioSpec, TransportKind,
     TransportSpec, UrlSpec, Value,
 };
-pub use tool::{Page, Prompt, Rejected, Resource, Tool, ToolHints, read_prompts, read_resources, read_tools};
+pub use tool::{
+    Page, Prompt, Rejected, Resource, ResourceTemplate, Tool, ToolHints, read_prompts,
+    read_resource_templates, read_resources, read_tools,
+};

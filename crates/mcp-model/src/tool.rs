@@ -1,8 +1,9 @@
 //! Tools, prompts and resources as a server lists them.
 //!
 //! The definition's own bytes are kept and everything else is a slice of them, so ten thousand tools cost little
-//! more than their JSON. [`read_tools`], [`read_prompts`] and [`read_resources`] read one page; an item that is
-//! malformed is set aside with its reason and the rest of the page stands (DM-048's neighbours, HD-SC8).
+//! more than their JSON. [`read_tools`], [`read_prompts`], [`read_resources`] and [`read_resource_templates`] read
+//! one page; an item that is malformed is set aside with its reason and the rest of the page stands (DM-048's
+//! neighbours, HD-SC8).
 
 use std::borrow::Cow;
 use std::fmt;
@@ -83,6 +84,19 @@ pub struct Resource {
     pub raw: RawJson,
 }
 
+/// A pattern of resources: whoever fills it in has the URI of one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ResourceTemplate {
+    /// Its URI template, RFC 6570.
+    pub uri_template: Box<str>,
+    /// Its name.
+    pub name: Box<str>,
+    /// Its description, a JSON string.
+    pub description: Option<RawJson>,
+    /// The whole definition.
+    pub raw: RawJson,
+}
+
 /// One page of a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Page<T> {
@@ -94,7 +108,7 @@ pub struct Page<T> {
     pub next_cursor: Option<String>,
 }
 
-/// An item of a list that is no tool, prompt or resource.
+/// An item of a list that is no tool, prompt, resource or template.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rejected {
     /// Its name, where it has one.
@@ -116,6 +130,11 @@ pub fn read_prompts(result: &RawJson) -> Result<Page<Prompt>, serde_json::Error>
 /// Reads the result of `resources/list`. Fails when it is no list at all.
 pub fn read_resources(result: &RawJson) -> Result<Page<Resource>, serde_json::Error> {
     list(result, "resources", resource)
+}
+
+/// Reads the result of `resources/templates/list`. Fails when it is no list at all.
+pub fn read_resource_templates(result: &RawJson) -> Result<Page<ResourceTemplate>, serde_json::Error> {
+    list(result, "resourceTemplates", template)
 }
 
 fn list<T>(
@@ -277,6 +296,28 @@ fn resource(raw: RawJson) -> Result<Resource, String> {
     })
 }
 
+fn template(raw: RawJson) -> Result<ResourceTemplate, String> {
+    #[derive(Deserialize)]
+    struct Wire<'a> {
+        #[serde(borrow, rename = "uriTemplate")]
+        uri_template: Cow<'a, str>,
+        #[serde(borrow)]
+        name: Option<Cow<'a, str>>,
+        #[serde(borrow)]
+        description: Option<&'a RawValue>,
+    }
+    let wire: Wire<'_> = raw.read().map_err(|it| format!("not a resource template: {it}"))?;
+    if wire.uri_template.is_empty() {
+        return Err("its `uriTemplate` is empty".to_owned());
+    }
+    Ok(ResourceTemplate {
+        uri_template: wire.uri_template.as_ref().into(),
+        name: wire.name.as_deref().unwrap_or(&wire.uri_template).into(),
+        description: text_in(&raw, wire.description),
+        raw: raw.clone(),
+    })
+}
+
 fn name_of(value: &RawValue) -> Option<String> {
     #[derive(Deserialize)]
     struct Named {
@@ -318,6 +359,19 @@ mod tests {
         for text in ["{}", "[]", r#"{"tools":{}}"#, "null"] {
             assert!(read_tools(&RawJson::parse(Bytes::from(text)).unwrap()).is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn templates_are_read_by_their_patterns() {
+        let json = r#"{"resourceTemplates":[{"uriTemplate":"f:{path}","name":"file","description":"One file."},
+            {"uriTemplate":"g:{x}"},{"uriTemplate":"","name":"e"},{"name":"n"}]}"#;
+        let page = read_resource_templates(&RawJson::parse(Bytes::from(json)).unwrap()).unwrap();
+        let items: Vec<_> = page.items.iter().map(|it| (&*it.uri_template, &*it.name)).collect();
+        assert_eq!(items, [("f:{path}", "file"), ("g:{x}", "g:{x}")]);
+        assert_eq!(
+            page.rejected.iter().map(|it| it.name.as_deref()).collect::<Vec<_>>(),
+            [Some("e"), Some("n")]
+        );
     }
 
     #[test]

@@ -1,70 +1,39 @@
-//! Every server's tools, prompts and resources under names that are unique: an immutable value.
+//! Every server's tools, prompts, resources and templates under names that are unique: an immutable value.
 //!
 //! There is no change here, only a new catalog: whoever holds one holds all of it. The order is that of the
 //! configuration, then each server's own, so the same content gives the same catalog.
 
 use std::collections::HashMap;
 
-use mcp_model::{Prompt, Resource, ServerId, Tool};
-use serde::ser::SerializeStruct;
-use serde::{Serialize, Serializer};
+use mcp_model::{RawJson, ServerId};
 
-use crate::build;
+use crate::build::{self, Decisions};
 use crate::hash::Encoder;
 use crate::lookup::nearest;
-use crate::{Builtins, Decision, ExposedName, Hash, Lookup, Problem, ServerEntry};
+use crate::{
+    Builtins, Decision, ExposedName, ExposedPrompt, ExposedResource, ExposedTemplate, ExposedTool, Hash,
+    ListKind, Lookup, Owner, Problem, ServerEntry,
+};
 
 /// What a host shows, and how it got there.
 ///
-/// Invariant: exposed names are unique among tools, and among prompts; URIs are unique within a server.
+/// Invariant: exposed names are unique among tools, and among prompts; the URIs of resources, and of templates, are
+/// unique within a server.
 #[derive(Debug, Clone)]
 pub struct Catalog {
     tools: Vec<ExposedTool>,
     prompts: Vec<ExposedPrompt>,
     resources: Vec<ExposedResource>,
-    decisions: Vec<Decision>,
+    templates: Vec<ExposedTemplate>,
+    decisions: Decisions,
     problems: Vec<Problem>,
     toolsets: Vec<ServerId>,
-    builtin_toolsets: Vec<String>,
+    builtins: Builtins,
     tool_index: HashMap<ExposedName, usize>,
     prompt_index: HashMap<ExposedName, usize>,
     /// Positions of `tools`, ordered by original name.
     by_original: Vec<usize>,
     hash: Hash,
-}
-
-/// A tool that is shown.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ExposedTool {
-    /// The name it is shown under.
-    pub name: ExposedName,
-    /// The server it belongs to.
-    pub server: ServerId,
-    /// The tool as its server defines it.
-    pub tool: Tool,
-}
-
-/// A prompt that is shown.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ExposedPrompt {
-    /// The name it is shown under.
-    pub name: ExposedName,
-    /// The server it belongs to.
-    pub server: ServerId,
-    /// The prompt as its server defines it.
-    pub prompt: Prompt,
-}
-
-/// A resource that is shown. It is asked for by server and URI; its name is a label, and need be neither unique nor
-/// a function's name.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ExposedResource {
-    /// Its name after the transforms.
-    pub name: String,
-    /// The server it belongs to.
-    pub server: ServerId,
-    /// The resource as its server defines it.
-    pub resource: Resource,
 }
 
 impl Catalog {
@@ -75,25 +44,27 @@ impl Catalog {
     /// another toolset is left out as a whole (DM-033).
     pub fn build(builtins: &Builtins, servers: &[ServerEntry]) -> Catalog {
         let parts = build::parts(builtins, servers);
-        let build::Parts { tools, prompts, resources, decisions, problems, toolsets } = parts;
+        let build::Parts { tools, prompts, resources, templates, decisions, problems, toolsets } = parts;
         let tool_index = tools.iter().enumerate().map(|(at, it)| (it.name.clone(), at)).collect();
         let prompt_index = prompts.iter().enumerate().map(|(at, it)| (it.name.clone(), at)).collect();
         let mut by_original: Vec<usize> = (0..tools.len()).collect();
         by_original.sort_by_key(|at| &tools[*at].tool.name);
-        let hash = hash(&tools, &prompts, &resources);
-        Catalog {
+        let mut res = Catalog {
             tools,
             prompts,
             resources,
+            templates,
             decisions,
             problems,
             toolsets,
-            builtin_toolsets: builtins.toolsets.clone(),
+            builtins: builtins.clone(),
             tool_index,
             prompt_index,
             by_original,
-            hash,
-        }
+            hash: Encoder::new("").hash(),
+        };
+        res.hash = res.content();
+        res
     }
 
     /// A catalog of nothing.
@@ -141,9 +112,34 @@ impl Catalog {
         &self.resources
     }
 
-    /// What became of each tool, shown or not, in order; of each server the malformed ones last.
-    pub fn decisions(&self) -> &[Decision] {
-        &self.decisions
+    /// The resource templates, in order.
+    pub fn templates(&self) -> &[ExposedTemplate] {
+        &self.templates
+    }
+
+    /// What became of each item of these lists, shown or not, in order; of each server templates come after resources
+    /// and malformed items last.
+    pub fn decisions(&self, list: ListKind) -> &[Decision] {
+        self.decisions.of(list)
+    }
+
+    /// Who has this name among what is called by name (DM-055, DM-097): the tools or the prompts. Resources are told
+    /// apart by URI, and nobody has their names.
+    pub fn owner(&self, list: ListKind, name: &str) -> Option<Owner<'_>> {
+        match list {
+            ListKind::Tool if self.builtins.tools.iter().any(|it| it == name) => Some(Owner::Host),
+            ListKind::Tool => self.tool(name).map(|it| Owner::Server(&it.server)),
+            ListKind::Prompt => self.prompt(name).map(|it| Owner::Server(&it.server)),
+            ListKind::Resource => None,
+        }
+    }
+
+    /// Who has the toolset of this name.
+    pub fn toolset_owner(&self, name: &str) -> Option<Owner<'_>> {
+        if self.builtins.toolsets.iter().any(|it| it == name) {
+            return Some(Owner::Host);
+        }
+        self.toolsets.iter().find(|it| it.as_str() == name).map(Owner::Server)
     }
 
     /// What a user should know about tools, prompts, resources and servers that are not shown. No two have one id.
@@ -158,78 +154,37 @@ impl Catalog {
 
     /// The host's own toolsets.
     pub fn builtin_toolsets(&self) -> &[String] {
-        &self.builtin_toolsets
+        &self.builtins.toolsets
     }
 
     /// The hash of everything that is shown: names, servers and definitions byte for byte, in order.
     pub fn hash(&self) -> Hash {
         self.hash
     }
+
+    fn content(&self) -> Hash {
+        let (tools, prompts) = (&self.tools, &self.prompts);
+        let (resources, templates) = (&self.resources, &self.templates);
+        let mut encoder = Encoder::new("mcp-registry catalog 2");
+        let mut item = |name: &ExposedName, server: &ServerId, raw: &RawJson| {
+            encoder.text(name.as_str());
+            encoder.text(server.as_str());
+            encoder.bytes(raw.as_bytes());
+        };
+        tools.iter().for_each(|it| item(&it.name, &it.server, &it.tool.raw));
+        prompts.iter().for_each(|it| item(&it.name, &it.server, &it.prompt.raw));
+        resources.iter().for_each(|it| item(&it.name, &it.server, &it.resource.raw));
+        templates.iter().for_each(|it| item(&it.name, &it.server, &it.template.raw));
+        for length in [tools.len(), prompts.len(), resources.len(), templates.len()] {
+            encoder.number(length as u64);
+        }
+        encoder.hash()
+    }
 }
 
 impl Default for Catalog {
     fn default() -> Catalog {
         Catalog::empty()
-    }
-}
-
-fn hash(tools: &[ExposedTool], prompts: &[ExposedPrompt], resources: &[ExposedResource]) -> Hash {
-    let mut encoder = Encoder::new("mcp-registry catalog 1");
-    let mut item = |name: &str, server: &ServerId, raw: &[u8]| {
-        encoder.text(name);
-        encoder.text(server.as_str());
-        encoder.bytes(raw);
-    };
-    for it in tools {
-        item(it.name.as_str(), &it.server, it.tool.raw.as_bytes());
-    }
-    for it in prompts {
-        item(it.name.as_str(), &it.server, it.prompt.raw.as_bytes());
-    }
-    for it in resources {
-        item(&it.name, &it.server, it.resource.raw.as_bytes());
-    }
-    for length in [tools.len(), prompts.len(), resources.len()] {
-        encoder.number(length as u64);
-    }
-    encoder.hash()
-}
-
-impl Serialize for ExposedTool {
-    /// Gives `name`, `server`, `original_name`, `description` and `input_schema`, in this order.
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut res = serializer.serialize_struct("ExposedTool", 5)?;
-        res.serialize_field("name", &self.name)?;
-        res.serialize_field("server", &self.server)?;
-        res.serialize_field("original_name", &self.tool.name)?;
-        res.serialize_field("description", &self.tool.description)?;
-        res.serialize_field("input_schema", &self.tool.input_schema)?;
-        res.end()
-    }
-}
-
-impl Serialize for ExposedPrompt {
-    /// Gives `name`, `server`, `original_name` and `description`, in this order.
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut res = serializer.serialize_struct("ExposedPrompt", 4)?;
-        res.serialize_field("name", &self.name)?;
-        res.serialize_field("server", &self.server)?;
-        res.serialize_field("original_name", &self.prompt.name)?;
-        res.serialize_field("description", &self.prompt.description)?;
-        res.end()
-    }
-}
-
-impl Serialize for ExposedResource {
-    /// Gives `name`, `server`, `original_name`, `uri` and `description`, in this order.
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut res = serializer.serialize_struct("ExposedResource", 5)?;
-        res.serialize_field("name", &self.name)?;
-        res.serialize_field("server", &self.server)?;
-        res.serialize_field("original_name", &self.resource.name)?;
-        res.serialize_field("uri", &self.resource.uri)?;
-        res.serialize_field("description", &self.resource.description)?;
-        res.end()
     }
 }
 

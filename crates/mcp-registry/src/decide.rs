@@ -7,7 +7,7 @@ use mcp_model::{NamePolicy, Rules, ServerId, Transform};
 use serde::Serialize;
 
 use crate::filter::{Ruling, Sieve};
-use crate::name::{ExposedName, RULE, is_valid, qualify};
+use crate::name::{ExposedName, is_valid, normalise, qualify, rule, shorten};
 use crate::quote::{cut, quote};
 
 /// What became of one name, and by which rule.
@@ -37,9 +37,9 @@ pub enum Verdict {
     Blacklisted,
     /// Providers would refuse the name, before or after the transforms (DM-047, DM-048).
     InvalidName,
-    /// The name is taken (DM-032).
+    /// The name is taken (DM-032); for a resource, the URI.
     Collision,
-    /// The definition is no tool, prompt or resource.
+    /// The definition is no tool, prompt, resource or template.
     Malformed,
 }
 
@@ -82,10 +82,14 @@ impl<'a> Decider<'a> {
         Decider { server, rules, sieve: Sieve::new(&rules.filter), unlisted }
     }
 
+    pub(crate) fn server(&self) -> &'a ServerId {
+        self.server
+    }
+
     /// Decides on one name, as if no other name existed.
     ///
     /// The order: the original name's validity (`Reject` only), the filter, the transforms in the order of their
-    /// list, the naming policy. Never answers [`Verdict::Collision`] or [`Verdict::Malformed`].
+    /// list, the naming policy with its limit. Never answers [`Verdict::Collision`] or [`Verdict::Malformed`].
     pub fn decide(&self, original: &str) -> Decision {
         let (verdict, exposed, rule) = match self.candidate(original) {
             Ok((name, rule)) => (Verdict::Exposed, Some(ExposedName::new(name)), rule),
@@ -104,24 +108,29 @@ impl<'a> Decider<'a> {
     }
 
     fn candidate(&self, original: &str) -> Result<(String, String), (Verdict, String)> {
+        let Rules { filter: _, transforms, naming, limit } = self.rules;
         if original.is_empty() {
             return Err((Verdict::InvalidName, "a name must not be empty".to_owned()));
         }
-        if self.rules.naming == NamePolicy::Reject && !is_valid(original) {
-            return Err((Verdict::InvalidName, format!("the original name must match {RULE}")));
+        if *naming == NamePolicy::Reject && !is_valid(*limit, original) {
+            return Err((Verdict::InvalidName, format!("the original name must match {}", rule(*limit))));
         }
         let why = self.passes(original)?;
-        let name = transform(&self.rules.transforms, original);
-        match self.rules.naming {
-            NamePolicy::Reject if !is_valid(&name) => {
-                let shown = quote(&name);
-                Err((Verdict::InvalidName, format!("the name after transforms, {shown}, must match {RULE}")))
+        let name = transform(transforms, original);
+        let invalid = |why: String| Err((Verdict::InvalidName, why));
+        // A policy that renames makes a name of whatever the transforms leave, but none of nothing.
+        let renamed = |name: String| match name.is_empty() {
+            true => invalid("the transforms leave nothing of the name".to_owned()),
+            false => Ok((shorten(name, limit.bytes()), why.clone())),
+        };
+        match *naming {
+            NamePolicy::Reject if !is_valid(*limit, &name) => {
+                invalid(format!("the name after transforms, {}, must match {}", quote(&name), rule(*limit)))
             }
-            NamePolicy::Pass if name.is_empty() => {
-                Err((Verdict::InvalidName, "the transforms leave nothing of the name".to_owned()))
-            }
+            NamePolicy::Pass if name.is_empty() => renamed(name),
             NamePolicy::Reject | NamePolicy::Pass => Ok((name, why)),
-            NamePolicy::Qualify { class } => Ok((qualify(class, self.server.as_str(), &name), why)),
+            NamePolicy::Normalise { class } => renamed(normalise(class, &name)),
+            NamePolicy::Qualify { class } => renamed(qualify(class, self.server.as_str(), &name)),
         }
     }
 

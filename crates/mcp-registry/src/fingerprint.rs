@@ -35,7 +35,7 @@ impl Fingerprint {
 
     /// What only decides how a running server is shown and used.
     pub fn of_exposure(exposure: &Exposure, limits: &Limits, sharing: Sharing) -> Fingerprint {
-        let mut encoder = Encoder::new("mcp-registry exposure 1");
+        let mut encoder = Encoder::new("mcp-registry exposure 2");
         let Exposure { tools, prompts, resources } = exposure;
         for it in [tools, prompts, resources] {
             rules(&mut encoder, it);
@@ -112,7 +112,7 @@ fn url(encoder: &mut Encoder, endpoint: &UrlEndpoint) {
 }
 
 fn rules(encoder: &mut Encoder, rules: &Rules) {
-    let Rules { filter: Filter { whitelist, blacklist }, transforms, naming } = rules;
+    let Rules { filter: Filter { whitelist, blacklist }, transforms, naming, limit } = rules;
     encoder.list(whitelist.iter().map(String::as_str));
     encoder.list(blacklist.iter().map(String::as_str));
     encoder.number(transforms.len() as u64);
@@ -134,7 +134,10 @@ fn rules(encoder: &mut Encoder, rules: &Rules) {
         NamePolicy::Qualify { class: NameClass::Strict } => 1,
         NamePolicy::Qualify { class: NameClass::WithDot } => 2,
         NamePolicy::Pass => 3,
+        NamePolicy::Normalise { class: NameClass::Strict } => 4,
+        NamePolicy::Normalise { class: NameClass::WithDot } => 5,
     });
+    encoder.number(limit.bytes() as u64);
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use mcp_model::{Exposure, Prompt, Rejected, Resource, ServerId, Tool};
+use mcp_model::{Exposure, Prompt, Rejected, Resource, ResourceTemplate, ServerId, Tool};
 
 /// One server's lists, as read.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -13,6 +13,8 @@ pub struct Lists {
     pub prompts: Vec<Prompt>,
     /// Its resources, in its order.
     pub resources: Vec<Resource>,
+    /// Its resource templates, in its order.
+    pub templates: Vec<ResourceTemplate>,
     /// What could not be read, in its order.
     pub rejected: Vec<RejectedItem>,
 }
@@ -33,7 +35,7 @@ pub enum ListKind {
     Tool,
     /// `prompts/list`.
     Prompt,
-    /// `resources/list`.
+    /// `resources/list` and `resources/templates/list`, which one notification announces and one set of rules shows.
     Resource,
 }
 

@@ -6,20 +6,18 @@ use std::borrow::Borrow;
 use std::fmt;
 use std::sync::Arc;
 
-use mcp_model::NameClass;
+use mcp_model::{NameClass, NameLimit};
 use serde::{Serialize, Serializer};
 
 /// The name under which a tool or prompt is shown.
 ///
-/// Invariant: the name its server's rules give it and never empty; 1 to 64 bytes of `[A-Za-z0-9_-]`, what every
-/// provider takes as a function's name, unless the rules say `Pass` (then any text) or keep the dot. Cheap to clone.
+/// Invariant: the name its server's rules give it and never empty; bytes of `[A-Za-z0-9_-]` within the rules' limit,
+/// what providers take as a function's name, unless the rules say `Pass` (then any text) or keep the dot. Cheap to
+/// clone.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ExposedName(Arc<str>);
 
 impl ExposedName {
-    /// The longest name that every provider takes, in bytes.
-    pub const MAX_LEN: usize = 64;
-
     /// The caller has followed the rules; see the invariant.
     pub(crate) fn new(name: String) -> ExposedName {
         debug_assert!(!name.is_empty());
@@ -57,19 +55,23 @@ impl Serialize for ExposedName {
 }
 
 /// What [`is_valid`] asks for, as it is shown to users.
-pub(crate) const RULE: &str = "^[a-zA-Z0-9_-]{1,64}$";
-
-/// Does every provider take `name` as a function's name (DM-047)?
-pub(crate) fn is_valid(name: &str) -> bool {
-    (1..=ExposedName::MAX_LEN).contains(&name.len()) && name.chars().all(|it| keeps(NameClass::Strict, it))
+pub(crate) fn rule(limit: NameLimit) -> String {
+    format!("^[a-zA-Z0-9_-]{{1,{}}}$", limit.bytes())
 }
 
-/// The name `<server>__<name>` with every character outside `class` replaced by one `-` in both parts (HD-114), and
-/// shortened to 64 bytes.
+/// Do providers of this limit take `name` as a function's name (DM-047)?
+pub(crate) fn is_valid(limit: NameLimit, name: &str) -> bool {
+    (1..=limit.bytes()).contains(&name.len()) && name.chars().all(|it| keeps(NameClass::Strict, it))
+}
+
+/// The name with every character outside `class` replaced by one `-`.
+pub(crate) fn normalise(class: NameClass, name: &str) -> String {
+    name.chars().map(|it| if keeps(class, it) { it } else { '-' }).collect()
+}
+
+/// The name `<server>__<name>`, both parts normalised (HD-114).
 pub(crate) fn qualify(class: NameClass, server: &str, name: &str) -> String {
-    let normalise =
-        |part: &str| -> String { part.chars().map(|it| if keeps(class, it) { it } else { '-' }).collect() };
-    shorten(format!("{}__{}", normalise(server), normalise(name)), ExposedName::MAX_LEN)
+    format!("{}__{}", normalise(class, server), normalise(class, name))
 }
 
 /// `name` itself, or, where it is longer than `limit` bytes, its beginning, `-`, and eight hexadecimal digits of
@@ -105,10 +107,11 @@ mod tests {
     #[track_caller]
     fn check(class: NameClass, server: &str, name: &str, want: &str) {
         assert_eq!(qualify(class, server, name), want);
+        assert_eq!(normalise(class, name), want.split_once("__").expect("it is qualified").1);
     }
 
     #[test]
-    fn hd_114_other_characters_become_a_dash_in_both_parts() {
+    fn hd_114_x_03_other_characters_become_a_dash_in_both_parts() {
         check(NameClass::Strict, "files", "read_file", "files__read_file");
         check(NameClass::Strict, "my files", "read.file", "my-files__read-file");
         check(NameClass::WithDot, "my.files", "read.file", "my.files__read.file");
@@ -120,24 +123,29 @@ mod tests {
 
     #[test]
     fn a_long_name_ends_with_its_hash() {
-        let fits = "x".repeat(61);
-        check(NameClass::Strict, "a", &fits, &format!("a__{fits}"));
-        let long = "x".repeat(62);
-        check(NameClass::Strict, "a", &long, &format!("a__{}-a9c07a00", "x".repeat(52)));
-        assert_ne!(
-            qualify(NameClass::Strict, "a", &format!("{long}1")),
-            qualify(NameClass::Strict, "a", &format!("{long}2")),
-        );
+        for limit in [NameLimit::Gemini, NameLimit::Common, NameLimit::Anthropic] {
+            let limit = limit.bytes();
+            let fits = "x".repeat(limit);
+            assert_eq!(shorten(fits.clone(), limit), fits);
+            let (one, two) = (shorten(format!("{fits}1"), limit), shorten(format!("{fits}2"), limit));
+            assert_eq!((one.len(), two.len()), (limit, limit));
+            assert_ne!(one, two);
+            assert!(one.starts_with(&fits[..limit - 9]) && one.as_bytes()[limit - 9] == b'-', "{one}");
+        }
+        let long = format!("a__{}", "x".repeat(62));
+        assert_eq!(shorten(long, 64), format!("a__{}-a9c07a00", "x".repeat(52)), "the hash never moves");
         assert_eq!(shorten("éééééééé".to_owned(), 12).len(), 11, "cut between characters");
     }
 
     #[test]
     fn dm_047_the_rule_every_provider_shares() {
+        let valid = |name: &str| is_valid(NameLimit::Common, name);
         for name in ["a", "A-b_9", &"x".repeat(64)] {
-            assert!(is_valid(name), "{name}");
+            assert!(valid(name), "{name}");
         }
         for name in ["", "a.b", "a/b", "a b", "é", "工具", "tool*", &"x".repeat(65)] {
-            assert!(!is_valid(name), "{name}");
+            assert!(!valid(name), "{name}");
         }
+        assert_eq!(rule(NameLimit::Common), "^[a-zA-Z0-9_-]{1,64}$");
     }
 }

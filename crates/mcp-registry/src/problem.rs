@@ -1,7 +1,8 @@
 //! What a user should know although nothing has failed: a tool that is not shown, a server that is not there.
 //!
 //! Problems are derived from the state each time it changes, never kept: one whose cause is gone is simply not there
-//! any more (DM-124). Its id says what it is about, so that two states can be compared.
+//! any more (DM-124). Its id says what it is about, so that two states can be compared; since when it is there is
+//! known from the generation before, see [`ActiveProblem`](crate::ActiveProblem).
 
 use std::fmt;
 

@@ -7,7 +7,7 @@ use std::collections::HashSet;
 use mcp_model::ServerId;
 
 use crate::pattern::Patterns;
-use crate::{Catalog, ExposedTool, Problem};
+use crate::{Catalog, ExposedName, ExposedPrompt, ExposedResource, ExposedTemplate, ExposedTool, Problem};
 
 /// Which of several things are meant.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -21,13 +21,17 @@ pub enum Selection {
     Patterns(Vec<String>),
 }
 
-/// What an agent may see. A tool is seen where its toolset and its name both are selected (DM-052).
+/// What an agent may see. A thing is seen where its toolset and its name both are selected (DM-052).
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct View {
     /// Which toolsets, by name: that of the server.
     pub toolsets: Selection,
     /// Which of their tools, by exposed name.
     pub tools: Selection,
+    /// Which of their prompts, by exposed name.
+    pub prompts: Selection,
+    /// Which of their resources and resource templates, by exposed name.
+    pub resources: Selection,
 }
 
 /// What an agent sees.
@@ -35,6 +39,12 @@ pub struct View {
 pub struct Viewed<'a> {
     /// Its tools, in the catalog's order.
     pub tools: Vec<&'a ExposedTool>,
+    /// Its prompts, likewise.
+    pub prompts: Vec<&'a ExposedPrompt>,
+    /// Its resources, likewise.
+    pub resources: Vec<&'a ExposedResource>,
+    /// Its resource templates, likewise.
+    pub templates: Vec<&'a ExposedTemplate>,
     /// A warning for each toolset that is named, without a `*`, and is not there.
     pub problems: Vec<Problem>,
 }
@@ -42,10 +52,19 @@ pub struct Viewed<'a> {
 impl Catalog {
     /// Takes the part that `view` selects.
     pub fn view(&self, view: &View) -> Viewed<'_> {
-        let View { toolsets, tools } = view;
+        let View { toolsets, tools, prompts, resources } = view;
         let (servers, names) = (Chooser::new(toolsets), Chooser::new(tools));
-        let seen = |it: &&ExposedTool| servers.takes(it.server.as_str()) && names.takes(it.name.as_str());
-        Viewed { tools: self.tools().iter().filter(seen).collect(), problems: self.missing(toolsets) }
+        let (prompts, resources) = (Chooser::new(prompts), Chooser::new(resources));
+        let seen = |by: &Chooser<'_>, server: &ServerId, name: &ExposedName| {
+            servers.takes(server.as_str()) && by.takes(name.as_str())
+        };
+        Viewed {
+            tools: self.tools().iter().filter(|it| seen(&names, &it.server, &it.name)).collect(),
+            prompts: self.prompts().iter().filter(|it| seen(&prompts, &it.server, &it.name)).collect(),
+            resources: self.resources().iter().filter(|it| seen(&resources, &it.server, &it.name)).collect(),
+            templates: self.templates().iter().filter(|it| seen(&resources, &it.server, &it.name)).collect(),
+            problems: self.missing(toolsets),
+        }
     }
 
     fn missing(&self, toolsets: &Selection) -> Vec<Problem> {
@@ -85,9 +104,11 @@ impl<'a> Chooser<'a> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
     use crate::Builtins;
-    use crate::catalog::tests::dominds;
+    use crate::catalog::tests::{dominds, full};
 
     /// `~` is inherit, `-` none, anything else patterns.
     fn selection(text: &str) -> Selection {
@@ -102,7 +123,7 @@ mod tests {
     fn check(toolsets: &str, tools: &str, want: &str, problems: &str) {
         let builtins = Builtins { tools: Vec::new(), toolsets: vec!["os".to_owned()] };
         let catalog = Catalog::build(&builtins, &dominds("web: web_open web_shut; db: read write; empty: "));
-        let view = View { toolsets: selection(toolsets), tools: selection(tools) };
+        let view = View { toolsets: selection(toolsets), tools: selection(tools), ..View::default() };
         let got = catalog.view(&view);
         assert_eq!(got.tools.iter().map(|it| it.name.as_str()).collect::<Vec<_>>().join(" "), want);
         assert_eq!(
@@ -123,8 +144,42 @@ mod tests {
         check("~", "", "", "");
     }
 
+    /// `prompts` and `resources` select, `want` has the prompts, resources and templates that are seen.
+    #[track_caller]
+    fn check_others(toolsets: &str, prompts: &str, resources: &str, want: [&str; 3]) {
+        let entry = |id: &str| {
+            let mut res = dominds(&format!("{id}: ")).remove(0);
+            let resource = format!("{id}.md");
+            res.lists = Arc::new(full("", &format!("{id}_ask {id}_tell"), &[("f:x", &resource)]));
+            res
+        };
+        let catalog = Catalog::build(&Builtins::default(), &[entry("web"), entry("db")]);
+        let view = View {
+            toolsets: selection(toolsets),
+            tools: Selection::None,
+            prompts: selection(prompts),
+            resources: selection(resources),
+        };
+        let got = catalog.view(&view);
+        let names = |all: Vec<&ExposedName>| all.iter().map(|it| it.as_str()).collect::<Vec<_>>().join(" ");
+        assert_eq!(names(got.prompts.iter().map(|it| &it.name).collect()), want[0]);
+        assert_eq!(names(got.resources.iter().map(|it| &it.name).collect()), want[1]);
+        assert_eq!(names(got.templates.iter().map(|it| &it.name).collect()), want[2]);
+        assert!(got.tools.is_empty());
+    }
+
     #[test]
-    fn a_toolset_that_is_not_there_is_a_warning() {
+    fn dm_052_prompts_and_resources_are_seen_by_the_same_three_ways() {
+        let resources = "web.md db.md";
+        check_others("~", "~", "~", ["web_ask web_tell db_ask db_tell", resources, resources]);
+        check_others("~", "-", "-", ["", "", ""]);
+        check_others("-", "~", "~", ["", "", ""]);
+        check_others("db", "*_ask", "*", ["db_ask", "db.md", "db.md"]);
+        check_others("~", "web_tell", "w*.md", ["web_tell", "web.md", "web.md"]);
+    }
+
+    #[test]
+    fn dm_107_a_toolset_that_is_not_there_is_a_warning() {
         check("db nowhere", "~", "read write", "Toolset not found: nowhere");
         check("nowhere nowhere", "-", "", "Toolset not found: nowhere");
         check("os empty no*", "~", "", "");

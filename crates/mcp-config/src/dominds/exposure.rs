@@ -3,7 +3,7 @@
 //! A list of transforms at `tools`, `prompts` or `resources` stands in place of the server's own, even an empty one
 //! (DMX-09). Skills are resources by other rules; theirs are read, checked, and kept in the metadata.
 
-use mcp_model::{Exposure, Filter, NamePolicy, RawJson, Rules, Transform};
+use mcp_model::{Exposure, Filter, NameLimit, NamePolicy, RawJson, Rules, Transform};
 use serde_json::json;
 
 use super::wire::{Lists, Prefix, Replacement, Resources, Skills, TransformEntry};
@@ -42,7 +42,7 @@ pub(super) fn lower(named: Named, pass: &Pass) -> Lowered {
 }
 
 fn rules(filter: Filter, transforms: Vec<Transform>) -> Rules {
-    Rules { filter, transforms, naming: NamePolicy::Reject }
+    Rules { filter, transforms, naming: NamePolicy::Reject, limit: NameLimit::Common }
 }
 
 fn list_rules(lists: Option<Lists>, inherited: &[Transform], pass: &Pass) -> Rules {

@@ -2,7 +2,7 @@
 
 use mcp_config::ResolvedServer;
 use mcp_model::{Filter, Kind, Rules, ServerId};
-use mcp_registry::{Catalog, Decision, ExposedTool, Lists, Lookup, decide};
+use mcp_registry::{Catalog, Decider, Decision, ExposedTool, ListKind, Lists, Lookup, decide};
 
 use crate::machine::{Absent, Route, Snapshot};
 use crate::{Failure, ServerState};
@@ -93,7 +93,7 @@ fn missing<I>(
         return not_found(&format!(": the tools of server '{id}' are not loaded (load_tools is false)"));
     }
     let hidden = |it: &&Decision| meant(it.server.as_str()) && it.exposed.is_none() && it.original == name;
-    if let Some(decision) = snapshot.published.catalog.decisions().iter().find(hidden) {
+    if let Some(decision) = snapshot.published.catalog.decisions(ListKind::Tool).iter().find(hidden) {
         return not_found(&format!(
             ": server '{}' has it, but it is not shown: {}",
             decision.server, decision.rule
@@ -133,10 +133,9 @@ fn may_own(absent: &Absent, name: &str) -> bool {
 }
 
 fn lists_name(server: &ResolvedServer, lists: &Lists, name: &str) -> bool {
-    let rules = &server.spec.exposure.tools;
+    let decider = Decider::new(&server.spec.id, &server.spec.exposure.tools);
     lists.tools.iter().any(|tool| {
-        let exposed = decide(&server.spec.id, rules, &tool.name).exposed;
-        *tool.name == *name || exposed.is_some_and(|it| it.as_str() == name)
+        *tool.name == *name || decider.decide(&tool.name).exposed.is_some_and(|it| it.as_str() == name)
     })
 }
 
@@ -144,8 +143,8 @@ fn lists_name(server: &ResolvedServer, lists: &Lists, name: &str) -> bool {
 fn has_prefix(server: &ResolvedServer, name: &str) -> bool {
     // A text that no prefix or suffix holds by chance.
     const PROBE: &str = "q7zq";
-    let Rules { filter: _, transforms, naming } = server.spec.exposure.tools.clone();
-    let rules = Rules { filter: Filter::default(), transforms, naming };
+    let Rules { filter: _, transforms, naming, limit } = server.spec.exposure.tools.clone();
+    let rules = Rules { filter: Filter::default(), transforms, naming, limit };
     let Some(exposed) = decide(&server.spec.id, &rules, PROBE).exposed else { return false };
     // A long name loses its end, and then says nothing.
     let Some((prefix, suffix)) = exposed.as_str().rsplit_once(PROBE) else { return false };

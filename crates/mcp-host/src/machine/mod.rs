@@ -7,13 +7,11 @@
 mod slot;
 mod view;
 
-use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::SystemTime;
 
 use mcp_config::ResolvedServer;
 use mcp_model::{Era, Kind, ServerId};
-use mcp_registry::{Builtins, Catalog, Desired, Fingerprint, ListKind, Plan};
+use mcp_registry::{ActiveProblem, Builtins, Catalog, Desired, Fingerprint, ListKind, Plan};
 
 use crate::listed::Listed;
 use crate::{FailedServer, Failure, Wanted};
@@ -102,8 +100,8 @@ pub(crate) struct Machine<I> {
     changed: bool,
     /// The catalog of the last snapshot; `None` when it has to be made anew.
     catalog: Option<Arc<Catalog>>,
-    /// Since when there are which problems, by their ids.
-    since: HashMap<String, SystemTime>,
+    /// The problems of the last snapshot.
+    problems: Vec<ActiveProblem>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -123,7 +121,7 @@ impl<I: Clone> Machine<I> {
             generation: 0,
             changed: false,
             catalog: None,
-            since: HashMap::new(),
+            problems: Vec::new(),
         }
     }
 

@@ -1,6 +1,6 @@
 //! What a machine's state looks like from outside: statuses, catalog, problems, and where calls go.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::SystemTime;
 
@@ -105,13 +105,9 @@ impl<I: Clone> Machine<I> {
     /// Every problem there is now. Only the moment since when is kept from one generation to the next (DM-124).
     fn problems(&mut self, catalog: &Catalog, now: SystemTime) -> Vec<ActiveProblem> {
         let own = self.slots.iter().flat_map(Slot::problems);
-        let mut ids = HashSet::new();
-        let all: Vec<Problem> =
-            own.chain(catalog.problems().iter().cloned()).filter(|it| ids.insert(it.id.clone())).collect();
-        self.since.retain(|id, _| ids.contains(id));
-        let since = |it: &Problem| *self.since.entry(it.id.clone()).or_insert(now);
-        let since: Vec<SystemTime> = all.iter().map(since).collect();
-        all.into_iter().zip(since).map(|(problem, since)| ActiveProblem { problem, since }).collect()
+        self.problems =
+            ActiveProblem::carry(&self.problems, own.chain(catalog.problems().iter().cloned()), now);
+        self.problems.clone()
     }
 }
 

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use mcp_model::{
-    Exposure, NameClass, NamePolicy, RawJson, Rejected, Severity, read_prompts, read_resources, read_tools,
+    Exposure, NameClass, NamePolicy, RawJson, Rejected, Severity, read_prompts, read_resource_templates,
+    read_resources, read_tools,
 };
 
 use super::*;
@@ -156,8 +157,11 @@ fn a_malformed_item_is_a_problem_and_the_others_stay() {
             "mcp/server/a/prompt_malformed/#3"
         ]
     );
-    let verdicts: Vec<_> =
-        catalog.decisions().iter().map(|it| (it.original.as_str(), it.verdict.as_str())).collect();
+    let verdicts: Vec<_> = catalog
+        .decisions(ListKind::Tool)
+        .iter()
+        .map(|it| (it.original.as_str(), it.verdict.as_str()))
+        .collect();
     assert_eq!(verdicts, [("good", "exposed"), ("bad", "malformed"), ("#2", "malformed")]);
 }
 
@@ -210,12 +214,17 @@ fn a_tool_is_found_by_its_name_or_an_unambiguous_bare_one() {
     check_find(&"x".repeat(100_000), "? ");
 }
 
-fn full(tools: &str, prompts: &str, resources: &[(&str, &str)]) -> Lists {
+/// Lists of these; of each resource, a URI and a name, there is a template too.
+pub(crate) fn full(tools: &str, prompts: &str, resources: &[(&str, &str)]) -> Lists {
     let prompt = |it: &str| format!("{{\"name\":{it:?},\"description\":\"d\"}}");
     let resource = |(uri, name): &(&str, &str)| format!("{{\"uri\":{uri:?},\"name\":{name:?}}}");
+    let template = |(uri, name): &(&str, &str)| format!("{{\"uriTemplate\":{uri:?},\"name\":{name:?}}}");
     Lists {
         prompts: read_prompts(&list("prompts", prompts.split_whitespace().map(prompt))).unwrap().items,
         resources: read_resources(&list("resources", resources.iter().map(resource))).unwrap().items,
+        templates: read_resource_templates(&list("resourceTemplates", resources.iter().map(template)))
+            .unwrap()
+            .items,
         ..lists(tools)
     }
 }

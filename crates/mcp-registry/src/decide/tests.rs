@@ -1,12 +1,13 @@
 //! The rules of the papers, one row each; the rows of filters and transforms are those that Dominds itself was asked.
 
-use mcp_model::{Filter, NameClass};
+use mcp_model::{Filter, NameClass, NameLimit};
 
 use super::*;
 
 /// Reads `white=a,b black=c prefix=x_ replace=old_>new_ suffix=_y` in any order; transforms keep theirs.
 pub(crate) fn rules(naming: NamePolicy, text: &str) -> Rules {
-    let mut res = Rules { filter: Filter::default(), transforms: Vec::new(), naming };
+    let (transforms, limit) = (Vec::new(), NameLimit::default());
+    let mut res = Rules { filter: Filter::default(), transforms, naming, limit };
     for word in text.split_whitespace() {
         let (key, value) = word.split_once('=').expect("a word has `=`");
         let patterns = || value.split(',').map(str::to_owned).collect();
@@ -126,6 +127,60 @@ fn hd_114_qualified_names_come_after_the_transforms() {
     );
     check(HOLODECK, "", "", "!invalid_name (a name must not be empty)");
     check(HOLODECK, "replace=x>", "x", "my-srv__ (no filter)");
+}
+
+#[test]
+fn x_01_x_03_sk_01_a_normalised_name_stands_alone() {
+    let strict = NamePolicy::Normalise { class: NameClass::Strict };
+    check(strict, "", "read.file", "read-file (no filter)");
+    check(strict, "black=read.*", "read.file", "!blacklisted (blacklist `read.*`)");
+    check(strict, "prefix=a. suffix=/b", "x", "a-x-b (no filter)");
+    check(strict, "replace=x>", "x", "!invalid_name (the transforms leave nothing of the name)");
+    check(NamePolicy::Normalise { class: NameClass::WithDot }, "", "read.file@1", "read.file-1 (no filter)");
+    // The same name is refused where nothing may be renamed (DM-048).
+    check(
+        NamePolicy::Reject,
+        "",
+        "read.file",
+        "!invalid_name (the original name must match ^[a-zA-Z0-9_-]{1,64}$)",
+    );
+}
+
+/// The longest name that stays as it is, of letters, and what becomes of one that is a letter longer.
+#[track_caller]
+fn check_limit(naming: NamePolicy, limit: NameLimit, longest: usize, longer: Verdict) {
+    let rules = Rules { limit, ..rules(naming, "") };
+    let server = ServerId::parse("s").unwrap();
+    let name = |length: usize| decide(&server, &rules, &"x".repeat(length));
+    let shown = |it: &Decision| it.exposed.as_ref().map(|it| it.as_str().to_owned());
+    let (fits, over) = (name(longest), name(longest + 1));
+    assert!(shown(&fits).is_some_and(|it| it.ends_with(&"x".repeat(longest))), "{fits:?}");
+    assert_eq!(over.verdict, longer, "{over:?}");
+    if naming == NamePolicy::Pass {
+        assert_eq!(shown(&over), Some("x".repeat(longest + 1)));
+    } else if let Some(cut) = shown(&over) {
+        assert_eq!(cut.len(), limit.bytes(), "{cut}");
+        assert!(!cut.ends_with("xxxxxxxx"), "it ends with its hash: {cut}");
+    }
+}
+
+#[test]
+fn a_limit_cuts_only_where_the_policy_may_rename() {
+    for limit in [NameLimit::Common, NameLimit::Gemini, NameLimit::Anthropic] {
+        check_limit(NamePolicy::Reject, limit, limit.bytes(), Verdict::InvalidName);
+        check_limit(
+            NamePolicy::Normalise { class: NameClass::Strict },
+            limit,
+            limit.bytes(),
+            Verdict::Exposed,
+        );
+        check_limit(HOLODECK, limit, limit.bytes() - "s__".len(), Verdict::Exposed);
+        check_limit(NamePolicy::Pass, limit, limit.bytes(), Verdict::Exposed);
+    }
+    assert_eq!(
+        [NameLimit::Common, NameLimit::Gemini, NameLimit::Anthropic].map(NameLimit::bytes),
+        [64, 63, 128]
+    );
 }
 
 #[test]

@@ -1,12 +1,16 @@
 //! What holds for every catalog, whatever servers call themselves and their tools.
 
+mod generations;
 mod oracles;
 
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use mcp_model::{Exposure, Filter, NameClass, NamePolicy, RawJson, Rules, ServerId, Transform, read_tools};
-use mcp_registry::{Builtins, Catalog, Desired, Fingerprint, Lists, Lookup, Plan, ServerEntry, decide};
+use mcp_model::{
+    Exposure, Filter, NameClass, NameLimit, NamePolicy, RawJson, Rules, ServerId, Transform, read_prompts,
+    read_resources, read_tools,
+};
+use mcp_registry::{Builtins, Catalog, ListKind, Lists, Lookup, ServerEntry, decide};
 use proptest::prelude::*;
 
 fn naming() -> impl Strategy<Value = NamePolicy> {
@@ -15,7 +19,13 @@ fn naming() -> impl Strategy<Value = NamePolicy> {
         Just(NamePolicy::Pass),
         Just(NamePolicy::Qualify { class: NameClass::Strict }),
         Just(NamePolicy::Qualify { class: NameClass::WithDot }),
+        Just(NamePolicy::Normalise { class: NameClass::Strict }),
+        Just(NamePolicy::Normalise { class: NameClass::WithDot }),
     ]
+}
+
+fn limit() -> impl Strategy<Value = NameLimit> {
+    prop_oneof![Just(NameLimit::Common), Just(NameLimit::Gemini), Just(NameLimit::Anthropic)]
 }
 
 fn transform() -> impl Strategy<Value = Transform> {
@@ -27,33 +37,48 @@ fn transform() -> impl Strategy<Value = Transform> {
 
 fn rules(naming: impl Strategy<Value = NamePolicy>) -> impl Strategy<Value = Rules> {
     let patterns = || prop::collection::vec("[ab*]{0,3}", 0..3);
-    (patterns(), patterns(), prop::collection::vec(transform(), 0..3), naming).prop_map(
-        |(whitelist, blacklist, transforms, naming)| Rules {
+    (patterns(), patterns(), prop::collection::vec(transform(), 0..3), naming, limit()).prop_map(
+        |(whitelist, blacklist, transforms, naming, limit)| Rules {
             filter: Filter { whitelist, blacklist },
             transforms,
             naming,
+            limit,
         },
     )
 }
 
 /// Few letters, so that names meet; now and then one that is long, or odd.
 fn name() -> impl Strategy<Value = String> {
-    prop_oneof![8 => "[ab_-]{1,3}", 1 => "[ab]{60,70}", 1 => "[a./ é]{1,4}"]
+    prop_oneof![8 => "[ab_-]{1,3}", 1 => "[ab]{60,130}", 1 => "[a./ é]{1,4}"]
 }
 
+/// A server with a list of tools and one of prompts, and resources that are called as the prompts are.
 fn entry() -> impl Strategy<Value = ServerEntry> {
-    ("[abc_ é]{1,2}", rules(naming()), prop::collection::vec(name(), 0..8)).prop_map(|(id, rules, tools)| {
-        let tools: Vec<String> =
-            tools.iter().map(|it| format!("{{\"name\":{it:?},\"inputSchema\":{{}}}}")).collect();
-        let page = format!("{{\"tools\":[{}]}}", tools.join(","));
-        let page = RawJson::parse(page.into_bytes().into()).expect("this is JSON");
-        let tools = read_tools(&page).expect("this is a list").items;
-        ServerEntry {
-            id: ServerId::parse(&id).expect("a short printable id"),
-            exposure: Exposure { tools: rules, ..Exposure::all(NamePolicy::Pass) },
-            lists: Arc::new(Lists { tools, ..Lists::default() }),
-        }
-    })
+    let names = || prop::collection::vec(name(), 0..8);
+    ("[abc_ é]{1,2}", rules(naming()), names(), rules(naming()), names()).prop_map(
+        |(id, rules, tools, other_rules, others)| {
+            let exposure = Exposure { tools: rules, prompts: other_rules.clone(), resources: other_rules };
+            let id = ServerId::parse(&id).expect("a short printable id");
+            ServerEntry { id, exposure, lists: Arc::new(lists(&tools, &others)) }
+        },
+    )
+}
+
+fn lists(tools: &[String], others: &[String]) -> Lists {
+    let page = |key: &str, items: Vec<String>| {
+        let page = format!("{{\"{key}\":[{}]}}", items.join(","));
+        RawJson::parse(page.into_bytes().into()).expect("this is JSON")
+    };
+    let tools = tools.iter().map(|it| format!("{{\"name\":{it:?},\"inputSchema\":{{}}}}")).collect();
+    let prompts = others.iter().map(|it| format!("{{\"name\":{it:?}}}")).collect();
+    let resource = |(at, it): (usize, &String)| format!("{{\"uri\":\"f:{}\",\"name\":{it:?}}}", at % 6);
+    let resources = others.iter().enumerate().map(resource).collect();
+    Lists {
+        tools: read_tools(&page("tools", tools)).expect("this is a list").items,
+        prompts: read_prompts(&page("prompts", prompts)).expect("this is a list").items,
+        resources: read_resources(&page("resources", resources)).expect("this is a list").items,
+        ..Lists::default()
+    }
 }
 
 fn builtins() -> Builtins {
@@ -62,6 +87,26 @@ fn builtins() -> Builtins {
 
 fn servers() -> impl Strategy<Value = Vec<ServerEntry>> {
     prop::collection::vec(entry(), 0..5)
+}
+
+/// What servers list, those without a toolset too.
+struct Listed {
+    tools: Vec<(ServerId, String)>,
+    prompts: Vec<(ServerId, String)>,
+    resources: Vec<(ServerId, String)>,
+}
+
+impl Listed {
+    fn of(servers: &[ServerEntry]) -> Listed {
+        let mut res = Listed { tools: Vec::new(), prompts: Vec::new(), resources: Vec::new() };
+        for ServerEntry { id, exposure: _, lists } in servers {
+            let item = |name: &str| (id.clone(), name.to_owned());
+            res.tools.extend(lists.tools.iter().map(|it| item(&it.name)));
+            res.prompts.extend(lists.prompts.iter().map(|it| item(&it.name)));
+            res.resources.extend(lists.resources.iter().map(|it| item(&it.name)));
+        }
+        res
+    }
 }
 
 proptest! {
@@ -75,6 +120,10 @@ proptest! {
             prop_assert_eq!(catalog.tool(it.name.as_str()), Some(it));
             prop_assert!(matches!(catalog.find(it.name.as_str()), Lookup::Found(found) if found == it));
         }
+        let mut prompts = HashSet::new();
+        prop_assert!(catalog.prompts().iter().all(|it| prompts.insert(it.name.as_str())), "a prompt's name stands twice");
+        let mut uris = HashSet::new();
+        prop_assert!(catalog.resources().iter().all(|it| uris.insert((&it.server, &it.resource.uri))), "a URI stands twice");
         let mut ids = HashSet::new();
         prop_assert!(catalog.problems().iter().all(|it| ids.insert(&it.id)), "an id stands twice");
     }
@@ -84,13 +133,15 @@ proptest! {
         let decision = decide(&ServerId::parse(&id).expect("printable"), &rules, &original);
         if let Some(name) = decision.exposed {
             let kept = |it: char| it.is_ascii_alphanumeric() || it == '_' || it == '-';
+            let within = (1..=rules.limit.bytes()).contains(&name.as_str().len());
             let valid = match rules.naming {
                 NamePolicy::Pass => !name.as_str().is_empty(),
-                NamePolicy::Reject | NamePolicy::Qualify { class: NameClass::Strict } => {
-                    (1..=64).contains(&name.as_str().len()) && name.as_str().chars().all(kept)
-                }
-                NamePolicy::Qualify { class: NameClass::WithDot } => {
-                    name.as_str().len() <= 64 && name.as_str().chars().all(|it| kept(it) || it == '.')
+                NamePolicy::Reject
+                | NamePolicy::Normalise { class: NameClass::Strict }
+                | NamePolicy::Qualify { class: NameClass::Strict } => within && name.as_str().chars().all(kept),
+                NamePolicy::Normalise { class: NameClass::WithDot }
+                | NamePolicy::Qualify { class: NameClass::WithDot } => {
+                    within && name.as_str().chars().all(|it| kept(it) || it == '.')
                 }
             };
             prop_assert!(valid, "{name:?}");
@@ -118,48 +169,25 @@ proptest! {
     }
 
     #[test]
-    fn the_same_content_gives_the_same_catalog(servers in servers()) {
-        let (first, second) = (Catalog::build(&builtins(), &servers), Catalog::build(&builtins(), &servers));
-        prop_assert_eq!(first.hash(), second.hash());
-        prop_assert_eq!(first.tools(), second.tools());
-        prop_assert_eq!(first.decisions(), second.decisions());
-        prop_assert_eq!(first.problems(), second.problems());
-    }
-
-    #[test]
     fn another_content_gives_another_hash(servers in servers(), others in servers()) {
         let (first, second) = (Catalog::build(&builtins(), &servers), Catalog::build(&builtins(), &others));
-        prop_assert_eq!(first.hash() == second.hash(), first.tools() == second.tools());
+        let same = first.tools() == second.tools() && first.prompts() == second.prompts();
+        prop_assert_eq!(first.hash() == second.hash(), same && first.resources() == second.resources());
     }
 
     #[test]
-    fn each_tool_is_decided_on_once_in_order(servers in servers()) {
+    fn each_item_is_decided_on_once_in_order(servers in servers()) {
         let catalog = Catalog::build(&builtins(), &servers);
-        let listed: Vec<_> =
-            servers.iter().flat_map(|it| it.lists.tools.iter().map(|tool| (&it.id, &*tool.name))).collect();
-        let decided: Vec<_> = catalog.decisions().iter().map(|it| (&it.server, it.original.as_str())).collect();
-        prop_assert_eq!(listed, decided);
-        let shown: Vec<_> = catalog.decisions().iter().filter_map(|it| it.exposed.as_ref()).collect();
-        prop_assert_eq!(shown, catalog.tools().iter().map(|it| &it.name).collect::<Vec<_>>());
-    }
-
-    #[test]
-    fn a_plan_names_each_server_once(old in "[a-e]{0,6}", new in "[a-e]{0,6}") {
-        let desired = |text: &str| -> Vec<Desired> {
-            let server = |(at, id): (usize, char)| {
-                let endpoint = mcp_model::Endpoint::Stdio(mcp_model::StdioEndpoint::new(format!("{}", at % 2)));
-                let runtime = Fingerprint::of_runtime(&endpoint, None, &mcp_model::Discovery::default());
-                Desired { id: ServerId::parse(&id.to_string()).expect("a letter"), runtime, exposure: runtime }
-            };
-            text.chars().enumerate().map(server).collect()
-        };
-        let Plan { added, removed, changed, re_exposed, unchanged } = Plan::between(&desired(&old), &desired(&new));
-        let mut named: Vec<_> = [added, removed, changed, re_exposed, unchanged].concat();
-        named.sort();
-        let mut known: Vec<_> = desired(&format!("{old}{new}")).into_iter().map(|it| it.id).collect();
-        known.sort();
-        known.dedup();
-        prop_assert_eq!(named, known);
+        let Listed { tools, prompts, resources } = Listed::of(&servers);
+        for (list, listed) in [(ListKind::Tool, tools), (ListKind::Prompt, prompts), (ListKind::Resource, resources)] {
+            let decided: Vec<_> =
+                catalog.decisions(list).iter().map(|it| (it.server.clone(), it.original.clone())).collect();
+            prop_assert_eq!(listed, decided);
+        }
+        let shown = |list| catalog.decisions(list).iter().filter_map(|it| it.exposed.as_ref()).collect::<Vec<_>>();
+        prop_assert_eq!(shown(ListKind::Tool), catalog.tools().iter().map(|it| &it.name).collect::<Vec<_>>());
+        prop_assert_eq!(shown(ListKind::Prompt), catalog.prompts().iter().map(|it| &it.name).collect::<Vec<_>>());
+        prop_assert_eq!(shown(ListKind::Resource), catalog.resources().iter().map(|it| &it.name).collect::<Vec<_>>());
     }
 
     #[test]
@@ -172,7 +200,7 @@ proptest! {
             }
         }
         let filter = Filter { whitelist: vec![pattern.clone()], blacklist: Vec::new() };
-        let rules = Rules { filter, transforms: Vec::new(), naming: NamePolicy::Pass };
+        let rules = Rules { filter, transforms: Vec::new(), naming: NamePolicy::Pass, limit: NameLimit::Common };
         let shown = decide(&ServerId::parse("s").expect("an id"), &rules, &name).exposed.is_some();
         prop_assert_eq!(shown, !name.is_empty() && defined(pattern.as_bytes(), name.as_bytes()));
     }

@@ -6,7 +6,7 @@
 
 use std::path::PathBuf;
 
-use mcp_model::{Filter, NameClass, NamePolicy, Rules, ServerId, Transform};
+use mcp_model::{Filter, NameClass, NameLimit, NamePolicy, Rules, ServerId, Transform};
 use mcp_registry::{Decider, Verdict, decide};
 use serde_json::Value;
 
@@ -79,7 +79,8 @@ fn dm_036_patterns_match_as_dominds_does() {
     assert!(rows.len() >= 20, "only {} rows", rows.len());
     for row in rows {
         let filter = Filter { whitelist: vec![text(&row["pattern"]).to_owned()], blacklist: Vec::new() };
-        let rules = Rules { filter, transforms: Vec::new(), naming: NamePolicy::Pass };
+        let rules =
+            Rules { filter, transforms: Vec::new(), naming: NamePolicy::Pass, limit: NameLimit::Common };
         let got = Decider::new(&server("s"), &rules).admits(text(&row["name"]));
         assert_eq!(Value::from(got), row[DOMINDS], "{row}");
     }
@@ -89,7 +90,12 @@ fn dm_036_patterns_match_as_dominds_does() {
 fn dm_037_to_dm_041_filters_rule_as_dominds_does() {
     let Some(dominds) = recording("dominds.json") else { return };
     for row in rows(&dominds, "filters") {
-        let rules = Rules { filter: filter(row), transforms: Vec::new(), naming: NamePolicy::Reject };
+        let rules = Rules {
+            filter: filter(row),
+            transforms: Vec::new(),
+            naming: NamePolicy::Reject,
+            limit: NameLimit::Common,
+        };
         for (name, want) in rows(row, "names").iter().zip(rows(row, DOMINDS)) {
             let want = match text(&want["kind"]) {
                 "blacklisted" => format!("blacklist `{}`", text(&want["pattern"])),
@@ -107,7 +113,12 @@ fn dm_042_to_dm_045_transforms_change_names_as_dominds_does() {
     let Some(dominds) = recording("dominds.json") else { return };
     for row in rows(&dominds, "transforms") {
         let transforms = transforms(&row["transform"]);
-        let rules = Rules { filter: Filter::default(), transforms, naming: NamePolicy::Pass };
+        let rules = Rules {
+            filter: Filter::default(),
+            transforms,
+            naming: NamePolicy::Pass,
+            limit: NameLimit::Common,
+        };
         for (name, want) in rows(row, "names").iter().zip(rows(row, DOMINDS)) {
             let (name, want) = (text(name), text(want));
             let got = decide(&server("s"), &rules, name);
@@ -134,7 +145,12 @@ fn dm_047_dm_048_each_files_names_come_out_as_dominds_has_them() {
                 other => panic!("{file}: unknown kind of transform {other}"),
             };
             let transforms = transforms(chosen);
-            let rules = Rules { filter: filter(&config["tools"]), transforms, naming: NamePolicy::Reject };
+            let rules = Rules {
+                filter: filter(&config["tools"]),
+                transforms,
+                naming: NamePolicy::Reject,
+                limit: NameLimit::Common,
+            };
             for tool in tools.as_array().expect("a list of tools") {
                 let decision = decide(&server(id), &rules, text(&tool["name"]));
                 let got = (decision.verdict, decision.exposed.as_ref().map(|it| it.as_str()), decision.rule);
@@ -163,30 +179,34 @@ fn dm_047_dm_048_each_files_names_come_out_as_dominds_has_them() {
     assert!(names > 1_000, "only {names} names were compared");
 }
 
-/// Ours are HoloDeck's normal names with the item in front, and Semantic Kernel's where the dot is kept; where the
-/// whole would be longer than 64 bytes ours alone are cut and end with a hash, since providers refuse longer ones.
+/// Normalised names are HoloDeck's and Semantic Kernel's own, and qualified ones have the item in front of them; where
+/// the whole would be longer than 64 bytes ours alone are cut and end with a hash, since providers refuse longer ones.
 #[test]
-fn hd_114_names_are_those_of_holodeck_and_semantic_kernel() {
+fn hd_114_sk_01_x_03_names_are_those_of_holodeck_and_semantic_kernel() {
     let Some(holodeck) = recording("holodeck.json") else { return };
     let rows = rows(&holodeck, "names");
     assert!(rows.len() >= 12, "only {} rows", rows.len());
     for row in rows {
         let input = text(&row["input"]);
         let named = |naming| {
-            let rules = Rules { filter: Filter::default(), transforms: Vec::new(), naming };
+            let limit = NameLimit::Common;
+            let rules = Rules { filter: Filter::default(), transforms: Vec::new(), naming, limit };
             let exposed = decide(&server("item"), &rules, input).exposed;
             exposed.map(|it| it.as_str().to_owned())
         };
-        let classes =
-            [(NameClass::Strict, "holodeck_normalize_v0640"), (NameClass::WithDot, "semantic_kernel")];
-        for (class, key) in classes {
-            let got = named(NamePolicy::Qualify { class }).expect("a name is always made");
-            let want = format!("item__{}", text(&row[key]));
+        let compare = |naming, want: String| {
+            let got = named(naming).expect("a name is always made");
             if want.len() <= 64 {
                 assert_eq!(got, want, "{row}");
             } else {
                 assert_eq!((got.len(), &got[..55]), (64, &want[..55]), "{row}");
             }
+        };
+        let classes =
+            [(NameClass::Strict, "holodeck_normalize_v0640"), (NameClass::WithDot, "semantic_kernel")];
+        for (class, key) in classes {
+            compare(NamePolicy::Normalise { class }, text(&row[key]).to_owned());
+            compare(NamePolicy::Qualify { class }, format!("item__{}", text(&row[key])));
         }
         let valid = named(NamePolicy::Reject).is_some();
         assert_eq!(Value::from(valid), row["dominds_valid"], "{row}");

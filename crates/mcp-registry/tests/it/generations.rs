@@ -1,0 +1,200 @@
+//! From one generation to the next: what holds for every old one and every new one.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use mcp_model::{Discovery, Endpoint, Limits, ServerId, Sharing, StdioEndpoint};
+use mcp_registry::{
+    Catalog, Desired, ExposedName, Fingerprint, ListKind, Owner, Ownership, Plan, ServerEntry, Step, Token,
+};
+use proptest::prelude::*;
+
+use crate::{builtins, servers};
+
+/// A server as a plan sees it. What it lists hangs on what is started, so other lists are another runtime.
+fn desired(entry: &ServerEntry) -> Desired {
+    let endpoint = Endpoint::Stdio(StdioEndpoint::new(format!("{:?}", entry.lists)));
+    Desired {
+        id: entry.id.clone(),
+        runtime: Fingerprint::of_runtime(&endpoint, None, &Discovery::default()),
+        exposure: Fingerprint::of_exposure(&entry.exposure, &Limits::default(), Sharing::Shared),
+    }
+}
+
+/// Those that an owner can have: one for each id, none with the name of the host's toolset.
+fn claimable(mut servers: Vec<ServerEntry>) -> Vec<ServerEntry> {
+    let mut ids: BTreeSet<String> = builtins().toolsets.into_iter().collect();
+    servers.retain(|it| ids.insert(it.id.to_string()));
+    servers
+}
+
+fn order(servers: &[ServerEntry]) -> Vec<ServerId> {
+    servers.iter().map(|it| it.id.clone()).collect()
+}
+
+/// Everything that is shown and everything that is said, as bytes.
+fn written(catalog: &Catalog) -> Vec<String> {
+    let json = |it: serde_json::Result<String>| it.expect("it can be written");
+    let mut res = vec![
+        catalog.hash().to_string(),
+        json(serde_json::to_string(catalog.tools())),
+        json(serde_json::to_string(catalog.prompts())),
+        json(serde_json::to_string(catalog.resources())),
+        json(serde_json::to_string(catalog.problems())),
+    ];
+    let lists = [ListKind::Tool, ListKind::Prompt, ListKind::Resource];
+    res.extend(lists.map(|it| json(serde_json::to_string(catalog.decisions(it)))));
+    res
+}
+
+/// A registry as a host without ours may have one: it is changed in place, one name after another.
+struct Elsewhere {
+    /// Names and whether they are the host's own.
+    tools: HashMap<String, Option<ServerId>>,
+    toolsets: BTreeMap<String, Vec<ExposedName>>,
+}
+
+impl Elsewhere {
+    fn new() -> Elsewhere {
+        let tools = builtins().tools.into_iter().map(|it| (it, None)).collect();
+        Elsewhere { tools, toolsets: BTreeMap::new() }
+    }
+
+    /// Takes one step, as `new` has it; fails where the step cannot be taken.
+    fn take(&mut self, step: Step<'_>, new: &Catalog) -> Result<(), TestCaseError> {
+        match step {
+            Step::ToolsetOff(id) => {
+                prop_assert!(self.toolsets.remove(id.as_str()).is_some(), "{id} is not there")
+            }
+            Step::ToolOff(name) => {
+                let owner = self.tools.remove(name.as_str());
+                prop_assert!(matches!(owner, Some(Some(_))), "{name} is not there, or is the host's");
+            }
+            Step::ToolOn(name) => {
+                let tool = new.tool(name.as_str()).expect("the new catalog has it");
+                let before = self.tools.insert(name.to_string(), Some(tool.server.clone()));
+                prop_assert_eq!(before, None, "{} is there already", name);
+            }
+            Step::ToolsetOn(id) => {
+                let tools = new.tools().iter().filter(|it| it.server == *id).map(|it| it.name.clone());
+                let before = self.toolsets.insert(id.to_string(), tools.collect());
+                prop_assert_eq!(before, None, "{} is there already", id);
+            }
+        }
+        for (id, tools) in &self.toolsets {
+            let there = |it: &ExposedName| {
+                self.tools
+                    .get(it.as_str())
+                    .is_some_and(|owner| owner.as_ref().is_some_and(|it| it.as_str() == id))
+            };
+            prop_assert!(tools.iter().all(there), "{id} has a tool that is not there");
+        }
+        Ok(())
+    }
+
+    #[track_caller]
+    fn is(&self, catalog: &Catalog) -> Result<(), TestCaseError> {
+        let own = builtins().tools.into_iter().map(|it| (it, None));
+        let shown = catalog.tools().iter().map(|it| (it.name.to_string(), Some(it.server.clone())));
+        prop_assert_eq!(&self.tools, &own.chain(shown).collect::<HashMap<_, _>>());
+        let toolsets: Vec<&str> = self.toolsets.keys().map(String::as_str).collect();
+        let mut want: Vec<&str> = catalog.toolsets().iter().map(ServerId::as_str).collect();
+        want.sort_unstable();
+        prop_assert_eq!(toolsets, want);
+        Ok(())
+    }
+}
+
+proptest! {
+    #[test]
+    fn dm_098_a_plan_names_each_server_once(old in servers(), new in servers()) {
+        let (old, new): (Vec<_>, Vec<_>) = (old.iter().map(desired).collect(), new.iter().map(desired).collect());
+        let Plan { added, removed, changed, re_exposed, unchanged } = Plan::between(&old, &new);
+        let mut named: Vec<_> = [added, removed, changed, re_exposed, unchanged].concat();
+        named.sort();
+        let mut known: Vec<_> = old.into_iter().chain(new).map(|it| it.id).collect();
+        known.sort();
+        known.dedup();
+        prop_assert_eq!(named, known);
+    }
+
+    /// A plan that is carried out, each server by its owner's token, gives what the new configuration alone would.
+    #[test]
+    fn dm_095_a_plan_leads_from_the_old_generation_to_the_new(old in servers(), new in servers()) {
+        let (old, new) = (claimable(old), claimable(new));
+        let mut owners = Ownership::new(builtins());
+        let mut tokens: HashMap<ServerId, Token> = HashMap::new();
+        for it in &old {
+            tokens.insert(it.id.clone(), owners.claim(it.clone()).expect("nobody has it"));
+        }
+        let wanted = |id: &ServerId| new.iter().find(|it| it.id == *id).expect("a plan names what is wanted").clone();
+        let desired = |it: &[ServerEntry]| it.iter().map(desired).collect::<Vec<_>>();
+        let Plan { added, removed, changed, re_exposed, unchanged: _ } = Plan::between(&desired(&old), &desired(&new));
+        for id in &removed {
+            owners.release(&tokens[id], id).expect("the token is the last one");
+        }
+        for id in changed.iter().chain(&re_exposed) {
+            let token = owners.update(&tokens[id], wanted(id)).expect("the token is the last one");
+            prop_assert!(owners.update(&tokens[id], wanted(id)).is_err(), "an old token is good for nothing");
+            tokens.insert(id.clone(), token);
+        }
+        for id in &added {
+            owners.claim(wanted(id)).expect("nobody has it");
+        }
+        owners.arrange(&order(&new));
+        let catalog = owners.catalog();
+        prop_assert_eq!(written(&catalog), written(&Catalog::build(&builtins(), &new)));
+        for it in builtins().tools {
+            prop_assert_eq!(catalog.owner(ListKind::Tool, &it), Some(Owner::Host));
+        }
+    }
+
+    /// The steps of a difference bring another registry from the old catalog to the new one; at none of them is a
+    /// toolset without its tools, and the host's own tools are never touched (DM-097, DM-109).
+    #[test]
+    fn dm_097_dm_109_each_step_leaves_a_registry_that_is_whole(old in servers(), new in servers()) {
+        let (old, new) = (Catalog::build(&builtins(), &old), Catalog::build(&builtins(), &new));
+        let mut registry = Elsewhere::new();
+        for it in Catalog::difference(&Catalog::empty(), &old).steps() {
+            registry.take(it, &old)?;
+        }
+        registry.is(&old)?;
+        for it in Catalog::difference(&old, &new).steps() {
+            registry.take(it, &new)?;
+        }
+        registry.is(&new)?;
+    }
+
+    #[test]
+    fn nothing_differs_where_the_hash_is_the_same(old in servers(), new in servers()) {
+        let (old, new) = (Catalog::build(&builtins(), &old), Catalog::build(&builtins(), &new));
+        prop_assert!(Catalog::difference(&old, &old).is_empty());
+        if old.hash() == new.hash() && old.toolsets() == new.toolsets() {
+            prop_assert!(Catalog::difference(&old, &new).is_empty());
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(16))]
+
+    /// Servers come in any order a hundred times; the configuration's order is one, and so is what is written.
+    #[test]
+    fn dmx_17_the_same_content_gives_the_same_bytes(servers in servers(), seed in any::<u64>()) {
+        let servers = claimable(servers);
+        let want = written(&Catalog::build(&builtins(), &servers));
+        let mut state = seed | 1;
+        for _ in 0..100 {
+            let mut arriving = servers.clone();
+            for at in (1..arriving.len()).rev() {
+                state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                arriving.swap(at, (state >> 33) as usize % (at + 1));
+            }
+            let mut owners = Ownership::new(builtins());
+            for it in arriving {
+                owners.claim(it).expect("nobody has it");
+            }
+            owners.arrange(&order(&servers));
+            prop_assert_eq!(&written(&owners.catalog()), &want);
+        }
+    }
+}
