@@ -73,5 +73,5 @@ pub use plan::{Desired, Plan};
 pub use problem::{Problem, ProblemKind};
 pub use projection::{ProjectedTool, Projection, Provider, project};
 pub use rejection::{NetworkFailure, ProviderRejection, Reaction, Rejection, classify};
-pub use validate::{ArgumentError, ArgumentsInvalid, Checked, Validators};
+pub use validate::{ArgumentError, ArgumentsInvalid, Checked, ResultInvalid, Validators};
 pub use view::{Selection, View, Viewed};

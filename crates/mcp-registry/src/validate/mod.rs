@@ -1,9 +1,10 @@
-//! Do arguments fit a tool's schema? A cache of compiled schemas, and nothing else that changes.
+//! Do arguments fit a tool's schema, and does its structured result? A cache of compiled schemas, and nothing else that
+//! changes.
 //!
 //! Schemas come from servers that nobody vouches for, so everything is bounded: the schema's size and references
 //! (see [`survey`]), its patterns, the work of one check, the length of what is said about it. Nothing is fetched. A
 //! schema that cannot be used stops no call: its arguments pass unchecked, and the outcome says so. What an argument
-//! held is never said.
+//! or a result held is never said.
 
 mod message;
 mod survey;
@@ -17,7 +18,7 @@ use mcp_model::RawJson;
 use serde_json::Value;
 
 use crate::quote::cut;
-use survey::{Cost, Details, Survey, survey};
+use survey::{Cost, Details, Engine, Survey, survey};
 
 /// Validators of tools' schemas, each compiled once.
 ///
@@ -43,14 +44,29 @@ pub struct ArgumentsInvalid {
     pub errors: Vec<ArgumentError>,
 }
 
+/// A result that is not what its tool's `outputSchema` promises. Prints one line for each mistake.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{}", .errors.iter().map(ArgumentError::to_string).collect::<Vec<_>>().join("\n"))]
+pub struct ResultInvalid {
+    /// What is wrong, at least one mistake and at most ten.
+    pub errors: Vec<ArgumentError>,
+}
+
 /// One mistake.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ArgumentError {
     /// What was expected; never the value that was given.
     pub message: String,
-    /// JSON pointer to the argument, empty for the arguments as a whole.
+    /// JSON pointer to the value, empty for the whole.
     pub pointer: String,
 }
+
+/// What is judged, in words.
+#[derive(Clone, Copy)]
+struct Subject(&'static str);
+
+const ARGUMENTS: Subject = Subject("the arguments");
+const RESULT: Subject = Subject("the structured content");
 
 impl fmt::Display for ArgumentError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -75,35 +91,61 @@ impl Validators {
     /// The draft is the one `$schema` names, else draft-07 where `items` is an array anywhere (a tuple, as it was
     /// written then), else 2020-12.
     pub fn check(&self, schema: &RawJson, arguments: &RawJson) -> Result<Checked, ArgumentsInvalid> {
+        self.judge(ARGUMENTS, schema, arguments).map_err(|errors| ArgumentsInvalid { errors })
+    }
+
+    /// Checks the `structuredContent` of a result against its tool's `outputSchema`, in the same way; a result without
+    /// any is invalid, too. The result of a call that failed (`isError`) promises nothing, and is not to be checked.
+    ///
+    /// What to do about an invalid one is the host's choice: the protocol asks servers to keep the promise, and
+    /// clients only to look.
+    pub fn check_result(
+        &self,
+        schema: &RawJson,
+        structured: Option<&RawJson>,
+    ) -> Result<Checked, ResultInvalid> {
+        let missing =
+            || vec![ArgumentError::whole("the tool promises structured content, and there is none")];
+        let structured = structured.ok_or_else(|| ResultInvalid { errors: missing() })?;
+        self.judge(RESULT, schema, structured).map_err(|errors| ResultInvalid { errors })
+    }
+
+    fn judge(
+        &self,
+        subject: Subject,
+        schema: &RawJson,
+        value: &RawJson,
+    ) -> Result<Checked, Vec<ArgumentError>> {
+        let Subject(subject) = subject;
         let compiled = self.compiled(schema);
         let Compiled { validator, cost } = match &*compiled {
             Ok(it) => it,
             Err(reason) => return Ok(Checked::Unvalidated(reason.clone())),
         };
         // JSON that was checked can still be nested too deeply for serde_json, which is too deep for any tool.
-        let Ok(arguments) = arguments.read::<Value>() else {
-            return Err(ArgumentsInvalid::whole("the arguments are nested too deeply"));
+        let Ok(value) = value.read::<Value>() else {
+            return Err(vec![ArgumentError::whole(format!("{subject} are nested too deeply"))]);
         };
-        let size = survey::size(&arguments);
+        let size = survey::size(&value);
         if let Err(reason) = cost.allows(size) {
-            return Ok(Checked::Unvalidated(reason));
+            return Ok(Checked::Unvalidated(format!("{reason} {subject}")));
         }
-        if validator.is_valid(&arguments) {
+        if validator.is_valid(&value) {
             return Ok(Checked::Valid);
         }
         let errors: Vec<ArgumentError> = match cost.details(size) {
             Details::All => validator
-                .iter_errors(&arguments)
+                .iter_errors(&value)
                 .take(Self::MAX_ERRORS)
                 .map(|it| message::describe(&it))
                 .collect(),
-            Details::First => validator.validate(&arguments).err().iter().map(message::describe).collect(),
+            Details::First => validator.validate(&value).err().iter().map(message::describe).collect(),
             Details::None => Vec::new(),
         };
         if errors.is_empty() {
-            return Err(ArgumentsInvalid::whole("the arguments do not fit the tool's schema"));
+            return Err(vec![ArgumentError::whole(format!("{subject} do not fit the tool's schema"))]);
         }
-        Err(ArgumentsInvalid { errors })
+        Err(errors)
     }
 
     /// Compiles outside the lock: two callers may do the same work once, nobody waits for a slow schema.
@@ -135,11 +177,9 @@ impl fmt::Debug for Validators {
     }
 }
 
-impl ArgumentsInvalid {
-    fn whole(message: &str) -> ArgumentsInvalid {
-        ArgumentsInvalid {
-            errors: vec![ArgumentError { message: message.to_owned(), pointer: String::new() }],
-        }
+impl ArgumentError {
+    fn whole(message: impl Into<String>) -> ArgumentError {
+        ArgumentError { message: message.into(), pointer: String::new() }
     }
 }
 
@@ -156,26 +196,33 @@ const SCHEMA_BYTES: usize = 256 << 10;
 /// The largest compiled pattern, in bytes.
 const PATTERN_BYTES: usize = 1 << 20;
 /// How often a pattern with look-around or back references may go back.
-const PATTERN_STEPS: usize = 100_000;
+const PATTERN_STEPS: usize = 20_000;
 
 fn compile(schema: &RawJson) -> Outcome {
     if schema.as_bytes().len() > SCHEMA_BYTES {
         return Err(format!("its schema is larger than {} KiB", SCHEMA_BYTES >> 10));
     }
     let schema: Value = schema.read().map_err(|_| "its schema is nested too deeply".to_owned())?;
-    let Survey { cost, has_tuples, names_draft } = survey(&schema)?;
-    let patterns = PatternOptions::fancy_regex()
-        .size_limit(PATTERN_BYTES)
-        .dfa_size_limit(PATTERN_BYTES)
-        .backtrack_limit(PATTERN_STEPS);
+    let Survey { mut cost, has_tuples, names_draft } = survey(&schema)?;
     // Drafts differ over whether a format binds. It is the server's to judge: what it would take must not stop here.
-    let mut options =
-        jsonschema::options().offline().with_pattern_options(patterns).should_validate_formats(false);
+    let mut options = jsonschema::options().offline().should_validate_formats(false);
     if !names_draft {
         options = options.with_draft(if has_tuples { Draft::Draft7 } else { Draft::Draft202012 });
     }
-    match options.build(&schema) {
-        Ok(validator) => Ok(Compiled { validator, cost }),
+    // Patterns that look around or back are rare. All others run in a time that grows with the text alone.
+    let linear = PatternOptions::regex().size_limit(PATTERN_BYTES).dfa_size_limit(PATTERN_BYTES);
+    if let Ok(validator) = options.clone().with_pattern_options(linear).build(&schema) {
+        return Ok(Compiled { validator, cost });
+    }
+    let backtracking = PatternOptions::fancy_regex()
+        .size_limit(PATTERN_BYTES)
+        .dfa_size_limit(PATTERN_BYTES)
+        .backtrack_limit(PATTERN_STEPS);
+    match options.with_pattern_options(backtracking).build(&schema) {
+        Ok(validator) => {
+            cost.engine = Engine::Backtracking;
+            Ok(Compiled { validator, cost })
+        }
         Err(error) => Err(cut(format!("its schema cannot be used: {}", message::describe(&error)), 300)),
     }
 }

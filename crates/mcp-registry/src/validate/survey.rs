@@ -25,13 +25,29 @@ pub(super) struct Cost {
     depth: u64,
     /// References, when some lead back to where they came from.
     recursion: Option<u64>,
+    /// Patterns, used or not.
+    patterns: u64,
+    /// What runs them.
+    pub(super) engine: Engine,
 }
 
-/// The size of some arguments.
+/// What runs a schema's patterns.
+pub(super) enum Engine {
+    /// One whose time grows with the text.
+    Linear,
+    /// One that goes back, and is stopped after a number of steps.
+    Backtracking,
+}
+
+/// The size of what is judged.
 #[derive(Clone, Copy)]
 pub(super) struct Size {
     /// Values, those inside of values included.
     values: u64,
+    /// Texts and names among them.
+    texts: u64,
+    /// The bytes of those.
+    bytes: u64,
     /// How deep they are nested.
     depth: u64,
 }
@@ -48,19 +64,28 @@ const DEPTH: u64 = 200;
 const RECURSIVE_DEPTH: u64 = 2_000;
 /// The most steps of one check, a schema meeting a value being one: about a second.
 const STEPS: u64 = 30_000_000;
+/// The most bytes that patterns look at in one check, each pattern's counted.
+const PATTERN_TEXT: u64 = 64 << 20;
+/// The most texts that patterns look at which go back, likewise.
+const BACKTRACKED_TEXTS: u64 = 1_500;
 /// The most steps of looking for every mistake.
 const DETAILED_STEPS: u64 = 1_000_000;
 
 impl Cost {
-    /// Says why arguments of this size are too much.
-    pub(super) fn allows(&self, size: Size) -> Result<(), String> {
+    /// Says why something of this size is too much. The reason ends before the words for what is judged.
+    pub(super) fn allows(&self, size: Size) -> Result<(), &'static str> {
         if self.expansion.saturating_mul(size.values) > STEPS {
-            return Err("schema and arguments together are too large to check".to_owned());
+            return Err("the schema is too large to check");
         }
         if self.recursion.is_some() && self.depth.saturating_mul(size.depth) > RECURSIVE_DEPTH {
-            return Err(
-                "the schema is recursive, and the arguments are nested too deeply to check".to_owned()
-            );
+            return Err("the schema is recursive, and too deep to check");
+        }
+        let texts = match self.engine {
+            Engine::Linear => 0,
+            Engine::Backtracking => self.patterns.saturating_mul(size.texts),
+        };
+        if texts > BACKTRACKED_TEXTS || self.patterns.saturating_mul(size.bytes) > PATTERN_TEXT {
+            return Err("the schema has too many patterns to check");
         }
         Ok(())
     }
@@ -93,17 +118,25 @@ pub(super) enum Details {
     None,
 }
 
-/// Measures arguments.
-pub(super) fn size(arguments: &Value) -> Size {
-    let mut res = Size { values: 0, depth: 0 };
-    let mut open = vec![(arguments, 1)];
+/// Measures what is judged.
+pub(super) fn size(value: &Value) -> Size {
+    let mut res = Size { values: 0, texts: 0, bytes: 0, depth: 0 };
+    let mut text = |it: &str| {
+        res.texts += 1;
+        res.bytes += it.len() as u64;
+    };
+    let mut open = vec![(value, 1)];
     while let Some((value, depth)) = open.pop() {
         res.values += 1;
         res.depth = res.depth.max(depth);
         match value {
             Value::Array(items) => open.extend(items.iter().map(|it| (it, depth + 1))),
-            Value::Object(members) => open.extend(members.values().map(|it| (it, depth + 1))),
-            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+            Value::Object(members) => {
+                members.keys().for_each(|it| text(it));
+                open.extend(members.values().map(|it| (it, depth + 1)));
+            }
+            Value::String(it) => text(it),
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
         }
     }
     res
@@ -124,7 +157,7 @@ pub(super) fn survey(schema: &Value) -> Result<Survey, String> {
     let (expansion, depth) = walk.expand(schema, 0)?;
     let recursion = walk.recursive.then_some(counts.references as u64);
     Ok(Survey {
-        cost: Cost { expansion, depth, recursion },
+        cost: Cost { expansion, depth, recursion, patterns: counts.patterns as u64, engine: Engine::Linear },
         has_tuples: counts.tuples,
         names_draft: schema.get("$schema").is_some_and(Value::is_string),
     })
@@ -262,7 +295,7 @@ impl<'a> Walk<'a> {
             return Ok((1, 1));
         }
         check_depth(level)?;
-        let (mut expansion, mut depth): (u64, u64) = (1, 0);
+        let (mut expansion, mut depth): (u64, u64) = (1 + compared(schema), 0);
         for it in self.applied_in_place(schema).into_iter().chain(applied_inside(schema)) {
             let (more, deeper) = self.expand(it, level + 1)?;
             expansion = expansion.saturating_add(more);
@@ -303,6 +336,13 @@ impl<'a> Walk<'a> {
         }
         self.root.pointer(&percent_decoded(pointer)?)
     }
+}
+
+/// How many values and names of the schema one value is held against.
+fn compared(schema: &Value) -> u64 {
+    let held = |it: &Value| size(it).values;
+    let keywords = ["enum", "const", "required", "dependentRequired"];
+    keywords.iter().filter_map(|it| schema.get(it)).map(held).sum()
 }
 
 /// The schemas that judge what is inside the value that `schema` judges.

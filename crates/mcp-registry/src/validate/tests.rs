@@ -155,7 +155,7 @@ fn a_schema_that_doubles_at_each_step_is_refused() {
         "{{\"$ref\":\"#/$defs/s0\",\"$defs\":{{{},\"s40\":{{\"type\":\"object\"}}}}}}",
         steps.join(",")
     );
-    check(&schema, "{}", "unchecked: schema and arguments together are too large to check");
+    check(&schema, "{}", "unchecked: the schema is too large to check the arguments");
 }
 
 #[test]
@@ -212,6 +212,68 @@ fn a_pattern_that_goes_back_for_ever_is_stopped() {
     let schema = r#"{"properties":{"a":{"pattern":"^(?=(a+)+$)(a+)+\\1b$"}}}"#;
     let started = Validators::new().check(&json(schema), &json(&format!("{{\"a\":\"{subject}\"}}")));
     assert!(!started.unwrap_err().to_string().contains(&subject));
+}
+
+#[test]
+fn patterns_that_go_back_are_let_at_few_texts() {
+    let schema = r#"{"properties":{"a":{"items":{"pattern":"^(?=(a+)+$)(a+)+\\1b$"}}}}"#;
+    let texts = |count: usize| format!("{{\"a\":[{}]}}", vec![r#""ab""#; count].join(","));
+    check(schema, &texts(2_000), "unchecked: the schema has too many patterns to check the arguments");
+    // One that only looks ahead is run the same way, and few texts are checked.
+    check(r#"{"properties":{"a":{"items":{"pattern":"^(?!x)"}}}}"#, &texts(1_000), "valid");
+    // A pattern of the common sort has no such limit.
+    check(r#"{"properties":{"a":{"items":{"pattern":"^a"}}}}"#, &texts(20_000), "valid");
+}
+
+#[test]
+fn patterns_look_at_so_much_text() {
+    let patterns = vec![r#"{"pattern":"x*y?"}"#; 100].join(",");
+    let schema = format!(r#"{{"properties":{{"a":{{"anyOf":[{patterns}]}}}}}}"#);
+    let text = |length: usize| format!("{{\"a\":\"{}\"}}", "x".repeat(length));
+    check(&schema, &text(1 << 20), "unchecked: the schema has too many patterns to check the arguments");
+    check(&schema, &text(1 << 10), "valid");
+}
+
+#[test]
+fn what_a_value_is_held_against_is_counted() {
+    let values: Vec<String> = (0..40_000).map(|it| it.to_string()).collect();
+    let schema = format!(r#"{{"items":{{"enum":[{}]}}}}"#, values.join(","));
+    let items = |count: usize| format!("[{}]", vec!["39999"; count].join(","));
+    check(&schema, &items(10_000), "unchecked: the schema is too large to check the arguments");
+    check(&schema, &items(100), "valid");
+    let names: Vec<String> = (0..20_000).map(|it| format!("\"n{it}\"")).collect();
+    let schema = format!(r#"{{"items":{{"required":[{}]}}}}"#, names.join(","));
+    check(
+        &schema,
+        &format!("[{}]", vec!["{}"; 10_000].join(",")),
+        "unchecked: the schema is too large to check the arguments",
+    );
+}
+
+/// `want` is `valid`, `unchecked: <reason>`, or the mistakes.
+#[track_caller]
+fn check_result(schema: &str, structured: Option<&str>, want: &str) {
+    let structured = structured.map(json);
+    let got = match Validators::new().check_result(&json(schema), structured.as_ref()) {
+        Ok(Checked::Valid) => "valid".to_owned(),
+        Ok(Checked::Unvalidated(reason)) => format!("unchecked: {reason}"),
+        Err(invalid) => invalid.to_string(),
+    };
+    assert_eq!(got, want);
+}
+
+#[test]
+fn a_structured_result_is_what_was_promised() {
+    let schema = r#"{"type":"object","properties":{"celsius":{"type":"number"}},"required":["celsius"]}"#;
+    check_result(schema, Some(r#"{"celsius":21.5}"#), "valid");
+    check_result(schema, Some(r#"{"celsius":"hunter2"}"#), "/celsius: value is not of type \"number\"");
+    check_result(schema, Some("{}"), "\"celsius\" is a required property");
+    check_result(schema, None, "the tool promises structured content, and there is none");
+    let values: Vec<String> = (0..40_000).map(|it| it.to_string()).collect();
+    let large = format!(r#"{{"items":{{"enum":[{}]}}}}"#, values.join(","));
+    let items = format!("[{}]", vec!["1"; 10_000].join(","));
+    check_result(&large, Some(&items), "unchecked: the schema is too large to check the structured content");
+    check_result(r#"{"type":"nonsense"}"#, None, "the tool promises structured content, and there is none");
 }
 
 #[test]
@@ -277,7 +339,7 @@ fn the_deepest_check_fits_a_small_stack() {
         check(
             &round,
             &nested(125, "{}"),
-            "unchecked: the schema is recursive, and the arguments are nested too deeply to check",
+            "unchecked: the schema is recursive, and too deep to check the arguments",
         );
     };
     std::thread::Builder::new().stack_size(1 << 20).spawn(walk).unwrap().join().unwrap();
