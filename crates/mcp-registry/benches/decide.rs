@@ -6,7 +6,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use divan::Bencher;
-use mcp_model::{Exposure, Filter, NameClass, NamePolicy, RawJson, Rules, ServerId, Transform, read_tools};
+use mcp_model::{
+    Exposure, Filter, NameClass, NameLimit, NamePolicy, RawJson, Rules, ServerId, Transform, read_tools,
+};
 use mcp_registry::{Builtins, Catalog, Decider, Lists, ServerEntry, Validators, decide};
 
 const NAMES: usize = 10_000;
@@ -32,6 +34,7 @@ fn rules(naming: NamePolicy) -> Rules {
         },
         transforms: vec![Transform::Suffix("_x".to_owned())],
         naming,
+        limit: NameLimit::Common,
     }
 }
 
@@ -39,7 +42,7 @@ fn rules(naming: NamePolicy) -> Rules {
 fn inner_rules() -> Rules {
     let pattern = |it: usize| format!("*resource{it}_*{it}*");
     let filter = Filter { whitelist: Vec::new(), blacklist: (0..100).map(pattern).collect() };
-    Rules { filter, transforms: Vec::new(), naming: NamePolicy::Reject }
+    Rules { filter, transforms: Vec::new(), naming: NamePolicy::Reject, limit: NameLimit::Common }
 }
 
 fn servers(tools: usize, count: usize) -> Vec<ServerEntry> {

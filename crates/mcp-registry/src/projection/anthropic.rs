@@ -1,8 +1,14 @@
 //! Anthropic's tools: nearly any JSON Schema of draft 2020-12, sent as it is.
 //!
-//! Its API refuses a name that does not match `^[a-zA-Z0-9_-]{1,128}$`, a root whose `type` is not `object` or that has
-//! `oneOf`, `anyOf` or `allOf`, a property of the root whose name does not match `^[a-zA-Z0-9_.-]{1,64}$`, and a schema
-//! that its draft's own schema refuses, such as one with a list under `items`.
+//! Each rule is what the Messages API answers where it is broken, for the whole request:
+//!
+//! - A name is 1 to 128 of `[a-zA-Z0-9_-]` ("tools.0.custom.name: String should match pattern").
+//! - The root's `type` is `object` (the reference of `input_schema`), and it has no `oneOf`, `anyOf` or `allOf`
+//!   ("input_schema does not support oneOf, allOf, or anyOf at the top level"); further in all three are fine.
+//! - A property of the root has a name of 1 to 64 of `[a-zA-Z0-9_.-]` ("Property keys should match pattern"); further in
+//!   names are free.
+//! - The schema is one of draft 2020-12 ("JSON schema is invalid. It must match JSON Schema draft 2020-12"): one with a
+//!   list under `items` is not.
 
 use serde_json::Value;
 

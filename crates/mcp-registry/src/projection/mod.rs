@@ -5,6 +5,7 @@
 //! the provider does not know are dropped, since arguments are checked against the tool's own schema before a call.
 
 mod anthropic;
+mod dialect;
 mod gemini;
 mod openai;
 mod profile;

@@ -1,40 +1,48 @@
-//! OpenAI's strict functions, as its guide to structured outputs lists what a schema may hold.
+//! OpenAI's strict functions.
 //!
-//! The root is an object and no `anyOf`; every property is required; objects are closed (`additionalProperties: false`
-//! is written where nothing else is said); at most 10 levels, 5,000 properties, 1,000 enumerated values,
-//! 120,000 characters of names and values. A list says what it holds. `$ref` is
-//! written out, so a recursive schema, which OpenAI would take, is left out here. A tool with an optional property is
-//! left out as well: a host shows it without `strict`.
+//! Each rule, and where it comes from: G is OpenAI's guide "Structured model outputs", its part "Supported schemas"
+//! (developers.openai.com/api/docs/guides/structured-outputs); S is what OpenAI's own Java SDK checks a schema for
+//! before it sends one (openai-java, `JsonSchemaValidator`); E is what the API answers.
+//!
+//! - A name is 1 to 64 of `[a-zA-Z0-9_-]` (the API reference, and E: "Invalid 'tools[0].function.name'").
+//! - The root is an object and no `anyOf` (G), and has no `enum`, `oneOf`, `allOf` or `not` either (E).
+//! - Every property is required, and every object is closed: `additionalProperties: false` (G, S). It is written where
+//!   nothing else is said. A tool with an optional property is left out: a host shows it without `strict`.
+//! - Texts have `pattern` and nine formats, numbers their bounds and `multipleOf`, lists `minItems` and `maxItems` (G);
+//!   of other types these words are refused (S), so they are dropped there. `minLength` and `uniqueItems` have no place.
+//! - A schema has one of `type`, `anyOf` and `$ref` (S; E: "schema must have a 'type' key"); beside `anyOf` stand only
+//!   `title` and `description` (S). An enumeration without a type gets the type of its values.
+//! - `type` is one type, or one and `null` (G, S). A list says what it holds (S).
+//! - At most 10 levels below the root, 5,000 properties, 1,000 enumerated values and 120,000 characters of names and
+//!   values; a single enumeration of more than 250 texts has at most 15,000 characters (G). S counts levels: each step
+//!   into a property, a list or an alternative is one.
+//! - No `oneOf`, `allOf`, `not`, `if` and so on (G; E: "'oneOf' is not permitted").
+//!
+//! `$ref` is written out, so a recursive schema, which OpenAI would take, is left out here.
 
-use super::profile::{Dialect, Names, Profile, SHAPING, Start};
+use super::profile::{Dialect, Names, Profile, Start};
+
+const NUMBERS: &[&str] = &["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"];
 
 pub(super) const STRICT: Profile = Profile {
     names: Names { longest: 64, start: Start::Any },
-    keep: &[
-        "type",
-        "properties",
-        "required",
-        "items",
-        "anyOf",
-        "enum",
-        "const",
-        "description",
-        "title",
-        "pattern",
-        "format",
-        "multipleOf",
-        "minimum",
-        "maximum",
-        "exclusiveMinimum",
-        "exclusiveMaximum",
-        "minItems",
-        "maxItems",
+    keep: &["type", "anyOf", "enum", "const", "description", "title"],
+    keep_of: &[
+        ("object", &["properties", "required"]),
+        ("array", &["items", "minItems", "maxItems"]),
+        ("string", &["pattern", "format"]),
+        ("number", NUMBERS),
+        ("integer", NUMBERS),
     ],
-    refuse: SHAPING,
-    formats: &["date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"],
+    beside_any_of: &["anyOf", "title", "description"],
+    formats: &[(
+        "string",
+        &["date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"],
+    )],
     depth: 10,
     properties: 5_000,
     enum_values: 1_000,
     characters: 120_000,
+    long_enum: Some((250, 15_000)),
     dialect: Dialect::Closed,
 };

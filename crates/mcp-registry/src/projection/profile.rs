@@ -4,13 +4,15 @@
 pub(super) struct Profile {
     /// Names of tools.
     pub(super) names: Names,
-    /// Keywords that are said.
+    /// Keywords that are said of every type.
     pub(super) keep: &'static [&'static str],
-    /// Keywords that shape arguments and cannot be said.
-    pub(super) refuse: &'static [&'static str],
-    /// Formats that are said; others are dropped.
-    pub(super) formats: &'static [&'static str],
-    /// The deepest schema.
+    /// Keywords that are said of one type only.
+    pub(super) keep_of: &'static [(&'static str, &'static [&'static str])],
+    /// Keywords that may stand beside `anyOf`.
+    pub(super) beside_any_of: &'static [&'static str],
+    /// Formats that are said of each type; others are dropped.
+    pub(super) formats: &'static [(&'static str, &'static [&'static str])],
+    /// The deepest schema; the root is 0, and each step inside is one more.
     pub(super) depth: usize,
     /// The most properties of one tool.
     pub(super) properties: usize,
@@ -18,6 +20,8 @@ pub(super) struct Profile {
     pub(super) enum_values: usize,
     /// The most characters in its properties' names and its enumerated and constant texts.
     pub(super) characters: usize,
+    /// An enumeration with more values than the first has at most as many characters as the second.
+    pub(super) long_enum: Option<(usize, usize)>,
     /// How it differs in kind.
     pub(super) dialect: Dialect,
 }
@@ -45,6 +49,19 @@ pub(super) enum Start {
     Any,
     /// A letter or `_`.
     LetterOrUnderscore,
+}
+
+impl Profile {
+    /// Is `keyword` said of a schema of these types?
+    pub(super) fn says(&self, keyword: &str, types: &[&str]) -> bool {
+        let of_type = |it: &(&str, &[&str])| types.contains(&it.0) && it.1.contains(&keyword);
+        self.keep.contains(&keyword) || self.keep_of.iter().any(of_type)
+    }
+
+    /// Is `format` said of a schema of these types?
+    pub(super) fn says_format(&self, format: &str, types: &[&str]) -> bool {
+        self.formats.iter().any(|(of, formats)| types.contains(of) && formats.contains(&format))
+    }
 }
 
 impl Names {
@@ -78,3 +95,6 @@ pub(super) const SHAPING: &[&str] = &[
     "$dynamicRef",
     "$recursiveRef",
 ];
+
+/// Keywords that shape them, and that the profiles can say.
+pub(super) const SAID: &[&str] = &["type", "enum", "const", "properties", "required", "items", "anyOf"];

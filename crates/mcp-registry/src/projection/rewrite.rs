@@ -9,7 +9,8 @@ use mcp_model::RawJson;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::profile::{Dialect, Profile};
+use super::dialect::{closed, open_api, types};
+use super::profile::{Dialect, Profile, SAID, SHAPING};
 use crate::quote::quote;
 
 /// The most schemas that one tool is written out to.
@@ -30,9 +31,8 @@ pub(super) fn rewrite(schema: &Value, profile: &Profile) -> Result<Option<RawJso
         characters: 0,
     };
     let written = writer.schema(schema, 0)?;
-    if written.0.get("type") != Some(&Written::Value(Value::from("object")))
-        || written.0.contains_key("anyOf")
-    {
+    let besides = ["anyOf", "enum", "const", "nullable"].iter().any(|it| written.0.contains_key(*it));
+    if written.0.get("type") != Some(&Written::Value(Value::from("object"))) || besides {
         return Err("the root is no plain object".to_owned());
     }
     let nothing =
@@ -57,15 +57,30 @@ struct Writer<'a> {
 
 /// A schema on its way out, in the order of its keys.
 #[derive(Debug, PartialEq, Serialize)]
-struct Out(BTreeMap<String, Written>);
+pub(super) struct Out(pub(super) BTreeMap<String, Written>);
 
 #[derive(Debug, PartialEq, Serialize)]
 #[serde(untagged)]
-enum Written {
+pub(super) enum Written {
     Value(Value),
     Schema(Out),
     List(Vec<Out>),
     Map(BTreeMap<String, Out>),
+}
+
+impl Out {
+    /// Lets `null` in, as OpenAPI says it.
+    pub(super) fn nullable(&mut self) {
+        self.0.insert("nullable".to_owned(), Written::Value(Value::Bool(true)));
+    }
+
+    /// Puts the remarks of another schema in the place of its own.
+    fn remarks_of(&mut self, schema: &Map<String, Value>) {
+        for it in ["title", "description"] {
+            let remark = schema.get(it).map(|text| (it.to_owned(), Written::Value(text.clone())));
+            self.0.extend(remark);
+        }
+    }
 }
 
 impl<'a> Writer<'a> {
@@ -80,7 +95,7 @@ impl<'a> Writer<'a> {
         if let Some(reference) = schema.get("$ref") {
             return self.reference(schema, reference, depth);
         }
-        if let Some(keyword) = self.profile.refuse.iter().find(|it| schema.contains_key(**it)) {
+        if let Some(keyword) = SHAPING.iter().find(|it| schema.contains_key(**it)) {
             return Err(format!("`{keyword}` cannot be said"));
         }
         match schema.get("additionalProperties") {
@@ -88,16 +103,20 @@ impl<'a> Writer<'a> {
             Some(Value::Bool(true)) if self.profile.dialect == Dialect::OpenApi => {}
             Some(_) => return Err("`additionalProperties` cannot be said".to_owned()),
         }
-        let mut res = Out(BTreeMap::new());
-        for (keyword, value) in schema.iter().filter(|(it, _)| self.profile.keep.contains(&it.as_str())) {
-            let written = self.keyword(keyword, value, depth)?;
-            res.0.extend(written.map(|it| (keyword.clone(), it)));
+        if let Some(ways) = schema.get("anyOf") {
+            return self.any_of(schema, ways, depth);
         }
-        if !["type", "enum", "const", "anyOf"].iter().any(|it| schema.contains_key(*it)) {
+        let types = types(schema);
+        if types.is_empty() {
             return Err("it has a schema without `type`".to_owned());
         }
-        if is_type(schema, "array") && !schema.contains_key("items") {
+        if types.contains(&"array") && !schema.contains_key("items") {
             return Err("a list of unknown items cannot be said".to_owned());
+        }
+        let mut res = Out(BTreeMap::new());
+        for (keyword, value) in schema.iter().filter(|(it, _)| self.profile.says(it, &types)) {
+            let written = self.keyword(keyword, value, &types, depth)?;
+            res.0.extend(written.map(|it| (keyword.clone(), it)));
         }
         match self.profile.dialect {
             Dialect::Closed => closed(schema, &mut res, depth)?,
@@ -106,7 +125,7 @@ impl<'a> Writer<'a> {
         Ok(res)
     }
 
-    /// Puts what a reference points to in its place; a description beside it stays.
+    /// Puts what a reference points to in its place; remarks beside it stay.
     fn reference(
         &mut self,
         schema: &'a Map<String, Value>,
@@ -114,12 +133,8 @@ impl<'a> Writer<'a> {
         depth: usize,
     ) -> Result<Out, String> {
         let text = reference.as_str().ok_or("it has a `$ref` that is no text")?;
-        let shapes = |it: &&String| {
-            let it = it.as_str();
-            let remark = matches!(it, "$ref" | "description" | "title");
-            !remark && (self.profile.keep.contains(&it) || self.profile.refuse.contains(&it))
-        };
-        if schema.keys().any(|it| shapes(&it) || it == "additionalProperties") {
+        let shapes = |it: &str| SAID.contains(&it) || SHAPING.contains(&it) || it == "additionalProperties";
+        if schema.keys().any(|it| shapes(it)) {
             return Err("keywords beside a `$ref` cannot be said".to_owned());
         }
         let target = text.strip_prefix('#').and_then(|it| self.root.pointer(it));
@@ -130,8 +145,51 @@ impl<'a> Writer<'a> {
         self.open.push(text);
         let mut res = self.schema(target, depth)?;
         self.open.pop();
-        if let Some(description) = schema.get("description") {
-            res.0.insert("description".to_owned(), Written::Value(description.clone()));
+        if !res.0.contains_key("anyOf") || self.profile.beside_any_of.contains(&"description") {
+            res.remarks_of(schema);
+        }
+        Ok(res)
+    }
+
+    /// Writes alternatives out. OpenAPI says the one that is `null` beside the others.
+    fn any_of(
+        &mut self,
+        schema: &'a Map<String, Value>,
+        ways: &'a Value,
+        depth: usize,
+    ) -> Result<Out, String> {
+        let ways = ways.as_array().ok_or("its `anyOf` is malformed")?;
+        if let Some(keyword) = SAID.iter().find(|it| **it != "anyOf" && schema.contains_key(**it)) {
+            return Err(format!("`{keyword}` beside `anyOf` cannot be said"));
+        }
+        let is_null = |it: &&Value| it.get("type").is_some_and(|it| it == "null");
+        let open_api = self.profile.dialect == Dialect::OpenApi;
+        let nullable = open_api && ways.iter().any(|it| is_null(&it));
+        let told: Vec<&Value> = ways.iter().filter(|it| !(open_api && is_null(it))).collect();
+        let mut res = match told.as_slice() {
+            [] => return Err("`null` alone cannot be said".to_owned()),
+            [only] if nullable => {
+                let mut res = self.schema(only, depth)?;
+                if res.0.contains_key("anyOf") {
+                    return Err("alternatives within alternatives cannot be said".to_owned());
+                }
+                res.nullable();
+                res.remarks_of(schema);
+                return Ok(res);
+            }
+            several => {
+                let each = several.iter().map(|it| self.schema(it, depth + 1));
+                Out(BTreeMap::from([(
+                    "anyOf".to_owned(),
+                    Written::List(each.collect::<Result<_, String>>()?),
+                )]))
+            }
+        };
+        if let Some(Written::List(ways)) = res.0.get_mut("anyOf").filter(|_| nullable) {
+            ways.iter_mut().filter(|it| !it.0.contains_key("anyOf")).for_each(Out::nullable);
+        }
+        if self.profile.beside_any_of.contains(&"description") {
+            res.remarks_of(schema);
         }
         Ok(res)
     }
@@ -147,7 +205,13 @@ impl<'a> Writer<'a> {
         Ok(())
     }
 
-    fn keyword(&mut self, keyword: &str, value: &'a Value, depth: usize) -> Result<Option<Written>, String> {
+    fn keyword(
+        &mut self,
+        keyword: &str,
+        value: &'a Value,
+        types: &[&str],
+        depth: usize,
+    ) -> Result<Option<Written>, String> {
         Ok(Some(match (keyword, value) {
             ("properties", Value::Object(properties)) => {
                 self.properties += properties.len();
@@ -160,107 +224,33 @@ impl<'a> Writer<'a> {
                 Written::Map(each.collect::<Result<_, String>>()?)
             }
             ("items", it) => Written::Schema(self.schema(it, depth + 1)?),
-            ("anyOf", Value::Array(ways)) => {
-                let each = ways.iter().map(|it| self.schema(it, depth + 1));
-                Written::List(each.collect::<Result<_, String>>()?)
-            }
             ("enum", Value::Array(values)) => {
-                self.enum_values += values.len();
-                values.iter().filter_map(Value::as_str).try_for_each(|it| self.count(it))?;
-                if self.enum_values > self.profile.enum_values {
-                    return Err(format!("it has more than {} enumerated values", self.profile.enum_values));
-                }
+                self.enumeration(values)?;
                 Written::Value(value.clone())
             }
             ("const", Value::String(text)) => {
                 self.count(text)?;
                 Written::Value(value.clone())
             }
-            ("properties" | "anyOf" | "enum", _) => return Err(format!("its `{keyword}` is malformed")),
-            ("format", it) if !it.as_str().is_some_and(|it| self.profile.formats.contains(&it)) => {
+            ("properties" | "enum", _) => return Err(format!("its `{keyword}` is malformed")),
+            ("format", it) if !it.as_str().is_some_and(|it| self.profile.says_format(it, types)) => {
                 return Ok(None);
             }
             (_, it) => Written::Value(it.clone()),
         }))
     }
-}
 
-fn is_type(schema: &Map<String, Value>, name: &str) -> bool {
-    match schema.get("type") {
-        Some(Value::Array(types)) => types.iter().any(|it| it == name),
-        it => it.is_some_and(|it| it == name),
-    }
-}
-
-fn is_object(schema: &Map<String, Value>) -> bool {
-    is_type(schema, "object") || !schema.contains_key("type") && schema.contains_key("properties")
-}
-
-/// Closes an object, all of whose properties must be required.
-fn closed(schema: &Map<String, Value>, res: &mut Out, depth: usize) -> Result<(), String> {
-    if !is_object(schema) {
-        return Ok(());
-    }
-    let properties = schema.get("properties").and_then(Value::as_object);
-    if properties.is_none() && depth > 0 {
-        return Err("an object of unknown properties cannot be said".to_owned());
-    }
-    let required = schema.get("required").and_then(Value::as_array);
-    let is_required = |name: &str| required.is_some_and(|it| it.iter().any(|it| it == name));
-    let mut names: Vec<&String> = properties.into_iter().flat_map(Map::keys).collect();
-    names.sort();
-    if let Some(name) = names.iter().find(|it| !is_required(it)) {
-        return Err(format!("its property {} is optional", quote(name)));
-    }
-    res.0.entry("properties".to_owned()).or_insert_with(|| Written::Map(BTreeMap::new()));
-    res.0.insert("required".to_owned(), Written::Value(names.into_iter().cloned().collect()));
-    res.0.insert("additionalProperties".to_owned(), Written::Value(Value::Bool(false)));
-    Ok(())
-}
-
-/// Says unions with `null`, constants and enumerations as OpenAPI does.
-fn open_api(schema: &Map<String, Value>, res: &mut Out, depth: usize) -> Result<(), String> {
-    let texts = |it: &Value| it.as_array().is_some_and(|it| it.iter().all(Value::is_string));
-    if let Some(Value::Array(types)) = schema.get("type") {
-        let mut others = types.iter().filter(|it| *it != "null");
-        let (Some(only), None) = (others.next(), others.next()) else {
-            return Err("a union of several types cannot be said".to_owned());
-        };
-        res.0.insert("type".to_owned(), Written::Value(only.clone()));
-        if types.iter().any(|it| it == "null") {
-            res.0.insert("nullable".to_owned(), Written::Value(Value::Bool(true)));
+    fn enumeration(&mut self, values: &[Value]) -> Result<(), String> {
+        self.enum_values += values.len();
+        let texts = || values.iter().filter_map(Value::as_str);
+        texts().try_for_each(|it| self.count(it))?;
+        if self.enum_values > self.profile.enum_values {
+            return Err(format!("it has more than {} enumerated values", self.profile.enum_values));
         }
-    } else if schema.get("type").is_some_and(|it| it == "null") {
-        return Err("`null` alone cannot be said".to_owned());
-    }
-    if let Some(constant) = schema.get("const") {
-        res.0.remove("const");
-        res.0.insert("enum".to_owned(), Written::Value(Value::Array(vec![constant.clone()])));
-    }
-    match res.0.get("enum") {
-        Some(Written::Value(values)) if !texts(values) => {
-            return Err("an enumeration of anything but texts cannot be said".to_owned());
+        let Some((many, most)) = self.profile.long_enum else { return Ok(()) };
+        if values.len() > many && texts().map(|it| it.chars().count()).sum::<usize>() > most {
+            return Err(format!("an enumeration of more than {many} values has more than {most} characters"));
         }
-        Some(_) => {
-            res.0.entry("type".to_owned()).or_insert_with(|| Written::Value(Value::from("string")));
-        }
-        None => {}
+        Ok(())
     }
-    if res
-        .0
-        .get("enum")
-        .is_some_and(|it| matches!(it, Written::Value(Value::Array(it)) if it.iter().any(|it| it == "")))
-    {
-        return Err("an empty text in an enumeration cannot be said".to_owned());
-    }
-    if let Some(Written::Value(Value::Array(required))) = res.0.get_mut("required") {
-        let properties = schema.get("properties");
-        required
-            .retain(|it| it.as_str().is_some_and(|it| properties.is_some_and(|all| all.get(it).is_some())));
-    }
-    let none = schema.get("properties").and_then(Value::as_object).is_none_or(Map::is_empty);
-    if depth > 0 && is_object(schema) && none {
-        return Err("an object of unknown properties cannot be said".to_owned());
-    }
-    Ok(())
 }

@@ -1,6 +1,6 @@
 //! One schema, and what each provider is told.
 
-use mcp_model::read_tools;
+use mcp_model::{NameLimit, read_tools};
 
 use super::*;
 
@@ -33,83 +33,252 @@ fn dm_061_dm_064_passthrough_changes_no_byte() {
     }
 }
 
-#[test]
-fn dm_063_openai_strict_closes_objects_and_leaves_the_rest_out() {
-    let strict = |schema: &str, want: &str| check(Provider::OpenAiStrict, schema, want);
-    strict(
-        r#"{"$schema":"x","type":"object","required":["p"],"properties":{"p":{"type":["string","null"],"minLength":1,"format":"uri"}}}"#,
-        r#"{"additionalProperties":false,"properties":{"p":{"type":["string","null"]}},"required":["p"],"type":"object"}"#,
+/// A tool with one argument `a`, which it needs.
+fn of(schema: &str) -> String {
+    format!(r#"{{"type":"object","properties":{{"a":{schema}}},"required":["a"]}}"#)
+}
+
+/// Checks what OpenAI is told of a tool with the argument `a`; `want` is what stands under `a`, or `!` and the reason.
+#[track_caller]
+fn strict(schema: &str, want: &str) {
+    let whole = |it: &str| {
+        format!(
+            r#"{{"additionalProperties":false,"properties":{{"a":{it}}},"required":["a"],"type":"object"}}"#
+        )
+    };
+    check(
+        Provider::OpenAiStrict,
+        &of(schema),
+        &if want.starts_with('!') { want.to_owned() } else { whole(want) },
     );
-    strict(
+}
+
+#[test]
+fn dm_063_openai_strict_closes_objects() {
+    let root = |schema: &str, want: &str| check(Provider::OpenAiStrict, schema, want);
+    root(
         r#"{"type":"object"}"#,
         r#"{"additionalProperties":false,"properties":{},"required":[],"type":"object"}"#,
     );
+    root(r#"{"type":"object","properties":{"a":{"type":"null"}}}"#, "!its property `a` is optional");
+    root(r#"{"type":"object","additionalProperties":true}"#, "!`additionalProperties` cannot be said");
+    root(r#"{"anyOf":[{"type":"null"}]}"#, "!the root is no plain object");
+    root(r#"{"type":["object","null"]}"#, "!the root is no plain object");
+    root(r#"{"type":"object","enum":[{}]}"#, "!the root is no plain object");
+    root(r#"{"type":"nonsense"}"#, "!its schema is none of draft 2020-12");
     strict(
-        r##"{"type":"object","properties":{"a":{"$ref":"#/$defs/n","description":"d"}},"required":["a"],"$defs":{"n":{"type":"integer","minimum":1}}}"##,
-        r#"{"additionalProperties":false,"properties":{"a":{"description":"d","minimum":1,"type":"integer"}},"required":["a"],"type":"object"}"#,
+        r#"{"properties":{"b":{"type":"integer"}},"required":["b"]}"#,
+        r#"{"additionalProperties":false,"properties":{"b":{"type":"integer"}},"required":["b"],"type":"object"}"#,
     );
-    strict(r#"{"type":"object","properties":{"a":{"type":"null"}}}"#, "!its property `a` is optional");
-    strict(r#"{"type":"object","additionalProperties":true}"#, "!`additionalProperties` cannot be said");
-    strict(r#"{"type":"object","allOf":[{}]}"#, "!`allOf` cannot be said");
-    strict(r#"{"anyOf":[{"type":"null"}]}"#, "!the root is no plain object");
-    strict(r#"{"type":"nonsense"}"#, "!its schema is none of draft 2020-12");
+    strict(r#"{"type":"object"}"#, "!an object of unknown properties cannot be said");
+}
+
+#[test]
+fn dm_063_openai_strict_keeps_what_it_knows_of_each_type() {
     strict(
-        r#"{"type":"object","required":["a"],"properties":{"a":{"type":"array"}}}"#,
-        "!a list of unknown items cannot be said",
+        r#"{"type":"string","minLength":1,"maxLength":9,"pattern":"^a","format":"email","default":"a@b","title":"A"}"#,
+        r#"{"format":"email","pattern":"^a","title":"A","type":"string"}"#,
     );
+    strict(r#"{"type":["string","null"],"format":"uri"}"#, r#"{"type":["string","null"]}"#);
+    strict(
+        r#"{"type":"integer","minimum":1,"exclusiveMaximum":9,"multipleOf":2,"pattern":"^a"}"#,
+        r#"{"exclusiveMaximum":9,"minimum":1,"multipleOf":2,"type":"integer"}"#,
+    );
+    strict(
+        r#"{"type":"array","items":{"type":"boolean","minimum":1},"minItems":1,"uniqueItems":true}"#,
+        r#"{"items":{"type":"boolean"},"minItems":1,"type":"array"}"#,
+    );
+    strict(r#"{"type":"array"}"#, "!a list of unknown items cannot be said");
+    strict(r#"{"type":["string","integer"]}"#, "!a union of several types cannot be said");
+    strict(r#"{"type":["string","integer","null"]}"#, "!a union of several types cannot be said");
+}
+
+#[test]
+fn dm_063_openai_strict_wants_a_type_or_alternatives() {
+    strict("{}", "!it has a schema without `type`");
+    strict("true", "!it has a schema that is no object");
+    strict(r#"{"enum":["r","w"]}"#, r#"{"enum":["r","w"],"type":"string"}"#);
+    strict(r#"{"enum":["r",null]}"#, r#"{"enum":["r",null],"type":["null","string"]}"#);
+    strict(r#"{"const":1}"#, r#"{"const":1,"type":"integer"}"#);
+    strict(r#"{"enum":["r",1]}"#, "!a union of several types cannot be said");
+    strict(
+        r#"{"anyOf":[{"type":"string"},{"type":"null"}],"description":"d","default":null}"#,
+        r#"{"anyOf":[{"type":"string"},{"type":"null"}],"description":"d"}"#,
+    );
+    strict(r#"{"type":"string","anyOf":[{"minLength":1}]}"#, "!`type` beside `anyOf` cannot be said");
+    for keyword in ["oneOf", "allOf"] {
+        strict(&format!(r#"{{"{keyword}":[{{"type":"string"}}]}}"#), &format!("!`{keyword}` cannot be said"));
+    }
+    strict(r#"{"type":"string","not":{"const":"x"}}"#, "!`not` cannot be said");
+}
+
+#[test]
+fn dm_063_openai_strict_has_limits() {
+    let texts = |count: usize, length: usize| {
+        let each = |it: usize| format!("\"{it:0length$}\"");
+        let all: Vec<String> = (0..count).map(each).collect();
+        format!(r#"{{"enum":[{}],"type":"string"}}"#, all.join(","))
+    };
+    strict(&texts(1_001, 4), "!it has more than 1000 enumerated values");
+    strict(&texts(251, 60), "!an enumeration of more than 250 values has more than 15000 characters");
+    strict(&texts(251, 59), &texts(251, 59));
+    strict(&texts(250, 61), &texts(250, 61));
     let long = "x".repeat(120_001);
-    let long = format!(r#"{{"type":"object","required":["a"],"properties":{{"a":{{"const":"{long}"}}}}}}"#);
-    strict(&long, "!its names and values have more than 120000 characters");
-    strict(r#"{"type":"object","required":["a"],"properties":{"a":{}}}"#, "!it has a schema without `type`");
-    strict(
-        r#"{"type":"object","required":["a"],"properties":{"a":true}}"#,
-        "!it has a schema that is no object",
-    );
-    let values: Vec<String> = (0..1_001).map(|it| it.to_string()).collect();
-    let values = format!(
-        r#"{{"type":"object","required":["a"],"properties":{{"a":{{"enum":[{}]}}}}}}"#,
-        values.join(",")
-    );
-    strict(&values, "!it has more than 1000 enumerated values");
+    strict(&format!(r#"{{"const":"{long}"}}"#), "!its names and values have more than 120000 characters");
+    let names: Vec<String> = (0..5_001).map(|it| format!(r#""p{it}":{{"type":"null"}}"#)).collect();
+    let many = format!(r#"{{"type":"object","properties":{{{}}}}}"#, names.join(","));
+    check(Provider::OpenAiStrict, &many, "!it has more than 5000 properties");
+    // `a` is the first level below the root.
+    let lists = |levels: usize| {
+        format!(
+            "{}{}{}",
+            r#"{"items":"#.repeat(levels),
+            r#"{"type":"null"}"#,
+            r#","type":"array"}"#.repeat(levels)
+        )
+    };
+    strict(&lists(9), &lists(9));
+    strict(&lists(10), "!its schema is too large or too deep when written out");
+}
+
+/// Checks what Gemini is told of a tool with the argument `a`; `want` is what stands under `a`, or `!` and the reason.
+#[track_caller]
+fn gemini(schema: &str, want: &str) {
+    let whole = |it: &str| format!(r#"{{"properties":{{"a":{it}}},"required":["a"],"type":"object"}}"#);
+    check(Provider::Gemini, &of(schema), &if want.starts_with('!') { want.to_owned() } else { whole(want) });
 }
 
 #[test]
 fn dm_063_gemini_speaks_openapi() {
-    let gemini = |schema: &str, want: &str| check(Provider::Gemini, schema, want);
-    gemini(r#"{"type":"object","properties":{}}"#, "none");
-    gemini(
-        r#"{"type":"object","additionalProperties":false,"properties":{"a":{"type":["string","null"],"format":"email"},"b":{"const":"x"}},"required":["a"]}"#,
-        r#"{"properties":{"a":{"nullable":true,"type":"string"},"b":{"enum":["x"],"type":"string"}},"required":["a"],"type":"object"}"#,
-    );
+    let root = |schema: &str, want: &str| check(Provider::Gemini, schema, want);
+    root(r#"{"type":"object","properties":{}}"#, "none");
+    root(r#"{"type":"object","additionalProperties":false}"#, "none");
     // A required property that is not declared would fail the whole request.
-    gemini(
+    root(
         r#"{"type":"object","properties":{"a":{"type":"integer"}},"required":["b","a"]}"#,
         r#"{"properties":{"a":{"type":"integer"}},"required":["a"],"type":"object"}"#,
     );
-    let of = |schema: &str| format!(r#"{{"type":"object","properties":{{"a":{schema}}}}}"#);
-    gemini(&of(r#"{"enum":["x",""]}"#), "!an empty text in an enumeration cannot be said");
-    gemini(&of(r#"{"type":["string","integer"]}"#), "!a union of several types cannot be said");
-    gemini(&of(r#"{"enum":[1]}"#), "!an enumeration of anything but texts cannot be said");
-    gemini(&of(r#"{"type":"object"}"#), "!an object of unknown properties cannot be said");
-    gemini(&of(r#"{"oneOf":[{"type":"string"}]}"#), "!`oneOf` cannot be said");
-    gemini(&of(r#"{"type":"array","items":[{"type":"string"}]}"#), "!its schema is none of draft 2020-12");
+    root(
+        r#"{"type":"object","properties":{"a":{"type":"integer"}},"required":["b"]}"#,
+        r#"{"properties":{"a":{"type":"integer"}},"type":"object"}"#,
+    );
+    for name in ["a-b", "$top", "1st", "a.b", &"x".repeat(65)] {
+        root(
+            &format!(r#"{{"type":"object","properties":{{"{name}":{{"type":"string"}}}}}}"#),
+            &format!("!the property name `{name}` is not one the provider takes"),
+        );
+    }
+    gemini(
+        r#"{"type":"string","minLength":1,"pattern":"^a","contentEncoding":"base64","default":"x","examples":["y"]}"#,
+        r#"{"minLength":1,"pattern":"^a","type":"string"}"#,
+    );
+    gemini(r#"{"type":"integer","minimum":1,"exclusiveMinimum":0}"#, r#"{"minimum":1,"type":"integer"}"#);
+    gemini(
+        r#"{"type":"array","items":{"type":"string"},"maxItems":3}"#,
+        r#"{"items":{"type":"string"},"maxItems":3,"type":"array"}"#,
+    );
+    gemini(r#"{"type":"array"}"#, "!a list of unknown items cannot be said");
+    gemini(r#"{"type":"array","items":[{"type":"string"}]}"#, "!its schema is none of draft 2020-12");
+    gemini(r#"{"type":"object"}"#, "!an object of unknown properties cannot be said");
+    gemini("{}", "!it has a schema without `type`");
+    gemini(r#"{"oneOf":[{"type":"string"}]}"#, "!`oneOf` cannot be said");
+    gemini(
+        r#"{"type":"object","properties":{"b":{"type":"string"}},"additionalProperties":{"type":"string"}}"#,
+        "!`additionalProperties` cannot be said",
+    );
+}
+
+#[test]
+fn dm_063_gemini_takes_a_format_of_its_type() {
+    for (kind, format) in [
+        ("string", "date-time"),
+        ("string", "enum"),
+        ("number", "double"),
+        ("number", "float"),
+        ("integer", "int32"),
+        ("integer", "int64"),
+    ] {
+        let schema = format!(r#"{{"format":"{format}","type":"{kind}"}}"#);
+        gemini(&schema, &schema);
+    }
+    for (kind, format) in
+        [("string", "email"), ("string", "int32"), ("integer", "double"), ("number", "int64")]
+    {
+        gemini(&format!(r#"{{"format":"{format}","type":"{kind}"}}"#), &format!(r#"{{"type":"{kind}"}}"#));
+    }
+}
+
+#[test]
+fn dm_063_gemini_says_null_beside_a_type() {
+    gemini(r#"{"type":["string","null"]}"#, r#"{"nullable":true,"type":"string"}"#);
+    gemini(r#"{"type":["string","integer"]}"#, "!a union of several types cannot be said");
+    gemini(r#"{"type":"null"}"#, "!`null` alone cannot be said");
+    // What Pydantic makes of an optional argument.
+    gemini(
+        r#"{"anyOf":[{"type":"string","description":"inner"},{"type":"null"}],"default":null,"title":"A","description":"d"}"#,
+        r#"{"description":"d","nullable":true,"title":"A","type":"string"}"#,
+    );
+    gemini(r#"{"anyOf":[{"type":"null"}]}"#, "!`null` alone cannot be said");
+    // Beside alternatives nothing is said, not even a description.
+    gemini(
+        r#"{"anyOf":[{"type":"string"},{"type":"integer"}],"description":"d"}"#,
+        r#"{"anyOf":[{"type":"string"},{"type":"integer"}]}"#,
+    );
+    gemini(
+        r#"{"anyOf":[{"type":"string"},{"type":"integer"},{"type":"null"}]}"#,
+        r#"{"anyOf":[{"nullable":true,"type":"string"},{"nullable":true,"type":"integer"}]}"#,
+    );
+    gemini(r#"{"type":"string","anyOf":[{"minLength":1}]}"#, "!`type` beside `anyOf` cannot be said");
+}
+
+#[test]
+fn dm_063_gemini_enumerates_texts() {
+    gemini(r#"{"enum":["x","y"]}"#, r#"{"enum":["x","y"],"type":"string"}"#);
+    gemini(r#"{"const":"x"}"#, r#"{"enum":["x"],"type":"string"}"#);
+    gemini(r#"{"enum":["x",null]}"#, r#"{"enum":["x"],"nullable":true,"type":"string"}"#);
+    gemini(r#"{"enum":["x",""]}"#, "!an empty text in an enumeration cannot be said");
+    gemini(r#"{"enum":[1]}"#, "!an enumeration of anything but texts cannot be said");
+    gemini(r#"{"type":"integer","enum":["1"]}"#, "!an enumeration of anything but texts cannot be said");
 }
 
 #[test]
 fn dm_063_anthropic_takes_nearly_everything_as_it_is() {
     let anthropic = |schema: &str, want: &str| check(Provider::Anthropic, schema, want);
-    let schema = r##"{ "type":"object", "properties":{"a.b":{"oneOf":[{"type":"string"},{"$ref":"#"}]}} }"##;
+    let schema = r##"{ "type":"object", "properties":{"a.b":{"oneOf":[{"type":"string"},{"$ref":"#"}]},"b":{"properties":{"a b":{}}}} }"##;
     anthropic(schema, schema);
     anthropic("{}", "!the root's `type` is not `object`");
-    anthropic(r#"{"type":"object","anyOf":[{}]}"#, "!the root has `anyOf`");
-    anthropic(
-        r#"{"type":"object","properties":{"a b":{}}}"#,
-        "!the property name `a b` is not one the provider takes",
-    );
+    for keyword in ["anyOf", "oneOf", "allOf"] {
+        anthropic(
+            &format!(r#"{{"type":"object","{keyword}":[{{}}]}}"#),
+            &format!("!the root has `{keyword}`"),
+        );
+    }
+    for name in ["a b", "filter[id]", "$top", &"x".repeat(65)] {
+        anthropic(
+            &format!(r#"{{"type":"object","properties":{{"{name}":{{}}}}}}"#),
+            &format!("!the property name `{name}` is not one the provider takes"),
+        );
+    }
     anthropic(
         r#"{"type":"object","properties":{"a":{"items":[{}]}}}"#,
         "!its schema is none of draft 2020-12",
     );
+}
+
+/// The tools that remain, and the problem, are the same whatever the order of the tools and of a schema's keys.
+#[test]
+fn dm_064_dm_065_who_is_left_out_hangs_on_the_tool_alone() {
+    let (good, bad) =
+        (r#"{"type":"object"}"#, r#"{"type":"object","properties":{"a":{"not":{}}},"allOf":[{}]}"#);
+    let turned = r#"{"allOf":[{}],"properties":{"a":{"not":{}}},"type":"object"}"#;
+    for provider in [Provider::OpenAiStrict, Provider::Gemini, Provider::Anthropic] {
+        let one = project(&[tool("good", good), tool("bad", bad)], provider);
+        let other = project(&[tool("bad", turned), tool("good", good)], provider);
+        assert_eq!(one, other);
+        assert_eq!((one.tools.len(), one.problems.len()), (1, 1));
+        assert_eq!(one.problems[0].kind.to_string(), "mcp_tool_provider_excluded");
+        assert!(one.problems[0].message.contains(provider.as_str()), "{}", one.problems[0].message);
+    }
 }
 
 #[test]
@@ -145,12 +314,32 @@ fn references_are_written_out_within_bounds() {
 }
 
 #[test]
+fn remarks_stay_beside_a_reference_and_nothing_else_does() {
+    let with = |argument: &str| {
+        let definition = r#""$defs":{"n":{"type":"integer","minimum":1,"description":"inner"}}"#;
+        format!(r#"{{{definition},"type":"object","required":["a"],"properties":{{"a":{argument}}}}}"#)
+    };
+    let described = with(r##"{"$ref":"#/$defs/n","description":"outer","default":3}"##);
+    let told = r#"{"properties":{"a":{"description":"outer","minimum":1,"type":"integer"}},"required":["a"],"type":"object"}"#;
+    check(Provider::Gemini, &described, told);
+    check(Provider::OpenAiStrict, &described, &told.replacen('{', r#"{"additionalProperties":false,"#, 1));
+    for provider in [Provider::OpenAiStrict, Provider::Gemini] {
+        let narrowed = with(r##"{"$ref":"#/$defs/n","enum":[1]}"##);
+        check(provider, &narrowed, "!keywords beside a `$ref` cannot be said");
+    }
+}
+
+#[test]
 fn a_name_is_within_the_providers_limit() {
     let told =
         |provider, name: &str| project(&[tool(name, r#"{"type":"object"}"#)], provider).problems.is_empty();
-    for (provider, longest) in
-        [(Provider::OpenAiStrict, 64), (Provider::Gemini, 63), (Provider::Anthropic, 128)]
-    {
+    // The limits are those that names can be cut to beforehand.
+    for (provider, limit) in [
+        (Provider::OpenAiStrict, NameLimit::Common),
+        (Provider::Gemini, NameLimit::Gemini),
+        (Provider::Anthropic, NameLimit::Anthropic),
+    ] {
+        let longest = limit.bytes();
         assert!(told(provider, &"x".repeat(longest)) && !told(provider, &"x".repeat(longest + 1)));
         assert!(!told(provider, "a.b"));
     }

@@ -1,0 +1,136 @@
+//! What a dialect makes of one schema once its parts are written: OpenAI closes it, Gemini says it as OpenAPI does.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value};
+
+use super::rewrite::{Out, Written};
+use crate::quote::quote;
+
+/// The types that a schema names, or that its properties or its enumerated values show.
+pub(super) fn types(schema: &Map<String, Value>) -> Vec<&str> {
+    match schema.get("type") {
+        Some(Value::Array(types)) => types.iter().filter_map(Value::as_str).collect(),
+        Some(only) => only.as_str().into_iter().collect(),
+        None if schema.contains_key("properties") => vec!["object"],
+        None => {
+            let listed = schema.get("enum").and_then(Value::as_array).into_iter().flatten();
+            let mut res: Vec<&str> = listed.chain(schema.get("const")).map(type_of).collect();
+            res.sort_unstable();
+            res.dedup();
+            res
+        }
+    }
+}
+
+fn type_of(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "boolean",
+        Value::Number(it) if it.is_i64() || it.is_u64() => "integer",
+        Value::Number(_) => "number",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    }
+}
+
+/// The one type beside `null`; nothing where there is only `null`.
+fn single<'a>(types: &[&'a str]) -> Result<Option<&'a str>, String> {
+    let mut others = types.iter().filter(|it| **it != "null");
+    match (others.next(), others.next()) {
+        (only, None) => Ok(only.copied()),
+        (_, Some(_)) => Err("a union of several types cannot be said".to_owned()),
+    }
+}
+
+/// Closes an object, all of whose properties must be required, and names the type of an enumeration.
+pub(super) fn closed(schema: &Map<String, Value>, res: &mut Out, depth: usize) -> Result<(), String> {
+    let types = types(schema);
+    single(&types)?;
+    if !types.is_empty() {
+        let named = match types.as_slice() {
+            [only] => Value::from(*only),
+            several => several.iter().copied().collect(),
+        };
+        res.0.entry("type".to_owned()).or_insert(Written::Value(named));
+    }
+    if !types.contains(&"object") {
+        return Ok(());
+    }
+    let properties = schema.get("properties").and_then(Value::as_object);
+    if properties.is_none() && depth > 0 {
+        return Err("an object of unknown properties cannot be said".to_owned());
+    }
+    let required = schema.get("required").and_then(Value::as_array);
+    let is_required = |name: &str| required.is_some_and(|it| it.iter().any(|it| it == name));
+    let mut names: Vec<&String> = properties.into_iter().flat_map(Map::keys).collect();
+    names.sort();
+    if let Some(name) = names.iter().find(|it| !is_required(it)) {
+        return Err(format!("its property {} is optional", quote(name)));
+    }
+    res.0.entry("properties".to_owned()).or_insert_with(|| Written::Map(BTreeMap::new()));
+    res.0.insert("required".to_owned(), Written::Value(names.into_iter().cloned().collect()));
+    res.0.insert("additionalProperties".to_owned(), Written::Value(Value::Bool(false)));
+    Ok(())
+}
+
+/// Says unions with `null`, constants and enumerations as OpenAPI does.
+pub(super) fn open_api(schema: &Map<String, Value>, res: &mut Out, depth: usize) -> Result<(), String> {
+    if schema.contains_key("anyOf") {
+        return Ok(());
+    }
+    let types = types(schema);
+    let only = single(&types)?.ok_or("`null` alone cannot be said")?;
+    res.0.insert("type".to_owned(), Written::Value(Value::from(only)));
+    if types.contains(&"null") {
+        res.nullable();
+    }
+    if let Some(values) = enumerated(schema, &types) {
+        if only != "string" || !values.iter().all(Value::is_string) {
+            return Err("an enumeration of anything but texts cannot be said".to_owned());
+        }
+        if values.iter().any(|it| it == "") {
+            return Err("an empty text in an enumeration cannot be said".to_owned());
+        }
+        res.0.insert("enum".to_owned(), Written::Value(Value::Array(values)));
+    }
+    if only != "object" {
+        return Ok(());
+    }
+    let properties = schema.get("properties").and_then(Value::as_object);
+    if depth > 0 && properties.is_none_or(Map::is_empty) {
+        return Err("an object of unknown properties cannot be said".to_owned());
+    }
+    if let Some(name) = properties.into_iter().flat_map(Map::keys).find(|it| !is_parameter(it)) {
+        return Err(format!("the property name {} is not one the provider takes", quote(name)));
+    }
+    if let Some(Written::Value(Value::Array(required))) = res.0.get_mut("required") {
+        let declared =
+            |it: &Value| it.as_str().is_some_and(|it| properties.is_some_and(|all| all.contains_key(it)));
+        required.retain(declared);
+        if required.is_empty() {
+            res.0.remove("required");
+        }
+    }
+    Ok(())
+}
+
+/// The values of an enumeration or the one constant; without `null` where `nullable` says that.
+fn enumerated(schema: &Map<String, Value>, types: &[&str]) -> Option<Vec<Value>> {
+    let mut res = match (schema.get("const"), schema.get("enum")) {
+        (Some(constant), _) => vec![constant.clone()],
+        (None, Some(Value::Array(values))) => values.clone(),
+        (None, Some(_) | None) => return None,
+    };
+    if types.contains(&"null") {
+        res.retain(|it| !it.is_null());
+    }
+    Some(res)
+}
+
+fn is_parameter(name: &str) -> bool {
+    let kept = |it: char| it.is_ascii_alphanumeric() || it == '_';
+    let begins = name.starts_with(|it: char| it.is_ascii_alphabetic() || it == '_');
+    begins && name.len() <= 64 && name.chars().all(kept)
+}
