@@ -1,6 +1,7 @@
 //! What names cost: deciding on them, finding one, putting a catalog together, and how that grows.
 //!
-//! A plain `HashMap` lookup of the same names stands beside ours, so that a figure can be read as a ratio.
+//! A plain `HashMap` lookup of the same names, and a `RegexSet` of the same patterns, stand beside ours, so that a figure
+//! can be read as a ratio.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,6 +11,7 @@ use mcp_model::{
     Exposure, Filter, NameClass, NameLimit, NamePolicy, RawJson, Rules, ServerId, Transform, read_tools,
 };
 use mcp_registry::{Builtins, Catalog, Decider, Lists, ServerEntry, Validators, decide};
+use regex::RegexSet;
 
 const NAMES: usize = 10_000;
 
@@ -75,6 +77,36 @@ fn match_10_000_names_with_100_patterns(bencher: Bencher<'_, '_>) {
 #[divan::bench]
 fn match_10_000_names_with_100_inner_patterns(bencher: Bencher<'_, '_>) {
     admit(bencher, &inner_rules());
+}
+
+/// The same patterns as regular expressions, all at once: which of them match.
+#[divan::bench(args = ["anchored", "inner"])]
+fn match_10_000_names_with_a_regex_set(bencher: Bencher<'_, '_>, which: &str) {
+    let Filter { whitelist, blacklist } = match which {
+        "anchored" => rules(NamePolicy::Reject).filter,
+        _ => inner_rules().filter,
+    };
+    let expression = |it: &String| format!("^{}$", regex::escape(it).replace(r"\*", "(?s:.)*"));
+    let expressions: Vec<String> = whitelist.iter().chain(&blacklist).map(expression).collect();
+    let names = names(NAMES);
+    let set = RegexSet::new(&expressions).expect("these are regular expressions");
+    let count = || names.iter().filter(|it| set.matches(it).iter().next().is_some()).count();
+    // Whoever is compared must answer the same.
+    let list = [whitelist, blacklist].concat();
+    let rules = Rules { filter: Filter { whitelist: Vec::new(), blacklist: list }, ..inner_rules() };
+    let server = ServerId::parse("server").expect("an id");
+    let decider = Decider::new(&server, &rules);
+    assert_eq!(count(), names.iter().filter(|it| !decider.admits(it)).count());
+    bencher.bench_local(count);
+}
+
+/// What preparing costs: a filter of few patterns, as most are, and one of many.
+#[divan::bench(args = [1, 5, 100, 1_000])]
+fn prepare_patterns(bencher: Bencher<'_, '_>, count: usize) {
+    let blacklist = (0..count).map(|it| format!("*resource{it}_*{it}*")).collect();
+    let rules = Rules { filter: Filter { whitelist: Vec::new(), blacklist }, ..inner_rules() };
+    let server = ServerId::parse("server").expect("an id");
+    bencher.bench_local(|| Decider::new(&server, &rules).admits("x"));
 }
 
 fn admit(bencher: Bencher<'_, '_>, rules: &Rules) {

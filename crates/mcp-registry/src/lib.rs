@@ -1,10 +1,11 @@
 //! One catalog of tools under names that can be trusted.
 //!
-//! Servers come and go, list tools under any name, and clash. This crate decides, as functions of values, which tools
-//! a host shows ([`decide`]), under which unique names ([`Catalog`]), what a user should know about the rest
-//! ([`Problem`]), what a new configuration changes ([`Plan`]), and whether arguments fit a tool's schema
-//! ([`Validators`]). It connects to nothing and waits for nothing: a host with transports of its own takes this crate
-//! and mcp-model alone.
+//! Servers come and go, list tools under any name, and clash. This crate decides, as functions of values, which tools,
+//! prompts and resources a host shows ([`decide`]), under which unique names ([`Catalog`]), who may change them
+//! ([`Ownership`]), what a user should know about the rest ([`Problem`]) and since when ([`Generation`]), what a new
+//! configuration changes ([`Plan`], [`Difference`]), what one agent sees ([`View`]), what a model's provider is told
+//! ([`project`]), and whether arguments and results fit a tool's schemas ([`Validators`]). It connects to nothing and
+//! waits for nothing: a host with transports of its own takes this crate and mcp-model alone.
 //!
 //! ```
 //! use std::sync::Arc;

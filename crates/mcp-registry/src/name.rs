@@ -110,6 +110,7 @@ mod tests {
         assert_eq!(normalise(class, name), want.split_once("__").expect("it is qualified").1);
     }
 
+    /// HD-FR015, SK-01.
     #[test]
     fn hd_114_x_03_other_characters_become_a_dash_in_both_parts() {
         check(NameClass::Strict, "files", "read_file", "files__read_file");

@@ -2,7 +2,12 @@
 //!
 //! A list of patterns is prepared once. Then a name that does not begin, end, or spell as a pattern asks is turned
 //! away by three comparisons of machine words; what is left is compared byte by byte, in a time bounded by the
-//! product of both lengths.
+//! product of both lengths. A long list is not gone through at all: it is asked which of its patterns a name can have
+//! met (see [`windows`]).
+
+mod windows;
+
+use windows::Windows;
 
 /// A list of patterns, prepared.
 #[derive(Debug)]
@@ -11,11 +16,20 @@ pub(crate) struct Patterns<'a> {
     sources: &'a [String],
     /// What each asks of a name, in the same order.
     demands: Vec<Demand>,
+    /// For a list that is long enough to be worth it.
+    windows: Option<Windows>,
 }
+
+/// From this length on a list is not gone through for each name.
+const LONG: usize = 12;
 
 impl<'a> Patterns<'a> {
     pub(crate) fn new(sources: &'a [String]) -> Patterns<'a> {
-        Patterns { sources, demands: sources.iter().map(|it| Demand::of(it)).collect() }
+        Patterns {
+            sources,
+            demands: sources.iter().map(|it| Demand::of(it)).collect(),
+            windows: (sources.len() >= LONG).then(|| Windows::new(sources)),
+        }
     }
 
     /// Is there no pattern?
@@ -25,12 +39,21 @@ impl<'a> Patterns<'a> {
 
     /// The first pattern that matches the whole of `name`.
     pub(crate) fn first(&self, name: &str) -> Option<&'a str> {
-        let outline = Outline::of(name.as_bytes());
-        self.demands
-            .iter()
-            .zip(self.sources)
-            .find(|(demand, source)| demand.allows(&outline) && matches(source, name))
-            .map(|(_, source)| source.as_str())
+        let Some(windows) = &self.windows else {
+            let outline = Outline::of(name.as_bytes());
+            return (0..self.sources.len()).find_map(|at| self.matching(at, &outline, name));
+        };
+        let mut outline = None;
+        windows.first(name.as_bytes(), |at| {
+            let outline = outline.get_or_insert_with(|| Outline::of(name.as_bytes()));
+            self.matching(at, outline, name)
+        })
+    }
+
+    /// The pattern at this place, where it matches.
+    fn matching(&self, at: usize, outline: &Outline, name: &str) -> Option<&'a str> {
+        let source = self.sources[at].as_str();
+        (self.demands[at].allows(outline) && matches(source, name)).then_some(source)
     }
 }
 
@@ -147,8 +170,15 @@ mod tests {
             let at = row.find(['=', '!']).expect("a row has a sign");
             let (pattern, name, want) = (&row[..at], &row[at + 1..], row[at..].starts_with('='));
             assert_eq!(matches(pattern, name), want, "{row}");
-            let list = ["no such".to_owned(), pattern.to_owned()];
-            assert_eq!(Patterns::new(&list).first(name), want.then_some(pattern), "{row}, in a list");
+            for others in [1, LONG] {
+                let mut list = vec!["no such".to_owned(); others];
+                list.push(pattern.to_owned());
+                assert_eq!(
+                    Patterns::new(&list).first(name),
+                    want.then_some(pattern),
+                    "{row}, behind {others}"
+                );
+            }
         }
     }
 
@@ -183,9 +213,34 @@ mod tests {
         assert_eq!(Patterns::new(&list).first("c"), None);
     }
 
+    /// A list of `count` patterns, three of which match the name: the first of them is named, wherever they stand.
+    #[track_caller]
+    fn check_long(count: usize, first: usize) {
+        let mut list: Vec<String> = (0..count).map(|it| format!("*needle{it}_*")).collect();
+        for (at, pattern) in ["*hay*", "*stack*needle*", "*e"].into_iter().enumerate() {
+            list[first + at] = pattern.to_owned();
+        }
+        let patterns = Patterns::new(&list);
+        assert_eq!(patterns.first("haystack with a needle"), Some("*hay*"));
+        assert_eq!(patterns.first("stack with a needle"), Some("*stack*needle*"));
+        assert_eq!(patterns.first("a needle"), Some("*e"));
+        assert_eq!(patterns.first("needle1_"), Some("*needle1_*").filter(|_| first > 1));
+        assert_eq!(patterns.first("nothing"), None);
+    }
+
+    #[test]
+    fn a_long_list_answers_as_a_short_one_does() {
+        for (count, first) in [(20, 0), (20, 17), (64, 61), (300, 2), (1_000, 997)] {
+            check_long(count, first);
+        }
+    }
+
     #[test]
     fn a_pattern_made_to_be_slow_is_not() {
         let pattern = format!("{}b", "a*".repeat(2_000));
         assert!(!matches(&pattern, &"a".repeat(20_000)));
+        // Many that all look for what stands everywhere in the name: each is compared once.
+        let list = vec!["*aaaa*b".to_owned(); 100];
+        assert_eq!(Patterns::new(&list).first(&"a".repeat(100_000)), None);
     }
 }

@@ -64,7 +64,7 @@ pub(crate) const FLOORS: &[Floor] = &[
         ours: &["mcp-model"],
         others: &["blake3", "jsonschema", "serde", "serde_json", "strsim", "thiserror"],
         under_feature: &[],
-        development: &["divan", "insta", "proptest"],
+        development: &["divan", "insta", "proptest", "regex"],
     },
     Floor {
         name: "mcp-transport",

@@ -9,7 +9,7 @@ use mcp_model::{
 
 use super::*;
 use crate::decide::tests::rules;
-use crate::{ListKind, Lists, RejectedItem};
+use crate::{ListKind, Lists, Owner, RejectedItem, Verdict, decide_all};
 
 fn json(text: String) -> RawJson {
     RawJson::parse(text.into_bytes().into()).unwrap()
@@ -175,15 +175,158 @@ fn hd_114_hd_136_equal_servers_under_two_names_show_both() {
     assert!(catalog.tool("one__read-file").is_some() && catalog.tool("read.file").is_none());
 }
 
+/// Two servers whose names a policy makes equal; `want` has the names shown, then what is said of the others.
+#[track_caller]
+fn check_met(class: NameClass, naming: fn(NameClass) -> NamePolicy, want: &str, told: &[&str]) {
+    let servers = [server(naming(class), "s", "a.b a-b a/b", ""), server(naming(class), "s.t", "a-b", "")];
+    let catalog = Catalog::build(&Builtins::default(), &servers);
+    let names: Vec<&str> = catalog.tools().iter().map(|it| it.name.as_str()).collect();
+    assert_eq!(names.join(" "), want);
+    let messages: Vec<&str> = catalog.problems().iter().map(|it| it.message.as_str()).collect();
+    assert_eq!(messages, told);
+}
+
 #[test]
-fn normalised_names_can_meet_and_the_first_stays() {
-    let naming = NamePolicy::Qualify { class: NameClass::Strict };
-    let catalog = Catalog::build(&Builtins::default(), &[server(naming, "s", "a.b a-b a/b", "")]);
-    assert_eq!(catalog.tools().len(), 1);
-    assert_eq!(
-        catalog.problems()[1].message,
-        "tool `a/b` of server `s` is skipped: the name `s__a-b` is taken by tool `a.b` of server `s`"
+fn sk_02_x_01_x_03_normalised_names_can_meet_and_the_first_stays() {
+    let qualify = |class| NamePolicy::Qualify { class };
+    check_met(
+        NameClass::Strict,
+        qualify,
+        "s__a-b s-t__a-b",
+        &[
+            "tool `a-b` of server `s` is skipped: the name `s__a-b` is taken by tool `a.b` of server `s`",
+            "tool `a/b` of server `s` is skipped: the name `s__a-b` is taken by tool `a.b` of server `s`",
+        ],
     );
+    check_met(
+        NameClass::WithDot,
+        qualify,
+        "s__a.b s__a-b s.t__a-b",
+        &["tool `a/b` of server `s` is skipped: the name `s__a-b` is taken by tool `a-b` of server `s`"],
+    );
+    // Without the server in front names meet across servers, too.
+    let normalise = |class| NamePolicy::Normalise { class };
+    check_met(
+        NameClass::Strict,
+        normalise,
+        "a-b",
+        &[
+            "tool `a-b` of server `s` is skipped: the name `a-b` is taken by tool `a.b` of server `s`",
+            "tool `a/b` of server `s` is skipped: the name `a-b` is taken by tool `a.b` of server `s`",
+            "tool `a-b` of server `s.t` is skipped: the name `a-b` is taken by tool `a.b` of server `s`",
+        ],
+    );
+    check_met(
+        NameClass::WithDot,
+        normalise,
+        "a.b a-b",
+        &[
+            "tool `a/b` of server `s` is skipped: the name `a-b` is taken by tool `a-b` of server `s`",
+            "tool `a-b` of server `s.t` is skipped: the name `a-b` is taken by tool `a-b` of server `s`",
+        ],
+    );
+}
+
+#[test]
+fn dm_030_dm_055_a_server_is_a_toolset_and_its_tools_know_it() {
+    let catalog = Catalog::build(&builtins(), &dominds("web: open; db: ; 7: x"));
+    let toolsets: Vec<&str> = catalog.toolsets().iter().map(ServerId::as_str).collect();
+    assert_eq!(toolsets, ["web", "db", "7"], "as in the file, ids that look like numbers, too (DMX-17)");
+    assert_eq!(catalog.builtin_toolsets(), ["os"]);
+    assert_eq!(catalog.tool("open").map(|it| it.server.as_str()), Some("web"));
+}
+
+#[test]
+fn dm_035_what_is_filtered_is_nowhere_in_the_catalog() {
+    let catalog = Catalog::build(&builtins(), &dominds("a: open shut |black=shut; b: shut"));
+    assert!(catalog.tools().iter().all(|it| &*it.tool.name != "shut" || it.server.as_str() == "b"));
+    // It takes no name either: another server's tool has it.
+    assert_eq!(catalog.tool("shut").map(|it| it.server.as_str()), Some("b"));
+    assert_eq!(catalog.owner(ListKind::Tool, "shut"), Some(Owner::Server(&ServerId::parse("b").unwrap())));
+    let view = crate::View::default();
+    assert_eq!(catalog.view(&view).tools.len(), 2);
+}
+
+/// What is decided on names before there is a connection: `<name>` or `!<verdict>` for each.
+#[track_caller]
+fn check_explained(list: ListKind, settings: &str, originals: &str, want: &str) {
+    let originals: Vec<&str> = originals.split(',').collect();
+    let server = ServerId::parse("s").unwrap();
+    let decisions = decide_all(&builtins(), list, &server, &rules(NamePolicy::Reject, settings), &originals);
+    let told = decisions.iter().map(|it| match &it.exposed {
+        Some(name) => name.to_string(),
+        None => format!("!{}", it.verdict.as_str()),
+    });
+    assert_eq!(told.collect::<Vec<_>>().join(","), want);
+    let asked: Vec<&str> = decisions.iter().map(|it| it.original.as_str()).collect();
+    assert_eq!(asked, originals);
+}
+
+#[test]
+fn names_of_every_list_are_explained_without_a_connection() {
+    let names = "read_file,open,old_open,x.y,hidden";
+    let settings = "black=hidden replace=old_>";
+    check_explained(ListKind::Tool, settings, names, "!collision,open,!collision,!invalid_name,!blacklisted");
+    // The host's tools have no prompt's name.
+    check_explained(
+        ListKind::Prompt,
+        settings,
+        names,
+        "read_file,open,!collision,!invalid_name,!blacklisted",
+    );
+    // Two resources may have one label, and any.
+    check_explained(ListKind::Resource, settings, names, "read_file,open,open,x.y,!blacklisted");
+}
+
+#[test]
+fn sk_03_a_tool_may_have_any_name() {
+    check(
+        "a: connect close call_tool tools new self",
+        "connect@a close@a call_tool@a tools@a new@a self@a",
+        &[],
+    );
+}
+
+#[test]
+fn dmx_07_dmx_10_each_list_has_rules_of_its_own() {
+    let entry = ServerEntry {
+        id: ServerId::parse("a").unwrap(),
+        exposure: Exposure {
+            tools: rules(NamePolicy::Reject, ""),
+            prompts: rules(NamePolicy::Normalise { class: NameClass::Strict }, "black=no* suffix=_p"),
+            resources: rules(NamePolicy::Reject, "white=*.md prefix=r-"),
+        },
+        lists: Arc::new(full("ask.me tell", "ask.me nothing", &[("f:1", "ask me.md"), ("f:2", "x.tmp")])),
+    };
+    let catalog = Catalog::build(&Builtins::default(), &[entry]);
+    let shown = |list| -> Vec<String> {
+        let each = catalog.decisions(list).iter();
+        each.map(|it| it.exposed.as_ref().map_or(it.verdict.as_str().to_owned(), |it| it.to_string()))
+            .collect()
+    };
+    assert_eq!(shown(ListKind::Tool), ["invalid_name", "tell"]);
+    assert_eq!(shown(ListKind::Prompt), ["ask-me_p", "blacklisted"]);
+    // Of each resource there is a template, too. A label need be no function's name.
+    let resources = ["r-ask me.md", "not_whitelisted"];
+    assert_eq!(shown(ListKind::Resource), [resources, resources].concat());
+    assert_eq!(catalog.templates()[0].template.uri_template.as_ref(), "f:1");
+    assert_eq!(
+        serde_json::to_string(catalog.templates()).unwrap(),
+        r#"[{"name":"r-ask me.md","server":"a","original_name":"ask me.md","uri_template":"f:1","description":null}]"#
+    );
+}
+
+#[test]
+fn x_19_a_server_that_is_left_out_is_left_out_of_every_list() {
+    let mut entry = server(NamePolicy::Reject, "os", "", "");
+    entry.lists = Arc::new(full("t", "p", &[("f:1", "r")]));
+    let catalog = Catalog::build(&builtins(), &[entry]);
+    assert!(catalog.tools().is_empty() && catalog.prompts().is_empty() && catalog.resources().is_empty());
+    let verdicts = |list| catalog.decisions(list).iter().map(|it| it.verdict).collect::<Vec<_>>();
+    assert_eq!(verdicts(ListKind::Tool), [Verdict::Collision]);
+    assert_eq!(verdicts(ListKind::Prompt), [Verdict::Collision]);
+    assert_eq!(verdicts(ListKind::Resource), [Verdict::Collision; 2]);
+    assert_eq!(catalog.problems().len(), 1, "one problem says it all");
 }
 
 #[track_caller]
@@ -275,7 +418,7 @@ fn prompts_have_names_of_their_own_and_resources_their_uris() {
 }
 
 #[test]
-fn dm_061_a_tool_is_written_with_its_schema_as_it_came() {
+fn dm_034_dm_061_a_tool_is_written_with_its_schema_as_it_came() {
     let page = json(r#"{"tools":[{"name":"t","description":"x\ty","inputSchema":{"type":"object", "b":1,"a":2}},{"name":"u","inputSchema":{}}]}"#.to_owned());
     let lists = Lists { tools: read_tools(&page).unwrap().items, ..Lists::default() };
     let entry = ServerEntry { lists: Arc::new(lists), ..server(NamePolicy::Reject, "s", "", "prefix=p_") };
