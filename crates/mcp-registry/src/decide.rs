@@ -57,9 +57,10 @@ impl Verdict {
     }
 }
 
-/// Decides on one name of `server`, as if no other name existed; see [`Decider::decide`].
+/// Decides on one name of `server`, as if no other name existed; see [`Decider::decide`]. Whoever has several names
+/// asks a [`Decider`], which goes through the rules once.
 pub fn decide(server: &ServerId, rules: &Rules, original: &str) -> Decision {
-    Decider::new(server, rules).decide(original)
+    Decider::with(server, rules, Sieve::for_one(&rules.filter)).decide(original)
 }
 
 /// One server's rules, prepared for many names.
@@ -77,9 +78,13 @@ type UnlistedText<'a> = Box<dyn FnOnce() -> String + 'a>;
 impl<'a> Decider<'a> {
     /// Prepares the rules for `server`.
     pub fn new(server: &'a ServerId, rules: &'a Rules) -> Decider<'a> {
+        Decider::with(server, rules, Sieve::new(&rules.filter))
+    }
+
+    fn with(server: &'a ServerId, rules: &'a Rules, sieve: Sieve<'a>) -> Decider<'a> {
         let whitelist = rules.filter.whitelist.as_slice();
         let unlisted = LazyCell::new(Box::new(move || unlisted(whitelist)) as UnlistedText<'a>);
-        Decider { server, rules, sieve: Sieve::new(&rules.filter), unlisted }
+        Decider { server, rules, sieve, unlisted }
     }
 
     pub(crate) fn server(&self) -> &'a ServerId {

@@ -41,6 +41,12 @@ impl<'a> Sieve<'a> {
         Sieve { whitelist: Patterns::new(whitelist), blacklist: Patterns::new(blacklist) }
     }
 
+    /// The same for a single name.
+    pub(crate) fn for_one(filter: &'a Filter) -> Sieve<'a> {
+        let Filter { whitelist, blacklist } = filter;
+        Sieve { whitelist: Patterns::for_one(whitelist), blacklist: Patterns::for_one(blacklist) }
+    }
+
     /// Rules on one original name. The first matching pattern of a list is the one named.
     pub(crate) fn rule(&self, original: &str) -> Ruling<'a> {
         if self.blacklist.is_empty() {
@@ -67,7 +73,12 @@ mod tests {
     fn check(whitelist: &str, blacklist: &str, names: &str, want: &str) {
         let list = |text: &str| text.split_whitespace().map(str::to_owned).collect();
         let filter = Filter { whitelist: list(whitelist), blacklist: list(blacklist) };
-        let got = names.split_whitespace().map(|it| match Sieve::new(&filter).rule(it) {
+        let ruled = |it: &str| {
+            let ruling = Sieve::for_one(&filter).rule(it);
+            assert_eq!(ruling, Sieve::new(&filter).rule(it), "prepared or not");
+            ruling
+        };
+        let got = names.split_whitespace().map(|it| match ruled(it) {
             Ruling::Unfiltered | Ruling::Unmentioned => "shown".to_owned(),
             Ruling::Whitelisted(pattern) => format!("shown:{pattern}"),
             Ruling::Rescued { whitelist, blacklist } => format!("shown:{whitelist}>{blacklist}"),

@@ -14,7 +14,7 @@ use windows::Windows;
 pub(crate) struct Patterns<'a> {
     /// The patterns as written.
     sources: &'a [String],
-    /// What each asks of a name, in the same order.
+    /// What each asks of a name, in the same order; nothing where preparing would cost more than it saves.
     demands: Vec<Demand>,
     /// For a list that is long enough to be worth it.
     windows: Option<Windows>,
@@ -32,6 +32,11 @@ impl<'a> Patterns<'a> {
         }
     }
 
+    /// Not prepared at all: for a single name.
+    pub(crate) fn for_one(sources: &'a [String]) -> Patterns<'a> {
+        Patterns { sources, demands: Vec::new(), windows: None }
+    }
+
     /// Is there no pattern?
     pub(crate) fn is_empty(&self) -> bool {
         self.sources.is_empty()
@@ -39,6 +44,9 @@ impl<'a> Patterns<'a> {
 
     /// The first pattern that matches the whole of `name`.
     pub(crate) fn first(&self, name: &str) -> Option<&'a str> {
+        if self.demands.is_empty() {
+            return self.sources.iter().find(|it| matches(it, name)).map(String::as_str);
+        }
         let Some(windows) = &self.windows else {
             let outline = Outline::of(name.as_bytes());
             return (0..self.sources.len()).find_map(|at| self.matching(at, &outline, name));
