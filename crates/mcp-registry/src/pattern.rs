@@ -17,7 +17,7 @@ pub(crate) struct Patterns<'a> {
     /// What each asks of a name, in the same order; nothing where preparing would cost more than it saves.
     demands: Vec<Demand>,
     /// For a list that is long enough to be worth it.
-    windows: Option<Windows>,
+    windows: Option<Box<Windows>>,
 }
 
 /// From this length on a list is not gone through for each name.
@@ -28,7 +28,7 @@ impl<'a> Patterns<'a> {
         Patterns {
             sources,
             demands: sources.iter().map(|it| Demand::of(it)).collect(),
-            windows: (sources.len() >= LONG).then(|| Windows::new(sources)),
+            windows: (sources.len() >= LONG).then(|| Box::new(Windows::new(sources))),
         }
     }
 
