@@ -157,7 +157,7 @@ impl Catalog {
         &self.builtins.toolsets
     }
 
-    /// The hash of everything that is shown: names, servers and definitions byte for byte, in order.
+    /// The hash of everything that is shown: names, servers and definitions byte for byte, and toolsets, in order.
     pub fn hash(&self) -> Hash {
         self.hash
     }
@@ -178,6 +178,7 @@ impl Catalog {
         for length in [tools.len(), prompts.len(), resources.len(), templates.len()] {
             encoder.number(length as u64);
         }
+        encoder.list(self.toolsets.iter().map(ServerId::as_str));
         encoder.hash()
     }
 }

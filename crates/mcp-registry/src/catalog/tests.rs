@@ -446,6 +446,7 @@ fn the_hash_is_that_of_what_is_shown() {
     check_hash("a: x y", "a: x", false);
     check_hash("a: x", "a: x |prefix=p", false);
     check_hash("a: x; b: y", "b: y; a: x", false);
+    check_hash("a: x", "a: x; b: ", false);
     assert_eq!(Catalog::empty().hash(), Catalog::default().hash());
     assert_eq!(Catalog::empty().hash().to_string().len(), 64);
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use mcp_model::NamePolicy;
+use mcp_model::{NameLimit, NamePolicy};
 
 use super::*;
 
@@ -99,6 +99,10 @@ fn each_rule_and_limit_counts_for_the_exposure() {
         of(&|it, _| it.tools.naming = NamePolicy::Pass),
         of(&|it, _| it.tools.naming = NamePolicy::Qualify { class: NameClass::Strict }),
         of(&|it, _| it.tools.naming = NamePolicy::Qualify { class: NameClass::WithDot }),
+        of(&|it, _| it.tools.naming = NamePolicy::Normalise { class: NameClass::Strict }),
+        of(&|it, _| it.tools.naming = NamePolicy::Normalise { class: NameClass::WithDot }),
+        of(&|it, _| it.tools.limit = NameLimit::Gemini),
+        of(&|it, _| it.tools.limit = NameLimit::Anthropic),
         of(&|_, it| it.request = Duration::from_millis(1)),
         of(&|_, it| it.idle = Some(Duration::from_secs(1))),
         of(&|_, it| it.connect = Duration::from_secs(1)),

@@ -168,14 +168,14 @@ proptest! {
     fn nothing_differs_where_the_hash_is_the_same(old in servers(), new in servers()) {
         let (old, new) = (Catalog::build(&builtins(), &old), Catalog::build(&builtins(), &new));
         prop_assert!(Catalog::difference(&old, &old).is_empty());
-        if old.hash() == new.hash() && old.toolsets() == new.toolsets() {
+        if old.hash() == new.hash() {
             prop_assert!(Catalog::difference(&old, &new).is_empty());
         }
     }
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(16))]
+    #![proptest_config(ProptestConfig::with_cases(6))]
 
     /// Servers come in any order a hundred times; the configuration's order is one, and so is what is written.
     #[test]

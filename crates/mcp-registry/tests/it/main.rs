@@ -172,6 +172,7 @@ proptest! {
     fn another_content_gives_another_hash(servers in servers(), others in servers()) {
         let (first, second) = (Catalog::build(&builtins(), &servers), Catalog::build(&builtins(), &others));
         let same = first.tools() == second.tools() && first.prompts() == second.prompts();
+        let same = same && first.toolsets() == second.toolsets();
         prop_assert_eq!(first.hash() == second.hash(), same && first.resources() == second.resources());
     }
 
