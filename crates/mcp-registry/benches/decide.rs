@@ -140,14 +140,14 @@ fn build_a_catalog_that_grows(bencher: Bencher<'_, '_>, count: usize) {
     bencher.bench_local(|| Catalog::build(&Builtins::default(), &servers));
 }
 
-#[divan::bench(args = COUNTS)]
+#[divan::bench(args = COUNTS, sample_size = 1_000)]
 fn find_by_exposed_name(bencher: Bencher<'_, '_>, count: usize) {
     let catalog = Catalog::build(&Builtins::default(), &servers(count, 10));
     let name = catalog.tools()[count / 2].name.as_str().to_owned();
     bencher.bench_local(|| divan::black_box(catalog.tool(divan::black_box(&name))));
 }
 
-#[divan::bench(args = COUNTS)]
+#[divan::bench(args = COUNTS, sample_size = 1_000)]
 fn find_in_a_plain_hash_map(bencher: Bencher<'_, '_>, count: usize) {
     let catalog = Catalog::build(&Builtins::default(), &servers(count, 10));
     let map: HashMap<String, usize> =
@@ -162,7 +162,7 @@ fn build_a_catalog_of_10_000_tools(bencher: Bencher<'_, '_>, count: usize) {
     bencher.bench_local(|| Catalog::build(&Builtins::default(), &servers));
 }
 
-#[divan::bench(args = ["server50__area2_resource28_action5000", "area2_resource28_action5000", "area2_resource28_aktion5000"])]
+#[divan::bench(args = ["server50__area2_resource28_action5000", "area2_resource28_action5000", "area2_resource28_aktion5000"], sample_size = 10)]
 fn find_one_of_10_000(bencher: Bencher<'_, '_>, name: &str) {
     let catalog = Catalog::build(&Builtins::default(), &servers(NAMES, 100));
     bencher.bench_local(|| divan::black_box(catalog.find(divan::black_box(name))));
