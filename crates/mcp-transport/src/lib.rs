@@ -51,6 +51,8 @@ mod sdk;
 mod session;
 #[cfg(feature = "stdio")]
 mod stdio;
+#[cfg(feature = "http")]
+mod web;
 
 pub use deadline::Expiry;
 pub use dial::{DialOptions, dialer};

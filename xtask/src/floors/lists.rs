@@ -137,7 +137,7 @@ pub(crate) const PURE_FILES: &[&str] = &[
     "crates/mcp-transport/src/deadline.rs",
     "crates/mcp-transport/src/frame.rs",
     "crates/mcp-transport/src/http/backoff.rs",
-    "crates/mcp-transport/src/http/event_stream.rs",
+    "crates/mcp-transport/src/web/event_stream.rs",
     "crates/mcp-transport/src/redact.rs",
     "crates/mcp-transport/src/sdk/convert.rs",
     "crates/mcp-transport/src/sdk/ledger.rs",
