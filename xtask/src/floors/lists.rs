@@ -83,6 +83,7 @@ pub(crate) const FLOORS: &[Floor] = &[
         under_feature: &[
             ("stdio", &["encoding_rs", "nix"]),
             ("http", &["base64", "futures-util", "http", "reqwest", "rustls", "url"]),
+            ("sse", &["base64", "futures-util", "http", "reqwest", "rustls", "url"]),
             ("rmcp", &["rmcp"]),
         ],
         development: &["axum", "divan", "mcp-demo", "proptest", "tempfile"],
