@@ -31,6 +31,7 @@ pub(crate) const FLOORS: &[Floor] = &[
         others: &[
             "axum",
             "base64",
+            "futures-util",
             "rmcp",
             "schemars",
             "serde",
