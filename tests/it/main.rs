@@ -6,3 +6,4 @@ mod death;
 mod live;
 mod readme;
 mod real;
+mod sse;

@@ -96,7 +96,8 @@ pub(crate) enum Command {
     },
     /// Be the bundled demo server, on standard input and output
     DemoServer {
-        /// Serve over HTTP at this loopback address instead, such as 127.0.0.1:8808; port 0 takes any free one
+        /// Serve over HTTP at this loopback address instead, such as 127.0.0.1:8808; port 0 takes any free one. The
+        /// path is /mcp, and /sse for clients that know only server-sent events
         #[arg(long, value_name = "ADDR")]
         http: Option<SocketAddr>,
     },

@@ -1,4 +1,4 @@
-//! A line transport that keeps two promises rmcp's own does not.
+//! A transport that keeps two promises rmcp's own do not.
 //!
 //! A notification that comes before the session is open (a probe's cancellation, say) is skipped, not fatal; and after
 //! the tool `exit` nothing more is written, as if the process had died in that instant.
@@ -8,34 +8,25 @@ use std::{future::Future, io, sync::Arc};
 use rmcp::{
     RoleServer,
     model::{ClientJsonRpcMessage, ClientRequest, GetMeta, ProtocolVersion, ServerJsonRpcMessage},
-    transport::{Transport, async_rw::AsyncRwTransport},
+    transport::Transport,
 };
-use tokio::io::{AsyncRead, AsyncWrite};
 
 use crate::life::Life;
 
-/// One client over a pair of streams.
-pub(crate) struct Connection<R: AsyncRead, W: AsyncWrite> {
-    lines: AsyncRwTransport<RoleServer, R, W>,
+/// One client.
+pub(crate) struct Connection<T> {
+    messages: T,
     life: Arc<Life>,
     open: bool,
 }
 
-impl<R, W> Connection<R, W>
-where
-    R: AsyncRead + Send + Unpin,
-    W: AsyncWrite + Send + Unpin + 'static,
-{
-    pub(crate) fn new(read: R, write: W, life: Arc<Life>) -> Self {
-        Self { lines: AsyncRwTransport::new_server(read, write), life, open: false }
+impl<T> Connection<T> {
+    pub(crate) fn new(messages: T, life: Arc<Life>) -> Self {
+        Self { messages, life, open: false }
     }
 }
 
-impl<R, W> Transport<RoleServer> for Connection<R, W>
-where
-    R: AsyncRead + Send + Unpin,
-    W: AsyncWrite + Send + Unpin + 'static,
-{
+impl<T: Transport<RoleServer, Error = io::Error>> Transport<RoleServer> for Connection<T> {
     type Error = io::Error;
 
     fn send(
@@ -43,7 +34,7 @@ where
         message: ServerJsonRpcMessage,
     ) -> impl Future<Output = Result<(), io::Error>> + Send + 'static {
         let life = Arc::clone(&self.life);
-        let sent = self.lines.send(message);
+        let sent = self.messages.send(message);
         async move {
             if life.is_exiting() {
                 return Err(io::ErrorKind::BrokenPipe.into());
@@ -54,7 +45,7 @@ where
 
     async fn receive(&mut self) -> Option<ClientJsonRpcMessage> {
         loop {
-            let Some(message) = self.lines.receive().await else {
+            let Some(message) = self.messages.receive().await else {
                 self.life.end();
                 return None;
             };
@@ -66,7 +57,7 @@ where
     }
 
     async fn close(&mut self) -> Result<(), io::Error> {
-        self.lines.close().await
+        self.messages.close().await
     }
 }
 

@@ -1,4 +1,4 @@
-//! The server over Streamable HTTP, on loopback only.
+//! The server over HTTP, on loopback only: Streamable HTTP, and beside it what came before it ([`crate::sse`]).
 //!
 //! A browser's page must not reach it: besides the address, `Host` and `Origin` have to name this machine. Both eras
 //! share the path `/mcp`; the legacy one has sessions, each with a state of its own.
@@ -15,6 +15,7 @@ use crate::{
     life::Life,
     serve::{DemoError, Ended},
     server::Demo,
+    sse,
     state::State,
 };
 
@@ -49,6 +50,11 @@ impl HttpServer {
         format!("http://{}{PATH}", self.address)
     }
 
+    /// The URL for clients that know only HTTP with server-sent events, the transport of 2024-11-05.
+    pub fn sse_url(&self) -> String {
+        format!("http://{}{}", self.address, sse::PATH)
+    }
+
     /// Serves until `shutdown` resolves or the tool `exit` is called.
     ///
     /// After `shutdown` open streams are closed and running calls given up. After `exit`, or when the future is
@@ -58,7 +64,9 @@ impl HttpServer {
         shutdown: impl Future<Output = ()> + Send + 'static,
     ) -> Result<Ended, DemoError> {
         let life = Arc::new(Life::default());
-        let app = Router::new().route_service(PATH, service(self.address, Arc::clone(&life)));
+        let app = Router::new()
+            .route_service(PATH, service(self.address, Arc::clone(&life)))
+            .merge(sse::router(self.address, Arc::clone(&life)));
         // Answers are small, and none may wait for the next.
         let listener = self.listener.tap_io(|stream| drop(stream.set_nodelay(true)));
         let stopping = Arc::clone(&life);

@@ -2,19 +2,29 @@
 //!
 //! Long calls watch this besides their own cancellation, so that the end of input ends them too.
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use tokio_util::sync::CancellationToken;
 
-/// The life of one server: a connection over streams, or an HTTP listener with all its sessions.
+/// The life of one server: a connection over streams, an HTTP listener with all its sessions, or one of these.
 #[derive(Default)]
 pub(crate) struct Life {
     over: CancellationToken,
+    exit: Arc<Exit>,
+}
+
+#[derive(Default)]
+struct Exit {
     exiting: CancellationToken,
     code: OnceLock<i32>,
 }
 
 impl Life {
+    /// The life of one session among several: it ends with this one, or alone, and an exit is everybody's.
+    pub(crate) fn of_a_session(&self) -> Life {
+        Life { over: self.over.child_token(), exit: Arc::clone(&self.exit) }
+    }
+
     /// There is nobody left to answer.
     pub(crate) fn end(&self) {
         self.over.cancel();
@@ -32,18 +42,18 @@ impl Life {
 
     /// The server is to end as a crashed process would: from now on nothing is answered. The first code counts.
     pub(crate) fn exit(&self, code: i32) {
-        self.code.get_or_init(|| code);
-        self.exiting.cancel();
+        self.exit.code.get_or_init(|| code);
+        self.exit.exiting.cancel();
     }
 
     /// Whether [`Life::exit`] was called.
     pub(crate) fn is_exiting(&self) -> bool {
-        self.exiting.is_cancelled()
+        self.exit.exiting.is_cancelled()
     }
 
     /// Resolves with the code once [`Life::exit`] was called. Cancel-safe.
     pub(crate) async fn exited(&self) -> i32 {
-        self.exiting.cancelled().await;
-        *self.code.get().expect("the code is set before the token is cancelled")
+        self.exit.exiting.cancelled().await;
+        *self.exit.code.get().expect("the code is set before the token is cancelled")
     }
 }

@@ -5,8 +5,9 @@
 use std::{io, net::SocketAddr, sync::Arc};
 
 use rmcp::{
+    RoleServer,
     service::{QuitReason, ServerInitializeError, serve_server},
-    transport::io::stdio_pipes,
+    transport::{Transport, async_rw::AsyncRwTransport, io::stdio_pipes},
 };
 use tokio::io::{AsyncRead, AsyncWrite};
 
@@ -69,7 +70,7 @@ where
     let life = Arc::new(Life::default());
     let state = Arc::new(State::default());
     let demo = Demo::new(Arc::clone(&state), state, Arc::clone(&life));
-    let connection = Connection::new(read, write, Arc::clone(&life));
+    let connection = Connection::new(AsyncRwTransport::new_server(read, write), Arc::clone(&life));
     tokio::select! {
         biased;
         code = life.exited() => Ok(Ended::Exited(code)),
@@ -77,10 +78,10 @@ where
     }
 }
 
-async fn serve<R, W>(demo: Demo, connection: Connection<R, W>) -> Result<Ended, DemoError>
+/// Serves one client until it is gone.
+pub(crate) async fn serve<T>(demo: Demo, connection: Connection<T>) -> Result<Ended, DemoError>
 where
-    R: AsyncRead + Send + Unpin + 'static,
-    W: AsyncWrite + Send + Unpin + 'static,
+    T: Transport<RoleServer, Error = io::Error> + 'static,
 {
     let running = match serve_server(demo, connection).await {
         Ok(running) => running,

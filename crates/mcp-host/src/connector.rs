@@ -7,8 +7,8 @@ use mcp_config::ResolvedServer;
 use mcp_model::{Endpoint, Kind, Limits};
 use mcp_registry::ListKind;
 use mcp_transport::{
-    CallError, ClientInfo, ConnectError, Dial, DialOptions, Handler, Receipts, Session, SessionOptions,
-    dialer,
+    CallError, ClientInfo, ConnectError, Dial, DialOptions, Handler, OlderServers, Receipts, Session,
+    SessionOptions, dialer,
 };
 use tokio::time::Instant;
 use tracing::Instrument;
@@ -35,6 +35,7 @@ const PARTING: Duration = Duration::from_millis(500);
 pub(crate) struct Connector {
     pub(crate) client: ClientInfo,
     pub(crate) receipts: Option<Receipts>,
+    pub(crate) older_servers: OlderServers,
     pub(crate) own_executable: Option<String>,
     pub(crate) handler: Arc<dyn Handler>,
     pub(crate) dialer: Dialer,
@@ -80,7 +81,11 @@ impl Connector {
         let ResolvedServer { spec, endpoint: _, config } = server;
         let label = server.endpoint.label();
         let refused = |error: &ConnectError| connect_failure(spec.id.as_str(), &label, error);
-        let dial_options = DialOptions { limits: spec.limits.clone(), receipts: self.receipts.clone() };
+        let dial_options = DialOptions {
+            limits: spec.limits.clone(),
+            receipts: self.receipts.clone(),
+            older_servers: self.older_servers.clone(),
+        };
         let dial = (self.dialer)(&self.named(server), &dial_options).map_err(|it| refused(&it))?;
         let options = SessionOptions {
             client: self.client.clone(),

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use mcp_model::CallResult;
 use mcp_registry::{Builtins, Validators};
-use mcp_transport::{ClientInfo, Handler, Receipts, SessionOptions, Unattended};
+use mcp_transport::{ClientInfo, Handler, OlderServers, Receipts, SessionOptions, Unattended};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 
@@ -90,6 +90,7 @@ impl Host {
         let connector = Connector {
             client,
             receipts: receipts.map(Receipts::in_directory),
+            older_servers: OlderServers::default(),
             // A path that is no Unicode cannot be a command; the name is then looked up like any other.
             own_executable: own_executable.and_then(|it| it.into_os_string().into_string().ok()),
             handler,

@@ -8,7 +8,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use mcp_transport::{Dial, EndReason, Ended, Link, Opening, Transport};
+use mcp_transport::{Dial, EndReason, Ended, Fault, Link, Opening, Transport};
 
 use crate::gate::Gate;
 
@@ -54,6 +54,11 @@ impl Dial for CountedDial {
 
     fn opening(&self) -> Opening {
         self.dial.opening()
+    }
+
+    fn otherwise(&self, refusal: &Fault) -> Option<Arc<dyn Dial>> {
+        let dial = self.dial.otherwise(refusal)?;
+        Some(Arc::new(CountedDial { dial, gate: Arc::clone(&self.gate) }))
     }
 }
 

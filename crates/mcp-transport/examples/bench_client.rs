@@ -201,6 +201,8 @@ async fn connect(options: &Options) -> Result<Session, Failure> {
             endpoint.args = arguments.iter().map(|it| Secret::new(it.as_str())).collect();
             Endpoint::Stdio(endpoint)
         }
+        #[cfg(feature = "sse")]
+        "sse" => Endpoint::Sse(mcp_model::UrlEndpoint::new(options.text("--url", "").parse()?)),
         #[cfg(feature = "http")]
         "http" => Endpoint::Http(mcp_model::UrlEndpoint::new(options.text("--url", "").parse()?)),
         other => return Err(format!("no transport {other:?}").into()),

@@ -15,6 +15,9 @@ pub struct DialOptions {
     /// again.
     #[cfg(feature = "stdio")]
     pub receipts: Option<crate::Receipts>,
+    /// What is known of URLs that may be spoken to in either of the two ways over HTTP.
+    #[cfg(all(feature = "http", feature = "sse"))]
+    pub older_servers: crate::OlderServers,
 }
 
 /// The wire for an endpoint. Fails where this build does not have it, or the endpoint cannot be used.
@@ -26,8 +29,14 @@ pub fn dialer(endpoint: &Endpoint, options: &DialOptions) -> Result<Arc<dyn Dial
         Endpoint::Stdio(it) => {
             Ok(Arc::new(crate::stdio::StdioDial::new(it, &options.limits, options.receipts.clone())?))
         }
+        #[cfg(all(feature = "http", feature = "sse"))]
+        Endpoint::Http(it) if it.sse_fallback == mcp_model::SseFallback::Allowed => {
+            Ok(Arc::new(crate::fallback::EitherDial::new(it, options)?))
+        }
         #[cfg(feature = "http")]
         Endpoint::Http(it) => Ok(Arc::new(crate::http::HttpDial::new(it, &options.limits)?)),
+        #[cfg(feature = "sse")]
+        Endpoint::Sse(it) => Ok(Arc::new(crate::sse::SseDial::new(it, &options.limits)?)),
         other => Err(ConnectError::Unsupported(other.kind())),
     }
 }

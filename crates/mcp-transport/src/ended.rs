@@ -39,6 +39,8 @@ pub enum StartFailure {
     System(String),
     /// What was configured cannot be used: an encoding label, a header.
     Invalid(String),
+    /// The peer could not be reached, or would not have us.
+    Refused(Fault),
 }
 
 /// What was seen of a peer: enough to tell its user what happened, bounded, and without the secrets we gave it.
@@ -87,6 +89,7 @@ impl fmt::Display for StartFailure {
             StartFailure::CommandNotFound => f.write_str("the command was not found"),
             StartFailure::NoDirectory(path) => write!(f, "its working directory {path} does not exist"),
             StartFailure::System(message) | StartFailure::Invalid(message) => f.write_str(message),
+            StartFailure::Refused(fault) => write!(f, "{fault}"),
         }
     }
 }

@@ -54,6 +54,40 @@ pub enum ConnectError {
 }
 
 impl ConnectError {
+    /// A connection that ended before its handshake was over; where the peer would not have us, that says it best.
+    pub(crate) fn ended(ended: Arc<Ended>) -> ConnectError {
+        match &ended.reason {
+            EndReason::NotStarted(StartFailure::Refused(fault)) => ConnectError::Refused(fault.clone()),
+            EndReason::NotStarted(
+                StartFailure::CommandNotFound
+                | StartFailure::NoDirectory(_)
+                | StartFailure::System(_)
+                | StartFailure::Invalid(_),
+            )
+            | EndReason::Stopped
+            | EndReason::PeerClosed
+            | EndReason::Stalled(_)
+            | EndReason::Broken(_) => ConnectError::Ended(ended),
+        }
+    }
+
+    /// The same after another wire to the server was refused, which is told, too. A server that was reached in the end
+    /// is told about alone.
+    pub(crate) fn after(self, before: Option<Fault>) -> ConnectError {
+        match (self, before) {
+            (ConnectError::Refused(fault), Some(before)) => {
+                // A path may well be wrong when both ways are refused; who wants authorization is there.
+                let status = match fault.status {
+                    Some(401 | 403) => fault.status,
+                    _ => before.status,
+                };
+                let message = format!("{before}; and with server-sent events: {fault}");
+                ConnectError::Refused(Fault { status, message, error: None })
+            }
+            (error, _) => error,
+        }
+    }
+
     /// The kind of failure.
     pub fn kind(&self) -> Kind {
         match self {
@@ -76,6 +110,12 @@ impl ConnectError {
                     Some("check that the program is installed and on the PATH that the server is given".to_owned())
                 }
                 EndReason::NotStarted(StartFailure::NoDirectory(_)) => Some("create the directory, or correct `cwd`".to_owned()),
+                // Only a process can be run by hand, and has a standard output.
+                EndReason::PeerClosed | EndReason::Stalled(_) | EndReason::Broken(_)
+                    if ended.evidence.pid.is_none() =>
+                {
+                    Some("see what the server itself says of it, in its log".to_owned())
+                }
                 _ if ended.evidence.noise_bytes > 0 => Some(
                     "a stdio server may write nothing but protocol to its standard output; logs belong on standard error"
                         .to_owned(),
@@ -87,7 +127,7 @@ impl ConnectError {
             }
             ConnectError::Refused(fault) => match fault.status {
                 Some(401 | 403) => Some("the server wants authorization: check the `Authorization` header".to_owned()),
-                Some(404 | 405) => Some("check the path of the URL: Streamable HTTP servers usually listen at /mcp".to_owned()),
+                Some(404 | 405) => Some("check the path of the URL: Streamable HTTP servers usually listen at /mcp, those with server-sent events at /sse".to_owned()),
                 Some(_) => None,
                 None => Some("check that the server is running, and that host and port are right".to_owned()),
             },

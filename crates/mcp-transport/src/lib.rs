@@ -30,14 +30,17 @@
 //! # }
 //! ```
 //!
-//! Features: `stdio` (child processes; Unix) and `http` (Streamable HTTP), both on by default; `rmcp`, which puts any of
-//! the wires under the official SDK's client. A wire of your own implements [`Transport`] and [`Dial`].
+//! Features: `stdio` (child processes; Unix), `http` (Streamable HTTP) and `sse` (HTTP with server-sent events, as of
+//! 2024-11-05), all on by default; `rmcp`, which puts any of the wires under the official SDK's client. A wire of your
+//! own implements [`Transport`] and [`Dial`].
 
 mod deadline;
 mod dial;
 mod ended;
 mod engine;
 mod error;
+#[cfg(all(feature = "http", feature = "sse"))]
+mod fallback;
 mod frame;
 #[cfg(feature = "http")]
 mod http;
@@ -49,13 +52,19 @@ mod scan;
 #[cfg(feature = "rmcp")]
 mod sdk;
 mod session;
+#[cfg(feature = "sse")]
+mod sse;
 #[cfg(feature = "stdio")]
 mod stdio;
+#[cfg(any(feature = "http", feature = "sse"))]
+mod web;
 
 pub use deadline::Expiry;
 pub use dial::{DialOptions, dialer};
 pub use ended::{EndReason, Ended, Evidence, Fault, StartFailure};
 pub use error::{CallError, ConnectError};
+#[cfg(all(feature = "http", feature = "sse"))]
+pub use fallback::OlderServers;
 pub use link::{
     Dial, Epoch, Head, Inbox, Lane, LaneEnd, Link, Opening, Out, OutQueue, Outgoing, RequestId, Stop,
     Transport,

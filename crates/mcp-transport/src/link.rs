@@ -45,6 +45,12 @@ pub trait Dial: Send + Sync {
     fn redact(&self, text: &str) -> String;
     /// Whether a connection begins by negotiating, or takes up a session that exists.
     fn opening(&self) -> Opening;
+    /// Where the same server may be had instead, after a handshake on this wire was refused like this. By default
+    /// nowhere.
+    fn otherwise(&self, refusal: &Fault) -> Option<Arc<dyn Dial>> {
+        let _ = refusal;
+        None
+    }
 }
 
 /// How a connection begins.

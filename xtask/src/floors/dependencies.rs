@@ -1,6 +1,6 @@
 //! Each manifest against its list.
 //!
-//! Features are understood: a crate that is allowed under a feature must be optional, and no other feature may
+//! Features are understood: a crate that is allowed under some features must be optional, and no other feature may
 //! switch it on.
 
 use toml::{Table, Value};
@@ -96,19 +96,22 @@ fn check_normal(floor: &Floor, manifest: &Table, name: &str, dependency: &Value)
     if floor.ours.contains(&name) || floor.others.contains(&name) {
         return None;
     }
-    let Some((feature, _)) = floor.under_feature.iter().find(|(_, names)| names.contains(&name)) else {
+    let listed = floor.under_feature.iter().filter(|(_, names)| names.contains(&name));
+    let features: Vec<&str> = listed.map(|(feature, _)| *feature).collect();
+    if features.is_empty() {
         return Some(format!("`{name}` is not in the list of what `{}` may know", floor.name));
-    };
+    }
+    let allowed = features.join("` or `");
     if dependency.get("optional") != Some(&Value::Boolean(true)) {
-        return Some(format!("`{name}` is allowed under the feature `{feature}` only: make it optional"));
+        return Some(format!("`{name}` is allowed under the feature `{allowed}` only: make it optional"));
     }
     let switches = switched_on_by(manifest, name);
-    match switches.iter().find(|it| it != &feature) {
+    match switches.iter().find(|it| !features.contains(it)) {
         Some(other) => {
-            Some(format!("`{name}` belongs to the feature `{feature}`, and `{other}` switches it on"))
+            Some(format!("`{name}` belongs to the feature `{allowed}`, and `{other}` switches it on"))
         }
         None if switches.is_empty() => {
-            Some(format!("`{name}` is switched on by no feature: `{feature}` should"))
+            Some(format!("`{name}` is switched on by no feature: `{allowed}` should"))
         }
         None => None,
     }

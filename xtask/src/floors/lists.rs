@@ -31,6 +31,7 @@ pub(crate) const FLOORS: &[Floor] = &[
         others: &[
             "axum",
             "base64",
+            "futures-util",
             "rmcp",
             "schemars",
             "serde",
@@ -83,6 +84,7 @@ pub(crate) const FLOORS: &[Floor] = &[
         under_feature: &[
             ("stdio", &["encoding_rs", "nix"]),
             ("http", &["base64", "futures-util", "http", "reqwest", "rustls", "url"]),
+            ("sse", &["base64", "futures-util", "http", "reqwest", "rustls", "url"]),
             ("rmcp", &["rmcp"]),
         ],
         development: &["axum", "divan", "mcp-demo", "proptest", "tempfile"],
@@ -137,7 +139,7 @@ pub(crate) const PURE_FILES: &[&str] = &[
     "crates/mcp-transport/src/deadline.rs",
     "crates/mcp-transport/src/frame.rs",
     "crates/mcp-transport/src/http/backoff.rs",
-    "crates/mcp-transport/src/http/event_stream.rs",
+    "crates/mcp-transport/src/web/event_stream.rs",
     "crates/mcp-transport/src/redact.rs",
     "crates/mcp-transport/src/sdk/convert.rs",
     "crates/mcp-transport/src/sdk/ledger.rs",

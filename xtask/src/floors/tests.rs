@@ -17,7 +17,7 @@ const FLOOR: Floor = Floor {
     name: "a",
     ours: &["below"],
     others: &["bytes"],
-    under_feature: &[("stdio", &["nix"]), ("http", &["url"])],
+    under_feature: &[("stdio", &["nix"]), ("http", &["url"]), ("sse", &["url"])],
     development: &["proptest"],
 };
 
@@ -79,6 +79,12 @@ fn a_gated_dependency_stays_behind_its_feature() {
         &["`nix` belongs to the feature `stdio`, and `default` switches it on"],
     );
     check_dependencies(optional, &["`nix` is switched on by no feature: `stdio` should"]);
+    let optional = "[dependencies]\nurl = { workspace = true, optional = true }";
+    check_dependencies(&format!("{optional}\n[features]\nhttp = ['dep:url']\nsse = ['dep:url']"), &[]);
+    check_dependencies(
+        &format!("{optional}\n[features]\nhttp = ['dep:url']\nstdio = ['dep:url']"),
+        &["`url` belongs to the feature `http` or `sse`, and `stdio` switches it on"],
+    );
 }
 
 #[test]

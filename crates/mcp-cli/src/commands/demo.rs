@@ -44,6 +44,7 @@ async fn over_streams(signals: &mut Signals) -> Result<Exit, DemoError> {
 async fn over_http(address: SocketAddr, signals: &mut Signals) -> Result<Exit, DemoError> {
     let server = HttpServer::bind(address).await?;
     say(&format!("the demo server listens at {}\n", server.url()));
+    say(&format!("and for clients that know only server-sent events at {}\n", server.sse_url()));
     let (stop, stopped) = oneshot::channel::<()>();
     // A sender that is dropped asks for the end just as well.
     let serving = server.serve(async { drop(stopped.await) });

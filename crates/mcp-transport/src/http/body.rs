@@ -1,14 +1,9 @@
-//! Bodies of responses, within bounds.
-
-use std::time::Duration;
+//! Answers that are bodies of responses, within bounds.
 
 use bytes::{Bytes, BytesMut};
 use reqwest::Response;
 
-use super::client;
-
-/// As much as is read of a body that holds no answer.
-const BEGINNING: usize = 64 << 10;
+use crate::web::client;
 
 /// As much as is set aside for a body because the peer says that it will be so long.
 const MOST_BELIEVED: usize = 4 << 20;
@@ -45,21 +40,4 @@ pub(super) async fn whole(response: &mut Response, limit: usize) -> Result<Bytes
         res.extend_from_slice(&chunk);
     }
     Ok(if res.is_empty() { first } else { res.freeze() })
-}
-
-/// The beginning of a body, as much as there is of it in time.
-pub(super) async fn beginning(response: &mut Response, patience: Duration) -> Bytes {
-    let mut res = BytesMut::new();
-    let read = async {
-        while let Ok(Some(chunk)) = response.chunk().await {
-            let room = BEGINNING - res.len();
-            res.extend_from_slice(&chunk[..chunk.len().min(room)]);
-            if res.len() == BEGINNING {
-                break;
-            }
-        }
-    };
-    // What came in time is as good.
-    let _ = tokio::time::timeout(patience, read).await;
-    res.freeze()
 }

@@ -7,9 +7,10 @@ use reqwest::Response;
 use serde::de::IgnoredAny;
 use tokio::time::Instant;
 
-use super::event_stream::EventStream;
-use super::{Wire, client, reply};
+use super::{Wire, reply};
 use crate::Lane;
+use crate::web::client;
+use crate::web::event_stream::{Event, EventStream};
 
 /// How long a stream is kept after it has brought the answer. An orderly server ends it at once, and the connection
 /// can be used again.
@@ -83,9 +84,17 @@ impl Hearing {
                 Ok(Err(error)) => return StreamEnd::Broke(client::cause(&error)),
                 Err(_) => return StreamEnd::Silent,
             };
-            if stream.feed(chunk, |message| self.deliver(wire, message)).is_err() {
+            if stream.feed(chunk, |event| self.take(wire, event)).is_err() {
                 return StreamEnd::TooLarge;
             }
+        }
+    }
+
+    fn take(&mut self, wire: &Wire, event: Event) {
+        match event {
+            Event::Message(message) => self.deliver(wire, message),
+            // The older transport's, which has no meaning here.
+            Event::Endpoint(_) => {}
         }
     }
 

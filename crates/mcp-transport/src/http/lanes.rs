@@ -12,7 +12,7 @@ use mcp_model::{Era, ProtocolVersion};
 use crate::{Epoch, Head, Out, Outgoing, RequestId};
 
 /// The message that must be through before anything else is sent.
-const GATE: &str = super::post::INITIALIZED;
+const GATE: &str = crate::web::INITIALIZED;
 
 /// The messages of one connection.
 #[derive(Default)]
@@ -117,7 +117,7 @@ impl Lanes {
                 abort.abort();
                 // In the modern era closing the stream says it.
                 if let Some(notice) = notice.filter(|_| cancellable) {
-                    let head = Head { id: None, method: super::post::CANCELLED.into(), name: None, version };
+                    let head = Head { id: None, method: crate::web::CANCELLED.into(), name: None, version };
                     let message = Outgoing { epoch, head, body: notice };
                     self.cost += cost(&message);
                     self.waiting.push_back(Waiting::Other(message));

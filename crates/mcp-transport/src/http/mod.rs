@@ -4,17 +4,13 @@
 //! the client with all its sockets. The wire is connectionless, so a request that fails ends its own lane and nothing
 //! else; only being stopped ends the wire.
 //!
-//! Decisions are values elsewhere ([`reply`], [`backoff`], [`lanes`], [`event_stream`], [`sessions`]); what awaits is
-//! here, in [`exchange`], [`post`], [`listen`] and [`resume`]. Absent on purpose: OAuth, the older HTTP with SSE, and
-//! any retry of a request that may have run.
+//! Decisions are values elsewhere ([`reply`], [`backoff`], [`lanes`], [`sessions`]); what awaits is here, in [`post`],
+//! [`listen`] and [`resume`]. Absent on purpose: OAuth, the older HTTP with SSE, and any retry of a
+//! request that may have run.
 
 mod backoff;
 mod body;
-mod client;
-mod event_stream;
 mod events;
-mod exchange;
-mod headers;
 mod lanes;
 mod listen;
 mod post;
@@ -24,22 +20,23 @@ mod sessions;
 
 use std::pin::pin;
 use std::sync::Arc;
-use std::time::Duration;
 
 use async_trait::async_trait;
+use bytes::Bytes;
 use futures_util::StreamExt;
 use futures_util::future::{AbortHandle, AbortRegistration, Abortable};
 use futures_util::stream::FuturesUnordered;
+use http::{HeaderMap, HeaderValue, Method};
 use mcp_model::{Limits, UrlEndpoint};
+use reqwest::Response;
 use tokio::time::Instant;
 use url::Url;
 
-use crate::redact::Redactor;
+use crate::web::{Client, Failed, Place};
 use crate::{
     ConnectError, Dial, EndReason, Ended, Epoch, Fault, Inbox, LaneEnd, Link, Opening, OutQueue, Outgoing,
-    StartFailure, Transport,
+    Transport,
 };
-use headers::Prepared;
 use lanes::Lanes;
 use post::Settled;
 use sessions::Sessions;
@@ -51,91 +48,74 @@ const MOST_IN_FLIGHT: usize = 512;
 const BATCH: usize = 128;
 
 /// Where a Streamable HTTP server can be had.
-pub(crate) struct HttpDial {
-    place: Arc<Place>,
-    opening: Opening,
-}
+pub(crate) struct HttpDial(Terms);
 
 /// What stays the same from connection to connection.
-struct Place {
-    url: Url,
-    label: String,
-    prepared: Prepared,
+#[derive(Clone)]
+struct Terms {
+    place: Arc<Place>,
+    /// The configured session.
+    session_id: Option<HeaderValue>,
     terminate_on_close: bool,
-    connect: Duration,
-    sse_read: Duration,
-    message_bytes: usize,
-    redactor: Redactor,
 }
 
 /// One connection, not yet begun.
-struct HttpTransport(Arc<Place>);
+struct HttpTransport(Terms);
 
 /// One connection.
 struct Wire {
     place: Arc<Place>,
-    client: reqwest::Client,
+    client: Client,
     url: Url,
     inbox: Arc<dyn Inbox>,
     sessions: Sessions,
+    terminate_on_close: bool,
 }
 
 impl HttpDial {
     /// Checks what was configured; does nothing yet. No message of an error holds a header's value.
     pub(crate) fn new(endpoint: &UrlEndpoint, limits: &Limits) -> Result<HttpDial, ConnectError> {
-        if !matches!(endpoint.url.scheme(), "http" | "https") {
-            return Err(ConnectError::Invalid(format!("{} is no http or https URL", endpoint.label())));
-        }
-        let place = Place {
-            url: endpoint.url.clone(),
-            label: endpoint.label(),
-            prepared: headers::prepare(endpoint)?,
+        Ok(HttpDial(Terms {
+            place: Arc::new(Place::new(endpoint, limits)?),
+            session_id: sessions::configured(endpoint)?,
             terminate_on_close: endpoint.terminate_on_close,
-            connect: limits.connect,
-            sse_read: limits.sse_read,
-            message_bytes: limits.message_bytes,
-            redactor: Redactor::new(headers::secrets(endpoint).iter()),
-        };
-        let opening = match endpoint.session_id {
-            Some(_) => Opening::Resume,
-            None => Opening::Negotiate,
-        };
-        Ok(HttpDial { place: Arc::new(place), opening })
+        }))
     }
 }
 
 impl Dial for HttpDial {
     fn dial(&self) -> Box<dyn Transport> {
-        Box::new(HttpTransport(Arc::clone(&self.place)))
+        Box::new(HttpTransport(self.0.clone()))
     }
 
     fn label(&self) -> String {
-        self.place.label.clone()
+        self.0.place.label.clone()
     }
 
     fn redact(&self, text: &str) -> String {
-        self.place.redactor.clean(text, 2000)
+        self.0.place.redactor.clean(text, 2000)
     }
 
     fn opening(&self) -> Opening {
-        self.opening
+        match self.0.session_id {
+            Some(_) => Opening::Resume,
+            None => Opening::Negotiate,
+        }
     }
 }
 
 #[async_trait]
 impl Transport for HttpTransport {
     async fn run(self: Box<Self>, link: Link) -> Ended {
-        let HttpTransport(place) = *self;
+        let HttpTransport(Terms { place, session_id, terminate_on_close }) = *self;
         let Link { mut out, inbox, mut stop } = link;
-        let client = match client::build(&place) {
+        let client = match Client::new(Arc::clone(&place)) {
             Ok(client) => client,
-            Err(error) => {
-                let message = format!("the HTTP client cannot be set up: {}", client::cause(&error));
-                return Ended::new(EndReason::NotStarted(StartFailure::System(message)));
-            }
+            Err(failure) => return Ended::new(EndReason::NotStarted(failure)),
         };
-        let (url, sessions) = Sessions::new(&client, &place);
-        let wire = Wire { place, client, url, inbox, sessions };
+        let (url, plain) = client.plain();
+        let sessions = Sessions::new(plain, session_id);
+        let wire = Wire { place, client, url, inbox, sessions, terminate_on_close };
         let deadline = {
             let stopping = pin!(stop.requested());
             drive(&wire, &mut out, stopping).await
@@ -145,6 +125,34 @@ impl Transport for HttpTransport {
             let _ = tokio::time::timeout_at(deadline, wire.end_session()).await;
         }
         Ended::new(EndReason::Stopped)
+    }
+}
+
+impl Wire {
+    /// Sends a request; resolves when the head of the response is there. Cancel-safe: dropping the future closes the
+    /// connection, or the stream of a connection that carries several.
+    async fn send(
+        &self,
+        method: Method,
+        headers: &HeaderMap,
+        body: Option<&Bytes>,
+    ) -> Result<Response, Failed> {
+        self.client.send(&self.url, method, headers, body).await
+    }
+
+    /// Ends the session where there is one that is ours to end.
+    async fn end_session(&self) {
+        if !self.terminate_on_close {
+            return;
+        }
+        let Some(headers) = self.sessions.end() else { return };
+        match self.send(Method::DELETE, &headers, None).await {
+            // 405 says that the server leaves sessions to their time-out.
+            Ok(response) => tracing::debug!(status = response.status().as_u16(), "the session was ended"),
+            Err(Failed::Refused(fault) | Failed::Lost(fault)) => {
+                tracing::debug!("the session could not be ended: {fault}");
+            }
+        }
     }
 }
 

@@ -3,23 +3,17 @@
 use std::time::Duration;
 
 use http::Method;
-use http::header::CONTENT_TYPE;
 use reqwest::Response;
 
 use super::body::Incomplete;
-use super::client::Failed;
 use super::events::Hearing;
-use super::headers::SESSION_ID;
 use super::reply::Verdict;
 use super::sessions::{Admitted, Standing};
 use super::{Wire, body, reply, resume};
+use crate::web::body::{beginning, is_event_stream, is_type};
+use crate::web::headers::SESSION_ID;
+use crate::web::{CANCELLED, Failed, INITIALIZED};
 use crate::{Epoch, Fault, Lane, LaneEnd, Outgoing, RequestId};
-
-/// The notice that a request is given up.
-pub(super) const CANCELLED: &str = "notifications/cancelled";
-
-/// The notice that the opening is over. Nothing of its session may overtake it: servers refuse what comes earlier.
-pub(super) const INITIALIZED: &str = "notifications/initialized";
 
 /// How long a notice of cancellation may take: nobody waits for it.
 const NOTICE: Duration = Duration::from_secs(5);
@@ -147,7 +141,7 @@ impl Asked {
     /// Judges a response that is no success. Says why the lane ends where its body is not the answer.
     async fn refusal(&self, wire: &Wire, mut response: Response) -> Option<LaneEnd> {
         let status = response.status().as_u16();
-        let body = body::beginning(&mut response, EXPLAINING).await;
+        let body = beginning(&mut response, EXPLAINING).await;
         let said = reply::read(&body, Some(self.id), &wire.place.redactor);
         let verdict = reply::judge(status, &said, self.standing);
         let message = reply::words(status, response.headers(), &said);
@@ -176,11 +170,11 @@ async fn tell(wire: &Wire, message: Outgoing, admitted: Admitted) -> bool {
         if response.status().is_success() {
             // Its end is waited for, so that the connection can be used again.
             if !is_event_stream(&response) {
-                body::beginning(&mut response, RINGING_OUT).await;
+                beginning(&mut response, RINGING_OUT).await;
             }
             return Ok(());
         }
-        let rest = body::beginning(&mut response, EXPLAINING).await;
+        let rest = beginning(&mut response, EXPLAINING).await;
         let said = reply::read(&rest, None, &wire.place.redactor);
         if reply::judge(status, &said, admitted.standing) == Verdict::Forgotten {
             wire.sessions.forgotten(epoch);
@@ -199,26 +193,6 @@ async fn tell(wire: &Wire, message: Outgoing, admitted: Admitted) -> bool {
     false
 }
 
-impl From<Failed> for LaneEnd {
-    fn from(failed: Failed) -> LaneEnd {
-        match failed {
-            Failed::Refused(fault) => LaneEnd::Refused(fault),
-            Failed::Lost(fault) => LaneEnd::Lost(fault),
-        }
-    }
-}
-
-/// Does the server call the body an event stream?
-pub(super) fn is_event_stream(response: &Response) -> bool {
-    is_type(response, "text/event-stream")
-}
-
 fn is_json(response: &Response) -> bool {
     is_type(response, "application/json")
-}
-
-fn is_type(response: &Response, want: &str) -> bool {
-    let value = response.headers().get(CONTENT_TYPE).map(|it| it.as_bytes()).unwrap_or_default();
-    let name = value.split(|it| *it == b';').next().unwrap_or_default().trim_ascii();
-    name.eq_ignore_ascii_case(want.as_bytes())
 }

@@ -5,14 +5,24 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use http::header::AUTHORIZATION;
 use http::{HeaderMap, HeaderValue};
-use mcp_model::{Era, ProtocolVersion};
-use url::Url;
+use mcp_model::{Era, ProtocolVersion, UrlEndpoint};
 
-use super::Place;
-use super::headers::{self, LAST_EVENT_ID, METHOD, NAME, PROTOCOL_VERSION, SESSION_ID};
-use crate::{Epoch, Head};
+use crate::web::headers::{self, LAST_EVENT_ID, METHOD, NAME, PROTOCOL_VERSION, SESSION_ID};
+use crate::{ConnectError, Epoch, Head};
+
+/// The configured session, where there is one.
+pub(super) fn configured(endpoint: &UrlEndpoint) -> Result<Option<HeaderValue>, ConnectError> {
+    let Some(id) = &endpoint.session_id else { return Ok(None) };
+    let plain = !id.expose().is_empty() && id.expose().bytes().all(|it| it.is_ascii_graphic());
+    let value = HeaderValue::from_str(id.expose()).ok().filter(|_| plain);
+    let Some(mut value) = value else {
+        let message = "the session id may hold visible ASCII characters only".to_owned();
+        return Err(ConnectError::Invalid(message));
+    };
+    value.set_sensitive(true);
+    Ok(Some(value))
+}
 
 /// The sessions of one connection.
 pub(super) struct Sessions(Mutex<State>);
@@ -54,22 +64,8 @@ pub(super) struct Admitted {
 }
 
 impl Sessions {
-    /// The sessions of a connection that begins, and the URL without the user and password that it may hold: these
-    /// are sent as a header.
-    pub(super) fn new(client: &reqwest::Client, place: &Place) -> (Url, Sessions) {
-        let mut plain = place.prepared.post.clone();
-        let mut url = place.url.clone();
-        if let Ok(request) = client.get(url.clone()).build() {
-            url = request.url().clone();
-            if let Some(value) = request.headers().get(AUTHORIZATION) {
-                plain.entry(AUTHORIZATION).or_insert(value.clone());
-            }
-        }
-        let id = place.prepared.session_id.clone();
-        (url, Sessions::of(plain, id))
-    }
-
-    fn of(plain: HeaderMap, id: Option<HeaderValue>) -> Sessions {
+    /// The sessions of a connection that begins, which sends `plain` with every message and may take up a session.
+    pub(super) fn new(plain: HeaderMap, id: Option<HeaderValue>) -> Sessions {
         Sessions(Mutex::new(State {
             epoch: Epoch(0),
             configured: id.is_some(),
@@ -217,7 +213,24 @@ mod tests {
     }
 
     fn fresh() -> Sessions {
-        Sessions::of(HeaderMap::new(), None)
+        Sessions::new(HeaderMap::new(), None)
+    }
+
+    #[test]
+    fn a_session_id_is_visible_ascii() {
+        let read = |id: &str| {
+            let mut endpoint = UrlEndpoint::new("https://example.com/mcp".parse().unwrap());
+            endpoint.session_id = Some(id.into());
+            configured(&endpoint).map(|it| it.is_some()).map_err(|it| it.to_string())
+        };
+        assert_eq!(read("abc-123"), Ok(true));
+        for odd in ["a b", "é", "", "a\n"] {
+            assert_eq!(
+                read(odd),
+                Err("the session id may hold visible ASCII characters only".to_owned()),
+                "{odd:?}"
+            );
+        }
     }
 
     #[test]
@@ -262,7 +275,7 @@ mod tests {
 
     #[test]
     fn only_a_session_of_our_own_is_ended() {
-        let resumed = Sessions::of(HeaderMap::new(), Some(HeaderValue::from_static("theirs")));
+        let resumed = Sessions::new(HeaderMap::new(), Some(HeaderValue::from_static("theirs")));
         check(&resumed, 0, &head("tools/list", LEGACY), "Session 2025-06-18 theirs");
         assert!(resumed.end().is_none());
         resumed.forgotten(Epoch(0));

@@ -3,7 +3,7 @@
 //! The modern probe (`server/discover`) goes first. A server of the old era answers it with some error, or never, or
 //! dies of it: an error leads to `initialize` at once, silence to `initialize` after a short patience while the probe
 //! still waits (a cold `npx` takes longer to start than any patience, and answers both then), and death to a new
-//! connection without a probe.
+//! connection without a probe. Where a wire is refused altogether, another one to the same server may be tried.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,7 +18,7 @@ use super::wire::Wire;
 use super::{ClientInfo, Eras, ServerCapabilities, ServerInfo, SessionOptions};
 use crate::engine::{CallTerms, GivenUp};
 use crate::pending::Outcome;
-use crate::{ConnectError, Dial, Ended, Epoch, Head, LaneEnd, Opening, Outgoing, frame};
+use crate::{ConnectError, Dial, EndReason, Ended, Epoch, Fault, Head, LaneEnd, Opening, Outgoing, frame};
 
 /// How long a server may keep silent about the probe before it is asked in the old way too.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -53,6 +53,9 @@ pub(crate) async fn open(
     let limit = options.limits.startup;
     let deadline = tokio::time::Instant::now().checked_add(limit).unwrap_or_else(super::far_away);
     let mut eras = options.eras;
+    let mut dial = Arc::clone(dial);
+    // How the first wire was refused, while a second one is tried.
+    let mut before: Option<Fault> = None;
     loop {
         let wire = Wire::start(dial.as_ref(), options);
         let negotiation = async {
@@ -72,16 +75,25 @@ pub(crate) async fn open(
         let ended = wire.stop(PARTING).await;
         match failure {
             // It may have died of the probe; without one it gets a second chance.
-            Failure::Ended(ended) if eras == Eras::Both && ended.evidence.exit.is_some() => {
-                eras = Eras::Legacy
-            }
-            Failure::Ended(ended) => return Err(ConnectError::Ended(ended)),
+            Failure::Ended(ended) if eras == Eras::Both && died(&ended) => eras = Eras::Legacy,
+            Failure::Ended(ended) => return Err(ConnectError::ended(ended).after(before)),
             Failure::Rejected(error) => {
                 return Err(ConnectError::Rejected { error: cleaned(error, dial.as_ref()), ended });
             }
-            Failure::Other(error) => return Err(error),
+            Failure::Other(ConnectError::Refused(fault)) if before.is_none() => {
+                match dial.otherwise(&fault) {
+                    Some(other) => (dial, eras, before) = (other, options.eras, Some(fault)),
+                    None => return Err(ConnectError::Refused(fault)),
+                }
+            }
+            Failure::Other(error) => return Err(error.after(before)),
         }
     }
+}
+
+/// The peer was there, and ended what we had with it.
+fn died(ended: &Ended) -> bool {
+    ended.evidence.exit.is_some() || matches!(ended.reason, EndReason::PeerClosed | EndReason::Broken(_))
 }
 
 /// Negotiates anew on a wire that lives, after the server has forgotten the session.
@@ -95,7 +107,7 @@ pub(crate) async fn reopen(
     let none = || Arc::new(Ended::new(crate::EndReason::Stopped));
     match tokio::time::timeout(limit, negotiate(wire, options, Eras::Legacy, epoch)).await {
         Ok(Ok(negotiated)) => Ok(negotiated),
-        Ok(Err(Failure::Ended(ended))) => Err(ConnectError::Ended(ended)),
+        Ok(Err(Failure::Ended(ended))) => Err(ConnectError::ended(ended)),
         Ok(Err(Failure::Rejected(error))) => {
             Err(ConnectError::Rejected { error: cleaned(error, dial), ended: none() })
         }

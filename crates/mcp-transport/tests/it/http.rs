@@ -40,8 +40,8 @@ impl How {
         endpoint.terminate_on_close = !keep_session;
         let limits = limits.unwrap_or_default();
         #[cfg_attr(
-            not(feature = "stdio"),
-            expect(clippy::needless_update, reason = "stdio has more options")
+            not(any(feature = "stdio", feature = "sse")),
+            expect(clippy::needless_update, reason = "with other wires there are more options")
         )]
         let options = DialOptions { limits: limits.clone(), ..DialOptions::default() };
         let dial = dialer(&Endpoint::Http(endpoint), &options)?;

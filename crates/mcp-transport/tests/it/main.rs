@@ -8,5 +8,7 @@ mod memory;
 #[cfg(feature = "rmcp")]
 mod rmcp;
 mod session;
+#[cfg(feature = "sse")]
+mod sse;
 #[cfg(feature = "stdio")]
 mod stdio;

@@ -38,7 +38,7 @@ pub(crate) fn server(tool: &str) -> StdioEndpoint {
 }
 
 fn dial(endpoint: StdioEndpoint, limits: Limits) -> Arc<dyn Dial> {
-    dialer(&Endpoint::Stdio(endpoint), &DialOptions { limits, receipts: None }).unwrap()
+    dialer(&Endpoint::Stdio(endpoint), &DialOptions { limits, ..DialOptions::default() }).unwrap()
 }
 
 async fn connect(endpoint: StdioEndpoint) -> Result<Session, ConnectError> {
@@ -342,7 +342,7 @@ async fn hd_131_many_calls_at_once_each_get_their_own_answer() {
 async fn a_receipt_lasts_as_long_as_its_process() {
     let folder = tempfile::tempdir().unwrap();
     let receipts = Receipts::in_directory(folder.path());
-    let options = DialOptions { limits: Limits::default(), receipts: Some(receipts.clone()) };
+    let options = DialOptions { receipts: Some(receipts.clone()), ..DialOptions::default() };
     let dial = dialer(&Endpoint::Stdio(server("")), &options).unwrap();
     let session_options = SessionOptions { eras: Eras::Legacy, ..SessionOptions::default() };
     let session = Session::connect(dial, session_options).await.unwrap();

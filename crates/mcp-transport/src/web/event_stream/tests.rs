@@ -4,13 +4,19 @@ use proptest::prelude::*;
 
 use super::*;
 
+fn words(event: &Event) -> String {
+    match event {
+        Event::Message(data) => String::from_utf8_lossy(data).into_owned(),
+        Event::Endpoint(data) => format!("<endpoint> {}", String::from_utf8_lossy(data)),
+    }
+}
+
 /// What a stream says: its messages, the last id, the retry, or that an event was too large.
 fn read<'a>(chunks: impl IntoIterator<Item = &'a [u8]>, limit: usize) -> String {
     let mut stream = EventStream::new(limit);
     let mut res = Vec::new();
     for chunk in chunks {
-        let fed = stream
-            .feed(Bytes::copy_from_slice(chunk), |it| res.push(String::from_utf8_lossy(&it).into_owned()));
+        let fed = stream.feed(Bytes::copy_from_slice(chunk), |it| res.push(words(&it)));
         if fed.is_err() {
             res.push("<too large>".to_owned());
             return res.join(" | ");
@@ -69,6 +75,15 @@ fn only_messages_with_data_are_messages() {
 }
 
 #[test]
+fn an_endpoint_is_told_from_a_message() {
+    check("event: endpoint\ndata: /messages?s=1\n\ndata: a\n\n", "<endpoint> /messages?s=1 | a");
+    check("data: /m\r\nevent: endpoint\r\n\r\n", "<endpoint> /m");
+    check("event: endpoint\nevent: ping\ndata: /m\n\n", "");
+    check("event: endpoint\n\ndata: a\n\n", "a");
+    check("event: endpoint\ndata: /m", "");
+}
+
+#[test]
 fn an_id_counts_when_its_event_is_complete() {
     check("id: 1\ndata: a\n\nid: 2\ndata: b\nid: 3\n\n", "a | b | <id> 3");
     check("id: 1\ndata: a\n\ndata: b\n\n", "a | b | <id> 1");
@@ -117,7 +132,8 @@ fn a_line_in_one_chunk_is_not_copied() {
     let mut stream = EventStream::new(100);
     let mut seen = None;
     stream.feed(chunk.clone(), |it| seen = Some(it)).unwrap();
-    assert_eq!(seen.unwrap().as_ptr(), chunk[6..].as_ptr());
+    let Some(Event::Message(seen)) = seen else { panic!("no message") };
+    assert_eq!(seen.as_ptr(), chunk[6..].as_ptr());
 }
 
 proptest! {

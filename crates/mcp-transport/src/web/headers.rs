@@ -11,15 +11,15 @@ use mcp_model::{Secret, UrlEndpoint};
 use crate::ConnectError;
 
 /// The session, in the legacy era.
-pub(super) const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
+pub(crate) const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
 /// The negotiated version.
-pub(super) const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
+pub(crate) const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 /// The method, in the modern era.
-pub(super) const METHOD: HeaderName = HeaderName::from_static("mcp-method");
+pub(crate) const METHOD: HeaderName = HeaderName::from_static("mcp-method");
 /// The tool, prompt or URI, in the modern era.
-pub(super) const NAME: HeaderName = HeaderName::from_static("mcp-name");
+pub(crate) const NAME: HeaderName = HeaderName::from_static("mcp-name");
 /// The last event of a stream that is to be taken up again.
-pub(super) const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
+pub(crate) const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 
 /// The headers whose value is ours to say: a configured one is not sent.
 const OURS: [HeaderName; 7] =
@@ -29,16 +29,8 @@ const OURS: [HeaderName; 7] =
 /// with another.
 const REFUSED: [HeaderName; 3] = [HOST, CONTENT_LENGTH, TRANSFER_ENCODING];
 
-/// What is sent with each message, ready to be copied.
-pub(super) struct Prepared {
-    /// Of a POST, with nothing of a session.
-    pub(super) post: HeaderMap,
-    /// The configured session.
-    pub(super) session_id: Option<HeaderValue>,
-}
-
-/// Checks the configured headers and adds ours.
-pub(super) fn prepare(endpoint: &UrlEndpoint) -> Result<Prepared, ConnectError> {
+/// Checks the configured headers and adds ours: those of a POST, with nothing of a session.
+pub(super) fn prepare(endpoint: &UrlEndpoint) -> Result<HeaderMap, ConnectError> {
     let mut post = HeaderMap::with_capacity(endpoint.headers.len() + 8);
     for (name, value) in &endpoint.headers {
         let Ok(header) = HeaderName::try_from(name.as_str()) else {
@@ -62,31 +54,19 @@ pub(super) fn prepare(endpoint: &UrlEndpoint) -> Result<Prepared, ConnectError> 
     post.insert(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
     let agent = concat!(env!("CARGO_PKG_NAME"), "/", env!("CARGO_PKG_VERSION"));
     post.entry(USER_AGENT).or_insert(HeaderValue::from_static(agent));
-    let session_id = match &endpoint.session_id {
-        None => None,
-        Some(id) => {
-            let plain = !id.expose().is_empty() && id.expose().bytes().all(|it| it.is_ascii_graphic());
-            let value = HeaderValue::from_str(id.expose()).ok().filter(|_| plain);
-            let Some(mut value) = value else {
-                let message = "the session id may hold visible ASCII characters only".to_owned();
-                return Err(ConnectError::Invalid(message));
-            };
-            value.set_sensitive(true);
-            Some(value)
-        }
-    };
-    Ok(Prepared { post, session_id })
+    Ok(post)
 }
 
 /// The headers of a GET or DELETE, made of those of a POST.
-pub(super) fn without_body(mut post: HeaderMap) -> HeaderMap {
+pub(crate) fn without_body(mut post: HeaderMap) -> HeaderMap {
     post.remove(CONTENT_TYPE);
     post.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
     post
 }
 
 /// A text as a header's value: as it is where that is safe, else in base64 as the revision 2026-07-28 says.
-pub(super) fn text(text: &str) -> HeaderValue {
+#[cfg(any(feature = "http", test))]
+pub(crate) fn text(text: &str) -> HeaderValue {
     let plain = text.bytes().all(|it| it == b' ' || it.is_ascii_graphic()) && text.trim() == text;
     // A peer would decode it.
     let looks_encoded = text.starts_with("=?base64?") && text.ends_with("?=");
@@ -152,7 +132,7 @@ mod tests {
     fn check(headers: &[(&str, &str)], want: &str) {
         let got = match prepare(&endpoint(headers)) {
             Err(error) => error.to_string(),
-            Ok(Prepared { post, session_id: _ }) => {
+            Ok(post) => {
                 let always = [CONTENT_TYPE, ACCEPT, USER_AGENT];
                 let own = post.iter().filter(|(name, _)| !always.contains(name));
                 let words =
@@ -171,9 +151,9 @@ mod tests {
             &[("Accept", "text/html"), ("mcp-session-id", "s"), ("MCP-Protocol-Version", "1"), ("X-A", "1")],
             "x-a=1",
         );
-        let prepared = prepare(&endpoint(&[("Content-Type", "text/plain"), ("User-Agent", "me")])).unwrap();
-        assert_eq!(prepared.post[CONTENT_TYPE], "application/json");
-        assert_eq!(prepared.post[USER_AGENT], "me");
+        let post = prepare(&endpoint(&[("Content-Type", "text/plain"), ("User-Agent", "me")])).unwrap();
+        assert_eq!(post[CONTENT_TYPE], "application/json");
+        assert_eq!(post[USER_AGENT], "me");
     }
 
     #[test]
@@ -184,23 +164,6 @@ mod tests {
         check(&[("X", "secret\r\nY: 1")], "the value of the header X holds characters that no header can");
         check(&[("X Y", "1")], "\"X Y\" is no name of a header");
         check(&[("", "1")], "\"\" is no name of a header");
-    }
-
-    #[test]
-    fn a_session_id_is_visible_ascii() {
-        let read = |id: &str| {
-            let mut endpoint = endpoint(&[]);
-            endpoint.session_id = Some(Secret::from(id));
-            prepare(&endpoint).map(|it| it.session_id.is_some()).map_err(|it| it.to_string())
-        };
-        assert_eq!(read("abc-123"), Ok(true));
-        for odd in ["a b", "é", "", "a\n"] {
-            assert_eq!(
-                read(odd),
-                Err("the session id may hold visible ASCII characters only".to_owned()),
-                "{odd:?}"
-            );
-        }
     }
 
     #[test]

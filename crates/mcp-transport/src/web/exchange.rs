@@ -1,7 +1,7 @@
 //! One request and the response to it, redirects included.
 //!
-//! A redirect is followed only where it keeps method and body (307, 308) and stays with the same origin: headers hold
-//! secrets, and no other server is to see them.
+//! A redirect is followed only where it keeps method and body (307, 308; any for a GET) and stays with the same origin:
+//! headers hold secrets, and no other server is to see them.
 
 use bytes::Bytes;
 use http::header::LOCATION;
@@ -9,8 +9,7 @@ use http::{HeaderMap, Method};
 use reqwest::{Request, Response};
 use url::Url;
 
-use super::Wire;
-use super::client::Failed;
+use super::{Client, Failed};
 use crate::Fault;
 
 /// How many redirects one request may meet.
@@ -23,21 +22,22 @@ enum Redirect {
     Refuse(String),
 }
 
-impl Wire {
+impl Client {
     /// Sends a request; resolves when the head of the response is there. Cancel-safe: dropping the future closes the
     /// connection, or the stream of a connection that carries several.
-    pub(super) async fn send(
+    pub(crate) async fn send(
         &self,
+        url: &Url,
         method: Method,
         headers: &HeaderMap,
         body: Option<&Bytes>,
     ) -> Result<Response, Failed> {
-        let response = self.send_to(self.url.clone(), &method, headers, body).await?;
+        let response = self.send_to(url.clone(), &method, headers, body).await?;
         if !response.status().is_redirection() {
             return Ok(response);
         }
         // Boxed, for it is rare, and every request's future would be as large.
-        Box::pin(self.follow(response, method, headers, body)).await
+        Box::pin(self.follow(response, url.clone(), (method, headers, body))).await
     }
 
     async fn send_to(
@@ -50,21 +50,19 @@ impl Wire {
         let mut request = Request::new(method.clone(), url);
         *request.headers_mut() = headers.clone();
         *request.body_mut() = body.cloned().map(Into::into);
-        self.client.execute(request).await.map_err(|it| Failed::of(it, &self.place))
+        self.inner.execute(request).await.map_err(|it| Failed::of(it, &self.place))
     }
 
     async fn follow(
         &self,
         mut response: Response,
-        method: Method,
-        headers: &HeaderMap,
-        body: Option<&Bytes>,
+        mut url: Url,
+        (method, headers, body): (Method, &HeaderMap, Option<&Bytes>),
     ) -> Result<Response, Failed> {
-        let mut url = self.url.clone();
         for _ in 0..MOST_REDIRECTS {
             let status = response.status().as_u16();
             let location = response.headers().get(LOCATION).and_then(|it| it.to_str().ok());
-            match redirect(status, location, &url) {
+            match redirect(&method, status, location, &url) {
                 Redirect::Follow(next) => url = next,
                 Redirect::Refuse(message) => return Err(refused(status, message)),
             }
@@ -75,21 +73,6 @@ impl Wire {
         }
         Err(refused(response.status().as_u16(), "the server redirects again and again".to_owned()))
     }
-
-    /// Ends the session where there is one that is ours to end.
-    pub(super) async fn end_session(&self) {
-        if !self.place.terminate_on_close {
-            return;
-        }
-        let Some(headers) = self.sessions.end() else { return };
-        match self.send(Method::DELETE, &headers, None).await {
-            // 405 says that the server leaves sessions to their time-out.
-            Ok(response) => tracing::debug!(status = response.status().as_u16(), "the session was ended"),
-            Err(Failed::Refused(fault) | Failed::Lost(fault)) => {
-                tracing::debug!("the session could not be ended: {fault}");
-            }
-        }
-    }
 }
 
 fn refused(status: u16, message: String) -> Failed {
@@ -97,7 +80,7 @@ fn refused(status: u16, message: String) -> Failed {
 }
 
 /// What to do about a redirect from `url`. Only the origin of the new place is named: its path may hold a secret.
-fn redirect(status: u16, location: Option<&str>, url: &Url) -> Redirect {
+fn redirect(method: &Method, status: u16, location: Option<&str>, url: &Url) -> Redirect {
     let Some(next) = location.and_then(|it| url.join(it).ok()) else {
         return Redirect::Refuse(format!("the server redirects (HTTP {status}) without saying where"));
     };
@@ -108,7 +91,8 @@ fn redirect(status: u16, location: Option<&str>, url: &Url) -> Redirect {
             "the server redirects to {origin} (HTTP {status}), which is not followed"
         ));
     }
-    if !matches!(status, 307 | 308) {
+    let keeps_all = matches!(status, 307 | 308) || (method == Method::GET && matches!(status, 301..=303));
+    if !keeps_all {
         let message = format!(
             "the server redirects to another page of its own (HTTP {status}), which loses the message"
         );
@@ -123,8 +107,13 @@ mod tests {
 
     #[track_caller]
     fn check(status: u16, location: Option<&str>, want: &str) {
+        check_for(&Method::POST, status, location, want);
+    }
+
+    #[track_caller]
+    fn check_for(method: &Method, status: u16, location: Option<&str>, want: &str) {
         let url = Url::parse("https://example.com/mcp?key=k").unwrap();
-        let got = match redirect(status, location, &url) {
+        let got = match redirect(method, status, location, &url) {
             Redirect::Follow(url) => url.to_string(),
             Redirect::Refuse(message) => message,
         };
@@ -143,5 +132,15 @@ mod tests {
         check(302, Some("/login?next=secret"), page);
         check(307, None, "the server redirects (HTTP 307) without saying where");
         check(304, Some("http://["), "the server redirects (HTTP 304) without saying where");
+    }
+
+    #[test]
+    fn a_request_without_a_message_loses_none() {
+        check_for(&Method::GET, 302, Some("/sse/"), "https://example.com/sse/");
+        check_for(&Method::GET, 308, Some("sse"), "https://example.com/sse");
+        let elsewhere = "the server redirects to https://evil.example (HTTP 301), which is not followed";
+        check_for(&Method::GET, 301, Some("https://evil.example/sse"), elsewhere);
+        let page = "the server redirects to another page of its own (HTTP 300), which loses the message";
+        check_for(&Method::GET, 300, Some("/sse"), page);
     }
 }

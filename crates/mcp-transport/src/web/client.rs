@@ -1,17 +1,20 @@
 //! The HTTP client of one connection, and its errors in plain words.
 //!
-//! Absent on purpose: a limit for whole requests, which is the engine's, and redirects, which [`super::exchange`]
-//! decides about.
+//! Absent on purpose: a limit for whole requests, which is the wires' and the engine's, and redirects, which
+//! [`super::exchange`] decides about.
 
 use std::error::Error;
 use std::io;
+use std::sync::Arc;
 use std::time::Duration;
 
+use http::HeaderMap;
+use http::header::AUTHORIZATION;
 use reqwest::redirect::Policy;
 use url::{Host, Url};
 
 use super::Place;
-use crate::Fault;
+use crate::{Fault, LaneEnd, StartFailure};
 
 /// How long a connection may rest before it is not used again. Node's and uvicorn's servers close one after 5 s: to
 /// write into it just then would lose a request that may have run.
@@ -22,14 +25,42 @@ const DEEPEST: usize = 16;
 
 /// A request that brought no response to work with.
 #[derive(Debug)]
-pub(super) enum Failed {
+pub(crate) enum Failed {
     /// It was not sent, or not taken.
     Refused(Fault),
     /// It, or a part of it, was sent, and may have been worked on.
     Lost(Fault),
 }
 
-pub(super) fn build(place: &Place) -> Result<reqwest::Client, reqwest::Error> {
+/// The client of one connection to a place. Dropping it closes its sockets.
+pub(crate) struct Client {
+    pub(super) place: Arc<Place>,
+    pub(super) inner: reqwest::Client,
+}
+
+impl Client {
+    pub(crate) fn new(place: Arc<Place>) -> Result<Client, StartFailure> {
+        let inner = build(&place).map_err(|error| {
+            StartFailure::System(format!("the HTTP client cannot be set up: {}", cause(&error)))
+        })?;
+        Ok(Client { place, inner })
+    }
+
+    /// The place's URL without the user and password that it may hold, and the headers of a POST, in which these are.
+    pub(crate) fn plain(&self) -> (Url, HeaderMap) {
+        let mut headers = self.place.post.clone();
+        let mut url = self.place.url.clone();
+        if let Ok(request) = self.inner.get(url.clone()).build() {
+            url = request.url().clone();
+            if let Some(value) = request.headers().get(AUTHORIZATION) {
+                headers.entry(AUTHORIZATION).or_insert(value.clone());
+            }
+        }
+        (url, headers)
+    }
+}
+
+fn build(place: &Place) -> Result<reqwest::Client, reqwest::Error> {
     // Fails when the host has installed one before, which is as good.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let mut builder = reqwest::Client::builder()
@@ -81,13 +112,22 @@ impl Failed {
     }
 }
 
+impl From<Failed> for LaneEnd {
+    fn from(failed: Failed) -> LaneEnd {
+        match failed {
+            Failed::Refused(fault) => LaneEnd::Refused(fault),
+            Failed::Lost(fault) => LaneEnd::Lost(fault),
+        }
+    }
+}
+
 /// A fault without a response.
-pub(super) fn fault(message: String) -> Fault {
+pub(crate) fn fault(message: String) -> Fault {
     Fault { status: None, message, error: None }
 }
 
 /// The innermost cause of an error, in words. Never a URL: reqwest's own text, which may have one, is the outermost.
-pub(super) fn cause(error: &reqwest::Error) -> String {
+pub(crate) fn cause(error: &reqwest::Error) -> String {
     if error.is_dns() {
         return "the host name cannot be resolved".to_owned();
     }

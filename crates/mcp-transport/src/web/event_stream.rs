@@ -1,21 +1,20 @@
-//! `text/event-stream`, parsed as it arrives: bytes in, messages out, no I/O.
+//! `text/event-stream`, parsed as it arrives: bytes in, events out, no I/O.
 //!
 //! Each byte is looked at once, whatever the chunks are, and a line that arrives in one chunk is not copied. Absent on
-//! purpose: event types other than `message`, which carry no protocol here.
+//! purpose: event types other than `message` and `endpoint`, which carry no protocol here.
 
 use std::time::Duration;
 
 use bytes::{Buf, Bytes, BytesMut};
 
 /// The parser of one stream.
-pub(super) struct EventStream {
+pub(crate) struct EventStream {
     /// The most bytes that one event may hold.
     limit: usize,
     /// A line that has no end yet.
     line: BytesMut,
     data: Data,
-    /// The event has another type than `message`.
-    other: bool,
+    kind: Kind,
     /// The id that the event being read gives; it counts when the event is complete.
     id: Option<Bytes>,
     last_id: Option<Bytes>,
@@ -23,6 +22,23 @@ pub(super) struct EventStream {
     /// A CR ended the last line: an LF that follows belongs to it.
     after_cr: bool,
     begun: bool,
+}
+
+/// An event that means something here.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Event {
+    /// A message, as most events are.
+    Message(Bytes),
+    /// Where a server of 2024-11-05 takes messages.
+    Endpoint(Bytes),
+}
+
+/// The type of the event being read.
+#[derive(Debug, Clone, Copy)]
+enum Kind {
+    Message,
+    Endpoint,
+    Other,
 }
 
 /// The data of the event being read.
@@ -36,16 +52,16 @@ enum Data {
 
 /// An event is larger than a message may be.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct TooLarge;
+pub(crate) struct TooLarge;
 
 impl EventStream {
     /// A stream whose events hold at most `limit` bytes of data.
-    pub(super) fn new(limit: usize) -> EventStream {
+    pub(crate) fn new(limit: usize) -> EventStream {
         EventStream {
             limit,
             line: BytesMut::new(),
             data: Data::Absent,
-            other: false,
+            kind: Kind::Message,
             id: None,
             last_id: None,
             retry: None,
@@ -54,8 +70,8 @@ impl EventStream {
         }
     }
 
-    /// Takes what arrived, and gives each message that it completes. After an error the stream is of no more use.
-    pub(super) fn feed(&mut self, chunk: Bytes, mut message: impl FnMut(Bytes)) -> Result<(), TooLarge> {
+    /// Takes what arrived, and gives each event that it completes. After an error the stream is of no more use.
+    pub(crate) fn feed(&mut self, chunk: Bytes, mut event: impl FnMut(Event)) -> Result<(), TooLarge> {
         let mut rest = chunk;
         if self.after_cr && !rest.is_empty() {
             self.after_cr = false;
@@ -88,7 +104,7 @@ impl EventStream {
                 self.line.extend_from_slice(&part);
                 std::mem::take(&mut self.line).freeze()
             };
-            self.end_line(line, &mut message)?;
+            self.end_line(line, &mut event)?;
         }
         Ok(())
     }
@@ -96,7 +112,7 @@ impl EventStream {
     /// The stream has ended cleanly: what it leaves without the empty line that ends an event, where that `is_whole`. The
     /// standard discards it; some servers forget the line. An event that was cut off leaves no id either: the stream is
     /// taken up before it, not after.
-    pub(super) fn finish(&mut self, is_whole: impl Fn(&[u8]) -> bool) -> Option<Bytes> {
+    pub(crate) fn finish(&mut self, is_whole: impl Fn(&[u8]) -> bool) -> Option<Bytes> {
         let before = self.last_id.clone();
         let mut rest = None;
         let line = std::mem::take(&mut self.line).freeze();
@@ -104,7 +120,10 @@ impl EventStream {
             self.end_line(line, &mut |it| rest = Some(it)).ok()?;
         }
         self.dispatch(&mut |it| rest = Some(it));
-        let rest = rest.filter(|it| is_whole(it));
+        let rest = match rest {
+            Some(Event::Message(message)) if is_whole(&message) => Some(message),
+            Some(Event::Message(_) | Event::Endpoint(_)) | None => None,
+        };
         if rest.is_none() {
             self.last_id = before;
         }
@@ -112,16 +131,18 @@ impl EventStream {
     }
 
     /// The id of the last complete event that had one.
-    pub(super) fn last_id(&self) -> Option<&Bytes> {
+    #[cfg(any(feature = "http", test))]
+    pub(crate) fn last_id(&self) -> Option<&Bytes> {
         self.last_id.as_ref()
     }
 
     /// How long the server wants us to wait before the stream is asked for again.
-    pub(super) fn retry(&self) -> Option<Duration> {
+    #[cfg(any(feature = "http", test))]
+    pub(crate) fn retry(&self) -> Option<Duration> {
         self.retry
     }
 
-    fn end_line(&mut self, mut line: Bytes, message: &mut impl FnMut(Bytes)) -> Result<(), TooLarge> {
+    fn end_line(&mut self, mut line: Bytes, event: &mut impl FnMut(Event)) -> Result<(), TooLarge> {
         if !self.begun {
             self.begun = true;
             if line.starts_with(b"\xef\xbb\xbf") {
@@ -129,7 +150,7 @@ impl EventStream {
             }
         }
         if line.is_empty() {
-            self.dispatch(message);
+            self.dispatch(event);
             return Ok(());
         }
         let (name, value) = match memchr::memchr(b':', &line) {
@@ -144,7 +165,13 @@ impl EventStream {
                 }
                 self.data.push(value);
             }
-            b"event" => self.other = !value.is_empty() && &value[..] != b"message",
+            b"event" => {
+                self.kind = match &value[..] {
+                    b"" | b"message" => Kind::Message,
+                    b"endpoint" => Kind::Endpoint,
+                    _ => Kind::Other,
+                };
+            }
             // Copied, for it outlives the chunk it came in.
             b"id" if !value.contains(&0) => self.id = Some(Bytes::copy_from_slice(&value)),
             b"retry" if value.iter().all(u8::is_ascii_digit) => {
@@ -157,7 +184,7 @@ impl EventStream {
         Ok(())
     }
 
-    fn dispatch(&mut self, message: &mut impl FnMut(Bytes)) {
+    fn dispatch(&mut self, event: &mut impl FnMut(Event)) {
         if let Some(id) = self.id.take() {
             self.last_id = Some(id);
         }
@@ -167,8 +194,11 @@ impl EventStream {
             Data::Lines(lines) => lines.freeze(),
         };
         // An event without data gives an id or a `retry`, and says nothing.
-        if !std::mem::take(&mut self.other) && !data.is_empty() {
-            message(data);
+        match std::mem::replace(&mut self.kind, Kind::Message) {
+            _ if data.is_empty() => {}
+            Kind::Message => event(Event::Message(data)),
+            Kind::Endpoint => event(Event::Endpoint(data)),
+            Kind::Other => {}
         }
     }
 }

@@ -1,0 +1,100 @@
+//! Where messages are posted: what the server's `endpoint` event says, checked. Pure.
+//!
+//! Headers hold secrets, and so do messages: neither goes to another origin than the one that was configured, whatever
+//! the server says.
+
+use url::Url;
+
+/// The longest URL that is taken, in bytes.
+const LONGEST: usize = 8 << 10;
+
+/// The URL that an `endpoint` event names, relative to the stream's. Says in words why it cannot be used; of a foreign
+/// one only the origin is named, for its path may hold a secret.
+pub(super) fn join(stream: &Url, data: &[u8]) -> Result<Url, String> {
+    if data.len() > LONGEST {
+        return Err("the URL that the server names for messages is too long".to_owned());
+    }
+    let text = str::from_utf8(data).map_err(|_| unusable())?;
+    let mut url = stream.join(text.trim()).map_err(|_| unusable())?;
+    let origin = url.origin();
+    if origin != stream.origin() {
+        let named = match origin.is_tuple() {
+            true => origin.ascii_serialization(),
+            false => format!("a URL of the scheme `{}`", url.scheme()),
+        };
+        return Err(format!(
+            "the server names {named} for messages, and none is sent to another origin than {}",
+            stream.origin().ascii_serialization()
+        ));
+    }
+    // A user is sent as a header, and only the configured one; a fragment is sent to nobody.
+    let _ = url.set_username("");
+    let _ = url.set_password(None);
+    url.set_fragment(None);
+    Ok(url)
+}
+
+fn unusable() -> String {
+    "what the server names for messages is no URL".to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The URL that is posted to, or why there is none, for a stream at one of two places.
+    #[track_caller]
+    fn check(stream: &str, data: &str, want: &str) {
+        let stream = Url::parse(stream).unwrap();
+        let got = match join(&stream, data.as_bytes()) {
+            Ok(url) => url.to_string(),
+            Err(why) => why,
+        };
+        assert_eq!(got, want, "{data:?}");
+    }
+
+    #[test]
+    fn an_endpoint_is_joined_to_the_streams_url() {
+        let stream = "https://example.com/a/sse?key=k";
+        check(stream, "/messages/?session_id=1", "https://example.com/messages/?session_id=1");
+        check(stream, "messages?s=1", "https://example.com/a/messages?s=1");
+        check(stream, "?s=1", "https://example.com/a/sse?s=1");
+        check(stream, " /m \n", "https://example.com/m");
+        check(stream, "https://EXAMPLE.com:443/m#f", "https://example.com/m");
+        check(stream, "//example.com/m", "https://example.com/m");
+        check(stream, "https://user:password@example.com/m", "https://example.com/m");
+        check("http://[::1]:80/sse", "http://[0:0:0:0:0:0:0:1]/m", "http://[::1]/m");
+    }
+
+    #[test]
+    fn another_origin_is_refused_and_only_the_origin_named() {
+        let check = |data: &str, named: &str| {
+            let why =
+                format!("the server names {named} for messages, and none is sent to another origin than ");
+            check("https://example.com/sse", data, &format!("{why}https://example.com"));
+        };
+        check("https://evil.example/m?secret", "https://evil.example");
+        check("//evil.example/m", "https://evil.example");
+        check("http://example.com/m", "http://example.com");
+        check("https://example.com:8443/m", "https://example.com:8443");
+        check("https://example.com@evil.example/m", "https://evil.example");
+        check("https://example.com.evil.example/m", "https://example.com.evil.example");
+        check("\\\\evil.example\\m", "https://evil.example");
+        check("file:///etc/passwd", "a URL of the scheme `file`");
+        check("data:text/plain,a", "a URL of the scheme `data`");
+        check("javascript:alert(1)", "a URL of the scheme `javascript`");
+    }
+
+    #[test]
+    fn what_is_no_url_is_refused() {
+        let unusable = "what the server names for messages is no URL";
+        check("https://example.com/sse", "https://", unusable);
+        check("https://example.com/sse", "https://a b/", unusable);
+        let url = Url::parse("https://example.com/sse").unwrap();
+        assert_eq!(join(&url, b"/m\xff"), Err(unusable.to_owned()));
+        assert_eq!(
+            join(&url, "x".repeat(LONGEST + 1).as_bytes()),
+            Err("the URL that the server names for messages is too long".to_owned())
+        );
+    }
+}

@@ -1,0 +1,139 @@
+//! What goes when, row by row.
+
+use super::*;
+
+fn message(id: Option<RequestId>, method: &'static str, bytes: usize) -> Outgoing {
+    let head = Head { id, method: method.into(), name: None, version: None };
+    Outgoing { epoch: Epoch(0), head, body: Bytes::from(vec![0; bytes]) }
+}
+
+/// Takes messages (`7 method`, `- notice`, `- ` for an answer) and abandonments (`-7`), settles (`settled method`), and
+/// posts what may be posted after each step. Says what was posted after which step, and what was given up early.
+#[track_caller]
+fn check(steps: &[&'static str], want: &str) {
+    let mut lanes = Lanes::default();
+    let mut said = Vec::new();
+    let mut open: Vec<(Head, Option<oneshot::Receiver<Leave>>)> = Vec::new();
+    for step in steps {
+        match step.split_once(' ') {
+            Some(("settled", method)) => {
+                let at = open.iter().position(|(head, _)| head.method == method).expect("it is under way");
+                lanes.settled(&open.remove(at).0);
+            }
+            Some(("answered", id)) => lanes.answered(id.parse().unwrap()),
+            Some((id, method)) => {
+                assert_eq!(lanes.take(Out::Message(message(id.parse().ok(), method, 0))), None);
+            }
+            None => {
+                let id = step.trim_start_matches('-').parse().unwrap();
+                assert_eq!(lanes.take(Out::Abandon { id, notice: Some(Bytes::new()) }), None);
+            }
+        }
+        let mut posted = Vec::new();
+        while let Some((message, left)) = lanes.next() {
+            posted.push(match message.head.method.is_empty() {
+                true => "answer".to_owned(),
+                false => message.head.method.trim_start_matches("notifications/").to_owned(),
+            });
+            open.push((message.head, left));
+        }
+        for (head, left) in &mut open {
+            if let Some(Ok(leave)) = left.as_mut().map(oneshot::Receiver::try_recv) {
+                posted.push(format!("{} {leave:?}", head.method));
+            }
+        }
+        said.push(posted.join("+"));
+    }
+    assert_eq!(said.join(", "), want);
+}
+
+#[test]
+fn requests_and_answers_go_beside_each_other() {
+    check(&["1 a", "2 b", "- ", "- "], "a, b, answer, answer");
+}
+
+#[test]
+fn notices_go_one_after_another_and_hold_nothing_up() {
+    check(
+        &["- notifications/x", "- notifications/y", "1 a", "- ", "settled notifications/x"],
+        "x, , a, answer, y",
+    );
+}
+
+#[test]
+fn nothing_overtakes_the_end_of_the_opening() {
+    check(
+        &[
+            "1 initialize",
+            "settled initialize",
+            "- notifications/initialized",
+            "2 a",
+            "- ",
+            "settled notifications/initialized",
+        ],
+        "initialize, , initialized, , , answer+a",
+    );
+    check(
+        &[
+            "- notifications/x",
+            "- notifications/initialized",
+            "2 a",
+            "settled notifications/x",
+            "settled notifications/initialized",
+        ],
+        "x, , , initialized, a",
+    );
+}
+
+#[test]
+fn abandoning_takes_back_what_waits_and_tells_of_what_was_sent() {
+    check(&["1 a", "settled a", "-1"], "a, , cancelled");
+    check(&["1 a", "-1"], "a, cancelled+a Abandoned");
+    check(
+        &["- notifications/initialized", "1 a", "-1", "settled notifications/initialized"],
+        "initialized, , , ",
+    );
+}
+
+#[test]
+fn a_post_whose_request_was_answered_is_left() {
+    check(&["1 a", "answered 1", "settled a"], "a, a Answered, ");
+    check(&["1 a", "settled a", "answered 1"], "a, , ");
+}
+
+#[test]
+fn posts_are_bounded_and_answers_have_room_of_their_own() {
+    let mut lanes = Lanes::default();
+    for id in 0..MOST_REQUESTS as u64 + 10 {
+        assert_eq!(lanes.take(Out::Message(message(Some(id), "a", 0))), None);
+    }
+    let mut posted = Vec::new();
+    while let Some((message, left)) = lanes.next() {
+        posted.push((message.head, left));
+    }
+    assert_eq!(posted.len(), MOST_REQUESTS);
+    lanes.take(Out::Message(message(None, "", 0)));
+    assert_eq!(Kind::of(&lanes.next().unwrap().0.head), Kind::Answer);
+    lanes.settled(&posted[0].0);
+    assert_eq!(lanes.next().unwrap().0.head.id, Some(MOST_REQUESTS as u64));
+    assert!(lanes.next().is_none());
+}
+
+#[test]
+fn what_waits_is_bounded_and_its_cost_comes_back() {
+    let mut lanes = Lanes::default();
+    lanes.take(Out::Message(message(None, INITIALIZED, 0)));
+    let (initialized, _) = lanes.next().unwrap();
+    let large = |id| Out::Message(message(id, "m", 1 << 20));
+    let refused: Vec<_> = (1..=70).filter_map(|id| lanes.take(large(Some(id)))).collect();
+    assert_eq!(refused, (64..=70).collect::<Vec<_>>());
+    assert_eq!(lanes.take(large(None)), None, "a notice is dropped");
+    lanes.take(Out::Abandon { id: 1, notice: None });
+    lanes.settled(&initialized.head);
+    let mut sent = 0;
+    while lanes.next().is_some() {
+        sent += 1;
+    }
+    assert_eq!((sent, lanes.cost), (62, 0));
+    assert_eq!(lanes.take(large(Some(71))), None);
+}

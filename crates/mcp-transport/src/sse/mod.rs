@@ -1,0 +1,211 @@
+//! HTTP with server-sent events, the transport of 2024-11-05: one GET that stays open and brings what the server says,
+//! and a POST for each message, to the place that the server names first.
+//!
+//! One task drives the stream and all POSTs of a connection: nothing is spawned for a call, and dropping the task's
+//! future drops the client with all its sockets. The stream is the session: when it ends, the connection is over, and
+//! nothing is taken up again.
+//!
+//! Decisions are values elsewhere ([`endpoint`], [`lanes`]); what awaits is here, in [`stream`] and [`post`]. Absent on
+//! purpose: OAuth, `Last-Event-ID`, and any retry.
+
+mod endpoint;
+mod lanes;
+mod post;
+mod stream;
+
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use futures_util::StreamExt;
+use futures_util::stream::FuturesUnordered;
+use http::HeaderMap;
+use mcp_model::{Limits, UrlEndpoint};
+use tokio::time::Instant;
+use url::Url;
+
+use crate::scan::{Id, Scanned, scan};
+use crate::web::event_stream::Event;
+use crate::web::{Client, Place};
+use crate::{
+    ConnectError, Dial, EndReason, Ended, Fault, Inbox, Lane, LaneEnd, Link, Opening, OutQueue, StartFailure,
+    Transport,
+};
+use lanes::Lanes;
+use post::Posted;
+use stream::Stream;
+
+/// How many things to do are taken from the queue at once.
+const BATCH: usize = 128;
+
+/// Whether a stream that was asked for was there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Opened {
+    Yes,
+    No,
+}
+
+/// Who hears of streams that were asked for. Must not wait.
+pub(crate) type Told = Arc<dyn Fn(Opened) + Send + Sync>;
+
+/// Where a server of 2024-11-05 can be had.
+#[derive(Clone)]
+pub(crate) struct SseDial {
+    place: Arc<Place>,
+    /// Hears of each stream that was asked for.
+    told: Option<Told>,
+}
+
+/// One connection, not yet begun.
+struct SseTransport(SseDial);
+
+/// One connection.
+struct Wire {
+    place: Arc<Place>,
+    client: Client,
+    /// Where messages go.
+    endpoint: Url,
+    /// The headers of each POST.
+    plain: HeaderMap,
+    inbox: Arc<dyn Inbox>,
+}
+
+impl SseDial {
+    /// Checks what was configured; does nothing yet. No message of an error holds a header's value.
+    pub(crate) fn new(endpoint: &UrlEndpoint, limits: &Limits) -> Result<SseDial, ConnectError> {
+        Ok(SseDial { place: Arc::new(Place::new(endpoint, limits)?), told: None })
+    }
+
+    /// The same, with somebody who hears of each stream that was asked for.
+    #[cfg(feature = "http")]
+    pub(crate) fn telling(self, told: Told) -> SseDial {
+        SseDial { told: Some(told), ..self }
+    }
+}
+
+impl Dial for SseDial {
+    fn dial(&self) -> Box<dyn Transport> {
+        Box::new(SseTransport(self.clone()))
+    }
+
+    fn label(&self) -> String {
+        self.place.label.clone()
+    }
+
+    fn redact(&self, text: &str) -> String {
+        self.place.redactor.clean(text, 2000)
+    }
+
+    fn opening(&self) -> Opening {
+        Opening::Negotiate
+    }
+}
+
+#[async_trait]
+impl Transport for SseTransport {
+    async fn run(self: Box<Self>, link: Link) -> Ended {
+        let SseTransport(SseDial { place, told }) = *self;
+        let Link { mut out, inbox, mut stop } = link;
+        let mut stopping = pin!(stop.requested());
+        let client = match Client::new(Arc::clone(&place)) {
+            Ok(client) => client,
+            Err(failure) => return Ended::new(EndReason::NotStarted(failure)),
+        };
+        let (url, plain) = client.plain();
+        let opened = tokio::select! {
+            biased;
+            _ = &mut stopping => return Ended::new(EndReason::Stopped),
+            opened = stream::open(&client, &place, &url, &plain) => opened,
+        };
+        if let Some(told) = told {
+            told(if opened.is_ok() { Opened::Yes } else { Opened::No });
+        }
+        let (stream, endpoint) = match opened {
+            Ok(opened) => opened,
+            Err(fault) => return Ended::new(EndReason::NotStarted(StartFailure::Refused(fault))),
+        };
+        let wire = Wire { place, client, endpoint, plain, inbox };
+        Ended::new(drive(&wire, stream, &mut out, stopping).await)
+    }
+}
+
+/// Carries messages until the stream ends or the wire is stopped. The stream and all POSTs are gone when it returns.
+async fn drive(
+    wire: &Wire,
+    mut stream: Stream,
+    out: &mut OutQueue,
+    mut stopping: Pin<&mut impl Future<Output = Instant>>,
+) -> EndReason {
+    let mut work = FuturesUnordered::new();
+    let mut lanes = Lanes::default();
+    let mut batch = Vec::with_capacity(BATCH);
+    loop {
+        while let Some(event) = stream.take() {
+            hear(wire, &mut lanes, event);
+        }
+        while let Some((message, left)) = lanes.next() {
+            work.push(post::carry(wire, message, left));
+        }
+        tokio::select! {
+            biased;
+            _ = &mut stopping => return EndReason::Stopped,
+            Some(Posted { head, gone }) = work.next(), if !work.is_empty() => {
+                lanes.settled(&head);
+                if let Some(words) = gone {
+                    return EndReason::Broken(format!("it does not know the session any more: {words}"));
+                }
+            }
+            count = out.next_many(&mut batch, BATCH) => {
+                if count == 0 {
+                    return EndReason::Stopped;
+                }
+                for out in batch.drain(..) {
+                    if let Some(id) = lanes.take(out) {
+                        let message = "the server does not read what is sent to it".to_owned();
+                        let fault = Fault { status: None, message, error: None };
+                        wire.inbox.lane_ended(id, LaneEnd::Refused(fault));
+                    }
+                }
+            }
+            more = stream.more() => if let Err(end) = more {
+                // What came before the end counts.
+                while let Some(event) = stream.take() {
+                    hear(wire, &mut lanes, event);
+                }
+                return end.into();
+            },
+        }
+    }
+}
+
+/// Delivers what came.
+fn hear(wire: &Wire, lanes: &mut Lanes, event: Event) {
+    match event {
+        Event::Message(message) => {
+            if lanes.posts_requests() {
+                answers(&message, &mut |id| lanes.answered(id));
+            }
+            wire.inbox.deliver(Lane::Shared, message);
+        }
+        // The place was named once, and stays.
+        Event::Endpoint(_) => tracing::debug!("{} names a place for messages again", wire.place.label),
+    }
+}
+
+/// Says which of our requests a message answers.
+fn answers(frame: &[u8], answered: &mut impl FnMut(crate::RequestId)) {
+    match scan(frame) {
+        Scanned::Response { id: Id::Number(id), .. } => answered(id),
+        Scanned::Batch(items) => {
+            for item in items {
+                if let Scanned::Response { id: Id::Number(id), .. } = scan(&frame[item]) {
+                    answered(id);
+                }
+            }
+        }
+        Scanned::Response { id: Id::Absent | Id::Foreign, .. }
+        | Scanned::Request { .. }
+        | Scanned::Notification { .. }
+        | Scanned::Noise => {}
+    }
+}

@@ -1,0 +1,265 @@
+//! The one stream of a connection: opened, read, and never taken up again, for a session ends with it.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{HeaderMap, Method};
+use reqwest::Response;
+use serde::de::IgnoredAny;
+use tokio::time::Instant;
+use url::Url;
+
+use super::endpoint;
+use crate::web::body::{beginning, is_event_stream};
+use crate::web::client::{cause, fault};
+use crate::web::event_stream::{Event, EventStream};
+use crate::web::{Client, Failed, Place, headers, said};
+use crate::{EndReason, Fault};
+
+/// A silence longer than this is none that anybody waits for, and might be more than the clock can count.
+const LONGEST: Duration = Duration::from_secs(60 * 60 * 24);
+
+/// How long the body of an error may take: what matters is the status.
+const EXPLAINING: Duration = Duration::from_secs(5);
+
+/// A stream that is open.
+pub(super) struct Stream {
+    response: Response,
+    parser: EventStream,
+    /// Events that came and were not taken yet.
+    events: VecDeque<Event>,
+    limits: StreamLimits,
+    /// When something came last.
+    heard: Instant,
+}
+
+/// What one stream may do.
+#[derive(Clone, Copy)]
+pub(super) struct StreamLimits {
+    /// How long it may be silent.
+    silence: Duration,
+    /// How large one event may be.
+    event_bytes: usize,
+}
+
+/// How a stream ended.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum StreamEnd {
+    /// The server ended it.
+    Closed,
+    /// The connection broke off, for this reason.
+    Broke(String),
+    /// Nothing came for so long.
+    Silent(Duration),
+    /// An event was larger than this many bytes.
+    TooLarge(usize),
+}
+
+impl StreamLimits {
+    pub(super) fn of(place: &Place) -> StreamLimits {
+        StreamLimits { silence: place.sse_read.min(LONGEST), event_bytes: place.message_bytes }
+    }
+}
+
+/// Asks for the stream and waits until the server says where messages go, both together within the limit for
+/// connecting.
+pub(super) async fn open(
+    client: &Client,
+    place: &Place,
+    url: &Url,
+    plain: &HeaderMap,
+) -> Result<(Stream, Url), Fault> {
+    let deadline = Instant::now() + place.connect.min(LONGEST);
+    let late = |what: &str| fault(format!("{} {what} within {} s", place.label, place.connect.as_secs_f64()));
+    let headers = headers::without_body(plain.clone());
+    let asking = client.send(url, Method::GET, &headers, None);
+    let response = match tokio::time::timeout_at(deadline, asking).await {
+        Err(_) => return Err(late("did not answer")),
+        Ok(Err(Failed::Refused(fault) | Failed::Lost(fault))) => return Err(fault),
+        Ok(Ok(response)) => response,
+    };
+    let status = response.status().as_u16();
+    if !response.status().is_success() || !is_event_stream(&response) {
+        return Err(refusal(place, response).await);
+    }
+    let with_status = |message| Fault { status: Some(status), message, error: None };
+    let mut stream = Stream::new(response, StreamLimits::of(place));
+    match tokio::time::timeout_at(deadline, stream.endpoint()).await {
+        Err(_) => Err(with_status(late("opened its stream, and did not say where messages go").message)),
+        Ok(Err(end)) => Err(with_status(format!("{} before the place for messages was named", end.words()))),
+        Ok(Ok(data)) => match endpoint::join(url, &data) {
+            Ok(endpoint) => Ok((stream, endpoint)),
+            Err(why) => Err(with_status(why)),
+        },
+    }
+}
+
+/// What a response says that is no stream.
+async fn refusal(place: &Place, mut response: Response) -> Fault {
+    let status = response.status().as_u16();
+    let body = beginning(&mut response, EXPLAINING.min(place.connect)).await;
+    let said = said::read(&body, None, &place.redactor);
+    let mut message = said::words(status, response.headers(), &said);
+    if response.status().is_success() {
+        message.push_str(" (this is no event stream)");
+    }
+    Fault { status: Some(status), message, error: said.error }
+}
+
+impl Stream {
+    fn new(response: Response, limits: StreamLimits) -> Stream {
+        let parser = EventStream::new(limits.event_bytes);
+        Stream { response, parser, events: VecDeque::new(), limits, heard: Instant::now() }
+    }
+
+    /// What the server's `endpoint` event says; what comes before it is dropped, for nothing was asked yet.
+    async fn endpoint(&mut self) -> Result<Bytes, StreamEnd> {
+        loop {
+            match self.take() {
+                Some(Event::Endpoint(data)) => return Ok(data),
+                Some(Event::Message(_)) => {}
+                None => self.more().await?,
+            }
+        }
+    }
+
+    /// Waits for more of the stream, whatever it is: comments count as signs of life. Cancel-safe.
+    pub(super) async fn more(&mut self) -> Result<(), StreamEnd> {
+        let until = self.heard + self.limits.silence;
+        let chunk = match tokio::time::timeout_at(until, self.response.chunk()).await {
+            Err(_) => return Err(StreamEnd::Silent(self.limits.silence)),
+            Ok(Err(error)) => return Err(StreamEnd::Broke(cause(&error))),
+            Ok(Ok(None)) => {
+                // A whole message is worth more than the line that should have followed it.
+                let is_whole = |it: &[u8]| serde_json::from_slice::<IgnoredAny>(it).is_ok();
+                self.events.extend(self.parser.finish(is_whole).map(Event::Message));
+                return Err(StreamEnd::Closed);
+            }
+            Ok(Ok(Some(chunk))) => chunk,
+        };
+        self.heard = Instant::now();
+        let Stream { parser, events, .. } = self;
+        parser
+            .feed(chunk, |event| events.push_back(event))
+            .map_err(|_| StreamEnd::TooLarge(self.limits.event_bytes))
+    }
+
+    /// The next event of what came.
+    pub(super) fn take(&mut self) -> Option<Event> {
+        self.events.pop_front()
+    }
+}
+
+impl StreamEnd {
+    fn words(&self) -> String {
+        match self {
+            StreamEnd::Closed => "the server ended the stream".to_owned(),
+            StreamEnd::Broke(why) => format!("the stream broke off ({why})"),
+            StreamEnd::Silent(limit) => format!("nothing came on the stream for {} s", limit.as_secs_f64()),
+            StreamEnd::TooLarge(bytes) => format!("a message on the stream is larger than {bytes} bytes"),
+        }
+    }
+}
+
+impl From<StreamEnd> for EndReason {
+    fn from(end: StreamEnd) -> EndReason {
+        match end {
+            StreamEnd::Closed => EndReason::PeerClosed,
+            StreamEnd::Broke(_) | StreamEnd::Silent(_) | StreamEnd::TooLarge(_) => {
+                EndReason::Broken(end.words())
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use futures_util::{StreamExt, stream};
+
+    /// A stream that brings each chunk so many seconds after the one before, and goes on for ever where no end is given.
+    fn streaming(chunks: &[(u64, &'static str)], ends: bool) -> Stream {
+        let chunks: Vec<_> = chunks.to_vec();
+        let body = stream::iter(chunks).then(|(seconds, chunk)| async move {
+            tokio::time::sleep(Duration::from_secs(seconds)).await;
+            Ok::<_, std::io::Error>(Bytes::from_static(chunk.as_bytes()))
+        });
+        let body = match ends {
+            true => reqwest::Body::wrap_stream(body),
+            false => reqwest::Body::wrap_stream(body.chain(stream::pending())),
+        };
+        let limits = StreamLimits { silence: Duration::from_secs(5), event_bytes: 20 };
+        Stream::new(http::Response::new(body).into(), limits)
+    }
+
+    /// What comes, with the second at which the stream ended.
+    #[track_caller]
+    fn check(chunks: &'static [(u64, &'static str)], ends: bool, want: &str) -> impl Future<Output = ()> {
+        let place = std::panic::Location::caller();
+        async move {
+            let begun = Instant::now();
+            let mut stream = streaming(chunks, ends);
+            let mut said = Vec::new();
+            let end = loop {
+                let more = stream.more().await;
+                while let Some(event) = stream.take() {
+                    said.push(match event {
+                        Event::Message(data) => String::from_utf8_lossy(&data).into_owned(),
+                        Event::Endpoint(data) => format!("at {}", String::from_utf8_lossy(&data)),
+                    });
+                }
+                if let Err(end) = more {
+                    break end;
+                }
+            };
+            let said = said.join(", ");
+            let got = format!("{said}; {} after {} s", end.words(), begun.elapsed().as_secs());
+            assert_eq!(got, want, "{place}");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn hd_122_a_silence_ends_the_stream_and_a_comment_is_none() {
+        let silent = "nothing came on the stream for 5 s";
+        check(&[], false, &format!("; {silent} after 5 s")).await;
+        check(
+            &[(4, ": ping\n\n"), (4, ":\n\n"), (4, "data: a\n\n")],
+            false,
+            &format!("a; {silent} after 17 s"),
+        )
+        .await;
+        check(&[(4, "data: "), (6, "late\n\n")], false, &format!("; {silent} after 9 s")).await;
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn events_come_whole_whatever_the_chunks_are() {
+        let closed = "the server ended the stream";
+        check(
+            &[
+                (0, "\u{feff}event: endpoint\r\ndata: /m\r\n\r\ndata: a\rdata: b\r\r"),
+                (1, "da"),
+                (1, "ta:c\n\n"),
+            ],
+            true,
+            &format!("at /m, a\nb, c; {closed} after 2 s"),
+        )
+        .await;
+        check(&[(0, "data: {}")], true, &format!("{{}}; {closed} after 0 s")).await;
+        check(&[(0, "data: {\"id\":")], true, &format!("; {closed} after 0 s")).await;
+        check(&[(0, "event: ping\ndata: x\n\ndata: y\n\n")], true, &format!("y; {closed} after 0 s")).await;
+        check(
+            &[(0, "data: a\n\ndata: 123456789012345678901\n\ndata: b\n\n")],
+            true,
+            "a; a message on the stream is larger than 20 bytes after 0 s",
+        )
+        .await;
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_comes_before_the_endpoint_is_dropped() {
+        let mut stream = streaming(&[(0, "data: a\n\nevent: endpoint\ndata: /m\n\ndata: b\n\n")], false);
+        assert_eq!(stream.endpoint().await, Ok(Bytes::from_static(b"/m")));
+        assert_eq!(stream.take(), Some(Event::Message(Bytes::from_static(b"b"))));
+    }
+}

@@ -1,0 +1,86 @@
+//! The handshake of either era over the older transport.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use super::*;
+
+/// How a server takes the probe, and what it was asked then.
+async fn check(probe: impl Fn(&Heard) -> Reply + Send + Sync + 'static, want: &str) {
+    let peer = Peer::start(move |it| match it.what().as_str() {
+        "server/discover" => probe(it),
+        _ => greeting(it),
+    })
+    .await;
+    let session = How::default().connect(&peer.url).await.unwrap();
+    assert_eq!(call(&session).await.unwrap(), "hello");
+    assert_eq!(peer.words(), want);
+}
+
+#[tokio::test]
+async fn every_refusal_of_the_probe_leads_to_initialize() {
+    let want = "GET server/discover initialize notifications/initialized tools/call";
+    check(|it| taken().push(no_method(it)), want).await;
+    let invalid = |it: &Heard| {
+        let error = json!({"code": -32602, "message": "Invalid request parameters", "data": ""});
+        taken().push(message(&json!({"jsonrpc": "2.0", "id": it.rpc()["id"], "error": error})))
+    };
+    check(invalid, want).await;
+    check(|_| reply(400, "Could not parse message"), want).await;
+    check(|_| reply(500, "oops"), want).await;
+    // The reply of a server that answers anything to anything.
+    check(|it| taken().push(it.result(json!({}))), want).await;
+}
+
+#[tokio::test]
+async fn silence_about_the_probe_leads_to_initialize() {
+    check(|_| taken(), "GET server/discover initialize notifications/initialized tools/call").await;
+}
+
+#[tokio::test]
+async fn a_server_that_dies_of_the_probe_gets_a_second_chance() {
+    let want = "GET server/discover GET initialize notifications/initialized tools/call";
+    check(|_| taken().ending(), want).await;
+    check(|_| taken().breaking(), want).await;
+    check(|_| reply(404, "no session"), want).await;
+}
+
+#[tokio::test]
+async fn a_server_that_dies_of_anything_is_not_asked_for_ever() {
+    let streams = std::sync::Arc::new(AtomicUsize::new(0));
+    let seen = std::sync::Arc::clone(&streams);
+    let peer = Peer::start(move |it| match it.what().as_str() {
+        "GET" => {
+            seen.fetch_add(1, Ordering::SeqCst);
+            stream()
+        }
+        _ => taken().ending(),
+    })
+    .await;
+    let error = How::default().connect(&peer.url).await.err().unwrap();
+    assert!(error.to_string().contains("it closed the connection"), "{error}");
+    assert_eq!(error.help().unwrap(), "see what the server itself says of it, in its log");
+    assert_eq!(streams.load(Ordering::SeqCst), 2);
+}
+
+#[tokio::test]
+async fn a_modern_server_is_met_without_initialize() {
+    let peer = Peer::start(|it| match it.what().as_str() {
+        "GET" => stream(),
+        "server/discover" => taken().push(it.result(json!({
+            "resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}},
+            "_meta": {"io.modelcontextprotocol/serverInfo": {"name": "modern", "version": "1"}},
+        }))),
+        "tools/call" if it.rpc()["params"]["name"] == "silent" => taken(),
+        _ => taken().push(said(it, "hello")),
+    })
+    .await;
+    let session = How::default().connect(&peer.url).await.unwrap();
+    assert_eq!((session.version().as_str(), session.server().name.as_str()), ("2026-07-28", "modern"));
+    assert_eq!(call(&session).await.unwrap(), "hello");
+    // Here, too, a call is cancelled with a notice: there is no stream of its own to close.
+    let options = CallOptions { deadline: Some(Duration::from_millis(20)), ..CallOptions::default() };
+    session.call_tool("silent", &RawJson::empty_object(), options).await.unwrap_err();
+    until(|| peer.count("notifications/cancelled") == 1).await;
+    assert_eq!(peer.words(), "GET server/discover tools/call tools/call notifications/cancelled");
+    assert_eq!(peer.first("tools/call").header("mcp-protocol-version"), "2026-07-28");
+}

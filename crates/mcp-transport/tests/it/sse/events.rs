@@ -1,0 +1,108 @@
+//! What the stream brings, in whatever form.
+
+use super::*;
+
+/// The answer to a call, or why there is none, where its event is made like this.
+async fn answered(event: impl Fn(&Heard) -> Reply + Send + Sync + 'static) -> String {
+    let peer = Peer::start(move |it| legacy(it, &event)).await;
+    let session = How::legacy().connect(&peer.url).await.unwrap();
+    call(&session).await.unwrap_or_else(|error| error.to_string())
+}
+
+#[tokio::test]
+async fn an_answer_is_read_in_any_form_that_the_standard_allows() {
+    let crlf = |it: &Heard| taken().push(said(it, "hello").replace('\n', "\r\n"));
+    assert_eq!(answered(crlf).await, "hello");
+    let lines = |it: &Heard| {
+        let pretty = serde_json::to_string_pretty(&json!({
+            "jsonrpc": "2.0", "id": it.rpc()["id"], "result": {"content": [{"type": "text", "text": "hello"}]},
+        }));
+        taken().push(format!("data: {}\n\n", pretty.unwrap().replace('\n', "\ndata: ")))
+    };
+    assert_eq!(answered(lines).await, "hello");
+    let pieces = |it: &Heard| {
+        let event = said(it, "hello");
+        event.split_inclusive(':').fold(taken(), Reply::push)
+    };
+    assert_eq!(answered(pieces).await, "hello");
+    let unnamed =
+        |it: &Heard| taken().push(said(it, "hello").replace("event: message\n", "id: 1\nretry: 10\n"));
+    assert_eq!(answered(unnamed).await, "hello");
+    let among = |it: &Heard| {
+        taken()
+            .push(": comment\n\nevent: other\ndata: {\"jsonrpc\":\"2.0\",\"id\":2,\"result\":{}}\n\ndata: no json\n\n")
+            .push(said(it, "hello"))
+    };
+    assert_eq!(answered(among).await, "hello");
+    let last = |it: &Heard| taken().push(said(it, "hello").trim_end()).ending();
+    assert_eq!(answered(last).await, "hello", "an end without the empty line");
+}
+
+#[tokio::test]
+async fn the_end_of_the_stream_is_the_end_of_the_connection() {
+    let lost = |why: &str| format!("the server is no longer available: {why}");
+    assert_eq!(answered(|_| taken().ending()).await, lost("it closed the connection"));
+    let cut = |it: &Heard| taken().push(&said(it, "hello")[..40]).ending();
+    assert_eq!(answered(cut).await, lost("it closed the connection"));
+    let broken = answered(|_| taken().breaking()).await;
+    assert!(broken.starts_with(&lost("the stream broke off (")), "{broken}");
+}
+
+#[tokio::test]
+async fn hd_122_a_silent_stream_is_the_end_of_the_connection() {
+    let peer = Peer::start(|it| legacy(it, |_| taken())).await;
+    let limits = Limits { sse_read: Duration::from_millis(500), ..Limits::default() };
+    let session = How { limits: Some(limits), ..How::legacy() }.connect(&peer.url).await.unwrap();
+    assert_eq!(session.closed().await.to_string(), "nothing came on the stream for 0.5 s");
+    until(|| peer.streams() == 0).await;
+    assert_eq!(peer.count("GET"), 1, "no stream is taken up again");
+}
+
+#[tokio::test]
+async fn a_message_that_is_too_large_is_the_end_of_the_connection() {
+    let peer = Peer::start(|it| {
+        legacy(it, |it| {
+            let size = if it.rpc()["params"]["name"] == "large" { 10 << 20 } else { 12 << 20 };
+            taken().push(said(it, &"x".repeat(size)))
+        })
+    })
+    .await;
+    let limits = Limits { message_bytes: 11 << 20, ..Limits::default() };
+    let session = How { limits: Some(limits), ..How::legacy() }.connect(&peer.url).await.unwrap();
+    let empty = RawJson::empty_object();
+    let large = session.call_tool("large", &empty, CallOptions::default()).await.unwrap();
+    assert_eq!(large.value.text().len(), 10 << 20);
+    let error = session.call_tool("larger", &empty, CallOptions::default()).await.unwrap_err();
+    let want = "the server is no longer available: a message on the stream is larger than 11534336 bytes";
+    assert_eq!(error.to_string(), want);
+}
+
+#[tokio::test]
+async fn the_server_is_heard_and_answered() {
+    let peer = Peer::start(|it| {
+        legacy(it, |it| match it.rpc()["method"].as_str() {
+            Some("tools/call") => taken()
+                .push(message(&json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"})))
+                .push(message(&json!({"jsonrpc": "2.0", "id": "p-1", "method": "ping"})))
+                .push(said(it, "hello")),
+            _ => taken(),
+        })
+    })
+    .await;
+    let session = How::legacy().connect(&peer.url).await.unwrap();
+    let mut changes = session.changes();
+    assert_eq!(call(&session).await.unwrap(), "hello");
+    changes.wait_for(|it| it.tools == 1).await.unwrap();
+    until(|| peer.heard().iter().any(|it| it.rpc()["id"] == "p-1")).await;
+    let pong = peer.heard().into_iter().find(|it| it.rpc()["id"] == "p-1").unwrap();
+    assert_eq!(pong.rpc()["result"], json!({}));
+}
+
+#[tokio::test]
+async fn noise_is_counted_and_harms_nobody() {
+    let peer =
+        Peer::start(|it| legacy(it, |it| taken().push("data: hello?\n\n").push(said(it, "hello")))).await;
+    let session = How::legacy().connect(&peer.url).await.unwrap();
+    assert_eq!(call(&session).await.unwrap(), "hello");
+    assert_eq!(session.counters().0, 6);
+}

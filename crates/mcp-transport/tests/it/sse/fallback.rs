@@ -1,0 +1,119 @@
+//! A URL of which it is not said in which of the two ways over HTTP it is spoken to.
+
+use std::sync::Arc;
+
+use mcp_model::SseFallback;
+use mcp_transport::Dial;
+
+use super::*;
+
+fn either(url: &str, fallback: SseFallback) -> Arc<dyn Dial> {
+    let mut endpoint = UrlEndpoint::new(url.parse().unwrap());
+    endpoint.sse_fallback = fallback;
+    dialer(&Endpoint::Http(endpoint), &DialOptions::default()).unwrap()
+}
+
+async fn connect(dial: &Arc<dyn Dial>) -> Result<Session, ConnectError> {
+    Session::connect(Arc::clone(dial), SessionOptions::default()).await
+}
+
+/// A server of 2024-11-05, which refuses a POST at its stream's URL with this status.
+async fn older(status: u16) -> Peer {
+    Peer::start(move |it| match (it.verb.as_str(), it.path.as_str()) {
+        ("POST", "/sse") => reply(status, "Cannot POST /sse"),
+        _ => greeting(it),
+    })
+    .await
+}
+
+#[tokio::test]
+async fn dia_08_an_older_server_is_found_and_remembered() {
+    for status in [400, 404, 405] {
+        let peer = older(status).await;
+        let dial = either(&peer.url, SseFallback::Allowed);
+        let session = connect(&dial).await.unwrap();
+        assert_eq!(
+            (session.server().name.as_str(), call(&session).await.unwrap()),
+            ("older", "hello".to_owned())
+        );
+        session.close(Duration::from_secs(1)).await;
+        let asked = peer.heard().len();
+        let session = connect(&dial).await.unwrap();
+        assert_eq!(call(&session).await.unwrap(), "hello");
+        assert_eq!(peer.heard()[asked].verb, "GET", "{status}");
+        session.close(Duration::from_secs(1)).await;
+        until(|| peer.streams() == 0).await;
+    }
+}
+
+#[tokio::test]
+async fn other_refusals_and_other_configurations_lead_nowhere() {
+    for status in [401, 403, 406, 500] {
+        let peer = older(status).await;
+        let error = connect(&either(&peer.url, SseFallback::Allowed)).await.err().unwrap().to_string();
+        assert!(error.starts_with(&format!("the server answered HTTP {status} ")), "{error}");
+        assert_eq!(peer.count("GET"), 0, "{status}");
+    }
+    let peer = older(405).await;
+    let error = connect(&either(&peer.url, SseFallback::Never)).await.err().unwrap().to_string();
+    assert_eq!(error, "the server answered HTTP 405 Method Not Allowed: Cannot POST /sse");
+    assert_eq!(peer.count("GET"), 0);
+    let modern = r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32022,"message":"no","data":{"supported":["2030-01-01"]}}}"#;
+    let peer = Peer::start(move |_| reply(400, modern).header("content-type", "application/json")).await;
+    let error = connect(&either(&peer.url, SseFallback::Allowed)).await.err().unwrap().to_string();
+    assert_eq!(error, "the server speaks protocol version 2030-01-01, which this client does not");
+    assert_eq!(peer.count("GET"), 0);
+}
+
+#[tokio::test]
+async fn where_neither_way_leads_both_are_told() {
+    let peer = Peer::start(|it| match it.verb.as_str() {
+        "POST" => reply(405, "no POST"),
+        _ => reply(404, "no GET"),
+    })
+    .await;
+    let error = connect(&either(&peer.url, SseFallback::Allowed)).await.err().unwrap();
+    assert_eq!(
+        error.to_string(),
+        "the server answered HTTP 405 Method Not Allowed: no POST; and with server-sent events: the server answered \
+         HTTP 404 Not Found: no GET"
+    );
+    assert!(error.help().unwrap().starts_with("check the path of the URL"));
+    let peer = Peer::start(|it| match it.verb.as_str() {
+        "POST" => reply(404, ""),
+        _ => reply(401, "").header("www-authenticate", "Basic"),
+    })
+    .await;
+    let error = connect(&either(&peer.url, SseFallback::Allowed)).await.err().unwrap();
+    assert!(error.to_string().ends_with("it wants authorization (Basic)"), "{error}");
+    assert!(error.help().unwrap().starts_with("the server wants authorization"));
+}
+
+#[tokio::test]
+async fn a_memory_that_proves_wrong_is_dropped() {
+    let newer = Arc::new(std::sync::atomic::AtomicBool::new(false));
+    let now = Arc::clone(&newer);
+    let peer = Peer::start(move |it| {
+        let is_newer = now.load(std::sync::atomic::Ordering::SeqCst);
+        match (it.verb.as_str(), it.path.as_str(), it.what().as_str()) {
+            ("GET", ..) if is_newer => reply(405, ""),
+            ("POST", "/sse", "server/discover") if is_newer => {
+                let result = json!({
+                    "supportedVersions": ["2026-07-28"], "capabilities": {},
+                    "_meta": {"io.modelcontextprotocol/serverInfo": {"name": "newer", "version": "1"}},
+                });
+                let answer = json!({"jsonrpc": "2.0", "id": it.rpc()["id"], "result": result});
+                reply(200, answer.to_string()).header("content-type", "application/json")
+            }
+            ("POST", "/sse", _) => reply(405, ""),
+            _ => greeting(it),
+        }
+    })
+    .await;
+    let dial = either(&peer.url, SseFallback::Allowed);
+    connect(&dial).await.unwrap().close(Duration::from_secs(1)).await;
+    newer.store(true, std::sync::atomic::Ordering::SeqCst);
+    let error = connect(&dial).await.err().unwrap().to_string();
+    assert_eq!(error, "the server answered HTTP 405 Method Not Allowed");
+    assert_eq!(connect(&dial).await.unwrap().server().name, "newer");
+}

@@ -1,0 +1,124 @@
+//! What a POST brings that is not taken, and in which words.
+
+use super::*;
+
+/// The error of a call whose POST brings this, in words, and whether the session lives on.
+async fn fault(rest: impl Fn(&Heard) -> Reply + Send + Sync + 'static) -> String {
+    let peer = Peer::start(move |it| match it.rpc()["params"]["name"].as_str() {
+        Some("other") => taken().push(said(it, "hello")),
+        _ => legacy(it, &rest),
+    })
+    .await;
+    let headers = vec![("X-Key".to_owned(), Secret::from("hunter22"))];
+    let session = How { headers, ..How::legacy() }.connect(&peer.url).await.unwrap();
+    let error = call(&session).await.unwrap_err();
+    let kind = match &error {
+        CallError::Refused(_) => "refused",
+        CallError::OutcomeUnknown(_) => "unknown",
+        CallError::Rpc(_) => "answered",
+        _ => "other",
+    };
+    let other = session.call_tool("other", &RawJson::empty_object(), CallOptions::default()).await;
+    let state = match other {
+        Ok(answer) => answer.value.text(),
+        Err(error) => error.to_string(),
+    };
+    format!("{kind}: {error} | {state}").replace(&peer.url, "URL")
+}
+
+#[tokio::test]
+async fn a_refusal_ends_its_call_and_no_other() {
+    assert_eq!(
+        fault(|_| reply(400, "not so: hunter22")).await,
+        "refused: the server answered HTTP 400 Bad Request: not so: *** | hello"
+    );
+    assert_eq!(
+        fault(|_| reply(401, "").header("www-authenticate", "Bearer realm=\"r\"")).await,
+        "refused: the server answered HTTP 401 Unauthorized: it wants authorization (Bearer) | hello"
+    );
+    assert_eq!(
+        fault(|_| reply(403, "no")).await,
+        "refused: the server answered HTTP 403 Forbidden: it wants authorization: no | hello"
+    );
+    assert_eq!(
+        fault(|_| reply(413, "")).await,
+        "refused: the server answered HTTP 413 Payload Too Large | hello"
+    );
+    assert_eq!(
+        fault(|_| reply(400, r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"bad"}}"#)).await,
+        "refused: the server answered HTTP 400 Bad Request: bad (code -32700) | hello"
+    );
+}
+
+#[tokio::test]
+async fn a_failing_server_may_have_done_the_work() {
+    let unknown = |why: &str| {
+        format!("unknown: the answer was lost ({why}), and it is not known whether the call ran | hello")
+    };
+    assert_eq!(
+        fault(|_| reply(500, "oops")).await,
+        unknown("the server answered HTTP 500 Internal Server Error: oops")
+    );
+    assert_eq!(
+        fault(|_| reply(503, "x".repeat(1000))).await,
+        unknown(&format!("the server answered HTTP 503 Service Unavailable: {}…", "x".repeat(200)))
+    );
+}
+
+#[tokio::test]
+async fn an_error_under_the_calls_own_id_is_its_answer() {
+    let error =
+        |it: &Heard| json!({"id": it.rpc()["id"], "error": {"code": -32602, "message": "no"}}).to_string();
+    let want = "answered: the server answered with an error: no (code -32602) | hello";
+    for status in [400, 404, 500] {
+        assert_eq!(fault(move |it| reply(status, error(it))).await, want, "{status}");
+    }
+}
+
+#[tokio::test]
+async fn sk_24_an_unknown_session_is_the_end_of_the_connection() {
+    assert_eq!(
+        fault(|_| reply(404, "Could not find session")).await,
+        "refused: the server answered HTTP 404 Not Found: Could not find session | the server is no longer available: it \
+         does not know the session any more: the server answered HTTP 404 Not Found: Could not find session"
+    );
+    // A notice that is not taken says so just as well.
+    let peer = Peer::start(|it| match it.what().as_str() {
+        "notifications/cancelled" => reply(404, ""),
+        _ => legacy(it, |_| taken()),
+    })
+    .await;
+    let session = How::legacy().connect(&peer.url).await.unwrap();
+    let options = CallOptions { deadline: Some(Duration::from_millis(20)), ..CallOptions::default() };
+    session.call_tool("echo", &RawJson::empty_object(), options).await.unwrap_err();
+    let ended = session.closed().await.to_string();
+    assert_eq!(ended, "it does not know the session any more: the server answered HTTP 404 Not Found");
+    until(|| peer.streams() == 0).await;
+}
+
+#[tokio::test]
+async fn whatever_a_post_says_that_was_taken_the_answer_comes_on_the_stream() {
+    for status in [200, 201, 202, 204] {
+        let peer = Peer::start(move |it| {
+            legacy(it, |it| {
+                let body =
+                    if status == 204 { "" } else { r#"{"jsonrpc":"2.0","id":1,"result":{"content":[]}}"# };
+                reply(status, body).header("content-type", "application/json").push(said(it, "hello"))
+            })
+        })
+        .await;
+        let session = How::legacy().connect(&peer.url).await.unwrap();
+        assert_eq!(call(&session).await.unwrap(), "hello", "{status}");
+    }
+}
+
+#[tokio::test]
+async fn notices_that_are_refused_harm_nobody() {
+    let peer = Peer::start(|it| match it.what().as_str() {
+        "notifications/initialized" => reply(500, "what?"),
+        _ => greeting(it),
+    })
+    .await;
+    let session = How::legacy().connect(&peer.url).await.unwrap();
+    assert_eq!(call(&session).await.unwrap(), "hello");
+}
