@@ -84,7 +84,7 @@ fn gates(sources: &[Source]) -> Vec<Gate> {
     for library in libraries(sources) {
         res.push(Gate::cargo(&format!("check -p {library} --no-default-features")));
     }
-    for wire in ["stdio", "http", "sse", "rmcp"] {
+    for wire in ["stdio", "http", "sse", "websocket", "rmcp"] {
         res.push(Gate::cargo(&format!("check -p mcp-transport --no-default-features --features {wire}")));
     }
     let arguments = package(is_ci());
@@ -144,6 +144,7 @@ mod tests {
             "cargo check -p mcp-transport --no-default-features --features stdio",
             "cargo check -p mcp-transport --no-default-features --features http",
             "cargo check -p mcp-transport --no-default-features --features sse",
+            "cargo check -p mcp-transport --no-default-features --features websocket",
         ] {
             assert!(names.iter().any(|it| it == name), "{name} is not in {names:?}");
         }

@@ -7,8 +7,8 @@ use mcp_config::ResolvedServer;
 use mcp_model::{Endpoint, Kind, Limits};
 use mcp_registry::ListKind;
 use mcp_transport::{
-    CallError, ClientInfo, ConnectError, Dial, DialOptions, Handler, OlderServers, Receipts, Session,
-    SessionOptions, dialer,
+    Authorities, CallError, ClientInfo, ConnectError, Dial, DialOptions, Handler, OlderServers, Receipts,
+    Session, SessionOptions, dialer,
 };
 use tokio::time::Instant;
 use tracing::Instrument;
@@ -36,6 +36,7 @@ pub(crate) struct Connector {
     pub(crate) client: ClientInfo,
     pub(crate) receipts: Option<Receipts>,
     pub(crate) older_servers: OlderServers,
+    pub(crate) authorities: Authorities,
     pub(crate) own_executable: Option<String>,
     pub(crate) handler: Arc<dyn Handler>,
     pub(crate) dialer: Dialer,
@@ -85,6 +86,7 @@ impl Connector {
             limits: spec.limits.clone(),
             receipts: self.receipts.clone(),
             older_servers: self.older_servers.clone(),
+            authorities: self.authorities.clone(),
         };
         let dial = (self.dialer)(&self.named(server), &dial_options).map_err(|it| refused(&it))?;
         let options = SessionOptions {

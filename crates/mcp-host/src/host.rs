@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use mcp_model::CallResult;
 use mcp_registry::{Builtins, Validators};
-use mcp_transport::{ClientInfo, Handler, OlderServers, Receipts, SessionOptions, Unattended};
+use mcp_transport::{Authorities, ClientInfo, Handler, OlderServers, Receipts, SessionOptions, Unattended};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 
@@ -29,6 +29,8 @@ pub struct HostOptions {
     /// Where receipts for process groups are kept, so that what a sudden death of this host leaves behind is ended by
     /// the next one.
     pub receipts: Option<PathBuf>,
+    /// Certificate authorities that are trusted besides the system's.
+    pub authorities: Authorities,
     /// What a child's command `mcp-host` stands for. Without, it is looked up like any other command.
     pub own_executable: Option<PathBuf>,
     /// Names that no server takes.
@@ -40,11 +42,12 @@ pub struct HostOptions {
 }
 
 impl Default for HostOptions {
-    /// mcp-transport's client name, no receipts, no names kept, nobody to answer, 5 s of grace.
+    /// mcp-transport's client name, no receipts, the system's authorities, no names kept, nobody to answer, 5 s of grace.
     fn default() -> HostOptions {
         HostOptions {
             client: SessionOptions::default().client,
             receipts: None,
+            authorities: Authorities::default(),
             own_executable: None,
             builtins: Builtins::default(),
             handler: Arc::new(Unattended),
@@ -86,11 +89,12 @@ impl Host {
     ///
     /// When called outside of a Tokio runtime.
     pub fn with_dialer(options: HostOptions, dialer: Dialer) -> Host {
-        let HostOptions { client, receipts, own_executable, builtins, handler, grace } = options;
+        let HostOptions { client, receipts, authorities, own_executable, builtins, handler, grace } = options;
         let connector = Connector {
             client,
             receipts: receipts.map(Receipts::in_directory),
             older_servers: OlderServers::default(),
+            authorities,
             // A path that is no Unicode cannot be a command; the name is then looked up like any other.
             own_executable: own_executable.and_then(|it| it.into_os_string().into_string().ok()),
             handler,

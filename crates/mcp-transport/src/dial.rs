@@ -18,6 +18,9 @@ pub struct DialOptions {
     /// What is known of URLs that may be spoken to in either of the two ways over HTTP.
     #[cfg(all(feature = "http", feature = "sse"))]
     pub older_servers: crate::OlderServers,
+    /// Certificate authorities that are trusted besides the system's.
+    #[cfg(any(feature = "http", feature = "sse", feature = "websocket"))]
+    pub authorities: crate::Authorities,
 }
 
 /// The wire for an endpoint. Fails where this build does not have it, or the endpoint cannot be used.
@@ -34,9 +37,13 @@ pub fn dialer(endpoint: &Endpoint, options: &DialOptions) -> Result<Arc<dyn Dial
             Ok(Arc::new(crate::fallback::EitherDial::new(it, options)?))
         }
         #[cfg(feature = "http")]
-        Endpoint::Http(it) => Ok(Arc::new(crate::http::HttpDial::new(it, &options.limits)?)),
+        Endpoint::Http(it) => Ok(Arc::new(crate::http::HttpDial::new(it, options)?)),
         #[cfg(feature = "sse")]
-        Endpoint::Sse(it) => Ok(Arc::new(crate::sse::SseDial::new(it, &options.limits)?)),
+        Endpoint::Sse(it) => Ok(Arc::new(crate::sse::SseDial::new(it, options)?)),
+        #[cfg(feature = "websocket")]
+        Endpoint::WebSocket(it) => Ok(Arc::new(crate::websocket::WebSocketDial::new(it, options)?)),
+        // In a build with every wire there is no other.
+        #[cfg(not(all(feature = "stdio", feature = "http", feature = "sse", feature = "websocket")))]
         other => Err(ConnectError::Unsupported(other.kind())),
     }
 }

@@ -50,6 +50,8 @@ pub struct Evidence {
     pub pid: Option<u32>,
     /// How its process ended, in words: `exit status 1`, `signal 9 (SIGKILL)`.
     pub exit: Option<String>,
+    /// How it closed a connection that both sides close, in words: `with code 1011 (an internal error): "…"`.
+    pub close: Option<String>,
     /// The last lines of its standard error, oldest first.
     pub stderr: Vec<String>,
     /// Bytes that were no protocol.
@@ -69,9 +71,10 @@ impl fmt::Display for Ended {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.reason {
             EndReason::Stopped => f.write_str("it was stopped")?,
-            EndReason::PeerClosed => match &self.evidence.exit {
-                Some(exit) => write!(f, "its process ended with {exit}")?,
-                None => f.write_str("it closed the connection")?,
+            EndReason::PeerClosed => match (&self.evidence.exit, &self.evidence.close) {
+                (Some(exit), _) => write!(f, "its process ended with {exit}")?,
+                (None, Some(close)) => write!(f, "it closed the connection {close}")?,
+                (None, None) => f.write_str("it closed the connection")?,
             },
             EndReason::NotStarted(failure) => write!(f, "{failure}")?,
             EndReason::Stalled(after) => {
@@ -101,7 +104,9 @@ impl fmt::Display for Evidence {
             write!(f, "; its standard error ended with: {}", self.stderr.join(" | "))?;
         }
         if self.noise_bytes > 0 {
-            write!(f, "; {} bytes of its standard output were no protocol", self.noise_bytes)?;
+            // Only a process has a standard output.
+            let place = if self.pid.is_some() { "of its standard output" } else { "that it sent" };
+            write!(f, "; {} bytes {place} were no protocol", self.noise_bytes)?;
             if let Some(sample) = &self.noise_sample {
                 write!(f, " (they begin with {sample:?})")?;
             }

@@ -127,7 +127,7 @@ impl ConnectError {
             }
             ConnectError::Refused(fault) => match fault.status {
                 Some(401 | 403) => Some("the server wants authorization: check the `Authorization` header".to_owned()),
-                Some(404 | 405) => Some("check the path of the URL: Streamable HTTP servers usually listen at /mcp, those with server-sent events at /sse".to_owned()),
+                Some(404 | 405) => Some("check the path of the URL: Streamable HTTP servers usually listen at /mcp, those with server-sent events at /sse, WebSocket servers at /ws".to_owned()),
                 Some(_) => None,
                 None => Some("check that the server is running, and that host and port are right".to_owned()),
             },

@@ -72,8 +72,8 @@ impl EitherDial {
             Opened::No => memory.remove(&place),
         };
         Ok(EitherDial {
-            http: HttpDial::new(endpoint, &options.limits)?,
-            sse: SseDial::new(endpoint, &options.limits)?.telling(Arc::new(told)),
+            http: HttpDial::new(endpoint, options)?,
+            sse: SseDial::new(endpoint, options)?.telling(Arc::new(told)),
             url,
             known,
             remembered: AtomicBool::new(false),

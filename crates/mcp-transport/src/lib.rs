@@ -30,9 +30,9 @@
 //! # }
 //! ```
 //!
-//! Features: `stdio` (child processes; Unix), `http` (Streamable HTTP) and `sse` (HTTP with server-sent events, as of
-//! 2024-11-05), all on by default; `rmcp`, which puts any of the wires under the official SDK's client. A wire of your
-//! own implements [`Transport`] and [`Dial`].
+//! Features: `stdio` (child processes; Unix), `http` (Streamable HTTP), `sse` (HTTP with server-sent events, as of
+//! 2024-11-05) and `websocket`, all on by default; `rmcp`, which puts any of the wires under the official SDK's client.
+//! A wire of your own implements [`Transport`] and [`Dial`].
 
 mod deadline;
 mod dial;
@@ -56,8 +56,10 @@ mod session;
 mod sse;
 #[cfg(feature = "stdio")]
 mod stdio;
-#[cfg(any(feature = "http", feature = "sse"))]
+#[cfg(any(feature = "http", feature = "sse", feature = "websocket"))]
 mod web;
+#[cfg(feature = "websocket")]
+mod websocket;
 
 pub use deadline::Expiry;
 pub use dial::{DialOptions, dialer};
@@ -81,3 +83,5 @@ pub use session::{
 };
 #[cfg(feature = "stdio")]
 pub use stdio::{Reaped, Receipts};
+#[cfg(any(feature = "http", feature = "sse", feature = "websocket"))]
+pub use web::tls::Authorities;

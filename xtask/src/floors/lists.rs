@@ -83,11 +83,32 @@ pub(crate) const FLOORS: &[Floor] = &[
         ],
         under_feature: &[
             ("stdio", &["encoding_rs", "nix"]),
-            ("http", &["base64", "futures-util", "http", "reqwest", "rustls", "url"]),
-            ("sse", &["base64", "futures-util", "http", "reqwest", "rustls", "url"]),
+            (
+                "http",
+                &["base64", "futures-util", "http", "reqwest", "rustls", "rustls-platform-verifier", "url"],
+            ),
+            (
+                "sse",
+                &["base64", "futures-util", "http", "reqwest", "rustls", "rustls-platform-verifier", "url"],
+            ),
             ("rmcp", &["rmcp"]),
+            (
+                "websocket",
+                &[
+                    "base64",
+                    "futures-util",
+                    "http",
+                    "httparse",
+                    "hyper-util",
+                    "rustls",
+                    "rustls-platform-verifier",
+                    "tokio-rustls",
+                    "tokio-tungstenite",
+                    "url",
+                ],
+            ),
         ],
-        development: &["axum", "divan", "mcp-demo", "proptest", "tempfile"],
+        development: &["axum", "divan", "mcp-demo", "proptest", "rcgen", "tempfile"],
     },
     Floor {
         name: "mcp-acp",
@@ -140,6 +161,7 @@ pub(crate) const PURE_FILES: &[&str] = &[
     "crates/mcp-transport/src/frame.rs",
     "crates/mcp-transport/src/http/backoff.rs",
     "crates/mcp-transport/src/web/event_stream.rs",
+    "crates/mcp-transport/src/websocket/pulse.rs",
     "crates/mcp-transport/src/redact.rs",
     "crates/mcp-transport/src/sdk/convert.rs",
     "crates/mcp-transport/src/sdk/ledger.rs",

@@ -27,15 +27,15 @@ use futures_util::StreamExt;
 use futures_util::future::{AbortHandle, AbortRegistration, Abortable};
 use futures_util::stream::FuturesUnordered;
 use http::{HeaderMap, HeaderValue, Method};
-use mcp_model::{Limits, UrlEndpoint};
+use mcp_model::UrlEndpoint;
 use reqwest::Response;
 use tokio::time::Instant;
 use url::Url;
 
 use crate::web::{Client, Failed, Place};
 use crate::{
-    ConnectError, Dial, EndReason, Ended, Epoch, Fault, Inbox, LaneEnd, Link, Opening, OutQueue, Outgoing,
-    Transport,
+    ConnectError, Dial, DialOptions, EndReason, Ended, Epoch, Fault, Inbox, LaneEnd, Link, Opening, OutQueue,
+    Outgoing, Transport,
 };
 use lanes::Lanes;
 use post::Settled;
@@ -74,9 +74,9 @@ struct Wire {
 
 impl HttpDial {
     /// Checks what was configured; does nothing yet. No message of an error holds a header's value.
-    pub(crate) fn new(endpoint: &UrlEndpoint, limits: &Limits) -> Result<HttpDial, ConnectError> {
+    pub(crate) fn new(endpoint: &UrlEndpoint, options: &DialOptions) -> Result<HttpDial, ConnectError> {
         Ok(HttpDial(Terms {
-            place: Arc::new(Place::new(endpoint, limits)?),
+            place: Arc::new(Place::new(endpoint, options)?),
             session_id: sessions::configured(endpoint)?,
             terminate_on_close: endpoint.terminate_on_close,
         }))

@@ -20,7 +20,7 @@ use async_trait::async_trait;
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use http::HeaderMap;
-use mcp_model::{Limits, UrlEndpoint};
+use mcp_model::UrlEndpoint;
 use tokio::time::Instant;
 use url::Url;
 
@@ -28,8 +28,8 @@ use crate::scan::{Id, Scanned, scan};
 use crate::web::event_stream::Event;
 use crate::web::{Client, Place};
 use crate::{
-    ConnectError, Dial, EndReason, Ended, Fault, Inbox, Lane, LaneEnd, Link, Opening, OutQueue, StartFailure,
-    Transport,
+    ConnectError, Dial, DialOptions, EndReason, Ended, Fault, Inbox, Lane, LaneEnd, Link, Opening, OutQueue,
+    StartFailure, Transport,
 };
 use lanes::Lanes;
 use post::Posted;
@@ -72,8 +72,8 @@ struct Wire {
 
 impl SseDial {
     /// Checks what was configured; does nothing yet. No message of an error holds a header's value.
-    pub(crate) fn new(endpoint: &UrlEndpoint, limits: &Limits) -> Result<SseDial, ConnectError> {
-        Ok(SseDial { place: Arc::new(Place::new(endpoint, limits)?), told: None })
+    pub(crate) fn new(endpoint: &UrlEndpoint, options: &DialOptions) -> Result<SseDial, ConnectError> {
+        Ok(SseDial { place: Arc::new(Place::new(endpoint, options)?), told: None })
     }
 
     /// The same, with somebody who hears of each stream that was asked for.

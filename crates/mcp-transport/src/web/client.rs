@@ -4,24 +4,21 @@
 //! [`super::exchange`] decides about.
 
 use std::error::Error;
-use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
 use http::HeaderMap;
 use http::header::AUTHORIZATION;
 use reqwest::redirect::Policy;
-use url::{Host, Url};
+use url::Url;
 
-use super::Place;
+use super::nearby::is_loopback;
+use super::{Place, tls};
 use crate::{Fault, LaneEnd, StartFailure};
 
 /// How long a connection may rest before it is not used again. Node's and uvicorn's servers close one after 5 s: to
 /// write into it just then would lose a request that may have run.
 const REST: Duration = Duration::from_secs(4);
-
-/// How deep an error's causes are followed.
-const DEEPEST: usize = 16;
 
 /// A request that brought no response to work with.
 #[derive(Debug)]
@@ -40,9 +37,8 @@ pub(crate) struct Client {
 
 impl Client {
     pub(crate) fn new(place: Arc<Place>) -> Result<Client, StartFailure> {
-        let inner = build(&place).map_err(|error| {
-            StartFailure::System(format!("the HTTP client cannot be set up: {}", cause(&error)))
-        })?;
+        let inner = build(&place)
+            .map_err(|error| StartFailure::System(format!("the HTTP client cannot be set up: {error}")))?;
         Ok(Client { place, inner })
     }
 
@@ -60,7 +56,7 @@ impl Client {
     }
 }
 
-fn build(place: &Place) -> Result<reqwest::Client, reqwest::Error> {
+fn build(place: &Place) -> Result<reqwest::Client, String> {
     // Fails when the host has installed one before, which is as good.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let mut builder = reqwest::Client::builder()
@@ -75,20 +71,12 @@ fn build(place: &Place) -> Result<reqwest::Client, reqwest::Error> {
     if place.url.scheme() == "http" {
         // No TLS will be spoken: the system's certificates need not be read, nor be there at all.
         builder = builder.tls_certs_only([]);
+    } else {
+        let mut config = tls::client_config(&place.authorities)?;
+        config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+        builder = builder.tls_backend_preconfigured(config);
     }
-    builder.build()
-}
-
-fn is_loopback(url: &Url) -> bool {
-    match url.host() {
-        Some(Host::Domain(name)) => {
-            let name = name.strip_suffix('.').unwrap_or(name);
-            name == "localhost" || name.ends_with(".localhost")
-        }
-        Some(Host::Ipv4(address)) => address.is_loopback(),
-        Some(Host::Ipv6(address)) => address.is_loopback(),
-        None => false,
-    }
+    builder.build().map_err(|it| cause(&it))
 }
 
 impl Failed {
@@ -131,57 +119,15 @@ pub(crate) fn cause(error: &reqwest::Error) -> String {
     if error.is_dns() {
         return "the host name cannot be resolved".to_owned();
     }
-    let mut innermost = None;
-    let mut next = error.source();
-    for _ in 0..DEEPEST {
-        let Some(cause) = next else { break };
-        if let Some(tls) = cause.downcast_ref::<rustls::Error>() {
-            return format!("TLS failed: {tls}");
-        }
-        innermost = Some(match cause.downcast_ref::<io::Error>() {
-            Some(error) => io_words(error),
-            None => cause.to_string(),
-        });
-        // An I/O error that wraps another one does not name it as its source.
-        next = match cause.downcast_ref::<io::Error>().and_then(io::Error::get_ref) {
-            Some(inner) => Some(inner),
-            None => cause.source(),
-        };
-    }
-    innermost.unwrap_or_else(|| "it cannot be said why".to_owned())
-}
-
-fn io_words(error: &io::Error) -> String {
-    match error.kind() {
-        io::ErrorKind::ConnectionRefused => "connection refused".to_owned(),
-        io::ErrorKind::ConnectionReset => "the connection was reset".to_owned(),
-        io::ErrorKind::HostUnreachable => "the host cannot be reached".to_owned(),
-        io::ErrorKind::NetworkUnreachable => "the network cannot be reached".to_owned(),
-        io::ErrorKind::UnexpectedEof => "the connection was closed too early".to_owned(),
-        _ => error.to_string(),
+    match error.source() {
+        Some(source) => tls::cause(source).unwrap_or_default(),
+        None => "it cannot be said why".to_owned(),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[track_caller]
-    fn check(url: &str, want: bool) {
-        assert_eq!(is_loopback(&Url::parse(url).unwrap()), want, "{url}");
-    }
-
-    #[test]
-    fn no_proxy_stands_before_this_machine() {
-        check("http://localhost:80/mcp", true);
-        check("http://LOCALHOST./", true);
-        check("http://a.localhost/", true);
-        check("http://127.0.0.2:1/", true);
-        check("http://[::1]:1/", true);
-        check("http://localhost.evil.example/", false);
-        check("http://127.0.0.1.evil.example/", false);
-        check("http://10.0.0.1/", false);
-    }
 
     struct Nowhere;
 

@@ -2,12 +2,15 @@
 //!
 //! Nothing here prints a value. A name may be printed, for a name is no secret.
 
+#[cfg(any(feature = "http", test))]
 use base64::Engine as _;
+#[cfg(any(feature = "http", test))]
 use base64::engine::general_purpose::STANDARD;
 use http::header::{ACCEPT, CONTENT_LENGTH, CONTENT_TYPE, HOST, TRANSFER_ENCODING, USER_AGENT};
 use http::{HeaderMap, HeaderName, HeaderValue};
-use mcp_model::{Secret, UrlEndpoint};
+use mcp_model::UrlEndpoint;
 
+use super::configured;
 use crate::ConnectError;
 
 /// The session, in the legacy era.
@@ -31,25 +34,7 @@ const REFUSED: [HeaderName; 3] = [HOST, CONTENT_LENGTH, TRANSFER_ENCODING];
 
 /// Checks the configured headers and adds ours: those of a POST, with nothing of a session.
 pub(super) fn prepare(endpoint: &UrlEndpoint) -> Result<HeaderMap, ConnectError> {
-    let mut post = HeaderMap::with_capacity(endpoint.headers.len() + 8);
-    for (name, value) in &endpoint.headers {
-        let Ok(header) = HeaderName::try_from(name.as_str()) else {
-            return Err(ConnectError::Invalid(format!("{name:?} is no name of a header")));
-        };
-        if REFUSED.contains(&header) {
-            return Err(ConnectError::Invalid(format!("the header {name} cannot be configured")));
-        }
-        if OURS.contains(&header) {
-            continue;
-        }
-        // Bytes, so that text beyond ASCII passes as UTF-8.
-        let Ok(mut value) = HeaderValue::from_bytes(value.expose().as_bytes()) else {
-            let message = format!("the value of the header {name} holds characters that no header can");
-            return Err(ConnectError::Invalid(message));
-        };
-        value.set_sensitive(true);
-        post.append(header, value);
-    }
+    let mut post = configured::headers(endpoint, &OURS, &REFUSED)?;
     post.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     post.insert(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
     let agent = concat!(env!("CARGO_PKG_NAME"), "/", env!("CARGO_PKG_VERSION"));
@@ -80,45 +65,11 @@ pub(crate) fn text(text: &str) -> HeaderValue {
     HeaderValue::try_from(encoded).expect("base64 is plain ASCII")
 }
 
-/// Everything that was configured and must not come back in a message: values of headers and the parts of them (a
-/// server may repeat a token without its `Bearer`), the session id, and what in the URL may be a secret.
-pub(super) fn secrets(endpoint: &UrlEndpoint) -> Vec<Secret> {
-    let mut res = Vec::new();
-    let values = endpoint.headers.iter().map(|(_, value)| value).chain(&endpoint.session_id);
-    for value in values {
-        res.push(value.clone());
-        res.extend(value.expose().split_whitespace().map(Secret::from));
-    }
-    let url = &endpoint.url;
-    // The escapes are those of a form's value, in which two more characters mean something.
-    let decoded = |it: &str| {
-        let value = format!("={}", it.replace('+', "%2B").replace('&', "%26"));
-        let pair = url::form_urlencoded::parse(value.as_bytes()).next().map(|(_, value)| value.into_owned());
-        pair.unwrap_or_default()
-    };
-    let (user, password) = (url.username(), url.password().unwrap_or_default());
-    res.extend([user, password].map(Secret::from));
-    res.extend([user, password].map(|it| Secret::new(decoded(it))));
-    res.push(Secret::new(STANDARD.encode(format!("{}:{}", decoded(user), decoded(password)))));
-    res.extend(url.query().map(Secret::from));
-    res.extend(url.query_pairs().map(|(_, value)| Secret::new(value)));
-    res.extend(url.path_segments().into_iter().flatten().filter(|it| it.len() >= 32).map(Secret::from));
-    res
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use mcp_model::Secret;
     use url::Url;
-
-    #[test]
-    fn hd_sc5_who_stands_in_the_url_is_a_secret_in_every_form() {
-        let endpoint = UrlEndpoint::new(Url::parse("http://ghp_TOKEN:p%40ss+w0rd@host/").unwrap());
-        let secrets = secrets(&endpoint);
-        for text in ["ghp_TOKEN", "p%40ss+w0rd", "p@ss+w0rd", &STANDARD.encode("ghp_TOKEN:p@ss+w0rd")] {
-            assert!(secrets.iter().any(|it| it.expose() == text), "{text}");
-        }
-    }
 
     fn endpoint(headers: &[(&str, &str)]) -> UrlEndpoint {
         let mut endpoint = UrlEndpoint::new(Url::parse("https://example.com/mcp").unwrap());
@@ -176,26 +127,5 @@ mod tests {
         check(" a", "=?base64?IGE=?=");
         check("a\nb", "=?base64?YQpi?=");
         check("=?base64?YQ==?=", "=?base64?PT9iYXNlNjQ/WVE9PT89?=");
-    }
-
-    #[test]
-    fn what_was_configured_is_known_as_secret() {
-        let mut endpoint = endpoint(&[("Authorization", "Bearer token-1")]);
-        endpoint.url =
-            Url::parse("https://user:password@example.com/0123456789abcdef0123456789abcdef?key=k%2Bvalue")
-                .unwrap();
-        endpoint.session_id = Some(Secret::from("session-1"));
-        let secrets: Vec<String> = secrets(&endpoint).iter().map(|it| it.expose().to_owned()).collect();
-        for want in [
-            "Bearer token-1",
-            "token-1",
-            "session-1",
-            "password",
-            "key=k%2Bvalue",
-            "k+value",
-            "0123456789abcdef0123456789abcdef",
-        ] {
-            assert!(secrets.iter().any(|it| it == want), "{want} in {secrets:?}");
-        }
     }
 }

@@ -1,19 +1,32 @@
 //! What the wires over HTTP share: the client, one request with its redirects, headers, event streams, and what errors
 //! say. What a message means to a wire, and what becomes of its request, is the wire's own.
 
+#[cfg(any(feature = "http", feature = "sse"))]
 pub(crate) mod body;
+#[cfg(any(feature = "http", feature = "sse"))]
 pub(crate) mod client;
+pub(crate) mod configured;
+#[cfg(any(feature = "http", feature = "sse"))]
 pub(crate) mod event_stream;
+#[cfg(any(feature = "http", feature = "sse"))]
 mod exchange;
+#[cfg(any(feature = "http", feature = "sse"))]
 pub(crate) mod headers;
+pub(crate) mod nearby;
+#[cfg(any(feature = "http", feature = "sse"))]
 mod place;
 pub(crate) mod said;
+pub(crate) mod tls;
 
+#[cfg(any(feature = "http", feature = "sse"))]
 pub(crate) use client::{Client, Failed};
+#[cfg(any(feature = "http", feature = "sse"))]
 pub(crate) use place::Place;
 
 /// The notice that a request is given up.
+#[cfg(any(feature = "http", feature = "sse"))]
 pub(crate) const CANCELLED: &str = "notifications/cancelled";
 
 /// The notice that the opening is over. Nothing of its session may overtake it: servers refuse what comes earlier.
+#[cfg(any(feature = "http", feature = "sse"))]
 pub(crate) const INITIALIZED: &str = "notifications/initialized";

@@ -3,12 +3,13 @@
 use std::time::Duration;
 
 use http::HeaderMap;
-use mcp_model::{Limits, UrlEndpoint};
+use mcp_model::UrlEndpoint;
 use url::Url;
 
-use super::headers;
-use crate::ConnectError;
+use super::tls::Authorities;
+use super::{configured, headers};
 use crate::redact::Redactor;
+use crate::{ConnectError, DialOptions};
 
 /// A server's URL, with what is sent there and how long it may take.
 pub(crate) struct Place {
@@ -16,6 +17,8 @@ pub(crate) struct Place {
     pub(crate) label: String,
     /// The headers of a POST, with nothing of a session.
     pub(crate) post: HeaderMap,
+    /// Trusted besides the system's.
+    pub(crate) authorities: Authorities,
     pub(crate) connect: Duration,
     pub(crate) sse_read: Duration,
     pub(crate) message_bytes: usize,
@@ -24,7 +27,7 @@ pub(crate) struct Place {
 
 impl Place {
     /// Checks what was configured; does nothing yet. No message of an error holds a header's value.
-    pub(crate) fn new(endpoint: &UrlEndpoint, limits: &Limits) -> Result<Place, ConnectError> {
+    pub(crate) fn new(endpoint: &UrlEndpoint, options: &DialOptions) -> Result<Place, ConnectError> {
         if !matches!(endpoint.url.scheme(), "http" | "https") {
             return Err(ConnectError::Invalid(format!("{} is no http or https URL", endpoint.label())));
         }
@@ -32,10 +35,11 @@ impl Place {
             url: endpoint.url.clone(),
             label: endpoint.label(),
             post: headers::prepare(endpoint)?,
-            connect: limits.connect,
-            sse_read: limits.sse_read,
-            message_bytes: limits.message_bytes,
-            redactor: Redactor::new(headers::secrets(endpoint).iter()),
+            authorities: options.authorities.clone(),
+            connect: options.limits.connect,
+            sse_read: options.limits.sse_read,
+            message_bytes: options.limits.message_bytes,
+            redactor: Redactor::new(configured::secrets(endpoint).iter()),
         })
     }
 }

@@ -12,3 +12,7 @@ mod session;
 mod sse;
 #[cfg(feature = "stdio")]
 mod stdio;
+#[cfg(all(feature = "http", feature = "websocket"))]
+mod tls;
+#[cfg(feature = "websocket")]
+mod websocket;

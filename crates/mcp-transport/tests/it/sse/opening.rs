@@ -134,7 +134,7 @@ async fn refused(get: impl Fn() -> Reply + Send + Sync + 'static) -> String {
 #[tokio::test]
 async fn what_is_no_stream_is_told_with_what_the_server_says() {
     let path = "check the path of the URL: Streamable HTTP servers usually listen at /mcp, those with server-sent events \
-                at /sse";
+                at /sse, WebSocket servers at /ws";
     assert_eq!(
         refused(|| reply(404, "<h1>no such\npage</h1>")).await,
         format!("the server answered HTTP 404 Not Found: <h1>no such page</h1> [{path}]")

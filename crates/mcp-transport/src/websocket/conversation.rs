@@ -1,0 +1,91 @@
+//! An open WebSocket, from its first message to its end.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+use tokio_tungstenite::WebSocketStream;
+use tokio_tungstenite::tungstenite::Message;
+use tokio_tungstenite::tungstenite::protocol::CloseFrame;
+use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
+
+use super::observed::Observed;
+use super::pulse::Pulse;
+use super::reader::{Over, Reader};
+use super::socket::Socket;
+use super::writer::{Unwritten, Writer};
+use super::{Place, QUIET};
+use crate::{EndReason, Ended, Evidence, Link};
+
+/// How long the end may take when we did not ask for it.
+const PARTING: Duration = Duration::from_millis(500);
+
+/// How long what the peer said before its end may take to be read.
+const LAST_WORDS: Duration = Duration::from_millis(100);
+
+/// Carries messages until the end, and parts politely within the time there is.
+pub(super) async fn hold(place: &Place, stream: WebSocketStream<Observed>, link: Link) -> Ended {
+    let Link { mut out, inbox, mut stop } = link;
+    let traffic = stream.get_ref().traffic();
+    let socket = Socket::new(stream);
+    let mut reader = Reader::new(&socket, inbox, &place.redactor);
+    let pulse = Pulse::new(QUIET, place.patience);
+    let mut writer = Writer { socket: &socket, traffic, pulse, stall: place.stall };
+    let soon = || Instant::now() + PARTING;
+
+    // In no fixed order: all of it draws on one budget of the task, and a flood in one direction must not use up that
+    // of the other.
+    let (over, deadline) = tokio::select! {
+        deadline = stop.requested() => (stopped(), deadline),
+        over = reader.run() => (over, soon()),
+        unwritten = writer.run(&mut out) => match unwritten {
+            // The engine is gone: nobody waits for a polite end.
+            Ok(()) => (stopped(), Instant::now()),
+            Err(Unwritten::GivenUp(reason)) => (Over { reason, farewell: Some(CloseCode::Policy) }, soon()),
+            // What it said before it went tells more.
+            Err(Unwritten::Gone(message)) => match tokio::time::timeout(LAST_WORDS, reader.run()).await {
+                Ok(over) => (over, soon()),
+                Err(_) => (Over { reason: EndReason::Broken(message), farewell: None }, soon()),
+            },
+        },
+    };
+    part(&socket, &mut reader, over.farewell, deadline).await;
+    let evidence = Evidence {
+        close: reader.close.take(),
+        noise_bytes: reader.noise,
+        noise_sample: reader.sample.take(),
+        ..Evidence::default()
+    };
+    let _ = tokio::time::timeout_at(deadline.min(soon()), socket.shutdown()).await;
+    Ended { reason: over.reason, evidence }
+}
+
+fn stopped() -> Over {
+    Over { reason: EndReason::Stopped, farewell: Some(CloseCode::Normal) }
+}
+
+/// Says the last word, or lets the answer to the peer's go out, and reads on meanwhile: answers that still come are
+/// delivered, and a peer that writes is not left hanging.
+async fn part(socket: &Socket, reader: &mut Reader<'_>, farewell: Option<CloseCode>, deadline: Instant) {
+    let both = async {
+        let Some(code) = farewell else {
+            // The answer to a close frame is queued already. A peer that is gone fails this at once.
+            let _ = socket.flush().await;
+            return;
+        };
+        // Refused only where the socket is closed, or pongs fill it: then there is no last word.
+        if socket.put(Message::Close(Some(CloseFrame { code, reason: "".into() }))).is_err() {
+            return;
+        }
+        tokio::select! {
+            _ = reader.run() => {}
+            () = async {
+                let _ = socket.flush().await;
+                std::future::pending().await
+            } => {}
+        }
+    };
+    let _ = tokio::time::timeout_at(deadline, both).await;
+}
+
+#[cfg(test)]
+mod tests;

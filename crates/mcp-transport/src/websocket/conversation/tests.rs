@@ -1,0 +1,228 @@
+//! An open WebSocket over a pipe in memory, on a clock that stands still: what time does to it.
+
+use std::sync::Mutex;
+
+use bytes::Bytes;
+use futures_util::{SinkExt, StreamExt};
+use mcp_model::UrlEndpoint;
+use tokio::io::DuplexStream;
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+use tokio_tungstenite::tungstenite::protocol::Role;
+use url::Url;
+
+use super::super::{WebSocketDial, socket};
+use super::*;
+use crate::link::OutSender;
+use crate::{DialOptions, Epoch, Head, Inbox, Lane, LaneEnd, Out, OutQueue, Outgoing, RequestId, Stop};
+
+/// How much the pipe holds in each direction.
+const PIPE: usize = 16 << 10;
+
+#[derive(Default)]
+struct Seen(Mutex<Vec<String>>);
+
+impl Inbox for Seen {
+    fn deliver(&self, _: Lane, frame: Bytes) {
+        self.0.lock().unwrap().push(String::from_utf8_lossy(&frame).into_owned());
+    }
+
+    fn lane_ended(&self, _: RequestId, _: LaneEnd) {
+        panic!("a socket has no lanes");
+    }
+
+    fn noise(&self, bytes: usize) {
+        self.0.lock().unwrap().push(format!("{bytes} bytes of noise"));
+    }
+}
+
+/// Our end, running, and the peer's.
+struct Both {
+    out: OutSender,
+    seen: std::sync::Arc<Seen>,
+    stop: watch::Sender<Option<Instant>>,
+    running: JoinHandle<Ended>,
+    peer: WebSocketStream<DuplexStream>,
+}
+
+async fn both() -> Both {
+    let endpoint = UrlEndpoint::new(Url::parse("ws://peer.example/").unwrap());
+    let WebSocketDial(place) = WebSocketDial::new(&endpoint, &DialOptions::default()).unwrap();
+    let (here, there) = tokio::io::duplex(PIPE);
+    let ours = Observed::new(Box::new(here));
+    let settings = socket::settings(1 << 20);
+    let ours = WebSocketStream::from_raw_socket(ours, Role::Client, Some(settings)).await;
+    let peer = WebSocketStream::from_raw_socket(there, Role::Server, None).await;
+    let (out, queue) = OutQueue::new();
+    let (stop, stopped) = Stop::new();
+    let seen = std::sync::Arc::new(Seen::default());
+    let link = Link { out: queue, inbox: std::sync::Arc::clone(&seen) as _, stop: stopped };
+    let running = tokio::spawn(async move { hold(&place, ours, link).await });
+    Both { out, seen, stop, running, peer }
+}
+
+impl Both {
+    fn send(&self, body: impl Into<Bytes>) {
+        let head = Head { id: Some(1), method: "tools/call".into(), name: None, version: None };
+        self.out.send(Out::Message(Outgoing { epoch: Epoch(0), head, body: body.into() }));
+    }
+
+    async fn ended(self) -> String {
+        // The peer's end stays open until ours is gone.
+        let Both { running, peer, .. } = self;
+        let ended = running.await.unwrap();
+        drop(peer);
+        ended.to_string()
+    }
+}
+
+/// What a peer reads, in words.
+fn words(message: Option<Result<Message, tokio_tungstenite::tungstenite::Error>>) -> String {
+    match message {
+        None => "end".to_owned(),
+        Some(Err(error)) => error.to_string(),
+        Some(Ok(Message::Text(text))) => format!("text of {}", text.len()),
+        Some(Ok(Message::Ping(_))) => "ping".to_owned(),
+        Some(Ok(Message::Pong(said))) => format!("pong {}", String::from_utf8_lossy(&said)),
+        Some(Ok(Message::Close(Some(frame)))) => format!("close {}", u16::from(frame.code)),
+        Some(Ok(other)) => format!("{other:?}"),
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_quiet_connection_is_kept_alive_and_a_dead_one_is_given_up() {
+    let mut both = both().await;
+    let begun = Instant::now();
+    for second in [30, 60, 90] {
+        assert_eq!(words(both.peer.next().await), "ping");
+        assert_eq!(begun.elapsed().as_secs(), second);
+        // What answers it goes out with the next read, or here.
+        both.peer.flush().await.unwrap();
+    }
+    // From now on the peer is dead: it neither reads nor answers.
+    assert_eq!(both.ended().await, "it has not answered a ping for 60 s");
+    // The last ping went out half a minute after the last pong, and parting takes half a second.
+    assert_eq!(begun.elapsed(), Duration::from_millis(180_500));
+}
+
+#[tokio::test(start_paused = true)]
+async fn any_bytes_are_a_sign_of_life_while_a_large_message_comes() {
+    let Both { seen, running, peer, out: _out, stop: _stop } = both().await;
+    // A text of three bytes, one of them every 50 s: no message, and no pong, for longer than a ping may wait.
+    let mut raw = peer.into_inner();
+    let mut bytes = vec![0x81, 3];
+    bytes.extend(b"{ }");
+    for byte in bytes {
+        tokio::io::AsyncWriteExt::write_all(&mut raw, &[byte]).await.unwrap();
+        tokio::time::sleep(Duration::from_secs(50)).await;
+    }
+    assert_eq!(*seen.0.lock().unwrap(), ["{ }"]);
+    assert!(!running.is_finished());
+}
+
+#[tokio::test(start_paused = true)]
+async fn pings_are_answered_while_a_large_message_is_written() {
+    let mut both = both().await;
+    both.send(vec![b' '; 1 << 20]);
+    // It has begun, and fills the pipe many times over.
+    both.peer.send(Message::Ping("now".into())).await.unwrap();
+    assert_eq!(words(both.peer.next().await), "pong now");
+    assert_eq!(words(both.peer.next().await), format!("text of {}", 1 << 20));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_peer_that_does_not_read_is_given_up_and_costs_a_bounded_amount() {
+    let mut both = both().await;
+    both.send(vec![b' '; 1 << 20]);
+    // It goes on asking for pongs, which do not pile up.
+    for number in 0..5000 {
+        let ping = Message::Ping(format!("{number}: {}", "x".repeat(100)).into());
+        // From some point on the pipe is full: nobody reads on either side.
+        if tokio::time::timeout(Duration::from_millis(1), both.peer.send(ping)).await.is_err() {
+            break;
+        }
+    }
+    let begun = Instant::now();
+    assert_eq!(both.ended().await, "it did not read what was sent to it for 60 s");
+    assert!(begun.elapsed() < Duration::from_secs(62));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_slow_reader_that_reads_is_waited_for() {
+    let mut both = both().await;
+    both.send(vec![b' '; 200_000]);
+    both.send("{}");
+    let begun = Instant::now();
+    let (peer, raw) = {
+        let (here, mut there) = tokio::io::duplex(1 << 20);
+        let fast = WebSocketStream::from_raw_socket(here, Role::Server, None).await;
+        let mut slow = std::mem::replace(&mut both.peer, fast).into_inner();
+        let slowly = tokio::spawn(async move {
+            let mut some = [0; 10_000];
+            while let Ok(count @ 1..) = tokio::io::AsyncReadExt::read(&mut slow, &mut some).await {
+                tokio::io::AsyncWriteExt::write_all(&mut there, &some[..count]).await.unwrap();
+                // Slower than any limit for the whole, faster than the limit for a byte.
+                tokio::time::sleep(Duration::from_secs(20)).await;
+            }
+        });
+        (&mut both.peer, slowly)
+    };
+    // Our pings come between; nothing of the peer is heard, so the last of them ends it, but what was sent is there.
+    let mut told = Vec::new();
+    loop {
+        match words(peer.next().await) {
+            ping if ping == "ping" => {}
+            other if other.starts_with("text") => {
+                told.push(other);
+                if told.len() == 2 {
+                    break;
+                }
+            }
+            other => panic!("{other} after {:?}", begun.elapsed()),
+        }
+    }
+    assert_eq!(told, ["text of 200000", "text of 2"]);
+    assert!(begun.elapsed() > Duration::from_secs(300));
+    raw.abort();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_polite_end_takes_no_longer_than_its_deadline() {
+    // A peer that answers.
+    let mut polite = both().await;
+    polite.stop.send_replace(Some(Instant::now() + Duration::from_secs(5)));
+    let begun = Instant::now();
+    assert_eq!(words(polite.peer.next().await), "close 1000");
+    assert_eq!(words(polite.peer.next().await), "end");
+    assert_eq!(polite.ended().await, "it was stopped");
+    assert_eq!(begun.elapsed(), Duration::ZERO);
+    // One that still has something to say.
+    let mut late = both().await;
+    late.stop.send_replace(Some(Instant::now() + Duration::from_secs(5)));
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    late.peer.send(Message::Text("{\"late\":1}".into())).await.unwrap();
+    assert_eq!(words(late.peer.next().await), "close 1000");
+    let seen = std::sync::Arc::clone(&late.seen);
+    assert_eq!(late.ended().await, "it was stopped");
+    assert_eq!(*seen.0.lock().unwrap(), ["{\"late\":1}"]);
+    // One that does not read, with a message on its way.
+    let deaf = both().await;
+    deaf.send(vec![b' '; 1 << 20]);
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    let begun = Instant::now();
+    deaf.stop.send_replace(Some(begun + Duration::from_secs(5)));
+    assert_eq!(deaf.ended().await, "it was stopped");
+    assert_eq!(begun.elapsed(), Duration::from_secs(5));
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_end_of_the_engine_is_the_end_of_the_socket() {
+    let Both { out, running, mut peer, stop: _stop, seen: _ } = both().await;
+    drop(out);
+    let (ended, heard) = tokio::join!(running, peer.next());
+    assert_eq!(ended.unwrap().reason, EndReason::Stopped);
+    assert!(
+        ["close 1000", "end", "WebSocket protocol error: Connection reset without closing handshake"]
+            .contains(&words(heard).as_str())
+    );
+}

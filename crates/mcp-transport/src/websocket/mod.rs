@@ -1,0 +1,128 @@
+//! The WebSocket wire: one socket that carries every message of a connection, both ways, subprotocol `mcp`.
+//!
+//! One task reads, writes and keeps alive; nothing is spawned, so that dropping its future drops the socket. Each text
+//! message is one JSON-RPC message. Decisions are values ([`pulse`], what an answer to the upgrade means in
+//! [`upgrade`]); what awaits is in [`open`], [`reader`], [`writer`] and [`conversation`].
+//!
+//! The protocol's frames are tungstenite's. Its opening handshake is not used, for it turns away servers that choose no
+//! subprotocol, and says little of a server that refuses. Absent on purpose: compression, redirects, SOCKS proxies, and
+//! the sessions of Streamable HTTP.
+
+mod conversation;
+mod head;
+mod observed;
+mod open;
+mod proxy;
+mod pulse;
+mod reach;
+mod reader;
+mod socket;
+mod upgrade;
+mod writer;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use http::HeaderMap;
+use mcp_model::UrlEndpoint;
+use url::Url;
+
+use crate::redact::Redactor;
+use crate::web::configured;
+use crate::web::tls::Authorities;
+use crate::{ConnectError, Dial, DialOptions, EndReason, Ended, Link, Opening, StartFailure, Transport};
+
+/// How long nothing may come from the peer before we send a ping. Proxies let a connection go after a minute of rest.
+const QUIET: Duration = Duration::from_secs(30);
+
+/// The least time that a peer has to answer a ping. It is given the time of a call where that is longer: a server that
+/// does one thing at a time answers nothing while it does it.
+const LEAST_PATIENCE: Duration = Duration::from_secs(30);
+
+/// No limit is longer: nobody waits for it, and it might be more than the clock can count.
+const LONGEST: Duration = Duration::from_secs(60 * 60 * 24);
+
+/// Where a WebSocket server can be had.
+pub(crate) struct WebSocketDial(Arc<Place>);
+
+/// What stays the same from connection to connection.
+struct Place {
+    url: Url,
+    label: String,
+    /// The request's path and query.
+    target: String,
+    /// The headers of the upgrade, but for its key.
+    headers: HeaderMap,
+    authorities: Authorities,
+    connect: Duration,
+    /// How long the peer may take no byte of what is sent to it.
+    stall: Duration,
+    /// How long it may leave a ping unanswered.
+    patience: Duration,
+    message_bytes: usize,
+    redactor: Redactor,
+}
+
+impl WebSocketDial {
+    /// Checks what was configured; does nothing yet. No message of an error holds a header's value.
+    pub(crate) fn new(endpoint: &UrlEndpoint, options: &DialOptions) -> Result<WebSocketDial, ConnectError> {
+        let limits = &options.limits;
+        if !matches!(endpoint.url.scheme(), "ws" | "wss") {
+            return Err(ConnectError::Invalid(format!("{} is no ws or wss URL", endpoint.label())));
+        }
+        if endpoint.session_id.is_some() {
+            let message = "a WebSocket has no session that could be taken up".to_owned();
+            return Err(ConnectError::Invalid(message));
+        }
+        Ok(WebSocketDial(Arc::new(Place {
+            url: endpoint.url.clone(),
+            label: endpoint.label(),
+            target: upgrade::target(&endpoint.url)?,
+            headers: upgrade::headers(endpoint)?,
+            authorities: options.authorities.clone(),
+            connect: limits.connect.min(LONGEST),
+            stall: limits.request.min(LONGEST),
+            patience: limits.request.clamp(LEAST_PATIENCE, LONGEST),
+            message_bytes: limits.message_bytes,
+            redactor: Redactor::new(configured::secrets(endpoint).iter()),
+        })))
+    }
+}
+
+impl Dial for WebSocketDial {
+    fn dial(&self) -> Box<dyn Transport> {
+        Box::new(WebSocketWire(Arc::clone(&self.0)))
+    }
+
+    fn label(&self) -> String {
+        self.0.label.clone()
+    }
+
+    fn redact(&self, text: &str) -> String {
+        self.0.redactor.clean(text, 2000)
+    }
+
+    fn opening(&self) -> Opening {
+        Opening::Negotiate
+    }
+}
+
+/// One connection, not yet begun.
+struct WebSocketWire(Arc<Place>);
+
+#[async_trait]
+impl Transport for WebSocketWire {
+    async fn run(self: Box<Self>, link: Link) -> Ended {
+        let WebSocketWire(place) = *self;
+        let Link { out, inbox, mut stop } = link;
+        let opened = tokio::select! {
+            _ = stop.requested() => return Ended::new(EndReason::Stopped),
+            opened = open::open(&place) => opened,
+        };
+        match opened {
+            Ok(socket) => conversation::hold(&place, socket, Link { out, inbox, stop }).await,
+            Err(fault) => Ended::new(EndReason::NotStarted(StartFailure::Refused(fault))),
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! A stream that tells when bytes last went through it.
+//!
+//! A message of many megabytes takes its time: whether a peer still sends and still reads is seen in the bytes, long
+//! before a whole message has come or gone.
+
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::time::Instant;
+
+use super::pulse::Heard;
+
+/// What a WebSocket can run over: a socket, TLS over one, a tunnel through a proxy.
+pub(super) trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
+
+impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}
+
+/// A stream under observation.
+pub(super) struct Observed {
+    stream: Box<dyn Stream>,
+    traffic: Arc<Traffic>,
+}
+
+/// What was seen of a stream. Only the task that drives the stream writes it, so that no order is needed.
+pub(super) struct Traffic {
+    start: Instant,
+    reads: AtomicU64,
+    /// Nanoseconds since `start`.
+    read: AtomicU64,
+    written: AtomicU64,
+}
+
+impl Observed {
+    pub(super) fn new(stream: Box<dyn Stream>) -> Observed {
+        let zero = || AtomicU64::new(0);
+        let traffic = Traffic { start: Instant::now(), reads: zero(), read: zero(), written: zero() };
+        Observed { stream, traffic: Arc::new(traffic) }
+    }
+
+    pub(super) fn traffic(&self) -> Arc<Traffic> {
+        Arc::clone(&self.traffic)
+    }
+}
+
+impl Traffic {
+    /// When something was last read; the beginning where nothing was.
+    pub(super) fn heard(&self) -> Heard {
+        Heard { at: self.moment(&self.read), reads: self.reads.load(Ordering::Relaxed) }
+    }
+
+    /// When bytes were last taken from us; the beginning where none were.
+    pub(super) fn written(&self) -> Instant {
+        self.moment(&self.written)
+    }
+
+    fn moment(&self, nanoseconds: &AtomicU64) -> Instant {
+        self.start + Duration::from_nanos(nanoseconds.load(Ordering::Relaxed))
+    }
+
+    fn note(&self, nanoseconds: &AtomicU64) {
+        // Enough for centuries.
+        let since = u64::try_from(self.start.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        nanoseconds.store(since, Ordering::Relaxed);
+    }
+}
+
+impl AsyncRead for Observed {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        into: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let before = into.filled().len();
+        ready!(Pin::new(&mut self.stream).poll_read(context, into))?;
+        if into.filled().len() > before {
+            self.traffic.reads.fetch_add(1, Ordering::Relaxed);
+            self.traffic.note(&self.traffic.read);
+        }
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl AsyncWrite for Observed {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let written = ready!(Pin::new(&mut self.stream).poll_write(context, bytes))?;
+        self.traffic.note(&self.traffic.written);
+        Poll::Ready(Ok(written))
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(context)
+    }
+}

@@ -1,0 +1,165 @@
+//! The way from the peer: messages to frames, and everything else to evidence.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use tokio_tungstenite::tungstenite::error::{CapacityError, ProtocolError};
+use tokio_tungstenite::tungstenite::protocol::CloseFrame;
+use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
+use tokio_tungstenite::tungstenite::{Error, Message};
+
+use super::socket::Socket;
+use crate::redact::Redactor;
+use crate::{EndReason, Inbox, Lane};
+
+/// Reads messages and hands them to the engine.
+pub(super) struct Reader<'a> {
+    socket: &'a Socket,
+    inbox: Arc<dyn Inbox>,
+    redactor: &'a Redactor,
+    /// Bytes that were no protocol, and the first of them as text.
+    pub(super) noise: u64,
+    pub(super) sample: Option<String>,
+    /// How the peer ended the connection, in words.
+    pub(super) close: Option<String>,
+}
+
+/// The end of what the peer says.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Over {
+    pub(super) reason: EndReason,
+    /// What a polite end says about it; `None` where the peer has said its own word, or is no longer there.
+    pub(super) farewell: Option<CloseCode>,
+}
+
+impl<'a> Reader<'a> {
+    pub(super) fn new(socket: &'a Socket, inbox: Arc<dyn Inbox>, redactor: &'a Redactor) -> Reader<'a> {
+        Reader { socket, inbox, redactor, noise: 0, sample: None, close: None }
+    }
+
+    /// Reads until the peer closes, or cannot be understood. Cancel-safe.
+    pub(super) async fn run(&mut self) -> Over {
+        loop {
+            match self.socket.next().await {
+                Some(Ok(Message::Text(text))) => self.take(text.into()),
+                Some(Ok(Message::Binary(bytes))) => match str::from_utf8(&bytes) {
+                    Ok(_) => self.take(bytes),
+                    Err(_) => self.noise(&bytes),
+                },
+                // Pings are answered below us, and what a pong says is that it came. Raw frames are never read.
+                Some(Ok(Message::Ping(_) | Message::Pong(_) | Message::Frame(_))) => {}
+                Some(Ok(Message::Close(frame))) => {
+                    self.close = Some(close_words(frame.as_ref(), self.redactor));
+                    return Over { reason: EndReason::PeerClosed, farewell: None };
+                }
+                Some(Err(error)) => return self.failed(&error),
+                None => return Over { reason: EndReason::PeerClosed, farewell: None },
+            }
+            // A flood of small messages is many of them in one read.
+            tokio::task::consume_budget().await;
+        }
+    }
+
+    fn take(&mut self, message: Bytes) {
+        match message.iter().find(|it| !it.is_ascii_whitespace()) {
+            Some(b'{' | b'[') => self.inbox.deliver(Lane::Shared, message),
+            Some(_) | None => self.noise(&message),
+        }
+    }
+
+    fn noise(&mut self, bytes: &[u8]) {
+        self.noise += bytes.len() as u64;
+        self.inbox.noise(bytes.len());
+        let beginning = &bytes[..bytes.len().min(4096)];
+        self.sample.get_or_insert_with(|| self.redactor.clean(&String::from_utf8_lossy(beginning), 120));
+    }
+
+    fn failed(&mut self, error: &Error) -> Over {
+        let broken =
+            |message: String, code| Over { reason: EndReason::Broken(message), farewell: Some(code) };
+        match error {
+            Error::Protocol(ProtocolError::ResetWithoutClosingHandshake) => self.broke_off(),
+            Error::Io(error) if is_hang_up(error) => self.broke_off(),
+            Error::Io(error) => {
+                let message =
+                    format!("reading from it failed: {}", self.redactor.clean(&error.to_string(), 200));
+                Over { reason: EndReason::Broken(message), farewell: None }
+            }
+            Error::Capacity(CapacityError::MessageTooLong { size, max_size }) => {
+                let message =
+                    format!("it sent a message of {size} bytes or more, and {max_size} are the most");
+                broken(message, CloseCode::Size)
+            }
+            Error::Utf8(_) => broken("it sent a text that is no UTF-8".to_owned(), CloseCode::Invalid),
+            other => broken(format!("it broke the protocol: {other}"), CloseCode::Protocol),
+        }
+    }
+
+    fn broke_off(&mut self) -> Over {
+        self.close.get_or_insert_with(|| "without a close frame".to_owned());
+        Over { reason: EndReason::PeerClosed, farewell: None }
+    }
+}
+
+/// The peer, or what lies between, has let the connection go.
+fn is_hang_up(error: &std::io::Error) -> bool {
+    use std::io::ErrorKind;
+    matches!(
+        error.kind(),
+        ErrorKind::ConnectionReset
+            | ErrorKind::ConnectionAborted
+            | ErrorKind::BrokenPipe
+            | ErrorKind::UnexpectedEof
+    )
+}
+
+/// A close frame in words: `with code 1011 (an internal error): "out of memory"`.
+fn close_words(frame: Option<&CloseFrame>, redactor: &Redactor) -> String {
+    let Some(CloseFrame { code, reason }) = frame else { return "without a code".to_owned() };
+    let meaning = match u16::from(*code) {
+        1000 => " (it is done)",
+        1001 => " (it goes away)",
+        1002 => " (a breach of protocol)",
+        1003 => " (data that it does not take)",
+        1007 => " (data that makes no sense)",
+        1008 => " (a breach of its policy)",
+        1009 => " (a message that is too big)",
+        1010 => " (an extension is missing)",
+        1011 => " (an internal error)",
+        1012 => " (it restarts)",
+        1013 => " (try again later)",
+        1014 => " (a bad gateway)",
+        _ => "",
+    };
+    let reason = redactor.clean(reason, 200);
+    match reason.is_empty() {
+        true => format!("with code {}{meaning}", u16::from(*code)),
+        false => format!("with code {}{meaning}: {reason:?}", u16::from(*code)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use mcp_model::Secret;
+
+    #[track_caller]
+    fn check(code: u16, reason: &str, want: &str) {
+        let redactor = Redactor::new([Secret::from("hunter2")].iter());
+        let frame = CloseFrame { code: code.into(), reason: reason.into() };
+        assert_eq!(close_words(Some(&frame), &redactor), want);
+    }
+
+    #[test]
+    fn hd_sc5_a_close_frame_is_told_in_words_without_secrets() {
+        check(1000, "", "with code 1000 (it is done)");
+        check(1011, "oops", r#"with code 1011 (an internal error): "oops""#);
+        check(
+            1008,
+            "no \u{1b}[31mhunter2\u{7}\u{202e}\n",
+            r#"with code 1008 (a breach of its policy): "no ***\u{202e} ""#,
+        );
+        check(4321, "\"ours\"", r#"with code 4321: "\"ours\"""#);
+        assert_eq!(close_words(None, &Redactor::new([].iter())), "without a code");
+    }
+}

@@ -1,0 +1,140 @@
+//! TLS with certificates of the test's own: who is trusted, and for which name, is the same on every wire.
+
+use std::sync::Arc;
+
+use mcp_model::{Endpoint, UrlEndpoint};
+use mcp_transport::{Authorities, ConnectError, DialOptions, Session, SessionOptions, dialer};
+use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
+use rustls::ServerConfig;
+use rustls::pki_types::PrivateKeyDer;
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpListener;
+use tokio::task::JoinSet;
+use tokio_rustls::TlsAcceptor;
+
+use crate::websocket::{Opening, Peer, Plan, call, modern, said};
+
+/// A company of one: an authority, and a server with a certificate of it.
+struct Company {
+    authority: String,
+    acceptor: TlsAcceptor,
+}
+
+/// With a certificate for these names and addresses.
+fn company(names: &[&str]) -> Company {
+    let mut params = CertificateParams::new(Vec::new()).unwrap();
+    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    let key = KeyPair::generate().unwrap();
+    let authority = params.self_signed(&key).unwrap().pem();
+    let issuer = Issuer::new(params, key);
+    let names: Vec<String> = names.iter().map(|it| (*it).to_owned()).collect();
+    let key = KeyPair::generate().unwrap();
+    let certificate = CertificateParams::new(names).unwrap().signed_by(&key, &issuer).unwrap();
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let builder =
+        ServerConfig::builder_with_provider(provider).with_safe_default_protocol_versions().unwrap();
+    let key = PrivateKeyDer::try_from(key.serialize_der()).unwrap();
+    let config =
+        builder.with_no_client_auth().with_single_cert(vec![certificate.der().clone()], key).unwrap();
+    Company { authority, acceptor: TlsAcceptor::from(Arc::new(config)) }
+}
+
+/// A server that speaks HTTP/1.1 over TLS, one request a connection.
+struct Web {
+    url: String,
+    _serving: JoinSet<()>,
+}
+
+async fn web(acceptor: TlsAcceptor) -> Web {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("https://127.0.0.1:{}/mcp", listener.local_addr().unwrap().port());
+    let mut serving = JoinSet::new();
+    serving.spawn(async move {
+        while let Ok((socket, _)) = listener.accept().await {
+            // A client that does not trust us leaves here.
+            let Ok(mut stream) = acceptor.accept(socket).await else { continue };
+            let mut head = Vec::new();
+            while !head.ends_with(b"\r\n\r\n") {
+                head.push(stream.read_u8().await.unwrap());
+            }
+            let head = String::from_utf8(head).unwrap().to_ascii_lowercase();
+            let length = head.lines().find_map(|it| it.strip_prefix("content-length: ")).unwrap();
+            let mut body = vec![0; length.parse().unwrap()];
+            stream.read_exact(&mut body).await.unwrap();
+            let message: Value = serde_json::from_slice(&body).unwrap();
+            let result = match message["method"].as_str().unwrap() {
+                "server/discover" => json!({
+                    "resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": {},
+                }),
+                _ => json!({"content": [{"type": "text", "text": "hello"}]}),
+            };
+            let body = json!({"jsonrpc": "2.0", "id": message["id"], "result": result}).to_string();
+            let said = format!(
+                "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\nContent-Length: \
+                 {}\r\n\r\n{body}",
+                body.len()
+            );
+            stream.write_all(said.as_bytes()).await.unwrap();
+            stream.shutdown().await.unwrap();
+        }
+    });
+    Web { url, _serving: serving }
+}
+
+async fn connect(endpoint: Endpoint, authorities: Authorities) -> Result<Session, ConnectError> {
+    let dial = dialer(&endpoint, &DialOptions { authorities, ..DialOptions::default() })?;
+    Session::connect(dial, SessionOptions::default()).await
+}
+
+/// Connects over both wires to servers with a certificate for `names`, and tells what comes of it: who trusts the
+/// authority calls a tool, who does not hears why not.
+async fn check(names: &[&str], trusting: &str, untrusting: &str) {
+    let Company { authority, acceptor } = company(names);
+    let opening = Opening::Open("Sec-WebSocket-Protocol: mcp\r\n");
+    let plan = Plan { opening, tls: Some(acceptor.clone()) };
+    let peer = Peer::planned(plan, |it| modern(it, |it| vec![said(it, "hello")])).await;
+    let web = web(acceptor).await;
+    let endpoint = |url: &str| UrlEndpoint::new(url.parse().unwrap());
+    let authorities = Authorities::from_pem(authority.as_bytes()).unwrap();
+    for endpoint in [Endpoint::WebSocket(endpoint(&peer.url)), Endpoint::Http(endpoint(&web.url))] {
+        let label = endpoint.label();
+        for (authorities, want) in [(authorities.clone(), trusting), (Authorities::default(), untrusting)] {
+            let got = match connect(endpoint.clone(), authorities).await {
+                Ok(session) => call(&session).await.unwrap(),
+                Err(error) => error.to_string(),
+            };
+            // What the certificate is good for instead is told too, in words that are not ours.
+            assert!(got.replace(&label, "URL").starts_with(want), "{got}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_authority_of_ones_own_is_trusted_where_it_is_configured() {
+    let unknown = "cannot connect to URL: TLS failed: invalid peer certificate: UnknownIssuer";
+    check(&["127.0.0.1"], "hello", unknown).await;
+}
+
+#[tokio::test]
+async fn a_certificate_for_another_name_is_refused() {
+    let unknown = "cannot connect to URL: TLS failed: invalid peer certificate: UnknownIssuer";
+    let other = "cannot connect to URL: TLS failed: invalid peer certificate: certificate not valid for name";
+    check(&["server.example"], other, unknown).await;
+}
+
+#[tokio::test]
+async fn what_speaks_no_tls_is_told_so() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("wss://{}/ws", listener.local_addr().unwrap());
+    let answering = async {
+        let (mut socket, _) = listener.accept().await.unwrap();
+        socket.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n").await.unwrap();
+        socket
+    };
+    let endpoint = Endpoint::WebSocket(UrlEndpoint::new(url.parse().unwrap()));
+    let (error, _socket) = tokio::join!(connect(endpoint, Authorities::default()), answering);
+    let want =
+        format!("cannot connect to {url}: TLS failed: received corrupt message of type InvalidContentType");
+    assert_eq!(error.err().unwrap().to_string(), want);
+}

@@ -1,0 +1,108 @@
+//! How a connection ends, from either side, and calls that nobody waits for.
+
+use mcp_transport::{EndReason, State};
+
+use super::*;
+
+/// What a call is told when the peer ends the connection so.
+async fn check(end: fn() -> Vec<Step>, want: &str) {
+    let peer = Peer::start(move |it| modern(it, |_| end())).await;
+    let headers = vec![("X-Key".to_owned(), Secret::from("hunter22"))];
+    let session = How { headers, ..How::default() }.connect(&peer.url).await.unwrap();
+    let error = call(&session).await.unwrap_err();
+    assert!(matches!(&error, CallError::Closed(it) if it.reason == EndReason::PeerClosed), "{error:?}");
+    assert_eq!(
+        error.to_string(),
+        format!("the server is no longer available: it closed the connection {want}")
+    );
+    assert!(matches!(&*session.state().borrow(), State::Error(_)));
+    until(|| peer.open() == 0).await;
+}
+
+#[tokio::test]
+async fn hd_117_hd_sc5_the_peers_last_words_are_told_without_secrets() {
+    check(|| vec![Step::Close(1000, "")], "with code 1000 (it is done)").await;
+    check(
+        || vec![Step::Close(1011, "\u{1b}[31mno hunter22\u{7}\n\"ever\"\u{202e}")],
+        r#"with code 1011 (an internal error): "no *** \"ever\"\u{202e}""#,
+    )
+    .await;
+    check(|| vec![Step::Raw(b"\x88\0".to_vec())], "without a code").await;
+    check(|| vec![Step::Drop], "without a close frame").await;
+    // Half of a message.
+    check(|| vec![Step::Raw(b"\x81\x10{\"id".to_vec()), Step::Drop], "without a close frame").await;
+}
+
+#[tokio::test]
+async fn closing_is_polite_and_the_peer_hears_it() {
+    let peer = Peer::start(|it| modern(it, |it| vec![said(it, "hello")])).await;
+    let session = connect(&peer).await.unwrap();
+    call(&session).await.unwrap();
+    let ended = session.close(Duration::from_secs(5)).await;
+    assert_eq!(ended.reason, EndReason::Stopped);
+    assert_eq!(*session.state().borrow(), State::Disconnected);
+    until(|| peer.open() == 0).await;
+    assert_eq!(peer.ends(), "close 1000");
+}
+
+#[tokio::test]
+async fn a_peer_that_does_not_answer_a_close_does_not_hold_it_up() {
+    let peer = Peer::start(|it| modern(it, |_| vec![Step::Deaf])).await;
+    let session = connect(&peer).await.unwrap();
+    tokio::select! {
+        _ = call(&session) => panic!("there is no answer"),
+        () = until(|| peer.count("tools/call") == 1) => {}
+    }
+    // Without a bound this never ends.
+    assert_eq!(session.close(Duration::from_millis(50)).await.reason, EndReason::Stopped);
+}
+
+#[tokio::test]
+async fn dropping_a_session_closes_its_socket() {
+    let peer = Peer::start(|it| modern(it, |it| vec![said(it, "hello")])).await;
+    let session = connect(&peer).await.unwrap();
+    call(&session).await.unwrap();
+    drop(session);
+    until(|| peer.open() == 0).await;
+}
+
+#[tokio::test]
+async fn dropping_a_call_tells_the_server() {
+    let peer = Peer::start(|it| legacy(it, |_| vec![])).await;
+    let session = connect(&peer).await.unwrap();
+    tokio::select! {
+        called = call(&session) => panic!("{called:?}"),
+        () = until(|| peer.count("tools/call") == 1) => {}
+    }
+    until(|| peer.count("notifications/cancelled") == 1).await;
+    let (notice, called) = (peer.first("notifications/cancelled"), peer.first("tools/call"));
+    assert_eq!(notice["params"]["requestId"], called["id"]);
+}
+
+#[tokio::test]
+async fn hd_119_a_call_that_takes_too_long_ends_and_is_cancelled() {
+    let peer = Peer::start(|it| legacy(it, |_| vec![])).await;
+    let session = connect(&peer).await.unwrap();
+    let options = CallOptions { deadline: Some(Duration::from_millis(50)), ..CallOptions::default() };
+    let called = session.call_tool("echo", &RawJson::empty_object(), options).await;
+    assert!(matches!(called, Err(CallError::TimedOut(_))));
+    until(|| peer.count("notifications/cancelled") == 1).await;
+}
+
+#[tokio::test]
+async fn a_peer_that_does_not_read_is_given_up() {
+    let peer = Peer::start(|it| modern(it, |_| vec![Step::Deaf])).await;
+    let limits = Limits { request: Duration::from_millis(300), ..Limits::default() };
+    let session = How { limits: Some(limits), ..How::default() }.connect(&peer.url).await.unwrap();
+    // More than any socket holds.
+    let arguments = format!("{{\"text\":\"{}\"}}", "x".repeat(48 << 20));
+    let arguments = RawJson::parse(arguments.into()).unwrap();
+    let empty = RawJson::empty_object();
+    let (first, second) = tokio::join!(
+        session.call_tool("echo", &empty, CallOptions::default()),
+        session.call_tool("echo", &arguments, CallOptions::default()),
+    );
+    assert!(first.is_err() && second.is_err());
+    let ended = session.closed().await;
+    assert_eq!(ended.reason, EndReason::Stalled(Duration::from_millis(300)));
+}

@@ -1,0 +1,130 @@
+//! What frames bring, whole and in pieces, and what is no message.
+
+use serde_json::{Value, json};
+use tokio_tungstenite::tungstenite::Message;
+use tokio_tungstenite::tungstenite::protocol::frame::Frame;
+use tokio_tungstenite::tungstenite::protocol::frame::coding::{Data, OpCode};
+
+use super::*;
+
+/// The answer to a call, as text.
+fn answer(message: &Value, text: &str) -> String {
+    json!({"id": message["id"], "result": {"content": [{"type": "text", "text": text}]}}).to_string()
+}
+
+#[tokio::test]
+async fn a_binary_message_of_json_is_one_and_anything_else_is_noise() {
+    let peer = Peer::start(|it| {
+        modern(it, |it| {
+            vec![
+                Step::Text("starting hunter22 up".to_owned()),
+                Step::Text(String::new()),
+                Step::Frame(Message::Binary(vec![0xff, 0xfe, b'{'].into())),
+                Step::Frame(Message::Binary(answer(it, "grün").into())),
+            ]
+        })
+    })
+    .await;
+    let headers = vec![("X-Key".to_owned(), Secret::from("hunter22"))];
+    let session = How { headers, ..How::default() }.connect(&peer.url).await.unwrap();
+    assert_eq!(call(&session).await.unwrap(), "grün");
+    let ended = session.close(Duration::from_secs(5)).await;
+    let want = "it was stopped; 23 bytes that it sent were no protocol (they begin with \"starting *** up\")";
+    assert_eq!(ended.to_string(), want);
+}
+
+#[tokio::test]
+async fn a_message_in_pieces_is_one_and_pings_between_them_are_answered() {
+    let peer = Peer::start(|it| {
+        modern(it, |it| {
+            let frame = |bytes: &[u8], kind, last| {
+                let frame = Frame::message(bytes.to_vec(), OpCode::Data(kind), last);
+                Step::Frame(Message::Frame(frame))
+            };
+            // Cut in the middle of a character.
+            let text = answer(it, "grün");
+            let (first, second) = text.as_bytes().split_at(text.find('ü').unwrap() + 1);
+            vec![
+                frame(first, Data::Text, false),
+                Step::Frame(Message::Ping("a".into())),
+                frame(b"", Data::Continue, false),
+                Step::Frame(Message::Ping("b".into())),
+                frame(second, Data::Continue, true),
+            ]
+        })
+    })
+    .await;
+    let session = connect(&peer).await.unwrap();
+    assert_eq!(call(&session).await.unwrap(), "grün");
+    until(|| peer.pongs() == 2).await;
+}
+
+#[tokio::test]
+async fn large_messages_go_both_ways() {
+    let peer = Peer::start(|it| {
+        modern(it, |it| vec![said(it, it["params"]["arguments"]["text"].as_str().unwrap())])
+    })
+    .await;
+    let session = connect(&peer).await.unwrap();
+    let text = "0123456789abcdef".repeat(10 << 16);
+    let arguments = RawJson::parse(json!({"text": text}).to_string().into()).unwrap();
+    let answer = session.call_tool("echo", &arguments, CallOptions::default()).await.unwrap();
+    assert!(answer.value.text() == text);
+}
+
+/// What a call is told when the peer answers it so, and how the peer sees the end.
+async fn check(limits: Limits, bytes: impl Fn() -> Step + Send + Sync + 'static, want: &str, end: &str) {
+    let peer = Peer::start(move |it| modern(it, |_| vec![bytes()])).await;
+    let session = How { limits: Some(limits), ..How::default() }.connect(&peer.url).await.unwrap();
+    let error = call(&session).await.unwrap_err();
+    assert!(matches!(error, CallError::Closed(_)), "{error:?}");
+    assert_eq!(error.to_string(), format!("the server is no longer available: {want}"));
+    until(|| peer.open() == 0).await;
+    assert_eq!(peer.ends(), end);
+}
+
+#[tokio::test]
+async fn hd_117_what_breaks_the_protocol_ends_the_connection_with_a_reason() {
+    let raw = |bytes: &'static [u8]| move || Step::Raw(bytes.to_vec());
+    let usual = Limits::default;
+    check(usual(), raw(b"\x81\x02{\xff"), "it sent a text that is no UTF-8", "close 1007").await;
+    let reserved = "it broke the protocol: WebSocket protocol error: Reserved bits are non-zero";
+    check(usual(), raw(b"\xc1\x02{}"), reserved, "close 1002").await;
+    let masked = "it broke the protocol: WebSocket protocol error: Received a masked frame from server";
+    check(usual(), raw(b"\x81\x82\0\0\0\0{}"), masked, "close 1002").await;
+    let lonely = "it broke the protocol: WebSocket protocol error: Continue frame but nothing to continue";
+    check(usual(), raw(b"\x80\x02{}"), lonely, "close 1002").await;
+}
+
+#[tokio::test]
+async fn a_message_that_is_too_large_ends_the_connection_whole_or_in_pieces() {
+    let small = || Limits { message_bytes: 1000, ..Limits::default() };
+    // A frame that only says that it will be large.
+    let said = || Step::Raw(b"\x81\x7f\x7f\xff\xff\xff\xff\xff\xff\xff".to_vec());
+    let want = "it sent a message of 9223372036854775807 bytes or more, and 1000 are the most";
+    check(small(), said, want, "close 1009").await;
+    // Small pieces of a message without end.
+    let pieces = || {
+        let mut bytes = b"\x01\x01{".to_vec();
+        bytes.extend(b"\0\x64".iter().chain(&[b' '; 100]).copied().collect::<Vec<u8>>().repeat(20));
+        Step::Raw(bytes)
+    };
+    let want = "it sent a message of 1001 bytes or more, and 1000 are the most";
+    check(small(), pieces, want, "close 1009").await;
+}
+
+#[tokio::test]
+async fn a_flood_does_not_keep_calls_from_their_answers() {
+    let peer = Peer::start(|it| {
+        modern(it, |it| {
+            let notice = json!({"jsonrpc": "2.0", "method": "notifications/message", "params": {"data": 1}});
+            let mut steps: Vec<Step> = (0..20_000).map(|_| Step::Text(notice.to_string())).collect();
+            steps.push(said(it, "hello"));
+            steps
+        })
+    })
+    .await;
+    let session = connect(&peer).await.unwrap();
+    assert_eq!(call(&session).await.unwrap(), "hello");
+    assert_eq!(call(&session).await.unwrap(), "hello");
+}

@@ -1,0 +1,235 @@
+//! How a WebSocket is asked for, and what is said when there is none.
+
+use std::fmt::Write as _;
+use std::sync::{Arc, Mutex};
+
+use mcp_model::Era;
+use serde_json::json;
+use tracing::field::{Field, Visit};
+
+use super::*;
+
+#[tokio::test]
+async fn hd_123_a_server_is_connected_and_asked_for_mcp() {
+    let peer = Peer::start(|it| modern(it, |it| vec![said(it, "hello")])).await;
+    let headers = vec![("Authorization".to_owned(), Secret::from("Bearer token-1"))];
+    let session = How { headers, ..How::default() }.connect(&peer.url).await.unwrap();
+    assert_eq!((session.era(), session.server().name.as_str()), (Era::Modern, "modern"));
+    assert_eq!(call(&session).await.unwrap(), "hello");
+    let head = &peer.heads()[0];
+    for line in ["GET /ws HTTP/1.1", "Sec-WebSocket-Protocol: mcp", "authorization: Bearer token-1"] {
+        assert!(head.lines().any(|it| it == line), "{line} in {head}");
+    }
+}
+
+#[tokio::test]
+async fn hd_124_calls_share_the_one_connection() {
+    // Answers come in the reverse order, when all questions are there.
+    let waiting = Mutex::new(Vec::new());
+    let peer = Peer::start(move |it| {
+        modern(it, |it| {
+            let mut waiting = waiting.lock().unwrap();
+            waiting.push(it.clone());
+            match waiting.len() {
+                10 => waiting.iter().rev().map(|it| said(it, &it["id"].to_string())).collect(),
+                _ => vec![],
+            }
+        })
+    })
+    .await;
+    let session = connect(&peer).await.unwrap();
+    let calls: Vec<_> = (0..10).map(|_| call(&session)).collect();
+    let mut answers = std::collections::HashSet::new();
+    for answer in futures_util::future::join_all(calls).await {
+        answers.insert(answer.unwrap());
+    }
+    assert_eq!((answers.len(), peer.heads().len(), peer.count("tools/call")), (10, 1, 10));
+}
+
+#[tokio::test]
+async fn a_legacy_server_is_spoken_to_in_its_way() {
+    let peer = Peer::start(|it| legacy(it, |it| vec![said(it, "hello")])).await;
+    let session = connect(&peer).await.unwrap();
+    assert_eq!(session.era(), Era::Legacy);
+    assert_eq!(call(&session).await.unwrap(), "hello");
+    assert_eq!(peer.words(), "server/discover initialize notifications/initialized tools/call");
+    assert_eq!(peer.heads().len(), 1);
+}
+
+#[tokio::test]
+async fn a_server_that_closes_at_the_probe_is_asked_again_without_one() {
+    for end in [|| Step::Close(1003, "what?"), || Step::Drop] {
+        let peer = Peer::start(move |it| match it["method"].as_str() {
+            Some("server/discover") => vec![end()],
+            _ => legacy(it, |it| vec![said(it, "hello")]),
+        })
+        .await;
+        let session = connect(&peer).await.unwrap();
+        assert_eq!(call(&session).await.unwrap(), "hello");
+        assert_eq!(peer.heads().len(), 2);
+    }
+}
+
+/// Collects what is told at warning level and above.
+#[derive(Clone, Default)]
+struct Warnings(Arc<Mutex<String>>);
+
+impl tracing::Subscriber for Warnings {
+    fn enabled(&self, metadata: &tracing::Metadata<'_>) -> bool {
+        metadata.target().starts_with("mcp_transport") && *metadata.level() <= tracing::Level::WARN
+    }
+
+    fn new_span(&self, _: &tracing::span::Attributes<'_>) -> tracing::span::Id {
+        tracing::span::Id::from_u64(1)
+    }
+
+    fn record(&self, _: &tracing::span::Id, _: &tracing::span::Record<'_>) {}
+
+    fn record_follows_from(&self, _: &tracing::span::Id, _: &tracing::span::Id) {}
+
+    fn event(&self, event: &tracing::Event<'_>) {
+        event.record(&mut self.clone());
+    }
+
+    fn enter(&self, _: &tracing::span::Id) {}
+
+    fn exit(&self, _: &tracing::span::Id) {}
+}
+
+impl Visit for Warnings {
+    fn record_debug(&mut self, _: &Field, value: &dyn std::fmt::Debug) {
+        writeln!(self.0.lock().unwrap(), "{value:?}").unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_server_without_a_subprotocol_is_accepted_with_a_warning_and_another_one_refused() {
+    let warnings = Warnings::default();
+    let _guard = tracing::subscriber::set_default(warnings.clone());
+    let plan = |lines| Plan { opening: Opening::Open(lines), tls: None };
+    let peer = Peer::planned(plan(""), |it| modern(it, |it| vec![said(it, "hello")])).await;
+    assert_eq!(call(&connect(&peer).await.unwrap()).await.unwrap(), "hello");
+    let want = format!("{} chose no subprotocol; it is taken to speak `mcp`\n", peer.url);
+    assert_eq!(*warnings.0.lock().unwrap(), want);
+
+    let peer = Peer::planned(plan("Sec-WebSocket-Protocol: graphql-ws\r\n"), |_| vec![]).await;
+    let refused = connect(&peer).await.err().unwrap().to_string();
+    let want = format!("{} did not open a WebSocket: it chose another subprotocol than `mcp`", peer.url);
+    assert_eq!(refused, want);
+    until(|| peer.open() == 0).await;
+}
+
+/// What is said when a server answers the upgrade so; `URL` stands for its URL. Then the help that is given.
+async fn check(opening: Opening, want: &str, help: &str) {
+    check_within(Limits::default().connect, opening, want, help).await;
+}
+
+async fn check_within(connect: Duration, opening: Opening, want: &str, help: &str) {
+    let peer = Peer::refusing(opening).await;
+    let headers = vec![("X-Key".to_owned(), Secret::from("hunter22"))];
+    let limits = Limits { connect, ..Limits::default() };
+    let error =
+        How { headers, limits: Some(limits), ..How::default() }.connect(&peer.url).await.err().unwrap();
+    assert!(matches!(error, ConnectError::Refused(_)), "{error:?}");
+    assert_eq!(error.to_string().replace(&peer.url, "URL"), want);
+    assert_eq!(error.help().unwrap_or_default(), help);
+    until(|| peer.open() == 0).await;
+}
+
+fn http(status: &str, body: &str) -> Opening {
+    Opening::Say(format!("HTTP/1.1 {status}\r\nContent-Length: {}\r\n\r\n{body}", body.len()))
+}
+
+const AUTHORIZE: &str = "the server wants authorization: check the `Authorization` header";
+const PATH: &str = "check the path of the URL: Streamable HTTP servers usually listen at /mcp, those with server-sent events \
+    at /sse, WebSocket servers at /ws";
+const RUNNING: &str = "check that the server is running, and that host and port are right";
+
+#[tokio::test]
+async fn hd_sc5_a_server_that_refuses_is_quoted_without_secrets() {
+    check(
+        http("401 Unauthorized\r\nWWW-Authenticate: Bearer realm=\"secret\"", "no:\n hunter22\u{1b}[31m!"),
+        "the server answered HTTP 401 Unauthorized: it wants authorization (Bearer): no: ***!",
+        AUTHORIZE,
+    )
+    .await;
+    check(
+        http("403 Forbidden", ""),
+        "the server answered HTTP 403 Forbidden: it wants authorization",
+        AUTHORIZE,
+    )
+    .await;
+    check(http("404 Not Found", "nope"), "the server answered HTTP 404 Not Found: nope", PATH).await;
+    check(
+        Opening::Say("HTTP/1.0 501 Unsupported method\r\n\r\nold".to_owned()),
+        "the server answered HTTP 501 Not Implemented: old",
+        "",
+    )
+    .await;
+    let error =
+        json!({"jsonrpc": "2.0", "id": null, "error": {"code": -32000, "message": "full"}}).to_string();
+    let want = "the server answered HTTP 503 Service Unavailable: full (code -32000)";
+    check(http("503 Service Unavailable", &error), want, "").await;
+    check(
+        http("200 OK", "<html>"),
+        "URL did not open a WebSocket: the server answered HTTP 200 OK: <html>",
+        "",
+    )
+    .await;
+    check(
+        http("302 Found\r\nLocation: /login", ""),
+        "URL did not open a WebSocket: the server answered HTTP 302 Found",
+        "",
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn what_is_no_websocket_is_told_in_words() {
+    let none = |why: &str| format!("URL did not open a WebSocket: {why}");
+    check(Opening::Say(String::new()), &none("it closed the connection without an answer"), RUNNING).await;
+    check(Opening::Say("220 smtp\r\n".to_owned()), &none("its answer is no HTTP"), RUNNING).await;
+    check(Opening::Say("HTTP/1.1 101".to_owned()), &none("its answer broke off"), RUNNING).await;
+    check(
+        http("101 Switching Protocols\r\nUpgrade: h2c\r\nConnection: Upgrade", ""),
+        &none("its answer changes to another protocol"),
+        "",
+    )
+    .await;
+    check(
+        http("101 X\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: no", ""),
+        &none("its answer does not fit the question (Sec-WebSocket-Accept)"),
+        "",
+    )
+    .await;
+    let want = "cannot connect to URL: no answer to the upgrade within 0.2 s";
+    check_within(Duration::from_millis(200), Opening::Silent, want, RUNNING).await;
+}
+
+#[tokio::test]
+async fn nobody_there_is_said_in_plain_words() {
+    let address = {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        listener.local_addr().unwrap()
+    };
+    let url = format!("ws://user:hunter2@{address}/ws?key=hunter3");
+    let error = How::default().connect(&url).await.err().unwrap();
+    assert_eq!(error.to_string(), format!("cannot connect to ws://{address}/ws: connection refused"));
+    assert_eq!(error.help().unwrap(), RUNNING);
+}
+
+#[tokio::test]
+async fn hd_042_only_ws_and_wss_are_dialled() {
+    let error = How::default().connect("http://127.0.0.1:1/ws").await.err().unwrap();
+    assert_eq!(error.to_string(), "http://127.0.0.1:1/ws is no ws or wss URL");
+}
+
+#[tokio::test]
+async fn giving_up_an_opening_closes_the_connection() {
+    let peer = Peer::refusing(Opening::Silent).await;
+    tokio::select! {
+        _ = connect(&peer) => panic!("there is no answer"),
+        () = until(|| peer.heads().len() == 1) => {}
+    }
+    until(|| peer.open() == 0).await;
+}
