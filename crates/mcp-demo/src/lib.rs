@@ -2,8 +2,8 @@
 //!
 //! It offers tools that answer, add, sleep, fail, log, grow, ask, change the list and end the server, two prompts, and
 //! a few resources, in both eras of the protocol (2025-11-25 with `initialize`, 2026-07-28 without), over standard
-//! input and output ([`serve_stdio`]), any pair of streams ([`serve_stream`]), and Streamable HTTP and HTTP with
-//! server-sent events ([`HttpServer`]).
+//! input and output ([`serve_stdio`]), any pair of streams ([`serve_stream`]), and Streamable HTTP, HTTP with
+//! server-sent events and WebSocket ([`HttpServer`]).
 //! It stands on rmcp's server and on none of our crates: what it says on the wire is another implementation's word.
 //!
 //! It keeps nothing on disk, opens no connection, and listens on loopback only.
@@ -36,6 +36,7 @@ mod connection;
 mod http;
 mod life;
 mod media;
+mod neighbour;
 mod prompts;
 mod resources;
 mod serve;
@@ -43,6 +44,7 @@ mod server;
 mod sse;
 mod state;
 mod tools;
+mod websocket;
 
 pub use http::HttpServer;
 pub use serve::{DemoError, Ended, serve_stdio, serve_stream};

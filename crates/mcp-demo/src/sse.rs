@@ -17,7 +17,7 @@ use axum::{
     Router,
     body::Bytes,
     extract::{RawQuery, State as Shared},
-    http::{HeaderMap, HeaderName, StatusCode, Uri, header, uri::Authority},
+    http::{HeaderMap, StatusCode},
     response::{
         IntoResponse, Response,
         sse::{Event, KeepAlive, Sse},
@@ -32,7 +32,9 @@ use rmcp::{
 };
 use tokio::sync::mpsc;
 
-use crate::{connection::Connection, life::Life, serve::serve, server::Demo, state::State};
+use crate::{
+    connection::Connection, life::Life, neighbour::is_neighbour, serve::serve, server::Demo, state::State,
+};
 
 /// Where a client gets its stream.
 pub(crate) const PATH: &str = "/sse";
@@ -64,24 +66,6 @@ impl Sessions {
         // The map is whole after any panic.
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
-
-    /// Whether a request comes from this machine, and not from a page that some browser shows.
-    fn is_neighbour(&self, headers: &HeaderMap) -> bool {
-        let text = |name: HeaderName| headers.get(name).and_then(|it| it.to_str().ok());
-        let is_here = |host: &str| {
-            let host = host.trim_matches(['[', ']']);
-            host == "localhost"
-                || host.parse().is_ok_and(|it: std::net::IpAddr| it.is_loopback() || it == self.address.ip())
-        };
-        let host = text(header::HOST).and_then(|it| it.parse::<Authority>().ok());
-        let origin_is_here = match headers.contains_key(header::ORIGIN) {
-            false => true,
-            true => text(header::ORIGIN)
-                .and_then(|it| it.parse::<Uri>().ok())
-                .is_some_and(|it| it.host().is_some_and(is_here)),
-        };
-        host.is_some_and(|it| is_here(it.host())) && origin_is_here
-    }
 }
 
 /// A session that is in the list for as long as this is there.
@@ -105,7 +89,7 @@ fn fresh_id() -> String {
 
 /// Opens a session and gives its stream.
 async fn open(Shared(sessions): Shared<Arc<Sessions>>, headers: HeaderMap) -> Response {
-    if !sessions.is_neighbour(&headers) {
+    if !is_neighbour(&headers, sessions.address.ip()) {
         return StatusCode::FORBIDDEN.into_response();
     }
     let (from_client, incoming) = mpsc::channel(MOST_WAITING);
@@ -150,7 +134,7 @@ async fn take(
     headers: HeaderMap,
     body: Bytes,
 ) -> Response {
-    if !sessions.is_neighbour(&headers) {
+    if !is_neighbour(&headers, sessions.address.ip()) {
         return StatusCode::FORBIDDEN.into_response();
     }
     let query = query.unwrap_or_default();

@@ -41,7 +41,7 @@ pub(crate) const FLOORS: &[Floor] = &[
             "tokio-util",
         ],
         under_feature: &[],
-        development: &["tempfile"],
+        development: &["tempfile", "tokio-tungstenite"],
     },
     Floor {
         name: "mcp-config",

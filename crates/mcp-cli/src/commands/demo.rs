@@ -45,6 +45,7 @@ async fn over_http(address: SocketAddr, signals: &mut Signals) -> Result<Exit, D
     let server = HttpServer::bind(address).await?;
     say(&format!("the demo server listens at {}\n", server.url()));
     say(&format!("and for clients that know only server-sent events at {}\n", server.sse_url()));
+    say(&format!("and over WebSocket at {}\n", server.websocket_url()));
     let (stop, stopped) = oneshot::channel::<()>();
     // A sender that is dropped asks for the end just as well.
     let serving = server.serve(async { drop(stopped.await) });

@@ -7,3 +7,4 @@ mod http;
 mod lists;
 mod sse;
 mod tools;
+mod websocket;

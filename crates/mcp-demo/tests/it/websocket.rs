@@ -1,0 +1,167 @@
+//! WebSocket, beside HTTP: in both eras, for this machine only, and until the end of either side.
+
+use futures_util::{SinkExt, StreamExt};
+use mcp_demo::{DemoError, Ended, HttpServer};
+use serde_json::{Value, json};
+use tokio::{net::TcpStream, sync::oneshot, task::JoinHandle};
+use tokio_tungstenite::{
+    WebSocketStream, client_async,
+    tungstenite::{self, Message, client::IntoClientRequest, http::HeaderValue},
+};
+
+use crate::client::{Era, words};
+
+struct Server {
+    url: String,
+    stop: oneshot::Sender<()>,
+    running: JoinHandle<Result<Ended, DemoError>>,
+}
+
+type Socket = WebSocketStream<TcpStream>;
+
+impl Server {
+    async fn start() -> Server {
+        let server = HttpServer::bind("127.0.0.1:0".parse().unwrap()).await.unwrap();
+        let url = server.websocket_url();
+        let (stop, stopped) = oneshot::channel::<()>();
+        let running = tokio::spawn(server.serve(async { drop(stopped.await) }));
+        Server { url, stop, running }
+    }
+
+    /// Asks for a socket with one more header.
+    async fn ask(&self, name: &'static str, value: &str) -> Result<Socket, tungstenite::Error> {
+        let address = self.url.strip_prefix("ws://").unwrap().strip_suffix("/ws").unwrap();
+        let mut request = self.url.as_str().into_client_request().unwrap();
+        request.headers_mut().insert("sec-websocket-protocol", HeaderValue::from_static("mcp"));
+        request.headers_mut().insert(name, value.parse().unwrap());
+        client_async(request, TcpStream::connect(address).await.unwrap()).await.map(|it| it.0)
+    }
+
+    async fn open(&self) -> Socket {
+        self.ask("user-agent", "test").await.unwrap()
+    }
+
+    async fn stop(self) {
+        self.stop.send(()).unwrap();
+        assert_eq!(self.running.await.unwrap().unwrap(), Ended::Closed);
+    }
+}
+
+async fn say(socket: &mut Socket, message: &Value) {
+    // A line break between tokens is as good as a space.
+    let text = serde_json::to_string_pretty(message).unwrap();
+    socket.send(Message::Text(text.into())).await.unwrap();
+}
+
+/// Calls a tool, and tells all that comes until the answer, in words.
+async fn call(socket: &mut Socket, era: Era, tool: &str, arguments: Value) -> String {
+    let params = era.dress(json!({"name": tool, "arguments": arguments}), &json!({}));
+    say(socket, &json!({"jsonrpc": "2.0", "id": 5, "method": "tools/call", "params": params})).await;
+    let mut res = Vec::new();
+    loop {
+        let Message::Text(text) = socket.next().await.unwrap().unwrap() else { panic!("no text") };
+        let message: Value = serde_json::from_str(&text).unwrap();
+        res.push(words(&message));
+        if message["id"] == 5 {
+            return res.join(", ");
+        }
+    }
+}
+
+async fn initialize(socket: &mut Socket) {
+    let params = json!({
+        "protocolVersion": "2025-11-25",
+        "capabilities": {},
+        "clientInfo": {"name": "test", "version": "0"},
+    });
+    say(socket, &json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params})).await;
+    let answer = socket.next().await.unwrap().unwrap().into_text().unwrap();
+    assert!(answer.contains("2025-11-25"), "{answer}");
+    say(socket, &json!({"jsonrpc": "2.0", "method": "notifications/initialized"})).await;
+}
+
+/// How a socket ends, in words.
+async fn end(mut socket: Socket) -> String {
+    loop {
+        match socket.next().await {
+            Some(Ok(Message::Close(Some(frame)))) => return format!("close {}", u16::from(frame.code)),
+            Some(Ok(_)) => {}
+            Some(Err(error)) => return error.to_string(),
+            None => return "end".to_owned(),
+        }
+    }
+}
+
+#[tokio::test]
+async fn each_socket_has_a_session_of_its_own_in_either_era() {
+    let server = Server::start().await;
+    let (mut first, mut second) = (server.open().await, server.open().await);
+    for socket in [&mut first, &mut second] {
+        initialize(socket).await;
+    }
+    let said = call(&mut first, Era::Legacy, "change_tools", json!({"name": "mine"})).await;
+    assert!(said.contains("added mine"), "{said}");
+    let said = call(&mut first, Era::Legacy, "mine", json!({})).await;
+    assert_eq!(said, "I am mine, added at run time");
+    let said = call(&mut second, Era::Legacy, "mine", json!({})).await;
+    assert_eq!(said, "-32602: there is no tool `mine`");
+
+    let mut sessionless = server.open().await;
+    let said = call(&mut sessionless, Era::Sessionless, "echo", json!({"text": "hello"})).await;
+    assert!(said.starts_with("hello"), "{said}");
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn strangers_are_turned_away_and_so_is_a_crowd() {
+    let server = Server::start().await;
+    for (name, value) in [("host", "example.com"), ("origin", "http://example.com")] {
+        let refused = server.ask(name, value).await.unwrap_err();
+        assert!(matches!(&refused, tungstenite::Error::Http(it) if it.status() == 403), "{refused}");
+    }
+    server.ask("origin", "http://localhost:8080").await.unwrap();
+    let mut crowd = Vec::new();
+    let refused = loop {
+        assert!(crowd.len() < 1000, "all are let in");
+        match server.ask("user-agent", "test").await {
+            Ok(socket) => crowd.push(socket),
+            Err(refused) => break refused,
+        }
+    };
+    assert!(matches!(&refused, tungstenite::Error::Http(it) if it.status() == 503), "{refused}");
+    drop(crowd);
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn the_end_of_the_server_closes_its_sockets() {
+    let server = Server::start().await;
+    let mut socket = server.open().await;
+    initialize(&mut socket).await;
+    let ended = tokio::spawn(end(socket));
+    server.stop().await;
+    assert_eq!(ended.await.unwrap(), "close 1001");
+}
+
+#[tokio::test]
+async fn exit_ends_a_socket_as_a_crash_would() {
+    let server = Server::start().await;
+    let mut socket = server.open().await;
+    let params = Era::Sessionless.dress(json!({"name": "exit", "arguments": {"code": 3}}), &json!({}));
+    say(&mut socket, &json!({"jsonrpc": "2.0", "id": 5, "method": "tools/call", "params": params})).await;
+    assert_eq!(server.running.await.unwrap().unwrap(), Ended::Exited(3));
+    assert_eq!(end(socket).await, "WebSocket protocol error: Connection reset without closing handshake");
+}
+
+#[tokio::test]
+async fn what_is_too_large_or_no_text_ends_the_socket() {
+    let server = Server::start().await;
+    let mut socket = server.open().await;
+    // It hangs up while we still write.
+    let _ = socket.send(Message::Text(" ".repeat(5 << 20).into())).await;
+    assert_ne!(end(socket).await, "close 1000");
+    let mut socket = server.open().await;
+    socket.send(Message::Binary(vec![0; 4].into())).await.unwrap();
+    assert_eq!(end(socket).await, "close 1003");
+    server.stop().await;
+}
