@@ -6,4 +6,6 @@ mod death;
 mod live;
 mod readme;
 mod real;
+mod same;
 mod sse;
+mod websocket;

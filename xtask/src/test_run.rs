@@ -60,6 +60,7 @@ fn needs() -> Result<Vec<(&'static str, String)>, Failure> {
     for (variable, what, installed) in [
         ("MCP_HOST_NODE_MODULES", "the npm packages", install::node_modules()),
         ("MCP_HOST_VENV", "the Python packages", install::venv()),
+        ("MCP_HOST_VENV_MCP1", "the older Python packages", install::mcp1_venv()),
     ] {
         match installed {
             Ok(folder) => res.push((variable, folder.to_string_lossy().into_owned())),

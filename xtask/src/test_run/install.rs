@@ -35,22 +35,39 @@ pub(super) fn node_modules() -> Result<PathBuf, Failure> {
     Ok(folder.join("node_modules"))
 }
 
-/// `target/venv`, as tests/python/requirements.txt wants it.
+/// `target/venv`, as tests/python/requirements.txt wants it, with what `uvx` starts in the tests.
 pub(super) fn venv() -> Result<PathBuf, Failure> {
-    let root = tree::root();
-    let folder = root.join("target/venv");
-    let requirements = root.join("tests/python/requirements.txt");
+    let requirements = tree::root().join("tests/python/requirements.txt");
+    environment("venv", &requirements, "with uv tools\n", |folder, python| {
+        uv_tools(folder, python, &requirements)
+    })
+}
+
+/// `target/venv-mcp1`, as tests/python/mcp1.requirements.txt wants it: two generations of one package do not fit into
+/// one environment.
+pub(super) fn mcp1_venv() -> Result<PathBuf, Failure> {
+    let requirements = tree::root().join("tests/python/mcp1.requirements.txt");
+    environment("venv-mcp1", &requirements, "", |_, _| Ok(()))
+}
+
+/// A virtual environment below `target`, with what `more` adds to its folder by its Python; `kind` says what that is.
+fn environment(
+    name: &str,
+    requirements: &Path,
+    kind: &str,
+    more: impl FnOnce(&Path, &Path) -> Result<(), Failure>,
+) -> Result<PathBuf, Failure> {
+    let folder = tree::root().join("target").join(name);
     // A venv holds absolute paths, and links to the Python that made it.
-    let stamp =
-        format!("with uv tools\n{}{}\n{}", version_of("python3")?, folder.display(), read(&requirements)?);
+    let stamp = format!("{kind}{}{}\n{}", version_of("python3")?, folder.display(), read(requirements)?);
     if !is_installed(&folder, &stamp) {
         begin(&folder)?;
         install("python3", Command::new("python3").args(["-m", "venv"]).arg(&folder))?;
-        let python = if cfg!(windows) { "Scripts/python.exe" } else { "bin/python" };
-        let mut pip = Command::new(folder.join(python));
+        let python = folder.join(if cfg!(windows) { "Scripts/python.exe" } else { "bin/python" });
+        let mut pip = Command::new(&python);
         pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--requirement"]);
-        install("pip", pip.arg(&requirements))?;
-        uv_tools(&folder, &folder.join(python), &requirements)?;
+        install("pip", pip.arg(requirements))?;
+        more(&folder, &python)?;
         write(&folder.join(STAMP), &stamp)?;
     }
     Ok(folder)

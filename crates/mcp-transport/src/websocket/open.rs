@@ -29,8 +29,12 @@ enum Step {
 
 /// Opens a WebSocket. Dropping the future gives it up.
 pub(super) async fn open(place: &Place) -> Result<WebSocketStream<Observed>, Fault> {
+    open_by(place, &Matcher::from_system()).await
+}
+
+async fn open_by(place: &Place, proxies: &Matcher) -> Result<WebSocketStream<Observed>, Fault> {
     let step = Mutex::new(Step::Connecting);
-    match tokio::time::timeout(place.connect, attempt(place, &step)).await {
+    match tokio::time::timeout(place.connect, attempt(place, proxies, &step)).await {
         Ok(opened) => opened,
         Err(_) => {
             let why = match *step.lock().unwrap_or_else(PoisonError::into_inner) {
@@ -45,10 +49,14 @@ pub(super) async fn open(place: &Place) -> Result<WebSocketStream<Observed>, Fau
     }
 }
 
-async fn attempt(place: &Place, step: &Mutex<Step>) -> Result<WebSocketStream<Observed>, Fault> {
+async fn attempt(
+    place: &Place,
+    proxies: &Matcher,
+    step: &Mutex<Step>,
+) -> Result<WebSocketStream<Observed>, Fault> {
     let failed = |why: String| unreachable(place, &why);
     let reached = |next| *step.lock().unwrap_or_else(PoisonError::into_inner) = next;
-    let stream = connect(place, &reached).await.map_err(failed)?;
+    let stream = connect(place, proxies, &reached).await.map_err(failed)?;
     let mut stream = Observed::new(stream);
     reached(Step::Asking);
     let rest = upgrade::ask(place, &mut stream).await?;
@@ -57,13 +65,17 @@ async fn attempt(place: &Place, step: &Mutex<Step>) -> Result<WebSocketStream<Ob
 }
 
 /// A stream to the server, over TLS where the URL says so.
-async fn connect(place: &Place, reached: &impl Fn(Step)) -> Result<Box<dyn Stream>, String> {
+async fn connect(
+    place: &Place,
+    proxies: &Matcher,
+    reached: &impl Fn(Step),
+) -> Result<Box<dyn Stream>, String> {
     let url = &place.url;
     let host = url.host().ok_or_else(|| "the URL names no host".to_owned())?.to_owned();
     let port = url.port_or_known_default().ok_or_else(|| "the URL names no port".to_owned())?;
     let proxy = match nearby::is_loopback(url) {
         true => None,
-        false => proxy::find(&Matcher::from_system(), url)?,
+        false => proxy::find(proxies, url)?,
     };
     let mut stream: Box<dyn Stream> = match proxy {
         None => Box::new(reach::connect(&host, port).await?),
@@ -107,4 +119,91 @@ async fn secure(
 fn unreachable(place: &Place, why: &str) -> Fault {
     let message = place.redactor.clean(&format!("cannot connect to {}: {why}", place.label), 600);
     Fault { status: None, message, error: None }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::StreamExt;
+    use mcp_model::{Limits, UrlEndpoint};
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::net::{TcpListener, TcpStream};
+    use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
+
+    use super::super::WebSocketDial;
+    use super::*;
+    use crate::DialOptions;
+
+    async fn head(stream: &mut TcpStream) -> String {
+        let mut res = Vec::new();
+        while !res.ends_with(b"\r\n\r\n") {
+            match stream.read_u8().await {
+                Ok(byte) => res.push(byte),
+                Err(_) => break,
+            }
+        }
+        String::from_utf8(res).unwrap()
+    }
+
+    /// Opens a WebSocket at `url` through a proxy that answers so, and is the server behind itself. What the proxy was
+    /// asked, and what came of it.
+    async fn through(url: &str, answer: &str) -> (String, Result<String, String>) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let proxies = format!("user:hunter2@{}", listener.local_addr().unwrap());
+        let matcher = Matcher::builder().all(proxies).build();
+        let limits = Limits { connect: Duration::from_millis(300), ..Limits::default() };
+        let options = DialOptions { limits, ..DialOptions::default() };
+        let WebSocketDial(place) =
+            WebSocketDial::new(&UrlEndpoint::new(url.parse().unwrap()), &options).unwrap();
+        let proxy = async {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            let asked = head(&mut stream).await;
+            stream.write_all(answer.as_bytes()).await.unwrap();
+            let upgrade = head(&mut stream).await;
+            if let Some(key) = upgrade.lines().find_map(|it| it.strip_prefix("Sec-WebSocket-Key: ")) {
+                let accept = derive_accept_key(key.as_bytes());
+                let head =
+                    "HTTP/1.1 101 X\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: ";
+                let mut said = format!("{head}{accept}\r\n\r\n").into_bytes();
+                // Its first message comes with the answer, as it may.
+                said.extend(b"\x01\x02he\x80\x03llo");
+                stream.write_all(&said).await.unwrap();
+                let _ = stream.read_u8().await;
+            }
+            asked
+        };
+        let opening = async {
+            match open_by(&place, &matcher).await {
+                Ok(mut socket) => Ok(socket.next().await.unwrap().unwrap().into_text().unwrap().to_string()),
+                Err(fault) => Err(fault.message),
+            }
+        };
+        let (asked, opened) = tokio::join!(proxy, opening);
+        let port = listener.local_addr().unwrap().port().to_string();
+        (asked, opened.map_err(|it| it.replace(&port, "PORT")))
+    }
+
+    #[tokio::test]
+    async fn a_websocket_is_opened_through_a_tunnel() {
+        let (asked, opened) =
+            through("ws://mcp.example:8080/ws?key=1", "HTTP/1.1 200 Connected\r\nVia: x\r\n\r\n").await;
+        let want = "CONNECT mcp.example:8080 HTTP/1.1\r\nHost: mcp.example:8080\r\nProxy-Authorization: Basic \
+                    dXNlcjpodW50ZXIy\r\n\r\n";
+        assert_eq!((asked.as_str(), opened.as_deref()), (want, Ok("hello")));
+    }
+
+    #[tokio::test]
+    async fn hd_sc5_a_proxy_that_refuses_is_told_without_its_password() {
+        for (answer, want) in [
+            ("HTTP/1.1 407 No\r\n\r\n", "wants authorization (HTTP 407)"),
+            ("HTTP/1.1 502 No\r\n\r\n", "refuses to connect (HTTP 502)"),
+            ("HTTP/1.1 200 Connected\r\n\r\n<html>", "sent more than an answer"),
+        ] {
+            let (_, opened) = through("wss://mcp.example/ws", answer).await;
+            let want = format!("cannot connect to wss://mcp.example/ws: the proxy 127.0.0.1:PORT {want}");
+            assert_eq!(opened, Err(want));
+        }
+        let (_, opened) = through("wss://mcp.example/ws", "HTTP/1.1 200 Connected\r\n\r\n").await;
+        let want = "cannot connect to wss://mcp.example/ws: no end of the TLS handshake within 0.3 s";
+        assert_eq!(opened, Err(want.to_owned()));
+    }
 }

@@ -1,0 +1,122 @@
+//! Servers that tests start, and the question whether two ways to one server are the same: what the program lists and
+//! what calls answer, compared word by word.
+
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use mcp_host::{Host, ToolCall};
+use mcp_model::RawJson;
+use mcp_tests::{Run, eventually};
+use serde_json::Value;
+
+/// A server that ends with the test.
+pub(crate) struct Server(Child);
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Starts a server that gets its port from `command`, and waits until it listens.
+pub(crate) fn start(command: impl FnOnce(u16) -> Command) -> (Server, u16) {
+    let port = std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap().local_addr().unwrap().port();
+    let mut command = command(port);
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    let server = Server(command.spawn().unwrap());
+    eventually("the server listens", || std::net::TcpStream::connect(("127.0.0.1", port)).is_ok());
+    (server, port)
+}
+
+/// The bundled demo server over HTTP, and of its URLs the one that is asked for.
+pub(crate) fn demo(folder: &Path, wanted: impl Fn(&str) -> bool) -> (Server, String) {
+    let mut server = Server(Run::new(folder, folder, &["demo-server", "--http", "127.0.0.1:0"]).start());
+    let said = BufReader::new(server.0.stderr.take().unwrap());
+    let mut lines = said.lines().map(Result::unwrap);
+    let url = lines.find_map(|it| it.split_whitespace().find(|it| wanted(it)).map(str::to_owned));
+    (server, url.unwrap())
+}
+
+/// A HoloDeck agent with one item, `it`, of this transport and URL.
+pub(crate) fn holodeck(folder: &Path, transport: &str, url: &str) -> PathBuf {
+    let path = folder.join("agent.yaml");
+    let text = format!(
+        "name: t\nmodel: {{provider: openai, name: m}}\ninstructions: {{inline: i}}\ntools:\n  - name: it\n    \
+         description: d\n    type: mcp\n    server: x\n    transport: {transport}\n    url: {url}\n"
+    );
+    std::fs::write(&path, text).unwrap();
+    path
+}
+
+/// A Dominds workspace with one server, `it`, and this command.
+pub(crate) fn over_stdio(folder: &Path, command: &[&str]) -> PathBuf {
+    let path = folder.join(".minds/mcp.yaml");
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    let (program, arguments) = command.split_first().unwrap();
+    let arguments = serde_json::to_string(arguments).unwrap();
+    let text = format!(
+        "version: 1\nservers:\n  it:\n    {{transport: stdio, command: '{program}', args: {arguments}, transform: \
+         [{{prefix: it__}}]}}\n"
+    );
+    std::fs::write(&path, text).unwrap();
+    path
+}
+
+/// What the program says of one configuration: its tools, and the answers to these calls, without what takes time.
+fn said(folder: &Path, file: &Path, calls: &[(&str, &str)]) -> (Value, Vec<Value>) {
+    let file = file.display().to_string();
+    let run = |arguments: &[&str]| {
+        let ran = Run::new(folder, folder, arguments).finish();
+        assert_ne!(ran.code, None, "{ran:#?}");
+        ran.json()
+    };
+    let tools = run(&["tools", &file, "--format", "json"])["tools"].take();
+    assert!(tools.as_array().is_some_and(|it| !it.is_empty()), "{tools:#}");
+    let answers = calls.iter().map(|(tool, arguments)| {
+        let mut answer = run(&["call", &file, tool, arguments, "--format", "json"]);
+        for volatile in ["duration_ms", "request_id"] {
+            answer["metadata"].as_object_mut().unwrap().remove(volatile);
+        }
+        answer
+    });
+    (tools, answers.collect())
+}
+
+/// The names of tools with what they take.
+fn signatures(tools: &Value) -> Vec<(String, Value)> {
+    let signature = |it: &Value| {
+        let schema = it.get("input_schema").cloned();
+        (it["name"].as_str().unwrap().to_owned(), schema.expect("a schema"))
+    };
+    tools.as_array().unwrap().iter().map(signature).collect()
+}
+
+/// Lists and calls over both, and compares.
+pub(crate) fn check_same(wire: &Path, stdio: &Path, calls: &[(&str, &str)]) {
+    let (tools, answers) = said(wire.parent().unwrap(), wire, calls);
+    let (same_tools, same_answers) = said(stdio.parent().unwrap(), stdio, calls);
+    assert_eq!(signatures(&tools), signatures(&same_tools));
+    for ((answer, same), call) in answers.iter().zip(&same_answers).zip(calls) {
+        assert_eq!(answer, same, "{call:?}");
+    }
+}
+
+/// Lets the demo server, as the item `it`, add a tool, waits for the generation that has it, and calls it by its name.
+pub(crate) async fn check_change(host: Host) {
+    host.ready().await;
+    let mut published = host.subscribe();
+    let added = host.call(ToolCall::new("it__change_tools", json(r#"{"name":"fresh"}"#))).await;
+    assert!(added.success, "{added:?}");
+    let change = published.wait_for(|it| it.catalog.tool("it__fresh").is_some());
+    let change = tokio::time::timeout(std::time::Duration::from_secs(20), change).await;
+    change.expect("the change is heard").unwrap();
+    let called = host.call(ToolCall::new("it__fresh", json("{}"))).await;
+    assert!(called.success, "{called:?}");
+    host.shutdown().await;
+}
+
+fn json(text: &'static str) -> RawJson {
+    RawJson::parse(text.into()).unwrap()
+}

@@ -1,0 +1,113 @@
+//! WebSocket, with servers that really speak it: what they list and answer is the same as over standard input and
+//! output.
+
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::process::Command;
+
+use mcp_host::{Host, HostOptions, LoadRequest, load};
+use mcp_tests::{Run, installed, root};
+
+use crate::same::{check_change, check_same, demo, holodeck, over_stdio, start};
+
+#[test]
+fn hd_123_hd_fr006_a_real_server_behind_a_gateway() {
+    let Some(modules) = installed("MCP_HOST_NODE_MODULES") else { return };
+    let everything =
+        modules.join("@modelcontextprotocol/server-everything/dist/index.js").display().to_string();
+    let gateway = modules.join("supergateway/dist/index.js");
+    let (_server, port) = start(|port| {
+        let mut command = Command::new("node");
+        command.arg(&gateway).args(["--stdio", &format!("node {everything} stdio")]);
+        command.args(["--outputTransport", "ws", "--messagePath", "/message", "--port", &port.to_string()]);
+        command
+    });
+    let folder = tempfile::tempdir().unwrap();
+    let websocket = holodeck(folder.path(), "websocket", &format!("ws://127.0.0.1:{port}/message"));
+    let stdio = over_stdio(folder.path(), &["node", &everything, "stdio"]);
+    check_same(
+        &websocket,
+        &stdio,
+        &[
+            ("it__echo", r#"{"message":"hello, \u4e16\u754c"}"#),
+            ("it__get-sum", r#"{"a":2,"b":40}"#),
+            ("it__get-tiny-image", "{}"),
+            ("it__get-structured-content", r#"{"location":"Chicago"}"#),
+            ("it__get-sum", r#"{"a":"no number","b":1}"#),
+        ],
+    );
+}
+
+#[test]
+fn hd_123_hd_124_a_real_server_of_the_python_sdk() {
+    let Some(venv) = installed("MCP_HOST_VENV_MCP1") else { return };
+    let python = venv.join("bin/python").display().to_string();
+    let script = root().join("tests/python/mcp1_server.py").display().to_string();
+    let (_server, port) = start(|port| {
+        let mut command = Command::new(&python);
+        command.args([&script, &port.to_string()]);
+        command
+    });
+    let folder = tempfile::tempdir().unwrap();
+    let websocket = holodeck(folder.path(), "websocket", &format!("ws://127.0.0.1:{port}/"));
+    let stdio = over_stdio(folder.path(), &[&python, &script, "stdio"]);
+    let long = format!(r#"{{"message":"{}","times":3}}"#, "grün ".repeat(20_000));
+    check_same(
+        &websocket,
+        &stdio,
+        &[
+            ("it__echo", r#"{"message":"hello, \u4e16\u754c"}"#),
+            ("it__repeat", &long),
+            ("it__fail", "{}"),
+            ("it__repeat", r#"{"message":1,"times":"no number"}"#),
+        ],
+    );
+}
+
+#[tokio::test]
+async fn hd_115_hd_fr016_a_changed_list_makes_a_generation_over_websocket() {
+    let folder = tempfile::tempdir().unwrap();
+    let (_server, url) = demo(folder.path(), |it| it.starts_with("ws://"));
+    let file = holodeck(folder.path(), "websocket", &url);
+    let host = Host::start(HostOptions::default());
+    host.apply(load(&LoadRequest::new(file)).unwrap().wanted).await;
+    check_change(host).await;
+}
+
+#[test]
+fn the_proxy_of_the_environment_is_asked_for_a_tunnel() {
+    let folder = tempfile::tempdir().unwrap();
+    let (_server, url) = demo(folder.path(), |it| it.starts_with("ws://"));
+    let address = url.strip_prefix("ws://").unwrap().strip_suffix("/ws").unwrap().to_owned();
+    let proxy = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+    let variable = format!("http://user:pa%20ss@{}", proxy.local_addr().unwrap());
+    let asked = std::thread::spawn(move || {
+        let (mut client, _) = proxy.accept().unwrap();
+        let mut head = Vec::new();
+        while !head.ends_with(b"\r\n\r\n") {
+            let mut byte = [0];
+            client.read_exact(&mut byte).unwrap();
+            head.push(byte[0]);
+        }
+        client.write_all(b"HTTP/1.0 200 Connection established\r\n\r\n").unwrap();
+        let mut server = TcpStream::connect(address).unwrap();
+        let (mut to_client, mut from_server) = (client.try_clone().unwrap(), server.try_clone().unwrap());
+        let back = std::thread::spawn(move || {
+            let _ = std::io::copy(&mut from_server, &mut to_client);
+            let _ = to_client.shutdown(std::net::Shutdown::Both);
+        });
+        let _ = std::io::copy(&mut client, &mut server);
+        let _ = server.shutdown(std::net::Shutdown::Both);
+        back.join().unwrap();
+        String::from_utf8(head).unwrap()
+    });
+    let file = holodeck(folder.path(), "websocket", "ws://mcp.example/ws").display().to_string();
+    let run = Run::new(folder.path(), folder.path(), &["tools", &file, "--format", "json"]);
+    let ran = run.env("HTTP_PROXY", &variable).env("NO_PROXY", "").finish();
+    // The demo server knows no `mcp.example`, and says so: it was reached.
+    let error = ran.json()["servers"][0]["error"].to_string();
+    assert!(error.contains("HTTP 403") && error.contains("for this machine only"), "{ran:#?}");
+    let head = asked.join().unwrap();
+    let want = "CONNECT mcp.example:80 HTTP/1.1\r\nHost: mcp.example:80\r\nProxy-Authorization: Basic dXNlcjpwYSBzcw==\r\n\r\n";
+    assert_eq!(head, want);
+}
