@@ -141,7 +141,7 @@ mod tests {
                 Err(_) => break,
             }
         }
-        String::from_utf8(res).unwrap()
+        String::from_utf8_lossy(&res).into_owned()
     }
 
     /// Opens a WebSocket at `url` through a proxy that answers so, and is the server behind itself. What the proxy was
