@@ -86,11 +86,10 @@ fn said(folder: &Path, file: &Path, calls: &[(&str, &str)]) -> (Value, Vec<Value
 
 /// The names of tools with what they take.
 fn signatures(tools: &Value) -> Vec<(String, Value)> {
-    let signature = |it: &Value| {
-        let schema = it.get("input_schema").cloned();
-        (it["name"].as_str().unwrap().to_owned(), schema.expect("a schema"))
-    };
-    tools.as_array().unwrap().iter().map(signature).collect()
+    let tools = tools.as_array().unwrap();
+    let signature = |it: &Value| (it["name"].as_str().unwrap().to_owned(), it["input_schema"].clone());
+    assert!(tools.iter().all(|it| it["input_schema"].is_object()), "{tools:#?}");
+    tools.iter().map(signature).collect()
 }
 
 /// Lists and calls over both, and compares.
