@@ -2,7 +2,7 @@
 
 use url::Url;
 
-use crate::{EnvInherit, Secret, TransportKind};
+use crate::{EnvInherit, Secret, SseFallback, TransportKind};
 
 /// Where a server is, ready to be connected to.
 #[derive(Debug, Clone, PartialEq)]
@@ -79,12 +79,21 @@ pub struct UrlEndpoint {
     pub session_id: Option<Secret>,
     /// End the session with `DELETE` when it is closed.
     pub terminate_on_close: bool,
+    /// May server-sent events of 2024-11-05 be tried at this URL, where Streamable HTTP is not spoken there? Means
+    /// something for [`Endpoint::Http`] only.
+    pub sse_fallback: SseFallback,
 }
 
 impl UrlEndpoint {
-    /// The URL with no headers of its own, its session ended on close.
+    /// The URL with no headers of its own, its session ended on close, and no other transport tried.
     pub fn new(url: Url) -> UrlEndpoint {
-        UrlEndpoint { url, headers: Vec::new(), session_id: None, terminate_on_close: true }
+        UrlEndpoint {
+            url,
+            headers: Vec::new(),
+            session_id: None,
+            terminate_on_close: true,
+            sse_fallback: SseFallback::Never,
+        }
     }
 
     /// The URL's scheme, host and port, and its path: no user, password, query or fragment. Segments of the path
@@ -108,6 +117,7 @@ impl std::fmt::Debug for UrlEndpoint {
             .field("url", &self.label())
             .field("headers", &self.headers)
             .field("terminate_on_close", &self.terminate_on_close)
+            .field("sse_fallback", &self.sse_fallback)
             .finish_non_exhaustive()
     }
 }
@@ -125,7 +135,7 @@ mod tests {
         assert_eq!(
             format!("{endpoint:?}"),
             "UrlEndpoint { url: \"https://example.com:8443/mcp/***\", headers: [(\"Authorization\", ***)], \
-             terminate_on_close: true, .. }"
+             terminate_on_close: true, sse_fallback: Never, .. }"
         );
     }
 }

@@ -48,7 +48,7 @@ pub use result::{CallFailure, CallMetadata, CallResult, ToolResult};
 pub use rpc::RpcError;
 pub use secret::Secret;
 pub use spec::{
-    Dialect, Discovery, EnvInherit, Origin, Part, Passthrough, ServerSpec, Sharing, StdioSpec, TransportKind,
-    TransportSpec, UrlSpec, Value,
+    Dialect, Discovery, EnvInherit, Origin, Part, Passthrough, ServerSpec, Sharing, SseFallback, StdioSpec,
+    TransportKind, TransportSpec, UrlSpec, Value,
 };
 pub use tool::{Page, Prompt, Rejected, Resource, Tool, ToolHints, read_prompts, read_resources, read_tools};

@@ -168,6 +168,22 @@ pub struct UrlSpec {
     pub session_id: Option<Value>,
     /// End the session on the server with `DELETE` when it is closed.
     pub terminate_on_close: bool,
+    /// May a server that turns out not to speak Streamable HTTP be tried as one of 2024-11-05?
+    pub sse_fallback: SseFallback,
+}
+
+/// Whether HTTP with server-sent events of 2024-11-05 may be tried at the same URL, where Streamable HTTP finds no
+/// server of its kind there (DIA-08). Means something for [`TransportSpec::Http`] only.
+///
+/// Allowed where a configuration gives a URL and does not say which of the two it is; what says `http` or `sse` gets
+/// what it says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum SseFallback {
+    /// Streamable HTTP first, then server-sent events.
+    Allowed,
+    /// Streamable HTTP, or nothing.
+    #[default]
+    Never,
 }
 
 /// A value that may come from somewhere else than the file.

@@ -8,7 +8,7 @@ use std::fmt;
 
 use mcp_model::{
     Discovery, Endpoint, EnvInherit, Exposure, Filter, Limits, NameClass, NamePolicy, Rules, Secret, Sharing,
-    StdioEndpoint, Transform, UrlEndpoint,
+    SseFallback, StdioEndpoint, Transform, UrlEndpoint,
 };
 
 use crate::hash::Encoder;
@@ -96,7 +96,7 @@ fn stdio(encoder: &mut Encoder, endpoint: &StdioEndpoint) {
 }
 
 fn url(encoder: &mut Encoder, endpoint: &UrlEndpoint) {
-    let UrlEndpoint { url, headers, session_id, terminate_on_close } = endpoint;
+    let UrlEndpoint { url, headers, session_id, terminate_on_close, sse_fallback } = endpoint;
     encoder.text(url.as_str());
     // The case of a header's name means nothing; the order of two with one name does.
     let mut headers: Vec<(String, &str)> =
@@ -109,6 +109,10 @@ fn url(encoder: &mut Encoder, endpoint: &UrlEndpoint) {
     }
     encoder.optional(session_id.as_ref().map(Secret::expose));
     encoder.number((*terminate_on_close).into());
+    encoder.number(match sse_fallback {
+        SseFallback::Never => 0,
+        SseFallback::Allowed => 1,
+    });
 }
 
 fn rules(encoder: &mut Encoder, rules: &Rules) {

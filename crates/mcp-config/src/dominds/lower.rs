@@ -3,8 +3,8 @@
 //! Every field of the wire struct is named here, so a new one stops the build until somebody has thought about it.
 
 use mcp_model::{
-    Discovery, EnvInherit, Limits, Origin, RawJson, Secret, ServerId, ServerSpec, Sharing, StdioSpec,
-    TransportSpec, UrlSpec, Value,
+    Discovery, EnvInherit, Limits, Origin, RawJson, Secret, ServerId, ServerSpec, Sharing, SseFallback,
+    StdioSpec, TransportSpec, UrlSpec, Value,
 };
 
 use super::exposure::{self, Named};
@@ -92,6 +92,7 @@ pub(super) fn lower(name: &str, server: Server, at: &At, context: &Context<'_>) 
                 headers,
                 session_id: session(session_id, pass),
                 terminate_on_close: true,
+                sse_fallback: SseFallback::Never,
                 url: address(&url, pass)?,
             }))
         }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use mcp_model::{
     Discovery, EnvInherit, Exposure, Limits, NameClass, NamePolicy, Origin, RawJson, ServerSpec, Sharing,
-    StdioSpec, TransportKind, TransportSpec, UrlSpec,
+    SseFallback, StdioSpec, TransportKind, TransportSpec, UrlSpec,
 };
 
 use super::fields;
@@ -135,7 +135,8 @@ pub(super) fn lower(item: Item, node: &Node, at: &At, context: &Context<'_>) -> 
         kind @ (TransportKind::Sse | TransportKind::WebSocket | TransportKind::Http) => {
             let url = reach.address(kind)?;
             let terminate_on_close = terminate_on_close.take().unwrap_or(true);
-            let spec = UrlSpec { url, headers, session_id: None, terminate_on_close };
+            let sse_fallback = SseFallback::Never;
+            let spec = UrlSpec { url, headers, session_id: None, terminate_on_close, sse_fallback };
             match kind {
                 TransportKind::Sse => TransportSpec::Sse(spec),
                 TransportKind::WebSocket => TransportSpec::WebSocket(UrlSpec { headers: Vec::new(), ..spec }),

@@ -200,7 +200,7 @@ fn last_of_each(variables: Vec<(String, Secret)>) -> Vec<(String, Secret)> {
 }
 
 fn url(spec: &UrlSpec, kind: TransportKind, resolver: &mut Resolver<'_>) -> Option<UrlEndpoint> {
-    let UrlSpec { url, headers, session_id, terminate_on_close } = spec;
+    let UrlSpec { url, headers, session_id, terminate_on_close, sse_fallback } = spec;
     let before = resolver.errors.len();
     let pointer = resolver.pointer(&["url"]);
     let rule = resolver.url_rule(kind);
@@ -227,7 +227,13 @@ fn url(spec: &UrlSpec, kind: TransportKind, resolver: &mut Resolver<'_>) -> Opti
     if resolver.errors.len() > before {
         return None;
     }
-    Some(UrlEndpoint { url: parsed?, headers: res, session_id, terminate_on_close: *terminate_on_close })
+    Some(UrlEndpoint {
+        url: parsed?,
+        headers: res,
+        session_id,
+        terminate_on_close: *terminate_on_close,
+        sse_fallback: *sse_fallback,
+    })
 }
 
 impl Resolver<'_> {

@@ -50,6 +50,7 @@ fn dm_098_each_setting_of_a_process_counts() {
         http(|it| it.session_id = Some("s".into())),
         http(|it| it.session_id = Some("".into())),
         http(|it| it.terminate_on_close = false),
+        http(|it| it.sse_fallback = SseFallback::Allowed),
     ]);
 }
 
