@@ -1,12 +1,12 @@
 //! `schema`: the JSON Schema of a dialect, for an editor to check by.
 
-use crate::args::{DialectName, Global};
+use crate::args::{Global, SchemaName};
 use crate::exit::Exit;
 use crate::output::console::{Console, Report};
 use crate::output::json;
 
 /// The schema of `dialect`, or of the one of its profiles that is asked for.
-pub(crate) fn run(console: &Console, global: &Global, dialect: DialectName) -> Report {
+pub(crate) fn run(console: &Console, global: &Global, dialect: SchemaName) -> Report {
     match global.schema(dialect) {
         Ok(profile) => {
             Report { out: json::document(&mcp_config::schema(profile)), err: String::new(), exit: Exit::Done }

@@ -96,7 +96,12 @@ fn a_file_of_no_known_kind_is_asked_about() {
     place.write("x.yaml", "a: 1\n");
     let run = place.run(&["check", "x.yaml"]);
     assert_eq!(run.code, Some(1));
-    assert!(run.out.ends_with("  help: say `--dialect holodeck` or `--dialect dominds`\n"), "{run:?}");
+    assert!(
+        run.out.ends_with(
+            "  help: say `--dialect holodeck`, `--dialect dominds`, `--dialect mcp-json` or `--dialect acp`\n"
+        ),
+        "{run:?}"
+    );
     let run = place.run(&["check", "x.yaml", "--dialect", "dominds", "--format", "json"]);
     assert_eq!(run.json()["files"][0]["dialect"], "dominds");
 }

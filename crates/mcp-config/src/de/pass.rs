@@ -9,7 +9,7 @@ use crate::Code;
 use crate::check::Complaint;
 use crate::diagnostic::{Problem, quoted};
 use crate::policy::Policy;
-use crate::tree::{Key, Member, child, contains};
+use crate::tree::{Key, Member, Syntax, child, contains};
 
 /// The rules that a file is read by, and the problems found so far.
 pub(crate) struct Pass {
@@ -46,7 +46,14 @@ impl Pass {
     /// Writes down why the value at `at` could not be read.
     pub(crate) fn fault(&self, fault: Fault, at: &At) {
         let message = fault.message(self.policy.wording, &at.pointer);
-        self.error(fault.code(), at, message, fault.help(&at.pointer));
+        self.error(fault.code(), at, message, fault.help(self.policy.wording, &at.pointer));
+    }
+
+    /// Makes errors so far into warnings, where `which` says so.
+    pub(crate) fn soften(&self, which: impl Fn(&Problem) -> bool) {
+        for problem in self.problems.borrow_mut().iter_mut().filter(|it| which(it)) {
+            problem.severity = Severity::Warning;
+        }
     }
 
     /// Forgets what was found at `pointer` and below, but for what spoils the file.
@@ -70,13 +77,16 @@ impl Pass {
     /// Writes down that a key is none of those that may stand in the mapping at `at`.
     pub(super) fn unknown_key(&self, at: &At, key: &Key, known: &[&'static str], there: &[Member]) {
         let withheld = self.policy.withheld;
+        if self.policy.private_keys.iter().any(|it| key.text.starts_with(it)) {
+            return;
+        }
         let free = known
             .iter()
             .copied()
             .filter(|it| !withheld.contains(it) && !there.iter().any(|member| member.key.text == **it));
         let help = if known.contains(&key.text.as_str()) {
             "another version of the dialect knows this key; remove it, or choose that profile".to_owned()
-        } else if key.text == "<<" {
+        } else if key.text == "<<" && self.policy.syntax == Syntax::Yaml {
             "there are no merge keys in YAML 1.2; write the keys out, or use an alias for the whole value"
                 .to_owned()
         } else {

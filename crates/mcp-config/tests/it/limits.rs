@@ -6,7 +6,12 @@ use crate::{found, reading};
 
 #[track_caller]
 fn check(text: &str, want: &str) {
-    for profile in [Profile::HoloDeck, Profile::Dominds] {
+    check_by(&[Profile::HoloDeck, Profile::Dominds], text, want);
+}
+
+#[track_caller]
+fn check_by(profiles: &[Profile], text: &str, want: &str) {
+    for &profile in profiles {
         let reading = reading(profile, text);
         assert!(reading.refused);
         assert!(found(&reading).contains(want), "{}", &found(&reading)[..found(&reading).len().min(500)]);
@@ -24,6 +29,17 @@ fn deep_nesting_is_refused() {
     check(&format!("a: {}{}", "[".repeat(64), "]".repeat(64)), "nested deeper than 64 levels");
     let block: String = (0..100).map(|it| format!("{}a:\n", " ".repeat(it))).collect();
     check(&block, "nested deeper than 64 levels");
+}
+
+#[test]
+fn a_hostile_json_file_is_refused() {
+    let check = |text: &str, want| check_by(&[Profile::AcpV1, Profile::AcpV2, Profile::McpJson], text, want);
+    check(&" ".repeat((1 << 20) + 1), "ConfigError: the file is larger than 1 MiB");
+    check(&"[".repeat(200_000), "nested deeper than 64 levels");
+    check(&format!("{}{}", "[".repeat(65), "]".repeat(65)), "nested deeper than 64 levels");
+    check(&format!("[{}1]", "1,".repeat(100_000)), "more than 100000 values");
+    let server = r#"{"name":"a","command":"/x","args":[],"env":[]}"#;
+    check(&format!("[{}]", [server; 1001].join(",")), "the file has more than 1000 servers");
 }
 
 #[test]
