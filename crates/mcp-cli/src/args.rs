@@ -15,7 +15,6 @@ Examples:
   mcp-host tools .
   mcp-host tools .minds/mcp.yaml --server demo --format json
   mcp-host call . add '{\"a\": 2, \"b\": 3}'
-  mcp-host tools .vscode/mcp.json
   mcp-host schema mcp-json
 
 FILE may be a folder: then it is the .minds/mcp.yaml inside, or else the agent.yaml, the
@@ -94,7 +93,7 @@ pub(crate) enum Command {
     Schema {
         /// Which dialect
         #[arg(value_enum, value_name = "DIALECT")]
-        dialect: SchemaName,
+        name: SchemaName,
     },
     /// Be the bundled demo server, on standard input and output
     DemoServer {
@@ -264,8 +263,8 @@ mod tests {
     fn check(line: &str, want: &str) {
         let words = std::iter::once("mcp-host").chain(line.split_whitespace());
         let got = match Arguments::try_parse_from(words) {
-            Ok(Arguments { global, command: Command::Schema { dialect } }) => {
-                global.schema(dialect).map_or_else(|it| it, |it| it.as_str().to_owned())
+            Ok(Arguments { global, command: Command::Schema { name } }) => {
+                global.schema(name).map_or_else(|it| it, |it| it.as_str().to_owned())
             }
             Ok(Arguments { global, command: _ }) => global.reader().map_or_else(
                 |it| it,

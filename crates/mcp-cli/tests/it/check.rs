@@ -87,7 +87,11 @@ fn a_folder_stands_for_its_configuration() {
         "note: reading .minds/mcp.yaml\n✓ .minds/mcp.yaml: dominds, 1 server\n",
     );
     check(&["agent.yaml"], "note: reading agent.yaml\n✓ agent.yaml: holodeck, 0 servers\n");
-    check(&["mcp.yaml"], "error: ConfigError: the folder . holds neither .minds/mcp.yaml nor agent.yaml\n");
+    check(
+        &["mcp.yaml"],
+        "error: ConfigError: the folder . holds none of .minds/mcp.yaml, agent.yaml, .mcp.json, .vscode/mcp.json, \
+         .cursor/mcp.json, .kiro/settings/mcp.json, .roo/mcp.json, mcp.json\n",
+    );
 }
 
 #[test]

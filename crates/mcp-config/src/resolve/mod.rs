@@ -15,7 +15,7 @@ use mcp_model::{
 use crate::check::{self, Complaint};
 use crate::dotenv;
 use crate::lowering::{self, PROFILE};
-use crate::policy::Policy;
+use crate::policy::{Policy, VariableRule};
 use crate::tree::child;
 use crate::{Code, Profile};
 use values::Resolver;
@@ -178,7 +178,12 @@ fn read_env_file(
     surroundings: &Surroundings<'_>,
 ) -> Vec<(String, Secret)> {
     match (surroundings.read_file)(&resolver.workspace().join(path)) {
-        Ok(text) => dotenv::parse_env_file(&text),
+        Ok(text) => match resolver.variables {
+            VariableRule::Editor | VariableRule::EditorAndShell => dotenv::parse_quoted(&text),
+            VariableRule::Literal | VariableRule::Expand | VariableRule::ExpandWithFolder => {
+                dotenv::parse_env_file(&text)
+            }
+        },
         Err(why) => {
             let message = format!("cannot read the env file: {why}");
             let help = "a relative path is taken from the folder of the configuration file";

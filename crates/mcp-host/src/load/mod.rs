@@ -184,6 +184,13 @@ fn wanted(reading: &Reading, surroundings: &Surroundings<'_>) -> (Wanted, Vec<Re
         }
     }
     for entry in reading.entries.iter().filter(|it| !it.accepted) {
+        if entry.extension.is_some() {
+            let message =
+                format!("server '{}': its transport is an extension that is not spoken here", entry.name);
+            let failure = Failure::new(Kind::McpConfig, message);
+            res.failed.push(FailedServer { id: entry.name.clone(), failure });
+            continue;
+        }
         let own = |it: &&Diagnostic| {
             it.severity == Severity::Error && it.server.as_deref() == Some(entry.name.as_str())
         };
