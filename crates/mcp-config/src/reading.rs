@@ -1,6 +1,6 @@
 //! A whole file into servers and diagnostics.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use mcp_model::{Passthrough, ServerId, ServerSpec, Severity, TransportKind};
 
@@ -84,7 +84,7 @@ struct Place {
 }
 
 /// The most servers of one file.
-const MAX_SERVERS: usize = 1_000;
+pub(crate) const MAX_SERVERS: usize = 1_000;
 
 /// Reads a document. Never fails: what is wrong with it is in the diagnostics, all of it.
 pub fn read(document: &Document<'_>) -> Reading {
@@ -121,7 +121,18 @@ pub(crate) fn read_by(document: &Document<'_>, leniency: Leniency) -> Reading {
 
 fn finish(seen: Vec<Seen>, pass: Pass, places: BTreeMap<String, Place>, lines: &Lines<'_>) -> Reading {
     let scope = pass.policy.scope;
-    let owner = |pointer: &str| seen.iter().position(|it| contains(&it.pointer, pointer));
+    let owners: HashMap<&str, usize> =
+        seen.iter().enumerate().rev().map(|(index, it)| (it.pointer.as_str(), index)).collect();
+    // The entry that the pointer leads into, by the pointers above it.
+    let owner = |pointer: &str| {
+        let mut above = Some(pointer);
+        std::iter::from_fn(|| {
+            let it = above?;
+            above = it.rsplit_once('/').map(|it| it.0);
+            Some(it)
+        })
+        .find_map(|it| owners.get(it).copied())
+    };
     let mut refused = false;
     let mut wrong = vec![false; seen.len()];
     let mut diagnostics = Vec::new();
@@ -170,7 +181,7 @@ fn places(root: &Node, seen: &[Seen], lines: &Lines<'_>) -> BTreeMap<String, Pla
         }
     }
     let mut res = BTreeMap::new();
-    for seen in seen.iter().filter(|it| it.spec.is_some()) {
+    for seen in seen.iter().take(MAX_SERVERS).filter(|it| it.spec.is_some()) {
         if let Some((node, at)) = find(root, &seen.pointer) {
             collect(node, &at, lines, &mut res);
         }

@@ -78,9 +78,12 @@ fn reference(text: &str, rule: VariableRule) -> Option<(Piece<'_>, usize)> {
     if length > 0 && inner.as_bytes().get(length) == Some(&b'}') {
         return Some((Piece::Variable(&inner[..length]), length + "${}".len()));
     }
-    let inner = &inner[..inner.find('}')?];
-    let piece = if !editor { None } else { special(inner, length) };
-    piece.map(|it| (it, inner.len() + "${}".len()))
+    if !editor {
+        return None;
+    }
+    // Nothing nests, so a text is looked through once, however many beginnings it has.
+    let end = inner.find(['{', '}']).filter(|it| inner[*it..].starts_with('}'))?;
+    special(&inner[..end], length).map(|it| (it, end + "${}".len()))
 }
 
 /// What editors have between the braces; a name of `length` stands at its beginning.
@@ -189,6 +192,7 @@ mod tests {
         check("${command:x}${A}", "'${command:x}' A");
         check("${A:-", "'${A:-'");
         check("${1:-a}", "'${1:-a}'");
+        check("${A:-${B}}", "'${A:-' B '}'");
         check("$${A}", "'$' A");
         assert!(refers("${/}", VariableRule::Editor) && !refers("${x:y}", VariableRule::Editor));
     }

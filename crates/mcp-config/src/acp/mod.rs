@@ -18,9 +18,9 @@ use mcp_model::{Passthrough, RawJson, TransportKind};
 use serde::Deserialize;
 
 use crate::Code;
-use crate::de::{At, Cursor, Pass, nearest};
+use crate::de::{At, Cursor, Pass};
 use crate::diagnostic::{Problem, quoted};
-use crate::reading::{Document, Reading, Seen, read_by, shown};
+use crate::reading::{Document, MAX_SERVERS, Reading, Seen, read_by, shown};
 use crate::tree::{Content, Node, to_json};
 
 pub use rules::{Leniency, Relief};
@@ -44,7 +44,8 @@ pub fn read(document: &Document<'_>, leniency: Leniency) -> Reading {
 pub(crate) fn read_servers(root: &Node, pass: &Pass, file: &str, leniency: Leniency) -> Vec<Seen> {
     let rules = Rules::of(pass.policy.profile);
     let Some(found) = request::find(root, pass, rules) else { return Vec::new() };
-    let request::Found { nodes, cwd } = found;
+    let request::Found { mut nodes, cwd } = found;
+    nodes.truncate(MAX_SERVERS + 1);
     let context = Context { pass, file, rules, leniency, cwd };
     names_are_unique(&nodes, pass);
     nodes.into_iter().map(|(label, node, at)| entry(label, node, &at, &context)).collect()
@@ -163,7 +164,7 @@ fn transport<'a>(node: &'a Node, at: &At, context: &Context<'_>) -> Option<Trans
         return Some(known);
     }
     let message = format!("there is no transport '{}' in protocol version {}", quoted(text), rules.version);
-    let help = match (text, nearest(text, rules.types.iter().copied())) {
+    let help = match (text, pass.nearest(text, rules.types.iter().copied())) {
         ("sse", _) => {
             "sse is gone from version 2; ask the server's authors for Streamable HTTP, `http`".to_owned()
         }

@@ -1,6 +1,6 @@
 //! One pass over a file: its rules, and what it has found.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 
 use mcp_model::Severity;
 
@@ -15,12 +15,14 @@ use crate::tree::{Key, Member, Syntax, child, contains};
 pub(crate) struct Pass {
     pub(crate) policy: &'static Policy,
     problems: RefCell<Vec<Problem>>,
+    /// How often what was probably meant was looked for.
+    guesses: Cell<usize>,
 }
 
 impl Pass {
     /// A pass that has found nothing yet.
     pub(crate) fn new(policy: &'static Policy) -> Pass {
-        Pass { policy, problems: RefCell::new(Vec::new()) }
+        Pass { policy, problems: RefCell::new(Vec::new()), guesses: Cell::new(0) }
     }
 
     /// Writes a problem down.
@@ -74,6 +76,17 @@ impl Pass {
         self.problems.into_inner()
     }
 
+    /// What was probably meant by `word`. Guessing takes time: after the first thousand words of a file nobody is helped.
+    pub(crate) fn nearest<'a>(
+        &self,
+        word: &str,
+        candidates: impl IntoIterator<Item = &'a str>,
+    ) -> Option<&'a str> {
+        const MOST: usize = 1000;
+        self.guesses.set(self.guesses.get() + 1);
+        if self.guesses.get() > MOST { None } else { nearest(word, candidates) }
+    }
+
     /// Writes down that a key is none of those that may stand in the mapping at `at`.
     pub(super) fn unknown_key(&self, at: &At, key: &Key, known: &[&'static str], there: &[Member]) {
         let withheld = self.policy.withheld;
@@ -90,7 +103,10 @@ impl Pass {
             "there are no merge keys in YAML 1.2; write the keys out, or use an alias for the whole value"
                 .to_owned()
         } else {
-            match nearest(&key.text, free) {
+            // Each guess looks at what is there already, so nobody is helped in a crowd.
+            const CROWD: usize = 256;
+            let guess = if there.len() > CROWD { None } else { self.nearest(&key.text, free) };
+            match guess {
                 Some(near) => format!("did you mean `{near}`?"),
                 None => "remove it, or check its spelling".to_owned(),
             }

@@ -57,7 +57,7 @@ impl Code {
             Code::UnknownWord => {
                 "Only certain words may stand here, written exactly so.\n\n```yaml\ntransport: STDIO   # write stdio\n```\
                  \n\nHoloDeck knows the transports `stdio`, `sse`, `websocket` and `http`; Dominds `stdio` and \
-                 `streamable_http`."
+                 `streamable_http`; ACP `stdio`, `http` and, in version 1, `sse`; editors several spellings of these."
             }
             Code::OutOfRange => {
                 "A number is too small or too large. Every duration is in seconds, finite, and greater than zero; \
@@ -72,8 +72,8 @@ impl Code {
                  of ASCII letters, digits and `_`.\n\n```yaml\ntools:\n  - name: \"\"\n    type: mcp\n```"
             }
             Code::DuplicateName => {
-                "Two tools of the agent have the same name. Names are unique across all tools of an agent, whatever \
-                 their type, because a call says only the name.\n\n```yaml\ntools:\n  - {name: search, type: function}\n\
+                "Two tools of an agent, or two servers of a file or session, have the same name. Names are unique \
+                 across all tools of an agent, whatever their type, because a call says only the name.\n\n```yaml\ntools:\n  - {name: search, type: function}\n\
                  \x20 - {name: search, type: mcp, command: npx}\n```\n\nRename one of them."
             }
             Code::InvalidCommand => {
@@ -123,7 +123,8 @@ impl Code {
             Code::InvalidHeader => {
                 "A header's name is one word of ASCII letters, digits and a few signs; its value is one line. Anything \
                  else would break the request, or let a value add headers of its own.\n\n```yaml\nheaders:\n  \"Bad \
-                 Header\": x\n```"
+                 Header\": x\n```\n\n`Host`, `Content-Length` and `Transfer-Encoding` belong to the connection and are \
+                 refused in the files of editors and in sessions."
             }
             Code::InvalidEnvironment => {
                 "The name of an environment variable is not empty and holds no `=`; names, values and arguments hold no \
@@ -140,7 +141,9 @@ impl Code {
                  \"@modelcontextprotocol/server-memory\"]\n```"
             }
             Code::SuspiciousUnit => {
-                "Durations are in seconds. The number is so large that it was probably meant in milliseconds.\n\n```yaml\n\
+                "Durations are in seconds. The number is so large that it was probably meant in milliseconds. In an \
+                 `mcp.json` the same `timeout` is seconds to some programs and milliseconds to others: from 1000 on it is \
+                 taken for milliseconds, and where that is in doubt, it is said.\n\n```yaml\n\
                  request_timeout: 30000   # more than eight hours; 30 seconds are 30\n```"
             }
             Code::PlainWebSocket => {

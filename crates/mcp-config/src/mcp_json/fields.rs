@@ -1,6 +1,6 @@
 //! The single fields of an entry, in all their spellings, into what the model has for them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::time::Duration;
 
 use mcp_model::{Exposure, Filter, Limits, NameClass, NamePolicy, Value};
@@ -8,7 +8,7 @@ use mcp_model::{Exposure, Filter, Limits, NameClass, NamePolicy, Value};
 use super::wire::{Environment, Headers, Item, Pair, Scalar, Tools};
 use crate::Code;
 use crate::check::{self, Complaint};
-use crate::de::{At, Field, MaybeNull, Pass, nearest};
+use crate::de::{At, Field, MaybeNull, Pass};
 use crate::diagnostic::{Problem, quoted};
 use crate::lowering;
 use crate::policy::VariableRule;
@@ -17,19 +17,19 @@ use crate::tree::Node;
 
 /// What a file says may be asked for: ids, and the answers it has itself.
 pub(super) struct Inputs {
-    ids: Vec<String>,
+    ids: BTreeSet<String>,
     pub(super) answers: BTreeMap<String, String>,
 }
 
 impl Inputs {
     /// The `inputs` beside the servers.
     pub(super) fn of(root: &Node) -> Inputs {
-        let mut res = Inputs { ids: Vec::new(), answers: BTreeMap::new() };
+        let mut res = Inputs { ids: BTreeSet::new(), answers: BTreeMap::new() };
         let places = [Some(root), root.get("mcp").map(|it| &it.value)];
         let lists = places.into_iter().flatten().filter_map(|it| it.get("inputs")?.value.items());
         for item in lists.flatten() {
             let Some(id) = item.get("id").and_then(|it| it.value.text()) else { continue };
-            res.ids.push(id.to_owned());
+            res.ids.insert(id.to_owned());
             if let Some(default) = item.get("default").and_then(|it| it.value.text()) {
                 res.answers.insert(id.to_owned(), default.to_owned());
             }
@@ -61,17 +61,19 @@ impl Values<'_> {
     pub(super) fn references(&self, text: &str, at: &At) {
         for piece in template::cut(text, self.rule) {
             let Piece::Input(id) = piece else { continue };
-            if self.inputs.ids.iter().any(|it| it == id) {
+            if self.inputs.ids.contains(id) {
                 continue;
             }
             let message = format!("no input '{}' is declared", quoted(id));
-            let help = match nearest(id, self.inputs.ids.iter().map(String::as_str)) {
+            let help = match self.pass.nearest(id, self.inputs.ids.iter().map(String::as_str).take(100)) {
                 Some(near) => format!("did you mean `{}`?", quoted(near)),
                 None => {
                     format!("add it to `inputs`, or set {} before the start", template::input_variable(id))
                 }
             };
             self.pass.warning(Code::MissingInput, at, message, help);
+            // One of them is enough to look at the value.
+            break;
         }
         if let Some(word) = template::unknown(text, self.rule) {
             let message = format!("`${{{}…}}` is not known here and stays as it is", quoted(word));
@@ -283,6 +285,7 @@ pub(super) fn exposure(shown: Shown) -> Exposure {
     res.tools.filter = match restricted {
         false => Filter { whitelist: Vec::new(), blacklist: excluded },
         true => {
+            let excluded: HashSet<String> = excluded.into_iter().collect();
             let whitelist: Vec<_> = included.into_iter().filter(|it| !excluded.contains(it)).collect();
             // An empty whitelist would restrict nothing.
             let blacklist = if whitelist.is_empty() { vec!["*".to_owned()] } else { Vec::new() };

@@ -21,7 +21,7 @@ use serde::Deserialize;
 use crate::Code;
 use crate::de::{At, Cursor, Pass};
 use crate::diagnostic::{Problem, quoted};
-use crate::reading::{Seen, shown};
+use crate::reading::{MAX_SERVERS, Seen, shown};
 use crate::tree::{Content, Node, contains};
 
 use fields::Inputs;
@@ -40,7 +40,7 @@ pub(crate) fn read(root: &Node, pass: &Pass, file: &str) -> Vec<Seen> {
         let context = lower::Context { pass, file, host: *host, inputs: &inputs };
         match node.content() {
             Content::Mapping(members) => {
-                for member in members {
+                for member in members.iter().take(MAX_SERVERS + 1) {
                     // A comment that somebody wrote as a key is none.
                     if member.key.text.starts_with("//") || member.key.text.starts_with('$') {
                         continue;
@@ -51,7 +51,7 @@ pub(crate) fn read(root: &Node, pass: &Pass, file: &str) -> Vec<Seen> {
                 }
             }
             Content::Sequence(items) => {
-                for (index, item) in items.iter().enumerate() {
+                for (index, item) in items.iter().enumerate().take(MAX_SERVERS + 1) {
                     let at = at.item(index, item);
                     if let Some((name, name_at)) =
                         item.get("name").and_then(|it| Some((it.value.text()?, at.member(it))))

@@ -9,7 +9,7 @@ use super::roots::Host;
 use super::wire::Kind;
 use crate::Code;
 use crate::check;
-use crate::de::{At, Got, MaybeNull, Pass, nearest};
+use crate::de::{At, Got, MaybeNull, Pass};
 use crate::diagnostic::{Problem, quoted};
 use crate::lowering;
 use crate::template;
@@ -81,7 +81,7 @@ pub(super) fn said(slots: [MaybeNull<Kind>; 3], pass: &Pass) -> Said {
 
 fn unknown_word(word: &str, at: &At, pass: &Pass) {
     let message = format!("there is no transport '{}'", quoted(word));
-    let help = match nearest(word, WORDS.iter().map(|it| it.0)) {
+    let help = match pass.nearest(word, WORDS.iter().map(|it| it.0)) {
         Some(near) => format!("did you mean `{near}`?"),
         None => "write one of `stdio`, `http`, `sse`, `ws`".to_owned(),
     };

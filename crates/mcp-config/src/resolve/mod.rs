@@ -186,7 +186,14 @@ fn read_env_file(
         },
         Err(why) => {
             let message = format!("cannot read the env file: {why}");
-            let help = "a relative path is taken from the folder of the configuration file";
+            let help = match resolver.variables {
+                VariableRule::Editor | VariableRule::EditorAndShell => {
+                    "a relative path begins in the workspace"
+                }
+                VariableRule::Literal | VariableRule::Expand | VariableRule::ExpandWithFolder => {
+                    "a relative path is taken from the folder of the configuration file"
+                }
+            };
             resolver.errors.push(ResolveError::new(Code::UnreadableEnvFile, message, pointer, help));
             Vec::new()
         }

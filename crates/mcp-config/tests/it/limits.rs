@@ -42,6 +42,29 @@ fn a_hostile_json_file_is_refused() {
     check(&format!("[{}]", [server; 1001].join(",")), "the file has more than 1000 servers");
 }
 
+/// None of these takes more than a moment; each once took time with the square of its length.
+#[test]
+fn a_file_full_of_mistakes_is_read_in_one_pass() {
+    let mcp = |entry: &str| format!(r#"{{"mcpServers": {{"a": {entry}}}}}"#);
+    let many = |piece: &str, count: usize| vec![piece; count].join(",");
+    let keys: Vec<_> = (0..5_000).map(|it| format!("\"comand{it}\": 1")).collect();
+    let servers: Vec<_> = (0..5_000).map(|it| format!("\"s{it}\": {{\"disabled\": true}}")).collect();
+    for text in [
+        mcp(&format!(r#"{{"command": "{}"}}"#, "${".repeat(50_000))),
+        mcp(&format!(r#"{{"command": "x", "args": ["{}}}"]}}"#, "${A:-".repeat(50_000))),
+        mcp(&format!(r#"{{"command": "x", "args": [{}]}}"#, many("\"${input:x}\"", 5_000))),
+        mcp(&format!(
+            r#"{{"command": "x", "includeTools": [{0}], "excludeTools": [{0}]}}"#,
+            many("\"t\"", 5_000)
+        )),
+        mcp(&format!("{{{}}}", keys.join(","))),
+        format!(r#"{{"mcpServers": {{{}}}}}"#, servers.join(",")),
+    ] {
+        let reading = reading(Profile::McpJson, &text);
+        assert!(reading.entries.len() <= 1001);
+    }
+}
+
 #[test]
 fn many_laughs_are_refused() {
     let mut text = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n".to_owned();
