@@ -63,3 +63,26 @@ fn the_first_commands_work_as_written() {
     }
     assert!(seen >= 4, "the README lists and calls over stdio and over HTTP: {commands:?}");
 }
+
+/// The commands in the comments of an example, as arguments.
+fn commands_of(example: &str) -> Vec<Vec<String>> {
+    let text = std::fs::read_to_string(root().join(example)).unwrap();
+    let lines =
+        text.lines().filter_map(|it| it.trim_start_matches(['#', '/', ' ']).strip_prefix("mcp-host "));
+    lines.map(words).collect()
+}
+
+#[test]
+fn the_commands_in_the_examples_work_as_written() {
+    let state = tempfile::tempdir().unwrap();
+    for example in ["examples/quickstart/.minds/mcp.yaml", "examples/mcp-json/.vscode/mcp.json"] {
+        let commands = commands_of(example);
+        assert!(commands.len() >= 2, "{example} says how it is tried: {commands:?}");
+        for command in commands {
+            let arguments: Vec<&str> = command.iter().map(String::as_str).collect();
+            let ran = Run::new(root(), state.path(), &arguments).finish();
+            assert_eq!(ran.code, Some(0), "{command:?}: {ran:#?}");
+            assert!(!ran.stdout.is_empty());
+        }
+    }
+}

@@ -23,12 +23,16 @@ struct Made {
     text: String,
 }
 
-/// `schemas/<dialect>.schema.json`, from the types that read the dialect.
+/// The profiles with a schema of their own: the current one of each dialect, and both of ACP.
+const PROFILES: [Profile; 5] =
+    [Profile::HoloDeck, Profile::Dominds, Profile::AcpV1, Profile::AcpV2, Profile::McpJson];
+
+/// `schemas/<profile>.schema.json`, from the types that read it.
 pub(crate) fn schemas(mode: Mode) -> Result<(), Failure> {
-    let made = [Profile::HoloDeck, Profile::Dominds].map(|profile| {
+    let made = PROFILES.map(|profile| {
         let text =
             serde_json::to_string_pretty(&mcp_config::schema(profile)).expect("a value is always JSON");
-        Made { path: format!("schemas/{}.schema.json", profile.dialect().as_str()), text: text + "\n" }
+        Made { path: format!("schemas/{}.schema.json", profile.as_str()), text: text + "\n" }
     });
     settle(&tree::root(), &made, "cargo xtask schema", mode)
 }

@@ -15,9 +15,10 @@ Examples:
   mcp-host tools .
   mcp-host tools .minds/mcp.yaml --server demo --format json
   mcp-host call . add '{\"a\": 2, \"b\": 3}'
-  mcp-host schema dominds
+  mcp-host schema mcp-json
 
-FILE may be a folder: then it is the .minds/mcp.yaml, or else the agent.yaml, inside.
+FILE may be a folder: then it is the .minds/mcp.yaml inside, or else the agent.yaml, the
+.mcp.json, or the mcp.json of .vscode, .cursor, .kiro/settings or .roo.
 
 Exit codes:
   0  done; warnings do not change it
@@ -27,8 +28,8 @@ Exit codes:
 
 /// MCP servers from the configuration you already have.
 ///
-/// Reads a HoloDeck agent.yaml or a Dominds .minds/mcp.yaml, says what is wrong with it, starts its servers, shows
-/// their tools and calls them.
+/// Reads a HoloDeck agent.yaml, a Dominds .minds/mcp.yaml, the mcp.json of an editor or the servers of an ACP session,
+/// says what is wrong with it, starts its servers, shows their tools and calls them.
 #[derive(Debug, Parser)]
 #[command(name = "mcp-host", version, after_help = EXAMPLES, max_term_width = 100)]
 pub(crate) struct Arguments {
@@ -91,8 +92,8 @@ pub(crate) enum Command {
     /// Print the JSON Schema of a configuration file
     Schema {
         /// Which dialect
-        #[arg(value_enum)]
-        dialect: DialectName,
+        #[arg(value_enum, value_name = "DIALECT")]
+        name: SchemaName,
     },
     /// Be the bundled demo server, on standard input and output
     DemoServer {
@@ -130,6 +131,10 @@ pub(crate) enum DialectName {
     Holodeck,
     /// Dominds' .minds/mcp.yaml
     Dominds,
+    /// The servers of an ACP session: a request, its params, or the list
+    Acp,
+    /// The mcp.json, or settings, of an editor or agent
+    McpJson,
 }
 
 impl DialectName {
@@ -137,13 +142,35 @@ impl DialectName {
         match self {
             DialectName::Holodeck => Dialect::HoloDeck,
             DialectName::Dominds => Dialect::Dominds,
+            DialectName::Acp => Dialect::Acp,
+            DialectName::McpJson => Dialect::McpJson,
         }
     }
+}
 
+/// The schemas that have a name here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum SchemaName {
+    /// HoloDeck's agent.yaml
+    Holodeck,
+    /// Dominds' .minds/mcp.yaml
+    Dominds,
+    /// The servers of an ACP session, protocol version 1
+    AcpV1,
+    /// The servers of an ACP session, draft of protocol version 2
+    AcpV2,
+    /// The mcp.json of an editor or agent
+    McpJson,
+}
+
+impl SchemaName {
     fn profile(self) -> Profile {
         match self {
-            DialectName::Holodeck => Profile::HoloDeck,
-            DialectName::Dominds => Profile::Dominds,
+            SchemaName::Holodeck => Profile::HoloDeck,
+            SchemaName::Dominds => Profile::Dominds,
+            SchemaName::AcpV1 => Profile::AcpV1,
+            SchemaName::AcpV2 => Profile::AcpV2,
+            SchemaName::McpJson => Profile::McpJson,
         }
     }
 }
@@ -158,6 +185,12 @@ enum ProfileName {
     Holodeck07,
     /// Dominds
     Dominds,
+    /// ACP, protocol version 1
+    AcpV1,
+    /// ACP, draft of protocol version 2
+    AcpV2,
+    /// Editors and agents
+    McpJson,
 }
 
 impl ProfileName {
@@ -166,6 +199,9 @@ impl ProfileName {
             ProfileName::Holodeck => Profile::HoloDeck,
             ProfileName::Holodeck07 => Profile::HoloDeck07,
             ProfileName::Dominds => Profile::Dominds,
+            ProfileName::AcpV1 => Profile::AcpV1,
+            ProfileName::AcpV2 => Profile::AcpV2,
+            ProfileName::McpJson => Profile::McpJson,
         }
     }
 }
@@ -192,10 +228,16 @@ impl Global {
         }
     }
 
-    /// The profile whose schema is meant by `dialect` and `--profile`.
-    pub(crate) fn schema(&self, dialect: DialectName) -> Result<Profile, String> {
-        let asked = self.profile.map(ProfileName::profile);
-        agree(dialect.dialect(), asked.unwrap_or(dialect.profile()))
+    /// The profile whose schema is meant by `name` and `--profile`.
+    pub(crate) fn schema(&self, name: SchemaName) -> Result<Profile, String> {
+        let named = name.profile();
+        let Some(asked) = self.profile.map(ProfileName::profile) else { return Ok(named) };
+        match (name, asked == named) {
+            (SchemaName::AcpV1 | SchemaName::AcpV2, false) => {
+                Err(format!("the profile {} is not {}", asked.as_str(), named.as_str()))
+            }
+            (_, _) => agree(named.dialect(), asked),
+        }
     }
 }
 
@@ -222,8 +264,8 @@ mod tests {
     fn check(line: &str, want: &str) {
         let words = std::iter::once("mcp-host").chain(line.split_whitespace());
         let got = match Arguments::try_parse_from(words) {
-            Ok(Arguments { global, command: Command::Schema { dialect } }) => {
-                global.schema(dialect).map_or_else(|it| it, |it| it.as_str().to_owned())
+            Ok(Arguments { global, command: Command::Schema { name } }) => {
+                global.schema(name).map_or_else(|it| it, |it| it.as_str().to_owned())
             }
             Ok(Arguments { global, command: _ }) => global.reader().map_or_else(
                 |it| it,
@@ -253,6 +295,11 @@ mod tests {
             "schema holodeck --profile dominds",
             "the profile dominds belongs to the dialect dominds, not to holodeck",
         );
+        check("check x --dialect acp --profile acp-v2", r#"Some("acp") Some("acp-v2")"#);
+        check("check x --dialect mcp-json", r#"Some("mcp-json") None"#);
+        check("schema acp-v2", "acp-v2");
+        check("schema mcp-json --profile mcp-json", "mcp-json");
+        check("schema acp-v1 --profile acp-v2", "the profile acp-v2 is not acp-v1");
     }
 
     #[test]

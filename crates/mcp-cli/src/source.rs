@@ -45,9 +45,10 @@ pub(crate) fn open(path: &Path, context: &Context) -> Result<Source, Unreadable>
 
 fn help(error: &LoadError) -> Option<String> {
     match error {
-        LoadError::UnknownDialect { .. } => {
-            Some("say `--dialect holodeck` or `--dialect dominds`".to_owned())
-        }
+        LoadError::UnknownDialect { .. } => Some(
+            "say `--dialect holodeck`, `--dialect dominds`, `--dialect mcp-json` or `--dialect acp`"
+                .to_owned(),
+        ),
         _ => None,
     }
 }

@@ -3,7 +3,16 @@
 use std::path::{Path, PathBuf};
 
 /// Where a folder keeps its configuration, the first that is there.
-const PLACES: [&str; 2] = [".minds/mcp.yaml", "agent.yaml"];
+const PLACES: [&str; 8] = [
+    ".minds/mcp.yaml",
+    "agent.yaml",
+    ".mcp.json",
+    ".vscode/mcp.json",
+    ".cursor/mcp.json",
+    ".kiro/settings/mcp.json",
+    ".roo/mcp.json",
+    "mcp.json",
+];
 
 /// A file to read.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,7 +37,7 @@ fn inside(folder: &Path, is_file: &dyn Fn(&Path) -> bool) -> Result<Target, Stri
     let base = if folder == Path::new(".") { Path::new("") } else { folder };
     match PLACES.iter().map(|it| base.join(it)).find(|it| is_file(it)) {
         Some(path) => Ok(Target { path, found: true }),
-        None => Err(format!("the folder {} holds neither {} nor {}", folder.display(), PLACES[0], PLACES[1])),
+        None => Err(format!("the folder {} holds none of {}", folder.display(), PLACES.join(", "))),
     }
 }
 
@@ -49,7 +58,13 @@ mod tests {
         check("a", &["a/agent.yaml", "a/.minds/mcp.yaml"], "a/.minds/mcp.yaml");
         check("a/", &["a/agent.yaml"], "a/agent.yaml");
         check(".", &["agent.yaml"], "agent.yaml");
-        check("a", &["a/mcp.yaml"], "the folder a holds neither .minds/mcp.yaml nor agent.yaml");
+        check("a", &["a/.vscode/mcp.json", "a/mcp.json"], "a/.vscode/mcp.json");
+        check(
+            "a",
+            &["a/mcp.yaml"],
+            "the folder a holds none of .minds/mcp.yaml, agent.yaml, .mcp.json, .vscode/mcp.json, .cursor/mcp.json, \
+             .kiro/settings/mcp.json, .roo/mcp.json, mcp.json",
+        );
     }
 
     #[test]

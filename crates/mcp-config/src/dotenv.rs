@@ -30,6 +30,30 @@ pub fn parse_env_file(text: &str) -> Vec<(String, Secret)> {
     res
 }
 
+/// The same as editors read it (DIA-07): `export` before a name is skipped, quotes around a value are taken off, and a
+/// comment behind a value that is not quoted is none of it. A value is one line.
+pub(crate) fn parse_quoted(text: &str) -> Vec<(String, Secret)> {
+    let plain = parse_env_file(text).into_iter();
+    let unquoted = plain.map(|(name, value)| {
+        let name = name.strip_prefix("export ").map_or(name.as_str(), str::trim_start).to_owned();
+        (name, Secret::new(unquoted(value.expose())))
+    });
+    unquoted.filter(|it| !it.0.is_empty()).collect()
+}
+
+fn unquoted(value: &str) -> String {
+    for quote in ['"', '\'', '`'] {
+        let Some((inner, rest)) = value.strip_prefix(quote).and_then(|it| it.rsplit_once(quote)) else {
+            continue;
+        };
+        if rest.trim().is_empty() || rest.trim_start().starts_with('#') {
+            let escapes = quote == '"' && inner.contains('\\');
+            return if escapes { inner.replace("\\n", "\n").replace("\\r", "\r") } else { inner.to_owned() };
+        }
+    }
+    value.split_once(" #").map_or(value, |it| it.0).trim_end().to_owned()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -65,5 +89,13 @@ mod tests {
         check("\u{feff}A=1\n", &[("A", "1")]);
         // HoloDeck makes a variable without a name, which no system takes.
         check("=x\n", &[]);
+    }
+
+    #[test]
+    fn dia_07_editors_take_quotes_off() {
+        let text = "A=\"b c\"\nexport B='$x' # c\nC=d # e\nD=\"f\\ng\"\nE=\"h\nF=a#b\nG=\n";
+        let got: Vec<_> =
+            parse_quoted(text).into_iter().map(|it| format!("{}={}", it.0, it.1.expose())).collect();
+        assert_eq!(got, ["A=b c", "B=$x", "C=d", "D=f\ng", "E=\"h", "F=a#b", "G="]);
     }
 }

@@ -20,6 +20,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod acp;
 mod check;
 mod de;
 mod detect;
@@ -28,6 +29,7 @@ mod dominds;
 mod dotenv;
 pub mod holodeck;
 mod lowering;
+mod mcp_json;
 mod policy;
 mod profile;
 mod reading;

@@ -1,13 +1,16 @@
 //! What lowering is the same for in every dialect.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::time::Duration;
 
 use mcp_model::{RawJson, TransportKind, Value};
 
-use crate::check::{self, UrlRule};
+use crate::check::{self, HeaderOwner, UrlRule};
 use crate::de::{At, Entries, MaybeNull, Pass};
 use crate::diagnostic::Problem;
+use crate::policy::UrlPolicy;
+use crate::tree::{Node, to_json};
 use crate::{Code, Profile};
 
 /// The key of a spec's metadata that says which profile it was read by.
@@ -15,6 +18,12 @@ pub(crate) const PROFILE: &str = "profile";
 
 /// The key of a spec's metadata that says that its command was guessed from `server`.
 pub(crate) const LEGACY: &str = "legacy";
+
+/// The key of a spec's metadata that says under which key its URL stands, where that is not `url`.
+pub(crate) const URL_KEY: &str = "url_key";
+
+/// The key of a spec's metadata that holds what answers its inputs where nobody else does.
+pub(crate) const INPUTS: &str = "inputs";
 
 /// How many arguments such a command has before those of the file.
 pub(crate) const LEGACY_ARGS: usize = 2;
@@ -65,12 +74,56 @@ fn in_words(seconds: f64) -> String {
     format!("{value:.0} {unit}")
 }
 
-/// Which URLs a wire of HoloDeck takes.
-pub(crate) fn url_rule(kind: TransportKind) -> UrlRule {
-    match kind {
-        TransportKind::WebSocket => UrlRule::WebSocket,
-        TransportKind::Stdio | TransportKind::Sse | TransportKind::Http => UrlRule::HttpsOrLoopback,
+/// Which URLs a wire takes.
+pub(crate) fn url_rule(kind: TransportKind, policy: UrlPolicy) -> UrlRule {
+    match (kind, policy) {
+        (TransportKind::WebSocket, _) => UrlRule::WebSocket,
+        (TransportKind::Stdio | TransportKind::Sse | TransportKind::Http, UrlPolicy::Guarded) => {
+            UrlRule::HttpsOrLoopback
+        }
+        (TransportKind::Stdio | TransportKind::Sse | TransportKind::Http, UrlPolicy::Any) => UrlRule::Http,
     }
+}
+
+/// Reports a header that is not the user's to say: ours wins over it, or it is refused. `span` is where its name stands.
+pub(crate) fn owned_header(name: &str, at: &At, span: &Range<usize>, pass: &Pass) {
+    let problem = |code, message: String| Problem::new(code, message, at.pointer.clone(), span.clone());
+    match check::header_owner(name) {
+        HeaderOwner::User => {}
+        HeaderOwner::Transport => {
+            let message = format!("the header '{name}' is the transport's own, which sends its value");
+            pass.report(problem(Code::NoEffect, message).warning().help("remove it"));
+        }
+        HeaderOwner::Connection => {
+            let message = format!("the header '{name}' cannot be configured: it is the connection's own");
+            pass.report(problem(Code::InvalidHeader, message).help("remove it"));
+        }
+    }
+}
+
+/// Warns of a field of another transport.
+pub(crate) fn no_effect(key: &str, is_there: bool, at: &At, kind: TransportKind, pass: &Pass) {
+    if is_there {
+        pass.forgive(&at.pointer);
+        let message = format!("'{key}' has no effect with {} transport", kind.as_str());
+        let problem = Problem::new(Code::NoEffect, message, at.pointer.clone(), at.key.clone());
+        pass.report(problem.warning().help("remove it, or choose the transport it belongs to"));
+    }
+}
+
+/// The members of an entry that are none of `known`, as one object; `None` where there are none.
+pub(crate) fn others(node: &Node, known: &[&str]) -> Option<Result<RawJson, serde_json::Error>> {
+    let members =
+        node.members().unwrap_or_default().iter().filter(|it| !known.contains(&it.key.text.as_str()));
+    let mut res = String::new();
+    for member in members {
+        let (Ok(key), Some(value)) = (serde_json::to_string(&member.key.text), to_json(&member.value)) else {
+            continue;
+        };
+        let sign = if res.is_empty() { '{' } else { ',' };
+        res.push_str(&format!("{sign}{key}:{value}"));
+    }
+    (!res.is_empty()).then(|| RawJson::parse((res + "}").into()))
 }
 
 /// Environment variables, their names checked; `lower` makes values.

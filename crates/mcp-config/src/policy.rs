@@ -3,14 +3,19 @@
 use mcp_model::{Dialect, Severity};
 
 use crate::Profile;
+use crate::tree::Syntax;
 
 /// The rules of one profile.
 #[derive(Debug)]
 pub(crate) struct Policy {
     /// Its profile.
     pub(crate) profile: Profile,
+    /// How a file is written down.
+    pub(crate) syntax: Syntax,
     /// How bad an unknown key is (HD-038, X-15).
     pub(crate) unknown_key: Severity,
+    /// How the keys begin that anybody may put anywhere, and that nobody complains about.
+    pub(crate) private_keys: &'static [&'static str],
     /// How bad a YAML tag without meaning is.
     pub(crate) unknown_tag: Severity,
     /// Which keys a map of names may have.
@@ -31,10 +36,14 @@ pub(crate) struct Policy {
     pub(crate) names: NameRule,
     /// The commands that may be run; `None` for any.
     pub(crate) commands: Option<&'static [&'static str]>,
+    /// Which URLs may be connected to.
+    pub(crate) urls: UrlPolicy,
     /// What fields of another transport are (HD-011, HD-037).
     pub(crate) foreign: ForeignRule,
     /// What `${VAR}` is.
     pub(crate) variables: VariableRule,
+    /// The folders of a workspace that a configuration stands in; relative paths begin beside them.
+    pub(crate) folders: &'static [&'static str],
     /// What one error costs.
     pub(crate) scope: Scope,
     /// How a wrong value is worded.
@@ -77,6 +86,15 @@ pub(crate) enum NameRule {
     Word,
 }
 
+/// Which URLs may be connected to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum UrlPolicy {
+    /// https, and http to this machine; websockets anywhere.
+    Guarded,
+    /// Whatever the transport can speak.
+    Any,
+}
+
 /// What a field of another transport is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ForeignRule {
@@ -97,6 +115,10 @@ pub(crate) enum VariableRule {
     Expand,
     /// The variable's value; `workspaceFolder` is the folder of the file.
     ExpandWithFolder,
+    /// As editors have it: `${NAME}`, `${NAME:-text}`, `${env:NAME}`, `${input:id}`, and their folders.
+    Editor,
+    /// The same, and `$NAME`, as Gemini CLI has it in `env`, `headers` and URLs.
+    EditorAndShell,
 }
 
 /// What one error costs.
@@ -113,13 +135,17 @@ pub(crate) enum Scope {
 pub(crate) enum Wording {
     /// In our words.
     Plain,
+    /// In our words, with examples in JSON.
+    Json,
     /// In the words of Dominds' own reader, which its users know.
     Dominds,
 }
 
 static HOLODECK: Policy = Policy {
     profile: Profile::HoloDeck,
+    syntax: Syntax::Yaml,
     unknown_key: Severity::Error,
+    private_keys: &[],
     unknown_tag: Severity::Error,
     keys: KeyRule::Text,
     scalars: ScalarRule::Exact,
@@ -130,15 +156,19 @@ static HOLODECK: Policy = Policy {
     wished: &["description"],
     names: NameRule::Any,
     commands: Some(&["npx", "uvx", "docker"]),
+    urls: UrlPolicy::Guarded,
     foreign: ForeignRule::Exclusive,
     variables: VariableRule::ExpandWithFolder,
+    folders: &[],
     scope: Scope::File,
     wording: Wording::Plain,
 };
 
 static HOLODECK_07: Policy = Policy {
     profile: Profile::HoloDeck07,
+    syntax: Syntax::Yaml,
     unknown_key: Severity::Error,
+    private_keys: &[],
     unknown_tag: Severity::Error,
     keys: KeyRule::Text,
     scalars: ScalarRule::Lax,
@@ -149,15 +179,19 @@ static HOLODECK_07: Policy = Policy {
     wished: &[],
     names: NameRule::Word,
     commands: Some(&["npx", "node", "uvx", "docker"]),
+    urls: UrlPolicy::Guarded,
     foreign: ForeignRule::Accept,
     variables: VariableRule::Expand,
+    folders: &[],
     scope: Scope::File,
     wording: Wording::Plain,
 };
 
 static DOMINDS: Policy = Policy {
     profile: Profile::Dominds,
+    syntax: Syntax::Yaml,
     unknown_key: Severity::Warning,
+    private_keys: &[],
     unknown_tag: Severity::Warning,
     keys: KeyRule::AnyScalar,
     scalars: ScalarRule::Exact,
@@ -168,10 +202,91 @@ static DOMINDS: Policy = Policy {
     wished: &[],
     names: NameRule::Any,
     commands: None,
+    urls: UrlPolicy::Any,
     foreign: ForeignRule::Warn,
     variables: VariableRule::Literal,
+    folders: &[".minds"],
     scope: Scope::Server,
     wording: Wording::Dominds,
+};
+
+static ACP_V1: Policy = Policy {
+    profile: Profile::AcpV1,
+    syntax: Syntax::Json,
+    unknown_key: Severity::Warning,
+    private_keys: &["_"],
+    unknown_tag: Severity::Error,
+    keys: KeyRule::Text,
+    scalars: ScalarRule::Exact,
+    most_tools: None,
+    other_types: OtherTypes::Known,
+    withheld: &[],
+    required: &[],
+    wished: &[],
+    names: NameRule::Any,
+    commands: None,
+    urls: UrlPolicy::Any,
+    foreign: ForeignRule::Warn,
+    variables: VariableRule::Literal,
+    folders: &[],
+    scope: Scope::File,
+    wording: Wording::Json,
+};
+
+static ACP_V2: Policy = Policy {
+    profile: Profile::AcpV2,
+    syntax: Syntax::Json,
+    unknown_key: Severity::Warning,
+    private_keys: &["_"],
+    unknown_tag: Severity::Error,
+    keys: KeyRule::Text,
+    scalars: ScalarRule::Exact,
+    most_tools: None,
+    other_types: OtherTypes::Any,
+    withheld: &[],
+    required: &[],
+    wished: &[],
+    names: NameRule::Any,
+    commands: None,
+    urls: UrlPolicy::Any,
+    foreign: ForeignRule::Warn,
+    variables: VariableRule::Literal,
+    folders: &[],
+    scope: Scope::File,
+    wording: Wording::Json,
+};
+
+static MCP_JSON: Policy = Policy {
+    profile: Profile::McpJson,
+    syntax: Syntax::JsonWithComments,
+    unknown_key: Severity::Warning,
+    private_keys: &["_", "x-", "$", "//"],
+    unknown_tag: Severity::Error,
+    keys: KeyRule::Text,
+    scalars: ScalarRule::Exact,
+    most_tools: None,
+    other_types: OtherTypes::Any,
+    withheld: &[],
+    required: &[],
+    wished: &[],
+    names: NameRule::Any,
+    commands: None,
+    urls: UrlPolicy::Any,
+    foreign: ForeignRule::Warn,
+    variables: VariableRule::Editor,
+    folders: &[
+        ".vscode",
+        ".cursor",
+        ".gemini",
+        ".kiro/settings",
+        ".roo",
+        ".zed",
+        ".windsurf",
+        ".claude",
+        ".amazonq",
+    ],
+    scope: Scope::Server,
+    wording: Wording::Json,
 };
 
 impl Policy {
@@ -181,6 +296,9 @@ impl Policy {
             Profile::HoloDeck => &HOLODECK,
             Profile::HoloDeck07 => &HOLODECK_07,
             Profile::Dominds => &DOMINDS,
+            Profile::AcpV1 => &ACP_V1,
+            Profile::AcpV2 => &ACP_V2,
+            Profile::McpJson => &MCP_JSON,
         }
     }
 

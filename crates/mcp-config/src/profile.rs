@@ -11,17 +11,32 @@ pub enum Profile {
     HoloDeck07,
     /// Dominds' `.minds/mcp.yaml`.
     Dominds,
+    /// The servers of an ACP session, protocol version 1.
+    AcpV1,
+    /// The servers of an ACP session, the draft of protocol version 2.
+    AcpV2,
+    /// The `mcp.json` and settings of editors and agents, taken as they are found.
+    McpJson,
 }
 
 impl Profile {
     /// Every profile.
-    pub const ALL: &'static [Profile] = &[Profile::HoloDeck, Profile::HoloDeck07, Profile::Dominds];
+    pub const ALL: &'static [Profile] = &[
+        Profile::HoloDeck,
+        Profile::HoloDeck07,
+        Profile::Dominds,
+        Profile::AcpV1,
+        Profile::AcpV2,
+        Profile::McpJson,
+    ];
 
     /// The dialect it belongs to.
     pub fn dialect(self) -> Dialect {
         match self {
             Profile::HoloDeck | Profile::HoloDeck07 => Dialect::HoloDeck,
             Profile::Dominds => Dialect::Dominds,
+            Profile::AcpV1 | Profile::AcpV2 => Dialect::Acp,
+            Profile::McpJson => Dialect::McpJson,
         }
     }
 
@@ -31,6 +46,9 @@ impl Profile {
             Profile::HoloDeck => "holodeck",
             Profile::HoloDeck07 => "holodeck-0.7",
             Profile::Dominds => "dominds",
+            Profile::AcpV1 => "acp-v1",
+            Profile::AcpV2 => "acp-v2",
+            Profile::McpJson => "mcp-json",
         }
     }
 
@@ -39,12 +57,13 @@ impl Profile {
         Profile::ALL.iter().copied().find(|it| it.as_str() == name)
     }
 
-    /// The profile a dialect is read by unless another is asked for; `None` where this crate does not read it.
-    pub fn default_for(dialect: Dialect) -> Option<Profile> {
+    /// The profile a dialect is read by unless another is asked for.
+    pub fn default_for(dialect: Dialect) -> Profile {
         match dialect {
-            Dialect::HoloDeck => Some(Profile::HoloDeck),
-            Dialect::Dominds => Some(Profile::Dominds),
-            Dialect::Acp | Dialect::McpJson => None,
+            Dialect::HoloDeck => Profile::HoloDeck,
+            Dialect::Dominds => Profile::Dominds,
+            Dialect::Acp => Profile::AcpV1,
+            Dialect::McpJson => Profile::McpJson,
         }
     }
 }
@@ -59,6 +78,6 @@ mod tests {
             assert_eq!(Profile::parse(profile.as_str()), Some(*profile));
         }
         assert_eq!(Profile::parse("HoloDeck"), None);
-        assert_eq!(Profile::default_for(Dialect::HoloDeck), Some(Profile::HoloDeck));
+        assert_eq!(Profile::default_for(Dialect::Acp), Profile::AcpV1);
     }
 }

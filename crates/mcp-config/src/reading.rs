@@ -1,14 +1,15 @@
 //! A whole file into servers and diagnostics.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
-use mcp_model::{ServerId, ServerSpec, Severity, TransportKind};
+use mcp_model::{Passthrough, ServerId, ServerSpec, Severity, TransportKind};
 
+use crate::acp::Leniency;
 use crate::de::{At, Pass};
 use crate::diagnostic::{Lines, Problem, quoted};
 use crate::policy::{Policy, Scope};
 use crate::tree::{self, Node, contains};
-use crate::{Code, Diagnostic, Profile, ResolveError, dominds, holodeck};
+use crate::{Code, Diagnostic, Profile, ResolveError, acp, dominds, holodeck, mcp_json};
 
 /// A text to be read.
 #[derive(Debug, Clone, Copy)]
@@ -46,10 +47,14 @@ pub struct Entry {
     pub transport: Option<TransportKind>,
     /// It has no error, and the file is not refused.
     pub accepted: bool,
-    /// It is switched off (Dominds' `enabled: false`): accepted, and not among the servers.
+    /// It is switched off (`enabled: false`), or there is nothing in it to start (the settings of an editor's
+    /// extension): accepted, and not among the servers.
     pub disabled: bool,
     /// JSON pointer to it.
     pub pointer: String,
+    /// The entry itself, where its transport is an extension that this model has no word for (ACP's `acp` and `_custom`):
+    /// not accepted, and not wrong. Whoever knows the extension may start it.
+    pub extension: Option<Passthrough>,
 }
 
 /// A server's entry, as a dialect saw it.
@@ -60,6 +65,7 @@ pub(crate) struct Seen {
     pub(crate) transport: Option<TransportKind>,
     pub(crate) disabled: bool,
     pub(crate) spec: Option<ServerSpec>,
+    pub(crate) extension: Option<Passthrough>,
 }
 
 /// A server's name as an entry has it: itself, or escaped and cut short where it is none.
@@ -78,14 +84,19 @@ struct Place {
 }
 
 /// The most servers of one file.
-const MAX_SERVERS: usize = 1_000;
+pub(crate) const MAX_SERVERS: usize = 1_000;
 
 /// Reads a document. Never fails: what is wrong with it is in the diagnostics, all of it.
 pub fn read(document: &Document<'_>) -> Reading {
+    read_by(document, Leniency::default())
+}
+
+/// Reads a document; `leniency` is for those of ACP.
+pub(crate) fn read_by(document: &Document<'_>, leniency: Leniency) -> Reading {
     let policy = Policy::of(document.profile);
     let pass = Pass::new(policy);
     let lines = Lines::new(document.text);
-    let tree::Parsed { root, dropped: _, problems } = tree::parse(document.text);
+    let tree::Parsed { root, dropped: _, problems } = tree::parse_as(document.text, policy.syntax);
     for problem in problems {
         let severity = if problem.code == Code::UnknownTag { policy.unknown_tag } else { problem.severity };
         pass.report(problem.severity(severity));
@@ -94,6 +105,10 @@ pub fn read(document: &Document<'_>) -> Reading {
         (None, _) => Vec::new(),
         (Some(root), Profile::HoloDeck | Profile::HoloDeck07) => holodeck::read(root, &pass, document.name),
         (Some(root), Profile::Dominds) => dominds::read(root, &pass, document.name),
+        (Some(root), Profile::AcpV1 | Profile::AcpV2) => {
+            acp::read_servers(root, &pass, document.name, leniency)
+        }
+        (Some(root), Profile::McpJson) => mcp_json::read(root, &pass, document.name),
     };
     if let Some(first) = seen.get(MAX_SERVERS) {
         let message = format!("the file has more than {MAX_SERVERS} servers");
@@ -106,7 +121,18 @@ pub fn read(document: &Document<'_>) -> Reading {
 
 fn finish(seen: Vec<Seen>, pass: Pass, places: BTreeMap<String, Place>, lines: &Lines<'_>) -> Reading {
     let scope = pass.policy.scope;
-    let owner = |pointer: &str| seen.iter().position(|it| contains(&it.pointer, pointer));
+    let owners: HashMap<&str, usize> =
+        seen.iter().enumerate().rev().map(|(index, it)| (it.pointer.as_str(), index)).collect();
+    // The entry that the pointer leads into, by the pointers above it.
+    let owner = |pointer: &str| {
+        let mut above = Some(pointer);
+        std::iter::from_fn(|| {
+            let it = above?;
+            above = it.rsplit_once('/').map(|it| it.0);
+            Some(it)
+        })
+        .find_map(|it| owners.get(it).copied())
+    };
     let mut refused = false;
     let mut wrong = vec![false; seen.len()];
     let mut diagnostics = Vec::new();
@@ -129,9 +155,9 @@ fn finish(seen: Vec<Seen>, pass: Pass, places: BTreeMap<String, Place>, lines: &
     });
     let mut res = Reading { servers: Vec::new(), entries: Vec::new(), diagnostics, refused, places };
     for (seen, wrong) in seen.into_iter().zip(wrong) {
-        let Seen { name, pointer, span: _, transport, disabled, spec } = seen;
+        let Seen { name, pointer, span: _, transport, disabled, spec, extension } = seen;
         let accepted = !refused && !wrong && (disabled || spec.is_some());
-        res.entries.push(Entry { name, transport, accepted, disabled, pointer });
+        res.entries.push(Entry { name, transport, accepted, disabled, pointer, extension });
         res.servers.extend(spec.filter(|_| !wrong));
     }
     res
@@ -155,7 +181,7 @@ fn places(root: &Node, seen: &[Seen], lines: &Lines<'_>) -> BTreeMap<String, Pla
         }
     }
     let mut res = BTreeMap::new();
-    for seen in seen.iter().filter(|it| it.spec.is_some()) {
+    for seen in seen.iter().take(MAX_SERVERS).filter(|it| it.spec.is_some()) {
         if let Some((node, at)) = find(root, &seen.pointer) {
             collect(node, &at, lines, &mut res);
         }

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use crate::de::OPTIONAL_MARK;
 use crate::policy::{ForeignRule, NameRule, Policy};
-use crate::{Profile, dominds, holodeck, tree};
+use crate::{Profile, acp, dominds, holodeck, mcp_json, tree};
 
 /// The JSON Schema (draft 2020-12) of what a profile reads.
 ///
@@ -16,17 +16,20 @@ pub fn schema(profile: Profile) -> Value {
     match profile {
         Profile::HoloDeck | Profile::HoloDeck07 => agent(policy),
         Profile::Dominds => workspace(),
+        Profile::AcpV1 | Profile::AcpV2 => acp::schema(profile),
+        Profile::McpJson => mcp_json::schema(),
     }
 }
 
-/// A file as JSON, for a validator that holds it against a [`schema()`]. `None` where it is no YAML, or says what JSON
-/// cannot (infinity). Of a duplicate key, the first value.
+/// A file as JSON, for a validator that holds it against a [`schema()`]. `None` where it is neither YAML nor JSON,
+/// or says what JSON cannot (infinity). Of a duplicate key, the first value.
 pub fn to_json(text: &str) -> Option<RawJson> {
     let json = tree::to_json(&tree::parse(text).root?)?;
     RawJson::parse(json.into()).ok()
 }
 
-fn generated<T: schemars::JsonSchema>() -> Value {
+/// The schema of a wire struct.
+pub(crate) fn generated<T: schemars::JsonSchema>() -> Value {
     let schema = SchemaSettings::draft2020_12().into_generator().into_root_schema_for::<T>();
     let mut res = schema.to_value();
     optional(&mut res);

@@ -13,7 +13,9 @@ use serde::{Serialize, Serializer};
 use crate::{Exposure, Limits, RawJson, Secret, ServerId};
 
 /// What a user wrote about one server.
-#[derive(Debug, Clone, PartialEq)]
+///
+/// `Debug` shows the keys of its metadata only: what nobody here understands may hold secrets.
+#[derive(Clone, PartialEq)]
 pub struct ServerSpec {
     /// Its name.
     pub id: ServerId,
@@ -36,6 +38,35 @@ pub struct ServerSpec {
     /// What the dialect knows and no other part of this model does, kept for the reader's own use (`server` of a
     /// HoloDeck item, `_meta` of an ACP entry).
     pub metadata: BTreeMap<String, RawJson>,
+}
+
+impl fmt::Debug for ServerSpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ServerSpec {
+            id,
+            description,
+            origin,
+            transport,
+            limits,
+            discovery,
+            exposure,
+            sharing,
+            config,
+            metadata,
+        } = self;
+        f.debug_struct("ServerSpec")
+            .field("id", id)
+            .field("description", description)
+            .field("origin", origin)
+            .field("transport", transport)
+            .field("limits", limits)
+            .field("discovery", discovery)
+            .field("exposure", exposure)
+            .field("sharing", sharing)
+            .field("config", config)
+            .field("metadata", &metadata.keys())
+            .finish()
+    }
 }
 
 /// The place a spec was read from.
@@ -216,6 +247,15 @@ pub enum Part {
     Text(Secret),
     /// The value of the variable of this name.
     Variable(String),
+    /// The value of a variable, or a text of its own where that is not set or empty (`${NAME:-text}`).
+    VariableOr {
+        /// The variable's name.
+        name: String,
+        /// What stands in for it.
+        default: Secret,
+    },
+    /// What somebody answers when asked for the input of this id (`${input:id}`).
+    Input(String),
 }
 
 /// How much of our environment a child sees.

@@ -50,6 +50,7 @@ pub(crate) const FLOORS: &[Floor] = &[
             "annotate-snippets",
             "encoding_rs",
             "granit-parser",
+            "jsonc-parser",
             "schemars",
             "serde",
             "serde_json",

@@ -14,6 +14,7 @@ pub(super) const FAMILIES: &[(&str, usize)] = &[
     ("HD-SC", 1),
     ("HDX-", 2),
     ("HD-", 3),
+    ("DIA-", 2),
     ("DMX-", 2),
     ("DM-", 3),
     ("ACPX-", 2),

@@ -26,7 +26,7 @@ pub(crate) fn run(arguments: Arguments, console: Console) -> Exit {
     };
     match command {
         Command::Check { files } => console.tell(&check::run(&context, &files)),
-        Command::Schema { dialect } => console.tell(&schema::run(&console, &global, dialect)),
+        Command::Schema { name } => console.tell(&schema::run(&console, &global, name)),
         Command::Tools { file, server } => on_runtime(console, async |signals| {
             tools::run(&context, tools::Request { file: &file, server: server.as_deref() }, signals).await
         }),

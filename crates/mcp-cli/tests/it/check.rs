@@ -87,7 +87,11 @@ fn a_folder_stands_for_its_configuration() {
         "note: reading .minds/mcp.yaml\n✓ .minds/mcp.yaml: dominds, 1 server\n",
     );
     check(&["agent.yaml"], "note: reading agent.yaml\n✓ agent.yaml: holodeck, 0 servers\n");
-    check(&["mcp.yaml"], "error: ConfigError: the folder . holds neither .minds/mcp.yaml nor agent.yaml\n");
+    check(
+        &["mcp.yaml"],
+        "error: ConfigError: the folder . holds none of .minds/mcp.yaml, agent.yaml, .mcp.json, .vscode/mcp.json, \
+         .cursor/mcp.json, .kiro/settings/mcp.json, .roo/mcp.json, mcp.json\n",
+    );
 }
 
 #[test]
@@ -96,7 +100,12 @@ fn a_file_of_no_known_kind_is_asked_about() {
     place.write("x.yaml", "a: 1\n");
     let run = place.run(&["check", "x.yaml"]);
     assert_eq!(run.code, Some(1));
-    assert!(run.out.ends_with("  help: say `--dialect holodeck` or `--dialect dominds`\n"), "{run:?}");
+    assert!(
+        run.out.ends_with(
+            "  help: say `--dialect holodeck`, `--dialect dominds`, `--dialect mcp-json` or `--dialect acp`\n"
+        ),
+        "{run:?}"
+    );
     let run = place.run(&["check", "x.yaml", "--dialect", "dominds", "--format", "json"]);
     assert_eq!(run.json()["files"][0]["dialect"], "dominds");
 }

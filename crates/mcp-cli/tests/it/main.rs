@@ -5,6 +5,7 @@
 mod call;
 mod check;
 mod cli;
+mod dialects;
 mod endings;
 mod secrets;
 mod support;

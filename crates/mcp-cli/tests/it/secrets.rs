@@ -36,8 +36,26 @@ fn no_secret_is_ever_written() {
         "name: a\ntools:\n  - name: one\n    type: mcp\n    description: d\n    server: s\n    command: npx\n    \
          args: ['--token=${PLANTED}']\n    env: { TOKEN: '${PLANTED}' }\n",
     );
+    place.write(
+        "mcp.json",
+        &format!(
+            r#"{{"mcpServers": {{
+  "demo": {{"command": "mcp-host", "args": ["demo-server"], "env": {{"TOKEN": "${{PLANTED}}"}}}},
+  "chatty": {{"command": "chatty", "args": ["--token=${{env:PLANTED}}"], "env": {{"TOKEN": "${{X:-{SECRET}}}"}}}},
+  "gone": {{"url": "http://127.0.0.1:9/${{PLANTED}}?k=${{PLANTED}}", "headers": {{"Authorization": "Bearer {SECRET}"}}}},
+  "wrong": {{"command": "npx -y {SECRET}", "args": [5, "{SECRET}"], "oauth": {{"clientSecret": "{SECRET}"}}}}
+}}}}"#
+        ),
+    );
+    place.write(
+        "request.json",
+        &format!(
+            r#"[{{"name": "chatty", "command": "{}/bin/chatty", "args": ["{SECRET}"], "env": [{{"name": "TOKEN", "value": "{SECRET}"}}]}}]"#,
+            place.path().display()
+        ),
+    );
     let mut heard = 0;
-    for file in [".minds/mcp.yaml", "agent.yaml"] {
+    for file in [".minds/mcp.yaml", "agent.yaml", "mcp.json", "request.json"] {
         for arguments in [
             &["check", file][..],
             &["tools", file],

@@ -8,9 +8,9 @@ mod url;
 mod web;
 
 pub(crate) use duration::{seconds, suspicious};
-pub(crate) use stdio::{argument, encoding, env_name, env_value};
+pub(crate) use stdio::{argument, encoding, env_name, env_value, is_absolute};
 pub(crate) use url::{UrlRule, is_loopback, parse as parse_url};
-pub(crate) use web::{header_name, header_value};
+pub(crate) use web::{HeaderOwner, header_name, header_owner, header_value};
 
 use crate::Code;
 

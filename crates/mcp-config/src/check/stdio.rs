@@ -34,6 +34,13 @@ fn no_nul(value: &str, message: &str) -> Result<(), Complaint> {
     Err(Complaint::new(Code::InvalidEnvironment, message, "remove the character `\\0`"))
 }
 
+/// Is a path absolute, on whichever system it was written: `/x`, `C:\\x`, `\\\\server\\x`?
+pub(crate) fn is_absolute(path: &str) -> bool {
+    let bytes = path.as_bytes();
+    let drive = matches!(bytes, [letter, b':', b'/' | b'\\', ..] if letter.is_ascii_alphabetic());
+    drive || path.starts_with('/') || path.starts_with("\\\\")
+}
+
 /// An encoding is one whose label the WHATWG standard knows, and whose lines end with one byte.
 pub(crate) fn encoding(label: &str) -> Result<(), Complaint> {
     let Some(found) = Encoding::for_label(label.as_bytes()) else {
@@ -64,6 +71,16 @@ mod tests {
         }
         for label in ["nope", "", "latin-1", "utf-16", "utf-16le", "iso-2022-kr"] {
             assert!(encoding(label).is_err(), "{label}");
+        }
+    }
+
+    #[test]
+    fn acp_022_a_path_is_absolute_by_the_rules_of_any_system() {
+        for path in ["/", "/usr/bin/npx", "C:\\x.exe", "d:/x", "\\\\server\\share"] {
+            assert!(is_absolute(path), "{path}");
+        }
+        for path in ["", "npx", "./x", "~/x", "C:x", "\\x", "1:/x", "$HOME/x"] {
+            assert!(!is_absolute(path), "{path}");
         }
     }
 

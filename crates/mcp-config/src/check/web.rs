@@ -16,6 +16,37 @@ pub(crate) fn header_name(name: &str) -> Result<(), Complaint> {
     ))
 }
 
+/// Who says what a header is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum HeaderOwner {
+    /// The configuration.
+    User,
+    /// The transport: its value is sent, and no other.
+    Transport,
+    /// The connection: another value would break it, or cross it with a second one.
+    Connection,
+}
+
+/// Who says what the header of this name is.
+pub(crate) fn header_owner(name: &str) -> HeaderOwner {
+    const TRANSPORT: [&str; 7] = [
+        "accept",
+        "content-type",
+        "last-event-id",
+        "mcp-method",
+        "mcp-name",
+        "mcp-protocol-version",
+        "mcp-session-id",
+    ];
+    const CONNECTION: [&str; 3] = ["content-length", "host", "transfer-encoding"];
+    let among = |names: &[&str]| names.iter().any(|it| it.eq_ignore_ascii_case(name));
+    match (among(&CONNECTION), among(&TRANSPORT)) {
+        (true, _) => HeaderOwner::Connection,
+        (false, true) => HeaderOwner::Transport,
+        (false, false) => HeaderOwner::User,
+    }
+}
+
 /// A value is one line.
 pub(crate) fn header_value(value: &str) -> Result<(), Complaint> {
     if !value.chars().any(|it| it.is_control() && it != '\t') {

@@ -53,7 +53,7 @@ impl Fault {
     /// What is wrong with the value at `pointer`.
     pub(crate) fn message(&self, wording: Wording, pointer: &str) -> String {
         match wording {
-            Wording::Plain => self.plain(pointer),
+            Wording::Plain | Wording::Json => self.plain(pointer),
             Wording::Dominds => self.dominds(pointer),
         }
     }
@@ -100,12 +100,12 @@ impl Fault {
     }
 
     /// What to do about it.
-    pub(crate) fn help(&self, pointer: &str) -> String {
+    pub(crate) fn help(&self, wording: Wording, pointer: &str) -> String {
         match self {
             Fault::Word { expected: _, near: Some(near) } => format!("did you mean `{near}`?"),
             Fault::Word { expected, near: None } => format!("write one of {}", list(expected)),
             Fault::Type { expected: _, found: "nothing" } => "give it a value, or remove the key".to_owned(),
-            Fault::Type { expected, found } => expected.help(found),
+            Fault::Type { expected, found } => expected.help(found, wording),
             Fault::Range => "write a smaller number".to_owned(),
             Fault::Missing => format!("add `{}`", quoted(&last(pointer))),
             Fault::Strange => "remove it".to_owned(),
@@ -127,8 +127,14 @@ impl Expected {
         }
     }
 
-    fn help(self, found: &str) -> String {
+    fn help(self, found: &str, wording: Wording) -> String {
         match (self, found) {
+            (Expected::Boolean, "text") if wording == Wording::Json => {
+                "write `true` or `false`, without quotes".to_owned()
+            }
+            (Expected::Mapping, _) if wording == Wording::Json => {
+                "write keys and values: `{\"key\": \"value\"}`".to_owned()
+            }
             (Expected::Text | Expected::Words(_), "a number" | "a boolean") => {
                 "put the value into quotes".to_owned()
             }

@@ -222,15 +222,15 @@ impl<'de> Deserializer<'de> for Cursor<'_> {
         let shape = match self.content() {
             Content::Text(_) => "text",
             Content::Mapping(_) => "mapping",
-            Content::Null
-            | Content::Bool(_)
-            | Content::Integer(_)
-            | Content::Float(_)
-            | Content::Large(_)
-            | Content::Sequence(_)
-            | Content::Shared(_)
-            | Content::Broken => return Err(self.wrong(Expected::Words(words))),
+            Content::Sequence(_) => "list",
+            Content::Integer(_) | Content::Float(_) => "number",
+            Content::Bool(_) => "boolean",
+            Content::Null => "null",
+            Content::Large(_) | Content::Shared(_) | Content::Broken => "",
         };
+        if !variants.contains(&shape) {
+            return Err(self.wrong(Expected::Words(words)));
+        }
         visitor.visit_enum(access::Shaped { cursor: self, shape })
     }
 
@@ -240,8 +240,9 @@ impl<'de> Deserializer<'de> for Cursor<'_> {
     }
 }
 
-/// How the serde name of an enum begins that is chosen by the value's shape: its variants are named `text` and
-/// `mapping`, and the rest of the name says in words what may stand there.
+/// How the serde name of an enum begins that is chosen by the value's shape: its variants are named `text`, `mapping`,
+/// `list`, `number`, `boolean` and `null`, as many of them as there are, and the rest of the name says in words what may
+/// stand there.
 ///
 /// Serde wants its names as literals, so wire structs spell the prefix out.
 pub(crate) const SHAPE: &str = "shape: ";

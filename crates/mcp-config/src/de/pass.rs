@@ -1,6 +1,6 @@
 //! One pass over a file: its rules, and what it has found.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 
 use mcp_model::Severity;
 
@@ -9,18 +9,20 @@ use crate::Code;
 use crate::check::Complaint;
 use crate::diagnostic::{Problem, quoted};
 use crate::policy::Policy;
-use crate::tree::{Key, Member, child, contains};
+use crate::tree::{Key, Member, Syntax, child, contains};
 
 /// The rules that a file is read by, and the problems found so far.
 pub(crate) struct Pass {
     pub(crate) policy: &'static Policy,
     problems: RefCell<Vec<Problem>>,
+    /// How often what was probably meant was looked for.
+    guesses: Cell<usize>,
 }
 
 impl Pass {
     /// A pass that has found nothing yet.
     pub(crate) fn new(policy: &'static Policy) -> Pass {
-        Pass { policy, problems: RefCell::new(Vec::new()) }
+        Pass { policy, problems: RefCell::new(Vec::new()), guesses: Cell::new(0) }
     }
 
     /// Writes a problem down.
@@ -46,7 +48,14 @@ impl Pass {
     /// Writes down why the value at `at` could not be read.
     pub(crate) fn fault(&self, fault: Fault, at: &At) {
         let message = fault.message(self.policy.wording, &at.pointer);
-        self.error(fault.code(), at, message, fault.help(&at.pointer));
+        self.error(fault.code(), at, message, fault.help(self.policy.wording, &at.pointer));
+    }
+
+    /// Makes errors so far into warnings, where `which` says so.
+    pub(crate) fn soften(&self, which: impl Fn(&Problem) -> bool) {
+        for problem in self.problems.borrow_mut().iter_mut().filter(|it| which(it)) {
+            problem.severity = Severity::Warning;
+        }
     }
 
     /// Forgets what was found at `pointer` and below, but for what spoils the file.
@@ -67,20 +76,37 @@ impl Pass {
         self.problems.into_inner()
     }
 
+    /// What was probably meant by `word`. Guessing takes time: after the first thousand words of a file nobody is helped.
+    pub(crate) fn nearest<'a>(
+        &self,
+        word: &str,
+        candidates: impl IntoIterator<Item = &'a str>,
+    ) -> Option<&'a str> {
+        const MOST: usize = 1000;
+        self.guesses.set(self.guesses.get() + 1);
+        if self.guesses.get() > MOST { None } else { nearest(word, candidates) }
+    }
+
     /// Writes down that a key is none of those that may stand in the mapping at `at`.
     pub(super) fn unknown_key(&self, at: &At, key: &Key, known: &[&'static str], there: &[Member]) {
         let withheld = self.policy.withheld;
+        if self.policy.private_keys.iter().any(|it| key.text.starts_with(it)) {
+            return;
+        }
         let free = known
             .iter()
             .copied()
             .filter(|it| !withheld.contains(it) && !there.iter().any(|member| member.key.text == **it));
         let help = if known.contains(&key.text.as_str()) {
             "another version of the dialect knows this key; remove it, or choose that profile".to_owned()
-        } else if key.text == "<<" {
+        } else if key.text == "<<" && self.policy.syntax == Syntax::Yaml {
             "there are no merge keys in YAML 1.2; write the keys out, or use an alias for the whole value"
                 .to_owned()
         } else {
-            match nearest(&key.text, free) {
+            // Each guess looks at what is there already, so nobody is helped in a crowd.
+            const CROWD: usize = 256;
+            let guess = if there.len() > CROWD { None } else { self.nearest(&key.text, free) };
+            match guess {
                 Some(near) => format!("did you mean `{near}`?"),
                 None => "remove it, or check its spelling".to_owned(),
             }

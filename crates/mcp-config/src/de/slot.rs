@@ -56,6 +56,11 @@ impl<T, P> Slot<T, P> {
         }
     }
 
+    /// The slot of a key that is not there.
+    pub(crate) fn absent(at: At) -> Slot<T, P> {
+        Slot { at, got: Got::Absent, presence: PhantomData }
+    }
+
     /// Is anything there, good or bad?
     pub(crate) fn is_given(&self) -> bool {
         match self.got {

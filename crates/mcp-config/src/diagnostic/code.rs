@@ -30,7 +30,7 @@ macro_rules! codes {
 }
 
 codes! {
-    /// The file is no well-formed YAML.
+    /// The file is no well-formed YAML or JSON.
     Syntax = "0001" Config,
     /// A key stands twice in one mapping.
     DuplicateKey = "0002" Validation,
@@ -100,6 +100,22 @@ codes! {
     MissingVariable = "0034" Config,
     /// An env file cannot be read.
     UnreadableEnvFile = "0035" Config,
+    /// The file holds no MCP servers.
+    NoServers = "0036" Config,
+    /// An entry holds nothing that could be started.
+    NothingToStart = "0037" McpConfig,
+    /// A command is a whole line.
+    CommandLine = "0038" McpConfig,
+    /// An input has no value, or is not declared.
+    MissingInput = "0039" Config,
+    /// What looks like a variable stays as it is.
+    UnknownReference = "0040" McpConfig,
+    /// A variable or a header stands twice in a list.
+    RepeatedName = "0041" McpConfig,
+    /// A path must be absolute.
+    RelativePath = "0042" McpConfig,
+    /// A transport is an extension of the protocol.
+    Extension = "0043" McpConfig,
 }
 
 impl Code {

@@ -7,10 +7,11 @@ impl Code {
     pub fn explain(self) -> &'static str {
         match self {
             Code::Syntax => {
-                "The file is no well-formed YAML, so nothing of it could be read: a quote or bracket is not closed, a \
-                 line is indented with a tab, an alias names no anchor.\n\n```yaml\nservers:\n\ta:   # a tab\n```\n\n\
-                 YAML is indented with spaces only. The place given is where reading stopped; the cause is often on \
-                 the line before."
+                "The file is no well-formed YAML or JSON, so nothing of it could be read: a quote or bracket is not \
+                 closed, a comma is missing, a line is indented with a tab, an alias names no anchor.\n\n```yaml\n\
+                 servers:\n\ta:   # a tab\n```\n\nYAML is indented with spaces only. An `mcp.json` may hold comments and \
+                 a comma before a closing bracket; the request of an ACP session is strict JSON. The place given is \
+                 where reading stopped; the cause is often on the line before."
             }
             Code::DuplicateKey => {
                 "One mapping holds the same key twice. Many readers silently keep the last one; here it is always an \
@@ -56,7 +57,7 @@ impl Code {
             Code::UnknownWord => {
                 "Only certain words may stand here, written exactly so.\n\n```yaml\ntransport: STDIO   # write stdio\n```\
                  \n\nHoloDeck knows the transports `stdio`, `sse`, `websocket` and `http`; Dominds `stdio` and \
-                 `streamable_http`."
+                 `streamable_http`; ACP `stdio`, `http` and, in version 1, `sse`; editors several spellings of these."
             }
             Code::OutOfRange => {
                 "A number is too small or too large. Every duration is in seconds, finite, and greater than zero; \
@@ -71,8 +72,8 @@ impl Code {
                  of ASCII letters, digits and `_`.\n\n```yaml\ntools:\n  - name: \"\"\n    type: mcp\n```"
             }
             Code::DuplicateName => {
-                "Two tools of the agent have the same name. Names are unique across all tools of an agent, whatever \
-                 their type, because a call says only the name.\n\n```yaml\ntools:\n  - {name: search, type: function}\n\
+                "Two tools of an agent, or two servers of a file or session, have the same name. Names are unique \
+                 across all tools of an agent, whatever their type, because a call says only the name.\n\n```yaml\ntools:\n  - {name: search, type: function}\n\
                  \x20 - {name: search, type: mcp, command: npx}\n```\n\nRename one of them."
             }
             Code::InvalidCommand => {
@@ -122,7 +123,8 @@ impl Code {
             Code::InvalidHeader => {
                 "A header's name is one word of ASCII letters, digits and a few signs; its value is one line. Anything \
                  else would break the request, or let a value add headers of its own.\n\n```yaml\nheaders:\n  \"Bad \
-                 Header\": x\n```"
+                 Header\": x\n```\n\n`Host`, `Content-Length` and `Transfer-Encoding` belong to the connection and are \
+                 refused in the files of editors and in sessions."
             }
             Code::InvalidEnvironment => {
                 "The name of an environment variable is not empty and holds no `=`; names, values and arguments hold no \
@@ -139,7 +141,9 @@ impl Code {
                  \"@modelcontextprotocol/server-memory\"]\n```"
             }
             Code::SuspiciousUnit => {
-                "Durations are in seconds. The number is so large that it was probably meant in milliseconds.\n\n```yaml\n\
+                "Durations are in seconds. The number is so large that it was probably meant in milliseconds. In an \
+                 `mcp.json` the same `timeout` is seconds to some programs and milliseconds to others: from 1000 on it is \
+                 taken for milliseconds, and where that is in doubt, it is said.\n\n```yaml\n\
                  request_timeout: 30000   # more than eight hours; 30 seconds are 30\n```"
             }
             Code::PlainWebSocket => {
@@ -167,6 +171,55 @@ impl Code {
             Code::UnreadableEnvFile => {
                 "The file that `envFile` names cannot be read. A relative path is taken from the folder of the \
                  configuration file.\n\n```yaml\nenvFile: .env   # beside agent.yaml\n```"
+            }
+            Code::NoServers => {
+                "The file is well-formed, but there are no MCP servers where one would look for them. Servers stand \
+                 under `mcpServers` (Claude, Cursor, Windsurf, Cline, Gemini and most others), `servers` or \
+                 `mcp.servers` (VS Code), `context_servers` (Zed), `mcp` (opencode); those of an ACP session in a list \
+                 `mcpServers`.\n\n```json\n{ \"mcpServers\": { \"files\": { \"command\": \"npx\", \"args\": [\"-y\", \
+                 \"some-server\"] } } }\n```\n\nSome files that are called `mcp.json` belong to other programs."
+            }
+            Code::NothingToStart => {
+                "The entry has neither a command nor a URL, only the settings of an editor's extension, which brings \
+                 the server itself. There is nothing to start here.\n\n```json\n{ \"context_servers\": { \"pdf\": { \
+                 \"settings\": { \"page_format\": \"A4\" } } } }\n```\n\nTo run the server outside the editor, write \
+                 its `command` and `args`."
+            }
+            Code::CommandLine => {
+                "`command` is the name or the path of one program. A line with arguments is not taken apart: whoever \
+                 does that must guess where blanks belong to a name.\n\n```json\n{ \"command\": \"npx -y some-server\" \
+                 }\n```\n\nWrite `\"command\": \"npx\"` and `\"args\": [\"-y\", \"some-server\"]`. A path with blanks in it \
+                 is fine, and only gets a warning where what follows looks like an argument."
+            }
+            Code::MissingInput => {
+                "A value is to be asked for (`${input:…}`), and there is nobody to ask. The answer is taken from a \
+                 variable of the environment, `MCP_INPUT_` and the input's id in capitals, or from the input's \
+                 `default`.\n\n```json\n{ \"inputs\": [{ \"id\": \"api-key\", \"type\": \"promptString\" }],\n  \
+                 \"servers\": { \"a\": { \"command\": \"x\", \"env\": { \"KEY\": \"${input:api-key}\" } } } }\n```\n\nSet \
+                 `MCP_INPUT_API_KEY` before the start. The warning is for an id that `inputs` does not declare."
+            }
+            Code::UnknownReference => {
+                "The text holds something that looks like a variable and is none that is known here, so it stays as \
+                 it is. Known are `${NAME}`, `${NAME:-text}`, `${env:NAME}`, `${input:id}`, `${workspaceFolder}`, \
+                 `${workspaceFolderBasename}`, `${userHome}` and `${/}`; Gemini CLI's files also have `$NAME`.\n\n\
+                 ```json\n{ \"args\": [\"${extensionPath}/server.js\"] }\n```\n\nWrite the value itself, or a variable \
+                 of the environment."
+            }
+            Code::RepeatedName => {
+                "A list of variables or headers has the same name twice. Of variables the last one counts; of headers \
+                 each is sent.\n\n```json\n{ \"env\": [{ \"name\": \"A\", \"value\": \"1\" }, { \"name\": \"A\", \"value\": \
+                 \"2\" }] }\n```\n\nRemove one of them."
+            }
+            Code::RelativePath => {
+                "ACP wants absolute paths: for the command of a server, and for the folder of a session. What a name \
+                 is found to be depends on who looks it up.\n\n```json\n{ \"name\": \"files\", \"command\": \"npx\", \
+                 \"args\": [], \"env\": [] }\n```\n\nWrite the whole path, such as `/usr/local/bin/npx`. An agent may \
+                 choose to look commands up; then this is a warning."
+            }
+            Code::Extension => {
+                "The entry's transport is an extension: one whose type begins with `_`, or the ACP connection itself \
+                 (`acp`). It is kept for whoever knows it, and no server is started for it here.\n\n```json\n{ \
+                 \"type\": \"_pigeon\", \"name\": \"loft\" }\n```"
             }
         }
     }

@@ -1,4 +1,7 @@
 //! Bytes into lines and columns, and any span into one that fits the text.
+//!
+//! A request is often one line, so a column must not cost the length of its line: characters are counted once, block by
+//! block.
 
 use std::ops::Range;
 
@@ -6,13 +9,30 @@ use std::ops::Range;
 pub(crate) struct Lines<'a> {
     text: &'a str,
     starts: Vec<usize>,
+    /// How many characters begin before each block.
+    blocks: Vec<usize>,
 }
+
+/// The bytes of a block.
+const BLOCK: usize = 1024;
 
 impl<'a> Lines<'a> {
     /// Finds the lines of `text`.
     pub(crate) fn new(text: &'a str) -> Lines<'a> {
         let starts = std::iter::once(0).chain(text.match_indices('\n').map(|(at, _)| at + 1)).collect();
-        Lines { text, starts }
+        let mut blocks = vec![0];
+        for block in text.as_bytes().chunks(BLOCK) {
+            let start = (blocks.len() - 1) * BLOCK;
+            let before = blocks.last().copied().unwrap_or_default();
+            blocks.push(before + characters(text, start..start + block.len()));
+        }
+        Lines { text, starts, blocks }
+    }
+
+    /// How many characters begin before a byte.
+    fn before(&self, offset: usize) -> usize {
+        let block = offset / BLOCK;
+        self.blocks[block] + characters(self.text, block * BLOCK..offset)
     }
 
     /// Line and column of a byte, both from 1; the column counts characters, a byte order mark is none.
@@ -20,8 +40,7 @@ impl<'a> Lines<'a> {
         let offset = floor(self.text, offset);
         let line = self.starts.partition_point(|it| *it <= offset);
         let start = self.starts[line - 1];
-        let column = self.text[start..offset].chars().filter(|it| *it != '\u{feff}').count();
-        (line, column + 1)
+        (line, self.before(offset) - self.before(start) + 1)
     }
 
     /// The nearest span that lies inside the text, in order, on character borders.
@@ -29,6 +48,13 @@ impl<'a> Lines<'a> {
         let start = floor(self.text, span.start);
         start..floor(self.text, span.end).max(start)
     }
+}
+
+/// How many characters begin in a range of bytes; a byte order mark is none.
+fn characters(text: &str, range: Range<usize>) -> usize {
+    let bytes = text.as_bytes();
+    let begins = |at: &usize| bytes[*at] & 0xc0 != 0x80 && !bytes[*at..].starts_with(b"\xef\xbb\xbf");
+    range.filter(begins).count()
 }
 
 /// The last character border at or before `offset`.
@@ -60,6 +86,10 @@ mod tests {
         check("a\r\nb", 3, (2, 1));
         check("\u{feff}a", 3, (1, 1));
         check("a", 99, (1, 2));
+        let long = "é".repeat(2000);
+        check(&long, 2 * 1500, (1, 1501));
+        check(&format!("\u{feff}{long}\n{long}"), 3 + 4000 + 1 + 2 * 1999, (2, 2000));
+        check(&"x".repeat(BLOCK), BLOCK, (1, BLOCK + 1));
     }
 
     #[test]

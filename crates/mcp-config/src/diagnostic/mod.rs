@@ -14,7 +14,7 @@ use mcp_model::{Kind, Severity};
 use serde::Serialize;
 
 pub use code::Code;
-pub(crate) use lines::Lines;
+pub(crate) use lines::{Lines, floor};
 
 /// One mistake, warning or remark about a configuration file.
 ///

@@ -61,6 +61,7 @@ fn server(name: &str, slot: Field<Server>, pass: &Pass, file: &str) -> Seen {
         transport: None,
         disabled: false,
         spec: None,
+        extension: None,
     };
     let Some(server) = slot.take() else { return res };
     res.transport = server.transport.value().map(|it| match it {

@@ -80,6 +80,7 @@ fn item(index: usize, node: &Node, at: &At, pass: &Pass, file: &str) -> Seen {
         transport,
         disabled: false,
         spec,
+        extension: None,
     }
 }
 

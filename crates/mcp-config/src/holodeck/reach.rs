@@ -115,7 +115,7 @@ impl Reach<'_> {
             }
         };
         if pass.policy.variables == VariableRule::Literal || !has_variable(text) {
-            match check::parse_url(text, lowering::url_rule(kind)) {
+            match check::parse_url(text, lowering::url_rule(kind, pass.policy.urls)) {
                 Ok(parsed) if parsed.scheme() == "ws" && !check::is_loopback(&parsed) => {
                     let message = "'url' is not encrypted: anybody on the way can read what is sent";
                     pass.warning(Code::PlainWebSocket, &url.at, message, "write a wss:// URL");

@@ -45,12 +45,22 @@ const HARMLESS: &[&str] = &[
     "add",
     "mimeTypes",
     "maxBytes",
+    "disabled",
+    "transportType",
+    "requestTimeout",
+    "connectionTimeout",
+    "method",
 ];
 
 /// Keys whose values hold more keys that are looked at.
 const CONTAINERS: &[&str] = &[
     "tools",
     "servers",
+    "mcpServers",
+    "mcp.servers",
+    "context_servers",
+    "mcp",
+    "params",
     "prompts",
     "resources",
     "skills",
@@ -205,17 +215,36 @@ impl Shown {
             Shows::Entries => self.hide(value, text),
             Shows::Keys | Shows::Items if collection => {
                 let below = match key {
-                    "servers" => Shows::Entries,
+                    "servers" | "mcpServers" | "mcp.servers" | "context_servers"
+                        if value.items().is_none() =>
+                    {
+                        Shows::Entries
+                    }
                     "whitelist" | "blacklist" | "mimeTypes" => Shows::Items,
                     _ if CONTAINERS.contains(&key) => Shows::Keys,
                     _ => Shows::Nothing,
                 };
                 self.value(value, text, below);
             }
+            Shows::Keys | Shows::Items if key == "command" => self.first_word(value, text),
             Shows::Keys | Shows::Items if HARMLESS.contains(&key) => self.ranges.push(value.span.clone()),
-            Shows::Keys | Shows::Items if key == "url" => self.url(value, text),
+            Shows::Keys | Shows::Items if ["url", "serverUrl", "httpUrl"].contains(&key) => {
+                self.url(value, text);
+            }
             Shows::Keys | Shows::Items => self.hide(value, text),
         }
+    }
+
+    /// Shows the program; what stands behind it, in a command that is a whole line, may be anything.
+    fn first_word(&mut self, node: &Node, text: &str) {
+        let Some(source) = text.get(node.span.clone()) else { return };
+        let Some(end) = source.find(char::is_whitespace) else {
+            self.ranges.push(node.span.clone());
+            return;
+        };
+        let start = node.span.start;
+        self.ranges.push(start..start + end);
+        self.hidden.push(start + end..node.span.end - usize::from(source.ends_with(['"', '\''])));
     }
 
     /// Shows scheme, host, port and the short parts of the path.
@@ -240,15 +269,15 @@ impl Shown {
         }
     }
 
-    /// Of a text that is no YAML: the known keys at the beginning of its lines.
+    /// Of a text that is neither YAML nor JSON: the known keys at the beginning of its lines.
     fn words(&mut self, text: &str) {
         let mut start = 0;
         for line in text.split_inclusive('\n') {
-            let content = line.trim_start_matches([' ', '\t', '-', '\u{feff}']);
+            let content = line.trim_start_matches([' ', '\t', '-', '\u{feff}', '{', '"']);
             let at = start + line.len() - content.len();
             let known = content
                 .split_once(':')
-                .map(|it| it.0)
+                .map(|it| it.0.trim_end_matches('"'))
                 .filter(|it| HARMLESS.contains(it) || CONTAINERS.contains(it) || HIDING.contains(it));
             if let Some(key) = known {
                 self.ranges.push(at..at + key.len());
@@ -290,6 +319,8 @@ fn variable_names(text: &str) -> Vec<Range<usize>> {
     for piece in pieces(text) {
         match piece {
             Piece::Text(text) => at += text.len(),
+            // Only in the files of editors, whose references are shown as any other text.
+            Piece::Or { .. } | Piece::Input(_) => {}
             Piece::Variable(name) => {
                 let length = name.len() + "${}".len();
                 res.push(at..at + length);

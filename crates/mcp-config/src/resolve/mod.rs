@@ -12,7 +12,7 @@ use mcp_model::{
     TransportSpec, UrlEndpoint, UrlSpec,
 };
 
-use crate::check::{self, Complaint, UrlRule};
+use crate::check::{self, Complaint};
 use crate::dotenv;
 use crate::lowering::{self, PROFILE};
 use crate::policy::{Policy, VariableRule};
@@ -100,10 +100,10 @@ pub fn resolve(
 }
 
 /// The rules that the spec was read by, or its dialect's usual ones.
-fn policy(spec: &ServerSpec) -> Option<&'static Policy> {
+fn policy(spec: &ServerSpec) -> &'static Policy {
     let written = spec.metadata.get(PROFILE).and_then(RawJson::to_text);
     let profile = written.and_then(|it| Profile::parse(&it));
-    profile.or_else(|| Profile::default_for(spec.origin.dialect)).map(Policy::of)
+    Policy::of(profile.unwrap_or_else(|| Profile::default_for(spec.origin.dialect)))
 }
 
 fn config(config: &Passthrough, resolver: &mut Resolver<'_>) -> Option<Secret> {
@@ -151,13 +151,21 @@ fn stdio(
     if let Err(complaint) = check::encoding(&encoding) {
         resolver.complain(complaint, &pointer);
     }
+    let command = {
+        let pointer = resolver.pointer(&["command"]);
+        resolver.text(command, &pointer)
+    };
+    let cwd = cwd.as_ref().map(|it| {
+        let pointer = resolver.pointer(&["cwd"]);
+        resolver.workspace().join(resolver.text(it, &pointer))
+    });
     (resolver.errors.len() == before).then(|| {
         Endpoint::Stdio(StdioEndpoint {
-            command: command.clone(),
+            command,
             args: arguments,
             env: last_of_each(variables),
             inherit: *inherit,
-            cwd: cwd.as_ref().map(|it| resolver.workspace().join(it)),
+            cwd,
             encoding,
         })
     })
@@ -169,11 +177,23 @@ fn read_env_file(
     resolver: &mut Resolver<'_>,
     surroundings: &Surroundings<'_>,
 ) -> Vec<(String, Secret)> {
-    match (surroundings.read_file)(&surroundings.directory.join(path)) {
-        Ok(text) => dotenv::parse_env_file(&text),
+    match (surroundings.read_file)(&resolver.workspace().join(path)) {
+        Ok(text) => match resolver.variables {
+            VariableRule::Editor | VariableRule::EditorAndShell => dotenv::parse_quoted(&text),
+            VariableRule::Literal | VariableRule::Expand | VariableRule::ExpandWithFolder => {
+                dotenv::parse_env_file(&text)
+            }
+        },
         Err(why) => {
             let message = format!("cannot read the env file: {why}");
-            let help = "a relative path is taken from the folder of the configuration file";
+            let help = match resolver.variables {
+                VariableRule::Editor | VariableRule::EditorAndShell => {
+                    "a relative path begins in the workspace"
+                }
+                VariableRule::Literal | VariableRule::Expand | VariableRule::ExpandWithFolder => {
+                    "a relative path is taken from the folder of the configuration file"
+                }
+            };
             resolver.errors.push(ResolveError::new(Code::UnreadableEnvFile, message, pointer, help));
             Vec::new()
         }
@@ -202,9 +222,10 @@ fn last_of_each(variables: Vec<(String, Secret)>) -> Vec<(String, Secret)> {
 fn url(spec: &UrlSpec, kind: TransportKind, resolver: &mut Resolver<'_>) -> Option<UrlEndpoint> {
     let UrlSpec { url, headers, session_id, terminate_on_close, sse_fallback } = spec;
     let before = resolver.errors.len();
-    let pointer = resolver.pointer(&["url"]);
-    let rule = resolver.url_rule(kind);
-    let parsed = match resolver.value(url, &pointer, "url") {
+    let key = resolver.url_key.clone();
+    let pointer = resolver.pointer(&[&key]);
+    let rule = lowering::url_rule(kind, resolver.urls);
+    let parsed = match resolver.value(url, &pointer, &key) {
         Some(text) => match check::parse_url(text.expose(), rule) {
             Ok(url) => Some(url),
             Err(complaint) => {
@@ -240,13 +261,6 @@ impl Resolver<'_> {
     fn complain(&mut self, complaint: Complaint, pointer: &str) {
         let Complaint { code, message, help } = complaint;
         self.errors.push(ResolveError::new(code, message, pointer, help));
-    }
-
-    fn url_rule(&self, kind: TransportKind) -> UrlRule {
-        match self.variables {
-            VariableRule::Literal => UrlRule::Http,
-            VariableRule::Expand | VariableRule::ExpandWithFolder => lowering::url_rule(kind),
-        }
     }
 
     fn pointer(&self, keys: &[&str]) -> String {

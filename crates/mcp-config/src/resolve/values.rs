@@ -1,5 +1,6 @@
 //! Single values: a literal, a variable of the environment, a text with `${VAR}`, a JSON value with such texts in it.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use mcp_model::{Part, RawJson, Secret, ServerSpec, Value};
@@ -8,9 +9,10 @@ use serde_json::value::RawValue;
 use super::{ResolveError, Surroundings};
 use crate::Code;
 use crate::check::Complaint;
-use crate::lowering::{LEGACY, LEGACY_ARGS};
-use crate::policy::{Policy, VariableRule};
-use crate::template::{Piece, WORKSPACE_FOLDER, has_variable, pieces};
+use crate::diagnostic::quoted;
+use crate::lowering::{INPUTS, LEGACY, LEGACY_ARGS, URL_KEY};
+use crate::policy::{Policy, UrlPolicy, VariableRule};
+use crate::template::{self, Piece};
 use crate::tree::child;
 
 /// What one server's values are resolved with, and what went wrong.
@@ -20,7 +22,12 @@ pub(super) struct Resolver<'a> {
     pub(super) env_file_key: &'static str,
     /// How many arguments are not in the file, but made from `server`.
     pub(super) implied_args: usize,
+    /// The key that the URL stands under.
+    pub(super) url_key: String,
+    pub(super) urls: UrlPolicy,
     pub(super) errors: Vec<ResolveError>,
+    folders: &'static [&'static str],
+    answers: BTreeMap<String, String>,
     server: &'a str,
     surroundings: &'a Surroundings<'a>,
 }
@@ -28,19 +35,23 @@ pub(super) struct Resolver<'a> {
 impl<'a> Resolver<'a> {
     pub(super) fn new(
         spec: &'a ServerSpec,
-        policy: Option<&'static Policy>,
+        policy: &'static Policy,
         surroundings: &'a Surroundings<'a>,
     ) -> Resolver<'a> {
         Resolver {
             origin: &spec.origin.pointer,
-            variables: policy.map_or(VariableRule::Literal, |it| it.variables),
-            env_file_key: if policy.is_some_and(|it| it.withheld.contains(&"envFile")) {
-                "env_file"
-            } else {
-                "envFile"
-            },
+            variables: policy.variables,
+            env_file_key: if policy.withheld.contains(&"envFile") { "env_file" } else { "envFile" },
             implied_args: if spec.metadata.contains_key(LEGACY) { LEGACY_ARGS } else { 0 },
+            url_key: spec
+                .metadata
+                .get(URL_KEY)
+                .and_then(RawJson::to_text)
+                .map_or_else(|| "url".to_owned(), |it| it.to_string()),
+            urls: policy.urls,
             errors: Vec::new(),
+            folders: policy.folders,
+            answers: spec.metadata.get(INPUTS).and_then(|it| it.read().ok()).unwrap_or_default(),
             server: spec.id.as_str(),
             surroundings,
         }
@@ -61,6 +72,8 @@ impl<'a> Resolver<'a> {
                 let parts = parts.iter().map(|it| match it {
                     Part::Text(text) => Piece::Text(text.expose()),
                     Part::Variable(name) => Piece::Variable(name),
+                    Part::VariableOr { name, default } => Piece::Or { name, default: default.expose() },
+                    Part::Input(id) => Piece::Input(id),
                 });
                 self.join(parts, pointer).map(Secret::new)
             }
@@ -87,14 +100,18 @@ impl<'a> Resolver<'a> {
 
     /// A text of the spec; as it is where the dialect has no variables, or one is missing.
     pub(super) fn text(&mut self, text: &str, pointer: &str) -> String {
-        if self.variables == VariableRule::Literal || !has_variable(text) {
+        if !template::refers(text, self.variables) {
             return text.to_owned();
         }
-        self.join(pieces(text).into_iter(), pointer).unwrap_or_else(|| text.to_owned())
+        self.join(template::cut(text, self.variables).into_iter(), pointer).unwrap_or_else(|| text.to_owned())
     }
 
     /// The texts of a spec that are no values: its description, and `server` (HD-054).
     pub(super) fn texts(&mut self, spec: &mut ServerSpec) {
+        match self.variables {
+            VariableRule::Expand | VariableRule::ExpandWithFolder => {}
+            VariableRule::Literal | VariableRule::Editor | VariableRule::EditorAndShell => return,
+        }
         if let Some(description) = &mut spec.description {
             *description = self.text(description, &child(self.origin, "description"));
         }
@@ -109,13 +126,13 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    /// The folder that a server's `cwd` is relative to: what holds the folder of the configuration file.
+    /// The workspace, which relative paths begin in: the folder of the configuration file, or what holds that where it
+    /// is one of those that a dialect puts into a workspace (`.minds`, `.vscode`).
     pub(super) fn workspace(&self) -> PathBuf {
         let directory = self.surroundings.directory;
-        match directory.file_name().is_some_and(|it| it == ".minds") {
-            true => directory.parent().unwrap_or(Path::new("")).to_owned(),
-            false => directory.to_owned(),
-        }
+        let inner = self.folders.iter().map(Path::new).find(|it| directory.ends_with(it));
+        let levels = inner.map_or(0, |it| it.components().count());
+        directory.ancestors().nth(levels).unwrap_or(Path::new("")).to_owned()
     }
 
     /// Each missing variable of one value is reported once.
@@ -125,6 +142,19 @@ impl<'a> Resolver<'a> {
         for piece in pieces {
             let text = match piece {
                 Piece::Text(text) => Some(text.to_owned()),
+                // Unset and empty are the same here, as in a shell.
+                Piece::Or { name, default } => {
+                    let found = self.variable(name).filter(|it| !it.is_empty());
+                    Some(found.unwrap_or_else(|| default.to_owned()))
+                }
+                Piece::Input(id) => {
+                    let found = self.input(id);
+                    if found.is_none() && !missing.contains(&id) {
+                        missing.push(id);
+                        self.missing_input(id, pointer);
+                    }
+                    found
+                }
                 Piece::Variable(name) => {
                     let found = self.variable(name);
                     if found.is_none() && !missing.contains(&name) {
@@ -140,11 +170,39 @@ impl<'a> Resolver<'a> {
     }
 
     fn variable(&self, name: &str) -> Option<String> {
-        if name == WORKSPACE_FOLDER && self.variables == VariableRule::ExpandWithFolder {
-            let folder = self.surroundings.directory.to_string_lossy();
-            return Some(if folder.is_empty() { ".".to_owned() } else { folder.into_owned() });
+        let editor = match self.variables {
+            VariableRule::Literal | VariableRule::Expand => return (self.surroundings.variable)(name),
+            VariableRule::ExpandWithFolder => false,
+            VariableRule::Editor | VariableRule::EditorAndShell => true,
+        };
+        match name {
+            template::WORKSPACE_FOLDER => {
+                let folder = self.workspace();
+                let folder = folder.to_string_lossy();
+                Some(if folder.is_empty() { ".".to_owned() } else { folder.into_owned() })
+            }
+            template::WORKSPACE_NAME if editor => {
+                self.workspace().file_name().map(|it| it.to_string_lossy().into_owned())
+            }
+            template::HOME if editor => {
+                ["HOME", "USERPROFILE"].into_iter().find_map(|it| (self.surroundings.variable)(it))
+            }
+            _ => (self.surroundings.variable)(name),
         }
-        (self.surroundings.variable)(name)
+    }
+
+    /// The answer to an input: the variable that stands for it, or what the file has for that case.
+    fn input(&self, id: &str) -> Option<String> {
+        (self.surroundings.variable)(&template::input_variable(id)).or_else(|| self.answers.get(id).cloned())
+    }
+
+    fn missing_input(&mut self, id: &str, pointer: &str) {
+        let message = format!("the input '{}' has no value", quoted(id));
+        let help = format!(
+            "nobody can be asked here: set it before the start, such as `export {}=…`",
+            template::input_variable(id)
+        );
+        self.errors.push(ResolveError::new(Code::MissingInput, message, pointer, &help));
     }
 
     /// HD-052, HD-063.

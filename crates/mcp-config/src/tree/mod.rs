@@ -1,10 +1,11 @@
 //! A file as a tree in which every word knows its place.
 //!
-//! The tree is what all dialects are read from. It knows nothing of servers, and nothing outside `yaml.rs` knows which
-//! parser filled it. Numbers keep every digit, keys keep their order, an alias stays an alias: its target is shared,
+//! The tree is what all dialects are read from. It knows nothing of servers, and nothing outside `yaml.rs` and
+//! `jsonc.rs` knows which parser filled it. Numbers keep every digit, keys keep their order, an alias stays an alias: its target is shared,
 //! not copied, and the whole is measured as if it were.
 
 mod json;
+mod jsonc;
 mod pointer;
 mod scalar;
 mod yaml;
@@ -13,8 +14,68 @@ use std::ops::Range;
 use std::rc::Rc;
 
 pub(crate) use json::to_json;
+pub(crate) use jsonc::looks_so as looks_like_json;
 pub(crate) use pointer::{child, contains, last, segments};
-pub(crate) use yaml::{Parsed, parse};
+
+use crate::Code;
+use crate::diagnostic::Problem;
+
+/// The largest file, in bytes.
+const MAX_BYTES: usize = 1 << 20;
+/// The deepest nesting, aliases followed.
+const MAX_DEPTH: usize = 64;
+/// The most values, aliases followed.
+const MAX_VALUES: usize = 100_000;
+
+const SMALLER: &str = "split the file, or write it more simply";
+
+/// How a file is written down.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Syntax {
+    /// YAML 1.2.
+    Yaml,
+    /// JSON, and nothing besides.
+    Json,
+    /// JSON in which comments and commas before a closing bracket may stand, as editors write it.
+    JsonWithComments,
+}
+
+/// What became of a text.
+pub(crate) struct Parsed {
+    /// The tree; `None` where the text is not well-formed, or too much of it. An empty text is null.
+    pub(crate) root: Option<Node>,
+    /// Values that are not in the tree, because their key is a duplicate or no key.
+    pub(crate) dropped: Vec<Range<usize>>,
+    /// What is wrong with the text.
+    pub(crate) problems: Vec<Problem>,
+}
+
+impl Parsed {
+    fn too_large() -> Parsed {
+        let message = "the file is larger than 1 MiB";
+        let problems = vec![Problem::new(Code::TooLarge, message, "", 0..0).help(SMALLER)];
+        Parsed { root: None, dropped: Vec::new(), problems }
+    }
+}
+
+/// Reads a text that is written in `syntax`. Never fails, never panics.
+pub(crate) fn parse_as(text: &str, syntax: Syntax) -> Parsed {
+    match syntax {
+        Syntax::Yaml => yaml::parse(text),
+        Syntax::Json | Syntax::JsonWithComments => jsonc::parse(text, syntax),
+    }
+}
+
+/// Reads a text of which nobody says how it is written: as JSON where it looks so and is, else as YAML.
+///
+/// A text with comments of JSON is no YAML, even if it could be read as such: a comment would become a key.
+pub(crate) fn parse(text: &str) -> Parsed {
+    if !jsonc::looks_so(text) {
+        return yaml::parse(text);
+    }
+    let res = jsonc::parse(text, Syntax::JsonWithComments);
+    if res.root.is_some() || jsonc::has_comment(text) { res } else { yaml::parse(text) }
+}
 
 /// A value and its place.
 #[derive(Debug)]

@@ -10,35 +10,16 @@ use std::rc::Rc;
 
 use granit_parser::{Event, Parser, ScalarStyle, Span, Tag};
 
-use super::{Content, Key, KeyKind, Member, Node, child, scalar};
+use super::{
+    Content, Key, KeyKind, MAX_BYTES, MAX_DEPTH, MAX_VALUES, Member, Node, Parsed, SMALLER, child, scalar,
+};
 use crate::Code;
 use crate::diagnostic::{Problem, quoted};
 
-/// The largest file, in bytes.
-const MAX_BYTES: usize = 1 << 20;
-/// The deepest nesting, aliases followed.
-const MAX_DEPTH: usize = 64;
-/// The most values, aliases followed.
-const MAX_VALUES: usize = 100_000;
-
-const SMALLER: &str = "split the file, or write it more simply";
-
-/// What became of a text.
-pub(crate) struct Parsed {
-    /// The tree; `None` where the text is no YAML, or too much of it. An empty text is null.
-    pub(crate) root: Option<Node>,
-    /// Values that are not in the tree, because their key is a duplicate or no key.
-    pub(crate) dropped: Vec<Range<usize>>,
-    /// What is wrong with the text.
-    pub(crate) problems: Vec<Problem>,
-}
-
 /// Reads a text. Never fails, never panics.
-pub(crate) fn parse(text: &str) -> Parsed {
+pub(super) fn parse(text: &str) -> Parsed {
     if text.len() > MAX_BYTES {
-        let message = "the file is larger than 1 MiB";
-        let problems = vec![Problem::new(Code::TooLarge, message, "", 0..0).help(SMALLER)];
-        return Parsed { root: None, dropped: Vec::new(), problems };
+        return Parsed::too_large();
     }
     let skipped = if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
     let options = granit_parser::options! { emit_unresolved_aliases: true, emit_comments: false };

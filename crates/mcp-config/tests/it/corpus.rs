@@ -46,7 +46,9 @@ fn secrets(text: &str) -> Vec<String> {
     fn collect(value: &Value, inside: bool, out: &mut Vec<String>) {
         match value {
             Value::Object(members) => {
-                for (key, value) in members {
+                // The name of a pair is no secret.
+                let pair = members.contains_key("value");
+                for (key, value) in members.iter().filter(|it| !(pair && it.0 == "name")) {
                     collect(value, inside || ["env", "headers"].contains(&key.as_str()), out);
                 }
             }
@@ -55,11 +57,27 @@ fn secrets(text: &str) -> Vec<String> {
             Value::String(_) | Value::Null | Value::Bool(_) | Value::Number(_) => {}
         }
     }
-    let mut res = Vec::new();
+    fn folders(value: &Value, out: &mut Vec<String>) {
+        match value {
+            Value::Object(members) => {
+                out.extend(members.get("cwd").and_then(Value::as_str).map(str::to_owned));
+                members.values().for_each(|it| folders(it, out));
+            }
+            Value::Array(items) => items.iter().for_each(|it| folders(it, out)),
+            Value::String(_) | Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        }
+    }
+    let (mut res, mut open) = (Vec::new(), Vec::new());
     match to_json(text) {
-        Some(json) => collect(&json.read().unwrap(), false, &mut res),
+        Some(json) => {
+            let json = json.read().unwrap();
+            collect(&json, false, &mut res);
+            // A folder that also stands where it may be shown is none either.
+            folders(&json, &mut open);
+        }
         None => res.extend(pairs(text)),
     }
+    res.retain(|it| !open.contains(it));
     res.retain(|it| it.len() >= SHORTEST_SECRET && !(it.starts_with("${") && it.ends_with('}')));
     res
 }
@@ -288,4 +306,104 @@ fn dominds_takes_the_same_servers_of_real_files() {
     compare("Dominds of the paper, real files", &cases, DOMINDS);
     let cases: Vec<_> = files.iter().map(|it| case(NEWEST, it)).collect();
     compare("Dominds today, real files", &cases, &[]);
+}
+
+/// The dialect that a file of the collection is in, and the profile that reads it; `None` for YAML.
+fn of_json(listed: &Listed) -> Option<Profile> {
+    match listed.dialect.as_str() {
+        "holodeck" | "dominds" | "foreign-yaml" => None,
+        "acp" | "acp-server" => Some(Profile::AcpV1),
+        _ => Some(Profile::McpJson),
+    }
+}
+
+/// JSON files whose content does not say what they are.
+const UNDETECTED_JSON: Differences<'_> =
+    &[("settings of an editor without servers", &["zed/001-dyablog.json"])];
+
+#[test]
+fn dia_01_a_real_json_file_is_known_by_its_content() {
+    let Some(folder) = folder("MCP_HOST_CORPUS", "dia_01_a_real_json_file_is_known_by_its_content") else {
+        return;
+    };
+    let case = |it: Listed| -> Option<Case> {
+        let theirs = of_json(&it)?.dialect().as_str();
+        // By a name that says nothing.
+        let found = detect("x.json", &contents(&folder, &it.path));
+        Some((it.path, theirs.to_owned(), found.map_or("none", Dialect::as_str).to_owned()))
+    };
+    let cases: Vec<_> = index(&folder).into_iter().filter_map(case).collect();
+    compare("real JSON files, detected", &cases, UNDETECTED_JSON);
+}
+
+/// JSON files of the collection that hold a mistake.
+const WRONG_JSON: Differences<'_> = &[
+    (
+        "ACP-022: the command is no absolute path (and more, in some)",
+        &[
+            "acp/010-index-70388514658.json",
+            "acp/013-index-69019445772.json",
+            "acp/014-index-69482610762.json",
+            "acp/017-index-70085640826.json",
+            "acp/022-codex-acp.json",
+            "acp/023-codex-acp.json",
+        ],
+    ),
+    (
+        "ACP-004, ACPX-09: a required field is missing",
+        &[
+            "acp/002-index-71254481483.json",
+            "acp/004-index-70989243246.json",
+            "acp/005-index-70989243246.json",
+            "acp/016-index-56731245479.json",
+        ],
+    ),
+    ("ACPX-10: `initialize` carries no servers", &["acp/007-index-56673592992.json"]),
+    (
+        "a form to fill in: what stands for the URL or the path is none",
+        &[
+            "claude-code/007-website.json",
+            "claude-desktop/022-website.json",
+            "claude-desktop/031-semantic-kernel.json",
+            "vscode-settings/002-mcp-context-forge.json",
+            "vscode/028-mcp-agent.json",
+            "vscode/037-mcp-gateway.json",
+        ],
+    ),
+    (
+        "DIA-05: the command is a whole line",
+        &["gemini-cli/007-gemini-cli.json", "gemini-cli/016-gemini-cli.json"],
+    ),
+    ("a server that is an empty object", &["kiro/010-mcp-gateway.json", "zed/023-mcp-gateway.json"]),
+    (
+        "DIA-02: a piece of a file",
+        &["cline/001-mcp-context-forge.json", "zed/019-servers.json", "zed/020-servers.json"],
+    ),
+    (
+        "DIA-02: neither JSON nor JSON with comments",
+        &[
+            "invalid-json/001-mcp-context-forge.json",
+            "invalid-json/002-fastmcp.json",
+            "invalid-json/004-mcp.json",
+            "invalid-json/005-gemini-cli.json",
+        ],
+    ),
+    ("DIA-11: no file of MCP servers", &["zed/001-dyablog.json"]),
+];
+
+#[test]
+fn dia_02_a_real_json_file_is_taken_or_wrong_for_a_reason() {
+    let test = "dia_02_a_real_json_file_is_taken_or_wrong_for_a_reason";
+    let Some(folder) = folder("MCP_HOST_CORPUS", test) else { return };
+    let case = |it: Listed| -> Option<Case> {
+        let profile = of_json(&it)?;
+        let text = contents(&folder, &it.path);
+        let reading = read(&Document { name: &it.path, text: &text, profile });
+        let found = crate::found(&reading);
+        let errors: Vec<_> = found.lines().filter(|it| it.starts_with("error")).collect();
+        let ours = if errors.is_empty() { "taken".to_owned() } else { errors.join("; ") };
+        Some((it.path, "taken".to_owned(), ours))
+    };
+    let cases: Vec<_> = index(&folder).into_iter().filter_map(case).collect();
+    compare("real JSON files", &cases, WRONG_JSON);
 }

@@ -6,7 +6,12 @@ use crate::{found, reading};
 
 #[track_caller]
 fn check(text: &str, want: &str) {
-    for profile in [Profile::HoloDeck, Profile::Dominds] {
+    check_by(&[Profile::HoloDeck, Profile::Dominds], text, want);
+}
+
+#[track_caller]
+fn check_by(profiles: &[Profile], text: &str, want: &str) {
+    for &profile in profiles {
         let reading = reading(profile, text);
         assert!(reading.refused);
         assert!(found(&reading).contains(want), "{}", &found(&reading)[..found(&reading).len().min(500)]);
@@ -24,6 +29,40 @@ fn deep_nesting_is_refused() {
     check(&format!("a: {}{}", "[".repeat(64), "]".repeat(64)), "nested deeper than 64 levels");
     let block: String = (0..100).map(|it| format!("{}a:\n", " ".repeat(it))).collect();
     check(&block, "nested deeper than 64 levels");
+}
+
+#[test]
+fn a_hostile_json_file_is_refused() {
+    let check = |text: &str, want| check_by(&[Profile::AcpV1, Profile::AcpV2, Profile::McpJson], text, want);
+    check(&" ".repeat((1 << 20) + 1), "ConfigError: the file is larger than 1 MiB");
+    check(&"[".repeat(200_000), "nested deeper than 64 levels");
+    check(&format!("{}{}", "[".repeat(65), "]".repeat(65)), "nested deeper than 64 levels");
+    check(&format!("[{}1]", "1,".repeat(100_000)), "more than 100000 values");
+    let server = r#"{"name":"a","command":"/x","args":[],"env":[]}"#;
+    check(&format!("[{}]", [server; 1001].join(",")), "the file has more than 1000 servers");
+}
+
+/// None of these takes more than a moment; each once took time with the square of its length.
+#[test]
+fn a_file_full_of_mistakes_is_read_in_one_pass() {
+    let mcp = |entry: &str| format!(r#"{{"mcpServers": {{"a": {entry}}}}}"#);
+    let many = |piece: &str, count: usize| vec![piece; count].join(",");
+    let keys: Vec<_> = (0..5_000).map(|it| format!("\"comand{it}\": 1")).collect();
+    let servers: Vec<_> = (0..5_000).map(|it| format!("\"s{it}\": {{\"disabled\": true}}")).collect();
+    for text in [
+        mcp(&format!(r#"{{"command": "{}"}}"#, "${".repeat(50_000))),
+        mcp(&format!(r#"{{"command": "x", "args": ["{}}}"]}}"#, "${A:-".repeat(50_000))),
+        mcp(&format!(r#"{{"command": "x", "args": [{}]}}"#, many("\"${input:x}\"", 5_000))),
+        mcp(&format!(
+            r#"{{"command": "x", "includeTools": [{0}], "excludeTools": [{0}]}}"#,
+            many("\"t\"", 5_000)
+        )),
+        mcp(&format!("{{{}}}", keys.join(","))),
+        format!(r#"{{"mcpServers": {{{}}}}}"#, servers.join(",")),
+    ] {
+        let reading = reading(Profile::McpJson, &text);
+        assert!(reading.entries.len() <= 1001);
+    }
 }
 
 #[test]

@@ -2,12 +2,14 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod acp;
 mod collections;
 mod corpus;
 mod dominds;
 mod fixtures;
 mod holodeck;
 mod limits;
+mod mcp_json;
 mod oracles;
 mod property;
 mod resolving;

@@ -311,3 +311,61 @@ fn dominds_complains_in_the_same_words() {
     let cases: Vec<_> = list(&recorded["probes"]).iter().filter_map(case).collect();
     compare("Dominds, words", &cases, DOMINDS_WORDS);
 }
+
+/// Entries that the schema crate of version 1 judges otherwise.
+const ACP_V1: Differences<'_> = &[
+    (
+        "ACPX-01, ACP-040: what is empty starts nothing and leads nowhere; the crate looks at types only",
+        &["stdio empty command", "stdio env empty name", "http empty url", "http header empty name"],
+    ),
+    ("ACP-024: no system takes a variable with `=` in its name", &["stdio env name with ="]),
+    ("ACP-025: a line break would add a header", &["http header CRLF value"]),
+    ("ACP-006: null is no type; the crate tries every variant until one fits", &["type null"]),
+];
+
+/// Entries that the schema crate of version 2 judges otherwise.
+const ACP_V2: Differences<'_> = &[
+    (
+        "ACPX-11: only a type that begins with `_` is an extension; the crate keeps any word",
+        &["type streamable_http", "sse no headers", "unknown type with url"],
+    ),
+    ("ACPX-01: what is empty leads nowhere", &["http empty url", "http header empty name"]),
+    ("ACP-025: a line break would add a header", &["http header CRLF value"]),
+];
+
+fn accepted(reading: &Reading) -> &'static str {
+    if reading.refused { REJECT } else { ACCEPT }
+}
+
+#[test]
+fn acpx_09_acpx_11_the_protocols_own_types_take_the_same_entries() {
+    let name = "acpx_09_acpx_11_the_protocols_own_types_take_the_same_entries";
+    let Some(recorded) = recorded(name, "acp.json") else { return };
+    let case = |profile, version: &str, probe: &Value| -> Case {
+        let theirs = if probe["r"][version]["ok"] == true { ACCEPT } else { REJECT };
+        let ours = accepted(&reading(profile, &json!([probe["input"]]).to_string()));
+        (text(&probe["label"]).to_owned(), theirs.to_owned(), ours.to_owned())
+    };
+    for (profile, version, differences) in
+        [(Profile::AcpV1, "acp_v1", ACP_V1), (Profile::AcpV2, "acp_v2", ACP_V2)]
+    {
+        let cases: Vec<_> = list(&recorded["probes"]).iter().map(|it| case(profile, version, it)).collect();
+        compare(&format!("ACP's schema crate, {version}"), &cases, differences);
+    }
+}
+
+#[test]
+fn acpx_10_the_protocols_own_types_take_the_same_requests() {
+    let name = "acpx_10_the_protocols_own_types_take_the_same_requests";
+    let Some(recorded) = recorded(name, "acp.json") else { return };
+    let case = |profile, version: &str, probe: &Value| -> Case {
+        let request = json!({ "method": "session/new", "params": probe["input"] });
+        let theirs = if probe[version]["ok"] == true { ACCEPT } else { REJECT };
+        let ours = accepted(&reading(profile, &request.to_string()));
+        (text(&probe["label"]).to_owned(), theirs.to_owned(), ours.to_owned())
+    };
+    for (profile, version) in [(Profile::AcpV1, "v1"), (Profile::AcpV2, "v2")] {
+        let cases: Vec<_> = list(&recorded["requests"]).iter().map(|it| case(profile, version, it)).collect();
+        compare(&format!("ACP's schema crate, requests, {version}"), &cases, &[]);
+    }
+}

@@ -119,6 +119,25 @@ fn fragment() -> impl Strategy<Value = String> {
         "envFile: x",
         "1e999",
         "99999999999999999999",
+        "{\"mcpServers\": {",
+        "\"a\": {",
+        "\"command\": \"npx\",",
+        "\"command\": [\"x\", ",
+        "\"url\": \"https://a.example\",",
+        "\"type\": \"http\",",
+        "\"env\": {\"A\": \"${B:-c}\"},",
+        "\"env\": [{\"name\": \"A\", \"value\": \"b\"}],",
+        "\"headers\": {\"A\": \"${input:x}\"},",
+        "\"name\": \"a\",",
+        "\"args\": [",
+        "\"timeout\": 1500,",
+        "{\"method\": \"session/new\", \"params\": {\"cwd\": \"/\", \"mcpServers\": [",
+        "\"inputs\": [{\"id\": \"x\"}],",
+        "\"servers\": {",
+        "// c\n",
+        "/* c */",
+        "$A",
+        "\\u00e9",
         "\u{85}",
         "\u{2028}",
         "\0",
@@ -142,6 +161,18 @@ proptest! {
     #[test]
     fn whatever_looks_like_a_configuration_is_read(words in prop::collection::vec(fragment(), 0..40)) {
         holds(&words.concat());
+    }
+
+    #[test]
+    fn a_good_json_file_with_a_piece_missing_is_read(start in 0usize..900, length in 0usize..60) {
+        for text in [
+            include_str!("../../../../fixtures/mcp-json/valid/vscode.json"),
+            include_str!("../../../../fixtures/acp-v1/valid/session_new.json"),
+        ] {
+            let start = start.min(text.len());
+            let end = (start + length).min(text.len());
+            holds(&format!("{}{}", &text[..start], &text[end..]));
+        }
     }
 
     #[test]

@@ -64,6 +64,63 @@ servers:
   d: {sessionId: [SECRET68]}
 "#;
 
+const EDITOR: &str = r#"
+{
+  // the old key was SECRET71
+  "apiKey": "SECRET72",
+  "inputs": [{"id": "k", "default": "SECRET73", "description": "SECRET74"}],
+  "mcpServers": {
+    "a": {
+      "command": "npx server --token=SECRET75",
+      "args": ["--token=SECRET76", 5],
+      "env": {"K": "SECRET77", "L": ["SECRET78"], "M=SECRET79": "x", "N": "pa$SECRET80", "O": "${command:SECRET81}"},
+      "unknown": "SECRET82",
+      "timeout": ["SECRET83"]
+    },
+    "b": {
+      "url": "https://u:SECRET84@acme.example/SECRET85SECRET85SECRET85SECRET85?k=SECRET86",
+      "headers": {"name": "SECRET87", "A": "SECRET88\nX: 1", "Host": "SECRET89"},
+      "options": {"authTokens": ["SECRET90"]},
+      "oauth": {"clientSecret": "SECRET91"}
+    },
+    "c": {"serverUrl": "ftp://SECRET92@acme.example", "httpUrl": "https://SECRET93@acme.example"},
+    "d": {"command": ["x", "SECRET94", 1], "env": ["A=SECRET95", "=SECRET96", {"name": "B", "value": ["SECRET97"]}]},
+    "e": {"command": {"path": "x", "args": ["SECRET98"], "env": {"A": "SECRET99"}}, "args": ["SECRET100"]},
+    "f": "SECRET101",
+    "g": {"type": "stdio", "command": "x", "args": [], "args": ["SECRET102"], "cwd": "${env:A}"}
+  },
+}
+"#;
+
+const SESSION: &str = r#"
+{"jsonrpc": "2.0", "id": "SECRET111", "method": "session/new", "params": {"cwd": "here", "token": "SECRET112", "mcpServers": [
+  {"name": "a", "command": "npx", "args": ["--token=SECRET113", 5], "env": [
+    {"name": "K", "value": "SECRET114"}, {"name": "L", "value": ["SECRET115"]}, {"name": "M=SECRET116", "value": "SECRET117"},
+    {"name": "K", "value": "SECRET118\u0000"}, "N=SECRET119"], "_meta": {"token": "SECRET120"}, "extra": "SECRET121"},
+  {"type": "http", "name": "b", "url": "https://u:SECRET122@acme.example/?k=SECRET123#SECRET124", "headers": [
+    {"name": "A", "value": "SECRET125"}, {"name": "B B", "value": "SECRET126"}, {"name": "Host", "value": "SECRET127"},
+    {"name": "C", "value": "SECRET128\r\nX: 1"}]},
+  {"type": "sse", "name": "c", "url": "ftp://SECRET129@acme.example", "headers": {"A": "SECRET130"}},
+  {"type": "_x", "name": "d", "token": "SECRET131"},
+  {"type": "acp", "name": "e", "serverId": "1", "token": "SECRET132"},
+  ["SECRET133"], "SECRET134"
+]}}
+"#;
+
+#[test]
+fn x_31_nothing_of_an_editors_file_is_shown() {
+    check(EDITOR, Profile::McpJson);
+}
+
+#[test]
+fn x_31_nothing_of_a_session_is_shown() {
+    check(SESSION, Profile::AcpV1);
+    check(SESSION, Profile::AcpV2);
+    let reading = read(&Document { name: "request", text: SESSION, profile: Profile::AcpV2 });
+    assert_eq!(reading.entries.iter().filter(|it| it.extension.is_some()).count(), 2);
+    unspoken(&format!("{reading:?}"));
+}
+
 #[track_caller]
 fn check(text: &str, profile: Profile) {
     let name = "config.yaml";
@@ -123,8 +180,12 @@ fn nothing_of_a_file_that_is_no_yaml_is_shown() {
         "a: &x SECRET\nb: *y: SECRET\n",
         "env: SECRET: SECRET\n--- SECRET\n...SECRET\n",
         "url: https://SECRET@acme.example\n  bad: - x\n",
+        "{\"mcpServers\": {\"a\": {\"env\": {\"K\": \"SECRET\" \"L\": \"SECRET\"}}}} // SECRET\n",
+        "\"env\": {\"K\": \"SECRET\", // SECRET: SECRET\n",
+        "{\n// \"SECRET\": \"SECRET\"\n'a': 'SECRET'}\n",
+        "[{\"name\": \"a\", \"value\": \"SECRET\n\"}]\n",
     ] {
-        for profile in [Profile::HoloDeck, Profile::Dominds] {
+        for &profile in Profile::ALL {
             let reading = read(&Document { name: "x", text, profile });
             clean(&reading.diagnostics, "x", text);
         }

@@ -246,6 +246,72 @@ const ROWS: &[(Profile, &str, &str)] = &[
         "version: 1\nservers:\n  a: {transport: stdio, command: x, env: {A: {env: NOT_SET}}}\n",
     ),
     (
+        Profile::McpJson,
+        "syntax-json-comma",
+        "{\"mcpServers\": {\n  \"a\": {\"command\": \"x\"}\n  \"b\": {}\n}}\n",
+    ),
+    (Profile::AcpV1, "syntax-json-comment", "[\n  // one\n]\n"),
+    (Profile::McpJson, "no-servers", "{\"tools\": [\"a\"]}\n"),
+    (Profile::McpJson, "no-servers-alone", "{\"command\": \"npx\"}\n"),
+    (Profile::McpJson, "no-servers-empty", "\n"),
+    (Profile::AcpV1, "no-servers-acp", "{\"jsonrpc\": \"2.0\", \"id\": 1}\n"),
+    (Profile::McpJson, "nothing-to-start", "{\"context_servers\": {\"a\": {\"settings\": {\"b\": 1}}}}\n"),
+    (
+        Profile::McpJson,
+        "command-line",
+        "{\"mcpServers\": {\n  \"a\": {\"command\": \"npx -y server\"},\n  \"b\": {\"command\": \"/bin/npx -y server\"}\n}}\n",
+    ),
+    (
+        Profile::McpJson,
+        "missing-input",
+        "{\"inputs\": [{\"id\": \"api-key\"}],\n \"servers\": {\"a\": {\"command\": \"x\", \"args\": [\"${input:api-kee}\", \"${input:api-key}\"]}}}\n",
+    ),
+    (
+        Profile::McpJson,
+        "unknown-reference",
+        "{\"mcpServers\": {\"a\": {\"command\": \"x\",\n  \"args\": [\"${command:y}\"],\n  \"env\": {\"A\": \"Bearer $TOKEN\"}}}}\n",
+    ),
+    (
+        Profile::AcpV1,
+        "repeated-name",
+        "[{\"name\": \"a\", \"command\": \"/x\", \"args\": [],\n  \"env\": [{\"name\": \"A\", \"value\": \"1\"}, {\"name\": \"A\", \"value\": \"2\"}]}]\n",
+    ),
+    (
+        Profile::AcpV1,
+        "relative-path",
+        "{\"method\": \"session/new\", \"params\": {\"cwd\": \"x\", \"mcpServers\": [\n  {\"name\": \"a\", \"command\": \"npx\", \"args\": [], \"env\": []}]}}\n",
+    ),
+    (
+        Profile::AcpV2,
+        "extension",
+        "[{\"type\": \"_pigeon\", \"name\": \"a\"}, {\"type\": \"acp\", \"name\": \"b\", \"serverId\": \"1\"}]\n",
+    ),
+    (
+        Profile::AcpV2,
+        "unknown-transport-acp",
+        "[{\"type\": \"sse\", \"name\": \"a\"}, {\"type\": \"htpp\", \"name\": \"b\"}, {\"name\": \"c\"}]\n",
+    ),
+    (
+        Profile::AcpV1,
+        "owned-headers",
+        "[{\"type\": \"http\", \"name\": \"a\", \"url\": \"https://a.example\",\n  \"headers\": [{\"name\": \"Accept\", \"value\": \"x\"}, {\"name\": \"host\", \"value\": \"x\"}]}]\n",
+    ),
+    (
+        Profile::AcpV1,
+        "empty-values-acp",
+        "[{\"name\": \"\", \"command\": \"\", \"args\": [], \"env\": [{\"name\": \"\", \"value\": \"\"}]},\n {\"type\": \"http\", \"name\": \"a\", \"url\": \"\", \"headers\": [{\"name\": \"\", \"value\": \"\"}]},\n {\"type\": \"sse\", \"name\": \"b\", \"url\": \"ws://x\"}]\n",
+    ),
+    (
+        Profile::McpJson,
+        "suspicious-unit-mcp-json",
+        "{\"mcpServers\": {\"a\": {\"command\": \"x\", \"timeout\": 1800, \"requestTimeout\": 0}}}\n",
+    ),
+    (
+        Profile::McpJson,
+        "wrong-type-mcp-json",
+        "{\"mcpServers\": {\n  \"a\": {\"command\": 5, \"env\": \"A=b\", \"disabled\": \"no\", \"timeout\": \"30s\"},\n  \"b\": [],\n  \"c\": {\"colour\": 1, \"commnad\": \"x\"},\n  \"d\": {\"command\": \"x\", \"url\": \"https://a.example\"}\n}}\n",
+    ),
+    (
         Profile::HoloDeck,
         "unreadable-env-file",
         "tools:\n  - {name: a, description: d, type: mcp, server: s, command: npx, envFile: .env}\n",

@@ -80,16 +80,14 @@ pub enum LoadError {
     },
     /// Neither name nor content tell how it is written.
     #[error(
-        "{path}: no MCP configuration is recognised: it is neither named agent.yaml (HoloDeck) nor .minds/mcp.yaml \
-         (Dominds), and holds neither HoloDeck's `tools` nor Dominds' `version` and `servers`; name the dialect"
+        "{path}: no MCP configuration is recognised: it is named neither agent.yaml (HoloDeck) nor .minds/mcp.yaml \
+         (Dominds) nor mcp.json (editors), and holds neither HoloDeck's `tools` nor Dominds' `version` and `servers`, \
+         nor an object `mcpServers` or `servers` in JSON, nor the `mcpServers` of an ACP session; name the dialect"
     )]
     UnknownDialect {
         /// The file.
         path: String,
     },
-    /// The dialect is known, but not read here.
-    #[error("files of the dialect {} cannot be read from a file", .0.as_str())]
-    NoReader(Dialect),
     /// The profile is another dialect's.
     #[error("the profile {} is not one of the dialect {}", .profile.as_str(), .dialect.as_str())]
     ProfileMismatch {
@@ -151,7 +149,7 @@ fn choose(
         (dialect, None) => {
             let unknown = || LoadError::UnknownDialect { path: path.to_owned() };
             let dialect = dialect.or_else(|| detect(path, text)).ok_or_else(unknown)?;
-            Profile::default_for(dialect).ok_or(LoadError::NoReader(dialect))
+            Ok(Profile::default_for(dialect))
         }
     }
 }
@@ -186,6 +184,13 @@ fn wanted(reading: &Reading, surroundings: &Surroundings<'_>) -> (Wanted, Vec<Re
         }
     }
     for entry in reading.entries.iter().filter(|it| !it.accepted) {
+        if entry.extension.is_some() {
+            let message =
+                format!("server '{}': its transport is an extension that is not spoken here", entry.name);
+            let failure = Failure::new(Kind::McpConfig, message);
+            res.failed.push(FailedServer { id: entry.name.clone(), failure });
+            continue;
+        }
         let own = |it: &&Diagnostic| {
             it.severity == Severity::Error && it.server.as_deref() == Some(entry.name.as_str())
         };

@@ -138,7 +138,6 @@ fn a_file_that_cannot_be_read_at_all_says_why() {
     check_error(&some, |_, _| {}, "no MCP configuration is recognised");
     check_error(&some, |folder, it| it.path = folder.join("no"), "no: it does not exist");
     check_error(&some, |folder, it| it.env_file = Some(folder.join("no")), "environment file");
-    check_error(&some, |_, it| it.dialect = Some(Dialect::Acp), "acp");
     let mismatch = |_: &Path, it: &mut LoadRequest| {
         it.dialect = Some(Dialect::HoloDeck);
         it.profile = Some(Profile::Dominds);
@@ -151,4 +150,45 @@ fn what_is_asked_for_is_believed() {
     let read_as_dominds = |_: &Path, it: &mut LoadRequest| it.profile = Some(Profile::Dominds);
     let loaded = load_files(&[("any.txt", DOMINDS)], read_as_dominds).unwrap();
     assert_eq!(loaded.wanted.servers.len(), 1);
+}
+
+#[test]
+fn dia_06_a_server_of_an_editor_without_its_variable_fails_alone() {
+    let text = r#"// of VS Code
+{"servers": {
+  "good": {"command": "node", "args": ["${workspaceFolder}/server.js"]},
+  "poor": {"command": "node", "env": {"KEY": "${env:MCP_HOST_TEST_UNSET}"}},
+  "asks": {"command": "node", "env": {"KEY": "${input:mcp-host-test-unset}"}},
+  "off": {"disabled": true, "command": ""},
+}}"#;
+    let loaded = check(
+        &[(".vscode/mcp.json", text)],
+        false,
+        "good | poor: ConfigError: server 'poor': Environment variable 'MCP_HOST_TEST_UNSET' not found \
+         asks: ConfigError: server 'asks': the input 'mcp-host-test-unset' has no value",
+    );
+    assert_eq!(loaded.profile, Profile::McpJson);
+    let Endpoint::Stdio(good) = &loaded.wanted.servers[0].endpoint else { panic!() };
+    let folder = Path::new(&loaded.path).parent().unwrap().parent().unwrap();
+    assert_eq!(Path::new(good.args[0].expose()), folder.join("server.js"));
+}
+
+#[test]
+fn acpx_11_a_session_request_is_refused_whole_or_taken() {
+    let entry = r#"{"type": "stdio", "name": "a", "command": "/bin/cat", "args": [], "env": []}"#;
+    let request = |servers: &str| {
+        format!(r#"{{"method": "session/new", "params": {{"cwd": "/", "mcpServers": [{servers}]}}}}"#)
+    };
+    let one_bad =
+        request(&format!("{entry}, {}", entry.replace("/bin/cat", "cat").replace("\"a\"", "\"b\"")));
+    let loaded = load_files(&[("request.json", &one_bad)], |_, _| {}).unwrap();
+    assert!(loaded.refused && loaded.wanted.servers.is_empty());
+    let extended = request(&format!(r#"{entry}, {{"type": "_pigeon", "name": "loft"}}"#));
+    let loaded =
+        load_files(&[("request.json", &extended)], |_, it| it.profile = Some(Profile::AcpV2)).unwrap();
+    assert_eq!((loaded.refused, loaded.wanted.servers.len()), (false, 1));
+    assert_eq!(
+        loaded.wanted.failed[0].failure.to_string(),
+        "MCPConfigError: server 'loft': its transport is an extension that is not spoken here"
+    );
 }

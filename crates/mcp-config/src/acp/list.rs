@@ -1,0 +1,113 @@
+//! The lists of an entry: arguments, variables and headers, each item checked, in the words that ACP's users know.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use mcp_model::{Severity, Value};
+
+use super::wire::Pair;
+use crate::Code;
+use crate::check::{self, Complaint, HeaderOwner};
+use crate::de::{At, Field, MaybeNull, Pass};
+use crate::diagnostic::{Problem, quoted};
+use crate::lowering;
+
+/// Which list of pairs it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// `env`.
+    Environment,
+    /// `headers`.
+    Headers,
+}
+
+/// Arguments, each handed over as one.
+pub(super) fn arguments(args: MaybeNull<Vec<Field<String>>>, pass: &Pass) -> Vec<Value> {
+    let mut res = Vec::new();
+    for slot in args.take().unwrap_or_default() {
+        if let Some(Err(complaint)) = slot.value().map(|it| check::argument(it)) {
+            pass.complain(&slot.at, complaint);
+        }
+        res.extend(slot.take().map(Value::literal));
+    }
+    res
+}
+
+/// Names and values in the order of the list; `server` is how messages call it (ACP-024, ACP-025).
+pub(super) fn pairs(
+    list: MaybeNull<Vec<Field<Pair>>>,
+    kind: Kind,
+    server: &str,
+    pass: &Pass,
+) -> Vec<(String, Value)> {
+    let mut res = Vec::new();
+    let mut seen: HashMap<String, Range<usize>> = HashMap::new();
+    for slot in list.take().unwrap_or_default() {
+        let Some(Pair { name, value }) = slot.take() else { continue };
+        let text = name.value().cloned().unwrap_or_default();
+        if name.value().is_some() {
+            named(&text, kind, &name.at, server, pass);
+            twice(&text, kind, &name.at, &mut seen, pass);
+        }
+        let judged = value.value().map(|it| match kind {
+            Kind::Environment => check::env_value(it),
+            Kind::Headers => check::header_value(it),
+        });
+        if let Some(Err(complaint)) = judged {
+            pass.complain(&value.at, complaint);
+        }
+        if let (Some(name), Some(value)) = (name.take(), value.take()) {
+            res.push((name, Value::literal(value)));
+        }
+    }
+    res
+}
+
+fn named(name: &str, kind: Kind, at: &At, server: &str, pass: &Pass) {
+    if name.is_empty() {
+        // ACPX-01
+        let what = match kind {
+            Kind::Environment => "environment variable",
+            Kind::Headers => "HTTP header",
+        };
+        let message = format!("{server} {what} name cannot be empty");
+        pass.error(Code::EmptyValue, at, message, "give it a name, or remove it");
+        return;
+    }
+    let judged = match kind {
+        Kind::Environment => check::env_name(name).map_err(|it| Complaint {
+            help: "write the name as `name`, and what it is set to as `value`",
+            ..it
+        }),
+        Kind::Headers => check::header_name(name),
+    };
+    if let Err(complaint) = judged {
+        pass.complain(at, complaint);
+    } else if kind == Kind::Headers && check::header_owner(name) != HeaderOwner::User {
+        lowering::owned_header(name, at, &at.span, pass);
+    }
+}
+
+/// of a variable the last wins; of a header all are sent.
+fn twice(name: &str, kind: Kind, at: &At, seen: &mut HashMap<String, Range<usize>>, pass: &Pass) {
+    let (key, what, outcome) = match kind {
+        Kind::Environment => (name.to_owned(), "variable", "the last one counts; remove the others"),
+        Kind::Headers => {
+            (name.to_ascii_lowercase(), "header", "each of them is sent; remove one unless that is meant")
+        }
+    };
+    if let Some(first) = seen.get(&key) {
+        // A name may hold a value (`KEY=value`): it is an error already, and not repeated.
+        let shown = if name.contains('=') { "this name".to_owned() } else { format!("'{}'", quoted(name)) };
+        let problem = Problem::new(
+            Code::RepeatedName,
+            format!("the {what} {shown} stands twice"),
+            at.pointer.clone(),
+            at.span.clone(),
+        );
+        let problem = problem.label(first.clone(), "it is here first").help(outcome);
+        pass.report(problem.severity(Severity::Warning));
+        return;
+    }
+    seen.insert(key, at.span.clone());
+}

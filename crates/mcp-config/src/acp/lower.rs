@@ -1,0 +1,269 @@
+//! An entry as it is written into a server as the model has it.
+//!
+//! Every field of the wire structs is named here, so a new one stops the build until somebody has thought about it. The
+//! words of some complaints are those of the agents that users know (ACPX-01).
+
+use std::collections::BTreeMap;
+
+use mcp_model::{
+    Discovery, EnvInherit, Exposure, Limits, NameClass, NamePolicy, Origin, RawJson, ServerId, ServerSpec,
+    Sharing, SseFallback, StdioSpec, TransportKind, TransportSpec, UrlSpec, Value,
+};
+
+use super::list::{self, Kind};
+use super::rules::{Leniency, Presence, Rules};
+use super::wire::{OverAcp, Stdio, Url};
+use crate::Code;
+use crate::check::{self, UrlRule};
+use crate::de::{At, Due, Field, Got, Pass};
+use crate::diagnostic::{Problem, quoted};
+use crate::lowering::{self, metadata};
+use crate::tree::{Node, to_json};
+
+/// What lowering needs besides the entry.
+pub(super) struct Context<'a> {
+    pub(super) pass: &'a Pass,
+    pub(super) file: &'a str,
+    pub(super) rules: &'static Rules,
+    pub(super) leniency: Leniency,
+    /// The folder of the session.
+    pub(super) cwd: Option<&'a str>,
+}
+
+/// Lowers a stdio entry. `None` where too little of it is good; whatever is not good is reported.
+pub(super) fn stdio(entry: Stdio, node: &Node, at: &At, context: &Context<'_>) -> Option<ServerSpec> {
+    let Stdio { tag: _, name, command, args, env, cwd, url, headers } = entry;
+    let pass = context.pass;
+    let server = server(&name);
+    let id = identity(&name, pass);
+    for (key, given, at) in [("url", url.is_given(), &url.at), ("headers", headers.is_given(), &headers.at)] {
+        lowering::no_effect(key, given, at, TransportKind::Stdio, pass);
+    }
+    required("args", &args.got, &args.at, &server, context);
+    required("env", &env.got, &env.at, &server, context);
+    let args = list::arguments(args, pass);
+    let env = list::pairs(env, Kind::Environment, &server, pass);
+    let cwd = match cwd.value() {
+        Some(text) if !check::is_absolute(text) => {
+            let message = format!("{server} cwd must be an absolute path");
+            pass.error(
+                Code::RelativePath,
+                &cwd.at,
+                message,
+                "write the whole path of a folder, or remove it",
+            );
+            None
+        }
+        Some(text) => Some(text.clone()),
+        None => context.cwd.map(str::to_owned),
+    };
+    let spec = StdioSpec {
+        command: program(&command, &server, context)?,
+        args,
+        env,
+        env_file: None,
+        inherit: EnvInherit::All,
+        cwd,
+        encoding: "utf-8".to_owned(),
+    };
+    Some(spec_of(id?, TransportSpec::Stdio(spec), STDIO, node, at, context))
+}
+
+/// Lowers an http or sse entry.
+pub(super) fn url(
+    entry: Url,
+    kind: TransportKind,
+    node: &Node,
+    at: &At,
+    context: &Context<'_>,
+) -> Option<ServerSpec> {
+    let Url { tag: _, name, url, headers, command, args, env, cwd } = entry;
+    let pass = context.pass;
+    let server = server(&name);
+    let id = identity(&name, pass);
+    let foreign = [
+        ("command", command.is_given(), &command.at),
+        ("args", args.is_given(), &args.at),
+        ("env", env.is_given(), &env.at),
+        ("cwd", cwd.is_given(), &cwd.at),
+    ];
+    for (key, given, at) in foreign {
+        lowering::no_effect(key, given, at, kind, pass);
+    }
+    required("headers", &headers.got, &headers.at, &server, context);
+    let headers = list::pairs(headers, Kind::Headers, &server, pass);
+    let spec = UrlSpec {
+        url: address(&url, kind, &server, pass)?,
+        headers,
+        session_id: None,
+        terminate_on_close: true,
+        sse_fallback: SseFallback::Never,
+    };
+    let transport = match kind {
+        TransportKind::Sse => TransportSpec::Sse(spec),
+        TransportKind::Stdio | TransportKind::WebSocket | TransportKind::Http => TransportSpec::Http(spec),
+    };
+    Some(spec_of(id?, transport, URL, node, at, context))
+}
+
+/// Is an entry for the ACP connection itself whole?
+pub(super) fn over_acp(entry: &OverAcp, pass: &Pass) -> bool {
+    let OverAcp { tag: _, name, server_id } = entry;
+    let named = identity(name, pass).is_some();
+    let Some(id) = server_id.value() else { return false };
+    if id.is_empty() {
+        let message = format!("{} serverId cannot be empty", server(name));
+        pass.error(Code::EmptyValue, &server_id.at, message, "write what the client calls the server");
+        return false;
+    }
+    named
+}
+
+/// Has an extension's entry a name? Nothing else of it is known.
+pub(super) fn has_name(node: &Node, at: &At, pass: &Pass) -> bool {
+    let Some(member) = node.get("name") else {
+        pass.error(Code::MissingKey, &at.missing("name"), "'name' is required", "add `name`");
+        return false;
+    };
+    let at = at.member(member);
+    let Some(text) = member.value.text() else {
+        let message = format!("'name' must be text, not {}", member.value.kind());
+        pass.error(Code::WrongType, &at, message, "write one text");
+        return false;
+    };
+    judge_name(text, &at, pass).is_some()
+}
+
+/// The keys of a stdio entry that are understood.
+const STDIO: &[&str] = &["type", "name", "command", "args", "env", "cwd", "url", "headers", "_meta"];
+/// Those of an http or sse entry.
+const URL: &[&str] = &["type", "name", "url", "headers", "command", "args", "env", "cwd", "_meta"];
+
+fn spec_of(
+    id: ServerId,
+    transport: TransportSpec,
+    known: &[&str],
+    node: &Node,
+    at: &At,
+    context: &Context<'_>,
+) -> ServerSpec {
+    let policy = context.pass.policy;
+    let meta = node.get("_meta").and_then(|it| to_json(&it.value)).map(|it| RawJson::parse(it.into()));
+    let metadata: BTreeMap<_, _> =
+        metadata(policy.profile, [("_meta", meta), ("extra", lowering::others(node, known))]);
+    ServerSpec {
+        id,
+        description: None,
+        origin: Origin {
+            dialect: policy.dialect(),
+            file: context.file.to_owned(),
+            pointer: at.pointer.clone(),
+            span: node.span.clone(),
+        },
+        transport,
+        limits: Limits::default(),
+        discovery: Discovery::default(),
+        exposure: Exposure::all(NamePolicy::Qualify { class: NameClass::Strict }),
+        sharing: Sharing::PerOwner,
+        config: None,
+        metadata,
+    }
+}
+
+/// How messages call a server.
+fn server(name: &Field<String>) -> String {
+    match name.value().filter(|it| !it.is_empty()) {
+        Some(name) => format!("MCP server '{}'", quoted(name)),
+        None => "MCP server".to_owned(),
+    }
+}
+
+fn identity(name: &Field<String>, pass: &Pass) -> Option<ServerId> {
+    judge_name(name.value()?, &name.at, pass)
+}
+
+/// ACP-040.
+fn judge_name(text: &str, at: &At, pass: &Pass) -> Option<ServerId> {
+    if text.is_empty() {
+        pass.error(Code::InvalidName, at, "MCP server name cannot be empty", "give the server a name");
+        return None;
+    }
+    match ServerId::parse(text) {
+        Ok(id) => Some(id),
+        Err(error) => {
+            pass.error(Code::InvalidName, at, error.to_string(), "write a short name");
+            None
+        }
+    }
+}
+
+/// ACPX-09: version 1 wants its lists, were they empty; null is an empty one.
+fn required<T>(key: &str, got: &Got<T>, at: &At, server: &str, context: &Context<'_>) {
+    let absent = matches!(got, Got::Absent) && context.rules.lists == Presence::Required;
+    if absent {
+        let message = format!("{server}: '{key}' is required");
+        let problem = Problem::new(Code::MissingKey, message, at.pointer.clone(), at.span.clone());
+        let severity = context.leniency.missing_lists.severity();
+        context.pass.report(problem.severity(severity).help(format!("add `\"{key}\": []`")));
+    }
+}
+
+/// ACP-012, ACP-022.
+fn program(command: &Due<String>, server: &str, context: &Context<'_>) -> Option<String> {
+    let pass = context.pass;
+    let text = match &command.got {
+        Got::Value(text) => text,
+        Got::Bad => return None,
+        Got::Absent | Got::Null => {
+            let message = format!("{server} has no command");
+            pass.error(Code::MissingCommand, &command.at, message, "add `command`, the path of the program");
+            return None;
+        }
+    };
+    if text.is_empty() {
+        let message = format!("{server} command cannot be empty");
+        pass.error(Code::EmptyValue, &command.at, message, "write the path of the program");
+        return None;
+    }
+    if let Err(complaint) = check::argument(text) {
+        pass.complain(&command.at, complaint);
+        return None;
+    }
+    if !check::is_absolute(text) {
+        let message = format!("{server} command must be an absolute path");
+        let at = &command.at;
+        let problem = Problem::new(Code::RelativePath, message, at.pointer.clone(), at.span.clone());
+        let severity = context.leniency.relative_commands.severity();
+        let help = "write the whole path, such as /usr/local/bin/npx; `which` tells it";
+        pass.report(problem.severity(severity).help(help));
+    }
+    Some(text.clone())
+}
+
+/// ACP-013, ACP-014, ACP-023.
+fn address(url: &Due<String>, kind: TransportKind, server: &str, pass: &Pass) -> Option<Value> {
+    let text = match &url.got {
+        Got::Value(text) => text,
+        Got::Bad => return None,
+        Got::Absent | Got::Null => {
+            let message = format!("{server} has no URL");
+            let help = format!("add `url`; a server of type {} is behind one", kind.as_str());
+            pass.error(Code::MissingUrl, &url.at, message, help);
+            return None;
+        }
+    };
+    if text.is_empty() {
+        let message = format!("{server} URL cannot be empty");
+        pass.error(Code::EmptyValue, &url.at, message, "write the URL of the server");
+        return None;
+    }
+    if let Err(complaint) = check::parse_url(text, UrlRule::Http) {
+        let message = match complaint.code {
+            Code::UrlScheme => format!("{server} URL must start with http:// or https://"),
+            _ => complaint.message.replacen("'url'", &format!("{server} URL"), 1),
+        };
+        pass.error(complaint.code, &url.at, message, complaint.help);
+        return None;
+    }
+    Some(Value::literal(text))
+}

@@ -1,0 +1,140 @@
+//! Where in a document the servers of a session stand.
+//!
+//! A document is a JSON-RPC request, its `params`, the list alone, or one entry alone.
+
+use super::rules::{Carries, Rules};
+use crate::Code;
+use crate::check;
+use crate::de::{At, Pass, nearest};
+use crate::diagnostic::quoted;
+use crate::tree::{Content, Node};
+
+/// What was found.
+pub(super) struct Found<'a> {
+    /// Each entry with what it is called where it has no name.
+    pub(super) nodes: Vec<(String, &'a Node, At)>,
+    /// The folder of the session.
+    pub(super) cwd: Option<&'a str>,
+}
+
+/// Finds the entries. `None` where there can be none; why is reported.
+pub(super) fn find<'a>(root: &'a Node, pass: &Pass, rules: &Rules) -> Option<Found<'a>> {
+    let at = At::root(root);
+    match root.content() {
+        Content::Sequence(_) => return Some(Found { nodes: items(root, &at, "")?, cwd: None }),
+        Content::Mapping(_) => {}
+        Content::Broken => return None,
+        Content::Null
+        | Content::Bool(_)
+        | Content::Integer(_)
+        | Content::Float(_)
+        | Content::Large(_)
+        | Content::Text(_)
+        | Content::Shared(_) => {
+            let message =
+                format!("a session request must be an object, or a list of servers, not {}", root.kind());
+            pass.error(Code::WrongType, &at, message, EXAMPLE);
+            return None;
+        }
+    }
+    if root.get("method").is_some() || root.get("params").is_some() {
+        return request(root, &at, pass, rules);
+    }
+    if root.get("mcpServers").is_some() {
+        return params(root, &at, Carries::AtWill, pass);
+    }
+    let is_entry = ["command", "url", "type"].iter().any(|it| root.get(it).is_some());
+    if is_entry {
+        return Some(Found { nodes: vec![("server".to_owned(), root, at)], cwd: None });
+    }
+    let at = At { span: at.key.clone(), ..at };
+    pass.error(Code::NoServers, &at, "this is no session request: it has no 'mcpServers'", EXAMPLE);
+    None
+}
+
+const EXAMPLE: &str = "write `{\"mcpServers\": [{\"name\": …, \"command\": …, \"args\": [], \"env\": []}]}`";
+
+fn request<'a>(root: &'a Node, at: &At, pass: &Pass, rules: &Rules) -> Option<Found<'a>> {
+    let mut carries = Carries::AtWill;
+    if let Some(member) = root.get("method") {
+        let at = at.member(member);
+        let name = member.value.text().unwrap_or_default();
+        match rules.methods.iter().find(|it| it.0 == name) {
+            Some(known) => carries = known.1,
+            None => {
+                let message = match member.value.text() {
+                    Some(name) => format!("the method '{}' carries no servers", quoted(name)),
+                    None => format!("'method' must be text, not {}", member.value.kind()),
+                };
+                let known = rules.methods.iter().map(|it| it.0);
+                let help = match nearest(name, known.clone()) {
+                    Some(near) => format!("did you mean `{near}`?"),
+                    None => {
+                        let all: Vec<_> = known.map(|it| format!("`{it}`")).collect();
+                        format!("servers come with {}", all.join(", "))
+                    }
+                };
+                pass.error(Code::UnknownWord, &at, message, help);
+            }
+        }
+    }
+    let Some(member) = root.get("params") else {
+        pass.error(Code::MissingKey, &at.missing("params"), "'params' is required", "add `params`");
+        return None;
+    };
+    let (params_at, node) = (at.member(member), &member.value);
+    if node.members().is_none() {
+        if !matches!(node.content(), Content::Broken) {
+            let message = format!("'params' must be an object, not {}", node.kind());
+            pass.error(Code::WrongType, &params_at, message, EXAMPLE);
+        }
+        return None;
+    }
+    if node.get("cwd").is_none() {
+        let message = "'cwd' is required";
+        pass.error(Code::MissingKey, &params_at.missing("cwd"), message, "add the folder of the session");
+    }
+    params(node, &params_at, carries, pass)
+}
+
+fn params<'a>(node: &'a Node, at: &At, carries: Carries, pass: &Pass) -> Option<Found<'a>> {
+    let cwd = node.get("cwd").and_then(|it| {
+        let at = at.member(it);
+        let text = it.value.text().filter(|it| check::is_absolute(it));
+        if text.is_none() && !matches!(it.value.content(), Content::Broken) {
+            let message = "'cwd' must be an absolute path";
+            pass.error(Code::RelativePath, &at, message, "write the whole path of a folder");
+        }
+        text
+    });
+    let Some(member) = node.get("mcpServers") else {
+        if carries == Carries::Always {
+            let at = at.missing("mcpServers");
+            pass.error(Code::MissingKey, &at, "'mcpServers' is required", "add `\"mcpServers\": []`");
+        }
+        return Some(Found { nodes: Vec::new(), cwd });
+    };
+    let (at, list) = (at.member(member), &member.value);
+    match list.content() {
+        Content::Null => Some(Found { nodes: Vec::new(), cwd }),
+        Content::Broken => None,
+        Content::Sequence(_) => Some(Found { nodes: items(list, &at, "mcpServers")?, cwd }),
+        Content::Mapping(_)
+        | Content::Bool(_)
+        | Content::Integer(_)
+        | Content::Float(_)
+        | Content::Large(_)
+        | Content::Text(_)
+        | Content::Shared(_) => {
+            let message = format!("'mcpServers' must be a list, not {}", list.kind());
+            let help = "write a list of servers, each with its `name`; keys and values are for `mcp.json`";
+            pass.error(Code::WrongType, &at, message, help);
+            None
+        }
+    }
+}
+
+fn items<'a>(list: &'a Node, at: &At, label: &str) -> Option<Vec<(String, &'a Node, At)>> {
+    let items = list.items()?.iter().enumerate();
+    Some(items.map(|(index, it)| (format!("{label}[{index}]"), it, at.item(index, it))).collect())
+}

@@ -1,0 +1,293 @@
+//! The files of editors: each spelling, each place, and what they become.
+
+use std::path::Path;
+
+use mcp_config::{Document, Profile, Reading, Surroundings, read, resolve};
+use mcp_model::{Endpoint, Filter, SseFallback, TransportSpec, Value};
+
+use crate::{found, reading};
+
+/// What a server is reached by: `stdio x`, `http URL +sse`.
+fn reached(transport: &TransportSpec) -> String {
+    let text = |it: &Value| match it {
+        Value::Literal(it) => it.expose().to_owned(),
+        other => format!("{other:?}"),
+    };
+    match transport {
+        TransportSpec::Stdio(it) => {
+            let words: Vec<_> = std::iter::once(it.command.clone()).chain(it.args.iter().map(text)).collect();
+            format!("stdio {}", words.join(" "))
+        }
+        TransportSpec::Sse(it) => format!("sse {}", text(&it.url)),
+        TransportSpec::WebSocket(it) => format!("websocket {}", text(&it.url)),
+        TransportSpec::Http(it) => {
+            let fallback = if it.sse_fallback == SseFallback::Allowed { " +sse" } else { "" };
+            format!("http {}{fallback}", text(&it.url))
+        }
+    }
+}
+
+fn named(name: &str, text: &str) -> Reading {
+    read(&Document { name, text, profile: Profile::McpJson })
+}
+
+/// One server under `mcpServers`, or what is wrong with it.
+#[track_caller]
+fn check(entry: &str, want: &str) {
+    let reading = reading(Profile::McpJson, &format!(r#"{{"mcpServers": {{"a": {entry}}}}}"#));
+    let got = match reading.servers.first() {
+        Some(server) => reached(&server.transport),
+        None => found(&reading),
+    };
+    assert_eq!(got, want, "{entry}");
+}
+
+#[test]
+fn dia_04_every_spelling_of_a_transport_is_read() {
+    for word in ["http", "streamable-http", "streamable_http", "streamableHttp"] {
+        for key in ["type", "transport", "transportType"] {
+            check(&format!(r#"{{"{key}": "{word}", "url": "https://a.example"}}"#), "http https://a.example");
+        }
+    }
+    check(r#"{"transport": {"type": "http"}, "url": "https://a.example"}"#, "http https://a.example");
+    check(r#"{"type": "sse", "url": "https://a.example"}"#, "sse https://a.example");
+    check(r#"{"type": "ws", "url": "wss://a.example"}"#, "websocket wss://a.example");
+    check(r#"{"type": "stdio", "command": "x", "args": ["y z"]}"#, "stdio x y z");
+    check(r#"{"type": "local", "command": ["x", "y"], "args": ["z"]}"#, "stdio x y z");
+    check(r#"{"command": {"path": "x", "args": ["y"]}, "settings": {}}"#, "stdio x y");
+}
+
+#[test]
+fn dia_03_dia_08_without_a_word_the_url_says_it() {
+    check(r#"{"url": "https://a.example"}"#, "http https://a.example +sse");
+    check(r#"{"serverUrl": "https://a.example/sse"}"#, "http https://a.example/sse +sse");
+    check(r#"{"type": "remote", "url": "https://a.example"}"#, "http https://a.example +sse");
+    check(r#"{"url": "ws://localhost:1"}"#, "websocket ws://localhost:1");
+    check(r#"{"httpUrl": "https://a.example"}"#, "http https://a.example");
+}
+
+/// The first server of a file of this name.
+#[track_caller]
+fn check_file(name: &str, text: &str, want: &str) {
+    let reading = named(name, text);
+    let got = reading.servers.first().map_or_else(|| found(&reading), |it| reached(&it.transport));
+    assert_eq!(got, want, "{name}");
+}
+
+#[test]
+fn dia_08_the_same_words_mean_something_else_in_another_program() {
+    let vscode = r#"{"servers": {"a": {"type": "http", "url": "https://a.example"}}}"#;
+    check_file(".vscode/mcp.json", vscode, "http https://a.example +sse");
+    let plain = r#"{"mcpServers": {"a": {"url": "https://a.example"}}}"#;
+    check_file(".mcp.json", plain, "http https://a.example +sse");
+    check_file(".gemini/settings.json", plain, "sse https://a.example");
+    check_file("gemini-extension.json", plain, "sse https://a.example");
+}
+
+#[test]
+fn dia_01_servers_are_found_wherever_they_stand() {
+    let text = r#"{"mcpServers": {"a": {"command": "1"}}, "servers": {"b": {"command": "2"}},
+        "mcp.servers": {"c": {"command": "3"}}, "mcp": {"servers": {"d": {"command": "4"}}},
+        "context_servers": {"e": {"command": "5"}}}"#;
+    let reading = reading(Profile::McpJson, text);
+    assert_eq!(found(&reading), "");
+    let all: Vec<_> = reading.servers.iter().map(|it| (it.id.as_str(), it.origin.pointer.as_str())).collect();
+    assert_eq!(
+        all,
+        [
+            ("a", "/mcpServers/a"),
+            ("b", "/servers/b"),
+            ("c", "/mcp.servers/c"),
+            ("e", "/context_servers/e"),
+            ("d", "/mcp/servers/d")
+        ]
+    );
+}
+
+#[test]
+fn dia_07_each_key_has_its_unit() {
+    let limits = |fields: &str| {
+        let text = format!(r#"{{"mcpServers": {{"a": {{"command": "x", {fields}}}}}}}"#);
+        reading(Profile::McpJson, &text).servers[0].limits.clone()
+    };
+    let seconds = |fields: &str| limits(fields).request.as_secs_f64();
+    assert_eq!(seconds(r#""timeout": 60"#), 60.0);
+    assert_eq!(seconds(r#""timeout": 30000"#), 30.0);
+    assert_eq!(seconds(r#""timeout": 1500"#), 1.5);
+    assert_eq!(seconds(r#""requestTimeout": 500, "timeout": 60"#), 0.5);
+    assert_eq!(seconds(r#""tool_timeout_sec": 90"#), 90.0);
+    assert_eq!(limits(r#""connectionTimeout": 3000"#).connect.as_secs_f64(), 3.0);
+    assert_eq!(limits(r#""startup_timeout_sec": 20"#).startup.as_secs_f64(), 20.0);
+}
+
+#[test]
+fn dia_07_lists_of_tools_are_filters_and_what_is_excluded_stays_out() {
+    let filter = |fields: &str| {
+        let text = format!(r#"{{"mcpServers": {{"a": {{"command": "x", {fields}}}}}}}"#);
+        reading(Profile::McpJson, &text).servers[0].exposure.tools.filter.clone()
+    };
+    let of = |whitelist: &[&str], blacklist: &[&str]| {
+        let texts = |it: &[&str]| it.iter().map(|it| (*it).to_owned()).collect();
+        Filter { whitelist: texts(whitelist), blacklist: texts(blacklist) }
+    };
+    assert_eq!(filter(r#""includeTools": ["a", "b"]"#), of(&["a", "b"], &[]));
+    assert_eq!(filter(r#""excludeTools": ["a"], "disabledTools": ["b"]"#), of(&[], &["a", "b"]));
+    // The model's whitelist would bring back what the blacklist took.
+    assert_eq!(filter(r#""includeTools": ["a", "b"], "excludeTools": ["b"]"#), of(&["a"], &[]));
+    assert_eq!(filter(r#""includeTools": ["a"], "excludeTools": ["a"]"#), of(&[], &["*"]));
+    assert_eq!(filter(r#""tools": ["*"], "excludeTools": ["a"]"#), of(&[], &["a"]));
+    assert_eq!(filter(r#""tools": {}, "autoApprove": ["a"]"#), of(&[], &[]));
+}
+
+#[test]
+fn dia_05_a_whole_line_is_never_taken_apart() {
+    const LINE: &str =
+        "error 1:34 /mcpServers/a/command MCPConfigError: 'command' is a whole line; it must be one program";
+    check(r#"{"command": "npm start --prefix x"}"#, LINE);
+    check(r#"{"command": "npx server"}"#, LINE);
+    check(r#"{"command": "/opt/My Tool/run"}"#, "stdio /opt/My Tool/run");
+    check(
+        r#"{"command": "C:\\Program Files\\node.exe", "args": ["-x"]}"#,
+        "stdio C:\\Program Files\\node.exe -x",
+    );
+    let reading = reading(Profile::McpJson, r#"{"mcpServers": {"a": {"command": "/bin/npx -y x"}}}"#);
+    assert_eq!(found(&reading), LINE.replace("error", "warning"));
+}
+
+#[test]
+fn dia_10_settings_of_an_extension_are_nothing_to_start() {
+    let text = r#"{"context_servers": {"a": {"settings": {"x": 1}}, "b": {"source": "extension"}, "c": {"enabled": false}}}"#;
+    let reading = reading(Profile::McpJson, text);
+    assert!(reading.servers.is_empty() && !reading.has_errors());
+    assert!(reading.entries.iter().all(|it| it.accepted && it.disabled), "{:?}", reading.entries);
+}
+
+#[test]
+fn dia_11_another_programs_file_is_told_from_an_empty_one() {
+    let codes = |name: &str, text: &str| {
+        let reading = named(name, text);
+        (reading.refused, found(&reading).lines().count())
+    };
+    assert_eq!(codes("mcp.json", r#"{"mcpVersion": 1}"#), (true, 1));
+    assert_eq!(codes("/home/a/.config/zed/settings.json", r#"{"theme": "One"}"#), (false, 1));
+    assert_eq!(codes("mcp.json", r#"{"mcpServers": {}}"#), (false, 0));
+}
+
+#[test]
+fn what_is_switched_off_is_not_looked_at() {
+    let text =
+        r#"{"mcpServers": {"a": {"disabled": true, "command": 5, "colour": 1}, "b": {"enabled": false}}}"#;
+    let reading = reading(Profile::McpJson, text);
+    assert_eq!(found(&reading), "");
+    assert!(reading.entries.iter().all(|it| it.accepted && it.disabled));
+}
+
+#[test]
+fn x_16_a_key_that_stands_twice_outside_the_servers_is_a_warning() {
+    let text = r#"{"editor": 1, "editor": 2, "mcpServers": {"a": {"command": "x"}}}"#;
+    let outside = reading(Profile::McpJson, text);
+    assert_eq!((outside.refused, outside.servers.len(), outside.has_errors()), (false, 1, false));
+    let inside =
+        reading(Profile::McpJson, r#"{"mcpServers": {"a": {"env": {"A": "b", "A": "c"}, "command": "x"}}}"#);
+    assert!(inside.refused);
+}
+
+#[test]
+fn dia_07_what_is_not_understood_is_kept() {
+    let text = r#"{"mcpServers": {"a": {"command": "x", "autoApprove": ["y"], "colour": "red", "_own": 1}}}"#;
+    let reading = reading(Profile::McpJson, text);
+    assert_eq!(found(&reading), "warning 1:61 /mcpServers/a/colour ValidationError: unknown key 'colour'");
+    let extra = &reading.servers[0].metadata["extra"];
+    assert_eq!(extra.as_str(), r#"{"autoApprove":["y"],"colour":"red","_own":1}"#);
+}
+
+/// The first server of a file, resolved in `directory` with these variables.
+fn endpoint(name: &str, directory: &str, text: &str, variables: &[(&str, &str)]) -> Result<Endpoint, String> {
+    let reading = named(name, text);
+    let server = reading.servers.first().unwrap_or_else(|| panic!("{}", found(&reading)));
+    let variable = |name: &str| variables.iter().find(|it| it.0 == name).map(|it| it.1.to_owned());
+    let read_file = |path: &Path| match path == Path::new("/w/.env") {
+        true => Ok("FROM_FILE=1\nA=file\n".to_owned()),
+        false => Err(format!("no {}", path.display())),
+    };
+    let surroundings =
+        Surroundings { variable: &variable, directory: Path::new(directory), read_file: &read_file };
+    let told = |it: &mcp_config::ResolveError| {
+        let place = reading.place(it);
+        format!("{}:{} {} {it}", place.line, place.column, it.pointer)
+    };
+    resolve(server, &surroundings)
+        .map(|it| it.endpoint)
+        .map_err(|it| it.iter().map(told).collect::<Vec<_>>().join("\n"))
+}
+
+#[test]
+fn dia_06_variables_are_replaced_wherever_a_value_stands() {
+    let text = r#"{"servers": {"a": {"command": "${PY:-python3}", "args": ["${workspaceFolder}/x", "${env:A}${A}", "${EMPTY:-e}"],
+        "cwd": "${workspaceFolder}/src", "envFile": "${workspaceFolder}/.env", "env": {"A": "${A}", "H": "${userHome}", "N": "${workspaceFolderBasename}"}}}}"#;
+    let variables = [("A", "1"), ("EMPTY", ""), ("HOME", "/home/ada")];
+    let Ok(Endpoint::Stdio(it)) = endpoint(".vscode/mcp.json", "/w/.vscode", text, &variables) else {
+        panic!()
+    };
+    assert_eq!(it.command, "python3");
+    assert_eq!(it.args.iter().map(|it| it.expose()).collect::<Vec<_>>(), ["/w/x", "11", "e"]);
+    assert_eq!(it.cwd.as_deref(), Some(Path::new("/w/src")));
+    let env: Vec<_> = it.env.iter().map(|it| (it.0.as_str(), it.1.expose())).collect();
+    assert_eq!(env, [("FROM_FILE", "1"), ("A", "1"), ("H", "/home/ada"), ("N", "w")]);
+}
+
+#[test]
+fn a_relative_path_begins_beside_the_folder_of_the_editor() {
+    let text = r#"{"mcpServers": {"a": {"command": "x", "cwd": "sub", "envFile": ".env"}}}"#;
+    for directory in ["/w/.vscode", "/w/.cursor", "/w/.kiro/settings", "/w"] {
+        let Ok(Endpoint::Stdio(it)) = endpoint("mcp.json", directory, text, &[]) else {
+            panic!("{directory}")
+        };
+        assert_eq!(it.cwd.as_deref(), Some(Path::new("/w/sub")), "{directory}");
+    }
+}
+
+#[test]
+fn dia_06_an_input_is_answered_by_a_variable_or_its_default() {
+    let text = r#"{"inputs": [{"id": "api-key"}, {"id": "zone", "default": "eu"}],
+ "servers": {"a": {"command": "x", "args": ["${input:api-key}", "${input:zone}"]}}}"#;
+    let Ok(Endpoint::Stdio(it)) = endpoint("mcp.json", "/w", text, &[("MCP_INPUT_API_KEY", "k")]) else {
+        panic!()
+    };
+    assert_eq!(it.args.iter().map(|it| it.expose()).collect::<Vec<_>>(), ["k", "eu"]);
+    assert_eq!(
+        endpoint("mcp.json", "/w", text, &[]).unwrap_err(),
+        "2:45 /servers/a/args/0 ConfigError: the input 'api-key' has no value"
+    );
+}
+
+#[test]
+fn dia_06_gemini_has_variables_of_a_shell_in_values_only() {
+    let text =
+        r#"{"mcpServers": {"a": {"httpUrl": "https://x-$N.example/mcp", "headers": {"A": "Bearer $T"}}}}"#;
+    let Ok(Endpoint::Http(it)) = endpoint("x.json", "/w", text, &[("N", "1"), ("T", "t")]) else { panic!() };
+    assert_eq!((it.url.as_str(), it.headers[0].1.expose()), ("https://x-1.example/mcp", "Bearer t"));
+    assert_eq!(
+        endpoint("x.json", "/w", text, &[("T", "t")]).unwrap_err(),
+        "1:34 /mcpServers/a/httpUrl ConfigError: Environment variable 'N' not found"
+    );
+    let args = r#"{"mcpServers": {"a": {"command": "sh", "args": ["-c", "echo $HOME"]}}}"#;
+    let Ok(Endpoint::Stdio(it)) = endpoint(".gemini/settings.json", "/w", args, &[]) else { panic!() };
+    assert_eq!(it.args[1].expose(), "echo $HOME");
+}
+
+#[test]
+fn one_server_without_its_variable_leaves_the_others_alone() {
+    let text = r#"{"mcpServers": {"a": {"url": "https://${NOPE}/"}, "b": {"command": "x"}}}"#;
+    let reading = named("mcp.json", text);
+    assert!(!reading.refused && reading.servers.len() == 2);
+    assert!(endpoint("mcp.json", "/w", text, &[]).is_err());
+}
+
+#[test]
+fn lists_of_variables_are_read_in_each_of_their_forms() {
+    let text = r#"{"mcpServers": [{"name": "a", "command": "x", "env": ["A=b=c", "PATH", {"name": "D", "value": "e"}]}]}"#;
+    let Ok(Endpoint::Stdio(it)) = endpoint("x.json", "/w", text, &[("PATH", "/bin")]) else { panic!() };
+    let env: Vec<_> = it.env.iter().map(|it| (it.0.as_str(), it.1.expose())).collect();
+    assert_eq!(env, [("A", "b=c"), ("PATH", "/bin"), ("D", "e")]);
+}
