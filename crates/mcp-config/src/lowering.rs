@@ -9,9 +9,13 @@ use mcp_model::{RawJson, TransportKind, Value};
 use crate::check::{self, HeaderOwner, UrlRule};
 use crate::de::{At, Entries, MaybeNull, Pass};
 use crate::diagnostic::Problem;
+use crate::fix::{Applicability, Repair};
 use crate::policy::UrlPolicy;
 use crate::tree::{Node, to_json};
 use crate::{Code, Profile};
+
+/// How long connecting may take by server-sent events, unless something is said (SK-24).
+pub(crate) const SSE_CONNECT: Duration = Duration::from_secs(5);
 
 /// The key of a spec's metadata that says which profile it was read by.
 pub(crate) const PROFILE: &str = "profile";
@@ -62,7 +66,10 @@ pub(crate) fn unit(value: f64, at: &At, pass: &Pass) {
     let key = crate::tree::last(&at.pointer);
     let message = format!("'{key}' is in seconds; {value} of them are {}", in_words(value));
     let help = format!("if milliseconds were meant, write `{key}: {}`", value / 1000.0);
-    pass.warning(Code::SuspiciousUnit, at, message, help);
+    let problem = Problem::new(Code::SuspiciousUnit, message, at.pointer.clone(), at.span.clone());
+    let whole = value % 1000.0 == 0.0;
+    let repair = whole.then(|| Repair::Word((value / 1000.0).to_string(), Applicability::Suggested));
+    pass.report(problem.warning().help(help).repair(repair));
 }
 
 fn in_words(seconds: f64) -> String {

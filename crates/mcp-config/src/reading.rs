@@ -7,6 +7,7 @@ use mcp_model::{Passthrough, ServerId, ServerSpec, Severity, TransportKind};
 use crate::acp::Leniency;
 use crate::de::{At, Pass};
 use crate::diagnostic::{Lines, Problem, quoted};
+use crate::fix::Site;
 use crate::policy::{Policy, Scope};
 use crate::tree::{self, Node, contains};
 use crate::{Code, Diagnostic, Profile, ResolveError, acp, dominds, holodeck, mcp_json};
@@ -116,10 +117,11 @@ pub(crate) fn read_by(document: &Document<'_>, leniency: Leniency) -> Reading {
         pass.report(Problem::new(Code::TooLarge, message, parent, first.span.clone()).help("split the file"));
     }
     let places = root.as_ref().map(|it| places(it, &seen, &lines)).unwrap_or_default();
-    finish(seen, pass, places, &lines)
+    finish(seen, pass, places, Site { text: document.text, root: root.as_ref() })
 }
 
-fn finish(seen: Vec<Seen>, pass: Pass, places: BTreeMap<String, Place>, lines: &Lines<'_>) -> Reading {
+fn finish(seen: Vec<Seen>, pass: Pass, places: BTreeMap<String, Place>, site: Site<'_>) -> Reading {
+    let lines = &Lines::new(site.text);
     let scope = pass.policy.scope;
     let owners: HashMap<&str, usize> =
         seen.iter().enumerate().rev().map(|(index, it)| (it.pointer.as_str(), index)).collect();
@@ -144,7 +146,7 @@ fn finish(seen: Vec<Seen>, pass: Pass, places: BTreeMap<String, Place>, lines: &
                 wrong[owner] = true;
             }
         }
-        diagnostics.push(problem.place(lines, owner.map(|it| seen[it].name.clone())));
+        diagnostics.push(problem.place(lines, site, owner.map(|it| seen[it].name.clone())));
     }
     diagnostics.sort_by(|a, b| {
         let place = |it: &Diagnostic| (it.span.start, it.severity, it.code, it.span.end);
@@ -231,6 +233,7 @@ impl Reading {
             labels: Vec::new(),
             help: error.help.clone(),
             server: server.map(|it| it.name.clone()),
+            fix: None,
         }
     }
 

@@ -48,12 +48,14 @@ pub(crate) const FLOORS: &[Floor] = &[
         ours: &["mcp-model"],
         others: &[
             "annotate-snippets",
+            "anstyle",
             "encoding_rs",
             "granit-parser",
             "jsonc-parser",
             "schemars",
             "serde",
             "serde_json",
+            "similar",
             "strsim",
             "thiserror",
             "url",
@@ -121,9 +123,9 @@ pub(crate) const FLOORS: &[Floor] = &[
     Floor {
         name: "mcp-host",
         ours: &["mcp-config", "mcp-model", "mcp-registry", "mcp-transport"],
-        others: &["bytes", "serde", "serde_json", "thiserror", "tokio", "tracing"],
+        others: &["bytes", "serde", "serde_json", "tempfile", "thiserror", "tokio", "tracing"],
         under_feature: &[],
-        development: &["insta", "mcp-demo", "proptest", "tempfile"],
+        development: &["insta", "mcp-demo", "proptest"],
     },
     Floor {
         name: "mcp-cli",

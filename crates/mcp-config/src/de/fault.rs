@@ -4,9 +4,10 @@ use std::fmt;
 
 use serde::de;
 
-use super::nearest;
+use super::meant;
 use crate::Code;
 use crate::diagnostic::quoted;
+use crate::fix::{Applicability, Repair, Says};
 use crate::policy::Wording;
 use crate::tree::{last, segments};
 
@@ -17,7 +18,7 @@ pub(crate) enum Fault {
     /// Something else was expected.
     Type { expected: Expected, found: &'static str },
     /// One of these words was expected; the second is near to what stands there.
-    Word { expected: &'static [&'static str], near: Option<&'static str> },
+    Word { expected: &'static [&'static str], near: Option<(&'static str, Applicability)> },
     /// A number that no number type of ours holds.
     Range,
     /// The key is missing.
@@ -99,10 +100,19 @@ impl Fault {
         }
     }
 
+    /// What is meant instead, where that can be told.
+    pub(crate) fn repair(&self) -> Option<Repair> {
+        match self {
+            Fault::Word { expected: _, near } => near.map(|it| Repair::Word(it.0.to_owned(), it.1)),
+            Fault::Type { expected, found } => expected.repair(found),
+            Fault::Range | Fault::Missing | Fault::Strange => None,
+        }
+    }
+
     /// What to do about it.
     pub(crate) fn help(&self, wording: Wording, pointer: &str) -> String {
         match self {
-            Fault::Word { expected: _, near: Some(near) } => format!("did you mean `{near}`?"),
+            Fault::Word { expected: _, near: Some((near, _)) } => format!("did you mean `{near}`?"),
             Fault::Word { expected, near: None } => format!("write one of {}", list(expected)),
             Fault::Type { expected: _, found: "nothing" } => "give it a value, or remove the key".to_owned(),
             Fault::Type { expected, found } => expected.help(found, wording),
@@ -124,6 +134,27 @@ impl Expected {
             Expected::Mapping => "a mapping".to_owned(),
             Expected::OneOf(words) => format!("one of {}", list(words)),
             Expected::Words(words) => words.to_owned(),
+        }
+    }
+
+    fn repair(self, found: &str) -> Option<Repair> {
+        match (self, found) {
+            (Expected::Text | Expected::Words(_), "a number" | "a boolean") => Some(Repair::Quote),
+            (Expected::Boolean, "text") => Some(Repair::Unquote(Says::Truth)),
+            (Expected::Whole, "text") => Some(Repair::Unquote(Says::Whole)),
+            (Expected::Number, "text") => Some(Repair::Unquote(Says::Number)),
+            (Expected::List, "text") => Some(Repair::List),
+            (
+                Expected::Text
+                | Expected::Boolean
+                | Expected::Whole
+                | Expected::Number
+                | Expected::List
+                | Expected::Mapping
+                | Expected::OneOf(_)
+                | Expected::Words(_),
+                _,
+            ) => None,
         }
     }
 
@@ -198,7 +229,7 @@ impl de::Error for Fault {
     }
 
     fn unknown_variant(variant: &str, expected: &'static [&'static str]) -> Fault {
-        Fault::Word { expected, near: nearest(variant, expected.iter().copied()) }
+        Fault::Word { expected, near: meant(variant, expected.iter().copied()) }
     }
 }
 

@@ -27,7 +27,7 @@ pub(crate) use entries::Entries;
 pub(crate) use fault::{Expected, Fault, dotted};
 pub(crate) use pass::Pass;
 pub(crate) use slot::{Due, Field, Got, Maybe, MaybeNull, OPTIONAL_MARK};
-pub(crate) use suggest::nearest;
+pub(crate) use suggest::{meant, nearest};
 
 /// Where a value stands, or should stand.
 #[derive(Debug, Clone, PartialEq, Eq)]

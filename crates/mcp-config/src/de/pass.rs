@@ -4,10 +4,11 @@ use std::cell::{Cell, RefCell};
 
 use mcp_model::Severity;
 
-use super::{At, Fault, nearest};
+use super::{At, Fault, meant};
 use crate::Code;
 use crate::check::Complaint;
 use crate::diagnostic::{Problem, quoted};
+use crate::fix::{Applicability, Repair};
 use crate::policy::Policy;
 use crate::tree::{Key, Member, Syntax, child, contains};
 
@@ -48,7 +49,9 @@ impl Pass {
     /// Writes down why the value at `at` could not be read.
     pub(crate) fn fault(&self, fault: Fault, at: &At) {
         let message = fault.message(self.policy.wording, &at.pointer);
-        self.error(fault.code(), at, message, fault.help(self.policy.wording, &at.pointer));
+        let help = fault.help(self.policy.wording, &at.pointer);
+        let problem = Problem::new(fault.code(), message, at.pointer.clone(), at.span.clone());
+        self.report(problem.help(help).repair(fault.repair()));
     }
 
     /// Makes errors so far into warnings, where `which` says so.
@@ -82,9 +85,18 @@ impl Pass {
         word: &str,
         candidates: impl IntoIterator<Item = &'a str>,
     ) -> Option<&'a str> {
+        self.meant(word, candidates).map(|it| it.0)
+    }
+
+    /// The same, and how sure it is.
+    pub(crate) fn meant<'a>(
+        &self,
+        word: &str,
+        candidates: impl IntoIterator<Item = &'a str>,
+    ) -> Option<(&'a str, Applicability)> {
         const MOST: usize = 1000;
         self.guesses.set(self.guesses.get() + 1);
-        if self.guesses.get() > MOST { None } else { nearest(word, candidates) }
+        if self.guesses.get() > MOST { None } else { meant(word, candidates) }
     }
 
     /// Writes down that a key is none of those that may stand in the mapping at `at`.
@@ -97,17 +109,19 @@ impl Pass {
             .iter()
             .copied()
             .filter(|it| !withheld.contains(it) && !there.iter().any(|member| member.key.text == **it));
+        // Each guess looks at what is there already, so nobody is helped in a crowd.
+        const CROWD: usize = 256;
+        let mut meant = if there.len() > CROWD { None } else { self.meant(&key.text, free) };
         let help = if known.contains(&key.text.as_str()) {
+            meant = None;
             "another version of the dialect knows this key; remove it, or choose that profile".to_owned()
         } else if key.text == "<<" && self.policy.syntax == Syntax::Yaml {
+            meant = None;
             "there are no merge keys in YAML 1.2; write the keys out, or use an alias for the whole value"
                 .to_owned()
         } else {
-            // Each guess looks at what is there already, so nobody is helped in a crowd.
-            const CROWD: usize = 256;
-            let guess = if there.len() > CROWD { None } else { self.nearest(&key.text, free) };
-            match guess {
-                Some(near) => format!("did you mean `{near}`?"),
+            match meant {
+                Some((near, _)) => format!("did you mean `{near}`?"),
                 None => "remove it, or check its spelling".to_owned(),
             }
         };
@@ -116,7 +130,8 @@ impl Pass {
         self.report(
             Problem::new(Code::UnknownKey, message, pointer, key.span.clone())
                 .severity(self.policy.unknown_key)
-                .help(help),
+                .help(help)
+                .repair(meant.map(|it| Repair::Key(it.0.to_owned(), it.1))),
         );
     }
 
@@ -125,7 +140,9 @@ impl Pass {
         let message = format!("the key '{}' must be text", quoted(&key.text));
         let pointer = child(&at.pointer, &key.text);
         self.report(
-            Problem::new(Code::BadKey, message, pointer, key.span.clone()).help("put the key into quotes"),
+            Problem::new(Code::BadKey, message, pointer, key.span.clone())
+                .help("put the key into quotes")
+                .repair(Repair::Quote),
         );
     }
 }

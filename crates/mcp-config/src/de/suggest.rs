@@ -1,7 +1,19 @@
 //! What was probably meant.
 
+use crate::fix::Applicability;
+
 /// The candidate nearest to `word`, if it is near: at most a third of its letters wrong, and at least one may be.
 pub(crate) fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    meant(word, candidates).map(|it| it.0)
+}
+
+/// The same, and how sure it is.
+///
+/// It is sure where it is the only one that is near, or differs in nothing but the size of letters.
+pub(crate) fn meant<'a>(
+    word: &str,
+    candidates: impl IntoIterator<Item = &'a str>,
+) -> Option<(&'a str, Applicability)> {
     // Nothing we know is so long, and the distance takes time with the square of the length.
     const LONGEST: usize = 64;
     let length = word.chars().count();
@@ -10,12 +22,16 @@ pub(crate) fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a s
     }
     let allowed = (length / 3).max(1);
     let folded = word.to_lowercase();
-    candidates
+    let mut near: Vec<_> = candidates
         .into_iter()
         .map(|it| (strsim::damerau_levenshtein(&folded, &it.to_lowercase()), it))
         .filter(|it| it.0 <= allowed)
-        .min_by_key(|it| it.0)
-        .map(|it| it.1)
+        .collect();
+    near.sort_by_key(|it| it.0);
+    let (distance, res) = *near.first()?;
+    // A word of two or three letters is near to too many.
+    let only = near.len() == 1 && length > 3;
+    Some((res, if distance == 0 || only { Applicability::Sure } else { Applicability::Suggested }))
 }
 
 #[cfg(test)]
@@ -25,7 +41,7 @@ mod tests {
     #[track_caller]
     fn check(word: &str, want: Option<&str>) {
         let known = ["truely-stateless", "command", "transport", "env", "envFile", "url"];
-        assert_eq!(nearest(word, known), want, "{word}");
+        assert_eq!(meant(word, known).map(|it| it.0), want, "{word}");
     }
 
     #[test]
@@ -37,6 +53,12 @@ mod tests {
         check("URL", Some("url"));
         check("enc", Some("env"));
         check("foo", None);
+        let known = ["truely-stateless", "command", "transport", "env", "envFile", "env_file", "url"];
+        let sure = |word| meant(word, known).map(|it| it.1);
+        assert_eq!(sure("truly_stateless"), Some(Applicability::Sure));
+        assert_eq!(sure("envfile"), Some(Applicability::Sure));
+        assert_eq!(sure("env_fil"), Some(Applicability::Suggested));
+        assert_eq!(sure("evn"), Some(Applicability::Suggested));
         check("", None);
         check(&"x".repeat(1000), None);
     }

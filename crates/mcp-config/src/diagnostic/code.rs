@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use mcp_model::Kind;
+use mcp_model::{Kind, Severity};
 use serde::{Serialize, Serializer};
 
 macro_rules! codes {
@@ -122,6 +122,13 @@ impl Code {
     /// The code that is printed as `text`.
     pub fn parse(text: &str) -> Option<Code> {
         Code::ALL.iter().copied().find(|it| it.as_str().eq_ignore_ascii_case(text))
+    }
+
+    /// How bad a mistake of this code usually is; a profile may be milder.
+    pub(crate) fn severity(self) -> Severity {
+        let warnings =
+            [Code::NoEffect, Code::Legacy, Code::SuspiciousUnit, Code::PlainWebSocket, Code::EmptySession];
+        if warnings.contains(&self) { Severity::Warning } else { Severity::Error }
     }
 
     /// Does an error of this code make the whole file unusable, wherever in it it stands (DM-121)?

@@ -18,8 +18,10 @@ impl Code {
                  error, and both places are shown.\n\n```yaml\ncommand: npx\ncommand: uvx\n```\n\nRemove one of them."
             }
             Code::TooLarge => {
-                "The file is larger than 1 MiB, nested deeper than 64 levels, has more than 100,000 values once its \
-                 aliases are followed, or more than 1,000 servers. Such a file is a mistake or an attack.\n\n```yaml\n\
+                "The file is larger than 1 MiB, nested deeper than 64 levels, has more than 100,000 values (aliases \
+                 count as what they stand for, in depth too), or more than 1,000 servers; or an agent of the profile \
+                 `holodeck-0.7` has more than 50 tools. Beyond HoloDeck's own bound, such a file is a mistake or an \
+                 attack.\n\n```yaml\n\
                  a: &a [x, x]\nb: &b [*a, *a]   # and so on: it doubles with every line\n```\n\nSplit the file."
             }
             Code::ManyDocuments => {

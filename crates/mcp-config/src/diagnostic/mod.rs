@@ -13,6 +13,8 @@ use std::ops::Range;
 use mcp_model::{Kind, Severity};
 use serde::Serialize;
 
+use crate::fix::{Fix, Repair, Site};
+
 pub use code::Code;
 pub(crate) use lines::{Lines, floor};
 
@@ -46,6 +48,9 @@ pub struct Diagnostic {
     /// The server it concerns, where it concerns one.
     #[serde(skip)]
     pub server: Option<String>,
+    /// How the text can be put right, where that is known.
+    #[serde(skip)]
+    pub fix: Option<Fix>,
 }
 
 impl std::fmt::Display for Diagnostic {
@@ -74,6 +79,7 @@ pub(crate) struct Problem {
     pub(crate) span: Range<usize>,
     pub(crate) labels: Vec<Label>,
     pub(crate) help: Option<String>,
+    pub(crate) repair: Option<Repair>,
 }
 
 impl Problem {
@@ -92,6 +98,7 @@ impl Problem {
             span,
             labels: Vec::new(),
             help: None,
+            repair: None,
         }
     }
 
@@ -112,6 +119,12 @@ impl Problem {
         self
     }
 
+    /// The same, with what is meant instead.
+    pub(crate) fn repair(mut self, repair: impl Into<Option<Repair>>) -> Problem {
+        self.repair = repair.into();
+        self
+    }
+
     /// The same, with a second place.
     pub(crate) fn label(mut self, span: Range<usize>, text: impl Into<String>) -> Problem {
         self.labels.push(Label { span, text: text.into() });
@@ -119,8 +132,9 @@ impl Problem {
     }
 
     /// The problem as a diagnostic, its spans made to fit the text.
-    pub(crate) fn place(self, lines: &Lines<'_>, server: Option<String>) -> Diagnostic {
-        let Problem { code, severity, message, pointer, span, labels, help } = self;
+    pub(crate) fn place(self, lines: &Lines<'_>, site: Site<'_>, server: Option<String>) -> Diagnostic {
+        let fix = site.fix(&self);
+        let Problem { code, severity, message, pointer, span, labels, help, repair: _ } = self;
         let span = lines.clamp(span);
         let (line, column) = lines.position(span.start);
         let labels =
@@ -137,6 +151,7 @@ impl Problem {
             labels,
             help,
             server,
+            fix,
         }
     }
 }

@@ -70,6 +70,7 @@ fn resource_rules(resources: Resources, inherited: &[Transform], pass: &Pass) ->
             "blacklist": patterns(blacklist),
         })
     });
+    let is_set = mime_types.is_given() || max_bytes.is_given() || skills.is_some();
     let settings = json!({
         "mimeTypes": patterns(mime_types),
         "maxBytes": max_bytes.take(),
@@ -77,7 +78,8 @@ fn resource_rules(resources: Resources, inherited: &[Transform], pass: &Pass) ->
     });
     let filter = Filter { whitelist: patterns(whitelist), blacklist: patterns(blacklist) };
     let transforms = transforms(transform, pass).unwrap_or_else(|| inherited.to_vec());
-    (rules(filter, transforms), RawJson::of(&settings).ok())
+    let settings = is_set.then(|| RawJson::of(&settings).ok()).flatten();
+    (rules(filter, transforms), settings)
 }
 
 /// Patterns, blank ones dropped, none trimmed (DM-016).

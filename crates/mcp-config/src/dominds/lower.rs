@@ -13,6 +13,7 @@ use crate::Code;
 use crate::check::{self, UrlRule};
 use crate::de::{At, Expected, Fault, Field, Got, Maybe, Pass, dotted};
 use crate::diagnostic::Problem;
+use crate::fix::{Applicability, Repair};
 use crate::lowering::{self, metadata};
 
 /// What lowering needs besides the server.
@@ -137,7 +138,9 @@ fn without_effect(transport: &str, given: &[(bool, &At)], pass: &Pass) {
         let key = crate::tree::last(&at.pointer);
         let message = format!("'{key}' has no effect with {transport} transport");
         let problem = Problem::new(Code::NoEffect, message, at.pointer.clone(), at.key.clone());
-        pass.report(problem.warning().help("remove it, or choose the transport it belongs to"));
+        let repair = Repair::Remove(at.pointer.clone(), Applicability::Suggested);
+        let problem = problem.warning().help("remove it, or choose the transport it belongs to");
+        pass.report(problem.repair(repair));
     }
 }
 
@@ -194,7 +197,11 @@ fn argument(slot: Field<String>, pass: &Pass) -> Option<Value> {
 fn session(slot: Maybe<String>, pass: &Pass) -> Option<Value> {
     let text = slot.value()?;
     if text.is_empty() {
-        pass.warning(Code::EmptySession, &slot.at, "an empty 'sessionId' is none", "remove the key");
+        let message = "an empty 'sessionId' is none";
+        let at = &slot.at;
+        let problem = Problem::new(Code::EmptySession, message, at.pointer.clone(), at.span.clone());
+        let repair = Repair::Remove(at.pointer.clone(), Applicability::Sure);
+        pass.report(problem.warning().help("remove the key").repair(repair));
         return None;
     }
     if let Err(complaint) = check::header_value(text) {

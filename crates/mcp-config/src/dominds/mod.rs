@@ -9,8 +9,11 @@ use serde::Deserialize;
 
 use crate::Code;
 use crate::de::{At, Cursor, Entries, Fault, Field, Got, Pass};
+use crate::diagnostic::Problem;
+use crate::fix::{Applicability, Repair, Says};
 use crate::reading::{Seen, shown};
 use crate::tree::{Content, Node};
+use crate::write::Data;
 
 pub(crate) use wire::Root;
 use wire::{Server, Transport};
@@ -49,7 +52,19 @@ fn supported(version: &Got<f64>, at: &At, pass: &Pass) {
     }
     pass.forgive(&at.pointer);
     let message = "Invalid mcp.yaml: expected version: 1";
-    pass.error(Code::UnsupportedVersion, at, message, "write `version: 1`, the number without quotes");
+    let problem = Problem::new(Code::UnsupportedVersion, message, at.pointer.clone(), at.span.clone());
+    let repair = match version {
+        // A text, perhaps.
+        Got::Bad => Some(Repair::Unquote(Says::Whole)),
+        Got::Absent => Some(Repair::Add {
+            mapping: String::new(),
+            after: None,
+            members: vec![("version", Data::word(1))],
+            sure: Applicability::Sure,
+        }),
+        Got::Value(_) | Got::Null => None,
+    };
+    pass.report(problem.help("write `version: 1`, the number without quotes").repair(repair));
 }
 
 fn server(name: &str, slot: Field<Server>, pass: &Pass, file: &str) -> Seen {

@@ -8,6 +8,7 @@ use crate::Code;
 use crate::check;
 use crate::de::{At, Entries, Field, Json, Maybe, MaybeNull, Pass};
 use crate::diagnostic::Problem;
+use crate::fix::{Applicability, Repair};
 use crate::lowering;
 use crate::policy::{NameRule, VariableRule};
 use crate::template::{has_variable, value};
@@ -72,7 +73,11 @@ pub(super) fn one_env_file(
             alias.at.pointer.clone(),
             alias.at.key.clone(),
         );
-        pass.report(problem.label(file.at.key.clone(), "the other is here").help("remove one of the two"));
+        let same = file.value().is_some() && file.value() == alias.value();
+        let sure = if same { Applicability::Sure } else { Applicability::Suggested };
+        let repair = Repair::Remove(alias.at.pointer.clone(), sure);
+        let problem = problem.label(file.at.key.clone(), "the other is here").help("remove one of the two");
+        pass.report(problem.repair(repair));
     }
     let res = if file.is_given() { file } else { alias };
     if res.value().is_some_and(|it| it.trim().is_empty()) {

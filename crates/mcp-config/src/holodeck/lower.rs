@@ -2,8 +2,6 @@
 //!
 //! Every field of the wire struct is named here, so a new one stops the build until somebody has thought about it.
 
-use std::time::Duration;
-
 use mcp_model::{
     Discovery, EnvInherit, Exposure, Limits, NameClass, NamePolicy, Origin, RawJson, ServerSpec, Sharing,
     SseFallback, StdioSpec, TransportKind, TransportSpec, UrlSpec,
@@ -69,6 +67,7 @@ pub(super) fn lower(item: Item, node: &Node, at: &At, context: &Context<'_>) -> 
         url: &url,
         implied: matches!(transport.got, Got::Absent),
         legacy: reach::legacy(&command, &transport.got, server.value(), pass),
+        has_args: !matches!(args.got, Got::Absent),
         at,
         pass,
     };
@@ -92,7 +91,7 @@ pub(super) fn lower(item: Item, node: &Node, at: &At, context: &Context<'_>) -> 
     let limits = Limits {
         request: fields::request(&request_timeout, pass),
         connect: lowering::duration(&timeout, pass).unwrap_or(match kind {
-            Some(TransportKind::Sse) => Duration::from_secs(5),
+            Some(TransportKind::Sse) => lowering::SSE_CONNECT,
             Some(TransportKind::Stdio | TransportKind::WebSocket | TransportKind::Http) | None => {
                 Limits::default().connect
             }

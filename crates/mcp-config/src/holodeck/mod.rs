@@ -15,8 +15,9 @@ use std::ops::Range;
 use serde::Deserialize;
 
 use crate::Code;
-use crate::de::{At, Cursor, Pass, nearest};
+use crate::de::{At, Cursor, Pass, meant};
 use crate::diagnostic::{Problem, quoted};
+use crate::fix::Repair;
 use crate::policy::OtherTypes;
 use crate::reading::{Seen, shown};
 use crate::tree::{Content, Node};
@@ -112,13 +113,15 @@ fn is_ours(node: &Node, at: &At, pass: &Pass) -> bool {
     if text.contains("${") {
         no_variable(&at, "type", pass);
     } else if !OTHER_TYPES.contains(&text) {
-        let help = match (nearest(text, [OUR_TYPE]), pass.policy.other_types) {
+        let meant = meant(text, [OUR_TYPE]);
+        let help = match (meant, pass.policy.other_types) {
             (Some(_), _) => "did you mean `mcp`?",
             (None, OtherTypes::Known) => "an MCP server has `type: mcp`",
             (None, OtherTypes::Any) => return false,
         };
         let message = format!("there is no tool type '{}'", quoted(text));
-        pass.error(Code::UnknownWord, &at, message, help);
+        let problem = Problem::new(Code::UnknownWord, message, at.pointer, at.span);
+        pass.report(problem.help(help).repair(meant.map(|it| Repair::Word(it.0.to_owned(), it.1))));
     }
     false
 }

@@ -7,9 +7,11 @@ use crate::Code;
 use crate::check;
 use crate::de::{At, Got, MaybeNull, Pass};
 use crate::diagnostic::{Problem, quoted};
+use crate::fix::{Applicability, Repair};
 use crate::lowering;
 use crate::policy::{ForeignRule, VariableRule};
 use crate::template::{has_variable, value};
+use crate::write::Data;
 
 /// The fields that say what an item is reached by.
 pub(super) struct Reach<'a> {
@@ -19,6 +21,7 @@ pub(super) struct Reach<'a> {
     pub(super) implied: bool,
     /// The package to run, of an item in the old form.
     pub(super) legacy: Option<String>,
+    pub(super) has_args: bool,
     pub(super) at: &'a At,
     pub(super) pass: &'a Pass,
 }
@@ -43,7 +46,9 @@ impl Reach<'_> {
         for (key, _, at) in given.iter().filter(|it| it.1 && !fits(it.0, kind)) {
             let message = format!("'{key}' has no effect with {} transport", kind.as_str());
             let problem = Problem::new(Code::NoEffect, message, at.pointer.clone(), at.key.clone());
-            self.pass.report(problem.warning().help("remove it, or choose the transport it belongs to"));
+            let repair = Repair::Remove(at.pointer.clone(), Applicability::Suggested);
+            let problem = problem.warning().help("remove it, or choose the transport it belongs to");
+            self.pass.report(problem.repair(repair));
         }
     }
 
@@ -76,12 +81,20 @@ impl Reach<'_> {
 
     /// The command and arguments of a stdio item.
     pub(super) fn program(&self, args: Vec<Value>) -> Option<(String, Vec<Value>)> {
-        let Reach { command, url, implied, legacy, at, pass } = self;
+        let Reach { command, url, implied, legacy, has_args: _, at, pass } = self;
         if let Some(package) = legacy {
             let message = "an item without 'transport' and 'command' is deprecated";
             let help = format!("add `command: npx` and `args: [\"-y\", \"{}\"]`", quoted(package));
             let problem = Problem::new(Code::Legacy, message, at.pointer.clone(), at.key.clone());
-            pass.report(problem.warning().help(help));
+            let implied = Data::List(vec![Data::text("-y"), Data::text(package)]);
+            let repair = Repair::Add {
+                mapping: at.pointer.clone(),
+                after: Some("server"),
+                members: vec![("command", Data::text("npx")), ("args", implied)],
+                sure: Applicability::Sure,
+            };
+            // Arguments that are there already stand behind the implied ones, and a second `args` cannot.
+            pass.report(problem.warning().help(help).repair((!self.has_args).then_some(repair)));
             let implied: [Value; lowering::LEGACY_ARGS] = [Value::literal("-y"), Value::literal(package)];
             return Some(("npx".to_owned(), implied.into_iter().chain(args).collect()));
         }
@@ -95,7 +108,16 @@ impl Reach<'_> {
                     "add `command: npx` for an npm package, `command: uvx` for a Python package"
                 };
                 let message = "'command' is required for stdio transport";
-                pass.error(Code::MissingCommand, &at.missing("command"), message, help);
+                let missing = at.missing("command");
+                let problem = Problem::new(Code::MissingCommand, message, missing.pointer, missing.span);
+                let transport = Repair::Add {
+                    mapping: at.pointer.clone(),
+                    after: Some("url"),
+                    members: vec![("transport", Data::text("http"))],
+                    sure: Applicability::Suggested,
+                };
+                let forgotten = *implied && url.is_given();
+                pass.report(problem.help(help).repair(forgotten.then_some(transport)));
                 None
             }
         }
@@ -103,7 +125,7 @@ impl Reach<'_> {
 
     /// The URL of any other item.
     pub(super) fn address(&self, kind: TransportKind) -> Option<Value> {
-        let Reach { command: _, url, implied: _, legacy: _, at, pass } = self;
+        let Reach { command: _, url, implied: _, legacy: _, has_args: _, at, pass } = self;
         let text = match &url.got {
             Got::Value(text) => text,
             Got::Bad => return None,
@@ -118,11 +140,20 @@ impl Reach<'_> {
             match check::parse_url(text, lowering::url_rule(kind, pass.policy.urls)) {
                 Ok(parsed) if parsed.scheme() == "ws" && !check::is_loopback(&parsed) => {
                     let message = "'url' is not encrypted: anybody on the way can read what is sent";
-                    pass.warning(Code::PlainWebSocket, &url.at, message, "write a wss:// URL");
+                    let at = &url.at;
+                    let problem =
+                        Problem::new(Code::PlainWebSocket, message, at.pointer.clone(), at.span.clone());
+                    let problem = problem.warning().help("write a wss:// URL");
+                    pass.report(problem.repair(Repair::Scheme("ws", "wss")));
                 }
                 Ok(_) => {}
-                Err(complaint) => {
-                    pass.complain(&url.at, complaint);
+                Err(check::Complaint { code, message, help }) => {
+                    let at = &url.at;
+                    let problem = Problem::new(code, message, at.pointer.clone(), at.span.clone());
+                    let plain = code == Code::UrlScheme && kind != TransportKind::WebSocket;
+                    let plain = plain && text.get(..7).is_some_and(|it| it.eq_ignore_ascii_case("http://"));
+                    let repair = plain.then_some(Repair::Scheme("http", "https"));
+                    pass.report(problem.help(help).repair(repair));
                     return None;
                 }
             }
@@ -171,6 +202,10 @@ fn allowed(command: &str, at: &At, pass: &Pass) -> bool {
         None if command == "node" => "the profile holodeck-0.7 allows `node`; otherwise use npx".to_owned(),
         None => "start the program through one of them".to_owned(),
     };
-    pass.error(Code::InvalidCommand, at, message, help);
+    // The name alone, in other letters.
+    let repair = commands.iter().find(|it| it.eq_ignore_ascii_case(command));
+    let repair = repair.map(|it| Repair::Word((*it).to_owned(), Applicability::Sure));
+    let problem = Problem::new(Code::InvalidCommand, message, at.pointer.clone(), at.span.clone());
+    pass.report(problem.help(help).repair(repair));
     false
 }

@@ -116,6 +116,22 @@ impl Masked {
         start..start + line.len()
     }
 
+    /// A span of the original text in this one.
+    pub(super) fn place(&self, span: &Range<usize>) -> Range<usize> {
+        let start = self.offsets[span.start];
+        start..self.offsets[span.end].max(start)
+    }
+
+    /// Does a line begin here, and another end before it?
+    pub(super) fn begins_line(&self, at: usize) -> bool {
+        self.text[..at].ends_with('\n')
+    }
+
+    /// The text by lines, without their ends: as many as the original has.
+    pub(super) fn lines(&self) -> Vec<&str> {
+        self.text.split('\n').collect()
+    }
+
     /// The whole lines around a span of this text.
     pub(super) fn window(&self, span: Range<usize>) -> Window<'_> {
         let start = self.text[..span.start].rfind('\n').map_or(0, |it| it + 1);

@@ -3,17 +3,23 @@
 //! What is shown of the file is masked first (`mask.rs`), control characters are escaped, and spans are made to fit, so
 //! that neither a secret nor a terminal escape gets through, and no span makes the drawing panic.
 
+mod changes;
+mod github;
 mod mask;
+mod sarif;
 
 use std::ops::Range;
 
 use annotate_snippets::renderer::DecorStyle;
-use annotate_snippets::{AnnotationKind, Group, Level, Origin, Renderer, Snippet};
+use annotate_snippets::{AnnotationKind, Group, Level, Origin, Patch, Renderer, Snippet};
 use mcp_model::Severity;
 
-use crate::Diagnostic;
 use crate::diagnostic::{Lines, escaped};
+use crate::{Diagnostic, Edit};
+pub use changes::changes;
+pub use github::github;
 use mask::Masked;
+pub use sarif::{Program, sarif};
 
 /// Are terminal colours written?
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,6 +28,34 @@ pub enum Colour {
     Never,
     /// With ANSI escapes.
     Always,
+}
+
+/// What became of one file that was to be checked.
+#[derive(Debug, Clone, Copy)]
+pub struct Checked<'a> {
+    /// Its path, as shown to the user.
+    pub name: &'a str,
+    /// What was found.
+    pub outcome: Outcome<'a>,
+}
+
+/// What was found in a file.
+#[derive(Debug, Clone, Copy)]
+pub enum Outcome<'a> {
+    /// It was read.
+    Read {
+        /// Its text.
+        text: &'a str,
+        /// Everything there is to say about it.
+        diagnostics: &'a [Diagnostic],
+    },
+    /// It could not be read, and there is one thing to say.
+    Unreadable {
+        /// Why, in one sentence.
+        message: &'a str,
+        /// What to do about it.
+        help: Option<&'a str>,
+    },
 }
 
 /// How many bytes away from its diagnostic a label is still drawn; beyond, it is told.
@@ -34,7 +68,7 @@ pub fn render(name: &str, text: &str, diagnostics: &[Diagnostic], colour: Colour
         Colour::Always => Renderer::styled(),
     };
     let renderer = renderer.decor_style(DecorStyle::Ascii).term_width(120);
-    let name: String = name.chars().flat_map(escaped).collect();
+    let name = plain(name);
     let lines = Lines::new(text);
     let masked = Masked::new(text);
     let mut res = String::new();
@@ -43,6 +77,11 @@ pub fn render(name: &str, text: &str, diagnostics: &[Diagnostic], colour: Colour
         res.push_str("\n\n");
     }
     res
+}
+
+/// A text as a terminal may see it.
+fn plain(text: &str) -> String {
+    text.chars().flat_map(escaped).collect()
 }
 
 fn one(
@@ -57,7 +96,6 @@ fn one(
         Severity::Warning => Level::WARNING,
         Severity::Info => Level::INFO,
     };
-    let plain = |text: &str| text.chars().flat_map(escaped).collect::<String>();
     let title = level.primary_title(plain(&diagnostic.to_string())).id(diagnostic.code.as_str());
     let group = if masked.is_empty() {
         Group::with_title(title)
@@ -86,9 +124,38 @@ fn one(
         });
         Group::with_title(title).element(snippet).elements(notes)
     };
-    let group = match &diagnostic.help {
-        Some(help) => group.element(Level::HELP.message(plain(help))),
-        None => group,
-    };
-    renderer.render(&[group])
+    match (&diagnostic.help, &diagnostic.fix) {
+        (help, Some(fix)) if !masked.is_empty() => {
+            let title = plain(help.as_deref().unwrap_or(fix.title()));
+            renderer.render(&[group, patch(title, name, masked, fix.edits())])
+        }
+        (Some(help), _) => renderer.render(&[group.element(Level::HELP.message(plain(help)))]),
+        (None, _) => renderer.render(&[group]),
+    }
+}
+
+/// The lines as they would be, with what goes and what comes.
+fn patch<'a>(title: String, name: &str, masked: &'a Masked, edits: &[Edit]) -> Group<'a> {
+    let patches: Vec<_> = edits.iter().map(|it| lines_below(masked, it)).collect();
+    let start = patches.iter().map(|it| it.0.start).min().unwrap_or_default();
+    let end = patches.iter().map(|it| it.0.end).max().unwrap_or_default();
+    let window = masked.window(start..end);
+    let patches = patches.into_iter().map(|(place, text)| {
+        Patch::new(place.start - window.bytes.start..place.end - window.bytes.start, text)
+    });
+    let snippet = Snippet::source(window.text.to_owned()).path(name.to_owned()).line_start(window.line);
+    Group::with_title(Level::HELP.secondary_title(title))
+        .element(snippet.patches(patches.collect::<Vec<_>>()))
+}
+
+/// An edit of the masked text. Whole lines that are put in stand below the line before them, so that there is one.
+fn lines_below(masked: &Masked, edit: &Edit) -> (Range<usize>, String) {
+    let place = masked.place(&edit.span);
+    let text = edit.text.replace('\r', "");
+    match text.strip_suffix('\n') {
+        Some(lines) if place.is_empty() && masked.begins_line(place.start) => {
+            (place.start - 1..place.start - 1, format!("\n{lines}"))
+        }
+        Some(_) | None => (place, text),
+    }
 }

@@ -21,7 +21,7 @@ use crate::{Code, Profile};
 use values::Resolver;
 
 /// The variable that hands `config` to a child (HDX-08).
-const CONFIG_VARIABLE: &str = "MCP_CONFIG";
+pub(crate) const CONFIG_VARIABLE: &str = "MCP_CONFIG";
 
 /// The world that a spec is resolved in.
 pub struct Surroundings<'a> {

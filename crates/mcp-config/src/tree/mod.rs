@@ -4,6 +4,7 @@
 //! `jsonc.rs` knows which parser filled it. Numbers keep every digit, keys keep their order, an alias stays an alias: its target is shared,
 //! not copied, and the whole is measured as if it were.
 
+mod difference;
 mod json;
 mod jsonc;
 mod pointer;
@@ -13,9 +14,10 @@ mod yaml;
 use std::ops::Range;
 use std::rc::Rc;
 
+pub(crate) use difference::{Touched, difference};
 pub(crate) use json::to_json;
 pub(crate) use jsonc::looks_so as looks_like_json;
-pub(crate) use pointer::{child, contains, last, segments};
+pub(crate) use pointer::{child, contains, last, parent, segments};
 
 use crate::Code;
 use crate::diagnostic::Problem;
@@ -178,6 +180,14 @@ impl Node {
     /// The member with this key.
     pub(crate) fn get(&self, key: &str) -> Option<&Member> {
         self.members()?.iter().find(|it| it.key.text == key)
+    }
+
+    /// The value at this pointer, aliases followed.
+    pub(crate) fn at(&self, pointer: &str) -> Option<&Node> {
+        segments(pointer).try_fold(self, |node, segment| match node.get(&segment) {
+            Some(member) => Some(&member.value),
+            None => node.items()?.get(segment.parse::<usize>().ok()?),
+        })
     }
 
     /// Where a complaint about the whole value points: the first key of a mapping, else the value.

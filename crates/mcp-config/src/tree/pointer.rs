@@ -25,6 +25,11 @@ pub(crate) fn segments(pointer: &str) -> impl Iterator<Item = String> {
     pointer.split('/').skip(1).map(|it| it.replace("~1", "/").replace("~0", "~"))
 }
 
+/// The pointer to what is around.
+pub(crate) fn parent(pointer: &str) -> Option<&str> {
+    pointer.rsplit_once('/').map(|it| it.0)
+}
+
 /// The last key.
 pub(crate) fn last(pointer: &str) -> String {
     segments(pointer).last().unwrap_or_default()

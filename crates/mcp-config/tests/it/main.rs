@@ -4,8 +4,11 @@
 
 mod acp;
 mod collections;
+mod contract;
 mod corpus;
 mod dominds;
+mod editing;
+mod fixing;
 mod fixtures;
 mod holodeck;
 mod limits;
@@ -13,10 +16,12 @@ mod mcp_json;
 mod oracles;
 mod property;
 mod resolving;
+mod sarif;
 mod schemas;
 mod secrets;
 mod three_mistakes;
 mod wording;
+mod writing;
 
 use mcp_config::{Document, Profile, Reading, read};
 

@@ -3,8 +3,11 @@
 use std::ops::Range;
 
 use mcp_config::{
-    Colour, Diagnostic, Document, Label, Profile, Surroundings, detect, read, render, resolve, to_json,
+    Applicability, Checked, Colour, Diagnostic, Document, Label, NewReach, NewServer, Outcome, Profile,
+    Program, Reading, Surroundings, Switch, add, changes, detect, fix, github, read, render, resolve, sarif,
+    switch, take, to_json, write,
 };
+use mcp_model::ServerId;
 use proptest::prelude::*;
 
 /// Spans that another hand made are drawn too: past the end, reversed, inside a character.
@@ -53,6 +56,61 @@ fn holds(text: &str) {
             }
         }
         assert_eq!(read(&document).diagnostics, reading.diagnostics);
+    }
+}
+
+/// Fixes and edits of any text: each is refused, or does what it says and keeps every other byte.
+fn changes_nothing_else(text: &str) {
+    for &profile in Profile::ALL {
+        let document = Document { name: "x.yaml", text, profile };
+        changes_by_a_profile(&document, &read(&document));
+    }
+}
+
+fn changes_by_a_profile(document: &Document<'_>, reading: &Reading) {
+    let Document { name, text, .. } = *document;
+    for fix in reading.diagnostics.iter().filter_map(|it| it.fix.as_ref()) {
+        let mut end = 0;
+        for edit in fix.edits() {
+            assert!(edit.span.start >= end && text.get(edit.span.clone()).is_some(), "{edit:?}");
+            end = edit.span.end;
+        }
+    }
+    for least in [Applicability::Sure, Applicability::Suggested] {
+        let fixed = fix(document, least);
+        let again = read(&Document { text: &fixed.text, ..*document });
+        assert!(fixed.gone.is_empty() == (fixed.text == text));
+        assert!(fixed.gone.is_empty() || again.diagnostics != reading.diagnostics);
+        let shown = changes(name, text, &fixed.text, Colour::Never);
+        assert!(shown.chars().all(|it| it == '\n' || !it.is_control()), "{shown:?}");
+    }
+    let outcome = Outcome::Read { text, diagnostics: &reading.diagnostics };
+    let checked = [Checked { name, outcome }];
+    assert_eq!(github(&checked).lines().count(), reading.diagnostics.len());
+    sarif(&Program { name: "x", version: "1.0.0" }, &checked);
+    for target in Profile::ALL {
+        write(&reading.servers, *target, &|_| None);
+    }
+    let left = |text: &str| read(&Document { text, ..*document }).entries.len();
+    for entry in &reading.entries {
+        if let Ok(text) = take(document, &entry.name) {
+            assert_eq!(left(&text) + 1, reading.entries.len(), "{text:?}");
+        }
+        if let Ok(text) = switch(document, &entry.name, Switch::Off) {
+            assert_eq!(left(&text), reading.entries.len(), "{text:?}");
+        }
+    }
+    let new = NewServer {
+        id: ServerId::parse("new_one").unwrap(),
+        description: None,
+        reach: NewReach::Program { command: "npx".to_owned(), args: vec!["-y".to_owned()], env: Vec::new() },
+    };
+    if let Ok(added) = add(document, &new.into_spec(document.profile)) {
+        assert_eq!(left(&added.text), reading.entries.len() + 1, "{added:?}");
+        assert_eq!(
+            take(&Document { text: &added.text, ..*document }, "new_one").map(|it| left(&it)),
+            Ok(reading.entries.len())
+        );
     }
 }
 
@@ -181,5 +239,34 @@ proptest! {
         let start = start.min(text.len());
         let end = (start + length).min(text.len());
         holds(&format!("{}{}", &text[..start], &text[end..]));
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 20, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn whatever_looks_like_a_configuration_is_changed_safely(words in prop::collection::vec(fragment(), 0..40)) {
+        changes_nothing_else(&words.concat());
+    }
+
+    #[test]
+    fn a_good_file_with_a_piece_elsewhere_is_changed_safely(
+        file in prop::sample::select(vec![
+            include_str!("../../../../fixtures/holodeck/valid/stdio_npx.yaml"),
+            include_str!("../../../../fixtures/holodeck/valid/anchors_and_aliases.yaml"),
+            include_str!("../../../../fixtures/dominds/valid/transforms.yaml"),
+            include_str!("../../../../fixtures/dominds/valid/anchors.yaml"),
+        ]),
+        start in 0usize..900,
+        length in 0usize..60,
+        to in 0usize..900,
+    ) {
+        let (start, to) = (start.min(file.len()), to.min(file.len()));
+        let end = (start + length).min(file.len());
+        let piece = &file[start..end];
+        let rest = format!("{}{}", &file[..start], &file[end..]);
+        let to = to.min(rest.len());
+        changes_nothing_else(&format!("{}{piece}{}", &rest[..to], &rest[to..]));
     }
 }

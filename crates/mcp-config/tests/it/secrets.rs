@@ -2,8 +2,10 @@
 //!
 //! The planted secrets stand wherever a user may put one, the wrong places included.
 
-use mcp_config::{Colour, Profile, Surroundings, read, render, resolve};
-use mcp_config::{Diagnostic, Document};
+use mcp_config::{
+    Applicability, Checked, Colour, Diagnostic, Document, EditError, Outcome, Profile, Program, Surroundings,
+    Switch, changes, fix, github, read, render, resolve, sarif, switch, take,
+};
 
 const AGENT: &str = r#"
 model: {api_key: SECRET00}
@@ -138,6 +140,16 @@ fn clean(diagnostics: &[Diagnostic], name: &str, text: &str) {
     unspoken(&format!("{diagnostics:?}"));
     unspoken(&render(name, text, diagnostics, Colour::Never));
     unspoken(&render(name, text, diagnostics, Colour::Always));
+    let outcome = Outcome::Read { text, diagnostics };
+    let checked = [Checked { name, outcome }];
+    unspoken(&sarif(&Program { name: "mcp-host", version: "1.0.0" }, &checked).to_string());
+    unspoken(&github(&checked));
+    for fix in diagnostics.iter().filter_map(|it| it.fix.as_ref()) {
+        unspoken(&format!("{fix:?}"));
+    }
+    // Every line that goes and every line that comes.
+    unspoken(&changes(name, text, "", Colour::Never));
+    unspoken(&changes(name, "", text, Colour::Always));
     // Wherever a diagnostic may point, the line that is drawn shows nothing.
     let lines = text.split_inclusive('\n').scan(0, |at, line| {
         let start = *at;
@@ -188,6 +200,28 @@ fn nothing_of_a_file_that_is_no_yaml_is_shown() {
         for &profile in Profile::ALL {
             let reading = read(&Document { name: "x", text, profile });
             clean(&reading.diagnostics, "x", text);
+        }
+    }
+}
+
+/// What is put right, taken out or refused says nothing of a value, and neither does the change that is shown.
+#[test]
+fn x_31_nothing_is_shown_of_a_file_that_is_changed() {
+    for (profile, text) in [(Profile::HoloDeck, AGENT), (Profile::Dominds, WORKSPACE)] {
+        let text = text.replace("    command: SECRET30!x\n", "").replace("version: 2", "version: 1");
+        let document = Document { name: "config.yaml", text: &text, profile };
+        let fixed = fix(&document, Applicability::Suggested);
+        assert!(!fixed.gone.is_empty());
+        unspoken(&changes("config.yaml", &text, &fixed.text, Colour::Never));
+        for entry in read(&document).entries {
+            let results: [Result<String, EditError>; 2] =
+                [take(&document, &entry.name), switch(&document, &entry.name, Switch::Off)];
+            for result in results {
+                match result {
+                    Ok(after) => unspoken(&changes("config.yaml", &text, &after, Colour::Never)),
+                    Err(error) => unspoken(&format!("{error} {error:?}")),
+                }
+            }
         }
     }
 }

@@ -1,0 +1,126 @@
+//! Lines, indentation and gaps of a text: where an edit may begin and end so that nothing else moves.
+
+use std::ops::Range;
+
+/// A text, looked at by lines.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Layout<'a> {
+    text: &'a str,
+}
+
+impl<'a> Layout<'a> {
+    pub(crate) fn new(text: &'a str) -> Layout<'a> {
+        Layout { text }
+    }
+
+    pub(crate) fn text(self) -> &'a str {
+        self.text
+    }
+
+    /// How lines end: as the first one does.
+    pub(crate) fn line_end(self) -> &'static str {
+        match self.text.find('\n') {
+            Some(at) if self.text[..at].ends_with('\r') => "\r\n",
+            Some(_) | None => "\n",
+        }
+    }
+
+    /// Where the line of `at` begins; a byte order mark is no part of it.
+    pub(crate) fn start(self, at: usize) -> usize {
+        let start = self.text[..at].rfind('\n').map_or(0, |it| it + 1);
+        if start == 0 && self.text.starts_with('\u{feff}') { '\u{feff}'.len_utf8().min(at) } else { start }
+    }
+
+    /// Where the line after that of `at` begins; the end of the text where there is none.
+    pub(crate) fn next(self, at: usize) -> usize {
+        self.text[at..].find('\n').map_or(self.text.len(), |it| at + it + 1)
+    }
+
+    /// What stands on the line of `at` before it.
+    pub(crate) fn before(self, at: usize) -> &'a str {
+        &self.text[self.start(at)..at]
+    }
+
+    /// The line that begins at `start`, without its end.
+    pub(crate) fn line(self, start: usize) -> &'a str {
+        self.text[start..self.next(start)].trim_end_matches(['\n', '\r'])
+    }
+
+    /// The column of `at`, where only blanks and the dashes of lists stand before it.
+    pub(crate) fn column(self, at: usize) -> Option<usize> {
+        let before = self.before(at);
+        before.bytes().all(|it| it == b' ' || it == b'-').then_some(before.len())
+    }
+
+    /// The line on which a value ends: a block scalar's span reaches into the lines after it.
+    pub(crate) fn last_line(self, span: &Range<usize>) -> usize {
+        let trimmed = self.text[span.start..span.end].trim_end_matches([' ', '\n', '\r', '\t']);
+        self.start(span.start + trimmed.len())
+    }
+
+    /// Is the line that begins at `start` blank?
+    pub(crate) fn is_blank(self, start: usize) -> bool {
+        start < self.text.len() && self.line(start).trim().is_empty()
+    }
+
+    /// How far the line that begins at `start` is indented, where it holds a comment and nothing else.
+    pub(crate) fn comment(self, start: usize) -> Option<usize> {
+        let line = self.line(start);
+        let content = line.trim_start_matches(' ');
+        content.starts_with('#').then(|| line.len() - content.len())
+    }
+
+    /// Where the line before the one that begins at `start` begins.
+    pub(crate) fn previous(self, start: usize) -> Option<usize> {
+        let end = self.text[..start].strip_suffix('\n')?.len();
+        Some(self.start(end))
+    }
+
+    /// The first byte at or after `at` that is neither blank nor part of a comment, of YAML or of JSON.
+    pub(crate) fn content(self, mut at: usize) -> usize {
+        loop {
+            let rest = &self.text[at..];
+            let trimmed = rest.trim_start_matches([' ', '\t', '\n', '\r', '\u{feff}']);
+            at += rest.len() - trimmed.len();
+            let skipped = if trimmed.starts_with('#') || trimmed.starts_with("//") {
+                trimmed.find('\n').unwrap_or(trimmed.len())
+            } else if let Some(inner) = trimmed.strip_prefix("/*") {
+                inner.find("*/").map_or(trimmed.len(), |it| it + 4)
+            } else {
+                return at;
+            };
+            at += skipped;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_found_whatever_their_ends() {
+        let layout = Layout::new("\u{feff}a: b\r\n  - c\n\nd");
+        assert_eq!(layout.line_end(), "\r\n");
+        assert_eq!((layout.start(3), layout.start(6), layout.next(5)), (3, 3, 9));
+        assert_eq!((layout.line(3), layout.before(13), layout.column(13)), ("a: b", "  - ", Some(4)));
+        assert_eq!((layout.column(6), layout.is_blank(15), layout.is_blank(16)), (None, true, false));
+        assert_eq!(layout.previous(9), Some(3));
+        assert_eq!(layout.previous(3), None);
+        assert_eq!(layout.last_line(&(3..15)), 9);
+    }
+
+    #[track_caller]
+    fn check(text: &str, want: usize) {
+        assert_eq!(Layout::new(text).content(0), want, "{text:?}");
+    }
+
+    #[test]
+    fn gaps_hold_blanks_and_comments() {
+        check(" \t\n,", 3);
+        check("# a\n  # b\n,", 10);
+        check("// a\n/* b\n */ ,", 14);
+        check("/* never", 8);
+        check("", 0);
+    }
+}

@@ -1,0 +1,136 @@
+//! A server that somebody asks for in a few words, with everything else as the dialect has it.
+
+use std::collections::BTreeMap;
+
+use mcp_model::{
+    Dialect, Discovery, EnvInherit, Exposure, Limits, NameClass, NamePolicy, Origin, ServerId, ServerSpec,
+    Sharing, SseFallback, StdioSpec, TransportKind, TransportSpec, UrlSpec,
+};
+
+use crate::Profile;
+use crate::policy::VariableRule;
+use crate::template::value;
+
+/// A server that is to be added to a file.
+///
+/// `${NAME}` in a value is the variable of the environment, whatever the dialect writes for it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewServer {
+    /// Its name.
+    pub id: ServerId,
+    /// What it is for.
+    pub description: Option<String>,
+    /// How it is reached.
+    pub reach: NewReach,
+}
+
+/// How a new server is reached.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum NewReach {
+    /// A program to start.
+    Program {
+        /// The program.
+        command: String,
+        /// Its arguments.
+        args: Vec<String>,
+        /// Its environment variables.
+        env: Vec<(String, String)>,
+    },
+    /// A URL to connect to.
+    Url {
+        /// By which wire.
+        kind: UrlKind,
+        /// Where it is.
+        url: String,
+        /// Headers of every request.
+        headers: Vec<(String, String)>,
+    },
+}
+
+/// The wires that have a URL.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum UrlKind {
+    /// Streamable HTTP.
+    Http,
+    /// HTTP with server-sent events, 2024-11-05.
+    Sse,
+    /// WebSocket.
+    WebSocket,
+}
+
+impl UrlKind {
+    /// The wire that a URL is usually meant for.
+    pub fn of(url: &str) -> UrlKind {
+        match url.split_once("://") {
+            Some((scheme, _)) if ["ws", "wss"].iter().any(|it| it.eq_ignore_ascii_case(scheme)) => {
+                UrlKind::WebSocket
+            }
+            Some(_) | None => UrlKind::Http,
+        }
+    }
+}
+
+impl NewServer {
+    /// The server as a file of `profile` would have it, so that nothing of it is lost there.
+    pub fn into_spec(self, profile: Profile) -> ServerSpec {
+        let NewServer { id, description, reach } = self;
+        let dialect = profile.dialect();
+        let rule = VariableRule::ExpandWithFolder;
+        let values = |entries: Vec<(String, String)>| {
+            entries.into_iter().map(|(name, text)| (name, value(&text, rule))).collect::<Vec<_>>()
+        };
+        let (inherit, naming, sharing) = match dialect {
+            Dialect::HoloDeck => {
+                (EnvInherit::Safe, NamePolicy::Qualify { class: NameClass::Strict }, Sharing::Shared)
+            }
+            Dialect::Dominds => (EnvInherit::All, NamePolicy::Reject, Sharing::PerOwner),
+            Dialect::Acp => {
+                (EnvInherit::All, NamePolicy::Qualify { class: NameClass::Strict }, Sharing::PerOwner)
+            }
+            Dialect::McpJson => {
+                (EnvInherit::All, NamePolicy::Qualify { class: NameClass::Strict }, Sharing::Shared)
+            }
+        };
+        let mut limits = Limits::default();
+        let transport = match reach {
+            NewReach::Program { command, args, env } => TransportSpec::Stdio(StdioSpec {
+                command,
+                args: args.iter().map(|it| value(it, rule)).collect(),
+                env: values(env),
+                env_file: None,
+                inherit,
+                cwd: None,
+                encoding: "utf-8".to_owned(),
+            }),
+            NewReach::Url { kind, url, headers } => {
+                let spec = UrlSpec {
+                    url: value(&url, rule),
+                    headers: values(headers),
+                    session_id: None,
+                    terminate_on_close: true,
+                    sse_fallback: SseFallback::Never,
+                };
+                match kind {
+                    UrlKind::Http => TransportSpec::Http(spec),
+                    UrlKind::Sse => TransportSpec::Sse(spec),
+                    UrlKind::WebSocket => TransportSpec::WebSocket(spec),
+                }
+            }
+        };
+        if transport.kind() == TransportKind::Sse && dialect == Dialect::HoloDeck {
+            limits.connect = crate::lowering::SSE_CONNECT;
+        }
+        ServerSpec {
+            id,
+            description,
+            origin: Origin { dialect, file: String::new(), pointer: String::new(), span: 0..0 },
+            transport,
+            limits,
+            discovery: Discovery::default(),
+            exposure: Exposure::all(naming),
+            sharing,
+            config: None,
+            metadata: BTreeMap::new(),
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! Diagnostics as workflow commands of GitHub Actions: it shows each beside the line it is about.
+//!
+//! A command is one line, so that line ends in it are escaped; in a property so are the signs that separate properties.
+//! What GitHub runs is told by such lines, and no name of a file may add one.
+
+use mcp_model::Severity;
+
+use super::{Checked, Outcome, plain};
+use crate::Diagnostic;
+use crate::diagnostic::Lines;
+
+/// Diagnostics as workflow commands, a line each, in the order given.
+pub fn github(checked: &[Checked<'_>]) -> String {
+    let mut res = String::new();
+    for Checked { name, outcome } in checked {
+        match outcome {
+            Outcome::Read { text, diagnostics } => {
+                let lines = Lines::new(text);
+                diagnostics.iter().for_each(|it| res.push_str(&command(name, &lines, it)));
+            }
+            Outcome::Unreadable { message, help } => {
+                let message = with_help(message, *help);
+                res.push_str(&format!(
+                    "::error file={},title=ConfigError::{}\n",
+                    property(name),
+                    data(&message)
+                ));
+            }
+        }
+    }
+    res
+}
+
+fn command(name: &str, lines: &Lines<'_>, diagnostic: &Diagnostic) -> String {
+    let Diagnostic { severity, code, kind, message, span, line, column, help, .. } = diagnostic;
+    let word = match severity {
+        Severity::Error => "error",
+        Severity::Warning => "warning",
+        Severity::Info => "notice",
+    };
+    let (end_line, end_column) = lines.position(lines.clamp(span.clone()).end);
+    // GitHub takes columns only where the whole lies in one line.
+    let end = if end_line == *line { format!(",endColumn={end_column}") } else { String::new() };
+    let title = property(&format!("{kind} {code}"));
+    let message = data(&with_help(message, help.as_deref()));
+    format!("::{word} file={},line={line},col={column}{end},title={title}::{message}\n", property(name))
+}
+
+fn with_help(message: &str, help: Option<&str>) -> String {
+    let message = plain(message);
+    help.map_or_else(|| message.clone(), |it| format!("{message}\nhelp: {}", plain(it)))
+}
+
+fn data(text: &str) -> String {
+    text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
+}
+
+fn property(text: &str) -> String {
+    data(text).replace(':', "%3A").replace(',', "%2C")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Document, Profile, read};
+
+    #[track_caller]
+    fn check(name: &str, text: &str, want: &str) {
+        let reading = read(&Document { name, text, profile: Profile::Dominds });
+        let outcome = Outcome::Read { text, diagnostics: &reading.diagnostics };
+        assert_eq!(github(&[Checked { name, outcome }]), want);
+    }
+
+    #[test]
+    fn a_diagnostic_is_one_command() {
+        check("mcp.yaml", "version: 1\n", "");
+        check(
+            "mcp.yaml",
+            "version: 1\nservers:\n  a: {transport: stdio, command: x, évn: 1}\n",
+            "::warning file=mcp.yaml,line=3,col=37,endColumn=40,title=ValidationError MCP0010::unknown key 'évn'%0Ahelp: \
+             remove it, or check its spelling\n",
+        );
+    }
+
+    #[test]
+    fn nothing_in_a_name_or_a_message_is_a_command_of_its_own() {
+        check(
+            "a,b:c%0A\n::error::x",
+            "version: 1\nservers:\n  a: {transport: stdio, command: x, \"100%\\n::error::x\": 1}\n",
+            "::warning file=a%2Cb%3Ac%250A%0A%3A%3Aerror%3A%3Ax,line=3,col=37,endColumn=55,title=ValidationError \
+             MCP0010::unknown key '100%25\\n::error::x'%0Ahelp: remove it, or check its spelling\n",
+        );
+        let outcome = Outcome::Unreadable { message: "it is gone\n::error::x", help: Some("look for it") };
+        assert_eq!(
+            github(&[Checked { name: "a", outcome }]),
+            "::error file=a,title=ConfigError::it is gone\\n::error::x%0Ahelp: look for it\n"
+        );
+    }
+}

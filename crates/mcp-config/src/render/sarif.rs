@@ -1,0 +1,196 @@
+//! Diagnostics as SARIF 2.1.0, which code hosts and editors read.
+//!
+//! Only our own words go into it: no piece of a file, so that no secret does. Columns count characters.
+
+use std::collections::BTreeSet;
+
+use mcp_model::Severity;
+use serde_json::{Value, json};
+
+use super::{Checked, Outcome, plain};
+use crate::diagnostic::Lines;
+use crate::{Code, Diagnostic, Fix};
+
+/// The program that found what is told.
+#[derive(Debug, Clone, Copy)]
+pub struct Program<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// Its version, `1.2.3`.
+    pub version: &'a str,
+}
+
+const SCHEMA: &str =
+    "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json";
+
+/// Diagnostics as one SARIF document with one run. A file that could not be read is a notification of the run.
+pub fn sarif(program: &Program<'_>, checked: &[Checked<'_>]) -> Value {
+    let mut codes = BTreeSet::new();
+    let mut results = Vec::new();
+    let mut notifications = Vec::new();
+    for Checked { name, outcome } in checked {
+        if let Outcome::Read { diagnostics, .. } = outcome {
+            codes.extend(diagnostics.iter().map(|it| it.code));
+        }
+        if let Outcome::Unreadable { message, help } = outcome {
+            notifications.push(json!({
+                "level": "error",
+                "message": message_of(message, *help),
+                "locations": [{ "physicalLocation": { "artifactLocation": artifact(name) } }],
+            }));
+        }
+    }
+    let codes: Vec<Code> = codes.into_iter().collect();
+    for Checked { name, outcome } in checked {
+        if let Outcome::Read { text, diagnostics } = outcome {
+            let place = Place { name, lines: Lines::new(text) };
+            results.extend(diagnostics.iter().map(|it| result(it, &place, &codes)));
+        }
+    }
+    let whole = notifications.is_empty();
+    json!({
+        "$schema": SCHEMA,
+        "version": "2.1.0",
+        "runs": [{
+            "tool": { "driver": {
+                "name": program.name,
+                "semanticVersion": program.version,
+                "rules": codes.into_iter().map(rule).collect::<Vec<_>>(),
+            } },
+            "columnKind": "unicodeCodePoints",
+            "invocations": [{ "executionSuccessful": whole, "toolExecutionNotifications": notifications }],
+            "results": results,
+        }],
+    })
+}
+
+fn rule(code: Code) -> Value {
+    let explanation = code.explain();
+    let first = explanation.split("\n\n").next().unwrap_or_default();
+    let short = first.split_inclusive(". ").next().unwrap_or_default().trim();
+    json!({
+        "id": code.as_str(),
+        "name": format!("{code:?}"),
+        "shortDescription": { "text": short },
+        "fullDescription": { "text": first },
+        "help": { "text": explanation, "markdown": explanation },
+        "defaultConfiguration": { "level": level(code.severity()) },
+    })
+}
+
+fn level(severity: Severity) -> &'static str {
+    match severity {
+        Severity::Error => "error",
+        Severity::Warning => "warning",
+        Severity::Info => "note",
+    }
+}
+
+/// A file, and where its lines begin.
+struct Place<'a> {
+    name: &'a str,
+    lines: Lines<'a>,
+}
+
+impl Place<'_> {
+    fn region(&self, span: &std::ops::Range<usize>) -> Value {
+        let span = self.lines.clamp(span.clone());
+        let ((line, column), (end_line, end_column)) =
+            (self.lines.position(span.start), self.lines.position(span.end));
+        json!({ "startLine": line, "startColumn": column, "endLine": end_line, "endColumn": end_column })
+    }
+
+    fn physical(&self, span: &std::ops::Range<usize>) -> Value {
+        json!({ "artifactLocation": artifact(self.name), "region": self.region(span) })
+    }
+}
+
+fn result(diagnostic: &Diagnostic, place: &Place<'_>, codes: &[Code]) -> Value {
+    let Diagnostic { severity, code, pointer, span, labels, help, server, fix, .. } = diagnostic;
+    let mut location = json!({ "physicalLocation": place.physical(span) });
+    let mut logical = json!({ "fullyQualifiedName": plain(pointer), "kind": "member" });
+    if let Some(server) = server {
+        logical["name"] = plain(server).into();
+    }
+    location["logicalLocations"] = json!([logical]);
+    let related: Vec<Value> = labels
+        .iter()
+        .enumerate()
+        .map(|(index, it)| {
+            json!({
+                "id": index + 1,
+                "physicalLocation": place.physical(&it.span),
+                "message": { "text": plain(&it.text) },
+            })
+        })
+        .collect();
+    let mut res = json!({
+        "ruleId": code.as_str(),
+        "ruleIndex": codes.binary_search(code).ok(),
+        "level": level(*severity),
+        "message": message_of(&diagnostic.to_string(), help.as_deref()),
+        "locations": [location],
+        "partialFingerprints": { "place/v1": format!("{code}:{}", plain(pointer)) },
+    });
+    if !related.is_empty() {
+        res["relatedLocations"] = related.into();
+    }
+    if let Some(fix) = fix {
+        res["fixes"] = json!([change(fix, place)]);
+    }
+    res
+}
+
+fn change(fix: &Fix, place: &Place<'_>) -> Value {
+    let replacement = |it: &crate::Edit| json!({ "deletedRegion": place.region(&it.span), "insertedContent": { "text": it.text } });
+    json!({
+        "description": { "text": plain(fix.title()) },
+        "artifactChanges": [{
+            "artifactLocation": artifact(place.name),
+            "replacements": fix.edits().iter().map(replacement).collect::<Vec<_>>(),
+        }],
+    })
+}
+
+fn message_of(message: &str, help: Option<&str>) -> Value {
+    // Braces and brackets mean placeholders and links there, and ours mean themselves.
+    let escape = |text: &str| plain(text).replace('{', "{{").replace('}', "}}");
+    let text = escape(message);
+    let text = help.map_or_else(|| text.clone(), |it| format!("{text}\nhelp: {}", escape(it)));
+    json!({ "text": text })
+}
+
+/// A path as a URI reference.
+fn artifact(name: &str) -> Value {
+    let mut uri = String::new();
+    for byte in name.replace('\\', "/").bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' => uri.push(char::from(byte)),
+            b'-' | b'.' | b'_' | b'~' | b'/' => uri.push(char::from(byte)),
+            other => uri.push_str(&format!("%{other:02X}")),
+        }
+    }
+    if uri.starts_with('/') {
+        uri.insert_str(0, "file://");
+    }
+    json!({ "uri": uri })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(name: &str, want: &str) {
+        assert_eq!(artifact(name)["uri"], want);
+    }
+
+    #[test]
+    fn a_path_is_a_uri() {
+        check(".minds/mcp.yaml", ".minds/mcp.yaml");
+        check("/w/a b#1.yaml", "file:///w/a%20b%231.yaml");
+        check("c:x", "c%3Ax");
+        check("é?%", "%C3%A9%3F%25");
+        check("a\\b", "a/b");
+    }
+}

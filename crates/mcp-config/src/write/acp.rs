@@ -1,0 +1,140 @@
+//! The `mcpServers` of an ACP session.
+
+use mcp_model::{
+    Dialect, EnvInherit, NameClass, NamePolicy, ServerSpec, Sharing, StdioSpec, TransportKind, TransportSpec,
+    UrlSpec,
+};
+
+use super::common::EXTRA;
+use super::values::{self, own, spelt};
+use super::{Data, Report, common};
+use crate::check::{self, UrlRule};
+use crate::policy::VariableRule;
+
+/// The version of the protocol.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Version {
+    One,
+    Two,
+}
+
+const RULE: VariableRule = VariableRule::Literal;
+const META: &str = "_meta";
+
+pub(super) fn entry(
+    server: &ServerSpec,
+    version: Version,
+    report: &mut Report<'_>,
+) -> Option<(String, Data)> {
+    let ServerSpec {
+        id,
+        description,
+        origin,
+        transport,
+        limits,
+        discovery,
+        exposure,
+        sharing,
+        config,
+        metadata,
+    } = server;
+    let kind = transport.kind();
+    let mut res = Vec::new();
+    let tag = match (kind, version) {
+        (TransportKind::Stdio, Version::One) => None,
+        (TransportKind::Stdio, Version::Two) => Some("stdio"),
+        (TransportKind::Http, _) => Some("http"),
+        (TransportKind::Sse, Version::One) => Some("sse"),
+        (TransportKind::Sse, Version::Two) | (TransportKind::WebSocket, _) => {
+            let why = format!("{} knows no {} transport", report.title(), kind.as_str());
+            return report.left_out("transport", why);
+        }
+    };
+    res.extend(tag.map(|it| ("type".to_owned(), Data::text(it))));
+    res.push(("name".to_owned(), Data::text(id.as_str())));
+    match transport {
+        TransportSpec::Stdio(spec) => {
+            let StdioSpec { command, args, env, env_file, inherit, cwd, encoding } = spec;
+            res.push(("command".to_owned(), Data::Text(path(command, origin.dialect, report)?)));
+            res.push(("args".to_owned(), Data::List(values::arguments(args, RULE, report)?)));
+            // A list may have a name twice, and its reader takes the last.
+            let mut env = values::each("env", env, report, |it| spelt(it, RULE).map(Data::Text));
+            common::config(config.as_ref(), Some(&mut env), Data::Text, report);
+            res.push(("env".to_owned(), pairs(env)));
+            common::inherit(*inherit, EnvInherit::All, report);
+            if env_file.is_some() {
+                report.unsaid("env_file", "a file of variables");
+            }
+            match cwd.as_ref().map(|it| own(it, origin.dialect, RULE)) {
+                Some(Ok(cwd)) if check::is_absolute(&cwd) => res.push(("cwd".to_owned(), Data::Text(cwd))),
+                Some(Ok(_)) => report.lost("cwd", "only the whole path of a folder can be said there"),
+                Some(Err(why)) => report.lost("cwd", why),
+                None => {}
+            }
+            if encoding != "utf-8" {
+                report.unsaid("encoding", "an encoding");
+            }
+        }
+        TransportSpec::Sse(spec) | TransportSpec::WebSocket(spec) | TransportSpec::Http(spec) => {
+            let UrlSpec { url, headers, session_id, terminate_on_close, sse_fallback } = spec;
+            common::fallback(*sse_fallback, report);
+            common::config(config.as_ref(), None, Data::Text, report);
+            let text = match spelt(url, RULE) {
+                Ok(text) => text,
+                Err(why) => return report.left_out("url", why),
+            };
+            if check::parse_url(&text, UrlRule::Http).is_err() {
+                return report.left_out("url", "it is no http or https URL");
+            }
+            res.push(("url".to_owned(), Data::text(text)));
+            // A list may have a name twice, and each of them is sent.
+            let headers = values::each("headers", headers, report, |it| spelt(it, RULE).map(Data::Text));
+            res.push(("headers".to_owned(), pairs(headers)));
+            if session_id.is_some() {
+                report.unsaid("session_id", "a session to join");
+            }
+            if kind == TransportKind::Http && !terminate_on_close {
+                report.unsaid("terminate_on_close", "a session that is left open");
+            }
+        }
+    }
+    if let Some(meta) = metadata.get(META).and_then(Data::json) {
+        res.push((META.to_owned(), meta));
+    }
+    if origin.dialect == Dialect::Acp {
+        common::extra(&mut res, metadata);
+    }
+    if description.is_some() {
+        report.unsaid("description", "what a server is for");
+    }
+    common::discovery(*discovery, report);
+    common::exposure(exposure, Some(NamePolicy::Qualify { class: NameClass::Strict }), report);
+    common::sharing(*sharing, Sharing::PerOwner, report);
+    common::limits(limits, kind, &[], report);
+    let said: &[&str] = if origin.dialect == Dialect::Acp { &[META, EXTRA] } else { &[META] };
+    common::metadata(metadata, said, report);
+    Some((id.to_string(), Data::Map(res)))
+}
+
+/// Where a program is.
+fn path(command: &str, origin: Dialect, report: &mut Report<'_>) -> Option<String> {
+    let command = match own(command, origin, RULE) {
+        Ok(text) if check::is_absolute(&text) => return Some(text),
+        Ok(text) => text,
+        Err(why) => return report.left_out("command", why),
+    };
+    let why = format!("{} wants the absolute path of a program", report.title());
+    let found = (report.program)(&command).filter(|it| check::is_absolute(it));
+    if found.is_none() {
+        return report.left_out("command", why + ", and it is not known here");
+    }
+    report.instead("command", why, "wrote the one it has on this machine");
+    found
+}
+
+/// Names and values as a list.
+fn pairs(entries: Vec<(String, Data)>) -> Data {
+    let pair =
+        |(name, value)| Data::Map(vec![("name".to_owned(), Data::Text(name)), ("value".to_owned(), value)]);
+    Data::List(entries.into_iter().map(pair).collect())
+}

@@ -1,0 +1,294 @@
+//! What is to be written, before it is decided in which syntax: values with their members in order.
+//!
+//! Printed as YAML it is read the same by YAML 1.2 and 1.1: whatever one of the two takes for something else than text
+//! stands in quotes.
+
+use std::fmt::Write;
+
+use mcp_model::RawJson;
+use serde_json::value::RawValue;
+
+use crate::diagnostic::is_unseen;
+
+/// A value to be written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Data {
+    /// A number, a truth value or null, as it is spelt in JSON.
+    Word(String),
+    Text(String),
+    List(Vec<Data>),
+    Map(Vec<(String, Data)>),
+}
+
+/// How wide a list of words may be on one line.
+const WIDEST: usize = 80;
+/// The deepest JSON that is written.
+const DEEPEST: usize = 48;
+
+impl Data {
+    pub(crate) fn text(text: impl Into<String>) -> Data {
+        Data::Text(text.into())
+    }
+
+    pub(crate) fn word(word: impl ToString) -> Data {
+        Data::Word(word.to_string())
+    }
+
+    /// The value of a JSON text, in its order and with every digit; `None` where it is deeper than any file may be.
+    pub(crate) fn json(json: &RawJson) -> Option<Data> {
+        parsed(json.as_str(), DEEPEST)
+    }
+
+    fn is_leaf(&self) -> bool {
+        match self {
+            Data::Word(_) | Data::Text(_) => true,
+            Data::List(items) => items.is_empty(),
+            Data::Map(members) => members.is_empty(),
+        }
+    }
+
+    /// On one line, with brackets: YAML that is JSON where `Quotes::Always`.
+    pub(crate) fn flow(&self, quotes: Quotes) -> String {
+        let mut res = String::new();
+        self.write_flow(quotes, &mut res);
+        res
+    }
+
+    fn write_flow(&self, quotes: Quotes, out: &mut String) {
+        match self {
+            Data::Word(word) => out.push_str(word),
+            Data::Text(text) => out.push_str(&quotes.text(text)),
+            Data::List(items) => {
+                out.push('[');
+                for (index, item) in items.iter().enumerate() {
+                    out.push_str(if index > 0 { ", " } else { "" });
+                    item.write_flow(quotes, out);
+                }
+                out.push(']');
+            }
+            Data::Map(members) => {
+                out.push('{');
+                for (index, (key, value)) in members.iter().enumerate() {
+                    out.push_str(if index > 0 { ", " } else { "" });
+                    out.push_str(&quotes.text(key));
+                    out.push_str(": ");
+                    value.write_flow(quotes, out);
+                }
+                out.push('}');
+            }
+        }
+    }
+
+    /// As block YAML: its lines without line ends, the first of them without indentation.
+    pub(crate) fn block(&self) -> Vec<String> {
+        match self {
+            Data::Map(members) if !members.is_empty() => {
+                members.iter().flat_map(|it| member(&it.0, &it.1)).collect()
+            }
+            Data::List(items) if !items.is_empty() => items.iter().flat_map(item).collect(),
+            Data::Word(_) | Data::Text(_) | Data::List(_) | Data::Map(_) => {
+                vec![self.flow(Quotes::WhereNeeded)]
+            }
+        }
+    }
+
+    /// As JSON with two blanks for each level: its lines, as in [`Data::block`].
+    pub(crate) fn pretty(&self) -> Vec<String> {
+        let (open, close, entries) = match self {
+            Data::Map(members) if !members.is_empty() => {
+                let entry = |(key, value): &(String, Data)| {
+                    let mut lines = value.pretty();
+                    lines[0] = format!("{}: {}", Quotes::Always.text(key), lines[0]);
+                    lines
+                };
+                ("{", "}", members.iter().map(entry).collect::<Vec<_>>())
+            }
+            Data::List(items) if !items.iter().all(Data::is_leaf) => {
+                ("[", "]", items.iter().map(Data::pretty).collect())
+            }
+            Data::Word(_) | Data::Text(_) | Data::List(_) | Data::Map(_) => {
+                return vec![self.flow(Quotes::Always)];
+            }
+        };
+        let mut res = vec![open.to_owned()];
+        let count = entries.len();
+        for (index, mut entry) in entries.into_iter().enumerate() {
+            if let (Some(last), true) = (entry.last_mut(), index + 1 < count) {
+                last.push(',');
+            }
+            res.extend(entry.into_iter().map(|it| format!("  {it}")));
+        }
+        res.push(close.to_owned());
+        res
+    }
+}
+
+/// A member of a block mapping, as lines.
+pub(crate) fn member(key: &str, value: &Data) -> Vec<String> {
+    let key = Quotes::WhereNeeded.text(key);
+    let nested = match value {
+        Data::Map(members) => !members.is_empty(),
+        Data::List(items) => {
+            let leaves = items.iter().all(Data::is_leaf);
+            !(leaves && value.flow(Quotes::WhereNeeded).chars().count() <= WIDEST)
+        }
+        Data::Word(_) | Data::Text(_) => false,
+    };
+    if !nested {
+        return vec![format!("{key}: {}", value.flow(Quotes::WhereNeeded))];
+    }
+    let mut res = vec![format!("{key}:")];
+    res.extend(value.block().into_iter().map(|it| format!("  {it}")));
+    res
+}
+
+/// An item of a block sequence, as lines.
+pub(crate) fn item(value: &Data) -> Vec<String> {
+    let mark = |(index, line): (usize, String)| format!("{}{line}", if index == 0 { "- " } else { "  " });
+    value.block().into_iter().enumerate().map(mark).collect()
+}
+
+/// Where texts stand in quotes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Quotes {
+    /// Everywhere, as in JSON.
+    Always,
+    /// Where a text would be something else without them.
+    WhereNeeded,
+}
+
+impl Quotes {
+    fn text(self, text: &str) -> String {
+        match self {
+            Quotes::WhereNeeded if is_plain(text) => text.to_owned(),
+            Quotes::WhereNeeded | Quotes::Always => quote(text),
+        }
+    }
+}
+
+/// Is the text itself, written without quotes, in a block and between brackets, in YAML 1.1 and 1.2?
+fn is_plain(text: &str) -> bool {
+    const WORDS: [&str; 9] = ["y", "n", "yes", "no", "on", "off", "true", "false", "null"];
+    let begins = text.starts_with(|it: char| it.is_ascii_alphabetic() || it == '/' || it == '_');
+    let inner = |it: char| it.is_ascii_alphanumeric() || " _-./@=+~^()%;:".contains(it);
+    begins
+        && text.chars().all(inner)
+        && !text.ends_with([' ', ':'])
+        && !text.contains(": ")
+        && !WORDS.iter().any(|it| it.eq_ignore_ascii_case(text))
+}
+
+/// The text in double quotes; as JSON has it but for signs that nobody sees, which become escapes.
+fn quote(text: &str) -> String {
+    let mut res = String::with_capacity(text.len() + 2);
+    res.push('"');
+    for character in text.chars() {
+        match character {
+            '"' => res.push_str("\\\""),
+            '\\' => res.push_str("\\\\"),
+            '\n' => res.push_str("\\n"),
+            '\r' => res.push_str("\\r"),
+            '\t' => res.push_str("\\t"),
+            it if is_unseen(it) => {
+                // All of them lie below U+10000.
+                write!(res, "\\u{:04x}", u32::from(it)).expect("writing to a String never fails");
+            }
+            it => res.push(it),
+        }
+    }
+    res.push('"');
+    res
+}
+
+fn parsed(json: &str, depth: usize) -> Option<Data> {
+    let below = depth.checked_sub(1)?;
+    Some(match json.as_bytes().first()? {
+        b'{' => {
+            let Members(members) = serde_json::from_str(json).ok()?;
+            let member = |(key, value): (String, &RawValue)| Some((key, parsed(value.get(), below)?));
+            Data::Map(members.into_iter().map(member).collect::<Option<_>>()?)
+        }
+        b'[' => {
+            let items: Vec<&RawValue> = serde_json::from_str(json).ok()?;
+            Data::List(items.into_iter().map(|it| parsed(it.get(), below)).collect::<Option<_>>()?)
+        }
+        b'"' => Data::Text(serde_json::from_str(json).ok()?),
+        _ => Data::Word(json.to_owned()),
+    })
+}
+
+/// An object's members in their order.
+struct Members<'a>(Vec<(String, &'a RawValue)>);
+
+impl<'de> serde::Deserialize<'de> for Members<'de> {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct InOrder;
+        impl<'de> serde::de::Visitor<'de> for InOrder {
+            type Value = Members<'de>;
+
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: serde::de::MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut res = Vec::new();
+                while let Some(entry) = map.next_entry()? {
+                    res.push(entry);
+                }
+                Ok(Members(res))
+            }
+        }
+        deserializer.deserialize_map(InOrder)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tree;
+
+    #[track_caller]
+    fn check(json: &str, block: &str, pretty: &str) {
+        let data = parsed(json, DEEPEST).unwrap();
+        assert_eq!(data.block().join("\n"), block);
+        assert_eq!(data.pretty().join("\n"), pretty);
+        for text in [data.block().join("\n"), data.flow(Quotes::WhereNeeded), data.flow(Quotes::Always)] {
+            let root = tree::parse(&text).root.unwrap();
+            assert_eq!(tree::to_json(&root).as_deref(), Some(json), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_value_is_the_same_in_every_syntax() {
+        check(r#"{"a":1,"b":"x y"}"#, "a: 1\nb: x y", "{\n  \"a\": 1,\n  \"b\": \"x y\"\n}");
+        check(
+            r#"{"z":[{"k":"v","l":[]},{"m":{}}],"a":["-y","npx"]}"#,
+            "z:\n  - k: v\n    l: []\n  - m: {}\na: [\"-y\", npx]",
+            "{\n  \"z\": [\n    {\n      \"k\": \"v\",\n      \"l\": []\n    },\n    {\n      \"m\": {}\n    }\n  ],\n  \
+             \"a\": [\"-y\", \"npx\"]\n}",
+        );
+        check("[[1],null]", "- - 1\n- null", "[\n  [1],\n  null\n]");
+        check(r#"{"t":"a\nb\"c\\"}"#, "t: \"a\\nb\\\"c\\\\\"", "{\n  \"t\": \"a\\nb\\\"c\\\\\"\n}");
+    }
+
+    #[track_caller]
+    fn check_text(text: &str, want: &str) {
+        assert_eq!(Quotes::WhereNeeded.text(text), want);
+        let root = tree::parse(&format!("[{want}]")).root.unwrap();
+        assert_eq!(root.items().unwrap()[0].text(), Some(text));
+    }
+
+    #[test]
+    fn what_is_no_text_elsewhere_stands_in_quotes() {
+        for plain in ["npx", "https://a.example/x", "a b", "/usr/bin/x", "x@1.2"] {
+            check_text(plain, plain);
+        }
+        for quoted in [
+            "", "-y", "yes", "No", "1", "1:30", "~", "a, b", "a: b", "a:", "a #b", "${A}", "{", "é", "n",
+            ".5", "<<",
+        ] {
+            check_text(quoted, &format!("\"{quoted}\""));
+        }
+        check_text("a\u{1b}\u{7f}", "\"a\\u001b\\u007f\"");
+    }
+}

@@ -1,0 +1,143 @@
+//! Values as a dialect spells them: literal, with variables in them, or not at all.
+
+use mcp_model::{Dialect, Part, Value};
+
+use super::{Data, Report};
+use crate::Profile;
+use crate::diagnostic::quoted;
+use crate::policy::{Policy, VariableRule};
+use crate::template::{HOME, Piece, WORKSPACE_FOLDER, WORKSPACE_NAME, cut, refers, value};
+
+/// Why a value cannot be written.
+pub(super) type Why = &'static str;
+
+/// A value as one text, with references in it where the rule replaces them.
+pub(super) fn spelt(value: &Value, rule: VariableRule) -> Result<String, Why> {
+    const TAKEN: Why =
+        "the text holds `${…}`, which would be replaced there, and there is no other way to write it";
+    let literal = |text: &str| if refers(text, rule) { Err(TAKEN) } else { Ok(text.to_owned()) };
+    let reference = |text: String| {
+        let whole = matches!(cut(&text, rule)[..], [Piece::Variable(_) | Piece::Or { .. } | Piece::Input(_)]);
+        if whole { Ok(text) } else { Err(unspeakable(rule)) }
+    };
+    let variable = |name: &str| match rule {
+        VariableRule::Expand if name == WORKSPACE_FOLDER => Err("it knows no `${workspaceFolder}`"),
+        VariableRule::Expand | VariableRule::ExpandWithFolder if of_editors(name) => {
+            Err("only editors know this reference")
+        }
+        VariableRule::Literal
+        | VariableRule::Expand
+        | VariableRule::ExpandWithFolder
+        | VariableRule::Editor
+        | VariableRule::EditorAndShell => reference(format!("${{{name}}}")),
+    };
+    match value {
+        Value::Literal(text) => literal(text.expose()),
+        Value::HostEnv { name, prefix } => Ok(literal(prefix.expose())? + &variable(name)?),
+        Value::Template(parts) => {
+            let part = |it: &Part| match it {
+                Part::Text(text) => literal(text.expose()),
+                Part::Variable(name) => variable(name),
+                Part::VariableOr { name, default } => reference(format!("${{{name}:-{}}}", default.expose())),
+                Part::Input(id) => reference(format!("${{input:{id}}}")),
+            };
+            parts.iter().map(part).collect()
+        }
+    }
+}
+
+/// A text of the model, such as a working directory, in which the dialect it comes from may have references too.
+pub(super) fn own(text: &str, origin: Dialect, rule: VariableRule) -> Result<String, Why> {
+    let read_by = Policy::of(Profile::default_for(origin)).variables;
+    spelt(&value(text, read_by), rule)
+}
+
+fn unspeakable(rule: VariableRule) -> Why {
+    match rule {
+        VariableRule::Literal => "the value of a variable cannot be asked for there",
+        VariableRule::Expand
+        | VariableRule::ExpandWithFolder
+        | VariableRule::Editor
+        | VariableRule::EditorAndShell => "there is no way to write this reference there",
+    }
+}
+
+/// Is it one of the references that editors answer themselves?
+fn of_editors(name: &str) -> bool {
+    [WORKSPACE_NAME, HOME, std::path::MAIN_SEPARATOR_STR].contains(&name)
+}
+
+/// A value as Dominds has it: a text, or a variable with a text before it.
+pub(super) fn host_value(value: &Value) -> Result<Data, Why> {
+    let variable = |name: &str, prefix: &str| {
+        let mut members = vec![("env".to_owned(), Data::text(name))];
+        if !prefix.is_empty() {
+            members.insert(0, ("prefix".to_owned(), Data::text(prefix)));
+        }
+        Data::Map(members)
+    };
+    const ELSEWHERE: Why = "a variable can only stand alone there, or behind a text";
+    match value {
+        Value::Literal(text) => Ok(Data::text(text.expose())),
+        Value::HostEnv { name, prefix } => Ok(variable(name, prefix.expose())),
+        Value::Template(parts) => match &parts[..] {
+            [Part::Variable(name)] if name != WORKSPACE_FOLDER && !of_editors(name) => Ok(variable(name, "")),
+            [Part::Text(prefix), Part::Variable(name)] if name != WORKSPACE_FOLDER && !of_editors(name) => {
+                Ok(variable(name, prefix.expose()))
+            }
+            _ => Err(ELSEWHERE),
+        },
+    }
+}
+
+/// Names and values, those that can be written; the others are reported below `field`.
+pub(super) fn each(
+    field: &str,
+    entries: &[(String, Value)],
+    report: &mut Report<'_>,
+    write: impl Fn(&Value) -> Result<Data, Why>,
+) -> Vec<(String, Data)> {
+    let mut res = Vec::new();
+    for (name, value) in entries {
+        match write(value) {
+            Ok(value) => res.push((name.clone(), value)),
+            Err(why) => report.lost(format!("{field}.{}", quoted(name)), why),
+        }
+    }
+    res
+}
+
+/// The same for a map, in which no name is twice: the last counts, and stands in the place of the first.
+pub(super) fn entries(
+    field: &str,
+    entries: &[(String, Value)],
+    report: &mut Report<'_>,
+    write: impl Fn(&Value) -> Result<Data, Why>,
+) -> Vec<(String, Data)> {
+    let mut res: Vec<(String, Data)> = Vec::new();
+    for (name, value) in each(field, entries, report, write) {
+        match res.iter_mut().find(|it| it.0 == name) {
+            Some(first) => {
+                first.1 = value;
+                report.lost(
+                    format!("{field}.{}", quoted(&name)),
+                    "the name stands twice, and the last one counts",
+                );
+            }
+            None => res.push((name, value)),
+        }
+    }
+    res
+}
+
+/// Arguments; `None` where one of them cannot be written, for a program with other arguments is another one.
+pub(super) fn arguments(args: &[Value], rule: VariableRule, report: &mut Report<'_>) -> Option<Vec<Data>> {
+    let mut res = Vec::new();
+    for (index, value) in args.iter().enumerate() {
+        match spelt(value, rule) {
+            Ok(text) => res.push(Data::text(text)),
+            Err(why) => return report.left_out(format!("args.{index}"), why),
+        }
+    }
+    Some(res)
+}

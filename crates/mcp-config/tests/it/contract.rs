@@ -1,0 +1,58 @@
+//! The messages of HoloDeck's configuration contract, to the letter, each as its users see it.
+
+use mcp_config::{Profile, Surroundings, resolve};
+
+use crate::reading;
+
+/// What is wrong, the fields of an item that has it, and what is said.
+const ROWS: &[(&str, &str, &str)] = &[
+    (
+        "invalid command",
+        "server: s, command: bash",
+        "MCPConfigError: Invalid command 'bash'. Supported commands: npx, uvx, docker",
+    ),
+    ("missing command for stdio", "server: s", "MCPConfigError: 'command' is required for stdio transport"),
+    (
+        "missing url for sse",
+        "server: s, transport: sse",
+        "MCPConfigError: 'url' is required for sse transport",
+    ),
+    (
+        "unresolved env var",
+        "server: s, command: npx, env: {A: '${VAR_NAME}'}",
+        "ConfigError: Environment variable 'VAR_NAME' not found",
+    ),
+    (
+        "invalid url scheme",
+        "server: s, transport: http, url: 'http://acme.example'",
+        "MCPConfigError: 'url' must use https:// (or http:// for localhost)",
+    ),
+    ("empty server", "server: '', command: npx", "ValidationError: 'server' must be a non-empty identifier"),
+];
+
+/// The first error about an item, as text.
+fn said(fields: &str) -> String {
+    let text = format!("tools:\n  - {{name: a, description: d, type: mcp, {fields}}}\n");
+    let reading = reading(Profile::HoloDeck, &text);
+    if let Some(first) = reading.diagnostics.first() {
+        return first.to_string();
+    }
+    let surroundings = Surroundings {
+        variable: &|_| None,
+        directory: std::path::Path::new("."),
+        read_file: &|_| Err("no".to_owned()),
+    };
+    let errors = resolve(&reading.servers[0], &surroundings).unwrap_err();
+    errors[0].to_string()
+}
+
+#[test]
+fn hd_060_to_hd_065_every_message_of_the_contract_is_there_to_the_letter() {
+    let mut table = String::new();
+    for (what, fields, want) in ROWS {
+        let got = said(fields);
+        assert_eq!(got, *want, "{what}");
+        table.push_str(&format!("{what}: {got}\n"));
+    }
+    insta::assert_snapshot!("contract", table);
+}

@@ -1,0 +1,351 @@
+//! Servers added, taken out and switched: what was not asked for stays to the byte.
+
+use mcp_config::{Document, EditError, Profile, Switch, add, read, switch, take};
+use mcp_model::ServerSpec;
+
+fn document(profile: Profile, text: &str) -> Document<'_> {
+    Document { name: "config.yaml", text, profile }
+}
+
+/// A server to add.
+fn server(name: &str) -> ServerSpec {
+    let text = format!(
+        "tools: [{{name: {name}, description: New., type: mcp, server: p, command: npx, args: ['-y', p], env: {{A: b}}}}]"
+    );
+    read(&document(Profile::HoloDeck, &text)).servers.remove(0)
+}
+
+fn shown(text: Result<String, EditError>) -> String {
+    text.unwrap_or_else(|it| format!("error: {it}"))
+}
+
+#[track_caller]
+fn adds(profile: Profile, before: &str, want: &str) {
+    let got = add(&document(profile, before), &server("new")).map(|it| it.text);
+    assert_eq!(shown(got), want);
+}
+
+#[track_caller]
+fn takes(profile: Profile, before: &str, name: &str, want: &str) {
+    assert_eq!(shown(take(&document(profile, before), name)), want);
+}
+
+#[track_caller]
+fn switches(before: &str, to: Switch, want: &str) {
+    assert_eq!(shown(switch(&document(Profile::Dominds, before), "a", to)), want);
+}
+
+#[test]
+fn hdx_22_an_item_is_added_behind_the_others() {
+    let item = "  - name: new\n    description: New.\n    type: mcp\n    server: p\n    command: npx\n    args: [\"-y\", p]\n    \
+                env:\n      A: b\n";
+    let first = "name: agent # mine\ntools:\n  # the first\n  - {name: x, type: function}  # keep\n";
+    adds(Profile::HoloDeck, first, &format!("{first}{item}"));
+    adds(Profile::HoloDeck, &format!("{first}\nmodel: {{}}\n"), &format!("{first}{item}\nmodel: {{}}\n"));
+    // Without an indentation, with blank lines between, with a comment of the item's own, with the line ends of Windows.
+    let flat = "tools:\n- name: x\n  type: function\n\n- name: y\n  type: function\n  # of y\n# of nobody\n";
+    let flat_item: String = item.lines().map(|it| format!("{}\n", &it[2..])).collect();
+    let want = flat.replace("# of nobody\n", &format!("\n{flat_item}# of nobody\n"));
+    adds(Profile::HoloDeck, flat, &want);
+    let windows = first.replace('\n', "\r\n");
+    adds(Profile::HoloDeck, &windows, &format!("{first}{item}").replace('\n', "\r\n"));
+    // Without a line end at the end of the file.
+    adds(Profile::HoloDeck, first.trim_end(), &format!("{first}{item}"));
+}
+
+#[test]
+fn a_first_item_is_added() {
+    let item = "  - name: new\n    description: New.\n    type: mcp\n    server: p\n    command: npx\n    args: [\"-y\", p]\n    \
+                env:\n      A: b\n";
+    for empty in ["tools: []", "tools:", "tools: ~", "tools: [ ]"] {
+        adds(Profile::HoloDeck, &format!("{empty} # none\nz: 1\n"), &format!("tools: # none\n{item}z: 1\n"));
+    }
+    adds(Profile::HoloDeck, "name: agent\n", &format!("name: agent\ntools:\n{item}"));
+    adds(Profile::HoloDeck, "# nothing yet", &format!("# nothing yet\ntools:\n{item}"));
+    let entry = "  new:\n    transport: stdio\n    command: npx\n    args: [\"-y\", p]\n    env:\n      A: b\n    \
+                 truely-stateless: true\n";
+    adds(Profile::Dominds, "version: 1\n", &format!("version: 1\nservers:\n{entry}"));
+    adds(Profile::Dominds, "version: 1\nservers: {}\n", &format!("version: 1\nservers:\n{entry}"));
+    adds(Profile::Dominds, "", &format!("version: 1\nservers:\n{entry}"));
+}
+
+#[test]
+fn an_entry_is_added_between_brackets() {
+    let entry =
+        "new: {transport: stdio, command: npx, args: [\"-y\", p], env: {A: b}, truely-stateless: true}";
+    adds(
+        Profile::Dominds,
+        "version: 1\nservers: {a: {transport: stdio, command: x}} # c\n",
+        &format!("version: 1\nservers: {{a: {{transport: stdio, command: x}}, {entry}}} # c\n"),
+    );
+    adds(
+        Profile::Dominds,
+        "version: 1\nservers: {\n  a: {transport: stdio, command: x}, # c\n}\n",
+        &format!("version: 1\nservers: {{\n  a: {{transport: stdio, command: x}}, # c\n  {entry},\n}}\n"),
+    );
+    adds(
+        Profile::Dominds,
+        "{\n  \"version\": 1,\n  \"servers\": {\n    \"a\": { \"transport\": \"stdio\", \"command\": \"x\" }\n  }\n}\n",
+        "{\n  \"version\": 1,\n  \"servers\": {\n    \"a\": { \"transport\": \"stdio\", \"command\": \"x\" },\n    \"new\": {\n      \
+         \"transport\": \"stdio\",\n      \"command\": \"npx\",\n      \"args\": [\"-y\", \"p\"],\n      \"env\": {\n        \
+         \"A\": \"b\"\n      },\n      \"truely-stateless\": true\n    }\n  }\n}\n",
+    );
+    adds(
+        Profile::Dominds,
+        "{\"version\": 1, \"servers\": {}}",
+        "{\"version\": 1, \"servers\": {\"new\": {\"transport\": \"stdio\", \"command\": \"npx\", \"args\": [\"-y\", \"p\"], \
+         \"env\": {\"A\": \"b\"}, \"truely-stateless\": true}}}",
+    );
+}
+
+#[test]
+fn what_cannot_be_added_is_refused() {
+    adds(Profile::HoloDeck, "tools:\n- {name: new, type: mcp}\n", "error: there is a server 'new' already");
+    adds(
+        Profile::HoloDeck,
+        "tools:\n- {name: new, type: function}\n",
+        "error: the file would be wrong: ValidationError: two tools of this agent are named 'new'",
+    );
+    adds(
+        Profile::HoloDeck,
+        "tools: [\n",
+        "error: line 1 keeps the file from being changed: ConfigError: no valid YAML: a `[` or `{` is not closed",
+    );
+    adds(
+        Profile::Dominds,
+        "version: 2\nservers: {}\n",
+        "error: line 1 keeps the file from being changed: ConfigError: Invalid mcp.yaml: expected version: 1",
+    );
+    adds(
+        Profile::Dominds,
+        "version: 1\nx: &s {a: {transport: stdio, command: x}}\nservers: *s\n",
+        "error: the file is written in a way that cannot be changed safely: the list of servers is shared, by an anchor or \
+         an alias",
+    );
+    adds(
+        Profile::HoloDeck,
+        "tools: x\n",
+        "error: the file is written in a way that cannot be changed safely: what stands in the place of the servers is none",
+    );
+    let mut other = server("new");
+    let text = "version: 1\nservers: {new: {transport: stdio, command: bash}}";
+    other.transport = read(&document(Profile::Dominds, text)).servers.remove(0).transport;
+    let got = add(&document(Profile::HoloDeck, "tools: []\n"), &other);
+    assert_eq!(
+        got.unwrap_err().to_string(),
+        "the server cannot be written there: command: only npx, uvx, docker may be started there"
+    );
+}
+
+const WORKSPACE: &str = "\
+# our servers
+version: 1
+servers:
+  # about a
+  # in two lines
+  a:
+    transport: stdio
+    command: x   # c
+    # inside a
+
+  # about b
+  b:
+    transport: stdio
+    command: |-
+      y
+    # inside b
+
+  # of nobody
+
+  c: {transport: stdio, command: z}
+# the end
+";
+
+#[test]
+fn a_server_is_taken_out_with_its_own_comments() {
+    let cut = |from: &str, to: &str| {
+        let (start, end) = (WORKSPACE.find(from).unwrap(), WORKSPACE.find(to).unwrap());
+        format!("{}{}", &WORKSPACE[..start], &WORKSPACE[end..])
+    };
+    takes(Profile::Dominds, WORKSPACE, "a", &cut("  # about a", "  # about b"));
+    takes(Profile::Dominds, WORKSPACE, "b", &cut("  # about b", "  # of nobody"));
+    takes(Profile::Dominds, WORKSPACE, "c", &cut("  c: {", "# the end"));
+    let windows = WORKSPACE.replace('\n', "\r\n");
+    takes(Profile::Dominds, &windows, "b", &cut("  # about b", "  # of nobody").replace('\n', "\r\n"));
+}
+
+#[test]
+fn an_item_is_taken_out_however_its_dash_stands() {
+    let item = |name: &str| format!("name: {name}\n    type: mcp\n");
+    let agent =
+        format!("tools:\n  - {}  -\n    {}\n  # z\n  - &anchor\n    {}", item("x"), item("y"), item("z"));
+    takes(
+        Profile::HoloDeck,
+        &agent,
+        "x",
+        &format!("tools:\n  -\n    {}\n  # z\n  - &anchor\n    {}", item("y"), item("z")),
+    );
+    takes(
+        Profile::HoloDeck,
+        &agent,
+        "y",
+        &format!("tools:\n  - {}\n  # z\n  - &anchor\n    {}", item("x"), item("z")),
+    );
+    takes(Profile::HoloDeck, &agent, "z", &format!("tools:\n  - {}  -\n    {}", item("x"), item("y")));
+}
+
+#[test]
+fn the_last_server_leaves_an_empty_list() {
+    takes(
+        Profile::Dominds,
+        "version: 1\nservers: # ours\n  # about a\n  a:\n    transport: stdio\nx: 1\n",
+        "a",
+        "version: 1\nservers: {} # ours\nx: 1\n",
+    );
+    takes(Profile::HoloDeck, "tools:\n- name: a\n  type: mcp\n", "a", "tools: []\n");
+    takes(Profile::Dominds, "version: 1\nservers: { a: {} }\n", "a", "version: 1\nservers: {}\n");
+}
+
+#[test]
+fn a_server_between_brackets_is_taken_out_with_its_comma() {
+    let flow = |inner: &str| format!("version: 1\nservers: {{{inner}}}\n");
+    takes(Profile::Dominds, &flow("a: {}, b: {}, c: {}"), "a", &flow("b: {}, c: {}"));
+    takes(Profile::Dominds, &flow("a: {}, b: {}, c: {}"), "b", &flow("a: {}, c: {}"));
+    takes(Profile::Dominds, &flow("a: {}, b: {}, c: {}"), "c", &flow("a: {}, b: {}"));
+    takes(Profile::Dominds, &flow("a: {}, b: {},"), "b", &flow("a: {},"));
+}
+
+#[test]
+fn what_cannot_be_taken_out_is_refused() {
+    takes(Profile::Dominds, WORKSPACE, "d", "error: there is no server 'd'");
+    takes(
+        Profile::HoloDeck,
+        "tools:\n- {name: a, type: mcp}\n- {name: a, type: mcp}\n",
+        "a",
+        "error: more than one server is named 'a'",
+    );
+    takes(
+        Profile::Dominds,
+        "version: 1\nservers:\n  a: &x {transport: stdio, command: x}\n  b: *x\n",
+        "a",
+        "error: the file is written in a way that cannot be changed safely: something else in it depends on the entry, by \
+         an anchor perhaps",
+    );
+    takes(
+        Profile::Dominds,
+        "version: 1\nservers:\n  a: {}\n  a: {}\n",
+        "a",
+        "error: line 4 keeps the file from being changed: ValidationError: the key 'a' stands twice",
+    );
+}
+
+#[test]
+fn dmx_02_a_server_is_switched_by_its_first_key() {
+    let on = "version: 1\nservers:\n  a: # c\n    # why\n    transport: stdio\n    command: x\n";
+    let off = on.replace("    transport", "    enabled: false\n    transport");
+    switches(on, Switch::Off, &off);
+    switches(on, Switch::On, on);
+    switches(&off, Switch::Off, &off);
+    switches(&off, Switch::On, &off.replace("false", "true"));
+    let late = format!("{on}    enabled: True # for now\n");
+    switches(&late, Switch::Off, &late.replace("True", "false"));
+    switches(
+        "version: 1\nservers: {a: {transport: stdio, command: x}}\n",
+        Switch::Off,
+        "version: 1\nservers: {a: {enabled: false, transport: stdio, command: x}}\n",
+    );
+    // A server that is wrong can be switched off.
+    let wrong = "version: 1\nservers:\n  a:\n    transport: sse\n";
+    switches(wrong, Switch::Off, "version: 1\nservers:\n  a:\n    enabled: false\n    transport: sse\n");
+}
+
+#[test]
+fn what_cannot_be_switched_is_refused() {
+    const ODD: &str = "error: the file is written in a way that cannot be changed safely: ";
+    let shared = "version: 1\nservers:\n  a: &x {transport: stdio, command: x}\n  b: *x\n";
+    switches(shared, Switch::Off, &format!("{ODD}the value at '/servers/b' would change too"));
+    switches(
+        "version: 1\nservers: {a: }\n",
+        Switch::Off,
+        &format!("{ODD}the server's entry cannot take another key"),
+    );
+    let agent = document(Profile::HoloDeck, "tools: [{name: a, type: mcp}]");
+    assert_eq!(
+        shown(switch(&agent, "a", Switch::Off)),
+        "error: a server of holodeck cannot be switched off, only removed"
+    );
+}
+
+/// An editor's file, with the comments and the commas that it may have.
+const EDITOR: &str = "\
+{
+    // ours
+    \"mcpServers\": {
+        \"a\": {
+            \"command\": \"x\", // why
+            \"args\": [],
+        },
+        /* the other */
+        \"b\": { \"url\": \"https://acme.example/mcp\" }, // last
+    },
+    \"other\": true
+}
+";
+
+#[test]
+fn dia_02_dia_07_comments_of_json_stay() {
+    let new = "        \"new\": {
+          \"command\": \"npx\",
+          \"args\": [\"-y\", \"p\"],
+          \"env\": {
+            \"A\": \"b\"
+          },
+          \"description\": \"New.\"
+        },";
+    let added = EDITOR.replace(" }, // last", &format!(" }}, // last\n{new}"));
+    let bare = EDITOR.replace(" }, // last", " } // last");
+    adds(
+        Profile::McpJson,
+        &bare,
+        &added.replace(" },\n    },", " }\n    },").replace("        },\n    },", "        }\n    },"),
+    );
+    adds(Profile::McpJson, EDITOR, &added);
+    let windows = EDITOR.replace('\n', "\r\n");
+    adds(Profile::McpJson, &windows, &added.replace('\n', "\r\n"));
+    let off = EDITOR.replace("\"command\"", "\"disabled\": true,\n            \"command\"");
+    let editor = |text: &str, to| shown(switch(&document(Profile::McpJson, text), "a", to));
+    assert_eq!(editor(EDITOR, Switch::Off), off);
+    assert_eq!(editor(&off, Switch::On), off.replace("\"disabled\": true", "\"disabled\": false"));
+    let other = EDITOR.replace("\"command\"", "\"enabled\": true, \"command\"");
+    assert_eq!(editor(&other, Switch::Off), other.replace("\"enabled\": true", "\"enabled\": false"));
+    let cut = |text: &str, from: &str, to: &str| {
+        let (start, end) = (text.find(from).unwrap(), text.find(to).unwrap());
+        format!("{}{}", &text[..start], &text[end..])
+    };
+    takes(Profile::McpJson, EDITOR, "a", &cut(EDITOR, "        \"a\"", "        /* the"));
+    takes(Profile::McpJson, EDITOR, "b", &cut(EDITOR, "        /* the", "    },\n    \"other"));
+    let without = cut(&bare, "        /* the", "    },\n    \"other")
+        .replace("        },\n    },", "        }\n    },");
+    takes(Profile::McpJson, &bare, "b", &without);
+}
+
+#[test]
+fn a_server_is_added_to_a_file_of_an_editor_that_has_none() {
+    let servers = "{\n    \"new\": {\n      \"command\": \"npx\",\n      \"args\": [\"-y\", \"p\"],\n      \"env\": {\n        \
+                   \"A\": \"b\"\n      },\n      \"description\": \"New.\"\n    }\n  }";
+    let file = |servers: &str| format!("{{\n  \"mcpServers\": {servers}\n}}");
+    adds(Profile::McpJson, "", &file(servers));
+    adds(Profile::McpJson, "{}\n", &format!("{}\n", file(servers)));
+    adds(Profile::McpJson, &file("{}"), &file(servers));
+    adds(Profile::McpJson, &file("null"), &file(servers));
+    // Beside what is there, wherever that is.
+    let nested =
+        |rest: &str| format!("{{\"mcp\": {{\"servers\": {{\"a\": {{\"command\": \"x\"}}{rest}}}}}}}");
+    let entry = "\"new\": {\"command\": \"npx\", \"args\": [\"-y\", \"p\"], \"env\": {\"A\": \"b\"}, \"description\": \"New.\"}";
+    adds(Profile::McpJson, &nested(""), &nested(&format!(", {entry}")));
+    adds(
+        Profile::AcpV1,
+        "[]",
+        "error: the servers of an ACP session are those of one request, and no file to be added to",
+    );
+}

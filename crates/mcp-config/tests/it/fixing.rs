@@ -1,0 +1,207 @@
+//! What is put right without asking, what is only suggested, and that nothing else changes.
+
+use mcp_config::{Applicability, ApplyError, Code, Document, Profile, apply, fix, read};
+
+#[track_caller]
+fn check(profile: Profile, least: Applicability, before: &str, want: &str) {
+    let fixed = fix(&Document { name: "config.yaml", text: before, profile }, least);
+    assert_eq!(fixed.text, want);
+    assert_eq!(fixed.gone.is_empty(), before == want);
+    // Nothing is left that could be fixed, so that a second time changes nothing.
+    let again = fix(&Document { name: "config.yaml", text: want, profile }, least);
+    assert_eq!((again.text.as_str(), again.gone.len()), (want, 0));
+}
+
+/// Fields of a server in a `.minds/mcp.yaml`, before and after.
+#[track_caller]
+fn dominds(least: Applicability, before: &str, want: &str) {
+    let file =
+        |fields: &str| format!("version: 1\nservers:\n  a:\n    transport: stdio\n    command: x\n{fields}");
+    check(Profile::Dominds, least, &file(before), &file(want));
+}
+
+/// Fields of an item of an `agent.yaml`, before and after.
+#[track_caller]
+fn holodeck(least: Applicability, before: &str, want: &str) {
+    let file = |fields: &str| {
+        format!(
+            "name: agent\ntools:\n  - name: a   # first\n    type: mcp\n    description: d\n{fields}    server: s\n"
+        )
+    };
+    check(Profile::HoloDeck, least, &file(before), &file(want));
+}
+
+use Applicability::{Suggested, Sure};
+
+#[test]
+fn hd_038_dm_017_a_misspelt_key_is_written_right() {
+    dominds(
+        Sure,
+        "    truly-stateless: true  # all share it\n",
+        "    truely-stateless: true  # all share it\n",
+    );
+    dominds(Sure, "    truely_stateless: true\n", "    truely-stateless: true\n");
+    dominds(Sure, "    \"trulystateless\": true\n", "    \"truely-stateless\": true\n");
+    dominds(Sure, "    transfrom: [{prefx: a}]\n", "    transform: [{prefix: a}]\n");
+    holodeck(Sure, "    'comand': npx\r\n", "    'command': npx\r\n");
+    // Two keys are as near, the word is short, the key is there already, or nothing is near.
+    holodeck(Sure, "    command: npx\n    env_fil: x\n", "    command: npx\n    env_fil: x\n");
+    holodeck(Sure, "    command: npx\n    evn: {A: b}\n", "    command: npx\n    evn: {A: b}\n");
+    holodeck(Suggested, "    command: npx\n    evn: {A: b}\n", "    command: npx\n    env: {A: b}\n");
+    dominds(Sure, "    comand: y\n    colour: red\n", "    comand: y\n    colour: red\n");
+}
+
+#[test]
+fn hd_010_hd_013_dm_006_a_misspelt_word_is_written_right() {
+    holodeck(
+        Sure,
+        "    transport: WebSocket\n    url: wss://x.example\n",
+        "    transport: websocket\n    url: wss://x.example\n",
+    );
+    holodeck(Sure, "    command: \"NPX\"\n", "    command: \"npx\"\n");
+    holodeck(Sure, "    command: npm\n", "    command: npm\n");
+    check(
+        Profile::Dominds,
+        Sure,
+        "version: 1\nservers: {a: {transport: streamable-http, url: 'http://x.example'}}\n",
+        "version: 1\nservers: {a: {transport: streamable_http, url: 'http://x.example'}}\n",
+    );
+    check(
+        Profile::HoloDeck,
+        Sure,
+        "tools:\n  - {name: a, description: d, type: MCP, server: s, command: npx}\n",
+        "tools:\n  - {name: a, description: d, type: mcp, server: s, command: npx}\n",
+    );
+}
+
+#[test]
+fn hd_018_two_names_of_an_env_file_become_one() {
+    holodeck(
+        Sure,
+        "    command: npx\n    envFile: .env\n    # the old spelling\n    env_file: '.env'\n",
+        "    command: npx\n    envFile: .env\n",
+    );
+    let two = "    command: npx\n    envFile: .env\n    env_file: other.env\n";
+    holodeck(Sure, two, two);
+    holodeck(Suggested, two, "    command: npx\n    envFile: .env\n");
+}
+
+#[test]
+fn hd_025_hd_026_hd_031_milliseconds_are_only_suggested_to_be_seconds() {
+    let durations = "    transport: sse\n    url: https://x.example\n    timeout: 30000\n    sse_read_timeout: 300000.0\n    \
+                     request_timeout: 60000 # ms\n";
+    holodeck(Sure, durations, durations);
+    holodeck(
+        Suggested,
+        durations,
+        "    transport: sse\n    url: https://x.example\n    timeout: 30\n    sse_read_timeout: 300\n    \
+         request_timeout: 60 # ms\n",
+    );
+    // More than an hour, and no number of milliseconds that anybody writes.
+    let long = "    command: npx\n    request_timeout: 7201\n";
+    holodeck(Suggested, long, long);
+}
+
+#[test]
+fn hd_040_hd_042_an_encrypted_url_is_only_suggested() {
+    let plain = "    transport: http\n    url: \"HTTP://user:pw@acme.example/x?key=1\"\n";
+    holodeck(Sure, plain, plain);
+    holodeck(Suggested, plain, "    transport: http\n    url: \"https://user:pw@acme.example/x?key=1\"\n");
+    holodeck(
+        Suggested,
+        "    transport: websocket\n    url: ws://acme.example\n",
+        "    transport: websocket\n    url: wss://acme.example\n",
+    );
+}
+
+#[test]
+fn hd_066_an_item_in_the_old_form_says_what_it_runs() {
+    check(
+        Profile::HoloDeck,
+        Sure,
+        "tools:\n- name: a\n  description: d\n  type: mcp\n  server: \"@acme/memory\"  # the package\n  config: {a: 1}\n",
+        "tools:\n- name: a\n  description: d\n  type: mcp\n  server: \"@acme/memory\"  # the package\n  command: npx\n  args: \
+         [\"-y\", \"@acme/memory\"]\n  config: {a: 1}\n",
+    );
+    check(
+        Profile::HoloDeck,
+        Sure,
+        "tools: [{name: a, description: d, type: mcp, server: '@acme/memory'}]",
+        "tools: [{name: a, description: d, type: mcp, server: '@acme/memory', command: npx, args: [\"-y\", \
+         \"@acme/memory\"]}]",
+    );
+}
+
+#[test]
+fn values_of_the_wrong_type_that_say_what_is_meant_are_written_right() {
+    holodeck(
+        Sure,
+        "    command: npx\n    env: {PORT: 8080, DEBUG: true}\n    args: [-v, 5]\n    load_tools: 'no'\n    request_timeout: \
+         \"30\"\n",
+        "    command: npx\n    env: {PORT: \"8080\", DEBUG: \"true\"}\n    args: [-v, \"5\"]\n    load_tools: false\n    \
+         request_timeout: 30\n",
+    );
+    holodeck(Sure, "    command: npx\n    env: {8080: x}\n", "    command: npx\n    env: {\"8080\": x}\n");
+    dominds(Sure, "    truely-stateless: yes\n", "    truely-stateless: true\n");
+    dominds(Suggested, "    args: -y\n", "    args: [\"-y\"]\n");
+    check(Profile::Dominds, Sure, "version: '1'\nservers: {}\n", "version: 1\nservers: {}\n");
+    check(Profile::Dominds, Sure, "# ours\nservers: {}\n", "# ours\nversion: 1\nservers: {}\n");
+    // A number that says nothing better as text, and a text that says no number.
+    dominds(Sure, "    args: [~]\n", "    args: [~]\n");
+    holodeck(
+        Sure,
+        "    command: npx\n    request_timeout: 30s\n",
+        "    command: npx\n    request_timeout: 30s\n",
+    );
+}
+
+#[test]
+fn x_20_dm_009_what_has_no_effect_is_taken_out() {
+    check(
+        Profile::Dominds,
+        Sure,
+        "version: 1\nservers:\n  a:\n    sessionId: ''\n    transport: streamable_http\n    url: http://x.example\n",
+        "version: 1\nservers:\n  a:\n    transport: streamable_http\n    url: http://x.example\n",
+    );
+    dominds(Suggested, "    # where it is\n    url: http://x.example\n    cwd: y\n", "    cwd: y\n");
+}
+
+/// What one fix brings to light, the next round puts right.
+#[test]
+fn a_fix_may_follow_from_another() {
+    holodeck(Sure, "    comand: NPX\n", "    command: npx\n");
+}
+
+#[test]
+fn a_value_in_two_places_is_put_right_once() {
+    let text = "version: 1\nx: &it {transport: stdio, comand: x}\nservers: {a: *it, b: *it}\n";
+    // `x` is nobody's business, and would change too.
+    check(Profile::Dominds, Sure, text, text);
+    let text = "version: 1\nservers:\n  a: &it {transport: stdio, comand: x}\n  b: *it\n";
+    check(Profile::Dominds, Sure, text, &text.replace("comand", "command"));
+}
+
+#[test]
+fn what_was_not_asked_for_is_not_applied() {
+    let text = "version: 1\nservers:\n  a: {transport: stdio, comand: x}\n";
+    let document = Document { name: "m.yaml", text, profile: Profile::Dominds };
+    let reading = read(&document);
+    let fixable: Vec<_> = reading.diagnostics.iter().filter(|it| it.fix.is_some()).collect();
+    assert_eq!(fixable.len(), 1);
+    assert_eq!(apply(&document, []).as_deref(), Ok(text));
+    assert_eq!(apply(&document, fixable.clone()).as_deref(), Ok(text.replace("comand", "command").as_str()));
+    // The same fix twice is one; a fix of another text is none.
+    assert!(apply(&document, [fixable[0], fixable[0]]).is_ok());
+    let other = Document { text: "version: 1\n", ..document };
+    assert_eq!(apply(&other, fixable.clone()), Err(ApplyError::Overlap));
+    // A mistake that the fix does not take away.
+    let mut another = fixable[0].clone();
+    another.code = Code::MissingKey;
+    another.pointer = "/servers/a/transport".to_owned();
+    assert!(apply(&document, [&another]).is_ok());
+    let twice = "version: 1\nservers:\n  a: {transport: stdio, comand: x, comannd: y}\n";
+    let document = Document { text: twice, ..document };
+    let both = read(&document).diagnostics;
+    // Both want to be `command`: there would be two.
+    assert!(apply(&document, &both).is_err());
+}

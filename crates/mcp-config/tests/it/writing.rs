@@ -1,0 +1,262 @@
+//! Servers written down: read again they are the same, and what cannot be said is told.
+
+use mcp_config::{Document, Profile, Written, read};
+use mcp_model::{Origin, ServerSpec};
+
+use crate::reading;
+
+/// Written for a machine that has two programs.
+fn write(servers: &[ServerSpec], profile: Profile) -> Written {
+    let program = |name: &str| ["npx", "uvx"].contains(&name).then(|| format!("/usr/bin/{name}"));
+    mcp_config::write(servers, profile, &program)
+}
+
+/// Servers without where they stood, and without the guess that is written out.
+fn bare(servers: Vec<ServerSpec>) -> Vec<ServerSpec> {
+    let bare = |it: ServerSpec| {
+        let mut metadata = it.metadata;
+        metadata.remove("legacy");
+        metadata.remove("profile");
+        // Which key of an editor a URL was under, and what its file would ask for.
+        metadata.remove("url_key");
+        metadata.remove("inputs");
+        let origin = Origin { file: String::new(), pointer: String::new(), span: 0..0, ..it.origin };
+        ServerSpec { origin, metadata, ..it }
+    };
+    servers.into_iter().map(bare).collect()
+}
+
+/// The fixtures of each dialect.
+const FOLDERS: &[(Profile, &str)] = &[
+    (Profile::HoloDeck, "holodeck"),
+    (Profile::Dominds, "dominds"),
+    (Profile::AcpV1, "acp-v1"),
+    (Profile::AcpV2, "acp-v2"),
+    (Profile::McpJson, "mcp-json"),
+];
+
+fn valid(folder: &str) -> Vec<(String, String)> {
+    let root =
+        std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures").join(folder).join("valid");
+    let mut res: Vec<_> = std::fs::read_dir(root)
+        .unwrap()
+        .map(|it| it.unwrap().path())
+        .map(|it| (it.display().to_string(), std::fs::read_to_string(it).unwrap()))
+        .collect();
+    res.sort();
+    res
+}
+
+#[track_caller]
+fn round_trip(label: &str, profile: Profile, text: &str) {
+    let first = reading(profile, text);
+    let Written { text: printed, mut losses } = write(&first.servers, profile);
+    losses.retain(|it| it.field != "metadata.inputs");
+    assert_eq!(losses, [], "{label}");
+    let again = read(&Document { name: "again", text: &printed, profile });
+    assert!(!again.has_errors(), "{label}: {}\n{printed}", crate::found(&again));
+    assert_eq!(bare(again.servers), bare(first.servers), "{label}\n{printed}");
+}
+
+/// Every good file of a dialect says, written again in that dialect, what it said.
+#[test]
+fn what_is_written_is_read_as_it_was() {
+    for (profile, folder) in FOLDERS {
+        for (label, text) in valid(folder) {
+            // The separator of this system is written as itself.
+            round_trip(&label, *profile, &text.replace("${/}", "/"));
+        }
+    }
+}
+
+/// Fields that are rarely there, all at once.
+#[test]
+fn every_field_is_written() {
+    let agent = "\
+tools:
+  - name: \"a b: #1\"
+    description: \"line\\nline\\t\\u001b end \"
+    type: mcp
+    server: 'null'
+    command: docker
+    args: [run, '', 'yes', '-1', 'ü', \"{\", ' x ', '${A}/${workspaceFolder}']
+    env: {'1': 'y', Y: '${B}', '': z}
+    envFile: '${DIR}/.env'
+    encoding: latin1
+    config: {n: 1.5e3, big: 123456789012345678901, list: [[], {}, [null, true]], deep: {a: {b: '${C}'}}}
+    load_tools: false
+    load_prompts: false
+    request_timeout: 61
+  - name: w
+    description: ''
+    type: mcp
+    server: s
+    transport: websocket
+    url: wss://acme.example/ws
+  - name: h
+    description: h
+    type: mcp
+    server: s
+    transport: http
+    url: '${URL}'
+    headers: {Authorization: 'Bearer ${TOKEN}', X-Y: '#'}
+    timeout: 0.25
+    sse_read_timeout: 301.5
+    terminate_on_close: false
+";
+    let agent = agent.replace(", '': z", "");
+    round_trip("agent", Profile::HoloDeck, &agent);
+    let workspace = "\
+version: 1
+servers:
+  '10':
+    transport: stdio
+    command: ./run it
+    args: ['${LITERAL}', '-x']
+    cwd: ' sub '
+    env: {A: {env: B}, C: {prefix: 'x ', env: D}, E: '${F}'}
+    truely-stateless: true
+    tools: {whitelist: [a*], blacklist: ['*'], transform: [{prefix: {remove: x_, add: y_}}, {suffix: _z}]}
+    transform: [{prefix: all_}]
+  web:
+    transport: streamable_http
+    url: http://acme.example/mcp?x=${Y}
+    headers: {Authorization: {prefix: 'Bearer ', env: TOKEN}}
+    sessionId: abc
+    transform: [{prefix: ''}, {suffix: s}]
+    resources: {mimeTypes: [text/plain], maxBytes: 10, skills: {enabled: true, whitelist: [s*]}}
+    prompts: {blacklist: [b]}
+";
+    round_trip("workspace", Profile::Dominds, workspace);
+}
+
+/// A server in every dialect: the text, and a line for each thing that is lost.
+#[track_caller]
+fn shown(profile: Profile, text: &str, target: Profile) -> String {
+    let reading = reading(profile, text);
+    assert!(!reading.has_errors(), "{}", crate::found(&reading));
+    let Written { text, losses } = write(&reading.servers, target);
+    let losses: Vec<_> =
+        losses.iter().map(|it| format!("{}: {}: {}; {}", it.server, it.field, it.why, it.done)).collect();
+    format!("{text}---\n{}\n", losses.join("\n"))
+}
+
+const AGENT: &str = "\
+tools:
+  - name: files
+    description: Reads files.
+    type: mcp
+    server: '@acme/files'
+    command: npx
+    args: ['-y', '@acme/files', '${workspaceFolder}']
+    env: {TOKEN: '${TOKEN}', BOTH: '${A}-${B}', MODE: fast}
+    envFile: .env
+    config: {deep: [1]}
+    request_timeout: 90
+  - name: memory
+    description: Remembers.
+    type: mcp
+    server: memory
+    command: uvx
+    args: [memory]
+    config: {path: /tmp}
+    load_prompts: false
+  - name: events
+    description: Listens.
+    type: mcp
+    server: events
+    transport: sse
+    url: https://acme.example/sse
+    headers: {Authorization: 'Bearer ${TOKEN}'}
+  - name: socket
+    description: Talks.
+    type: mcp
+    server: socket
+    transport: websocket
+    url: wss://acme.example/ws
+";
+
+const WORKSPACE: &str = "\
+version: 1
+servers:
+  files:
+    transport: stdio
+    command: npx
+    args: ['-y', '@acme/files@1.2']
+    cwd: sub
+    env: {TOKEN: {prefix: 'x-', env: TOKEN}, LITERAL: '${NOT_A_VARIABLE}'}
+    tools: {blacklist: [rm_*]}
+    transform: [{prefix: f_}]
+  local-tool:
+    transport: stdio
+    command: ./tool
+  web:
+    transport: streamable_http
+    url: https://acme.example/mcp
+    headers: {Authorization: {prefix: 'Bearer ', env: TOKEN}}
+    sessionId: s1
+    truely-stateless: true
+  plain:
+    transport: streamable_http
+    url: http://acme.example/mcp
+";
+
+#[test]
+fn an_agent_in_every_dialect() {
+    for target in Profile::ALL.iter().filter(|it| **it != Profile::HoloDeck) {
+        insta::assert_snapshot!(
+            format!("agent-as-{}", target.as_str()),
+            shown(Profile::HoloDeck, AGENT, *target)
+        );
+    }
+}
+
+#[test]
+fn a_workspace_in_every_dialect() {
+    for target in Profile::ALL.iter().filter(|it| **it != Profile::Dominds) {
+        let label = format!("workspace-as-{}", target.as_str());
+        insta::assert_snapshot!(label, shown(Profile::Dominds, WORKSPACE, *target));
+    }
+}
+
+/// What is written is always good in its own dialect, whatever had to be left out.
+#[test]
+fn what_is_written_is_good_there() {
+    let sources: Vec<_> = FOLDERS
+        .iter()
+        .flat_map(|(profile, folder)| valid(folder).into_iter().map(|it| (*profile, it)))
+        .chain([(Profile::HoloDeck, ("AGENT".to_owned(), AGENT.to_owned()))])
+        .chain([(Profile::Dominds, ("WORKSPACE".to_owned(), WORKSPACE.to_owned()))])
+        .collect();
+    for (source, (label, text)) in sources {
+        let servers = reading(source, &text).servers;
+        for target in Profile::ALL {
+            let written = write(&servers, *target);
+            let count = |text: &str| text.matches("the server is left out").count();
+            let left_out: usize = written.losses.iter().map(|it| count(&it.done.to_string())).sum();
+            let again = read(&Document { name: "again", text: &written.text, profile: *target });
+            let shown = crate::found(&again);
+            assert!(!again.has_errors(), "{label} as {}: {shown}\n{}", target.as_str(), written.text);
+            assert_eq!(again.servers.len() + left_out, servers.len(), "{label} as {}", target.as_str());
+            // Once it is in a dialect, it stays.
+            let twice = write(&again.servers, *target);
+            assert_eq!((twice.text, twice.losses.len()), (written.text, 0), "{label} as {}", target.as_str());
+        }
+    }
+}
+
+/// A loss names fields and variables and never a value.
+#[test]
+fn x_31_no_secret_is_in_a_report() {
+    let text = "version: 1\nservers:\n  a: {transport: stdio, command: npx, args: ['SECRET1${X}'], cwd: SECRET2}\n  b:\n    \
+                transport: stdio\n    command: /bin/SECRET3\n  c:\n    transport: streamable_http\n    url: \
+                http://u:SECRET4@acme.example/\n    headers: {A: 'SECRET5${X}', B: {prefix: SECRET6, env: E}}\n    \
+                sessionId: SECRET7\n  d: {transport: stdio, command: npx, env: {A: 'SECRET8${X}'}}\n";
+    let servers = reading(Profile::Dominds, text).servers;
+    assert_eq!(servers.len(), 4);
+    for target in Profile::ALL {
+        let losses = write(&servers, *target).losses;
+        assert!(!format!("{losses:?}").contains("SECRET"), "{losses:?}");
+        assert!(!serde_json::to_string(&losses).unwrap().contains("SECRET"));
+    }
+}
