@@ -57,7 +57,7 @@ pub use call::ToolCall;
 pub use connector::Dialer;
 pub use failure::Failure;
 pub use host::{Host, HostOptions};
-pub use load::{FileError, LoadError, LoadRequest, Loaded, load};
+pub use load::{FileError, LoadError, LoadRequest, Loaded, SaveError, create, load, save};
 pub use mcp_registry::ActiveProblem;
 pub use published::{Published, ServerState, ServerStatus};
 pub use wanted::{FailedServer, Wanted};

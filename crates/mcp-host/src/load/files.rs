@@ -34,7 +34,7 @@ pub(super) fn read_text(path: &Path) -> Result<String, FileError> {
 }
 
 /// The system's reason without its number.
-fn io_text(error: &io::Error) -> String {
+pub(super) fn io_text(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::NotFound => "it does not exist".to_owned(),
         io::ErrorKind::PermissionDenied => "permission denied".to_owned(),

@@ -3,6 +3,7 @@
 
 mod environment;
 mod files;
+mod save;
 
 use std::path::{Path, PathBuf};
 
@@ -13,6 +14,7 @@ use crate::{FailedServer, Failure, Wanted};
 use environment::Environment;
 pub use files::FileError;
 use files::read_text;
+pub use save::{SaveError, create, save};
 
 /// What to load.
 #[derive(Debug, Clone, PartialEq, Eq)]
