@@ -9,9 +9,12 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use mcp_config::Profile;
 use mcp_model::Dialect;
 
+use crate::commands::{check, convert, edit};
+
 const EXAMPLES: &str = "\
 Examples:
   mcp-host check agent.yaml
+  mcp-host convert . --to mcp-json
   mcp-host tools .
   mcp-host tools .minds/mcp.yaml --server demo --format json
   mcp-host call . add '{\"a\": 2, \"b\": 3}'
@@ -51,9 +54,9 @@ pub(crate) struct Global {
     /// A file of NAME=value lines, read besides the environment
     #[arg(long, global = true, value_name = "FILE")]
     pub(crate) env_file: Option<PathBuf>,
-    /// Words for people, or one JSON document
-    #[arg(long, global = true, value_enum, default_value_t = Format::Text)]
-    pub(crate) format: Format,
+    /// Words for people, or one JSON document; `check` also knows sarif and github
+    #[arg(long, global = true, value_enum, default_value_t = FormatName::Text)]
+    pub(crate) format: FormatName,
     /// Tell on standard error what is going on
     #[arg(short, long, global = true)]
     pub(crate) verbose: bool,
@@ -66,11 +69,17 @@ pub(crate) struct Global {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Say what is wrong with configuration files; nothing is started
-    Check {
-        /// The files, or the folders they are in
-        #[arg(value_name = "FILE", required = true)]
-        files: Vec<PathBuf>,
-    },
+    Check(check::Words),
+    /// Write the servers of a configuration in another dialect
+    Convert(convert::Words),
+    /// Add a server to a configuration; comments and everything else stay
+    Add(edit::AddWords),
+    /// Take a server out of a configuration
+    Remove(edit::Words),
+    /// Switch a server on that is switched off
+    Enable(edit::Words),
+    /// Switch a server off; it stays in the configuration
+    Disable(edit::Words),
     /// Start the servers and list their tools
     Tools {
         /// The configuration, or the folder it is in
@@ -104,8 +113,32 @@ pub(crate) enum Command {
     },
 }
 
-/// How the result is written.
+/// How the result is written, as it is asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum FormatName {
+    /// Words.
+    Text,
+    /// One JSON document.
+    Json,
+    /// One SARIF 2.1.0 document; for check.
+    Sarif,
+    /// Annotations of GitHub Actions; for check.
+    Github,
+}
+
+impl FormatName {
+    /// The format, where every command knows it.
+    pub(crate) fn common(self) -> Option<Format> {
+        match self {
+            FormatName::Text => Some(Format::Text),
+            FormatName::Json => Some(Format::Json),
+            FormatName::Sarif | FormatName::Github => None,
+        }
+    }
+}
+
+/// How the result of most commands is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Format {
     /// Words.
     Text,
@@ -177,7 +210,7 @@ impl SchemaName {
 
 /// The profiles that have a name here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum ProfileName {
+pub(crate) enum ProfileName {
     /// HoloDeck's configuration contract
     Holodeck,
     /// What HoloDeck 0.7 accepts
@@ -186,6 +219,7 @@ enum ProfileName {
     /// Dominds
     Dominds,
     /// ACP, protocol version 1
+    #[value(alias = "acp")]
     AcpV1,
     /// ACP, draft of protocol version 2
     AcpV2,
@@ -194,7 +228,8 @@ enum ProfileName {
 }
 
 impl ProfileName {
-    fn profile(self) -> Profile {
+    /// The profile.
+    pub(crate) fn profile(self) -> Profile {
         match self {
             ProfileName::Holodeck => Profile::HoloDeck,
             ProfileName::Holodeck07 => Profile::HoloDeck07,

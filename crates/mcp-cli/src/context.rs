@@ -28,11 +28,11 @@ pub(crate) struct Context {
 
 impl Context {
     /// Puts it together from the flags. Fails with a sentence when they contradict each other.
-    pub(crate) fn new(global: &Global, console: Console) -> Result<Context, String> {
+    pub(crate) fn new(global: &Global, format: Format, console: Console) -> Result<Context, String> {
         Ok(Context {
             console,
             env_file: global.env_file.clone(),
-            format: global.format,
+            format,
             reader: global.reader()?,
             manner: manner(console.interactive, global.verbose),
         })

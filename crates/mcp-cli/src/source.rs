@@ -1,8 +1,8 @@
 //! A configuration file from the command line to servers that can be started, or to words about why not.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use mcp_config::{Colour, Entry, render};
+use mcp_config::{Colour, Document, Entry, render};
 use mcp_host::{LoadError, LoadRequest, Loaded, load};
 
 use crate::args::Reader;
@@ -27,6 +27,8 @@ pub(crate) struct Unreadable {
 pub(crate) struct Source {
     /// What is in it.
     pub(crate) loaded: Loaded,
+    /// Where it is.
+    pub(crate) file: PathBuf,
     /// It was found in a folder that was named.
     found: bool,
 }
@@ -36,9 +38,9 @@ pub(crate) fn open(path: &Path, context: &Context) -> Result<Source, Unreadable>
     let unreadable = |message, help| Unreadable { path: path.display().to_string(), message, help };
     let Target { path: file, found } = locate(path).map_err(|it| unreadable(it, None))?;
     let Reader { dialect, profile } = context.reader;
-    let request = LoadRequest { path: file, dialect, profile, env_file: context.env_file.clone() };
+    let request = LoadRequest { path: file.clone(), dialect, profile, env_file: context.env_file.clone() };
     match load(&request) {
-        Ok(loaded) => Ok(Source { loaded, found }),
+        Ok(loaded) => Ok(Source { loaded, file, found }),
         Err(error) => Err(unreadable(chain(&error), help(&error))),
     }
 }
@@ -58,6 +60,12 @@ impl Source {
     pub(crate) fn accepts(&self, entry: &Entry) -> bool {
         let Loaded { refused, wanted, .. } = &self.loaded;
         entry.accepted && !refused && !wanted.failed.iter().any(|it| it.id == entry.name)
+    }
+
+    /// What it was read from.
+    pub(crate) fn document(&self) -> Document<'_> {
+        let Loaded { path, text, profile, .. } = &self.loaded;
+        Document { name: path, text, profile: *profile }
     }
 
     /// Which file was taken, where that is not the one that was named.

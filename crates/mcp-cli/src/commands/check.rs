@@ -1,36 +1,127 @@
-//! `check`: everything that is wrong with files, and nothing else. No server is started.
+//! `check`: everything that is wrong with files, and what of it can be put right. No server is started.
 
 use std::path::PathBuf;
 
-use mcp_config::{Colour, Diagnostic, Entry};
-use mcp_host::Loaded;
+use clap::ValueEnum;
+use mcp_config::{
+    Applicability, Checked, Code, Colour, Diagnostic, Entry, Fixed, Outcome, Program, changes, fix, github,
+    sarif,
+};
+use mcp_host::{Loaded, save};
 use mcp_model::{Dialect, Kind, Severity, TransportKind};
 use serde::{Serialize, Serializer};
 
-use crate::args::Format;
+use crate::args::FormatName;
 use crate::context::Context;
 use crate::exit::Exit;
+use crate::output::cause::chain;
 use crate::output::console::Report;
 use crate::output::{json, paint};
 use crate::source::{Source, Unreadable, open};
 
+/// The words of `check`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Words {
+    /// The files, or the folders they are in
+    #[arg(value_name = "FILE", required = true)]
+    files: Vec<PathBuf>,
+    /// Put mistakes right where it is known how, and show the changes; =all also what is only suggested
+    #[arg(long, value_name = "WHAT", value_enum, num_args = 0..=1, require_equals = true, default_missing_value = "sure")]
+    fix: Option<FixName>,
+}
+
+/// Which mistakes are put right.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum FixName {
+    /// Those of which it is sure what was meant.
+    Sure,
+    /// Also those where it is a guess, or changes what is done.
+    All,
+}
+
 /// Reads the files, one after the other. Blocks.
-pub(crate) fn run(context: &Context, files: &[PathBuf]) -> Report {
-    let opened: Vec<_> = files.iter().map(|it| open(it, context)).collect();
+pub(crate) fn run(context: &Context, words: &Words, format: FormatName) -> Report {
+    let Words { files, fix } = words;
+    let mut opened: Vec<_> =
+        files.iter().map(|it| Found { opened: open(it, context), fixed: None }).collect();
+    if let Some(fix) = fix {
+        opened = opened.into_iter().map(|it| mend(it, *fix, context)).collect();
+    }
     let exit = exit(&opened);
     let colour = context.console.err;
-    let err = opened.iter().flatten().map(|it| it.taken(colour)).collect();
-    let out = match context.format {
-        Format::Json => json::document(&Document { files: opened.iter().map(File::of).collect() }),
-        Format::Text => opened.iter().map(|it| text(it, context.console.out)).collect::<Vec<_>>().join("\n"),
+    let err = opened.iter().filter_map(|it| it.opened.as_ref().ok()).map(|it| it.taken(colour)).collect();
+    let checked: Vec<Checked<'_>> = opened.iter().map(Found::checked).collect();
+    let out = match format {
+        FormatName::Json => json::document(&Document { files: opened.iter().map(File::of).collect() }),
+        FormatName::Text => {
+            opened.iter().map(|it| text(it, context.console.out)).collect::<Vec<_>>().join("\n")
+        }
+        FormatName::Sarif => {
+            let program = Program { name: "mcp-host", version: env!("CARGO_PKG_VERSION") };
+            json::document(&sarif(&program, &checked))
+        }
+        FormatName::Github => github(&checked),
     };
     Report { out, err, exit }
 }
 
+/// What became of one file.
+struct Found {
+    opened: Opened,
+    fixed: Option<Mended>,
+}
+
+/// What was done to a file.
+struct Mended {
+    /// The text as it was.
+    before: String,
+    /// The mistakes that are gone.
+    gone: Vec<Diagnostic>,
+}
+
+impl Found {
+    fn checked(&self) -> Checked<'_> {
+        match &self.opened {
+            Ok(Source { loaded, .. }) => {
+                let Loaded { path, text, diagnostics, .. } = loaded;
+                Checked { name: path, outcome: Outcome::Read { text, diagnostics } }
+            }
+            Err(Unreadable { path, message, help }) => {
+                Checked { name: path, outcome: Outcome::Unreadable { message, help: help.as_deref() } }
+            }
+        }
+    }
+}
+
+/// Puts right what can be put right, and reads the file again.
+fn mend(found: Found, what: FixName, context: &Context) -> Found {
+    let Ok(source) = &found.opened else { return found };
+    let least = match what {
+        FixName::Sure => Applicability::Sure,
+        FixName::All => Applicability::Suggested,
+    };
+    let Fixed { text, gone } = fix(&source.document(), least);
+    if gone.is_empty() {
+        return found;
+    }
+    let before = source.loaded.text.clone();
+    let opened = match save(&source.file, &before, &text) {
+        Ok(()) => open(&source.file, context),
+        Err(error) => {
+            let path = source.loaded.path.clone();
+            return Found {
+                opened: Err(Unreadable { path, message: chain(&error), help: None }),
+                fixed: None,
+            };
+        }
+    };
+    Found { opened, fixed: Some(Mended { before, gone }) }
+}
+
 type Opened = Result<Source, Unreadable>;
 
-fn exit(opened: &[Opened]) -> Exit {
-    let is_sound = |it: &Opened| match it {
+fn exit(opened: &[Found]) -> Exit {
+    let is_sound = |it: &Found| match &it.opened {
         Ok(Source { loaded, .. }) => !loaded.refused && !has_errors(&loaded.diagnostics),
         Err(Unreadable { .. }) => false,
     };
@@ -41,10 +132,16 @@ fn has_errors(diagnostics: &[Diagnostic]) -> bool {
     diagnostics.iter().any(|it| it.severity == Severity::Error)
 }
 
-fn text(opened: &Opened, colour: Colour) -> String {
-    match opened {
+fn text(found: &Found, colour: Colour) -> String {
+    match &found.opened {
         Ok(source) => {
-            format!("{}{}\n", source.complaints(colour), summary(&Counts::of(source), colour))
+            let mut res = String::new();
+            let mut counts = Counts::of(source);
+            if let Some(Mended { before, gone }) = &found.fixed {
+                res = changes(&source.loaded.path, before, &source.loaded.text, colour) + "\n";
+                counts.fixed = gone.len();
+            }
+            res + &source.complaints(colour) + &summary(&counts, colour) + "\n"
         }
         Err(Unreadable { path: _, message, help }) => {
             let message = format!("{}: {message}", Kind::Config);
@@ -62,6 +159,7 @@ struct Counts<'a> {
     accepted: usize,
     errors: usize,
     warnings: usize,
+    fixed: usize,
 }
 
 impl Counts<'_> {
@@ -75,13 +173,14 @@ impl Counts<'_> {
             accepted: loaded.reading.entries.iter().filter(|it| source.accepts(it)).count(),
             errors: count(Severity::Error),
             warnings: count(Severity::Warning),
+            fixed: 0,
         }
     }
 }
 
 /// One line about a file: `✗ agent.yaml: holodeck, 3 servers, 2 accepted; 1 error, 2 warnings`.
 fn summary(counts: &Counts<'_>, colour: Colour) -> String {
-    let Counts { path, dialect, servers, accepted, errors, warnings } = *counts;
+    let Counts { path, dialect, servers, accepted, errors, warnings, fixed } = *counts;
     let sound = errors == 0 && servers == accepted;
     let (style, mark) = if sound { (paint::GOOD, "✓") } else { (paint::BAD, "✗") };
     let mut res = format!(
@@ -100,6 +199,9 @@ fn summary(counts: &Counts<'_>, colour: Colour) -> String {
         .collect();
     if !found.is_empty() {
         res.push_str(&format!("; {}", found.join(", ")));
+    }
+    if fixed > 0 {
+        res.push_str(&format!("; {fixed} fixed"));
     }
     res
 }
@@ -120,6 +222,18 @@ struct File<'a> {
     dialect: Option<Dialect>,
     servers: Vec<Server<'a>>,
     diagnostics: Vec<Finding<'a>>,
+    /// Only with `--fix`, and only where something was put right.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    fixed: Vec<Gone<'a>>,
+}
+
+/// A mistake that was put right; its line is that of the file before.
+#[derive(Serialize)]
+struct Gone<'a> {
+    code: Code,
+    pointer: &'a str,
+    line: usize,
+    fix: &'a str,
 }
 
 #[derive(Serialize)]
@@ -167,8 +281,12 @@ impl Serialize for Finding<'_> {
 }
 
 impl<'a> File<'a> {
-    fn of(opened: &'a Opened) -> File<'a> {
-        match opened {
+    fn of(found: &'a Found) -> File<'a> {
+        let gone = found.fixed.iter().flat_map(|it| &it.gone).filter_map(|it| {
+            let Diagnostic { code, pointer, line, .. } = it;
+            Some(Gone { code: *code, pointer, line: *line, fix: it.fix.as_ref()?.title() })
+        });
+        match &found.opened {
             Ok(source) => {
                 let Loaded { path, profile, reading, diagnostics, .. } = &source.loaded;
                 let server = |entry: &'a Entry| Server {
@@ -181,6 +299,7 @@ impl<'a> File<'a> {
                     dialect: Some(profile.dialect()),
                     servers: reading.entries.iter().map(server).collect(),
                     diagnostics: diagnostics.iter().map(Finding::Placed).collect(),
+                    fixed: gone.collect(),
                 }
             }
             Err(unreadable) => File {
@@ -188,6 +307,7 @@ impl<'a> File<'a> {
                 dialect: None,
                 servers: Vec::new(),
                 diagnostics: vec![Finding::Unreadable(unreadable)],
+                fixed: Vec::new(),
             },
         }
     }
@@ -199,9 +319,18 @@ mod tests {
 
     #[track_caller]
     fn check(servers: usize, accepted: usize, errors: usize, warnings: usize, want: &str) {
-        let counts =
-            Counts { path: "a.yaml", dialect: Dialect::Dominds, servers, accepted, errors, warnings };
+        let counts = Counts {
+            path: "a.yaml",
+            dialect: Dialect::Dominds,
+            servers,
+            accepted,
+            errors,
+            warnings,
+            fixed: 0,
+        };
         assert_eq!(summary(&counts, Colour::Never), want);
+        let fixed = Counts { fixed: 2, ..counts };
+        assert_eq!(summary(&fixed, Colour::Never), format!("{want}; 2 fixed"));
     }
 
     #[test]
@@ -217,7 +346,7 @@ mod tests {
     fn a_file_that_cannot_be_read_has_the_same_shape() {
         let unreadable = Unreadable { path: "a".into(), message: "m".into(), help: None };
         assert_eq!(
-            serde_json::to_string(&File::of(&Err(unreadable))).unwrap(),
+            serde_json::to_string(&File::of(&Found { opened: Err(unreadable), fixed: None })).unwrap(),
             concat!(
                 r#"{"path":"a","dialect":null,"servers":[],"diagnostics":[{"severity":"error","code":null,"#,
                 r#""kind":"ConfigError","message":"m","pointer":"","line":null,"column":null,"help":null}]}"#

@@ -2,15 +2,19 @@
 
 mod arguments;
 mod call;
-mod check;
+pub(crate) mod check;
 mod content;
+pub(crate) mod convert;
 mod demo;
+pub(crate) mod edit;
 mod refused;
 mod schema;
 mod status;
 mod tools;
 
-use crate::args::{Arguments, Command};
+use mcp_config::Switch;
+
+use crate::args::{Arguments, Command, Format};
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::output::console::Console;
@@ -20,12 +24,24 @@ use crate::signals::Signals;
 /// Does what the command line asks for.
 pub(crate) fn run(arguments: Arguments, console: Console) -> Exit {
     let Arguments { global, command } = arguments;
-    let context = match Context::new(&global, console) {
+    let refuse = |message: &str| console.tell(&console.failure(Exit::Usage, message, None));
+    let format = match (global.format.common(), &command) {
+        (Some(format), _) => format,
+        // It writes more formats than the others, and looks at the words itself.
+        (None, Command::Check(_)) => Format::Text,
+        (None, _) => return refuse("only `check` writes sarif and github"),
+    };
+    let context = match Context::new(&global, format, console) {
         Ok(context) => context,
-        Err(message) => return console.tell(&console.failure(Exit::Usage, &message, None)),
+        Err(message) => return refuse(&message),
     };
     match command {
-        Command::Check { files } => console.tell(&check::run(&context, &files)),
+        Command::Check(words) => console.tell(&check::run(&context, &words, global.format)),
+        Command::Convert(words) => console.tell(&convert::run(&context, &words)),
+        Command::Add(words) => console.tell(&edit::add(&context, words)),
+        Command::Remove(words) => console.tell(&edit::remove(&context, &words)),
+        Command::Enable(words) => console.tell(&edit::switch(&context, &words, Switch::On)),
+        Command::Disable(words) => console.tell(&edit::switch(&context, &words, Switch::Off)),
         Command::Schema { name } => console.tell(&schema::run(&console, &global, name)),
         Command::Tools { file, server } => on_runtime(console, async |signals| {
             tools::run(&context, tools::Request { file: &file, server: server.as_deref() }, signals).await

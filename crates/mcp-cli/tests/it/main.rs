@@ -6,6 +6,7 @@ mod call;
 mod check;
 mod cli;
 mod dialects;
+mod editing;
 mod endings;
 mod secrets;
 mod support;

@@ -1,0 +1,233 @@
+//! Files that are changed: what is shown, what is written, and what never is.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
+use crate::support::{Place, Run};
+
+const WORKSPACE: &str = "\
+version: 1
+servers:
+  # about a
+  a:
+    transport: stdio
+    command: x
+    env: { KEY: hunter2 }   # why
+  b:
+    transport: stdio
+    comand: y
+";
+
+const FILE: &str = ".minds/mcp.yaml";
+
+fn text(place: &Place) -> String {
+    fs::read_to_string(place.path().join(FILE)).unwrap()
+}
+
+/// A command in a workspace of its own: the run, and the file after it.
+fn run(before: &str, arguments: &[&str]) -> (Run, String) {
+    let place = Place::dominds(before);
+    let run = place.run(arguments);
+    (run, text(&place))
+}
+
+#[test]
+fn what_is_sure_is_put_right_and_shown() {
+    let (run, after) = run(WORKSPACE, &["check", ".", "--fix"]);
+    assert_eq!(after, WORKSPACE.replace("comand", "command"));
+    assert_eq!(run.code, Some(0), "{run:?}");
+    insta::assert_snapshot!(run.out);
+}
+
+#[test]
+fn what_is_only_suggested_is_put_right_when_asked() {
+    let text = "version: 1\nservers:\n  a: {transport: stdio, command: x, url: 'http://x.example'}\n";
+    let (sure, after) = run(text, &["check", ".", "--fix"]);
+    assert_eq!((after.as_str(), sure.code), (text, Some(0)));
+    let (all, after) = run(text, &["check", ".", "--fix=all", "--format", "json"]);
+    assert_eq!(after, "version: 1\nservers:\n  a: {transport: stdio, command: x}\n");
+    let file = &all.json()["files"][0];
+    assert_eq!(file["diagnostics"].as_array().map(Vec::len), Some(0));
+    let fixed = serde_json::json!([
+        { "code": "MCP0022", "pointer": "/servers/a/url", "line": 3, "fix": "remove `url`" }
+    ]);
+    assert_eq!(file["fixed"], fixed);
+}
+
+#[test]
+fn what_cannot_be_put_right_is_left_and_told() {
+    let text = "version: 1\nservers:\n  a:\n    transport: sse\n    comand: x\n";
+    let (run, after) = run(text, &["check", ".", "--fix"]);
+    assert_eq!(after, text.replace("comand", "command"));
+    assert_eq!(run.code, Some(1));
+    assert!(run.out.ends_with("1 server, 0 accepted; 1 error; 1 fixed\n"), "{}", run.out);
+}
+
+#[test]
+fn a_file_that_cannot_be_written_is_told() {
+    let place = Place::dominds(WORKSPACE);
+    let folder = place.path().join(".minds");
+    fs::set_permissions(&folder, fs::Permissions::from_mode(0o555)).unwrap();
+    let run = place.run(&["check", ".", "--fix"]);
+    fs::set_permissions(&folder, fs::Permissions::from_mode(0o755)).unwrap();
+    // The superuser writes anywhere.
+    if text(&place) == WORKSPACE {
+        assert_eq!(run.code, Some(1));
+        assert!(run.out.contains("cannot write .minds/mcp.yaml: permission denied"), "{run:?}");
+    }
+}
+
+#[test]
+fn hdx_22_dmx_02_a_server_is_added_switched_and_removed() {
+    let place = Place::dominds(WORKSPACE);
+    fs::set_permissions(place.path().join(FILE), fs::Permissions::from_mode(0o600)).unwrap();
+    let added = place.run(&[
+        "add",
+        ".",
+        "c",
+        "--env",
+        "T=x-${TOKEN}",
+        "--command",
+        "npx",
+        "--args",
+        "-y",
+        "@acme/c",
+        "--flag",
+    ]);
+    assert_eq!(added.code, Some(0), "{added:?}");
+    insta::assert_snapshot!("added", added.out);
+    let web = place.run(&["add", ".", "web", "--url", "https://acme.example/mcp", "--header", "A=b=c"]);
+    assert_eq!(web.code, Some(0), "{web:?}");
+    assert_eq!(place.run(&["disable", ".", "a"]).code, Some(0));
+    let removed = place.run(&["remove", ".", "b"]);
+    assert_eq!((removed.code, removed.out.ends_with("✓ removed `b`\n")), (Some(0), true));
+    assert_eq!(
+        text(&place),
+        "version: 1\nservers:\n  # about a\n  a:\n    enabled: false\n    transport: stdio\n    command: x\n    env: { KEY: hunter2 }   \
+         # why\n  c:\n    transport: stdio\n    command: npx\n    args: [\"-y\", \"@acme/c\", \"--flag\"]\n    env:\n      T:\n        \
+         prefix: x-\n        env: TOKEN\n  web:\n    transport: streamable_http\n    url: https://acme.example/mcp\n    headers:\n      \
+         A: b=c\n"
+    );
+    let again = place.run(&["disable", ".", "a"]);
+    assert_eq!((again.code, again.out.as_str()), (Some(0), "· `a` is off already\n"));
+    let on = place.run(&["enable", ".", "a", "--format", "json"]).json();
+    assert_eq!((&on["changed"], &on["error"]), (&true.into(), &serde_json::Value::Null));
+    assert!(on["diff"].as_str().unwrap().contains("+    enabled: true\n"), "{on}");
+    let mode = fs::metadata(place.path().join(FILE)).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    let left: Vec<_> = fs::read_dir(place.path().join(".minds")).unwrap().collect();
+    assert_eq!(left.len(), 1, "{left:?}");
+}
+
+#[test]
+fn a_dry_run_writes_nothing() {
+    let (run, after) = run(WORKSPACE, &["remove", ".", "a", "--dry-run"]);
+    assert_eq!((after.as_str(), run.code), (WORKSPACE, Some(0)));
+    assert!(
+        run.out.starts_with("--- .minds/mcp.yaml\n") && run.out.contains("-    env: { KEY: *******"),
+        "{}",
+        run.out
+    );
+    assert!(run.out.ends_with("· not removed `a`: dry run\n"), "{}", run.out);
+}
+
+#[track_caller]
+fn refused(arguments: &str, code: i32, message: &str) {
+    let arguments: Vec<&str> = arguments.split(' ').collect();
+    let (run, after) = run(WORKSPACE, &arguments);
+    assert_eq!((run.code, after.as_str()), (Some(code), WORKSPACE), "{run:?}");
+    assert!(run.err.contains(message), "{}", run.err);
+}
+
+#[test]
+fn what_is_refused_changes_nothing() {
+    refused("remove . z", 1, "error: there is no server 'z'\n  help: there are: a, b\n");
+    refused("add . a --command x", 1, "error: there is a server 'a' already");
+    refused("add . n --url ftp://x.example", 1, "error: the server cannot be written there: url: ");
+    refused("add . n --url wss://x.example", 1, "transport: Dominds knows no websocket transport");
+    refused(
+        "add . n --command x --args ${A}",
+        1,
+        "args.0: the value of a variable cannot be asked for there",
+    );
+    refused("add . n", 2, "--command <PROGRAM>|--url <URL>");
+    refused("add . n --command x --url y", 2, "cannot be used with");
+    refused("add . n --command x --env A", 2, "it has no `=`");
+    refused("disable . a --format sarif", 2, "only `check` writes sarif and github");
+}
+
+#[test]
+fn a_holodeck_item_is_added_and_not_switched() {
+    let place = Place::empty();
+    place.write("agent.yaml", "name: a\ntools: []\n");
+    let run = place.run(&["add", ".", "fetch", "--command", "uvx", "--args", "mcp-server-fetch"]);
+    assert_eq!(run.code, Some(0), "{run:?}");
+    assert_eq!(
+        fs::read_to_string(place.path().join("agent.yaml")).unwrap(),
+        "name: a\ntools:\n  - name: fetch\n    type: mcp\n    server: mcp-server-fetch\n    command: uvx\n    args: [mcp-server-fetch]\n"
+    );
+    assert!(run.out.contains("wrote the package among the arguments"), "{}", run.out);
+    let run = place.run(&["disable", ".", "fetch"]);
+    assert_eq!(
+        (run.code, run.err.lines().last()),
+        (Some(1), Some("error: a server of holodeck cannot be switched off, only removed"))
+    );
+    let run = place.run(&["add", ".", "x", "--command", "bash"]);
+    assert!(run.err.contains("command: only npx, uvx, docker may be started there"), "{run:?}");
+}
+
+#[test]
+fn servers_are_converted_with_a_report() {
+    let (run, _) = run(&WORKSPACE.replace("comand", "command"), &["convert", ".", "--to", "mcp-json"]);
+    assert_eq!(run.code, Some(0), "{run:?}");
+    insta::assert_snapshot!("converted", run.out);
+    insta::assert_snapshot!("converted-report", run.err);
+    // What is wrong is not converted, and costs the end.
+    let place = Place::dominds(WORKSPACE);
+    // ACP wants the whole path of a program.
+    place.script("x", "");
+    let document = place.run(&["convert", ".", "--to", "acp", "--format", "json"]);
+    assert_eq!(document.code, Some(1));
+    let document = document.json();
+    assert_eq!((&document["dialect"], &document["servers"]), (&"acp-v1".into(), &serde_json::json!(["a"])));
+    assert!(document["text"].as_str().unwrap().contains("hunter2"));
+    assert!(document["text"].as_str().unwrap().contains("/bin/x\""));
+    assert!(!document["losses"].to_string().contains("hunter2"));
+}
+
+#[test]
+fn what_is_converted_goes_into_a_new_file() {
+    let place = Place::dominds(&WORKSPACE.replace("comand", "command"));
+    fs::set_permissions(place.path().join(FILE), fs::Permissions::from_mode(0o640)).unwrap();
+    let run = place.run(&["convert", ".", "--to", "mcp-json", "--output", "mcp.json"]);
+    assert_eq!((run.code, run.out.as_str()), (Some(0), "wrote mcp.json\n"));
+    let path = place.path().join("mcp.json");
+    assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o640);
+    let written = fs::read_to_string(&path).unwrap();
+    let again = place.run(&["convert", ".", "--to", "dominds", "--output", "mcp.json"]);
+    assert_eq!(again.code, Some(1));
+    assert!(again.err.ends_with("error: mcp.json exists already\n"), "{}", again.err);
+    assert_eq!(fs::read_to_string(&path).unwrap(), written);
+    let missing = place.run(&["convert", "nowhere", "--to", "dominds", "--format", "json"]);
+    assert_eq!(
+        (missing.code, &missing.json()["error"]),
+        (Some(1), &"cannot read nowhere: it does not exist".into())
+    );
+}
+
+#[test]
+fn machine_formats_are_one_document_and_lines() {
+    let place = Place::dominds(WORKSPACE);
+    let sarif = place.run(&["check", ".", "nowhere", "--format", "sarif"]);
+    assert_eq!(sarif.code, Some(1));
+    let document = sarif.json();
+    assert_eq!(document["version"], "2.1.0");
+    assert_eq!(document["runs"][0]["results"][0]["ruleId"], "MCP0017");
+    assert_eq!(document["runs"][0]["invocations"][0]["executionSuccessful"], false);
+    let github = place.run(&["check", ".", "--format", "github"]);
+    assert!(github.out.starts_with("::error file=.minds/mcp.yaml,line=8,col=3,"), "{}", github.out);
+    assert_eq!(github.out.lines().count(), 2);
+    for run in [sarif, github] {
+        assert!(!run.out.contains("hunter2"));
+    }
+}
