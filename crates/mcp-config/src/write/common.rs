@@ -100,10 +100,11 @@ pub(super) fn discovery(discovery: Discovery, report: &mut Report<'_>) {
     }
 }
 
-/// Filters and transforms, where the dialect has none; and a naming that is not the dialect's.
+/// Filters and transforms, where the dialect has none; and a naming that is not the dialect's. How long names may be is
+/// the host's to say, in no dialect.
 pub(super) fn exposure(exposure: &Exposure, naming: Option<NamePolicy>, report: &mut Report<'_>) {
     for (list, rules) in lists(exposure) {
-        let Rules { filter: Filter { whitelist, blacklist }, transforms, naming: _ } = rules;
+        let Rules { filter: Filter { whitelist, blacklist }, transforms, naming: _, limit: _ } = rules;
         if !whitelist.is_empty() || !blacklist.is_empty() {
             report.unsaid(format!("{list}.filter"), "what of a server is shown");
         }
@@ -123,7 +124,10 @@ pub(super) fn naming(exposure: &Exposure, given: NamePolicy, report: &mut Report
     }
     let done = match given {
         NamePolicy::Reject => "names stay as they are, and those that no model takes are left out",
-        NamePolicy::Qualify { .. } => "names begin with that of the server",
+        NamePolicy::Normalise { class: _ } => {
+            "names keep the characters that models take, and `-` stands for the others"
+        }
+        NamePolicy::Qualify { class: _ } => "names begin with that of the server",
         NamePolicy::Pass => "names stay as they are",
     };
     report.instead("naming", format!("{} names things in its own way", report.title()), done);

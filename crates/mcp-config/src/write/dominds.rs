@@ -131,7 +131,7 @@ fn exposed(exposure: &Exposure, hidden: [bool; 3], settings: Option<&RawJson>) -
     let shared = &exposure.resources.transforms;
     let mut res = Vec::new();
     for ((list, rules), hidden) in lists.into_iter().zip(hidden) {
-        let Rules { filter: Filter { whitelist, blacklist }, transforms, naming: _ } = rules;
+        let Rules { filter: Filter { whitelist, blacklist }, transforms, naming: _, limit: _ } = rules;
         let mut members = Vec::new();
         common::unless_empty(&mut members, "whitelist", patterns(whitelist));
         common::unless_empty(&mut members, "blacklist", patterns(blacklist));

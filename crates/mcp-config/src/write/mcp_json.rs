@@ -120,7 +120,7 @@ fn times(members: &mut Vec<(String, Data)>, limits: &Limits) {
 /// Which tools are shown. A whitelist that brings back what a blacklist took has no words there.
 fn shown(members: &mut Vec<(String, Data)>, exposure: &Exposure, report: &mut Report<'_>) {
     for (list, rules) in common::lists(exposure) {
-        let Rules { filter: Filter { whitelist, blacklist }, transforms, naming: _ } = rules;
+        let Rules { filter: Filter { whitelist, blacklist }, transforms, naming: _, limit: _ } = rules;
         let patterns = |it: &[String]| Data::List(it.iter().map(Data::text).collect());
         match (list, &whitelist[..], &blacklist[..]) {
             (_, [], []) => {}
