@@ -8,16 +8,17 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use mcp_model::{Kind, ServerId};
-use mcp_registry::Builtins;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::{AbortHandle, Id, JoinError, JoinSet};
+use tokio::time::Instant;
 
 use crate::connector::Connector;
 use crate::follow::follow;
 use crate::instance::Instance;
-use crate::machine::{Action, Event, Machine, Ticket};
+use crate::machine::{Action, Event, Machine, News, Settings, Ticket};
 use crate::outlets::Outlets;
-use crate::{Failure, Wanted};
+use crate::sleep::Clocks;
+use crate::{Failure, HostEvent, Wanted};
 
 /// What a running server is to the machine.
 pub(crate) type Shared = Arc<Instance>;
@@ -44,6 +45,7 @@ pub(crate) struct Committer {
     machine: Machine<Shared>,
     connector: Arc<Connector>,
     outlets: Outlets,
+    clocks: Clocks,
     grace: Duration,
     tasks: JoinSet<Option<Event<Shared>>>,
     jobs: HashMap<Id, (Job, AbortHandle)>,
@@ -53,18 +55,20 @@ pub(crate) struct Committer {
 enum Job {
     Start(Ticket),
     Follow(Ticket),
+    Probe(Ticket),
     Retire,
 }
 
 impl Committer {
     pub(crate) fn new(
-        builtins: Builtins,
+        settings: Settings,
         connector: Arc<Connector>,
         outlets: Outlets,
+        clocks: Clocks,
         grace: Duration,
     ) -> Committer {
-        let machine = Machine::new(builtins);
-        Committer { machine, connector, outlets, grace, tasks: JoinSet::new(), jobs: HashMap::new() }
+        let machine = Machine::new(settings);
+        Committer { machine, connector, outlets, clocks, grace, tasks: JoinSet::new(), jobs: HashMap::new() }
     }
 
     /// Works until it is told to shut down and everything has ended, or the host is gone.
@@ -74,6 +78,7 @@ impl Committer {
         loop {
             let mut events = Vec::new();
             let mut answers = Vec::new();
+            let wake = self.clocks.next().min(self.machine.next_wake().unwrap_or(self.clocks.next()));
             tokio::select! {
                 command = commands.recv() => match command {
                     Some(command) => take(command, &mut events, &mut answers),
@@ -81,6 +86,7 @@ impl Committer {
                     None => return,
                 },
                 Some(joined) = self.tasks.join_next_with_id() => events.extend(self.joined(joined)),
+                () = tokio::time::sleep_until(wake) => {}
             }
             // Whatever has happened meanwhile belongs to the same publication.
             while let Ok(command) = commands.try_recv() {
@@ -89,6 +95,8 @@ impl Committer {
             while let Some(joined) = self.tasks.try_join_next_with_id() {
                 events.extend(self.joined(joined));
             }
+            events.extend(self.clocks.look().map(Event::Woke));
+            events.push(Event::Tick);
             for event in &events {
                 match event {
                     Event::Config(wanted) => self.outlets.wanted(wanted),
@@ -97,10 +105,14 @@ impl Committer {
                     | Event::Failed(..)
                     | Event::Lists(..)
                     | Event::Died(..)
+                    | Event::Alive(_)
+                    | Event::Woke(_)
+                    | Event::Tick
                     | Event::Unvalidated { .. } => {}
                 }
             }
-            let actions: Vec<_> = events.into_iter().flat_map(|it| self.machine.handle(it)).collect();
+            let now = Instant::now();
+            let actions: Vec<_> = events.into_iter().flat_map(|it| self.machine.handle(it, now)).collect();
             self.publish();
             for action in actions {
                 self.carry_out(action);
@@ -135,10 +147,19 @@ impl Committer {
     }
 
     fn publish(&mut self) {
-        if !self.machine.is_changed() {
-            return;
+        let at = self.clocks.wall();
+        if self.machine.is_changed() {
+            self.publish_snapshot(at);
         }
-        let snapshot = self.machine.snapshot(SystemTime::now());
+        // Told after it is published, so that who hears of it finds it.
+        for News { server, what } in self.machine.take_news() {
+            tracing::debug!(server, ?what, "it happened");
+            self.outlets.tell(HostEvent { at, server, what });
+        }
+    }
+
+    fn publish_snapshot(&mut self, at: SystemTime) {
+        let snapshot = self.machine.snapshot(at);
         let published = &snapshot.published;
         tracing::debug!(
             generation = published.generation,
@@ -167,9 +188,18 @@ impl Committer {
                     }
                 }
             }
-            Action::Follow { ticket, instance, server, listed } => {
+            Action::Follow { ticket, instance, listed } => {
                 let job = Job::Follow(ticket.clone());
-                self.spawn(job, async move { Some(follow(ticket, &instance, &server, listed).await) });
+                self.spawn(job, async move { Some(follow(ticket, &instance, listed).await) });
+            }
+            Action::Limit(instance, server) => instance.limit(server),
+            Action::Probe { ticket, instance, within } => {
+                self.spawn(Job::Probe(ticket.clone()), async move {
+                    Some(match instance.probe(within).await {
+                        Ok(()) => Event::Alive(ticket),
+                        Err(failure) => Event::Died(ticket, failure),
+                    })
+                });
             }
             Action::Retire(instance) => {
                 // At once, not when the task comes to run: a call that still holds the old snapshot is refused.
@@ -208,6 +238,7 @@ impl Committer {
         match job {
             Job::Start(ticket) => Some(Event::Failed(ticket.clone(), failure(&ticket))),
             Job::Follow(ticket) => Some(Event::Died(ticket.clone(), failure(&ticket))),
+            Job::Probe(ticket) => Some(Event::Alive(ticket)),
             Job::Retire => None,
         }
     }
@@ -216,14 +247,15 @@ impl Committer {
     async fn wind_up(mut self) {
         for (job, handle) in self.jobs.values() {
             match job {
-                Job::Start(_) | Job::Follow(_) => handle.abort(),
+                Job::Start(_) | Job::Follow(_) | Job::Probe(_) => handle.abort(),
                 Job::Retire => {}
             }
         }
         while let Some(joined) = self.tasks.join_next_with_id().await {
             // A start may have finished in the moment it was given up: what it started is closed as well.
             let event = self.joined(joined);
-            let actions: Vec<_> = event.into_iter().flat_map(|it| self.machine.handle(it)).collect();
+            let now = Instant::now();
+            let actions: Vec<_> = event.into_iter().flat_map(|it| self.machine.handle(it, now)).collect();
             for action in actions {
                 self.carry_out(action);
             }

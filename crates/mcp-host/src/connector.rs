@@ -17,7 +17,7 @@ use crate::Failure;
 use crate::excerpt::excerpt;
 use crate::instance::Instance;
 use crate::listed::{Fresh, Listed};
-use crate::machine::{Started, plural};
+use crate::machine::{Started, later, plural};
 use crate::wires::Wires;
 
 /// Gives the wire for a server. The host's own is [`mcp_transport::dialer`]; a host with wires of its own, or a
@@ -51,12 +51,15 @@ pub(crate) fn own_wires() -> Dialer {
 impl Connector {
     /// Starts or reaches the server and reads its lists, all within `limits.startup`. A failure leaves nothing
     /// behind. Cancel-safe: dropping the future ends what was begun.
-    pub(crate) async fn connect(&self, server: &ResolvedServer) -> Result<Started<Arc<Instance>>, Failure> {
+    pub(crate) async fn connect(
+        &self,
+        server: &Arc<ResolvedServer>,
+    ) -> Result<Started<Arc<Instance>>, Failure> {
         let id = &server.spec.id;
         let span = tracing::info_span!("connect", server = %id, transport = server.endpoint.kind().as_str());
         async {
             let begun = Instant::now();
-            let outcome = self.connect_within(server, begun + server.spec.limits.startup).await;
+            let outcome = self.connect_within(server, later(begun, server.spec.limits.startup)).await;
             let duration = begun.elapsed();
             match &outcome {
                 Ok(started) => {
@@ -76,10 +79,10 @@ impl Connector {
 
     async fn connect_within(
         &self,
-        server: &ResolvedServer,
+        server: &Arc<ResolvedServer>,
         deadline: Instant,
     ) -> Result<Started<Arc<Instance>>, Failure> {
-        let ResolvedServer { spec, endpoint: _, config } = server;
+        let ResolvedServer { spec, endpoint: _, config } = &**server;
         let label = server.endpoint.label();
         let refused = |error: &ConnectError| connect_failure(spec.id.as_str(), &label, error);
         let dial_options = DialOptions {
@@ -87,6 +90,7 @@ impl Connector {
             receipts: self.receipts.clone(),
             older_servers: self.older_servers.clone(),
             authorities: self.authorities.clone(),
+            ..DialOptions::default()
         };
         let dial = (self.dialer)(&self.named(server), &dial_options).map_err(|it| refused(&it))?;
         let options = SessionOptions {
@@ -100,7 +104,7 @@ impl Connector {
         match list(&session, server, deadline).await {
             Ok(listed) => {
                 let era = session.era();
-                Ok(Started { instance: Arc::new(Instance::new(session)), era, listed })
+                Ok(Started { instance: Arc::new(Instance::new(session, Arc::clone(server))), era, listed })
             }
             Err(mut failure) => {
                 let ended = session.close(PARTING).await;

@@ -10,13 +10,15 @@ use mcp_model::{
 };
 use mcp_registry::{Builtins, ListKind, Lists};
 use mcp_transport::Changes;
+use tokio::time::Instant;
 
 use crate::listed::Listed;
-use crate::machine::{Action, Event, Machine, Started, Ticket};
-use crate::{FailedServer, Failure, Wanted};
+use crate::machine::{Action, Event, Machine, Settings, Started, Ticket};
+use crate::{FailedServer, Failure, Happening, Probe, RestartPolicy, Supervision, Wanted};
 
 /// `a=1.2`: server `a`, its connection as of revision 1, its names as of revision 2 (shown in every name). Behind that,
-/// `-unloaded` leaves its tools unlisted, `-nowrite` hides its tool `write`.
+/// `-unloaded` leaves its tools unlisted, `-nowrite` hides its tool `write`, and
+/// `-brief` gives its calls a second.
 pub(crate) fn server(text: &str) -> ResolvedServer {
     let (id, revisions) = text.split_once('=').unwrap();
     let (revisions, option) = revisions.split_once('-').unwrap_or((revisions, ""));
@@ -43,7 +45,10 @@ pub(crate) fn server(text: &str) -> ResolvedServer {
             cwd: None,
             encoding: "utf-8".into(),
         }),
-        limits: Limits::default(),
+        limits: match option {
+            "brief" => Limits { request: Duration::from_secs(1), ..Limits::default() },
+            _ => Limits::default(),
+        },
         discovery: Discovery { tools: option != "unloaded", ..Discovery::default() },
         exposure: shown,
         sharing: Sharing::Shared,
@@ -70,15 +75,38 @@ pub(crate) struct Run {
     pub(crate) machine: Machine<u64>,
     tickets: Vec<Ticket>,
     seconds: u64,
+    now: Instant,
 }
 
 impl Run {
+    /// One that leaves servers alone that failed.
     pub(crate) fn new() -> Run {
-        let builtins = Builtins { tools: Vec::new(), toolsets: vec!["own".to_owned()] };
-        Run { machine: Machine::new(builtins), tickets: Vec::new(), seconds: 0 }
+        Run::with(Supervision::Off)
     }
 
-    /// `want a=1.1 b!`, `ready 1 t,u`, `fail 1`, `lists 1 t`, `die 1`, `odd a t`, `close`; numbers are starts.
+    /// One that tries servers again after 1 to 2 s, 2 to 4 s and so on, leaves them alone after four setbacks for 50 to
+    /// 100 s, forgets after 10 s, and asks every 30 s.
+    pub(crate) fn supervised() -> Run {
+        let seconds = Duration::from_secs;
+        Run::with(Supervision::Restart(RestartPolicy {
+            first_pause: seconds(2),
+            longest_pause: seconds(60),
+            sustained: seconds(10),
+            most_setbacks: 4,
+            rest: seconds(100),
+            probe: Probe { every: Some(seconds(30)), within: seconds(5) },
+            seed: 0,
+        }))
+    }
+
+    fn with(supervision: Supervision) -> Run {
+        let builtins = Builtins { tools: Vec::new(), toolsets: vec!["own".to_owned()] };
+        let machine = Machine::new(Settings { builtins, supervision });
+        Run { machine, tickets: Vec::new(), seconds: 0, now: Instant::now() }
+    }
+
+    /// `want a=1.1 b!`, `ready 1 t,u`, `fail 1`, `lists 1 t`, `die 1`, `odd a t`, `alive 1`, `woke`, `wait 3` (seconds),
+    /// `due` (waits until there is something to do), `close`; other numbers are starts.
     fn event(&self, step: &str) -> Event<u64> {
         let mut words = step.split_whitespace();
         let verb = words.next().unwrap();
@@ -99,7 +127,7 @@ impl Run {
             "ready" => {
                 let ticket = ticket();
                 let instance = ticket.number;
-                Event::Ready(ticket, Started { instance, era: Era::Modern, listed: listed(names()) })
+                Event::Ready(ticket, Started { instance, era: Era::Legacy, listed: listed(names()) })
             }
             "fail" => Event::Failed(ticket(), Failure::new(Kind::Connection, "no start")),
             "lists" => Event::Lists(ticket(), listed(names())),
@@ -109,14 +137,22 @@ impl Run {
                 tool: words[1].into(),
                 reason: "its schema is odd".into(),
             },
+            "alive" => Event::Alive(ticket()),
+            "woke" => Event::Woke(Duration::from_secs(3600)),
+            "wait" | "due" => Event::Tick,
             "close" => Event::Close,
             other => panic!("no such step: {other}"),
         }
     }
 
     pub(crate) fn step(&mut self, step: &str) -> String {
+        match step.split_once(' ') {
+            Some(("wait", seconds)) => self.now += Duration::from_secs(seconds.parse().unwrap()),
+            _ if step == "due" => self.now = self.machine.next_wake().expect("there is something to do"),
+            _ => {}
+        }
         let event = self.event(step);
-        let actions = self.machine.handle(event);
+        let actions = self.machine.handle(event, self.now);
         let words = actions.into_iter().map(|action| match action {
             Action::Start(ticket, _) => {
                 self.tickets.push(ticket.clone());
@@ -124,7 +160,27 @@ impl Run {
             }
             Action::Abort(ticket) => format!("abort {}", ticket.number),
             Action::Follow { instance, .. } => format!("follow {instance}"),
+            Action::Limit(instance, _) => format!("limit {instance}"),
+            Action::Probe { instance, .. } => format!("probe {instance}"),
             Action::Retire(instance) => format!("retire {instance}"),
+        });
+        words.collect::<Vec<_>>().join(", ")
+    }
+
+    /// What was told since this was last asked: `a starting 0, a ready`.
+    pub(crate) fn told(&mut self) -> String {
+        let words = self.machine.take_news().into_iter().map(|it| {
+            let what = match it.what {
+                Happening::Starting { setbacks } => format!("starting {setbacks}"),
+                Happening::Ready { .. } => "ready".to_owned(),
+                Happening::NotStarted(_) => "not started".to_owned(),
+                Happening::Lost(_) => "lost".to_owned(),
+                Happening::TriedAgainIn { setbacks, .. } => format!("again {setbacks}"),
+                Happening::LeftAlone { setbacks, .. } => format!("alone {setbacks}"),
+                Happening::Listed => "listed".to_owned(),
+                Happening::Retired => "retired".to_owned(),
+            };
+            format!("{} {what}", it.server)
         });
         words.collect::<Vec<_>>().join(", ")
     }

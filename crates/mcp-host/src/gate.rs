@@ -28,6 +28,11 @@ impl Gate {
         Some(Guard(self))
     }
 
+    /// Is anybody inside?
+    pub(crate) fn is_busy(&self) -> bool {
+        self.state.load(Ordering::Acquire) & !RETIRED != 0
+    }
+
     /// Lets nobody in any more. Those inside stay until they leave.
     pub(crate) fn retire(&self) {
         self.state.fetch_or(RETIRED, Ordering::AcqRel);

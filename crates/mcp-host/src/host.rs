@@ -2,24 +2,28 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use mcp_model::CallResult;
 use mcp_registry::{Builtins, Validators};
 use mcp_transport::{Authorities, ClientInfo, Handler, OlderServers, Receipts, SessionOptions, Unattended};
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::{broadcast, mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 
 use crate::call::{Desk, ToolCall};
 use crate::committer::{Command, Committer, Shared};
 use crate::connector::{Connector, Dialer, own_wires};
-use crate::machine::Snapshot;
+use crate::machine::{Settings, Snapshot};
 use crate::outlets::Outlets;
+use crate::sleep::Clocks;
 use crate::wires::Wires;
-use crate::{Published, ServerState, Wanted};
+use crate::{HostEvent, Published, ServerState, Supervision, WallClock, Wanted};
 
 /// How many commands may wait for the committer, which is never busy for long.
 const COMMANDS: usize = 64;
+
+/// How many events are kept for a listener that is behind; of more, he misses the oldest and is told so.
+const EVENTS: usize = 1024;
 
 /// How a host is to be.
 #[derive(Clone)]
@@ -39,10 +43,15 @@ pub struct HostOptions {
     pub handler: Arc<dyn Handler>,
     /// How long calls in flight may go on when their server is stopped or the host shut down.
     pub grace: Duration,
+    /// What is done about servers that fail.
+    pub supervision: Supervision,
+    /// Where moments that people read come from.
+    pub wall_clock: WallClock,
 }
 
 impl Default for HostOptions {
-    /// mcp-transport's client name, no receipts, the system's authorities, no names kept, nobody to answer, 5 s of grace.
+    /// mcp-transport's client name, no receipts, the system's authorities, no names kept, nobody to answer, 5 s of grace,
+    /// servers that fail are started again.
     fn default() -> HostOptions {
         HostOptions {
             client: SessionOptions::default().client,
@@ -52,14 +61,17 @@ impl Default for HostOptions {
             builtins: Builtins::default(),
             handler: Arc::new(Unattended),
             grace: Duration::from_secs(5),
+            supervision: Supervision::default(),
+            wall_clock: Arc::new(SystemTime::now),
         }
     }
 }
 
 /// Running servers, one catalog, calls.
 ///
-/// A server that could not be started, or was lost, is not started again by itself: it is [`ServerState::Failed`] until
-/// it is applied again, which may be with the same configuration. Only lists that could not be read are tried again.
+/// A server that could not be started, or was lost, is started again by itself, with growing pauses and after many
+/// setbacks a long one, unless [`HostOptions::supervision`] is off. While it is down calls say at once why. Applying it
+/// again, also with the same configuration, starts it at once. Lists that could not be read are tried again as well.
 ///
 /// Should the host itself fail, which is a defect, every wanted server is [`ServerState::Failed`] for that reason, a
 /// problem says so, and calls answer with it.
@@ -69,6 +81,7 @@ impl Default for HostOptions {
 pub struct Host {
     commands: mpsc::Sender<Command>,
     published: watch::Receiver<Arc<Published>>,
+    events: broadcast::Sender<HostEvent>,
     desk: Desk,
     committer: JoinHandle<()>,
 }
@@ -89,7 +102,17 @@ impl Host {
     ///
     /// When called outside of a Tokio runtime.
     pub fn with_dialer(options: HostOptions, dialer: Dialer) -> Host {
-        let HostOptions { client, receipts, authorities, own_executable, builtins, handler, grace } = options;
+        let HostOptions {
+            client,
+            receipts,
+            authorities,
+            own_executable,
+            builtins,
+            handler,
+            grace,
+            supervision,
+            wall_clock,
+        } = options;
         let connector = Connector {
             client,
             receipts: receipts.map(Receipts::in_directory),
@@ -104,12 +127,19 @@ impl Host {
         let nothing = Arc::new(Published::nothing());
         let (tell_snapshot, snapshot) = watch::channel(Arc::new(Snapshot::<Shared>::nothing(&nothing)));
         let (tell_published, published) = watch::channel(nothing);
-        let outlets = Outlets::new(tell_snapshot, tell_published);
+        let (tell_events, _) = broadcast::channel(EVENTS);
+        let outlets = Outlets::new(tell_snapshot, tell_published, tell_events.clone());
         let (commands, taken) = mpsc::channel(COMMANDS);
-        let committer = Committer::new(builtins, Arc::new(connector), outlets, grace);
+        let committer = Committer::new(
+            Settings { builtins, supervision },
+            Arc::new(connector),
+            outlets,
+            Clocks::new(wall_clock),
+            grace,
+        );
         let committer = tokio::spawn(committer.run(taken));
         let desk = Desk { snapshot, validators: Validators::new(), commands: commands.clone() };
-        Host { commands, published, desk, committer }
+        Host { commands, published, events: tell_events, desk, committer }
     }
 
     /// Wants these servers and no others from now on. Returns when that is published, with new and changed servers in
@@ -126,7 +156,8 @@ impl Host {
         }
     }
 
-    /// Resolves when no wanted server is being started. Cancel-safe.
+    /// Resolves when no wanted server is being started for the first time; one that is tried again is not waited for.
+    /// Cancel-safe.
     pub async fn ready(&self) {
         let mut published = self.published.clone();
         let settled = |it: &Arc<Published>| it.servers.iter().all(|it| it.state != ServerState::Starting);
@@ -142,6 +173,11 @@ impl Host {
     /// Every generation from now on; who is slow sees the latest.
     pub fn subscribe(&self) -> watch::Receiver<Arc<Published>> {
         self.published.clone()
+    }
+
+    /// Everything that happens to servers from now on. Who is slow is told how much he missed.
+    pub fn events(&self) -> broadcast::Receiver<HostEvent> {
+        self.events.subscribe()
     }
 
     /// Calls a tool. Whatever goes wrong is in the result. Dropping the future cancels the call at its server.

@@ -36,6 +36,7 @@
 mod call;
 mod committer;
 mod connector;
+mod event;
 mod excerpt;
 mod failure;
 #[cfg(test)]
@@ -50,14 +51,18 @@ mod machine;
 mod outlets;
 mod pace;
 mod published;
+mod sleep;
 mod wanted;
 mod wires;
 
 pub use call::ToolCall;
 pub use connector::Dialer;
+pub use event::{Happening, HostEvent};
 pub use failure::Failure;
 pub use host::{Host, HostOptions};
 pub use load::{FileError, LoadError, LoadRequest, Loaded, load};
+pub use machine::{Probe, RestartPolicy, Supervision};
 pub use mcp_registry::ActiveProblem;
 pub use published::{Published, ServerState, ServerStatus};
+pub use sleep::WallClock;
 pub use wanted::{FailedServer, Wanted};

@@ -8,11 +8,11 @@ use std::time::SystemTime;
 
 use mcp_model::Kind;
 use mcp_registry::{Catalog, Problem};
-use tokio::sync::watch;
+use tokio::sync::{broadcast, watch};
 
 use crate::committer::Shared;
 use crate::machine::Snapshot;
-use crate::{ActiveProblem, FailedServer, Failure, Published, ServerState, ServerStatus, Wanted};
+use crate::{ActiveProblem, FailedServer, Failure, HostEvent, Published, ServerState, ServerStatus, Wanted};
 
 /// What is said of a host without a committer.
 const FAULT: &str = "the host itself has failed; this is a defect in mcp-host";
@@ -21,6 +21,7 @@ const FAULT: &str = "the host itself has failed; this is a defect in mcp-host";
 pub(crate) struct Outlets {
     snapshot: watch::Sender<Arc<Snapshot<Shared>>>,
     published: watch::Sender<Arc<Published>>,
+    events: broadcast::Sender<HostEvent>,
     /// What is to be told of each server that is wanted, should the committer fail.
     last_word: Vec<FailedServer>,
     end: End,
@@ -37,8 +38,9 @@ impl Outlets {
     pub(crate) fn new(
         snapshot: watch::Sender<Arc<Snapshot<Shared>>>,
         published: watch::Sender<Arc<Published>>,
+        events: broadcast::Sender<HostEvent>,
     ) -> Outlets {
-        Outlets { snapshot, published, last_word: Vec::new(), end: End::Unasked }
+        Outlets { snapshot, published, events, last_word: Vec::new(), end: End::Unasked }
     }
 
     /// These servers are going to be wanted.
@@ -51,6 +53,12 @@ impl Outlets {
     /// The committer was asked to end: that it does so is no failure.
     pub(crate) fn end_asked(&mut self) {
         self.end = End::Asked;
+    }
+
+    /// Tells something to whoever listens.
+    pub(crate) fn tell(&self, event: HostEvent) {
+        // Nobody listens: nobody misses it.
+        let _ = self.events.send(event);
     }
 
     /// Sends a snapshot.

@@ -46,18 +46,22 @@ pub enum ServerState {
     Starting,
     /// It can be called.
     Ready,
-    /// It cannot be called: it could not be started, was lost, or is written wrongly.
+    /// It cannot be called: it could not be started, or was lost. It is tried again by itself, soon or just now.
+    Restarting,
+    /// It cannot be called: it could not be started, was lost, or is written wrongly. It is not tried again by itself,
+    /// or has gone wrong so often in a row that it is left alone for long.
     Failed,
     /// The host has shut down.
     Stopped,
 }
 
 impl ServerState {
-    /// `starting`, `ready`, `failed` or `stopped`.
+    /// `starting`, `ready`, `restarting`, `failed` or `stopped`.
     pub fn as_str(self) -> &'static str {
         match self {
             ServerState::Starting => "starting",
             ServerState::Ready => "ready",
+            ServerState::Restarting => "restarting",
             ServerState::Failed => "failed",
             ServerState::Stopped => "stopped",
         }

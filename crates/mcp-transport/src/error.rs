@@ -183,10 +183,9 @@ impl CallError {
     /// The kind of failure.
     pub fn kind(&self) -> Kind {
         match self {
-            CallError::Closed(_)
-            | CallError::NotSent(_)
-            | CallError::Refused(_)
-            | CallError::Reopen(_) => Kind::Connection,
+            CallError::Closed(_) | CallError::NotSent(_) | CallError::Refused(_) | CallError::Reopen(_) => {
+                Kind::Connection
+            }
             CallError::TimedOut(_) => Kind::Timeout,
             CallError::Rpc(_)
             | CallError::Unreadable(_)

@@ -16,7 +16,7 @@ fn server(status: &ServerStatus, longest: usize, colour: Colour) -> String {
     let ServerStatus { id, state, era, failure } = status;
     let (style, mark) = match state {
         ServerState::Ready => (paint::GOOD, "✓"),
-        ServerState::Starting => (paint::DOUBTFUL, "…"),
+        ServerState::Starting | ServerState::Restarting => (paint::DOUBTFUL, "…"),
         ServerState::Failed | ServerState::Stopped => (paint::BAD, "✗"),
     };
     let mark = paint::paint(colour, style, mark);

@@ -117,10 +117,14 @@ fn unavailable(absent: &Absent, name: &str) -> Failure {
         return Failure::new(Kind::Connection, message);
     };
     let Failure { kind, message, help } = failure;
+    let again = match absent.state {
+        ServerState::Restarting => "; it is started again by itself",
+        ServerState::Starting | ServerState::Ready | ServerState::Failed | ServerState::Stopped => "",
+    };
     let own_words = format!("server '{}'", absent.name);
     let message = match message.starts_with(&own_words) {
-        true => format!("Tool '{}' is not available: {message}", shown(name)),
-        false => format!("Tool '{}' is not available: {own_words}: {message}", shown(name)),
+        true => format!("Tool '{}' is not available: {message}{again}", shown(name)),
+        false => format!("Tool '{}' is not available: {own_words}: {message}{again}", shown(name)),
     };
     Failure { kind: *kind, message, help: help.clone() }
 }

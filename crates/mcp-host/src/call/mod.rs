@@ -126,12 +126,10 @@ impl Desk {
             replay,
             progress: call.progress.clone(),
         };
-        // Over a connection that had ended before, nothing is sent.
-        let sent = !instance.is_over().await;
         let answer = instance.session.call_tool(&tool.name, &call.arguments, options);
         match tokio::time::timeout(deadline.saturating_add(OVERTIME), answer).await {
             Ok(Ok(answer)) => Ok(answer),
-            Ok(Err(error @ CallError::Closed(_))) if sent && replay == Replay::Forbidden => {
+            Ok(Err(error @ CallError::Closed(_))) if replay == Replay::Forbidden => {
                 let mut res = call_failure(server, &error);
                 res.message.push_str("; it is not known whether the call ran");
                 Err(res)

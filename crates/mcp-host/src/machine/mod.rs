@@ -4,19 +4,26 @@
 //! but who has one. What keeps late news from doing harm is the [`Ticket`]: each start has its own, every event about
 //! it carries it, and a ticket that is no longer what its slot waits for or lives by changes nothing.
 
+mod recover;
 mod slot;
+mod supervision;
 mod view;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use mcp_config::ResolvedServer;
 use mcp_model::{Era, Kind, ServerId};
 use mcp_registry::{ActiveProblem, Builtins, Catalog, Desired, Fingerprint, ListKind, Plan};
+use tokio::time::Instant;
 
 use crate::listed::Listed;
-use crate::{FailedServer, Failure, Wanted};
+use crate::{FailedServer, Failure, Happening, Wanted};
 use slot::{Live, Slot, Start};
+pub use supervision::{Probe, RestartPolicy, Supervision};
 
+pub(crate) use supervision::{later, slept};
 pub(crate) use view::{Absent, Route, Snapshot};
 
 /// One start of one server, as it was configured then.
@@ -52,6 +59,12 @@ pub(crate) enum Event<I> {
         /// Why not.
         reason: String,
     },
+    /// A running server that was asked whether it lives does.
+    Alive(Ticket),
+    /// This machine has slept for so long.
+    Woke(Duration),
+    /// Time has passed.
+    Tick,
     /// The host shuts down.
     Close,
 }
@@ -80,18 +93,51 @@ pub(crate) enum Action<I> {
         ticket: Ticket,
         /// The instance.
         instance: I,
-        /// The server it is an instance of.
-        server: Arc<ResolvedServer>,
         /// Its lists so far.
         listed: Listed,
+    },
+    /// Keep the limits that the server has now.
+    Limit(I, Arc<ResolvedServer>),
+    /// Ask whether it lives; one that is busy does.
+    Probe {
+        /// Its start.
+        ticket: Ticket,
+        /// The instance.
+        instance: I,
+        /// How long an answer may take.
+        within: Duration,
     },
     /// Let nobody in any more, wait for those inside, close.
     Retire(I),
 }
 
+/// Something to be told, without the moment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct News {
+    /// The server's name as written.
+    pub(crate) server: String,
+    /// What happened to it.
+    pub(crate) what: Happening,
+}
+
+impl News {
+    fn new(server: &str, what: Happening) -> News {
+        News { server: server.to_owned(), what }
+    }
+}
+
+/// How a machine is to be.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Settings {
+    /// Names that no server takes.
+    pub(crate) builtins: Builtins,
+    /// What is done about servers that fail.
+    pub(crate) supervision: Supervision,
+}
+
 /// All servers and what becomes of them.
 pub(crate) struct Machine<I> {
-    builtins: Builtins,
+    settings: Settings,
     slots: Vec<Slot<I>>,
     phase: Phase,
     starts: u64,
@@ -102,6 +148,8 @@ pub(crate) struct Machine<I> {
     catalog: Option<Arc<Catalog>>,
     /// The problems of the last snapshot.
     problems: Vec<ActiveProblem>,
+    /// What was not told yet.
+    news: Vec<News>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -112,9 +160,9 @@ enum Phase {
 
 impl<I: Clone> Machine<I> {
     /// A machine without servers.
-    pub(crate) fn new(builtins: Builtins) -> Machine<I> {
+    pub(crate) fn new(settings: Settings) -> Machine<I> {
         Machine {
-            builtins,
+            settings,
             slots: Vec::new(),
             phase: Phase::Open,
             starts: 0,
@@ -122,6 +170,7 @@ impl<I: Clone> Machine<I> {
             changed: false,
             catalog: None,
             problems: Vec::new(),
+            news: Vec::new(),
         }
     }
 
@@ -130,16 +179,24 @@ impl<I: Clone> Machine<I> {
         self.changed
     }
 
-    /// Takes one event.
-    pub(crate) fn handle(&mut self, event: Event<I>) -> Vec<Action<I>> {
+    /// What happened since this was last asked.
+    pub(crate) fn take_news(&mut self) -> Vec<News> {
+        std::mem::take(&mut self.news)
+    }
+
+    /// Takes one event, at `now`.
+    pub(crate) fn handle(&mut self, event: Event<I>, now: Instant) -> Vec<Action<I>> {
         match event {
             Event::Config(_) if self.phase == Phase::Closed => Vec::new(),
             Event::Config(wanted) => self.configure(wanted),
-            Event::Ready(ticket, started) => self.ready(ticket, started),
-            Event::Failed(ticket, failure) => self.failed(&ticket, failure),
+            Event::Ready(ticket, started) => self.ready(ticket, started, now),
+            Event::Failed(ticket, failure) => self.failed(&ticket, failure, now),
             Event::Lists(ticket, listed) => self.lists(ticket, listed),
-            Event::Died(ticket, failure) => self.died(&ticket, failure),
+            Event::Died(ticket, failure) => self.died(&ticket, failure, now),
             Event::Unvalidated { server, tool, reason } => self.unvalidated(&server, tool, reason),
+            Event::Alive(ticket) => self.alive(&ticket, now),
+            Event::Woke(slept) => self.woke(slept),
+            Event::Tick => self.tick(now),
             Event::Close => self.close(),
         }
     }
@@ -172,7 +229,11 @@ impl<I: Clone> Machine<I> {
             }
             let slot = self.slots.iter_mut().find(|it| it.name == desired.id.as_str());
             let slot = slot.expect("a server of the plan was there, or has just been added");
-            actions.extend(slot.wish(Arc::new(server), desired, &mut self.starts));
+            let started = slot.wish(Arc::new(server), desired, &mut self.starts);
+            if started.iter().any(|it| matches!(it, Action::Start(..))) {
+                self.news.push(News::new(&slot.name, Happening::Starting { setbacks: 0 }));
+            }
+            actions.extend(started);
         }
         for FailedServer { id, failure } in refused {
             self.slots.push(Slot::refused(&id, failure));
@@ -194,63 +255,67 @@ impl<I: Clone> Machine<I> {
             return actions;
         }
         let slot = self.slots.remove(at);
-        actions.extend(slot.live.map(|it| Action::Retire(it.instance)));
+        if let Some(live) = slot.live {
+            self.news.push(News::new(id.as_str(), Happening::Retired));
+            actions.push(Action::Retire(live.instance));
+        }
         actions
     }
 
-    fn ready(&mut self, ticket: Ticket, started: Started<I>) -> Vec<Action<I>> {
+    fn ready(&mut self, ticket: Ticket, started: Started<I>, now: Instant) -> Vec<Action<I>> {
         let Started { instance, era, listed } = started;
+        let first_probe = self.first_probe(now);
         let Some(slot) = self.slots.iter_mut().find(|it| it.waits_for(&ticket)) else {
             return vec![Action::Retire(instance)];
         };
-        let server = slot.server().expect("only a server that is wanted is waited for");
-        slot.start = Start::Done;
-        let follow = Action::Follow {
-            ticket: ticket.clone(),
-            instance: instance.clone(),
-            server: Arc::clone(&server),
-            listed: listed.clone(),
+        let Start::Pending { server, .. } = std::mem::replace(&mut slot.start, Start::Done) else {
+            unreachable!("a slot that waits has something to wait for");
         };
-        let before = slot.live.replace(Live::new(ticket, server, instance, era, listed));
+        // Its names or limits may have changed meanwhile.
+        let server = slot.server().unwrap_or(server);
+        let follow =
+            Action::Follow { ticket: ticket.clone(), instance: instance.clone(), listed: listed.clone() };
+        let mut live = Live {
+            ticket,
+            server,
+            instance,
+            era,
+            listed,
+            since: now,
+            probe: None,
+            unvalidated: BTreeMap::new(),
+        };
+        live.probe = first_probe.filter(|_| live.is_asked());
+        let before = slot.live.replace(live);
         slot.last = None;
+        self.news.push(News::new(&slot.name, Happening::Ready { era }));
+        if before.is_some() {
+            self.news.push(News::new(&slot.name, Happening::Retired));
+        }
         self.touch();
         let mut actions = vec![follow];
         actions.extend(before.map(|it| Action::Retire(it.instance)));
         actions
     }
 
-    fn failed(&mut self, ticket: &Ticket, failure: Failure) -> Vec<Action<I>> {
-        if let Some(slot) = self.slots.iter_mut().find(|it| it.waits_for(ticket)) {
-            slot.start = Start::Failed(failure);
-            self.touch();
-        }
-        Vec::new()
-    }
-
     fn lists(&mut self, ticket: Ticket, listed: Listed) -> Vec<Action<I>> {
-        let Some(live) = self.slots.iter_mut().find_map(|it| it.lives_by(&ticket)) else { return Vec::new() };
+        let Some(slot) = self.slots.iter_mut().find(|it| it.runs_by(&ticket)) else {
+            return Vec::new();
+        };
+        let name = slot.name.clone();
+        let live = slot.live.as_mut().expect("that is how it was found");
         if live.listed.lists.tools != listed.lists.tools {
             live.unvalidated.clear();
         }
         // A server that announces what is known already wakes nobody.
         let is_news = live.listed.lists != listed.lists || live.listed.notes != listed.notes;
         live.listed = listed.clone();
-        let (instance, server) = (live.instance.clone(), Arc::clone(&live.server));
+        let instance = live.instance.clone();
         if is_news {
+            self.news.push(News::new(&name, Happening::Listed));
             self.touch();
         }
-        vec![Action::Follow { ticket, instance, server, listed }]
-    }
-
-    fn died(&mut self, ticket: &Ticket, failure: Failure) -> Vec<Action<I>> {
-        let Some(slot) =
-            self.slots.iter_mut().find(|it| it.live.as_ref().is_some_and(|it| it.ticket == *ticket))
-        else {
-            return Vec::new();
-        };
-        let actions = slot.lose(failure);
-        self.touch();
-        actions
+        vec![Action::Follow { ticket, instance, listed }]
     }
 
     fn unvalidated(&mut self, server: &ServerId, tool: String, reason: String) -> Vec<Action<I>> {
@@ -274,7 +339,10 @@ impl<I: Clone> Machine<I> {
         let mut actions = Vec::new();
         for slot in &mut self.slots {
             actions.extend(slot.abort());
-            actions.extend(slot.live.take().map(|it| Action::Retire(it.instance)));
+            if let Some(live) = slot.live.take() {
+                self.news.push(News::new(&slot.name, Happening::Retired));
+                actions.push(Action::Retire(live.instance));
+            }
         }
         actions
     }

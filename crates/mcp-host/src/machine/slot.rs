@@ -6,7 +6,9 @@ use std::sync::Arc;
 use mcp_config::ResolvedServer;
 use mcp_model::Era;
 use mcp_registry::{Desired, Lists};
+use tokio::time::Instant;
 
+use super::supervision::Trouble;
 use super::{Action, Ticket, desired};
 use crate::Failure;
 use crate::listed::Listed;
@@ -19,6 +21,8 @@ pub(super) struct Slot<I> {
     pub(super) wish: Wish,
     /// What became of that.
     pub(super) start: Start,
+    /// What it has been through, and when it is tried again.
+    pub(super) trouble: Trouble,
     /// What runs: an instance of what is wanted, or of what was wanted before.
     pub(super) live: Option<Live<I>>,
     /// What ran before it died: enough to tell a caller whose tool he asks for.
@@ -38,7 +42,14 @@ pub(super) enum Wish {
 /// What became of a wish.
 pub(super) enum Start {
     /// It is being started.
-    Pending(Ticket),
+    Pending {
+        /// The start.
+        ticket: Ticket,
+        /// What is started.
+        server: Arc<ResolvedServer>,
+        /// Why it is tried again; `None` where it is tried for the first time.
+        after: Option<Failure>,
+    },
     /// There is nothing to start: it runs, or cannot be run.
     Done,
     /// It could not be started, or was lost.
@@ -54,26 +65,25 @@ pub(super) struct Live<I> {
     pub(super) instance: I,
     pub(super) era: Era,
     pub(super) listed: Listed,
+    /// Since when it runs.
+    pub(super) since: Instant,
+    /// When it is next asked whether it lives; `None` while it is being asked, or is not asked at all.
+    pub(super) probe: Option<Instant>,
     /// Tools whose arguments cannot be checked, and why.
     pub(super) unvalidated: BTreeMap<String, String>,
 }
 
-impl<I> Live<I> {
-    pub(super) fn new(
-        ticket: Ticket,
-        server: Arc<ResolvedServer>,
-        instance: I,
-        era: Era,
-        listed: Listed,
-    ) -> Live<I> {
-        Live { ticket, server, instance, era, listed, unvalidated: BTreeMap::new() }
-    }
-}
-
-impl<I> Slot<I> {
+impl<I: Clone> Slot<I> {
     /// A place of which nothing is wanted yet.
     pub(super) fn new(name: &str) -> Slot<I> {
-        Slot { name: name.to_owned(), wish: Wish::Nothing, start: Start::Done, live: None, last: None }
+        Slot {
+            name: name.to_owned(),
+            wish: Wish::Nothing,
+            start: Start::Done,
+            trouble: Trouble::default(),
+            live: None,
+            last: None,
+        }
     }
 
     /// The place of an entry that is wrong.
@@ -98,7 +108,11 @@ impl<I> Slot<I> {
     }
 
     pub(super) fn waits_for(&self, ticket: &Ticket) -> bool {
-        matches!(&self.start, Start::Pending(pending) if pending == ticket)
+        matches!(&self.start, Start::Pending { ticket: pending, .. } if pending == ticket)
+    }
+
+    pub(super) fn runs_by(&self, ticket: &Ticket) -> bool {
+        self.live.as_ref().is_some_and(|it| it.ticket == *ticket)
     }
 
     pub(super) fn lives_by(&mut self, ticket: &Ticket) -> Option<&mut Live<I>> {
@@ -117,18 +131,38 @@ impl<I> Slot<I> {
         let (id, runtime) = (desired.id.clone(), desired.runtime);
         self.wish = Wish::Server(Arc::clone(&server), desired);
         if let Some(live) = self.live.as_mut().filter(|it| it.ticket.runtime == runtime) {
+            if live.server.spec.limits != server.spec.limits {
+                actions.push(Action::Limit(live.instance.clone(), Arc::clone(&server)));
+            }
             live.server = server;
-            return self.abort();
+            actions.extend(self.abort());
+            return actions;
         }
-        if matches!(&self.start, Start::Pending(ticket) if ticket.runtime == runtime) {
+        if matches!(&self.start, Start::Pending { ticket, .. } if ticket.runtime == runtime) {
             return actions;
         }
         actions.extend(self.abort());
+        self.trouble = Trouble::default();
         *starts += 1;
         let ticket = Ticket { server: id, runtime, number: *starts };
-        self.start = Start::Pending(ticket.clone());
-        actions.push(Action::Start(ticket, server));
+        actions.push(self.begin(ticket, server, None));
         actions
+    }
+
+    /// Tries again what went wrong: what is wanted, else what last ran well.
+    pub(super) fn again(&mut self, starts: &mut u64) -> Option<Action<I>> {
+        let Start::Failed(failure) = &self.start else { return None };
+        let server = self.server().or_else(|| self.last.as_ref().map(|it| Arc::clone(&it.0)))?;
+        let Desired { id, runtime, exposure: _ } = desired(&server);
+        let failure = failure.clone();
+        self.trouble.tried();
+        *starts += 1;
+        Some(self.begin(Ticket { server: id, runtime, number: *starts }, server, Some(failure)))
+    }
+
+    fn begin(&mut self, ticket: Ticket, server: Arc<ResolvedServer>, after: Option<Failure>) -> Action<I> {
+        self.start = Start::Pending { ticket: ticket.clone(), server: Arc::clone(&server), after };
+        Action::Start(ticket, server)
     }
 
     /// The entry is wrong from now on; what runs goes on.
@@ -138,8 +172,9 @@ impl<I> Slot<I> {
 
     /// Gives up a start that is under way, and forgets one that failed.
     pub(super) fn abort(&mut self) -> Vec<Action<I>> {
+        self.trouble.tried();
         match std::mem::replace(&mut self.start, Start::Done) {
-            Start::Pending(ticket) => vec![Action::Abort(ticket)],
+            Start::Pending { ticket, .. } => vec![Action::Abort(ticket)],
             Start::Done | Start::Failed(_) => Vec::new(),
         }
     }
@@ -150,7 +185,7 @@ impl<I> Slot<I> {
         // Of a failed change and the later death of what stayed, the death is what a user sees; a start under way
         // may still bring the server back.
         match self.start {
-            Start::Pending(_) => {}
+            Start::Pending { .. } => {}
             Start::Done | Start::Failed(_) => self.start = Start::Failed(failure),
         }
         self.last = Some((live.server, live.listed.lists));

@@ -45,6 +45,8 @@ pub(crate) struct Absent {
     pub(crate) lists: Option<Arc<Lists>>,
     /// Why it cannot be called; `None` while it is being started.
     pub(crate) failure: Option<Failure>,
+    /// What is being done about it.
+    pub(crate) state: ServerState,
 }
 
 impl<I> Snapshot<I> {
@@ -61,7 +63,7 @@ impl<I: Clone> Machine<I> {
         self.changed = false;
         let catalog = match &self.catalog {
             Some(catalog) => Arc::clone(catalog),
-            None => Arc::new(Catalog::build(&self.builtins, &self.entries())),
+            None => Arc::new(Catalog::build(&self.settings.builtins, &self.entries())),
         };
         self.catalog = Some(Arc::clone(&catalog));
         let servers = self.slots.iter().map(|it| self.status(it)).collect();
@@ -92,11 +94,9 @@ impl<I: Clone> Machine<I> {
     }
 
     fn status(&self, slot: &Slot<I>) -> ServerStatus {
-        let state = match (self.phase, &slot.start, &slot.live) {
-            (Phase::Closed, _, _) => ServerState::Stopped,
-            (Phase::Open, Start::Pending(_), _) => ServerState::Starting,
-            (Phase::Open, Start::Done | Start::Failed(_), Some(_)) => ServerState::Ready,
-            (Phase::Open, Start::Done | Start::Failed(_), None) => ServerState::Failed,
+        let state = match self.phase {
+            Phase::Closed => ServerState::Stopped,
+            Phase::Open => slot.state(),
         };
         let era = slot.live.as_ref().map(|it| it.era);
         ServerStatus { id: slot.name.clone(), state, era, failure: slot.failure().cloned() }
@@ -111,12 +111,28 @@ impl<I: Clone> Machine<I> {
     }
 }
 
-impl<I> Slot<I> {
+impl<I: Clone> Slot<I> {
+    pub(super) fn state(&self) -> ServerState {
+        match (&self.start, &self.live) {
+            (Start::Pending { after: None, .. }, _) => ServerState::Starting,
+            (Start::Pending { after: Some(_), .. } | Start::Done | Start::Failed(_), Some(_)) => {
+                ServerState::Ready
+            }
+            (Start::Pending { after: Some(_), .. }, None) => ServerState::Restarting,
+            (Start::Failed(_), None) if self.trouble.next().is_some() && !self.trouble.rests() => {
+                ServerState::Restarting
+            }
+            (Start::Done | Start::Failed(_), None) => ServerState::Failed,
+        }
+    }
+
     /// Why the server is not there as it is wanted.
-    fn failure(&self) -> Option<&Failure> {
+    pub(super) fn failure(&self) -> Option<&Failure> {
         match (&self.start, &self.wish) {
-            (Start::Failed(failure), _) | (_, Wish::Refused(failure)) => Some(failure),
-            (Start::Pending(_) | Start::Done, Wish::Server(..) | Wish::Nothing) => None,
+            (Start::Failed(failure), _)
+            | (Start::Pending { after: Some(failure), .. }, _)
+            | (_, Wish::Refused(failure)) => Some(failure),
+            (Start::Pending { after: None, .. } | Start::Done, Wish::Server(..) | Wish::Nothing) => None,
         }
     }
 
@@ -127,6 +143,7 @@ impl<I> Slot<I> {
             server: last.map(|it| Arc::clone(&it.0)).or_else(|| self.server()),
             lists: last.map(|it| Arc::clone(&it.1)),
             failure: self.failure().cloned(),
+            state: self.state(),
         }
     }
 

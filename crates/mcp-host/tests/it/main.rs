@@ -11,4 +11,5 @@ mod loading;
 mod peer;
 mod reloading;
 mod stopping;
+mod supervising;
 mod world;

@@ -60,10 +60,7 @@ struct Place {
 }
 
 impl StdioDial {
-    pub(crate) fn new(
-        endpoint: &StdioEndpoint,
-        options: &DialOptions,
-    ) -> Result<StdioDial, ConnectError> {
+    pub(crate) fn new(endpoint: &StdioEndpoint, options: &DialOptions) -> Result<StdioDial, ConnectError> {
         let (limits, receipts, process) = (&options.limits, &options.receipts, &options.process);
         let encoding = StreamEncoding::for_label(&endpoint.encoding)
             .ok_or_else(|| ConnectError::Invalid(format!("unknown encoding {:?}", endpoint.encoding)))?;

@@ -1,0 +1,86 @@
+//! A process that is killed in the middle of a call, beside one that is not.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use mcp_host::{Happening, Host, HostOptions, LoadRequest, RestartPolicy, Supervision, ToolCall, load};
+use mcp_model::{Kind, RawJson};
+use mcp_tests::{binary, eventually, lives};
+use tokio::sync::Notify;
+
+fn json(text: &'static str) -> RawJson {
+    RawJson::parse(text.into()).unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn hd_117_a_kill_in_mid_call_costs_one_call_and_the_server_comes_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    let server = |id: &str| {
+        let pid = path(id).display().to_string();
+        let script =
+            format!("echo $$ > '{pid}'; echo here is {id} >&2; exec '{}' demo-server", binary().display());
+        format!(
+            "  {id}:\n    transport: stdio\n    truely-stateless: true\n    command: sh\n    args: ['-c', \"{script}\"]\n    \
+             transform: [{{prefix: '{id}_'}}]\n"
+        )
+    };
+    std::fs::create_dir(path(".minds")).unwrap();
+    let file = path(".minds/mcp.yaml");
+    std::fs::write(&file, format!("version: 1\nservers:\n{}{}", server("victim"), server("witness")))
+        .unwrap();
+    let pid = |name: &str| std::fs::read_to_string(path(name)).unwrap().trim().parse::<u32>().unwrap();
+
+    let first_pause = Duration::from_millis(300);
+    let supervision = Supervision::Restart(RestartPolicy { first_pause, ..RestartPolicy::default() });
+    let host = Host::start(HostOptions { supervision, ..HostOptions::default() });
+    host.apply(load(&LoadRequest::new(file)).unwrap().wanted).await;
+    host.ready().await;
+    let mut events = host.events();
+    let (killed, witness) = (pid("victim"), pid("witness"));
+    let sleep = |name: &str, ms: &'static str| host.call(ToolCall::new(name, json(ms)));
+    let under_way = Arc::new(Notify::new());
+    let tell = Arc::clone(&under_way);
+    let kill = async {
+        under_way.notified().await;
+        assert!(
+            std::process::Command::new("kill")
+                .args(["-KILL", &killed.to_string()])
+                .status()
+                .unwrap()
+                .success()
+        );
+    };
+    let victim = host.call(ToolCall {
+        progress: Some(Arc::new(move |_| tell.notify_one())),
+        ..ToolCall::new("victim_sleep", json(r#"{"ms": 60000, "steps": 600}"#))
+    });
+    let (lost, unharmed, ()) = tokio::join!(victim, sleep("witness_sleep", r#"{"ms": 500}"#), kill);
+    assert!(unharmed.success, "{unharmed:?}");
+    let error = lost.error.unwrap();
+    assert_eq!(error.kind, Kind::Connection);
+    for evidence in ["server 'victim'", "signal 9 (SIGKILL)", "here is victim"] {
+        assert!(error.message.contains(evidence), "{evidence}: {}", error.message);
+    }
+
+    let mut published = host.subscribe();
+    let back = published.wait_for(|it| it.catalog.tool("victim_sleep").is_some());
+    tokio::time::timeout(Duration::from_secs(30), back).await.expect("it comes back").unwrap();
+    assert!(sleep("victim_sleep", r#"{"ms": 1}"#).await.success);
+    assert_ne!(pid("victim"), killed);
+    assert_eq!(pid("witness"), witness);
+    assert!(!lives(killed));
+    let mut pause = None;
+    while let Ok(event) = events.try_recv() {
+        if let Happening::TriedAgainIn { after, setbacks: 1 } = event.what {
+            pause = Some(after);
+        }
+    }
+    let pause = pause.expect("that it is tried again is told");
+    assert!(pause >= first_pause / 2 && pause <= first_pause, "{pause:?}");
+    let victim = pid("victim");
+    host.shutdown().await;
+    for pid in [victim, witness] {
+        eventually("nothing is left", || !lives(pid));
+    }
+}
