@@ -4,18 +4,19 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mcp_config::ResolvedServer;
-use mcp_model::{Endpoint, Kind, Limits};
-use mcp_registry::ListKind;
+use mcp_model::{Endpoint, Era, Kind, Limits};
+use mcp_registry::{ListKind, Lists};
 use mcp_transport::{
-    Authorities, CallError, ClientInfo, ConnectError, Dial, DialOptions, Handler, OlderServers, Receipts,
-    Session, SessionOptions, dialer,
+    Authorities, CallError, Changes, ClientInfo, ConnectError, Dial, DialOptions, Handler, OlderServers,
+    Receipts, Session, SessionOptions, dialer,
 };
 use tokio::time::Instant;
 use tracing::Instrument;
 
 use crate::Failure;
+use crate::WallClock;
 use crate::excerpt::excerpt;
-use crate::instance::Instance;
+use crate::instance::{Instance, Parts};
 use crate::listed::{Fresh, Listed};
 use crate::machine::{Started, later, plural};
 use crate::wires::Wires;
@@ -41,6 +42,16 @@ pub(crate) struct Connector {
     pub(crate) handler: Arc<dyn Handler>,
     pub(crate) dialer: Dialer,
     pub(crate) wires: Wires,
+    pub(crate) wall_clock: WallClock,
+}
+
+/// Which lists a start is to bring.
+#[derive(Debug, Clone)]
+pub(crate) enum Wish {
+    /// Those that the server has.
+    Read,
+    /// These, which are known.
+    Known(Arc<Lists>),
 }
 
 /// The wires of mcp-transport.
@@ -54,12 +65,13 @@ impl Connector {
     pub(crate) async fn connect(
         &self,
         server: &Arc<ResolvedServer>,
+        wish: Wish,
     ) -> Result<Started<Arc<Instance>>, Failure> {
         let id = &server.spec.id;
         let span = tracing::info_span!("connect", server = %id, transport = server.endpoint.kind().as_str());
         async {
             let begun = Instant::now();
-            let outcome = self.connect_within(server, later(begun, server.spec.limits.startup)).await;
+            let outcome = self.connect_within(server, wish, later(begun, server.spec.limits.startup)).await;
             let duration = begun.elapsed();
             match &outcome {
                 Ok(started) => {
@@ -80,6 +92,7 @@ impl Connector {
     async fn connect_within(
         &self,
         server: &Arc<ResolvedServer>,
+        wish: Wish,
         deadline: Instant,
     ) -> Result<Started<Arc<Instance>>, Failure> {
         let ResolvedServer { spec, endpoint: _, config } = &**server;
@@ -101,10 +114,16 @@ impl Connector {
             ..SessionOptions::default()
         };
         let session = Session::connect(self.wires.counted(dial), options).await.map_err(|it| refused(&it))?;
-        match list(&session, server, deadline).await {
+        let listed = match wish {
+            Wish::Read => list(&session, server, deadline).await,
+            Wish::Known(lists) => Ok(Listed { lists, ..Listed::nothing(heard(&session)) }),
+        };
+        match listed {
             Ok(listed) => {
                 let era = session.era();
-                Ok(Started { instance: Arc::new(Instance::new(session, Arc::clone(server))), era, listed })
+                let (server, process) = (Arc::clone(server), dial_options.process);
+                let parts = Parts { session, server, process, made: (self.wall_clock)() };
+                Ok(Started { instance: Arc::new(Instance::new(parts)), era, listed })
             }
             Err(mut failure) => {
                 let ended = session.close(PARTING).await;
@@ -146,6 +165,21 @@ async fn list(session: &Session, server: &ResolvedServer, deadline: Instant) -> 
     }
     let read = [tools, prompts, resources].into_iter().flatten();
     Ok(read.fold(Listed::nothing(seen), Listed::with).after(&kinds, Instant::now()))
+}
+
+/// What a server whose lists are not read now has announced so far. One of the modern era tells its changes only once
+/// it is listened to, a moment after the first call may begin: its lists are read again beside that, to miss none.
+fn heard(session: &Session) -> Changes {
+    let now = *session.changes().borrow();
+    let before = |it: u64| it.wrapping_sub(1);
+    match session.era() {
+        Era::Legacy => now,
+        Era::Modern => Changes {
+            tools: before(now.tools),
+            prompts: before(now.prompts),
+            resources: before(now.resources),
+        },
+    }
 }
 
 async fn maybe<T>(future: Option<impl Future<Output = T>>) -> Option<T> {

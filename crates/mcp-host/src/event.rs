@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 
 use mcp_model::Era;
 
-use crate::Failure;
+use crate::{DialogId, Failure};
 
 /// Something that happened to a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -50,8 +50,46 @@ pub enum Happening {
         /// How often in a row it went wrong.
         setbacks: u32,
     },
+    /// A dialog has an instance of its own now.
+    Leased {
+        /// Whose it is.
+        dialog: DialogId,
+    },
+    /// A dialog wanted an instance of its own, and it could not be started.
+    NotLeased {
+        /// Whose it would be.
+        dialog: DialogId,
+        /// Why not.
+        failure: Failure,
+    },
+    /// A dialog's instance is given back.
+    Released {
+        /// Whose it was.
+        dialog: DialogId,
+        /// Why.
+        reason: ReleaseReason,
+    },
+    /// It was switched off.
+    Disabled,
     /// Its lists have changed.
     Listed,
     /// An instance of it takes no more calls, and is closed when those inside are over.
     Retired,
+}
+
+/// Why a lease ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ReleaseReason {
+    /// It was given back.
+    Asked,
+    /// Its dialog is over.
+    DialogOver,
+    /// It was not used for long.
+    Unused,
+    /// Its server was changed, restarted, switched off or removed.
+    ServerChanged,
+    /// Its server was lost.
+    Lost,
+    /// The host shuts down.
+    HostShutDown,
 }

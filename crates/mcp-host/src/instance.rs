@@ -1,16 +1,18 @@
 //! One running connection of a server: its session, and the gate before it.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use mcp_config::ResolvedServer;
 use mcp_model::{Era, Kind, RawJson};
-use mcp_transport::{CallError, CallOptions, Session};
+use mcp_transport::{CallError, CallOptions, ProcessCell, Session};
 use tokio::time::Instant;
 
 use crate::Failure;
 use crate::connector::call_failure;
 use crate::gate::Gate;
+use crate::machine::{Drain, later};
 
 /// However long calls took to drain, a server gets this long to end by itself.
 const FAREWELL: Duration = Duration::from_secs(1);
@@ -23,12 +25,54 @@ pub(crate) struct Instance {
     pub(crate) session: Session,
     /// What it is an instance of, with the limits it has now.
     server: RwLock<Arc<ResolvedServer>>,
+    /// When it was made, on both clocks.
+    made: (Instant, SystemTime),
+    /// When a call last began or ended, in milliseconds after that; 0 before the first.
+    used: AtomicU64,
+    process: ProcessCell,
+}
+
+/// What a connection is made of.
+pub(crate) struct Parts {
+    pub(crate) session: Session,
+    pub(crate) server: Arc<ResolvedServer>,
+    pub(crate) process: ProcessCell,
+    pub(crate) made: SystemTime,
 }
 
 impl Instance {
     /// A connection that nobody uses yet.
-    pub(crate) fn new(session: Session, server: Arc<ResolvedServer>) -> Instance {
-        Instance { gate: Gate::default(), session, server: RwLock::new(server) }
+    pub(crate) fn new(parts: Parts) -> Instance {
+        let Parts { session, server, process, made } = parts;
+        let made = (Instant::now(), made);
+        let (gate, used) = (Gate::default(), AtomicU64::new(0));
+        Instance { gate, session, server: RwLock::new(server), made, used, process }
+    }
+
+    /// A call begins or ends now.
+    pub(crate) fn touch(&self) {
+        let after = self.made.0.elapsed().as_millis().max(1);
+        self.used.fetch_max(u64::try_from(after).unwrap_or(u64::MAX), Ordering::Relaxed);
+    }
+
+    /// Since when nobody uses it; `None` while somebody does.
+    pub(crate) fn unused(&self) -> Option<Instant> {
+        (!self.gate.is_busy()).then(|| self.made.0 + self.last_call().unwrap_or_default())
+    }
+
+    /// When a call last began or ended, counted from when it was made.
+    pub(crate) fn last_call(&self) -> Option<Duration> {
+        Some(self.used.load(Ordering::Relaxed)).filter(|it| *it != 0).map(Duration::from_millis)
+    }
+
+    /// When it was made.
+    pub(crate) fn started(&self) -> SystemTime {
+        self.made.1
+    }
+
+    /// Its process.
+    pub(crate) fn pid(&self) -> Option<u32> {
+        self.process.id()
     }
 
     /// What it is an instance of.
@@ -66,12 +110,26 @@ impl Instance {
         last
     }
 
-    /// Waits until the calls inside are over, at most for `grace`, then closes the connection; what is still inside
-    /// then is told so. The gate is retired by whoever decided this.
-    pub(crate) async fn drain_and_close(&self, grace: Duration) {
-        let deadline = Instant::now() + grace;
-        // Running out of time is one of the two ways this ends; either way the connection is closed.
-        let _ = tokio::time::timeout_at(deadline, self.gate.emptied()).await;
+    /// Lets nobody in any more but who may still come in while it drains.
+    pub(crate) fn shut(&self, drain: Drain) {
+        match drain {
+            Drain::Swap => self.gate.retire(),
+            Drain::Shut | Drain::Release => self.gate.seal(),
+        }
+    }
+
+    /// Waits until those inside are out, at most for `grace` unless they are to be waited for, then closes the
+    /// connection; what is still inside then is told so. It is shut by whoever decided this.
+    pub(crate) async fn drain_and_close(&self, drain: Drain, grace: Duration) {
+        let deadline = later(Instant::now(), grace);
+        match drain {
+            // Running out of time is one of the two ways this ends; either way the connection is closed.
+            Drain::Swap | Drain::Shut => {
+                let _ = tokio::time::timeout_at(deadline, self.gate.emptied()).await;
+            }
+            Drain::Release => self.gate.emptied().await,
+        }
+        self.gate.seal();
         let left = deadline.saturating_duration_since(Instant::now());
         self.session.close(left.max(FAREWELL)).await;
     }

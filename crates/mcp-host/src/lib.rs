@@ -33,9 +33,11 @@
 
 #![forbid(unsafe_code)]
 
+mod admin;
 mod call;
 mod committer;
 mod connector;
+mod dialog;
 mod event;
 mod excerpt;
 mod failure;
@@ -50,19 +52,23 @@ mod load;
 mod machine;
 mod outlets;
 mod pace;
+mod pin;
 mod published;
 mod sleep;
 mod wanted;
 mod wires;
 
+pub use admin::Admin;
 pub use call::ToolCall;
 pub use connector::Dialer;
-pub use event::{Happening, HostEvent};
+pub use dialog::{Dialog, DialogId, LeasePolicy, LeaseReceipt, Reminder, ReminderText};
+pub use event::{Happening, HostEvent, ReleaseReason};
 pub use failure::Failure;
 pub use host::{Host, HostOptions};
 pub use load::{FileError, LoadError, LoadRequest, Loaded, load};
 pub use machine::{Probe, RestartPolicy, Supervision};
 pub use mcp_registry::ActiveProblem;
+pub use pin::Pinned;
 pub use published::{Published, ServerState, ServerStatus};
 pub use sleep::WallClock;
 pub use wanted::{FailedServer, Wanted};

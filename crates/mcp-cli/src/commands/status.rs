@@ -17,7 +17,7 @@ fn server(status: &ServerStatus, longest: usize, colour: Colour) -> String {
     let (style, mark) = match state {
         ServerState::Ready => (paint::GOOD, "✓"),
         ServerState::Starting | ServerState::Restarting => (paint::DOUBTFUL, "…"),
-        ServerState::Failed | ServerState::Stopped => (paint::BAD, "✗"),
+        ServerState::Failed | ServerState::Disabled | ServerState::Stopped => (paint::BAD, "✗"),
     };
     let mark = paint::paint(colour, style, mark);
     let mut res = format!("{mark} {:longest$}  {}", plain::line(id), state.as_str());

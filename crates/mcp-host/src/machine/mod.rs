@@ -4,6 +4,7 @@
 //! but who has one. What keeps late news from doing harm is the [`Ticket`]: each start has its own, every event about
 //! it carries it, and a ticket that is no longer what its slot waits for or lives by changes nothing.
 
+mod lease;
 mod recover;
 mod slot;
 mod supervision;
@@ -15,16 +16,20 @@ use std::time::Duration;
 
 use mcp_config::ResolvedServer;
 use mcp_model::{Era, Kind, ServerId};
-use mcp_registry::{ActiveProblem, Builtins, Catalog, Desired, Fingerprint, ListKind, Plan};
+use mcp_registry::{
+    ActiveProblem, Builtins, Catalog, Desired, Fingerprint, ListKind, Lists, Plan, ServerEntry,
+};
 use tokio::time::Instant;
 
 use crate::listed::Listed;
-use crate::{FailedServer, Failure, Happening, Wanted};
+use crate::{DialogId, FailedServer, Failure, Happening, LeasePolicy, Wanted};
+use lease::{Leases, is_leased};
 use slot::{Live, Slot, Start};
 pub use supervision::{Probe, RestartPolicy, Supervision};
 
+pub(crate) use lease::{Answer, LeaseTable, Waiter, Wanting};
 pub(crate) use supervision::{later, slept};
-pub(crate) use view::{Absent, Route, Snapshot};
+pub(crate) use view::{Absent, Place, Route, Snapshot};
 
 /// One start of one server, as it was configured then.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -63,6 +68,18 @@ pub(crate) enum Event<I> {
     Alive(Ticket),
     /// This machine has slept for so long.
     Woke(Duration),
+    /// A call of a dialog needs an instance of its own.
+    Lease(Wanting, Waiter),
+    /// A leased instance was looked at: since when does nobody use it? `None` while somebody does.
+    Seen(Ticket, Option<Instant>),
+    /// A dialog gives back what it has leased of a server.
+    Release(DialogId, ServerId, Waiter),
+    /// A dialog is over.
+    DialogOver(DialogId),
+    /// Start this server anew, also one that was switched off.
+    Restart(ServerId),
+    /// Let this server run no more.
+    Disable(ServerId),
     /// Time has passed.
     Tick,
     /// The host shuts down.
@@ -107,8 +124,38 @@ pub(crate) enum Action<I> {
         /// How long an answer may take.
         within: Duration,
     },
+    /// Connect for one dialog. The lists are known.
+    Open(Ticket, Arc<ResolvedServer>, Arc<Lists>),
+    /// Tell somebody who waits.
+    Answer(Waiter, Answer<I>),
+    /// Since when does nobody use it?
+    Look(Ticket, I),
     /// Let nobody in any more, wait for those inside, close.
-    Retire(I),
+    Retire {
+        /// The instance.
+        instance: I,
+        /// Who is waited for.
+        drain: Drain,
+        /// Who is told that it is closed.
+        waiter: Option<Waiter>,
+    },
+}
+
+/// Who is waited for before an instance is closed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Drain {
+    /// Its calls, and whoever has pinned it, for the host's grace.
+    Swap,
+    /// Its calls, for the host's grace.
+    Shut,
+    /// Its calls, however long they take: each has a deadline.
+    Release,
+}
+
+impl<I> Action<I> {
+    fn retire(instance: I, drain: Drain) -> Action<I> {
+        Action::Retire { instance, drain, waiter: None }
+    }
 }
 
 /// Something to be told, without the moment.
@@ -133,12 +180,17 @@ pub(crate) struct Settings {
     pub(crate) builtins: Builtins,
     /// What is done about servers that fail.
     pub(crate) supervision: Supervision,
+    /// How servers are leased that are not shared.
+    pub(crate) leases: LeasePolicy,
+    /// The host's own tools, which stand before those of all servers.
+    pub(crate) own: Vec<ServerEntry>,
 }
 
 /// All servers and what becomes of them.
 pub(crate) struct Machine<I> {
     settings: Settings,
     slots: Vec<Slot<I>>,
+    leases: Leases<I>,
     phase: Phase,
     starts: u64,
     generation: u64,
@@ -164,6 +216,7 @@ impl<I: Clone> Machine<I> {
         Machine {
             settings,
             slots: Vec::new(),
+            leases: Leases::new(),
             phase: Phase::Open,
             starts: 0,
             generation: 0,
@@ -195,7 +248,13 @@ impl<I: Clone> Machine<I> {
             Event::Died(ticket, failure) => self.died(&ticket, failure, now),
             Event::Unvalidated { server, tool, reason } => self.unvalidated(&server, tool, reason),
             Event::Alive(ticket) => self.alive(&ticket, now),
-            Event::Woke(slept) => self.woke(slept),
+            Event::Woke(slept) => self.woke(slept, now),
+            Event::Lease(wanting, waiter) => self.lease(wanting, waiter),
+            Event::Seen(ticket, unused) => self.lease_seen(&ticket, unused, now),
+            Event::Release(dialog, server, waiter) => self.release(&dialog, &server, waiter),
+            Event::DialogOver(dialog) => self.dialog_over(&dialog),
+            Event::Restart(server) => self.restart(&server),
+            Event::Disable(server) => self.disable(&server),
             Event::Tick => self.tick(now),
             Event::Close => self.close(),
         }
@@ -238,6 +297,7 @@ impl<I: Clone> Machine<I> {
         for FailedServer { id, failure } in refused {
             self.slots.push(Slot::refused(&id, failure));
         }
+        actions.extend(self.limit_leases());
         // Stable: of two with one name the one that runs stands first.
         self.slots.sort_by_key(|slot| order.iter().position(|it| *it == slot.name));
         actions
@@ -255,26 +315,39 @@ impl<I: Clone> Machine<I> {
             return actions;
         }
         let slot = self.slots.remove(at);
-        if let Some(live) = slot.live {
+        if let Some(instance) = slot.live.and_then(|it| it.instance) {
             self.news.push(News::new(id.as_str(), Happening::Retired));
-            actions.push(Action::Retire(live.instance));
+            actions.push(Action::retire(instance, Drain::Swap));
         }
+        actions.extend(self.rebase(id, None));
         actions
     }
 
     fn ready(&mut self, ticket: Ticket, started: Started<I>, now: Instant) -> Vec<Action<I>> {
+        let started = match self.lease_ready(&ticket, started, now) {
+            Ok(actions) => return actions,
+            Err(started) => started,
+        };
         let Started { instance, era, listed } = started;
         let first_probe = self.first_probe(now);
         let Some(slot) = self.slots.iter_mut().find(|it| it.waits_for(&ticket)) else {
-            return vec![Action::Retire(instance)];
+            return vec![Action::retire(instance, Drain::Shut)];
         };
         let Start::Pending { server, .. } = std::mem::replace(&mut slot.start, Start::Done) else {
             unreachable!("a slot that waits has something to wait for");
         };
         // Its names or limits may have changed meanwhile.
         let server = slot.server().unwrap_or(server);
-        let follow =
-            Action::Follow { ticket: ticket.clone(), instance: instance.clone(), listed: listed.clone() };
+        let leased = is_leased(&server);
+        let mut actions = vec![match leased {
+            // It has told what it offers, and each dialog gets one of its own (DM-080).
+            true => Action::retire(instance.clone(), Drain::Shut),
+            false => {
+                Action::Follow { ticket: ticket.clone(), instance: instance.clone(), listed: listed.clone() }
+            }
+        }];
+        let (id, number) = (ticket.server.clone(), ticket.number);
+        let instance = Some(instance).filter(|_| !leased);
         let mut live = Live {
             ticket,
             server,
@@ -289,28 +362,29 @@ impl<I: Clone> Machine<I> {
         let before = slot.live.replace(live);
         slot.last = None;
         self.news.push(News::new(&slot.name, Happening::Ready { era }));
+        let before = before.and_then(|it| it.instance);
         if before.is_some() {
             self.news.push(News::new(&slot.name, Happening::Retired));
         }
         self.touch();
-        let mut actions = vec![follow];
-        actions.extend(before.map(|it| Action::Retire(it.instance)));
+        actions.extend(before.map(|it| Action::retire(it, Drain::Swap)));
+        actions.extend(self.rebase(&id, Some(number)));
         actions
     }
 
     fn lists(&mut self, ticket: Ticket, listed: Listed) -> Vec<Action<I>> {
         let Some(slot) = self.slots.iter_mut().find(|it| it.runs_by(&ticket)) else {
-            return Vec::new();
+            return self.lease_lists(ticket, listed);
         };
         let name = slot.name.clone();
         let live = slot.live.as_mut().expect("that is how it was found");
+        let Some(instance) = live.instance.clone() else { return Vec::new() };
         if live.listed.lists.tools != listed.lists.tools {
             live.unvalidated.clear();
         }
         // A server that announces what is known already wakes nobody.
         let is_news = live.listed.lists != listed.lists || live.listed.notes != listed.notes;
         live.listed = listed.clone();
-        let instance = live.instance.clone();
         if is_news {
             self.news.push(News::new(&name, Happening::Listed));
             self.touch();
@@ -339,11 +413,37 @@ impl<I: Clone> Machine<I> {
         let mut actions = Vec::new();
         for slot in &mut self.slots {
             actions.extend(slot.abort());
-            if let Some(live) = slot.live.take() {
+            if let Some(instance) = slot.live.take().and_then(|it| it.instance) {
                 self.news.push(News::new(&slot.name, Happening::Retired));
-                actions.push(Action::Retire(live.instance));
+                actions.push(Action::retire(instance, Drain::Shut));
             }
         }
+        actions.extend(self.close_leases());
+        actions
+    }
+
+    /// Starts a server anew.
+    fn restart(&mut self, server: &ServerId) -> Vec<Action<I>> {
+        let open = self.phase == Phase::Open;
+        let slot = self.slots.iter_mut().find(|it| it.name == server.as_str());
+        let Some(slot) = slot.filter(|_| open) else { return Vec::new() };
+        let actions = slot.restart(&mut self.starts);
+        if !actions.is_empty() {
+            self.news.push(News::new(&slot.name, Happening::Starting { setbacks: 0 }));
+            self.changed = true;
+        }
+        actions
+    }
+
+    /// Switches a server off.
+    fn disable(&mut self, server: &ServerId) -> Vec<Action<I>> {
+        let open = self.phase == Phase::Open;
+        let slot = self.slots.iter_mut().find(|it| it.name == server.as_str());
+        let Some(slot) = slot.filter(|_| open) else { return Vec::new() };
+        let mut actions = slot.disable();
+        self.news.push(News::new(&slot.name, Happening::Disabled));
+        self.touch();
+        actions.extend(self.rebase(server, None));
         actions
     }
 

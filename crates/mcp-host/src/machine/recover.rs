@@ -13,7 +13,9 @@ use crate::{Failure, Happening};
 impl<I: Clone> Machine<I> {
     /// A start failed.
     pub(super) fn failed(&mut self, ticket: &Ticket, failure: Failure, now: Instant) -> Vec<Action<I>> {
-        let Some(slot) = self.slots.iter_mut().find(|it| it.waits_for(ticket)) else { return Vec::new() };
+        let Some(slot) = self.slots.iter_mut().find(|it| it.waits_for(ticket)) else {
+            return self.lease_failed(ticket, &failure);
+        };
         let before = (slot.state(), slot.failure().cloned());
         let down = Down { kind: failure.kind, uptime: None };
         self.news.push(News::new(&slot.name, Happening::NotStarted(failure.clone())));
@@ -28,7 +30,9 @@ impl<I: Clone> Machine<I> {
 
     /// What ran is gone.
     pub(super) fn died(&mut self, ticket: &Ticket, failure: Failure, now: Instant) -> Vec<Action<I>> {
-        let Some(slot) = self.slots.iter_mut().find(|it| it.runs_by(ticket)) else { return Vec::new() };
+        let Some(slot) = self.slots.iter_mut().find(|it| it.runs_by(ticket)) else {
+            return self.lease_died(ticket, failure);
+        };
         let uptime = slot.live.as_ref().map(|it| now.saturating_duration_since(it.since));
         let down = Down { kind: failure.kind, uptime };
         self.news.push(News::new(&slot.name, Happening::Lost(failure.clone())));
@@ -62,23 +66,29 @@ impl<I: Clone> Machine<I> {
                 actions.extend(again);
             }
             let live = slot.live.as_mut().filter(|it| it.probe.is_some_and(|it| it <= now));
-            actions.extend(live.zip(within).map(|(live, within)| live.ask(within)));
+            actions.extend(live.zip(within).and_then(|(live, within)| live.ask(within)));
         }
+        actions.extend(self.tick_leases(now));
         actions
     }
 
     /// When there is next something to do.
     pub(crate) fn next_wake(&self) -> Option<Instant> {
         let slots = self.slots.iter().filter(|_| self.phase == Phase::Open);
-        slots.flat_map(|it| [it.trouble.next(), it.live.as_ref().and_then(|it| it.probe)]).flatten().min()
+        let slots =
+            slots.flat_map(|it| [it.trouble.next(), it.live.as_ref().and_then(|it| it.probe)]).flatten();
+        slots.chain(self.leases.next_wake()).min()
     }
 
     /// The machine that we run on has slept: whoever was there may be gone without a word.
-    pub(super) fn woke(&mut self, slept: Duration) -> Vec<Action<I>> {
+    pub(super) fn woke(&mut self, slept: Duration, now: Instant) -> Vec<Action<I>> {
         tracing::info!(?slept, "this machine has slept; servers are asked whether they live");
         let within = self.probe().map(|it| it.within);
         let alive = self.slots.iter_mut().filter_map(|it| it.live.as_mut()).filter(|it| it.is_asked());
-        alive.zip(within.into_iter().cycle()).map(|(live, within)| live.ask(within)).collect()
+        let asked = alive.zip(within.into_iter().cycle()).filter_map(|(live, within)| live.ask(within));
+        let mut actions: Vec<_> = asked.collect();
+        actions.extend(self.wake_leases(now));
+        actions
     }
 
     /// A server that was asked lives.
@@ -87,6 +97,7 @@ impl<I: Clone> Machine<I> {
         if let Some(live) = self.slots.iter_mut().find_map(|it| it.lives_by(ticket)) {
             live.probe = next.filter(|_| live.is_asked());
         }
+        self.lease_alive(ticket, now);
         Vec::new()
     }
 
@@ -95,7 +106,7 @@ impl<I: Clone> Machine<I> {
         Some(later(now, self.probe()?.every?))
     }
 
-    fn probe(&self) -> Option<&Probe> {
+    pub(super) fn probe(&self) -> Option<&Probe> {
         match &self.settings.supervision {
             Supervision::Off => None,
             Supervision::Restart(RestartPolicy { probe, .. }) => Some(probe),
@@ -104,17 +115,17 @@ impl<I: Clone> Machine<I> {
 }
 
 impl<I: Clone> Live<I> {
-    /// Only one era has a `ping`.
+    /// Only one era has a `ping`, and only an instance can be asked.
     pub(super) fn is_asked(&self) -> bool {
         match self.era {
-            Era::Legacy => true,
+            Era::Legacy => self.instance.is_some(),
             Era::Modern => false,
         }
     }
 
-    fn ask(&mut self, within: Duration) -> Action<I> {
+    fn ask(&mut self, within: Duration) -> Option<Action<I>> {
         self.probe = None;
-        Action::Probe { ticket: self.ticket.clone(), instance: self.instance.clone(), within }
+        Some(Action::Probe { ticket: self.ticket.clone(), instance: self.instance.clone()?, within })
     }
 }
 

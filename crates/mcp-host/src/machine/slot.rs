@@ -8,8 +8,9 @@ use mcp_model::Era;
 use mcp_registry::{Desired, Lists};
 use tokio::time::Instant;
 
+use super::lease::is_leased;
 use super::supervision::Trouble;
-use super::{Action, Ticket, desired};
+use super::{Action, Drain, Ticket, desired};
 use crate::Failure;
 use crate::listed::Listed;
 
@@ -21,6 +22,8 @@ pub(super) struct Slot<I> {
     pub(super) wish: Wish,
     /// What became of that.
     pub(super) start: Start,
+    /// Whether it may run.
+    pub(super) mode: Mode,
     /// What it has been through, and when it is tried again.
     pub(super) trouble: Trouble,
     /// What runs: an instance of what is wanted, or of what was wanted before.
@@ -37,6 +40,14 @@ pub(super) enum Wish {
     Refused(Failure),
     /// Nothing yet.
     Nothing,
+}
+
+/// Whether a server may run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Mode {
+    On,
+    /// Somebody has switched it off.
+    Disabled,
 }
 
 /// What became of a wish.
@@ -62,7 +73,8 @@ pub(super) struct Live<I> {
     pub(super) ticket: Ticket,
     /// What it is an instance of.
     pub(super) server: Arc<ResolvedServer>,
-    pub(super) instance: I,
+    /// The instance that all share; `None` where each dialog has its own.
+    pub(super) instance: Option<I>,
     pub(super) era: Era,
     pub(super) listed: Listed,
     /// Since when it runs.
@@ -80,6 +92,7 @@ impl<I: Clone> Slot<I> {
             name: name.to_owned(),
             wish: Wish::Nothing,
             start: Start::Done,
+            mode: Mode::On,
             trouble: Trouble::default(),
             live: None,
             last: None,
@@ -129,10 +142,20 @@ impl<I: Clone> Slot<I> {
     ) -> Vec<Action<I>> {
         let mut actions = Vec::new();
         let (id, runtime) = (desired.id.clone(), desired.runtime);
+        // A server that was switched off stays so until its entry is another one.
+        let same = matches!(&self.wish, Wish::Server(_, wished) if *wished == desired);
         self.wish = Wish::Server(Arc::clone(&server), desired);
-        if let Some(live) = self.live.as_mut().filter(|it| it.ticket.runtime == runtime) {
-            if live.server.spec.limits != server.spec.limits {
-                actions.push(Action::Limit(live.instance.clone(), Arc::clone(&server)));
+        if self.mode == Mode::Disabled && same {
+            return actions;
+        }
+        self.mode = Mode::On;
+        let is_same =
+            |it: &&mut Live<I>| it.ticket.runtime == runtime && is_leased(&it.server) == is_leased(&server);
+        if let Some(live) = self.live.as_mut().filter(is_same) {
+            if let Some(instance) =
+                live.instance.clone().filter(|_| live.server.spec.limits != server.spec.limits)
+            {
+                actions.push(Action::Limit(instance, Arc::clone(&server)));
             }
             live.server = server;
             actions.extend(self.abort());
@@ -189,6 +212,33 @@ impl<I: Clone> Slot<I> {
             Start::Done | Start::Failed(_) => self.start = Start::Failed(failure),
         }
         self.last = Some((live.server, live.listed.lists));
-        vec![Action::Retire(live.instance)]
+        live.instance.map(|it| Action::retire(it, Drain::Swap)).into_iter().collect()
+    }
+
+    /// Starts it anew although nothing has changed; what runs stays until the new instance is ready.
+    pub(super) fn restart(&mut self, starts: &mut u64) -> Vec<Action<I>> {
+        let last = self.last.as_ref().map(|it| Arc::clone(&it.0));
+        let Some(server) = self.server().or(self.live.as_ref().map(|it| Arc::clone(&it.server))).or(last)
+        else {
+            return Vec::new();
+        };
+        let mut actions = self.abort();
+        self.mode = Mode::On;
+        self.trouble = Trouble::default();
+        let Desired { id, runtime, exposure: _ } = desired(&server);
+        *starts += 1;
+        actions.push(self.begin(Ticket { server: id, runtime, number: *starts }, server, None));
+        actions
+    }
+
+    /// Lets it run no more.
+    pub(super) fn disable(&mut self) -> Vec<Action<I>> {
+        let mut actions = self.abort();
+        self.mode = Mode::Disabled;
+        if let Some(live) = self.live.take() {
+            self.last = Some((live.server, live.listed.lists));
+            actions.extend(live.instance.map(|it| Action::retire(it, Drain::Swap)));
+        }
+        actions
     }
 }

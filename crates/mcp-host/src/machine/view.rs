@@ -8,7 +8,7 @@ use mcp_config::ResolvedServer;
 use mcp_model::{ServerId, Severity};
 use mcp_registry::{Catalog, Lists, Problem, ProblemKind, ServerEntry};
 
-use super::slot::{Slot, Start, Wish};
+use super::slot::{Mode, Slot, Start, Wish};
 use super::{Machine, Phase, plural};
 use crate::{ActiveProblem, Failure, Published, ServerState, ServerStatus};
 
@@ -30,8 +30,17 @@ pub(crate) struct Snapshot<I> {
 pub(crate) struct Route<I> {
     /// The server as it runs.
     pub(crate) server: Arc<ResolvedServer>,
-    /// The instance.
-    pub(crate) instance: I,
+    /// Where its calls go.
+    pub(crate) place: Place<I>,
+}
+
+/// Where calls go.
+#[derive(Debug, Clone)]
+pub(crate) enum Place<I> {
+    /// All to one instance.
+    Shared(I),
+    /// Each dialog's to its own, leased on this start.
+    Leased(u64),
 }
 
 /// A server that cannot be called.
@@ -73,8 +82,12 @@ impl<I: Clone> Machine<I> {
         for slot in &self.slots {
             match &slot.live {
                 Some(live) => {
-                    let (server, instance) = (Arc::clone(&live.server), live.instance.clone());
-                    routes.insert(live.ticket.server.clone(), Route { server, instance });
+                    let place = match &live.instance {
+                        Some(instance) => Place::Shared(instance.clone()),
+                        None => Place::Leased(live.ticket.number),
+                    };
+                    let server = Arc::clone(&live.server);
+                    routes.insert(live.ticket.server.clone(), Route { server, place });
                 }
                 None => absent.push(slot.absent()),
             }
@@ -85,12 +98,12 @@ impl<I: Clone> Machine<I> {
 
     fn entries(&self) -> Vec<ServerEntry> {
         let live = self.slots.iter().filter_map(|it| it.live.as_ref());
-        live.map(|it| ServerEntry {
+        let live = live.map(|it| ServerEntry {
             id: it.ticket.server.clone(),
             exposure: it.server.spec.exposure.clone(),
             lists: Arc::clone(&it.listed.lists),
-        })
-        .collect()
+        });
+        self.settings.own.iter().cloned().chain(live).collect()
     }
 
     fn status(&self, slot: &Slot<I>) -> ServerStatus {
@@ -113,6 +126,9 @@ impl<I: Clone> Machine<I> {
 
 impl<I: Clone> Slot<I> {
     pub(super) fn state(&self) -> ServerState {
+        if self.mode == Mode::Disabled {
+            return ServerState::Disabled;
+        }
         match (&self.start, &self.live) {
             (Start::Pending { after: None, .. }, _) => ServerState::Starting,
             (Start::Pending { after: Some(_), .. } | Start::Done | Start::Failed(_), Some(_)) => {

@@ -126,7 +126,7 @@ fn a_host_that_is_closed_starts_nothing_again() {
         ["want a=1.1 b=1.1", "start a=1, start b=2", "a:starting b:starting |"],
         ["fail 1", "", "a:restarting! b:starting |"],
         ["ready 2", "follow 2", "a:restarting! b:ready=2 | b__t"],
-        ["close", "retire 2", "a:stopped b:stopped |"],
+        ["close", "shut 2", "a:stopped b:stopped |"],
         ["wait 1000", "", "a:stopped b:stopped |"],
         ["woke", "", "a:stopped b:stopped |"],
     ]);
