@@ -22,7 +22,8 @@ use crate::{
 
 /// `a=1.2`: server `a`, its connection as of revision 1, its names as of revision 2 (shown in every name). Behind that,
 /// `-unloaded` leaves its tools unlisted, `-nowrite` hides its tool `write`, `-brief`
-/// gives its calls a second, `-own` gives each dialog an instance of its own.
+/// gives its calls a second, `-own` gives each dialog an instance of its own,
+/// `-bare` shows names as they are.
 pub(crate) fn server(text: &str) -> ResolvedServer {
     let (id, revisions) = text.split_once('=').unwrap();
     let (revisions, option) = revisions.split_once('-').unwrap_or((revisions, ""));
@@ -32,6 +33,9 @@ pub(crate) fn server(text: &str) -> ResolvedServer {
     let mut shown = Exposure::all(NamePolicy::Qualify { class: NameClass::Strict });
     if exposure != "1" {
         shown.tools.transforms.push(Transform::Suffix(format!("-{exposure}")));
+    }
+    if option == "bare" {
+        shown.tools.naming = NamePolicy::Pass;
     }
     if option == "nowrite" {
         shown.tools.filter.blacklist.push("write".to_owned());
@@ -63,7 +67,7 @@ pub(crate) fn server(text: &str) -> ResolvedServer {
 }
 
 /// `t,u,!v`: two tools, and a list that could not be read; `-` is nothing.
-fn listed(names: &str) -> Listed {
+pub(crate) fn listed(names: &str) -> Listed {
     let tools = names.split(',').filter(|it| *it != "-" && !it.starts_with('!'));
     let tools: Vec<String> =
         tools.map(|it| format!(r#"{{"name":"{it}","inputSchema":{{"type":"object"}}}}"#)).collect();

@@ -99,6 +99,12 @@ impl<I> Leases<I> {
         self.live().flat_map(|it| [it.look, it.probe]).flatten()
     }
 
+    /// Is it a lease's start that is under way?
+    #[cfg(test)]
+    pub(super) fn is_starting(&self, ticket: &Ticket) -> bool {
+        self.held.iter().any(|it| it.ticket == *ticket && matches!(it.state, State::Starting(_)))
+    }
+
     fn live(&self) -> impl Iterator<Item = &Live<I>> {
         self.held.iter().filter_map(|it| match &it.state {
             State::Live(live) => Some(live),

@@ -474,4 +474,6 @@ pub(crate) fn plural(kind: ListKind) -> &'static str {
 }
 
 #[cfg(test)]
+mod races;
+#[cfg(test)]
 mod tests;
