@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use mcp_model::{Kind, ServerId};
+use mcp_registry::View;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::{AbortHandle, Id, JoinError, JoinSet};
 use tokio::time::Instant;
@@ -36,6 +37,8 @@ pub(crate) enum Command {
         /// Why not.
         reason: String,
     },
+    /// These views of the catalog are in use; answers when that is published.
+    Views(Vec<View>, oneshot::Sender<()>),
     /// A call of a dialog needs an instance.
     Lease(Wanting, oneshot::Sender<Answer<Shared>>),
     /// A dialog gives an instance back; answers when it is closed.
@@ -142,6 +145,7 @@ impl Committer {
                     | Event::Lists(..)
                     | Event::Died(..)
                     | Event::Alive(_)
+                    | Event::Views(_)
                     | Event::Woke(_)
                     | Event::Lease(..)
                     | Event::Seen(..)
@@ -318,6 +322,10 @@ impl Committer {
             }
             Command::Unvalidated { server, tool, reason } => {
                 events.push(Event::Unvalidated { server, tool, reason });
+            }
+            Command::Views(views, answer) => {
+                events.push(Event::Views(views));
+                answers.push(answer);
             }
             Command::Lease(wanting, answer) => events.push(Event::Lease(wanting, self.waits(answer))),
             Command::Release(dialog, server, answer) => {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use mcp_model::{CallResult, ServerId};
-use mcp_registry::{Builtins, Validators};
+use mcp_registry::{Builtins, Validators, View};
 use mcp_transport::{Authorities, ClientInfo, Handler, OlderServers, Receipts, SessionOptions, Unattended};
 use tokio::sync::{broadcast, mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
@@ -183,6 +183,16 @@ impl Host {
             Ok(()) => drop(taken.await),
             Err(mpsc::error::SendError(Command::Apply(wanted, _))) => self.senders.publish_failed(&wanted),
             Err(_) => unreachable!("what could not be sent comes back"),
+        }
+    }
+
+    /// Has these views of the catalog in use from now on: what they name and is not there is a problem, for as long as
+    /// that is so (DM-107). Returns when it is published.
+    pub async fn use_views(&self, views: Vec<View>) {
+        let (answer, taken) = oneshot::channel();
+        if self.commands.send(Command::Views(views, answer)).await.is_ok() {
+            // No answer means that the host was shut down meanwhile.
+            let _ = taken.await;
         }
     }
 

@@ -9,20 +9,18 @@ mod recover;
 mod slot;
 mod supervision;
 mod view;
+mod words;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
 
 use mcp_config::ResolvedServer;
-use mcp_model::{Era, Kind, ServerId};
-use mcp_registry::{
-    ActiveProblem, Builtins, Catalog, Desired, Fingerprint, ListKind, Lists, Plan, ServerEntry,
-};
+use mcp_model::{Kind, ServerId};
+use mcp_registry::{ActiveProblem, Catalog, Desired, Fingerprint, ListKind, Plan, View};
 use tokio::time::Instant;
 
 use crate::listed::Listed;
-use crate::{DialogId, FailedServer, Failure, Happening, LeasePolicy, Wanted};
+use crate::{FailedServer, Failure, Happening, Wanted};
 use lease::{Leases, is_leased};
 use slot::{Live, Slot, Start};
 pub use supervision::{Probe, RestartPolicy, Supervision};
@@ -30,161 +28,7 @@ pub use supervision::{Probe, RestartPolicy, Supervision};
 pub(crate) use lease::{Answer, LeaseTable, Waiter, Wanting};
 pub(crate) use supervision::{later, slept};
 pub(crate) use view::{Absent, Place, Route, Snapshot};
-
-/// One start of one server, as it was configured then.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Ticket {
-    /// The server.
-    pub(crate) server: ServerId,
-    /// What its connection depends on.
-    pub(crate) runtime: Fingerprint,
-    /// No other start of this host has it.
-    pub(crate) number: u64,
-}
-
-/// Something that happened.
-#[derive(Debug)]
-pub(crate) enum Event<I> {
-    /// These servers are wanted from now on.
-    Config(Wanted),
-    /// A start succeeded.
-    Ready(Ticket, Started<I>),
-    /// A start failed.
-    Failed(Ticket, Failure),
-    /// A running server's lists were read again.
-    Lists(Ticket, Listed),
-    /// A running server's connection is over.
-    Died(Ticket, Failure),
-    /// The arguments of a tool cannot be checked.
-    Unvalidated {
-        /// The tool's server.
-        server: ServerId,
-        /// The tool's own name.
-        tool: String,
-        /// Why not.
-        reason: String,
-    },
-    /// A running server that was asked whether it lives does.
-    Alive(Ticket),
-    /// This machine has slept for so long.
-    Woke(Duration),
-    /// A call of a dialog needs an instance of its own.
-    Lease(Wanting, Waiter),
-    /// A leased instance was looked at: since when does nobody use it? `None` while somebody does.
-    Seen(Ticket, Option<Instant>),
-    /// A dialog gives back what it has leased of a server.
-    Release(DialogId, ServerId, Waiter),
-    /// A dialog is over.
-    DialogOver(DialogId),
-    /// Start this server anew, also one that was switched off.
-    Restart(ServerId),
-    /// Let this server run no more.
-    Disable(ServerId),
-    /// Time has passed.
-    Tick,
-    /// The host shuts down.
-    Close,
-}
-
-/// What a start brought.
-#[derive(Debug)]
-pub(crate) struct Started<I> {
-    /// The running instance.
-    pub(crate) instance: I,
-    /// Its era.
-    pub(crate) era: Era,
-    /// Its lists.
-    pub(crate) listed: Listed,
-}
-
-/// Something to do, after the snapshot that goes with it is published.
-#[derive(Debug, PartialEq)]
-pub(crate) enum Action<I> {
-    /// Connect and list.
-    Start(Ticket, Arc<ResolvedServer>),
-    /// Give up this start.
-    Abort(Ticket),
-    /// Wait for the instance's next change of lists, or its end.
-    Follow {
-        /// Its start.
-        ticket: Ticket,
-        /// The instance.
-        instance: I,
-        /// Its lists so far.
-        listed: Listed,
-    },
-    /// Keep the limits that the server has now.
-    Limit(I, Arc<ResolvedServer>),
-    /// Ask whether it lives; one that is busy does.
-    Probe {
-        /// Its start.
-        ticket: Ticket,
-        /// The instance.
-        instance: I,
-        /// How long an answer may take.
-        within: Duration,
-    },
-    /// Connect for one dialog. The lists are known.
-    Open(Ticket, Arc<ResolvedServer>, Arc<Lists>),
-    /// Tell somebody who waits.
-    Answer(Waiter, Answer<I>),
-    /// Since when does nobody use it?
-    Look(Ticket, I),
-    /// Let nobody in any more, wait for those inside, close.
-    Retire {
-        /// The instance.
-        instance: I,
-        /// Who is waited for.
-        drain: Drain,
-        /// Who is told that it is closed.
-        waiter: Option<Waiter>,
-    },
-}
-
-/// Who is waited for before an instance is closed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Drain {
-    /// Its calls, and whoever has pinned it, for the host's grace.
-    Swap,
-    /// Its calls, for the host's grace.
-    Shut,
-    /// Its calls, however long they take: each has a deadline.
-    Release,
-}
-
-impl<I> Action<I> {
-    fn retire(instance: I, drain: Drain) -> Action<I> {
-        Action::Retire { instance, drain, waiter: None }
-    }
-}
-
-/// Something to be told, without the moment.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct News {
-    /// The server's name as written.
-    pub(crate) server: String,
-    /// What happened to it.
-    pub(crate) what: Happening,
-}
-
-impl News {
-    fn new(server: &str, what: Happening) -> News {
-        News { server: server.to_owned(), what }
-    }
-}
-
-/// How a machine is to be.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Settings {
-    /// Names that no server takes.
-    pub(crate) builtins: Builtins,
-    /// What is done about servers that fail.
-    pub(crate) supervision: Supervision,
-    /// How servers are leased that are not shared.
-    pub(crate) leases: LeasePolicy,
-    /// The host's own tools, which stand before those of all servers.
-    pub(crate) own: Vec<ServerEntry>,
-}
+pub(crate) use words::{Action, Drain, Event, News, Settings, Started, Ticket};
 
 /// All servers and what becomes of them.
 pub(crate) struct Machine<I> {
@@ -200,6 +44,8 @@ pub(crate) struct Machine<I> {
     catalog: Option<Arc<Catalog>>,
     /// The problems of the last snapshot.
     problems: Vec<ActiveProblem>,
+    /// Views of the catalog that are in use.
+    views: Vec<View>,
     /// What was not told yet.
     news: Vec<News>,
 }
@@ -223,6 +69,7 @@ impl<I: Clone> Machine<I> {
             changed: false,
             catalog: None,
             problems: Vec::new(),
+            views: Vec::new(),
             news: Vec::new(),
         }
     }
@@ -242,6 +89,7 @@ impl<I: Clone> Machine<I> {
         match event {
             Event::Config(_) if self.phase == Phase::Closed => Vec::new(),
             Event::Config(wanted) => self.configure(wanted),
+            Event::Views(views) => self.view(views),
             Event::Ready(ticket, started) => self.ready(ticket, started, now),
             Event::Failed(ticket, failure) => self.failed(&ticket, failure, now),
             Event::Lists(ticket, listed) => self.lists(ticket, listed),
@@ -401,6 +249,12 @@ impl<I: Clone> Machine<I> {
             live.unvalidated.insert(tool, reason);
             self.changed = true;
         }
+        Vec::new()
+    }
+
+    fn view(&mut self, views: Vec<View>) -> Vec<Action<I>> {
+        self.changed |= self.views != views;
+        self.views = views;
         Vec::new()
     }
 

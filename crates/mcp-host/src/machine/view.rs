@@ -118,8 +118,9 @@ impl<I: Clone> Machine<I> {
     /// Every problem there is now. Only the moment since when is kept from one generation to the next (DM-124).
     fn problems(&mut self, catalog: &Catalog, now: SystemTime) -> Vec<ActiveProblem> {
         let own = self.slots.iter().flat_map(Slot::problems);
-        self.problems =
-            ActiveProblem::carry(&self.problems, own.chain(catalog.problems().iter().cloned()), now);
+        let views = self.views.iter().flat_map(|it| catalog.view(it).problems);
+        let all = own.chain(catalog.problems().iter().cloned()).chain(views);
+        self.problems = ActiveProblem::carry(&self.problems, all, now);
         self.problems.clone()
     }
 }

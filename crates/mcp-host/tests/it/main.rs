@@ -9,6 +9,7 @@ mod failing;
 mod leasing;
 mod listing;
 mod loading;
+mod oracles;
 mod peer;
 mod pinning;
 mod reloading;
