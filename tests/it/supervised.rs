@@ -1,10 +1,13 @@
-//! A process that is killed in the middle of a call, beside one that is not.
+//! Real processes under a host: one that is killed in the middle of a call beside one that is not, and those that
+//! dialogs have for themselves.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use mcp_host::{Happening, Host, HostOptions, LoadRequest, RestartPolicy, Supervision, ToolCall, load};
-use mcp_model::{Kind, RawJson};
+use mcp_host::{
+    DialogId, Happening, Host, HostOptions, LoadRequest, RestartPolicy, Supervision, ToolCall, load,
+};
+use mcp_model::{Kind, RawJson, ServerId};
 use mcp_tests::{binary, eventually, lives};
 use tokio::sync::Notify;
 
@@ -83,4 +86,40 @@ async fn hd_117_a_kill_in_mid_call_costs_one_call_and_the_server_comes_back() {
     for pid in [victim, witness] {
         eventually("nothing is left", || !lives(pid));
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn dm_074_dm_077_dm_080_each_dialog_has_a_process_and_gives_it_back() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::create_dir(folder.path().join(".minds")).unwrap();
+    let file = folder.path().join(".minds/mcp.yaml");
+    // Leased is what is said of nothing else.
+    let text = "version: 1\nservers:\n  demo:\n    transport: stdio\n    command: mcp-host\n    args: [demo-server]\n";
+    std::fs::write(&file, text).unwrap();
+    let own_executable = Some(binary().to_owned());
+    let host = Host::start(HostOptions { own_executable, ..HostOptions::default() });
+    host.apply(load(&LoadRequest::new(file)).unwrap().wanted).await;
+    host.ready().await;
+    assert!(host.published().catalog.tool("echo").is_some());
+    assert!(host.leases().is_empty(), "who listed is closed");
+
+    let dialogs = ["one", "two"].map(|it| host.dialog(DialogId::new(it)));
+    let echo = || ToolCall::new("echo", json(r#"{"text": "hello"}"#));
+    let (first, second, other) =
+        tokio::join!(dialogs[0].call(echo()), dialogs[0].call(echo()), dialogs[1].call(echo()));
+    assert!([first, second, other].iter().all(|it| it.text() == "hello"));
+    let pids: Vec<u32> = host.leases().iter().map(|it| it.pid.expect("each is a process")).collect();
+    assert!(pids.len() == 2 && pids[0] != pids[1] && pids.iter().all(|it| lives(*it)), "{pids:?}");
+
+    let demo = ServerId::parse("demo").unwrap();
+    assert_eq!(host.release(&DialogId::new("one"), &demo).await, Ok(true));
+    eventually("what was given back is gone", || !lives(pids[0]));
+    assert!(lives(pids[1]));
+    let [one, two] = dialogs;
+    drop(two);
+    eventually("what a dialog had goes with it", || !lives(pids[1]));
+    assert_eq!(one.call(echo()).await.text(), "hello");
+    let last = host.leases()[0].pid.unwrap();
+    host.shutdown().await;
+    eventually("nothing is left", || !lives(last));
 }

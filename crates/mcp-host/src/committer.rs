@@ -9,14 +9,14 @@ use std::time::{Duration, SystemTime};
 
 use mcp_model::{Kind, ServerId};
 use mcp_registry::View;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::{AbortHandle, Id, JoinError, JoinSet};
 use tokio::time::Instant;
 
 use crate::connector::{Connector, Wish};
 use crate::follow::follow;
 use crate::instance::Instance;
-use crate::machine::{Action, Answer, Event, Machine, News, Settings, Ticket, Waiter, Wanting};
+use crate::machine::{Action, Answer, Event, Machine, News, Settings, Ticket, Waiter, Wanting, later};
 use crate::outlets::Outlets;
 use crate::sleep::Clocks;
 use crate::{DialogId, Failure, HostEvent, Wanted};
@@ -63,6 +63,8 @@ pub(crate) struct Committer {
     /// Who waits for an answer about a lease.
     waiters: HashMap<Waiter, oneshot::Sender<Answer<Shared>>>,
     last_waiter: Waiter,
+    /// When everything that runs is over, once that is known.
+    end: watch::Sender<Option<Instant>>,
 }
 
 /// What comes to a committer from outside.
@@ -105,6 +107,7 @@ impl Committer {
             jobs: HashMap::new(),
             waiters: HashMap::new(),
             last_waiter: 0,
+            end: watch::Sender::new(None),
         }
     }
 
@@ -272,9 +275,9 @@ impl Committer {
             Action::Retire { instance, drain, waiter } => {
                 // At once, not when the task comes to run: a call that still holds the old snapshot is refused.
                 instance.shut(drain);
-                let grace = self.grace;
+                let (grace, end) = (self.grace, self.end.subscribe());
                 self.spawn(Job::Retire(waiter), async move {
-                    instance.drain_and_close(drain, grace).await;
+                    instance.drain_and_close(drain, grace, end).await;
                     None
                 });
             }
@@ -358,6 +361,7 @@ impl Committer {
 
     /// Waits for what is being closed; everything else is given up.
     async fn wind_up(mut self) {
+        self.end.send_replace(Some(later(Instant::now(), self.grace)));
         for (job, handle) in self.jobs.values() {
             match job {
                 Job::Start(_) | Job::Follow(_) | Job::Probe(_) => handle.abort(),

@@ -7,6 +7,7 @@ use std::time::{Duration, SystemTime};
 use mcp_config::ResolvedServer;
 use mcp_model::{Era, Kind, RawJson};
 use mcp_transport::{CallError, CallOptions, ProcessCell, Session};
+use tokio::sync::watch;
 use tokio::time::Instant;
 
 use crate::Failure;
@@ -120,14 +121,32 @@ impl Instance {
 
     /// Waits until those inside are out, at most for `grace` unless they are to be waited for, then closes the
     /// connection; what is still inside then is told so. It is shut by whoever decided this.
-    pub(crate) async fn drain_and_close(&self, drain: Drain, grace: Duration) {
+    /// However long they may take, they have no longer than until `end` once that is told.
+    pub(crate) async fn drain_and_close(
+        &self,
+        drain: Drain,
+        grace: Duration,
+        mut end: watch::Receiver<Option<Instant>>,
+    ) {
         let deadline = later(Instant::now(), grace);
         match drain {
             // Running out of time is one of the two ways this ends; either way the connection is closed.
             Drain::Swap | Drain::Shut => {
                 let _ = tokio::time::timeout_at(deadline, self.gate.emptied()).await;
             }
-            Drain::Release => self.gate.emptied().await,
+            Drain::Release => {
+                let ended = async {
+                    match end.wait_for(Option::is_some).await.map(|it| *it) {
+                        Ok(Some(at)) => tokio::time::sleep_until(at).await,
+                        // Without a committer nobody ends this but whoever drops it.
+                        Ok(None) | Err(_) => std::future::pending().await,
+                    }
+                };
+                tokio::select! {
+                    () = self.gate.emptied() => {}
+                    () = ended => {}
+                }
+            }
         }
         self.gate.seal();
         let left = deadline.saturating_duration_since(Instant::now());

@@ -4,6 +4,10 @@
 //! publishes one catalog under names that can be trusted ([`Published`]), keeps it current, and makes calls that end.
 //! One bad server never hides the others: it becomes a status and a problem, and the rest stand.
 //!
+//! A server that fails is started again ([`Supervision`]). One that is not shared belongs to a [`Dialog`], which gets an
+//! instance with its first call and gives it back when it is dropped. A turn of an agent keeps its generation
+//! ([`Host::pin`]), so that its model can call what it was shown.
+//!
 //! Inside, one task owns the desired state. It is a pure state machine with a thin shell: starts, lists and ends come
 //! to it as events, each batch of them makes one new [`Published`], and whoever holds an older one holds all of it.
 //!

@@ -389,6 +389,9 @@ impl<I: Clone> Machine<I> {
 
     /// This machine has slept: all are asked.
     pub(super) fn wake_leases(&mut self, now: Instant) -> Vec<Action<I>> {
+        if self.probe().is_none() {
+            return Vec::new();
+        }
         for lease in &mut self.leases.held {
             if let State::Live(live) = &mut lease.state
                 && live.era == Era::Legacy

@@ -59,6 +59,7 @@ impl<I: Clone> Machine<I> {
                 let setbacks = slot.trouble.setbacks();
                 let before = slot.state();
                 let again = slot.again(&mut self.starts);
+                slot.trouble.tried();
                 self.changed |= before != slot.state();
                 if again.is_some() {
                     self.news.push(News::new(&slot.name, Happening::Starting { setbacks }));

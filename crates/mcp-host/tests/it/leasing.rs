@@ -207,3 +207,21 @@ async fn leases_are_few_and_end_when_they_lie_unused() {
     assert!(world.host.release(&DialogId::new("2"), &a).await.unwrap());
     assert!(call(&one, "a__t", "{}").await.success);
 }
+
+#[tokio::test(start_paused = true)]
+async fn hd_fr024_a_shutdown_does_not_wait_for_what_is_being_given_back() {
+    let world = world(&[("a", Peer::new(&["t", "hang"]))], HostOptions::default()).await;
+    let dialog = world.host.dialog(DialogId::new("d"));
+    assert!(call(&dialog, "a__t", "{}").await.success);
+    let a = ServerId::parse("a").unwrap();
+    let begun = tokio::time::Instant::now();
+    let (hang, released, ()) =
+        tokio::join!(call(&dialog, "a__hang", "{}"), world.host.release(dialog.id(), &a), async {
+            tokio::time::sleep(Duration::from_secs(10)).await;
+            assert_eq!(world.peer("a").open(), 1);
+            world.host.shutdown().await;
+        });
+    assert!(begun.elapsed() < Duration::from_secs(17), "{:?}", begun.elapsed());
+    assert!(!hang.success);
+    assert_eq!((released, world.peer("a").open()), (Ok(true), 0));
+}

@@ -267,3 +267,14 @@ fn everything_about_leases_is_told() {
         assert_eq!(run.told(), want, "{step}");
     }
 }
+
+#[test]
+fn a_host_that_does_not_supervise_asks_nobody_after_a_sleep() {
+    let mut run = Run::new();
+    for step in ["want a=1.1-own", "ready 1", "lease d a 1", "ready 2"] {
+        run.step(step);
+    }
+    let wake = run.machine.next_wake();
+    assert_eq!(run.step("woke"), "");
+    assert_eq!(run.machine.next_wake(), wake);
+}
