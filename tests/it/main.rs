@@ -9,3 +9,4 @@ mod real;
 mod same;
 mod sse;
 mod websocket;
+mod supervised;

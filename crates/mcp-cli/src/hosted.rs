@@ -8,7 +8,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use mcp_host::{Host, HostOptions, Wanted};
+use mcp_host::{Host, HostOptions, Supervision, Wanted};
 use mcp_transport::ClientInfo;
 use tokio::time::timeout;
 
@@ -58,6 +58,8 @@ fn options() -> HostOptions {
         receipts: receipts(&|name| env::var_os(name)),
         own_executable: env::current_exe().ok(),
         grace: GRACE,
+        // One answer is wanted, and soon: what cannot be reached now is an answer.
+        supervision: Supervision::Off,
         ..HostOptions::default()
     }
 }

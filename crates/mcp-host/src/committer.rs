@@ -8,16 +8,18 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use mcp_model::{Kind, ServerId};
-use mcp_registry::Builtins;
-use tokio::sync::{mpsc, oneshot};
+use mcp_registry::View;
+use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::{AbortHandle, Id, JoinError, JoinSet};
+use tokio::time::Instant;
 
-use crate::connector::Connector;
+use crate::connector::{Connector, Wish};
 use crate::follow::follow;
 use crate::instance::Instance;
-use crate::machine::{Action, Event, Machine, Ticket};
+use crate::machine::{Action, Answer, Event, Machine, News, Settings, Ticket, Waiter, Wanting, later};
 use crate::outlets::Outlets;
-use crate::{Failure, Wanted};
+use crate::sleep::Clocks;
+use crate::{DialogId, Failure, HostEvent, Wanted};
 
 /// What a running server is to the machine.
 pub(crate) type Shared = Arc<Instance>;
@@ -35,6 +37,16 @@ pub(crate) enum Command {
         /// Why not.
         reason: String,
     },
+    /// These views of the catalog are in use; answers when that is published.
+    Views(Vec<View>, oneshot::Sender<()>),
+    /// A call of a dialog needs an instance.
+    Lease(Wanting, oneshot::Sender<Answer<Shared>>),
+    /// A dialog gives an instance back; answers when it is closed.
+    Release(DialogId, ServerId, oneshot::Sender<Answer<Shared>>),
+    /// Start this server anew; answers when that is published.
+    Restart(ServerId, oneshot::Sender<()>),
+    /// Let this server run no more; answers when that is published.
+    Disable(ServerId, oneshot::Sender<()>),
     /// End everything, then yourself.
     Shutdown,
 }
@@ -44,51 +56,89 @@ pub(crate) struct Committer {
     machine: Machine<Shared>,
     connector: Arc<Connector>,
     outlets: Outlets,
+    clocks: Clocks,
     grace: Duration,
     tasks: JoinSet<Option<Event<Shared>>>,
     jobs: HashMap<Id, (Job, AbortHandle)>,
+    /// Who waits for an answer about a lease.
+    waiters: HashMap<Waiter, oneshot::Sender<Answer<Shared>>>,
+    last_waiter: Waiter,
+    /// When everything that runs is over, once that is known.
+    end: watch::Sender<Option<Instant>>,
+}
+
+/// What comes to a committer from outside.
+pub(crate) struct Inputs {
+    pub(crate) commands: mpsc::Receiver<Command>,
+    pub(crate) over: mpsc::UnboundedReceiver<DialogId>,
+}
+
+/// One round of work.
+#[derive(Default)]
+struct Batch {
+    events: Vec<Event<Shared>>,
+    answers: Vec<oneshot::Sender<()>>,
 }
 
 /// What a task is for.
 enum Job {
     Start(Ticket),
     Follow(Ticket),
-    Retire,
+    Probe(Ticket),
+    Retire(Option<Waiter>),
 }
 
 impl Committer {
     pub(crate) fn new(
-        builtins: Builtins,
+        settings: Settings,
         connector: Arc<Connector>,
         outlets: Outlets,
+        clocks: Clocks,
         grace: Duration,
     ) -> Committer {
-        let machine = Machine::new(builtins);
-        Committer { machine, connector, outlets, grace, tasks: JoinSet::new(), jobs: HashMap::new() }
+        let machine = Machine::new(settings);
+        Committer {
+            machine,
+            connector,
+            outlets,
+            clocks,
+            grace,
+            tasks: JoinSet::new(),
+            jobs: HashMap::new(),
+            waiters: HashMap::new(),
+            last_waiter: 0,
+            end: watch::Sender::new(None),
+        }
     }
 
     /// Works until it is told to shut down and everything has ended, or the host is gone.
-    pub(crate) async fn run(mut self, mut commands: mpsc::Receiver<Command>) {
+    pub(crate) async fn run(mut self, inputs: Inputs) {
+        let Inputs { mut commands, mut over } = inputs;
         self.reap().await;
         let mut closing = false;
         loop {
-            let mut events = Vec::new();
-            let mut answers = Vec::new();
+            let mut batch = Batch::default();
+            let wake = self.clocks.next().min(self.machine.next_wake().unwrap_or(self.clocks.next()));
             tokio::select! {
                 command = commands.recv() => match command {
-                    Some(command) => take(command, &mut events, &mut answers),
+                    Some(command) => self.take(command, &mut batch),
                     // The host was dropped: whatever runs is dropped with this task.
                     None => return,
                 },
-                Some(joined) = self.tasks.join_next_with_id() => events.extend(self.joined(joined)),
+                Some(dialog) = over.recv() => batch.events.push(Event::DialogOver(dialog)),
+                Some(joined) = self.tasks.join_next_with_id() => batch.events.extend(self.joined(joined)),
+                () = tokio::time::sleep_until(wake) => {}
             }
             // Whatever has happened meanwhile belongs to the same publication.
             while let Ok(command) = commands.try_recv() {
-                take(command, &mut events, &mut answers);
+                self.take(command, &mut batch);
             }
             while let Some(joined) = self.tasks.try_join_next_with_id() {
-                events.extend(self.joined(joined));
+                batch.events.extend(self.joined(joined));
             }
+            let Batch { mut events, answers } = batch;
+            events.extend(self.clocks.look().map(Event::Woke));
+            events.push(Event::Tick);
             for event in &events {
                 match event {
                     Event::Config(wanted) => self.outlets.wanted(wanted),
@@ -97,10 +147,21 @@ impl Committer {
                     | Event::Failed(..)
                     | Event::Lists(..)
                     | Event::Died(..)
+                    | Event::Alive(_)
+                    | Event::Views(_)
+                    | Event::Woke(_)
+                    | Event::Lease(..)
+                    | Event::Seen(..)
+                    | Event::Release(..)
+                    | Event::DialogOver(_)
+                    | Event::Restart(_)
+                    | Event::Disable(_)
+                    | Event::Tick
                     | Event::Unvalidated { .. } => {}
                 }
             }
-            let actions: Vec<_> = events.into_iter().flat_map(|it| self.machine.handle(it)).collect();
+            let now = Instant::now();
+            let actions: Vec<_> = events.into_iter().flat_map(|it| self.machine.handle(it, now)).collect();
             self.publish();
             for action in actions {
                 self.carry_out(action);
@@ -135,10 +196,22 @@ impl Committer {
     }
 
     fn publish(&mut self) {
-        if !self.machine.is_changed() {
-            return;
+        let at = self.clocks.wall();
+        if self.machine.is_changed() {
+            self.publish_snapshot(at);
         }
-        let snapshot = self.machine.snapshot(SystemTime::now());
+        if let Some(table) = self.machine.lease_table() {
+            self.outlets.lease(table);
+        }
+        // Told after it is published, so that who hears of it finds it.
+        for News { server, what } in self.machine.take_news() {
+            tracing::debug!(server, ?what, "it happened");
+            self.outlets.tell(HostEvent { at, server, what });
+        }
+    }
+
+    fn publish_snapshot(&mut self, at: SystemTime) {
+        let snapshot = self.machine.snapshot(at);
         let published = &snapshot.published;
         tracing::debug!(
             generation = published.generation,
@@ -154,11 +227,30 @@ impl Committer {
                 let connector = Arc::clone(&self.connector);
                 let job = Job::Start(ticket.clone());
                 self.spawn(job, async move {
-                    Some(match connector.connect(&server).await {
+                    Some(match connector.connect(&server, Wish::Read).await {
                         Ok(started) => Event::Ready(ticket, started),
                         Err(failure) => Event::Failed(ticket, failure),
                     })
                 });
+            }
+            Action::Open(ticket, server, lists) => {
+                let connector = Arc::clone(&self.connector);
+                let job = Job::Start(ticket.clone());
+                self.spawn(job, async move {
+                    Some(match connector.connect(&server, Wish::Known(lists)).await {
+                        Ok(started) => Event::Ready(ticket, started),
+                        Err(failure) => Event::Failed(ticket, failure),
+                    })
+                });
+            }
+            Action::Answer(waiter, answer) => self.answer(waiter, answer),
+            Action::Look(ticket, instance) => {
+                let event = Event::Seen(ticket, instance.unused());
+                let actions = self.machine.handle(event, Instant::now());
+                self.publish();
+                for action in actions {
+                    self.carry_out(action);
+                }
             }
             Action::Abort(ticket) => {
                 for (job, handle) in self.jobs.values() {
@@ -167,16 +259,25 @@ impl Committer {
                     }
                 }
             }
-            Action::Follow { ticket, instance, server, listed } => {
+            Action::Follow { ticket, instance, listed } => {
                 let job = Job::Follow(ticket.clone());
-                self.spawn(job, async move { Some(follow(ticket, &instance, &server, listed).await) });
+                self.spawn(job, async move { Some(follow(ticket, &instance, listed).await) });
             }
-            Action::Retire(instance) => {
+            Action::Limit(instance, server) => instance.limit(server),
+            Action::Probe { ticket, instance, within } => {
+                self.spawn(Job::Probe(ticket.clone()), async move {
+                    Some(match instance.probe(within).await {
+                        Ok(()) => Event::Alive(ticket),
+                        Err(failure) => Event::Died(ticket, failure),
+                    })
+                });
+            }
+            Action::Retire { instance, drain, waiter } => {
                 // At once, not when the task comes to run: a call that still holds the old snapshot is refused.
-                instance.gate.retire();
-                let grace = self.grace;
-                self.spawn(Job::Retire, async move {
-                    instance.drain_and_close(grace).await;
+                instance.shut(drain);
+                let (grace, end) = (self.grace, self.end.subscribe());
+                self.spawn(Job::Retire(waiter), async move {
+                    instance.drain_and_close(drain, grace, end).await;
                     None
                 });
             }
@@ -191,7 +292,9 @@ impl Committer {
     fn joined(&mut self, joined: Result<(Id, Option<Event<Shared>>), JoinError>) -> Option<Event<Shared>> {
         let error = match joined {
             Ok((id, event)) => {
-                self.jobs.remove(&id);
+                if let Some((Job::Retire(Some(waiter)), _)) = self.jobs.remove(&id) {
+                    self.answer(waiter, Answer::Released);
+                }
                 return event;
             }
             Err(error) => error,
@@ -208,39 +311,72 @@ impl Committer {
         match job {
             Job::Start(ticket) => Some(Event::Failed(ticket.clone(), failure(&ticket))),
             Job::Follow(ticket) => Some(Event::Died(ticket.clone(), failure(&ticket))),
-            Job::Retire => None,
+            Job::Probe(ticket) => Some(Event::Alive(ticket)),
+            Job::Retire(_) => None,
+        }
+    }
+
+    fn take(&mut self, command: Command, batch: &mut Batch) {
+        let Batch { events, answers } = batch;
+        match command {
+            Command::Apply(wanted, answer) => {
+                events.push(Event::Config(*wanted));
+                answers.push(answer);
+            }
+            Command::Unvalidated { server, tool, reason } => {
+                events.push(Event::Unvalidated { server, tool, reason });
+            }
+            Command::Views(views, answer) => {
+                events.push(Event::Views(views));
+                answers.push(answer);
+            }
+            Command::Lease(wanting, answer) => events.push(Event::Lease(wanting, self.waits(answer))),
+            Command::Release(dialog, server, answer) => {
+                events.push(Event::Release(dialog, server, self.waits(answer)));
+            }
+            Command::Restart(server, answer) => {
+                events.push(Event::Restart(server));
+                answers.push(answer);
+            }
+            Command::Disable(server, answer) => {
+                events.push(Event::Disable(server));
+                answers.push(answer);
+            }
+            Command::Shutdown => events.push(Event::Close),
+        }
+    }
+
+    fn waits(&mut self, answer: oneshot::Sender<Answer<Shared>>) -> Waiter {
+        self.last_waiter += 1;
+        self.waiters.insert(self.last_waiter, answer);
+        self.last_waiter
+    }
+
+    fn answer(&mut self, waiter: Waiter, answer: Answer<Shared>) {
+        if let Some(sender) = self.waiters.remove(&waiter) {
+            // Whoever asked may have stopped waiting.
+            let _ = sender.send(answer);
         }
     }
 
     /// Waits for what is being closed; everything else is given up.
     async fn wind_up(mut self) {
+        self.end.send_replace(Some(later(Instant::now(), self.grace)));
         for (job, handle) in self.jobs.values() {
             match job {
-                Job::Start(_) | Job::Follow(_) => handle.abort(),
-                Job::Retire => {}
+                Job::Start(_) | Job::Follow(_) | Job::Probe(_) => handle.abort(),
+                Job::Retire(_) => {}
             }
         }
         while let Some(joined) = self.tasks.join_next_with_id().await {
             // A start may have finished in the moment it was given up: what it started is closed as well.
             let event = self.joined(joined);
-            let actions: Vec<_> = event.into_iter().flat_map(|it| self.machine.handle(it)).collect();
+            let now = Instant::now();
+            let actions: Vec<_> = event.into_iter().flat_map(|it| self.machine.handle(it, now)).collect();
             for action in actions {
                 self.carry_out(action);
             }
         }
         self.connector.wires.ended().await;
-    }
-}
-
-fn take(command: Command, events: &mut Vec<Event<Shared>>, answers: &mut Vec<oneshot::Sender<()>>) {
-    match command {
-        Command::Apply(wanted, answer) => {
-            events.push(Event::Config(*wanted));
-            answers.push(answer);
-        }
-        Command::Unvalidated { server, tool, reason } => {
-            events.push(Event::Unvalidated { server, tool, reason });
-        }
-        Command::Shutdown => events.push(Event::Close),
     }
 }

@@ -4,20 +4,21 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mcp_config::ResolvedServer;
-use mcp_model::{Endpoint, Kind, Limits};
-use mcp_registry::ListKind;
+use mcp_model::{Endpoint, Era, Kind, Limits};
+use mcp_registry::{ListKind, Lists};
 use mcp_transport::{
-    Authorities, CallError, ClientInfo, ConnectError, Dial, DialOptions, Handler, OlderServers, Receipts,
-    Session, SessionOptions, dialer,
+    Authorities, CallError, Changes, ClientInfo, ConnectError, Dial, DialOptions, Handler, OlderServers,
+    Receipts, Session, SessionOptions, dialer,
 };
 use tokio::time::Instant;
 use tracing::Instrument;
 
 use crate::Failure;
+use crate::WallClock;
 use crate::excerpt::excerpt;
-use crate::instance::Instance;
+use crate::instance::{Instance, Parts};
 use crate::listed::{Fresh, Listed};
-use crate::machine::{Started, plural};
+use crate::machine::{Started, later, plural};
 use crate::wires::Wires;
 
 /// Gives the wire for a server. The host's own is [`mcp_transport::dialer`]; a host with wires of its own, or a
@@ -41,6 +42,16 @@ pub(crate) struct Connector {
     pub(crate) handler: Arc<dyn Handler>,
     pub(crate) dialer: Dialer,
     pub(crate) wires: Wires,
+    pub(crate) wall_clock: WallClock,
+}
+
+/// Which lists a start is to bring.
+#[derive(Debug, Clone)]
+pub(crate) enum Wish {
+    /// Those that the server has.
+    Read,
+    /// These, which are known.
+    Known(Arc<Lists>),
 }
 
 /// The wires of mcp-transport.
@@ -51,12 +62,16 @@ pub(crate) fn own_wires() -> Dialer {
 impl Connector {
     /// Starts or reaches the server and reads its lists, all within `limits.startup`. A failure leaves nothing
     /// behind. Cancel-safe: dropping the future ends what was begun.
-    pub(crate) async fn connect(&self, server: &ResolvedServer) -> Result<Started<Arc<Instance>>, Failure> {
+    pub(crate) async fn connect(
+        &self,
+        server: &Arc<ResolvedServer>,
+        wish: Wish,
+    ) -> Result<Started<Arc<Instance>>, Failure> {
         let id = &server.spec.id;
         let span = tracing::info_span!("connect", server = %id, transport = server.endpoint.kind().as_str());
         async {
             let begun = Instant::now();
-            let outcome = self.connect_within(server, begun + server.spec.limits.startup).await;
+            let outcome = self.connect_within(server, wish, later(begun, server.spec.limits.startup)).await;
             let duration = begun.elapsed();
             match &outcome {
                 Ok(started) => {
@@ -76,10 +91,11 @@ impl Connector {
 
     async fn connect_within(
         &self,
-        server: &ResolvedServer,
+        server: &Arc<ResolvedServer>,
+        wish: Wish,
         deadline: Instant,
     ) -> Result<Started<Arc<Instance>>, Failure> {
-        let ResolvedServer { spec, endpoint: _, config } = server;
+        let ResolvedServer { spec, endpoint: _, config } = &**server;
         let label = server.endpoint.label();
         let refused = |error: &ConnectError| connect_failure(spec.id.as_str(), &label, error);
         let dial_options = DialOptions {
@@ -87,6 +103,7 @@ impl Connector {
             receipts: self.receipts.clone(),
             older_servers: self.older_servers.clone(),
             authorities: self.authorities.clone(),
+            ..DialOptions::default()
         };
         let dial = (self.dialer)(&self.named(server), &dial_options).map_err(|it| refused(&it))?;
         let options = SessionOptions {
@@ -97,10 +114,16 @@ impl Connector {
             ..SessionOptions::default()
         };
         let session = Session::connect(self.wires.counted(dial), options).await.map_err(|it| refused(&it))?;
-        match list(&session, server, deadline).await {
+        let listed = match wish {
+            Wish::Read => list(&session, server, deadline).await,
+            Wish::Known(lists) => Ok(Listed { lists, ..Listed::nothing(heard(&session)) }),
+        };
+        match listed {
             Ok(listed) => {
                 let era = session.era();
-                Ok(Started { instance: Arc::new(Instance::new(session)), era, listed })
+                let (server, process) = (Arc::clone(server), dial_options.process);
+                let parts = Parts { session, server, process, made: (self.wall_clock)() };
+                Ok(Started { instance: Arc::new(Instance::new(parts)), era, listed })
             }
             Err(mut failure) => {
                 let ended = session.close(PARTING).await;
@@ -142,6 +165,21 @@ async fn list(session: &Session, server: &ResolvedServer, deadline: Instant) -> 
     }
     let read = [tools, prompts, resources].into_iter().flatten();
     Ok(read.fold(Listed::nothing(seen), Listed::with).after(&kinds, Instant::now()))
+}
+
+/// What a server whose lists are not read now has announced so far. One of the modern era tells its changes only once
+/// it is listened to, a moment after the first call may begin: its lists are read again beside that, to miss none.
+fn heard(session: &Session) -> Changes {
+    let now = *session.changes().borrow();
+    let before = |it: u64| it.wrapping_sub(1);
+    match session.era() {
+        Era::Legacy => now,
+        Era::Modern => Changes {
+            tools: before(now.tools),
+            prompts: before(now.prompts),
+            resources: before(now.resources),
+        },
+    }
 }
 
 async fn maybe<T>(future: Option<impl Future<Output = T>>) -> Option<T> {

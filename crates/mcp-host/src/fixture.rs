@@ -10,13 +10,20 @@ use mcp_model::{
 };
 use mcp_registry::{Builtins, ListKind, Lists};
 use mcp_transport::Changes;
+use tokio::time::Instant;
 
 use crate::listed::Listed;
-use crate::machine::{Action, Event, Machine, Started, Ticket};
-use crate::{FailedServer, Failure, Wanted};
+use crate::machine::{
+    Action, Answer, Drain, Event, Machine, Place, Settings, Started, Ticket, Waiter, Wanting,
+};
+use crate::{
+    DialogId, FailedServer, Failure, Happening, LeasePolicy, Probe, RestartPolicy, Supervision, Wanted,
+};
 
 /// `a=1.2`: server `a`, its connection as of revision 1, its names as of revision 2 (shown in every name). Behind that,
-/// `-unloaded` leaves its tools unlisted, `-nowrite` hides its tool `write`.
+/// `-unloaded` leaves its tools unlisted, `-nowrite` hides its tool `write`, `-brief`
+/// gives its calls a second, `-own` gives each dialog an instance of its own,
+/// `-bare` shows names as they are.
 pub(crate) fn server(text: &str) -> ResolvedServer {
     let (id, revisions) = text.split_once('=').unwrap();
     let (revisions, option) = revisions.split_once('-').unwrap_or((revisions, ""));
@@ -26,6 +33,9 @@ pub(crate) fn server(text: &str) -> ResolvedServer {
     let mut shown = Exposure::all(NamePolicy::Qualify { class: NameClass::Strict });
     if exposure != "1" {
         shown.tools.transforms.push(Transform::Suffix(format!("-{exposure}")));
+    }
+    if option == "bare" {
+        shown.tools.naming = NamePolicy::Pass;
     }
     if option == "nowrite" {
         shown.tools.filter.blacklist.push("write".to_owned());
@@ -43,10 +53,13 @@ pub(crate) fn server(text: &str) -> ResolvedServer {
             cwd: None,
             encoding: "utf-8".into(),
         }),
-        limits: Limits::default(),
+        limits: match option {
+            "brief" => Limits { request: Duration::from_secs(1), ..Limits::default() },
+            _ => Limits::default(),
+        },
         discovery: Discovery { tools: option != "unloaded", ..Discovery::default() },
         exposure: shown,
-        sharing: Sharing::Shared,
+        sharing: if option == "own" { Sharing::PerOwner } else { Sharing::Shared },
         config: None,
         metadata: Default::default(),
     };
@@ -54,7 +67,7 @@ pub(crate) fn server(text: &str) -> ResolvedServer {
 }
 
 /// `t,u,!v`: two tools, and a list that could not be read; `-` is nothing.
-fn listed(names: &str) -> Listed {
+pub(crate) fn listed(names: &str) -> Listed {
     let tools = names.split(',').filter(|it| *it != "-" && !it.starts_with('!'));
     let tools: Vec<String> =
         tools.map(|it| format!(r#"{{"name":"{it}","inputSchema":{{"type":"object"}}}}"#)).collect();
@@ -70,16 +83,43 @@ pub(crate) struct Run {
     pub(crate) machine: Machine<u64>,
     tickets: Vec<Ticket>,
     seconds: u64,
+    now: Instant,
+    waiters: Waiter,
 }
 
 impl Run {
+    /// One that leaves servers alone that failed.
     pub(crate) fn new() -> Run {
-        let builtins = Builtins { tools: Vec::new(), toolsets: vec!["own".to_owned()] };
-        Run { machine: Machine::new(builtins), tickets: Vec::new(), seconds: 0 }
+        Run::with(Supervision::Off)
     }
 
-    /// `want a=1.1 b!`, `ready 1 t,u`, `fail 1`, `lists 1 t`, `die 1`, `odd a t`, `close`; numbers are starts.
-    fn event(&self, step: &str) -> Event<u64> {
+    /// One that tries servers again after 1 to 2 s, 2 to 4 s and so on, leaves them alone after four setbacks for 50 to
+    /// 100 s, forgets after 10 s, and asks every 30 s.
+    pub(crate) fn supervised() -> Run {
+        let seconds = Duration::from_secs;
+        Run::with(Supervision::Restart(RestartPolicy {
+            first_pause: seconds(2),
+            longest_pause: seconds(60),
+            sustained: seconds(10),
+            most_setbacks: 4,
+            rest: seconds(100),
+            probe: Probe { every: Some(seconds(30)), within: seconds(5) },
+            seed: 0,
+        }))
+    }
+
+    fn with(supervision: Supervision) -> Run {
+        let builtins = Builtins { tools: Vec::new(), toolsets: vec!["own".to_owned()] };
+        let leases = LeasePolicy { idle: Some(Duration::from_secs(20)), most: 2 };
+        let machine = Machine::new(Settings { builtins, supervision, leases, own: Vec::new() });
+        Run { machine, tickets: Vec::new(), seconds: 0, now: Instant::now(), waiters: 0 }
+    }
+
+    /// `want a=1.1 b!`, `ready 1 t,u`, `fail 1`, `lists 1 t`, `die 1`, `odd a t`, `alive 1`, `woke`, `wait 3` (seconds),
+    /// `due` (waits until there is something to do), `lease d a 1` (dialog d wants a as
+    /// of start 1), `seen 2 5` (nobody uses it for 5 s; `busy`), `release d a`, `over d`, `restart a`, `disable a`,
+    /// `close`; other numbers are starts.
+    fn event(&mut self, step: &str) -> Event<u64> {
         let mut words = step.split_whitespace();
         let verb = words.next().unwrap();
         let words: Vec<&str> = words.collect();
@@ -99,7 +139,7 @@ impl Run {
             "ready" => {
                 let ticket = ticket();
                 let instance = ticket.number;
-                Event::Ready(ticket, Started { instance, era: Era::Modern, listed: listed(names()) })
+                Event::Ready(ticket, Started { instance, era: Era::Legacy, listed: listed(names()) })
             }
             "fail" => Event::Failed(ticket(), Failure::new(Kind::Connection, "no start")),
             "lists" => Event::Lists(ticket(), listed(names())),
@@ -109,14 +149,38 @@ impl Run {
                 tool: words[1].into(),
                 reason: "its schema is odd".into(),
             },
+            "alive" => Event::Alive(ticket()),
+            "woke" => Event::Woke(Duration::from_secs(3600)),
+            "wait" | "due" => Event::Tick,
+            "lease" => {
+                self.waiters += 1;
+                let (dialog, server) = (DialogId::new(words[0]), ServerId::parse(words[1]).unwrap());
+                Event::Lease(Wanting { dialog, server, base: words[2].parse().unwrap() }, self.waiters)
+            }
+            "seen" => {
+                let unused = words[1].parse().ok().map(|it| self.now - Duration::from_secs(it));
+                Event::Seen(ticket(), unused)
+            }
+            "release" => {
+                self.waiters += 1;
+                Event::Release(DialogId::new(words[0]), ServerId::parse(words[1]).unwrap(), self.waiters)
+            }
+            "over" => Event::DialogOver(DialogId::new(words[0])),
+            "restart" => Event::Restart(ServerId::parse(words[0]).unwrap()),
+            "disable" => Event::Disable(ServerId::parse(words[0]).unwrap()),
             "close" => Event::Close,
             other => panic!("no such step: {other}"),
         }
     }
 
     pub(crate) fn step(&mut self, step: &str) -> String {
+        match step.split_once(' ') {
+            Some(("wait", seconds)) => self.now += Duration::from_secs(seconds.parse().unwrap()),
+            _ if step == "due" => self.now = self.machine.next_wake().expect("there is something to do"),
+            _ => {}
+        }
         let event = self.event(step);
-        let actions = self.machine.handle(event);
+        let actions = self.machine.handle(event, self.now);
         let words = actions.into_iter().map(|action| match action {
             Action::Start(ticket, _) => {
                 self.tickets.push(ticket.clone());
@@ -124,19 +188,79 @@ impl Run {
             }
             Action::Abort(ticket) => format!("abort {}", ticket.number),
             Action::Follow { instance, .. } => format!("follow {instance}"),
-            Action::Retire(instance) => format!("retire {instance}"),
+            Action::Limit(instance, _) => format!("limit {instance}"),
+            Action::Probe { instance, .. } => format!("probe {instance}"),
+            Action::Open(ticket, ..) => {
+                self.tickets.push(ticket.clone());
+                format!("open {}={}", ticket.server, ticket.number)
+            }
+            Action::Answer(waiter, answer) => match answer {
+                Answer::Granted(instance) => format!("{waiter} gets {instance}"),
+                Answer::Refused(_) => format!("{waiter} is refused"),
+                Answer::Again => format!("{waiter} looks again"),
+                Answer::Released => format!("{waiter} has released"),
+                Answer::NotHeld => format!("{waiter} held nothing"),
+            },
+            Action::Look(_, instance) => format!("look {instance}"),
+            Action::Retire { instance, drain, waiter } => {
+                let verb = match drain {
+                    Drain::Swap => "retire",
+                    Drain::Shut => "shut",
+                    Drain::Release => "release",
+                };
+                let waiter = waiter.map_or_else(String::new, |it| format!(" for {it}"));
+                format!("{verb} {instance}{waiter}")
+            }
         });
         words.collect::<Vec<_>>().join(", ")
     }
 
-    /// `a:ready=1 b:failed | a__t`: states with the instance that serves, then the tools.
+    /// What was told since this was last asked: `a starting 0, a ready`.
+    pub(crate) fn told(&mut self) -> String {
+        let words = self.machine.take_news().into_iter().map(|it| {
+            let what = match it.what {
+                Happening::Starting { setbacks } => format!("starting {setbacks}"),
+                Happening::Ready { .. } => "ready".to_owned(),
+                Happening::NotStarted(_) => "not started".to_owned(),
+                Happening::Lost(_) => "lost".to_owned(),
+                Happening::TriedAgainIn { setbacks, .. } => format!("again {setbacks}"),
+                Happening::LeftAlone { setbacks, .. } => format!("alone {setbacks}"),
+                Happening::Leased { dialog } => format!("leased to {dialog}"),
+                Happening::NotLeased { dialog, .. } => format!("not leased to {dialog}"),
+                Happening::Released { dialog, reason } => format!("released by {dialog} {reason:?}"),
+                Happening::Disabled => "disabled".to_owned(),
+                Happening::Listed => "listed".to_owned(),
+                Happening::Retired => "retired".to_owned(),
+            };
+            format!("{} {what}", it.server)
+        });
+        words.collect::<Vec<_>>().join(", ")
+    }
+
+    /// `d/a=3 | d/a`: what is leased, then who is reminded of what.
+    pub(crate) fn leased(&mut self) -> Option<String> {
+        let table = self.machine.lease_table()?;
+        let held =
+            table.held.iter().map(|((dialog, server), it)| format!("{dialog}/{server}={}", it.instance));
+        let mut held: Vec<_> = held.collect();
+        held.sort();
+        let reminders = table.reminders.iter().map(|(dialog, server)| format!("{dialog}/{server}"));
+        let reminders: Vec<_> = reminders.collect();
+        Some(format!("{} | {}", held.join(" "), reminders.join(" ")).trim().to_owned())
+    }
+
+    /// `a:ready=1 b:failed | a__t`: states with the instance that serves (or the start that dialogs' own ones stand
+    /// on, `~1`), then the tools.
     pub(crate) fn seen(&mut self) -> String {
         self.seconds += 1;
         let snapshot = self.machine.snapshot(UNIX_EPOCH + Duration::from_secs(self.seconds));
         let servers = snapshot.published.servers.iter().map(|it| {
             let id = ServerId::parse(&it.id).ok();
             let route = id.and_then(|id| snapshot.routes.get(&id));
-            let instance = route.map_or_else(String::new, |it| format!("={}", it.instance));
+            let instance = route.map_or_else(String::new, |it| match &it.place {
+                Place::Shared(instance) => format!("={instance}"),
+                Place::Leased(base) => format!("~{base}"),
+            });
             let mark = if it.failure.is_some() { "!" } else { "" };
             format!("{}:{}{instance}{mark}", it.id, it.state.as_str())
         });

@@ -13,7 +13,7 @@ use crate::Failure;
 use crate::connector::{about, kinds, read_within};
 use crate::instance::Instance;
 use crate::listed::{Listed, changed};
-use crate::machine::{Event, Ticket};
+use crate::machine::{Event, Ticket, later};
 
 /// How long a server must keep quiet before its lists are read again.
 const QUIET: Duration = Duration::from_millis(100);
@@ -22,34 +22,30 @@ const QUIET: Duration = Duration::from_millis(100);
 const LONGEST: Duration = Duration::from_secs(1);
 
 /// Resolves with the server's next news: other lists, or its end. Dropping it ends the wait, and nothing else.
-pub(crate) async fn follow(
-    ticket: Ticket,
-    instance: &Instance,
-    server: &ResolvedServer,
-    listed: Listed,
-) -> Event<Arc<Instance>> {
+pub(crate) async fn follow(ticket: Ticket, instance: &Instance, listed: Listed) -> Event<Arc<Instance>> {
     tokio::select! {
         biased;
         ended = instance.session.closed() => {
             tracing::warn!(server = %ticket.server, reason = %ended, "connection over");
-            Event::Died(ticket, lost(server, &ended))
+            Event::Died(ticket, lost(&instance.server(), &ended))
         }
-        listed = next_lists(instance, server, listed) => Event::Lists(ticket, listed),
+        listed = next_lists(instance, listed) => Event::Lists(ticket, listed),
     }
 }
 
 /// Waits until lists were announced anew, or it is time to try again those that could not be read; reads just these.
-async fn next_lists(instance: &Instance, server: &ResolvedServer, mut listed: Listed) -> Listed {
+async fn next_lists(instance: &Instance, mut listed: Listed) -> Listed {
     let (kinds, asked) = tokio::select! {
         biased;
-        announced = announced(instance, server, &listed) => {
+        announced = announced(instance, &listed) => {
             let Announced { kinds, seen, asked } = announced;
             listed.seen = seen;
             (kinds, Some(asked))
         }
         () = retry(&listed) => (listed.unread(), None),
     };
-    let deadline = Instant::now() + server.spec.limits.startup;
+    let server = &instance.server();
+    let deadline = later(Instant::now(), server.spec.limits.startup);
     for kind in &kinds {
         listed = listed.with(read_within(&instance.session, server, *kind, deadline).await);
     }
@@ -68,8 +64,8 @@ struct Announced {
 }
 
 /// Waits for announcements, and then for the pause after the last reading.
-async fn announced(instance: &Instance, server: &ResolvedServer, listed: &Listed) -> Announced {
-    let shown = kinds(server);
+async fn announced(instance: &Instance, listed: &Listed) -> Announced {
+    let shown = kinds(&instance.server());
     let anew =
         |now| changed(listed.seen, now).into_iter().filter(|it| shown.contains(it)).collect::<Vec<_>>();
     let mut seen = listed.seen;

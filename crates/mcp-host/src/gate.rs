@@ -1,15 +1,22 @@
-//! The gate of an instance: who is inside, and whether anybody may still come in.
+//! The gate of an instance: who is inside, who counts on it, and whether anybody may still come in.
 //!
-//! Both are one atomic number, so that no call can slip in between "closed" and "nobody is inside".
+//! All of it is one atomic number, so that no call can slip in between "closed" and "nobody is inside". Retiring a gate
+//! turns away whoever looks for the latest; who has pinned it may still come in, until it is sealed.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use tokio::sync::Notify;
 
-/// Set once, when nobody may come in any more. The bits below it count who is inside.
+/// Set once, when only who has pinned the gate may come in any more.
 const RETIRED: u64 = 1 << 63;
 
-/// Counts calls, and refuses new ones once retired.
+/// Set once, when nobody may come in any more.
+const SEALED: u64 = 1 << 62;
+
+/// One pin. The bits below it count who is inside.
+const PIN: u64 = 1 << 31;
+
+/// Counts calls and pins, and refuses new ones.
 #[derive(Debug, Default)]
 pub(crate) struct Gate {
     state: AtomicU64,
@@ -23,36 +30,79 @@ pub(crate) struct Guard<'a>(&'a Gate);
 impl Gate {
     /// Comes in; `None` when the gate is retired.
     pub(crate) fn begin(&self) -> Option<Guard<'_>> {
-        let enter = |state| (state & RETIRED == 0).then_some(state + 1);
-        self.state.fetch_update(Ordering::AcqRel, Ordering::Acquire, enter).ok()?;
-        Some(Guard(self))
+        self.add(1, RETIRED | SEALED).then(|| Guard(self))
     }
 
-    /// Lets nobody in any more. Those inside stay until they leave.
+    /// Comes in although the gate may be retired, for somebody who has pinned it; `None` when it is sealed.
+    pub(crate) fn begin_pinned(&self) -> Option<Guard<'_>> {
+        self.add(1, SEALED).then(|| Guard(self))
+    }
+
+    /// Counts on the gate, until [`Gate::unpin`]; false when it is retired.
+    pub(crate) fn pin(&self) -> bool {
+        self.add(PIN, RETIRED | SEALED)
+    }
+
+    /// Takes one pin back.
+    pub(crate) fn unpin(&self) {
+        self.take(PIN);
+    }
+
+    /// Lets in nobody but who has pinned the gate. Those inside stay until they leave.
     pub(crate) fn retire(&self) {
         self.state.fetch_or(RETIRED, Ordering::AcqRel);
+        self.emptied.notify_waiters();
     }
 
-    /// Resolves when nobody is inside a retired gate. Cancel-safe.
+    /// Lets nobody in any more.
+    pub(crate) fn seal(&self) {
+        self.state.fetch_or(RETIRED | SEALED, Ordering::AcqRel);
+        self.emptied.notify_waiters();
+    }
+
+    /// May anybody come in?
+    pub(crate) fn is_open(&self) -> bool {
+        self.state.load(Ordering::Acquire) & RETIRED == 0
+    }
+
+    /// Is anybody inside?
+    pub(crate) fn is_busy(&self) -> bool {
+        self.state.load(Ordering::Acquire) & (PIN - 1) != 0
+    }
+
+    /// Resolves when a retired gate has nobody inside and is pinned by nobody, or a sealed one has nobody inside.
+    /// Cancel-safe.
     pub(crate) async fn emptied(&self) {
         loop {
             let mut emptied = std::pin::pin!(self.emptied.notified());
             // Enabled before looking, so that a leave between the look and the wait is not missed.
             emptied.as_mut().enable();
-            if self.state.load(Ordering::Acquire) == RETIRED {
+            let state = self.state.load(Ordering::Acquire);
+            let inside = state & !(RETIRED | SEALED);
+            let counted = if state & SEALED == 0 { inside } else { inside & (PIN - 1) };
+            if state & RETIRED != 0 && counted == 0 {
                 return;
             }
             emptied.await;
+        }
+    }
+
+    fn add(&self, what: u64, unless: u64) -> bool {
+        let enter = |state| (state & unless == 0).then_some(state + what);
+        self.state.fetch_update(Ordering::AcqRel, Ordering::Acquire, enter).is_ok()
+    }
+
+    fn take(&self, what: u64) {
+        let before = self.state.fetch_sub(what, Ordering::AcqRel);
+        if before & RETIRED != 0 {
+            self.emptied.notify_waiters();
         }
     }
 }
 
 impl Drop for Guard<'_> {
     fn drop(&mut self) {
-        let before = self.0.state.fetch_sub(1, Ordering::AcqRel);
-        if before == RETIRED | 1 {
-            self.0.emptied.notify_waiters();
-        }
+        self.0.take(1);
     }
 }
 
@@ -64,8 +114,8 @@ mod tests {
 
     use super::*;
 
-    /// Takes steps and tells what each brought: `in` (comes in, or is refused), `out` (the first inside leaves),
-    /// `retire`, and `wait` (is everybody out?).
+    /// Takes steps and tells what each brought: `in` and `pinned-in` (comes in, or is refused), `out` (the first inside
+    /// leaves), `pin`, `unpin`, `retire`, `seal`, and `wait` (is everybody out?).
     #[track_caller]
     fn check(steps: &str, want: &str) {
         let gate = Gate::default();
@@ -79,8 +129,16 @@ mod tests {
                     Some(guard) => inside.push(guard),
                     None => seen.push("refused"),
                 },
+                "pinned-in" => match gate.begin_pinned() {
+                    Some(guard) => inside.push(guard),
+                    None => seen.push("refused"),
+                },
                 "out" => drop(inside.remove(0)),
+                "pin" if gate.pin() => {}
+                "pin" => seen.push("refused"),
+                "unpin" => gate.unpin(),
                 "retire" => gate.retire(),
+                "seal" => gate.seal(),
                 "wait" => seen.push(match wait.as_mut().poll(&mut context) {
                     Poll::Ready(()) => "empty",
                     Poll::Pending => "waits",
@@ -101,6 +159,15 @@ mod tests {
         // An open gate that is empty is not what is waited for.
         check("in out wait in retire out wait", "waits empty");
         check("retire retire wait", "empty");
+    }
+
+    #[test]
+    fn dm_096_who_has_pinned_it_may_come_in_until_it_is_sealed() {
+        check("pin retire wait pinned-in in wait out wait unpin wait", "waits refused waits waits empty");
+        check("pin retire seal wait pinned-in pin", "empty refused refused");
+        check("pin pinned-in retire seal wait out wait", "waits empty");
+        check("retire pin wait", "refused empty");
+        check("pin unpin retire wait", "empty");
     }
 
     #[test]

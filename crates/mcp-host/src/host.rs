@@ -2,24 +2,33 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
-use mcp_model::CallResult;
-use mcp_registry::{Builtins, Validators};
+use mcp_model::{CallResult, ServerId};
+use mcp_registry::{Builtins, Validators, View};
 use mcp_transport::{Authorities, ClientInfo, Handler, OlderServers, Receipts, SessionOptions, Unattended};
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::{broadcast, mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 
-use crate::call::{Desk, ToolCall};
-use crate::committer::{Command, Committer, Shared};
+use crate::admin;
+use crate::call::{Desk, Sight, ToolCall};
+use crate::committer::{Command, Committer, Inputs};
 use crate::connector::{Connector, Dialer, own_wires};
-use crate::machine::Snapshot;
-use crate::outlets::Outlets;
+use crate::dialog::default_reminder;
+use crate::machine::Settings;
+use crate::outlets::{Outlets, Senders};
+use crate::sleep::Clocks;
 use crate::wires::Wires;
-use crate::{Published, ServerState, Wanted};
+use crate::{
+    Admin, Dialog, DialogId, Failure, HostEvent, LeasePolicy, LeaseReceipt, Pinned, Published, ReminderText,
+    ServerState, Supervision, WallClock, Wanted,
+};
 
 /// How many commands may wait for the committer, which is never busy for long.
 const COMMANDS: usize = 64;
+
+/// How many events are kept for a listener that is behind; of more, he misses the oldest and is told so.
+const EVENTS: usize = 1024;
 
 /// How a host is to be.
 #[derive(Clone)]
@@ -39,10 +48,21 @@ pub struct HostOptions {
     pub handler: Arc<dyn Handler>,
     /// How long calls in flight may go on when their server is stopped or the host shut down.
     pub grace: Duration,
+    /// What is done about servers that fail.
+    pub supervision: Supervision,
+    /// How servers are leased that are not shared.
+    pub leases: LeasePolicy,
+    /// What a dialog is reminded of that has leased a server.
+    pub reminder: ReminderText,
+    /// Whether the host shows tools of its own.
+    pub admin: Admin,
+    /// Where moments that people read come from.
+    pub wall_clock: WallClock,
 }
 
 impl Default for HostOptions {
-    /// mcp-transport's client name, no receipts, the system's authorities, no names kept, nobody to answer, 5 s of grace.
+    /// mcp-transport's client name, no receipts, the system's authorities, no names kept, nobody to answer, 5 s of grace,
+    /// servers that fail are started again, default leases and reminders, no tools of its own.
     fn default() -> HostOptions {
         HostOptions {
             client: SessionOptions::default().client,
@@ -52,14 +72,20 @@ impl Default for HostOptions {
             builtins: Builtins::default(),
             handler: Arc::new(Unattended),
             grace: Duration::from_secs(5),
+            supervision: Supervision::default(),
+            leases: LeasePolicy::default(),
+            reminder: default_reminder(),
+            admin: Admin::default(),
+            wall_clock: Arc::new(SystemTime::now),
         }
     }
 }
 
 /// Running servers, one catalog, calls.
 ///
-/// A server that could not be started, or was lost, is not started again by itself: it is [`ServerState::Failed`] until
-/// it is applied again, which may be with the same configuration. Only lists that could not be read are tried again.
+/// A server that could not be started, or was lost, is started again by itself, with growing pauses and after many
+/// setbacks a long one, unless [`HostOptions::supervision`] is off. While it is down calls say at once why. Applying it
+/// again, also with the same configuration, starts it at once. Lists that could not be read are tried again as well.
 ///
 /// Should the host itself fail, which is a defect, every wanted server is [`ServerState::Failed`] for that reason, a
 /// problem says so, and calls answer with it.
@@ -68,8 +94,9 @@ impl Default for HostOptions {
 /// that; [`Host::shutdown`] waits.
 pub struct Host {
     commands: mpsc::Sender<Command>,
-    published: watch::Receiver<Arc<Published>>,
-    desk: Desk,
+    over: mpsc::UnboundedSender<DialogId>,
+    senders: Arc<Senders>,
+    desk: Arc<Desk>,
     committer: JoinHandle<()>,
 }
 
@@ -89,7 +116,20 @@ impl Host {
     ///
     /// When called outside of a Tokio runtime.
     pub fn with_dialer(options: HostOptions, dialer: Dialer) -> Host {
-        let HostOptions { client, receipts, authorities, own_executable, builtins, handler, grace } = options;
+        let HostOptions {
+            client,
+            receipts,
+            authorities,
+            own_executable,
+            builtins,
+            handler,
+            grace,
+            supervision,
+            leases,
+            reminder,
+            admin,
+            wall_clock,
+        } = options;
         let connector = Connector {
             client,
             receipts: receipts.map(Receipts::in_directory),
@@ -100,16 +140,34 @@ impl Host {
             handler,
             dialer,
             wires: Wires::default(),
+            wall_clock: Arc::clone(&wall_clock),
         };
-        let nothing = Arc::new(Published::nothing());
-        let (tell_snapshot, snapshot) = watch::channel(Arc::new(Snapshot::<Shared>::nothing(&nothing)));
-        let (tell_published, published) = watch::channel(nothing);
-        let outlets = Outlets::new(tell_snapshot, tell_published);
+        let own = match admin {
+            Admin::Hidden => Vec::new(),
+            Admin::Offered => vec![admin::entry()],
+        };
+        let senders = Arc::new(Senders::new(EVENTS));
         let (commands, taken) = mpsc::channel(COMMANDS);
-        let committer = Committer::new(builtins, Arc::new(connector), outlets, grace);
-        let committer = tokio::spawn(committer.run(taken));
-        let desk = Desk { snapshot, validators: Validators::new(), commands: commands.clone() };
-        Host { commands, published, desk, committer }
+        let (over, ended) = mpsc::unbounded_channel();
+        let idle = leases.idle;
+        let committer = Committer::new(
+            Settings { builtins, supervision, leases, own },
+            Arc::new(connector),
+            Outlets::new(Arc::clone(&senders)),
+            Clocks::new(Arc::clone(&wall_clock)),
+            grace,
+        );
+        let committer = tokio::spawn(committer.run(Inputs { commands: taken, over: ended }));
+        let desk = Arc::new(Desk {
+            snapshot: senders.snapshot.subscribe(),
+            leases: senders.leases.subscribe(),
+            validators: Validators::new(),
+            commands: commands.clone(),
+            reminder,
+            idle,
+            wall_clock,
+        });
+        Host { commands, over, senders, desk, committer }
     }
 
     /// Wants these servers and no others from now on. Returns when that is published, with new and changed servers in
@@ -120,15 +178,28 @@ impl Host {
     /// would be stopped. Not applying it keeps the last good configuration whole.
     pub async fn apply(&self, wanted: Wanted) {
         let (answer, taken) = oneshot::channel();
-        if self.commands.send(Command::Apply(Box::new(wanted), answer)).await.is_ok() {
+        match self.commands.send(Command::Apply(Box::new(wanted), answer)).await {
             // No answer means that the host was shut down meanwhile, or has failed, which is published.
+            Ok(()) => drop(taken.await),
+            Err(mpsc::error::SendError(Command::Apply(wanted, _))) => self.senders.publish_failed(&wanted),
+            Err(_) => unreachable!("what could not be sent comes back"),
+        }
+    }
+
+    /// Has these views of the catalog in use from now on: what they name and is not there is a problem, for as long as
+    /// that is so (DM-107). Returns when it is published.
+    pub async fn use_views(&self, views: Vec<View>) {
+        let (answer, taken) = oneshot::channel();
+        if self.commands.send(Command::Views(views, answer)).await.is_ok() {
+            // No answer means that the host was shut down meanwhile.
             let _ = taken.await;
         }
     }
 
-    /// Resolves when no wanted server is being started. Cancel-safe.
+    /// Resolves when no wanted server is being started for the first time; one that is tried again is not waited for.
+    /// Cancel-safe.
     pub async fn ready(&self) {
-        let mut published = self.published.clone();
+        let mut published = self.subscribe();
         let settled = |it: &Arc<Published>| it.servers.iter().all(|it| it.state != ServerState::Starting);
         // A host that was shut down or has failed starts nothing, so its end is an answer as well.
         let _ = published.wait_for(settled).await;
@@ -136,17 +207,59 @@ impl Host {
 
     /// The latest generation.
     pub fn published(&self) -> Arc<Published> {
-        Arc::clone(&self.published.borrow())
+        Arc::clone(&self.senders.published.borrow())
     }
 
     /// Every generation from now on; who is slow sees the latest.
     pub fn subscribe(&self) -> watch::Receiver<Arc<Published>> {
-        self.published.clone()
+        self.senders.published.subscribe()
+    }
+
+    /// Everything that happens to servers from now on. Who is slow is told how much he missed.
+    pub fn events(&self) -> broadcast::Receiver<HostEvent> {
+        self.senders.events.subscribe()
     }
 
     /// Calls a tool. Whatever goes wrong is in the result. Dropping the future cancels the call at its server.
+    ///
+    /// A call of a server that is not shared belongs to its dialog, which gets an instance of its own with its first
+    /// call and keeps it (DM-074). Calls without a dialog share one.
     pub async fn call(&self, call: ToolCall) -> CallResult {
-        self.desk.call(call).await
+        self.desk.call(call, Sight::Latest).await
+    }
+
+    /// Keeps the latest generation: for a turn of an agent, whose model is to be able to call what it was shown.
+    pub fn pin(&self) -> Pinned {
+        Pinned::new(&self.desk)
+    }
+
+    /// A dialog that begins. Whatever it leases is given back when this is dropped.
+    pub fn dialog(&self, id: DialogId) -> Dialog {
+        Dialog { id, desk: Arc::clone(&self.desk), over: self.over.clone() }
+    }
+
+    /// What is leased now, by server and dialog.
+    pub fn leases(&self) -> Vec<LeaseReceipt> {
+        self.desk.receipts()
+    }
+
+    /// Gives back what a dialog has leased of a server, and returns when its calls are over and it is closed. False
+    /// when there was nothing: the dialog has called nothing of it, or it is shared. Fails where there is no such
+    /// server (DM-077). Cancel-safe: what was begun goes on.
+    pub async fn release(&self, dialog: &DialogId, server: &ServerId) -> Result<bool, Failure> {
+        self.desk.release(dialog, server).await
+    }
+
+    /// Starts a server anew, also one that was switched off or is left alone, and returns when it can be called, or
+    /// why it cannot. Its calls go on meanwhile; what dialogs have leased of it is given back. Cancel-safe: what was
+    /// begun goes on.
+    pub async fn restart(&self, server: &ServerId) -> Result<(), Failure> {
+        self.desk.restart(server).await
+    }
+
+    /// Switches a server off until it is restarted or its entry is changed. Its calls have the host's grace to end.
+    pub async fn disable(&self, server: &ServerId) -> Result<(), Failure> {
+        self.desk.disable(server).await
     }
 
     /// Refuses new calls, lets those in flight go on for `grace`, closes all servers beside each other, and returns

@@ -1,11 +1,19 @@
 //! One running connection of a server: its session, and the gate before it.
 
-use std::time::Duration;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::{Duration, SystemTime};
 
-use mcp_transport::Session;
+use mcp_config::ResolvedServer;
+use mcp_model::{Era, Kind, RawJson};
+use mcp_transport::{CallError, CallOptions, ProcessCell, Session};
+use tokio::sync::watch;
 use tokio::time::Instant;
 
+use crate::Failure;
+use crate::connector::call_failure;
 use crate::gate::Gate;
+use crate::machine::{Drain, later};
 
 /// However long calls took to drain, a server gets this long to end by itself.
 const FAREWELL: Duration = Duration::from_secs(1);
@@ -16,29 +24,131 @@ pub(crate) struct Instance {
     pub(crate) gate: Gate,
     /// The connection.
     pub(crate) session: Session,
+    /// What it is an instance of, with the limits it has now.
+    server: RwLock<Arc<ResolvedServer>>,
+    /// When it was made, on both clocks.
+    made: (Instant, SystemTime),
+    /// When a call last began or ended, in milliseconds after that; 0 before the first.
+    used: AtomicU64,
+    process: ProcessCell,
+}
+
+/// What a connection is made of.
+pub(crate) struct Parts {
+    pub(crate) session: Session,
+    pub(crate) server: Arc<ResolvedServer>,
+    pub(crate) process: ProcessCell,
+    pub(crate) made: SystemTime,
 }
 
 impl Instance {
     /// A connection that nobody uses yet.
-    pub(crate) fn new(session: Session) -> Instance {
-        Instance { gate: Gate::default(), session }
+    pub(crate) fn new(parts: Parts) -> Instance {
+        let Parts { session, server, process, made } = parts;
+        let made = (Instant::now(), made);
+        let (gate, used) = (Gate::default(), AtomicU64::new(0));
+        Instance { gate, session, server: RwLock::new(server), made, used, process }
     }
 
-    /// Has the connection ended?
-    pub(crate) async fn is_over(&self) -> bool {
-        tokio::select! {
-            biased;
-            _ = self.session.closed() => true,
-            () = std::future::ready(()) => false,
+    /// A call begins or ends now.
+    pub(crate) fn touch(&self) {
+        let after = self.made.0.elapsed().as_millis().max(1);
+        self.used.fetch_max(u64::try_from(after).unwrap_or(u64::MAX), Ordering::Relaxed);
+    }
+
+    /// Since when nobody uses it; `None` while somebody does.
+    pub(crate) fn unused(&self) -> Option<Instant> {
+        (!self.gate.is_busy()).then(|| self.made.0 + self.last_call().unwrap_or_default())
+    }
+
+    /// When a call last began or ended, counted from when it was made.
+    pub(crate) fn last_call(&self) -> Option<Duration> {
+        Some(self.used.load(Ordering::Relaxed)).filter(|it| *it != 0).map(Duration::from_millis)
+    }
+
+    /// When it was made.
+    pub(crate) fn started(&self) -> SystemTime {
+        self.made.1
+    }
+
+    /// Its process.
+    pub(crate) fn pid(&self) -> Option<u32> {
+        self.process.id()
+    }
+
+    /// What it is an instance of.
+    pub(crate) fn server(&self) -> Arc<ResolvedServer> {
+        Arc::clone(&self.server.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Keeps the limits of `server` from now on.
+    pub(crate) fn limit(&self, server: Arc<ResolvedServer>) {
+        self.session.set_limits(server.spec.limits.clone());
+        *self.server.write().unwrap_or_else(PoisonError::into_inner) = server;
+    }
+
+    /// Asks twice whether it lives, and gives the second failure. Whoever is busy with a call is not asked: many a
+    /// server answers nothing meanwhile. An answer of any kind is a sign of life.
+    pub(crate) async fn probe(&self, within: Duration) -> Result<(), Failure> {
+        let options = || CallOptions { deadline: Some(within), ..CallOptions::default() };
+        let mut last = Ok(());
+        for _ in 0..2 {
+            if self.gate.is_busy() || self.session.era() == Era::Modern {
+                return Ok(());
+            }
+            let answer = self.session.request_raw("ping", None, &RawJson::empty_object(), options()).await;
+            last = match answer {
+                Err(CallError::Refused(fault)) if fault.status.is_some() => Ok(()),
+                Err(error) if error.kind().is_a(Kind::Connection) => {
+                    Err(call_failure(&self.server(), &error))
+                }
+                Ok(_) | Err(_) => Ok(()),
+            };
+            if last.is_ok() {
+                break;
+            }
+        }
+        last
+    }
+
+    /// Lets nobody in any more but who may still come in while it drains.
+    pub(crate) fn shut(&self, drain: Drain) {
+        match drain {
+            Drain::Swap => self.gate.retire(),
+            Drain::Shut | Drain::Release => self.gate.seal(),
         }
     }
 
-    /// Waits until the calls inside are over, at most for `grace`, then closes the connection; what is still inside
-    /// then is told so. The gate is retired by whoever decided this.
-    pub(crate) async fn drain_and_close(&self, grace: Duration) {
-        let deadline = Instant::now() + grace;
-        // Running out of time is one of the two ways this ends; either way the connection is closed.
-        let _ = tokio::time::timeout_at(deadline, self.gate.emptied()).await;
+    /// Waits until those inside are out, at most for `grace` unless they are to be waited for, then closes the
+    /// connection; what is still inside then is told so. It is shut by whoever decided this.
+    /// However long they may take, they have no longer than until `end` once that is told.
+    pub(crate) async fn drain_and_close(
+        &self,
+        drain: Drain,
+        grace: Duration,
+        mut end: watch::Receiver<Option<Instant>>,
+    ) {
+        let deadline = later(Instant::now(), grace);
+        match drain {
+            // Running out of time is one of the two ways this ends; either way the connection is closed.
+            Drain::Swap | Drain::Shut => {
+                let _ = tokio::time::timeout_at(deadline, self.gate.emptied()).await;
+            }
+            Drain::Release => {
+                let ended = async {
+                    match end.wait_for(Option::is_some).await.map(|it| *it) {
+                        Ok(Some(at)) => tokio::time::sleep_until(at).await,
+                        // Without a committer nobody ends this but whoever drops it.
+                        Ok(None) | Err(_) => std::future::pending().await,
+                    }
+                };
+                tokio::select! {
+                    () = self.gate.emptied() => {}
+                    () = ended => {}
+                }
+            }
+        }
+        self.gate.seal();
         let left = deadline.saturating_duration_since(Instant::now());
         self.session.close(left.max(FAREWELL)).await;
     }

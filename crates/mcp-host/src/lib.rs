@@ -4,6 +4,10 @@
 //! publishes one catalog under names that can be trusted ([`Published`]), keeps it current, and makes calls that end.
 //! One bad server never hides the others: it becomes a status and a problem, and the rest stand.
 //!
+//! A server that fails is started again ([`Supervision`]). One that is not shared belongs to a [`Dialog`], which gets an
+//! instance with its first call and gives it back when it is dropped. A turn of an agent keeps its generation
+//! ([`Host::pin`]), so that its model can call what it was shown.
+//!
 //! Inside, one task owns the desired state. It is a pure state machine with a thin shell: starts, lists and ends come
 //! to it as events, each batch of them makes one new [`Published`], and whoever holds an older one holds all of it.
 //!
@@ -33,9 +37,12 @@
 
 #![forbid(unsafe_code)]
 
+mod admin;
 mod call;
 mod committer;
 mod connector;
+mod dialog;
+mod event;
 mod excerpt;
 mod failure;
 #[cfg(test)]
@@ -49,15 +56,23 @@ mod load;
 mod machine;
 mod outlets;
 mod pace;
+mod pin;
 mod published;
+mod sleep;
 mod wanted;
 mod wires;
 
+pub use admin::Admin;
 pub use call::ToolCall;
 pub use connector::Dialer;
+pub use dialog::{Dialog, DialogId, LeasePolicy, LeaseReceipt, Reminder, ReminderText};
+pub use event::{Happening, HostEvent, ReleaseReason};
 pub use failure::Failure;
 pub use host::{Host, HostOptions};
 pub use load::{FileError, LoadError, LoadRequest, Loaded, SaveError, create, load, save};
+pub use machine::{Probe, RestartPolicy, Supervision};
 pub use mcp_registry::ActiveProblem;
+pub use pin::Pinned;
 pub use published::{Published, ServerState, ServerStatus};
+pub use sleep::WallClock;
 pub use wanted::{FailedServer, Wanted};

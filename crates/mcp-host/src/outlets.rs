@@ -8,22 +8,79 @@ use std::time::SystemTime;
 
 use mcp_model::Kind;
 use mcp_registry::{Catalog, Problem};
-use tokio::sync::watch;
+use tokio::sync::{broadcast, watch};
 
 use crate::committer::Shared;
-use crate::machine::Snapshot;
-use crate::{ActiveProblem, FailedServer, Failure, Published, ServerState, ServerStatus, Wanted};
+use crate::machine::{LeaseTable, Snapshot};
+use crate::{ActiveProblem, FailedServer, Failure, HostEvent, Published, ServerState, ServerStatus, Wanted};
 
 /// What is said of a host without a committer.
 const FAULT: &str = "the host itself has failed; this is a defect in mcp-host";
 
 /// The senders, and what is needed for a last word.
 pub(crate) struct Outlets {
-    snapshot: watch::Sender<Arc<Snapshot<Shared>>>,
-    published: watch::Sender<Arc<Published>>,
+    to: Arc<Senders>,
     /// What is to be told of each server that is wanted, should the committer fail.
     last_word: Vec<FailedServer>,
     end: End,
+}
+
+/// Where everything is sent. The host has them as well, for the case that there is no committer any more.
+pub(crate) struct Senders {
+    pub(crate) snapshot: watch::Sender<Arc<Snapshot<Shared>>>,
+    pub(crate) published: watch::Sender<Arc<Published>>,
+    pub(crate) leases: watch::Sender<Arc<LeaseTable<Shared>>>,
+    pub(crate) events: broadcast::Sender<HostEvent>,
+}
+
+impl Senders {
+    /// Senders through which nothing went yet.
+    pub(crate) fn new(events: usize) -> Senders {
+        let nothing = Arc::new(Published::nothing());
+        Senders {
+            snapshot: watch::Sender::new(Arc::new(Snapshot::nothing(&nothing))),
+            published: watch::Sender::new(nothing),
+            leases: watch::Sender::new(Arc::new(LeaseTable::empty())),
+            events: broadcast::Sender::new(events),
+        }
+    }
+
+    fn publish(&self, snapshot: Snapshot<Shared>) {
+        let published = Arc::clone(&snapshot.published);
+        self.snapshot.send_replace(Arc::new(snapshot));
+        self.published.send_replace(published);
+    }
+
+    /// What is wanted of a host that has failed fails, too. Nothing, of one that has not.
+    pub(crate) fn publish_failed(&self, wanted: &Wanted) {
+        if self.snapshot.borrow().fault.is_some() {
+            self.publish_fault(last_word(wanted), SystemTime::now());
+        }
+    }
+
+    fn publish_fault(&self, servers: Vec<FailedServer>, since: SystemTime) {
+        let servers = servers.into_iter().map(|FailedServer { id, failure }| ServerStatus {
+            id,
+            state: ServerState::Failed,
+            era: None,
+            failure: Some(failure),
+        });
+        let problem = Problem::workspace_config_error(FAULT);
+        let published = Arc::new(Published {
+            generation: self.published.borrow().generation + 1,
+            catalog: Arc::new(Catalog::empty()),
+            servers: servers.collect(),
+            problems: vec![ActiveProblem { problem, since }],
+        });
+        self.publish(Snapshot { fault: Some(fault()), ..Snapshot::nothing(&published) });
+    }
+}
+
+/// What is to be told of each server that is wanted, should the host fail.
+fn last_word(wanted: &Wanted) -> Vec<FailedServer> {
+    let servers = wanted.servers.iter();
+    let servers = servers.map(|it| FailedServer { id: it.spec.id.to_string(), failure: fault() });
+    servers.chain(wanted.failed.iter().cloned()).collect()
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,18 +91,13 @@ enum End {
 
 impl Outlets {
     /// Outlets through which nothing went yet.
-    pub(crate) fn new(
-        snapshot: watch::Sender<Arc<Snapshot<Shared>>>,
-        published: watch::Sender<Arc<Published>>,
-    ) -> Outlets {
-        Outlets { snapshot, published, last_word: Vec::new(), end: End::Unasked }
+    pub(crate) fn new(to: Arc<Senders>) -> Outlets {
+        Outlets { to, last_word: Vec::new(), end: End::Unasked }
     }
 
     /// These servers are going to be wanted.
     pub(crate) fn wanted(&mut self, wanted: &Wanted) {
-        let servers = wanted.servers.iter();
-        let servers = servers.map(|it| FailedServer { id: it.spec.id.to_string(), failure: fault() });
-        self.last_word = servers.chain(wanted.failed.iter().cloned()).collect();
+        self.last_word = last_word(wanted);
     }
 
     /// The committer was asked to end: that it does so is no failure.
@@ -53,11 +105,20 @@ impl Outlets {
         self.end = End::Asked;
     }
 
+    /// Tells something to whoever listens.
+    pub(crate) fn tell(&self, event: HostEvent) {
+        // Nobody listens: nobody misses it.
+        let _ = self.to.events.send(event);
+    }
+
     /// Sends a snapshot.
     pub(crate) fn publish(&self, snapshot: Snapshot<Shared>) {
-        let published = Arc::clone(&snapshot.published);
-        self.snapshot.send_replace(Arc::new(snapshot));
-        self.published.send_replace(published);
+        self.to.publish(snapshot);
+    }
+
+    /// Sends what is leased now.
+    pub(crate) fn lease(&self, table: LeaseTable<Shared>) {
+        self.to.leases.send_replace(Arc::new(table));
     }
 }
 
@@ -68,21 +129,8 @@ impl Drop for Outlets {
             return;
         }
         tracing::error!("{FAULT}");
-        let problem = Problem::workspace_config_error(FAULT);
-        let last_word = std::mem::take(&mut self.last_word).into_iter();
-        let servers = last_word.map(|FailedServer { id, failure }| ServerStatus {
-            id,
-            state: ServerState::Failed,
-            era: None,
-            failure: Some(failure),
-        });
-        let published = Arc::new(Published {
-            generation: self.published.borrow().generation + 1,
-            catalog: Arc::new(Catalog::empty()),
-            servers: servers.collect(),
-            problems: vec![ActiveProblem { problem, since: SystemTime::now() }],
-        });
-        self.publish(Snapshot { fault: Some(fault()), ..Snapshot::nothing(&published) });
+        self.to.leases.send_replace(Arc::new(LeaseTable::empty()));
+        self.to.publish_fault(std::mem::take(&mut self.last_word), SystemTime::now());
     }
 }
 

@@ -46,19 +46,26 @@ pub enum ServerState {
     Starting,
     /// It can be called.
     Ready,
-    /// It cannot be called: it could not be started, was lost, or is written wrongly.
+    /// It cannot be called: it could not be started, or was lost. It is tried again by itself, soon or just now.
+    Restarting,
+    /// It cannot be called: it could not be started, was lost, or is written wrongly. It is not tried again by itself,
+    /// or has gone wrong so often in a row that it is left alone for long.
     Failed,
+    /// It cannot be called: it was switched off, until it is restarted or its entry is changed.
+    Disabled,
     /// The host has shut down.
     Stopped,
 }
 
 impl ServerState {
-    /// `starting`, `ready`, `failed` or `stopped`.
+    /// `starting`, `ready`, `restarting`, `failed`, `disabled` or `stopped`.
     pub fn as_str(self) -> &'static str {
         match self {
             ServerState::Starting => "starting",
             ServerState::Ready => "ready",
+            ServerState::Restarting => "restarting",
             ServerState::Failed => "failed",
+            ServerState::Disabled => "disabled",
             ServerState::Stopped => "stopped",
         }
     }

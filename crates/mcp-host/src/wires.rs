@@ -27,7 +27,7 @@ impl Wires {
 
     /// Lets no connection begin any more, and resolves when none is left.
     pub(crate) async fn ended(&self) {
-        self.0.retire();
+        self.0.seal();
         if tokio::time::timeout(PATIENCE, self.0.emptied()).await.is_err() {
             tracing::error!("a connection does not end");
         }

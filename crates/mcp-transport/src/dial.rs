@@ -1,6 +1,7 @@
 //! From an endpoint to its wire.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use mcp_model::{Endpoint, Limits};
 
@@ -21,6 +22,24 @@ pub struct DialOptions {
     /// Certificate authorities that are trusted besides the system's.
     #[cfg(any(feature = "http", feature = "sse", feature = "websocket"))]
     pub authorities: crate::Authorities,
+    /// Where a wire that starts a process tells its id.
+    pub process: ProcessCell,
+}
+
+/// The id of a wire's process, once there is one. All clones show the same; of several processes, the last.
+#[derive(Debug, Clone, Default)]
+pub struct ProcessCell(Arc<AtomicU32>);
+
+impl ProcessCell {
+    /// The id; `None` before the process is started, and for a wire without one.
+    pub fn id(&self) -> Option<u32> {
+        Some(self.0.load(Ordering::Relaxed)).filter(|it| *it != 0)
+    }
+
+    /// A process was started.
+    pub fn tell(&self, id: u32) {
+        self.0.store(id, Ordering::Relaxed);
+    }
 }
 
 /// The wire for an endpoint. Fails where this build does not have it, or the endpoint cannot be used.
@@ -29,9 +48,7 @@ pub fn dialer(endpoint: &Endpoint, options: &DialOptions) -> Result<Arc<dyn Dial
     let _ = options;
     match endpoint {
         #[cfg(feature = "stdio")]
-        Endpoint::Stdio(it) => {
-            Ok(Arc::new(crate::stdio::StdioDial::new(it, &options.limits, options.receipts.clone())?))
-        }
+        Endpoint::Stdio(it) => Ok(Arc::new(crate::stdio::StdioDial::new(it, options)?)),
         #[cfg(all(feature = "http", feature = "sse"))]
         Endpoint::Http(it) if it.sse_fallback == mcp_model::SseFallback::Allowed => {
             Ok(Arc::new(crate::fallback::EitherDial::new(it, options)?))

@@ -147,6 +147,9 @@ pub enum CallError {
     /// The connection is over. When it ended during the call, it is not known whether the call ran.
     #[error("the server is no longer available: {0}")]
     Closed(Arc<Ended>),
+    /// The connection was over before the call was sent, which therefore did not run.
+    #[error("the server is no longer available: {0}")]
+    NotSent(Arc<Ended>),
     /// A deadline passed; the server was told.
     #[error("{}", expiry_text(.0))]
     TimedOut(Expiry),
@@ -180,7 +183,9 @@ impl CallError {
     /// The kind of failure.
     pub fn kind(&self) -> Kind {
         match self {
-            CallError::Closed(_) | CallError::Refused(_) | CallError::Reopen(_) => Kind::Connection,
+            CallError::Closed(_) | CallError::NotSent(_) | CallError::Refused(_) | CallError::Reopen(_) => {
+                Kind::Connection
+            }
             CallError::TimedOut(_) => Kind::Timeout,
             CallError::Rpc(_)
             | CallError::Unreadable(_)

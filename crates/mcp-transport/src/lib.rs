@@ -62,7 +62,7 @@ mod web;
 mod websocket;
 
 pub use deadline::Expiry;
-pub use dial::{DialOptions, dialer};
+pub use dial::{DialOptions, ProcessCell, dialer};
 pub use ended::{EndReason, Ended, Evidence, Fault, StartFailure};
 pub use error::{CallError, ConnectError};
 #[cfg(all(feature = "http", feature = "sse"))]

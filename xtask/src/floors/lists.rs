@@ -160,6 +160,13 @@ pub(crate) const PURE_CRATES: &[&str] = &["mcp-acp", "mcp-config", "mcp-model", 
 
 /// The files of other crates that decide and do not act.
 pub(crate) const PURE_FILES: &[&str] = &[
+    "crates/mcp-host/src/machine/lease.rs",
+    "crates/mcp-host/src/machine/mod.rs",
+    "crates/mcp-host/src/machine/recover.rs",
+    "crates/mcp-host/src/machine/slot.rs",
+    "crates/mcp-host/src/machine/supervision.rs",
+    "crates/mcp-host/src/machine/view.rs",
+    "crates/mcp-host/src/machine/words.rs",
     "crates/mcp-transport/src/deadline.rs",
     "crates/mcp-transport/src/frame.rs",
     "crates/mcp-transport/src/http/backoff.rs",

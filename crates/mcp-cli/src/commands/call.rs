@@ -114,7 +114,11 @@ enum Reach {
 
 fn reach(published: &Published, rejected: &[String], tool: &str) -> Reach {
     let missed = |state| match state {
-        ServerState::Starting | ServerState::Failed | ServerState::Stopped => true,
+        ServerState::Starting
+        | ServerState::Restarting
+        | ServerState::Failed
+        | ServerState::Disabled
+        | ServerState::Stopped => true,
         ServerState::Ready => false,
     };
     let some_missed = published.servers.iter().any(|it| missed(it.state) && !rejected.contains(&it.id));

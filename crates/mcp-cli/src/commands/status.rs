@@ -16,8 +16,8 @@ fn server(status: &ServerStatus, longest: usize, colour: Colour) -> String {
     let ServerStatus { id, state, era, failure } = status;
     let (style, mark) = match state {
         ServerState::Ready => (paint::GOOD, "✓"),
-        ServerState::Starting => (paint::DOUBTFUL, "…"),
-        ServerState::Failed | ServerState::Stopped => (paint::BAD, "✗"),
+        ServerState::Starting | ServerState::Restarting => (paint::DOUBTFUL, "…"),
+        ServerState::Failed | ServerState::Disabled | ServerState::Stopped => (paint::BAD, "✗"),
     };
     let mark = paint::paint(colour, style, mark);
     let mut res = format!("{mark} {:longest$}  {}", plain::line(id), state.as_str());

@@ -98,7 +98,11 @@ fn only(mut wanted: Wanted, name: &str) -> Result<Wanted, String> {
 fn exit(published: &Published, rejected: usize) -> Exit {
     let is_ready = |state| match state {
         ServerState::Ready => true,
-        ServerState::Starting | ServerState::Failed | ServerState::Stopped => false,
+        ServerState::Starting
+        | ServerState::Restarting
+        | ServerState::Failed
+        | ServerState::Disabled
+        | ServerState::Stopped => false,
     };
     match (rejected, published.servers.iter().all(|it| is_ready(it.state))) {
         (1.., _) => Exit::Wrong,

@@ -10,12 +10,13 @@ use crate::{Failure, ServerState};
 /// The longest name that a message repeats, in characters.
 const LONGEST_NAME: usize = 128;
 
-/// The tool that is meant by `name`, of `server` where that is given.
+/// The tool that is meant by `name`, of `server` where that is given, and where its calls go; the host's own have no
+/// route.
 pub(super) fn find<'a, I>(
     snapshot: &'a Snapshot<I>,
     name: &str,
     server: Option<&ServerId>,
-) -> Result<(&'a ExposedTool, &'a Route<I>), Failure> {
+) -> Result<(&'a ExposedTool, Option<&'a Route<I>>), Failure> {
     if let Some(fault) = &snapshot.fault {
         return Err(fault.clone());
     }
@@ -25,10 +26,7 @@ pub(super) fn find<'a, I>(
         Some(server) => of_server(catalog, name, server),
     };
     match lookup {
-        Lookup::Found(tool) => {
-            let route = snapshot.routes.get(&tool.server);
-            Ok((tool, route.expect("every server of the catalog has a route")))
-        }
+        Lookup::Found(tool) => Ok((tool, snapshot.routes.get(&tool.server))),
         Lookup::Ambiguous(tools) => Err(ambiguous(name, &tools)),
         Lookup::Missing { nearest } => Err(missing(snapshot, name, server, nearest)),
     }
@@ -111,16 +109,29 @@ fn missing<I>(
 }
 
 fn unavailable(absent: &Absent, name: &str) -> Failure {
+    if absent.state == ServerState::Disabled {
+        let message =
+            format!("Tool '{}' is not available: server '{}' was switched off", shown(name), absent.name);
+        return Failure::new(Kind::Connection, message);
+    }
     let Some(failure) = &absent.failure else {
         let message =
             format!("Tool '{}' is not available: server '{}' is being started", shown(name), absent.name);
         return Failure::new(Kind::Connection, message);
     };
     let Failure { kind, message, help } = failure;
+    let again = match absent.state {
+        ServerState::Restarting => "; it is started again by itself",
+        ServerState::Starting
+        | ServerState::Ready
+        | ServerState::Failed
+        | ServerState::Disabled
+        | ServerState::Stopped => "",
+    };
     let own_words = format!("server '{}'", absent.name);
     let message = match message.starts_with(&own_words) {
-        true => format!("Tool '{}' is not available: {message}", shown(name)),
-        false => format!("Tool '{}' is not available: {own_words}: {message}", shown(name)),
+        true => format!("Tool '{}' is not available: {message}{again}", shown(name)),
+        false => format!("Tool '{}' is not available: {own_words}: {message}{again}", shown(name)),
     };
     Failure { kind: *kind, message, help: help.clone() }
 }

@@ -2,6 +2,7 @@
 
 mod bound;
 mod find;
+mod own;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,23 +10,26 @@ use std::time::Duration;
 use mcp_config::ResolvedServer;
 use mcp_model::{CallMetadata, CallResult, Content, Kind, RawJson, ServerId, Tool, ToolResult};
 use mcp_registry::{Checked, Validators};
-use mcp_transport::{Answer, CallError, CallOptions, OnProgress, Replay};
-use tokio::sync::{mpsc, watch};
+use mcp_transport::{CallError, CallOptions, OnProgress, Replay, RequestId};
+use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::Instant;
 use tracing::Instrument;
 
-use crate::Failure;
 use crate::committer::{Command, Shared};
 use crate::connector::{about, call_failure};
 use crate::excerpt::excerpt;
-use crate::instance::Instance;
-use crate::machine::Snapshot;
+use crate::gate::Guard;
+use crate::machine::{Answer, LeaseTable, Place, Snapshot, Wanting};
+use crate::{DialogId, Failure, Pinned, ReminderText, WallClock};
 use bound::bound;
 use find::{find, shown};
 
 /// How much longer than its deadline a call may take in all. The session keeps the deadline itself and says more
 /// about it; this bound is for what it cannot see.
 const OVERTIME: Duration = Duration::from_secs(1);
+
+/// How often a call is looked up whose instance was retired between its look-up and its beginning.
+const TRIES: usize = 4;
 
 /// A call to be made.
 #[derive(Clone)]
@@ -40,42 +44,82 @@ pub struct ToolCall {
     pub deadline: Option<Duration>,
     /// The server that is meant, where the name alone is not enough.
     pub server: Option<ServerId>,
+    /// The dialog that calls. What is not shared is leased to it; calls without a dialog share theirs.
+    pub dialog: Option<DialogId>,
 }
 
 impl ToolCall {
     /// A call of `name` with nothing special about it.
     pub fn new(name: impl Into<String>, arguments: RawJson) -> ToolCall {
-        ToolCall { name: name.into(), arguments, progress: None, deadline: None, server: None }
+        ToolCall { name: name.into(), arguments, progress: None, deadline: None, server: None, dialog: None }
     }
 }
 
 /// Where calls are taken.
 pub(crate) struct Desk {
     pub(crate) snapshot: watch::Receiver<Arc<Snapshot<Shared>>>,
+    pub(crate) leases: watch::Receiver<Arc<LeaseTable<Shared>>>,
     pub(crate) validators: Validators,
     pub(crate) commands: mpsc::Sender<Command>,
+    pub(crate) reminder: ReminderText,
+    pub(crate) idle: Option<Duration>,
+    pub(crate) wall_clock: WallClock,
 }
 
-/// A call that may begin: what was found under its name.
+/// Which generation a call is of.
+#[derive(Clone, Copy)]
+pub(crate) enum Sight<'a> {
+    /// The latest.
+    Latest,
+    /// One that is kept.
+    Pinned(&'a Pinned),
+}
+
+/// What was found under a call's name.
+enum Found {
+    /// A server's tool.
+    Servers(Target),
+    /// One of the host's own.
+    Own(Tool),
+}
+
+/// A tool of a server, and where its calls go.
+#[derive(Clone)]
 struct Target {
     server: Arc<ResolvedServer>,
-    instance: Arc<Instance>,
+    place: Place<Shared>,
     tool: Tool,
 }
 
 /// How a call ended.
 struct Ending {
-    target: Option<Target>,
-    outcome: Result<Answer<ToolResult>, Failure>,
+    /// Whose tool it was, if it was found.
+    tool: Option<(ServerId, String)>,
+    budget: usize,
+    outcome: Result<Done, Failure>,
+}
+
+/// What a call brought.
+struct Done {
+    request_id: Option<RequestId>,
+    value: ToolResult,
+}
+
+/// Why a call has no instance to go to.
+enum Nowhere {
+    /// It was retired meanwhile: another look may show another one.
+    Retired,
+    /// For this reason.
+    Refused(Failure),
 }
 
 impl Desk {
     /// Makes a call.
-    pub(crate) async fn call(&self, call: ToolCall) -> CallResult {
+    pub(crate) async fn call(&self, call: ToolCall, sight: Sight<'_>) -> CallResult {
         let begun = Instant::now();
         let span = tracing::info_span!("call", server = tracing::field::Empty, tool = tracing::field::Empty);
         async {
-            let ending = self.make(&call).await;
+            let ending = self.make(&call, sight).await;
             let result = result(&call, ending, begun.elapsed());
             let outcome = result.error.as_ref().map_or("success", |it| it.kind.as_str());
             tracing::info!(outcome, duration = ?result.metadata.duration, "called");
@@ -85,38 +129,103 @@ impl Desk {
         .await
     }
 
-    async fn make(&self, call: &ToolCall) -> Ending {
+    /// The latest generation.
+    pub(crate) fn latest(&self) -> Arc<Snapshot<Shared>> {
+        Arc::clone(&self.snapshot.borrow())
+    }
+
+    async fn make(&self, call: &ToolCall, sight: Sight<'_>) -> Ending {
+        let nowhere = |failure| Ending { tool: None, budget: usize::MAX, outcome: Err(failure) };
         // A gate that is retired means that the server was replaced or stopped since the look-up, and that its
-        // successor, or its absence, was published before. So one more look-up is enough.
-        for _ in 0..2 {
-            let target = match self.target(call) {
-                Ok(target) => target,
-                Err(failure) => return Ending { target: None, outcome: Err(failure) },
+        // successor, or its absence, was published before. So one more look-up is enough, but for a lease, which may
+        // be given back again and again.
+        for _ in 0..TRIES {
+            let snapshot = match sight {
+                Sight::Latest => self.latest(),
+                Sight::Pinned(pinned) => Arc::clone(pinned.snapshot()),
             };
-            let Some(guard) = target.instance.gate.begin() else { continue };
-            let outcome = self.send(call, &target).await;
+            let target = match target(&snapshot, call) {
+                Ok(Found::Servers(target)) => target,
+                Ok(Found::Own(tool)) => return self.order(call, &tool).await,
+                Err(failure) => return nowhere(failure),
+            };
+            let ending = |outcome| Ending {
+                tool: Some((target.server.spec.id.clone(), target.tool.name.to_string())),
+                budget: target.server.spec.limits.result_bytes,
+                outcome,
+            };
+            let entered = self.instance(call, &target, sight).await;
+            let instance = match entered {
+                Ok(instance) => instance,
+                Err(Nowhere::Refused(failure)) => return ending(Err(failure)),
+                Err(Nowhere::Retired) => match sight {
+                    Sight::Latest => continue,
+                    Sight::Pinned(_) => return ending(Err(replaced(call, &target))),
+                },
+            };
+            let Some(guard) = enter(&instance, sight) else {
+                match sight {
+                    Sight::Latest => continue,
+                    Sight::Pinned(_) => return ending(Err(replaced(call, &target))),
+                }
+            };
+            instance.touch();
+            let outcome = self.send(call, &target, &instance).await;
+            instance.touch();
             drop(guard);
-            return Ending { target: Some(target), outcome };
+            return ending(outcome);
         }
         let message = format!("Tool '{}' is not available: its server is being replaced", shown(&call.name));
-        Ending { target: None, outcome: Err(Failure::new(Kind::Connection, message)) }
+        nowhere(Failure::new(Kind::Connection, message))
     }
 
-    fn target(&self, call: &ToolCall) -> Result<Target, Failure> {
-        let snapshot = Arc::clone(&self.snapshot.borrow());
-        let (tool, route) = find(&snapshot, &call.name, call.server.as_ref())?;
-        Ok(Target {
-            server: Arc::clone(&route.server),
-            instance: Arc::clone(&route.instance),
-            tool: tool.tool.clone(),
-        })
+    /// The instance that the call goes to.
+    async fn instance(&self, call: &ToolCall, target: &Target, sight: Sight<'_>) -> Result<Shared, Nowhere> {
+        let base = match &target.place {
+            Place::Shared(instance) => return Ok(Arc::clone(instance)),
+            Place::Leased(base) => *base,
+        };
+        let server = target.server.spec.id.clone();
+        let dialog = call.dialog.clone().unwrap_or_else(DialogId::none);
+        match sight {
+            Sight::Latest => self.leased(Wanting { dialog, server, base }).await,
+            Sight::Pinned(pinned) => {
+                if let Some(instance) = pinned.leased(&dialog, &server) {
+                    return Ok(instance);
+                }
+                let wanting = Wanting { dialog: dialog.clone(), server: server.clone(), base };
+                let instance = self.leased(wanting).await?;
+                pinned.keep(&dialog, &server, &instance);
+                Ok(instance)
+            }
+        }
     }
 
-    async fn send(&self, call: &ToolCall, target: &Target) -> Result<Answer<ToolResult>, Failure> {
-        let Target { server, instance, tool } = target;
+    /// The dialog's own instance: the one that it has, else a new one.
+    async fn leased(&self, wanting: Wanting) -> Result<Shared, Nowhere> {
+        let key = (wanting.dialog.clone(), wanting.server.clone());
+        if let Some(held) = self.leases.borrow().held.get(&key)
+            && held.base == wanting.base
+            && held.instance.gate.is_open()
+        {
+            return Ok(Arc::clone(&held.instance));
+        }
+        let (answer, taken) = oneshot::channel();
+        let shut_down = || Nowhere::Refused(Failure::new(Kind::Connection, "the host was shut down"));
+        self.commands.send(Command::Lease(wanting, answer)).await.map_err(|_| shut_down())?;
+        match taken.await {
+            Ok(Answer::Granted(instance)) => Ok(instance),
+            Ok(Answer::Refused(failure)) => Err(Nowhere::Refused(failure)),
+            Ok(Answer::Again | Answer::Released | Answer::NotHeld) => Err(Nowhere::Retired),
+            Err(_) => Err(shut_down()),
+        }
+    }
+
+    async fn send(&self, call: &ToolCall, target: &Target, instance: &Shared) -> Result<Done, Failure> {
+        let Target { server, place: _, tool } = target;
         let span = tracing::Span::current();
         span.record("server", server.spec.id.as_str()).record("tool", &*tool.name);
-        self.validate(call, target)?;
+        self.validate(call, &server.spec.id, tool)?;
         let limits = &server.spec.limits;
         let deadline = call.deadline.unwrap_or(limits.request);
         let replay = if tool.hints.repeatable() { Replay::Allowed } else { Replay::Forbidden };
@@ -126,12 +235,10 @@ impl Desk {
             replay,
             progress: call.progress.clone(),
         };
-        // Over a connection that had ended before, nothing is sent.
-        let sent = !instance.is_over().await;
         let answer = instance.session.call_tool(&tool.name, &call.arguments, options);
         match tokio::time::timeout(deadline.saturating_add(OVERTIME), answer).await {
-            Ok(Ok(answer)) => Ok(answer),
-            Ok(Err(error @ CallError::Closed(_))) if sent && replay == Replay::Forbidden => {
+            Ok(Ok(answer)) => Ok(Done { request_id: Some(answer.request_id), value: answer.value }),
+            Ok(Err(error @ CallError::Closed(_))) if replay == Replay::Forbidden => {
                 let mut res = call_failure(server, &error);
                 res.message.push_str("; it is not known whether the call ran");
                 Err(res)
@@ -145,8 +252,7 @@ impl Desk {
     }
 
     /// Checks the arguments against the tool's schema, before anything is sent.
-    fn validate(&self, call: &ToolCall, target: &Target) -> Result<(), Failure> {
-        let Target { server, instance: _, tool } = target;
+    fn validate(&self, call: &ToolCall, server: &ServerId, tool: &Tool) -> Result<(), Failure> {
         let invalid = |what: &str| {
             let message = format!("Invalid arguments for tool '{}': {what}", shown(&call.name));
             Failure::new(Kind::Validation, message)
@@ -158,7 +264,7 @@ impl Desk {
             Ok(Checked::Valid) => {}
             Ok(Checked::Unvalidated(reason)) => {
                 tracing::debug!(reason, "arguments are passed on unchecked");
-                let (server, tool) = (server.spec.id.clone(), tool.name.to_string());
+                let (server, tool) = (server.clone(), tool.name.to_string());
                 // A full queue only means that the problem is shown after another call.
                 let reason = excerpt(reason);
                 let _ = self.commands.try_send(Command::Unvalidated { server, tool, reason });
@@ -169,26 +275,52 @@ impl Desk {
     }
 }
 
+/// What the call means in this generation.
+fn target(snapshot: &Snapshot<Shared>, call: &ToolCall) -> Result<Found, Failure> {
+    let (tool, route) = find(snapshot, &call.name, call.server.as_ref())?;
+    let tool = tool.tool.clone();
+    Ok(match route {
+        Some(route) => {
+            Found::Servers(Target { server: Arc::clone(&route.server), place: route.place.clone(), tool })
+        }
+        None => Found::Own(tool),
+    })
+}
+
+fn enter<'a>(instance: &'a Shared, sight: Sight<'_>) -> Option<Guard<'a>> {
+    match sight {
+        Sight::Latest => instance.gate.begin(),
+        Sight::Pinned(_) => instance.gate.begin_pinned(),
+    }
+}
+
+/// What a pinned call is told that comes too late.
+fn replaced(call: &ToolCall, target: &Target) -> Failure {
+    let message = format!(
+        "Replaced: server '{}' was replaced or stopped after this generation; tool '{}' of it is no longer there",
+        target.server.spec.id,
+        shown(&call.name)
+    );
+    Failure::new(Kind::Connection, message)
+}
+
 fn result(call: &ToolCall, ending: Ending, duration: Duration) -> CallResult {
-    let Ending { target, outcome } = ending;
-    let mut metadata = CallMetadata {
-        server: target.as_ref().map(|it| it.server.spec.id.clone()),
-        tool: target.as_ref().map_or_else(|| call.name.clone(), |it| it.tool.name.to_string()),
-        duration,
-        request_id: None,
-        structured_content: None,
+    let Ending { tool, budget, outcome } = ending;
+    let (server, tool) = match tool {
+        Some((server, tool)) => (Some(server), tool),
+        None => (None, call.name.clone()),
     };
-    let answer = match outcome {
-        Ok(answer) => answer,
+    let mut metadata = CallMetadata { server, tool, duration, request_id: None, structured_content: None };
+    let done = match outcome {
+        Ok(done) => done,
         Err(failure) => {
             let error = Some(failure.into_call_failure());
             return CallResult { success: false, content: Vec::new(), error, metadata };
         }
     };
-    let budget = target.map_or(usize::MAX, |it| it.server.spec.limits.result_bytes);
-    let ToolResult { content, structured, is_error } = answer.value;
+    let ToolResult { content, structured, is_error } = done.value;
     let (content, structured) = bound(content, structured, budget);
-    metadata.request_id = Some(answer.request_id);
+    metadata.request_id = done.request_id;
     metadata.structured_content = structured;
     let error = is_error.then(|| Failure::new(Kind::Tool, failed_tool(&content)).into_call_failure());
     CallResult { success: !is_error, content, error, metadata }

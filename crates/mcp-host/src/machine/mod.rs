@@ -4,95 +4,37 @@
 //! but who has one. What keeps late news from doing harm is the [`Ticket`]: each start has its own, every event about
 //! it carries it, and a ticket that is no longer what its slot waits for or lives by changes nothing.
 
+mod lease;
+mod recover;
 mod slot;
+mod supervision;
 mod view;
+mod words;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use mcp_config::ResolvedServer;
-use mcp_model::{Era, Kind, ServerId};
-use mcp_registry::{ActiveProblem, Builtins, Catalog, Desired, Fingerprint, ListKind, Plan};
+use mcp_model::{Kind, ServerId};
+use mcp_registry::{ActiveProblem, Catalog, Desired, Fingerprint, ListKind, Plan, View};
+use tokio::time::Instant;
 
 use crate::listed::Listed;
-use crate::{FailedServer, Failure, Wanted};
+use crate::{FailedServer, Failure, Happening, Wanted};
+use lease::{Leases, is_leased};
 use slot::{Live, Slot, Start};
+pub use supervision::{Probe, RestartPolicy, Supervision};
 
-pub(crate) use view::{Absent, Route, Snapshot};
-
-/// One start of one server, as it was configured then.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Ticket {
-    /// The server.
-    pub(crate) server: ServerId,
-    /// What its connection depends on.
-    pub(crate) runtime: Fingerprint,
-    /// No other start of this host has it.
-    pub(crate) number: u64,
-}
-
-/// Something that happened.
-#[derive(Debug)]
-pub(crate) enum Event<I> {
-    /// These servers are wanted from now on.
-    Config(Wanted),
-    /// A start succeeded.
-    Ready(Ticket, Started<I>),
-    /// A start failed.
-    Failed(Ticket, Failure),
-    /// A running server's lists were read again.
-    Lists(Ticket, Listed),
-    /// A running server's connection is over.
-    Died(Ticket, Failure),
-    /// The arguments of a tool cannot be checked.
-    Unvalidated {
-        /// The tool's server.
-        server: ServerId,
-        /// The tool's own name.
-        tool: String,
-        /// Why not.
-        reason: String,
-    },
-    /// The host shuts down.
-    Close,
-}
-
-/// What a start brought.
-#[derive(Debug)]
-pub(crate) struct Started<I> {
-    /// The running instance.
-    pub(crate) instance: I,
-    /// Its era.
-    pub(crate) era: Era,
-    /// Its lists.
-    pub(crate) listed: Listed,
-}
-
-/// Something to do, after the snapshot that goes with it is published.
-#[derive(Debug, PartialEq)]
-pub(crate) enum Action<I> {
-    /// Connect and list.
-    Start(Ticket, Arc<ResolvedServer>),
-    /// Give up this start.
-    Abort(Ticket),
-    /// Wait for the instance's next change of lists, or its end.
-    Follow {
-        /// Its start.
-        ticket: Ticket,
-        /// The instance.
-        instance: I,
-        /// The server it is an instance of.
-        server: Arc<ResolvedServer>,
-        /// Its lists so far.
-        listed: Listed,
-    },
-    /// Let nobody in any more, wait for those inside, close.
-    Retire(I),
-}
+pub(crate) use lease::{Answer, LeaseTable, Waiter, Wanting};
+pub(crate) use supervision::{later, slept};
+pub(crate) use view::{Absent, Place, Route, Snapshot};
+pub(crate) use words::{Action, Drain, Event, News, Settings, Started, Ticket};
 
 /// All servers and what becomes of them.
 pub(crate) struct Machine<I> {
-    builtins: Builtins,
+    settings: Settings,
     slots: Vec<Slot<I>>,
+    leases: Leases<I>,
     phase: Phase,
     starts: u64,
     generation: u64,
@@ -102,6 +44,10 @@ pub(crate) struct Machine<I> {
     catalog: Option<Arc<Catalog>>,
     /// The problems of the last snapshot.
     problems: Vec<ActiveProblem>,
+    /// Views of the catalog that are in use.
+    views: Vec<View>,
+    /// What was not told yet.
+    news: Vec<News>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -112,16 +58,19 @@ enum Phase {
 
 impl<I: Clone> Machine<I> {
     /// A machine without servers.
-    pub(crate) fn new(builtins: Builtins) -> Machine<I> {
+    pub(crate) fn new(settings: Settings) -> Machine<I> {
         Machine {
-            builtins,
+            settings,
             slots: Vec::new(),
+            leases: Leases::new(),
             phase: Phase::Open,
             starts: 0,
             generation: 0,
             changed: false,
             catalog: None,
             problems: Vec::new(),
+            views: Vec::new(),
+            news: Vec::new(),
         }
     }
 
@@ -130,16 +79,31 @@ impl<I: Clone> Machine<I> {
         self.changed
     }
 
-    /// Takes one event.
-    pub(crate) fn handle(&mut self, event: Event<I>) -> Vec<Action<I>> {
+    /// What happened since this was last asked.
+    pub(crate) fn take_news(&mut self) -> Vec<News> {
+        std::mem::take(&mut self.news)
+    }
+
+    /// Takes one event, at `now`.
+    pub(crate) fn handle(&mut self, event: Event<I>, now: Instant) -> Vec<Action<I>> {
         match event {
             Event::Config(_) if self.phase == Phase::Closed => Vec::new(),
             Event::Config(wanted) => self.configure(wanted),
-            Event::Ready(ticket, started) => self.ready(ticket, started),
-            Event::Failed(ticket, failure) => self.failed(&ticket, failure),
+            Event::Views(views) => self.view(views),
+            Event::Ready(ticket, started) => self.ready(ticket, started, now),
+            Event::Failed(ticket, failure) => self.failed(&ticket, failure, now),
             Event::Lists(ticket, listed) => self.lists(ticket, listed),
-            Event::Died(ticket, failure) => self.died(&ticket, failure),
+            Event::Died(ticket, failure) => self.died(&ticket, failure, now),
             Event::Unvalidated { server, tool, reason } => self.unvalidated(&server, tool, reason),
+            Event::Alive(ticket) => self.alive(&ticket, now),
+            Event::Woke(slept) => self.woke(slept, now),
+            Event::Lease(wanting, waiter) => self.lease(wanting, waiter),
+            Event::Seen(ticket, unused) => self.lease_seen(&ticket, unused, now),
+            Event::Release(dialog, server, waiter) => self.release(&dialog, &server, waiter),
+            Event::DialogOver(dialog) => self.dialog_over(&dialog),
+            Event::Restart(server) => self.restart(&server),
+            Event::Disable(server) => self.disable(&server),
+            Event::Tick => self.tick(now),
             Event::Close => self.close(),
         }
     }
@@ -172,11 +136,16 @@ impl<I: Clone> Machine<I> {
             }
             let slot = self.slots.iter_mut().find(|it| it.name == desired.id.as_str());
             let slot = slot.expect("a server of the plan was there, or has just been added");
-            actions.extend(slot.wish(Arc::new(server), desired, &mut self.starts));
+            let started = slot.wish(Arc::new(server), desired, &mut self.starts);
+            if started.iter().any(|it| matches!(it, Action::Start(..))) {
+                self.news.push(News::new(&slot.name, Happening::Starting { setbacks: 0 }));
+            }
+            actions.extend(started);
         }
         for FailedServer { id, failure } in refused {
             self.slots.push(Slot::refused(&id, failure));
         }
+        actions.extend(self.limit_leases());
         // Stable: of two with one name the one that runs stands first.
         self.slots.sort_by_key(|slot| order.iter().position(|it| *it == slot.name));
         actions
@@ -194,63 +163,81 @@ impl<I: Clone> Machine<I> {
             return actions;
         }
         let slot = self.slots.remove(at);
-        actions.extend(slot.live.map(|it| Action::Retire(it.instance)));
-        actions
-    }
-
-    fn ready(&mut self, ticket: Ticket, started: Started<I>) -> Vec<Action<I>> {
-        let Started { instance, era, listed } = started;
-        let Some(slot) = self.slots.iter_mut().find(|it| it.waits_for(&ticket)) else {
-            return vec![Action::Retire(instance)];
-        };
-        let server = slot.server().expect("only a server that is wanted is waited for");
-        slot.start = Start::Done;
-        let follow = Action::Follow {
-            ticket: ticket.clone(),
-            instance: instance.clone(),
-            server: Arc::clone(&server),
-            listed: listed.clone(),
-        };
-        let before = slot.live.replace(Live::new(ticket, server, instance, era, listed));
-        slot.last = None;
-        self.touch();
-        let mut actions = vec![follow];
-        actions.extend(before.map(|it| Action::Retire(it.instance)));
-        actions
-    }
-
-    fn failed(&mut self, ticket: &Ticket, failure: Failure) -> Vec<Action<I>> {
-        if let Some(slot) = self.slots.iter_mut().find(|it| it.waits_for(ticket)) {
-            slot.start = Start::Failed(failure);
-            self.touch();
+        if let Some(instance) = slot.live.and_then(|it| it.instance) {
+            self.news.push(News::new(id.as_str(), Happening::Retired));
+            actions.push(Action::retire(instance, Drain::Swap));
         }
-        Vec::new()
+        actions.extend(self.rebase(id, None));
+        actions
+    }
+
+    fn ready(&mut self, ticket: Ticket, started: Started<I>, now: Instant) -> Vec<Action<I>> {
+        let started = match self.lease_ready(&ticket, started, now) {
+            Ok(actions) => return actions,
+            Err(started) => started,
+        };
+        let Started { instance, era, listed } = started;
+        let first_probe = self.first_probe(now);
+        let Some(slot) = self.slots.iter_mut().find(|it| it.waits_for(&ticket)) else {
+            return vec![Action::retire(instance, Drain::Shut)];
+        };
+        let Start::Pending { server, .. } = std::mem::replace(&mut slot.start, Start::Done) else {
+            unreachable!("a slot that waits has something to wait for");
+        };
+        // Its names or limits may have changed meanwhile.
+        let server = slot.server().unwrap_or(server);
+        let leased = is_leased(&server);
+        let mut actions = vec![match leased {
+            // It has told what it offers, and each dialog gets one of its own (DM-080).
+            true => Action::retire(instance.clone(), Drain::Shut),
+            false => {
+                Action::Follow { ticket: ticket.clone(), instance: instance.clone(), listed: listed.clone() }
+            }
+        }];
+        let (id, number) = (ticket.server.clone(), ticket.number);
+        let instance = Some(instance).filter(|_| !leased);
+        let mut live = Live {
+            ticket,
+            server,
+            instance,
+            era,
+            listed,
+            since: now,
+            probe: None,
+            unvalidated: BTreeMap::new(),
+        };
+        live.probe = first_probe.filter(|_| live.is_asked());
+        let before = slot.live.replace(live);
+        slot.last = None;
+        self.news.push(News::new(&slot.name, Happening::Ready { era }));
+        let before = before.and_then(|it| it.instance);
+        if before.is_some() {
+            self.news.push(News::new(&slot.name, Happening::Retired));
+        }
+        self.touch();
+        actions.extend(before.map(|it| Action::retire(it, Drain::Swap)));
+        actions.extend(self.rebase(&id, Some(number)));
+        actions
     }
 
     fn lists(&mut self, ticket: Ticket, listed: Listed) -> Vec<Action<I>> {
-        let Some(live) = self.slots.iter_mut().find_map(|it| it.lives_by(&ticket)) else { return Vec::new() };
+        let Some(slot) = self.slots.iter_mut().find(|it| it.runs_by(&ticket)) else {
+            return self.lease_lists(ticket, listed);
+        };
+        let name = slot.name.clone();
+        let live = slot.live.as_mut().expect("that is how it was found");
+        let Some(instance) = live.instance.clone() else { return Vec::new() };
         if live.listed.lists.tools != listed.lists.tools {
             live.unvalidated.clear();
         }
         // A server that announces what is known already wakes nobody.
         let is_news = live.listed.lists != listed.lists || live.listed.notes != listed.notes;
         live.listed = listed.clone();
-        let (instance, server) = (live.instance.clone(), Arc::clone(&live.server));
         if is_news {
+            self.news.push(News::new(&name, Happening::Listed));
             self.touch();
         }
-        vec![Action::Follow { ticket, instance, server, listed }]
-    }
-
-    fn died(&mut self, ticket: &Ticket, failure: Failure) -> Vec<Action<I>> {
-        let Some(slot) =
-            self.slots.iter_mut().find(|it| it.live.as_ref().is_some_and(|it| it.ticket == *ticket))
-        else {
-            return Vec::new();
-        };
-        let actions = slot.lose(failure);
-        self.touch();
-        actions
+        vec![Action::Follow { ticket, instance, listed }]
     }
 
     fn unvalidated(&mut self, server: &ServerId, tool: String, reason: String) -> Vec<Action<I>> {
@@ -265,6 +252,12 @@ impl<I: Clone> Machine<I> {
         Vec::new()
     }
 
+    fn view(&mut self, views: Vec<View>) -> Vec<Action<I>> {
+        self.changed |= self.views != views;
+        self.views = views;
+        Vec::new()
+    }
+
     fn close(&mut self) -> Vec<Action<I>> {
         if self.phase == Phase::Closed {
             return Vec::new();
@@ -274,8 +267,37 @@ impl<I: Clone> Machine<I> {
         let mut actions = Vec::new();
         for slot in &mut self.slots {
             actions.extend(slot.abort());
-            actions.extend(slot.live.take().map(|it| Action::Retire(it.instance)));
+            if let Some(instance) = slot.live.take().and_then(|it| it.instance) {
+                self.news.push(News::new(&slot.name, Happening::Retired));
+                actions.push(Action::retire(instance, Drain::Shut));
+            }
         }
+        actions.extend(self.close_leases());
+        actions
+    }
+
+    /// Starts a server anew.
+    fn restart(&mut self, server: &ServerId) -> Vec<Action<I>> {
+        let open = self.phase == Phase::Open;
+        let slot = self.slots.iter_mut().find(|it| it.name == server.as_str());
+        let Some(slot) = slot.filter(|_| open) else { return Vec::new() };
+        let actions = slot.restart(&mut self.starts);
+        if !actions.is_empty() {
+            self.news.push(News::new(&slot.name, Happening::Starting { setbacks: 0 }));
+            self.changed = true;
+        }
+        actions
+    }
+
+    /// Switches a server off.
+    fn disable(&mut self, server: &ServerId) -> Vec<Action<I>> {
+        let open = self.phase == Phase::Open;
+        let slot = self.slots.iter_mut().find(|it| it.name == server.as_str());
+        let Some(slot) = slot.filter(|_| open) else { return Vec::new() };
+        let mut actions = slot.disable();
+        self.news.push(News::new(&slot.name, Happening::Disabled));
+        self.touch();
+        actions.extend(self.rebase(server, None));
         actions
     }
 
@@ -305,5 +327,7 @@ pub(crate) fn plural(kind: ListKind) -> &'static str {
     }
 }
 
+#[cfg(test)]
+mod races;
 #[cfg(test)]
 mod tests;

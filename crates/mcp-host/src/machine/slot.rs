@@ -6,8 +6,11 @@ use std::sync::Arc;
 use mcp_config::ResolvedServer;
 use mcp_model::Era;
 use mcp_registry::{Desired, Lists};
+use tokio::time::Instant;
 
-use super::{Action, Ticket, desired};
+use super::lease::is_leased;
+use super::supervision::Trouble;
+use super::{Action, Drain, Ticket, desired};
 use crate::Failure;
 use crate::listed::Listed;
 
@@ -19,6 +22,10 @@ pub(super) struct Slot<I> {
     pub(super) wish: Wish,
     /// What became of that.
     pub(super) start: Start,
+    /// Whether it may run.
+    pub(super) mode: Mode,
+    /// What it has been through, and when it is tried again.
+    pub(super) trouble: Trouble,
     /// What runs: an instance of what is wanted, or of what was wanted before.
     pub(super) live: Option<Live<I>>,
     /// What ran before it died: enough to tell a caller whose tool he asks for.
@@ -35,10 +42,25 @@ pub(super) enum Wish {
     Nothing,
 }
 
+/// Whether a server may run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Mode {
+    On,
+    /// Somebody has switched it off.
+    Disabled,
+}
+
 /// What became of a wish.
 pub(super) enum Start {
     /// It is being started.
-    Pending(Ticket),
+    Pending {
+        /// The start.
+        ticket: Ticket,
+        /// What is started.
+        server: Arc<ResolvedServer>,
+        /// Why it is tried again; `None` where it is tried for the first time.
+        after: Option<Failure>,
+    },
     /// There is nothing to start: it runs, or cannot be run.
     Done,
     /// It could not be started, or was lost.
@@ -51,29 +73,30 @@ pub(super) struct Live<I> {
     pub(super) ticket: Ticket,
     /// What it is an instance of.
     pub(super) server: Arc<ResolvedServer>,
-    pub(super) instance: I,
+    /// The instance that all share; `None` where each dialog has its own.
+    pub(super) instance: Option<I>,
     pub(super) era: Era,
     pub(super) listed: Listed,
+    /// Since when it runs.
+    pub(super) since: Instant,
+    /// When it is next asked whether it lives; `None` while it is being asked, or is not asked at all.
+    pub(super) probe: Option<Instant>,
     /// Tools whose arguments cannot be checked, and why.
     pub(super) unvalidated: BTreeMap<String, String>,
 }
 
-impl<I> Live<I> {
-    pub(super) fn new(
-        ticket: Ticket,
-        server: Arc<ResolvedServer>,
-        instance: I,
-        era: Era,
-        listed: Listed,
-    ) -> Live<I> {
-        Live { ticket, server, instance, era, listed, unvalidated: BTreeMap::new() }
-    }
-}
-
-impl<I> Slot<I> {
+impl<I: Clone> Slot<I> {
     /// A place of which nothing is wanted yet.
     pub(super) fn new(name: &str) -> Slot<I> {
-        Slot { name: name.to_owned(), wish: Wish::Nothing, start: Start::Done, live: None, last: None }
+        Slot {
+            name: name.to_owned(),
+            wish: Wish::Nothing,
+            start: Start::Done,
+            mode: Mode::On,
+            trouble: Trouble::default(),
+            live: None,
+            last: None,
+        }
     }
 
     /// The place of an entry that is wrong.
@@ -98,7 +121,11 @@ impl<I> Slot<I> {
     }
 
     pub(super) fn waits_for(&self, ticket: &Ticket) -> bool {
-        matches!(&self.start, Start::Pending(pending) if pending == ticket)
+        matches!(&self.start, Start::Pending { ticket: pending, .. } if pending == ticket)
+    }
+
+    pub(super) fn runs_by(&self, ticket: &Ticket) -> bool {
+        self.live.as_ref().is_some_and(|it| it.ticket == *ticket)
     }
 
     pub(super) fn lives_by(&mut self, ticket: &Ticket) -> Option<&mut Live<I>> {
@@ -115,20 +142,50 @@ impl<I> Slot<I> {
     ) -> Vec<Action<I>> {
         let mut actions = Vec::new();
         let (id, runtime) = (desired.id.clone(), desired.runtime);
+        // A server that was switched off stays so until its entry is another one.
+        let same = matches!(&self.wish, Wish::Server(_, wished) if *wished == desired);
         self.wish = Wish::Server(Arc::clone(&server), desired);
-        if let Some(live) = self.live.as_mut().filter(|it| it.ticket.runtime == runtime) {
-            live.server = server;
-            return self.abort();
+        if self.mode == Mode::Disabled && same {
+            return actions;
         }
-        if matches!(&self.start, Start::Pending(ticket) if ticket.runtime == runtime) {
+        self.mode = Mode::On;
+        let is_same =
+            |it: &&mut Live<I>| it.ticket.runtime == runtime && is_leased(&it.server) == is_leased(&server);
+        if let Some(live) = self.live.as_mut().filter(is_same) {
+            if let Some(instance) =
+                live.instance.clone().filter(|_| live.server.spec.limits != server.spec.limits)
+            {
+                actions.push(Action::Limit(instance, Arc::clone(&server)));
+            }
+            live.server = server;
+            actions.extend(self.abort());
+            return actions;
+        }
+        if matches!(&self.start, Start::Pending { ticket, .. } if ticket.runtime == runtime) {
             return actions;
         }
         actions.extend(self.abort());
+        self.trouble = Trouble::default();
         *starts += 1;
         let ticket = Ticket { server: id, runtime, number: *starts };
-        self.start = Start::Pending(ticket.clone());
-        actions.push(Action::Start(ticket, server));
+        actions.push(self.begin(ticket, server, None));
         actions
+    }
+
+    /// Tries again what went wrong: what is wanted, else what last ran well.
+    pub(super) fn again(&mut self, starts: &mut u64) -> Option<Action<I>> {
+        let Start::Failed(failure) = &self.start else { return None };
+        let server = self.server().or_else(|| self.last.as_ref().map(|it| Arc::clone(&it.0)))?;
+        let Desired { id, runtime, exposure: _ } = desired(&server);
+        let failure = failure.clone();
+        self.trouble.tried();
+        *starts += 1;
+        Some(self.begin(Ticket { server: id, runtime, number: *starts }, server, Some(failure)))
+    }
+
+    fn begin(&mut self, ticket: Ticket, server: Arc<ResolvedServer>, after: Option<Failure>) -> Action<I> {
+        self.start = Start::Pending { ticket: ticket.clone(), server: Arc::clone(&server), after };
+        Action::Start(ticket, server)
     }
 
     /// The entry is wrong from now on; what runs goes on.
@@ -138,8 +195,9 @@ impl<I> Slot<I> {
 
     /// Gives up a start that is under way, and forgets one that failed.
     pub(super) fn abort(&mut self) -> Vec<Action<I>> {
+        self.trouble.tried();
         match std::mem::replace(&mut self.start, Start::Done) {
-            Start::Pending(ticket) => vec![Action::Abort(ticket)],
+            Start::Pending { ticket, .. } => vec![Action::Abort(ticket)],
             Start::Done | Start::Failed(_) => Vec::new(),
         }
     }
@@ -150,10 +208,37 @@ impl<I> Slot<I> {
         // Of a failed change and the later death of what stayed, the death is what a user sees; a start under way
         // may still bring the server back.
         match self.start {
-            Start::Pending(_) => {}
+            Start::Pending { .. } => {}
             Start::Done | Start::Failed(_) => self.start = Start::Failed(failure),
         }
         self.last = Some((live.server, live.listed.lists));
-        vec![Action::Retire(live.instance)]
+        live.instance.map(|it| Action::retire(it, Drain::Swap)).into_iter().collect()
+    }
+
+    /// Starts it anew although nothing has changed; what runs stays until the new instance is ready.
+    pub(super) fn restart(&mut self, starts: &mut u64) -> Vec<Action<I>> {
+        let last = self.last.as_ref().map(|it| Arc::clone(&it.0));
+        let Some(server) = self.server().or(self.live.as_ref().map(|it| Arc::clone(&it.server))).or(last)
+        else {
+            return Vec::new();
+        };
+        let mut actions = self.abort();
+        self.mode = Mode::On;
+        self.trouble = Trouble::default();
+        let Desired { id, runtime, exposure: _ } = desired(&server);
+        *starts += 1;
+        actions.push(self.begin(Ticket { server: id, runtime, number: *starts }, server, None));
+        actions
+    }
+
+    /// Lets it run no more.
+    pub(super) fn disable(&mut self) -> Vec<Action<I>> {
+        let mut actions = self.abort();
+        self.mode = Mode::Disabled;
+        if let Some(live) = self.live.take() {
+            self.last = Some((live.server, live.listed.lists));
+            actions.extend(live.instance.map(|it| Action::retire(it, Drain::Swap)));
+        }
+        actions
     }
 }

@@ -102,10 +102,10 @@ fn dm_101_a_start_whose_spec_has_changed_is_closed_and_not_published() {
     check(&[
         ["want a=1.1", "start a=1", "a:starting |"],
         ["want a=2.1", "abort 1, start a=2", "a:starting |"],
-        ["ready 1", "retire 1", "a:starting |"],
+        ["ready 1", "shut 1", "a:starting |"],
         ["fail 1", "", "a:starting |"],
         ["want", "abort 2", "|"],
-        ["ready 2", "retire 2", "|"],
+        ["ready 2", "shut 2", "|"],
         ["lists 2 x", "", "|"],
     ]);
 }
@@ -152,8 +152,8 @@ fn a_closed_host_starts_nothing_more() {
     check(&[
         ["want a=1.1 b=1.1", "start a=1, start b=2", "a:starting b:starting |"],
         ["ready 1", "follow 1", "a:ready=1 b:starting | a__t"],
-        ["close", "retire 1, abort 2", "a:stopped b:stopped |"],
-        ["ready 2", "retire 2", "a:stopped b:stopped |"],
+        ["close", "shut 1, abort 2", "a:stopped b:stopped |"],
+        ["ready 2", "shut 2", "a:stopped b:stopped |"],
         ["want c=1.1", "", "a:stopped b:stopped |"],
         ["close", "", "a:stopped b:stopped |"],
     ]);

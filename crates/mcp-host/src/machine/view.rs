@@ -8,7 +8,7 @@ use mcp_config::ResolvedServer;
 use mcp_model::{ServerId, Severity};
 use mcp_registry::{Catalog, Lists, Problem, ProblemKind, ServerEntry};
 
-use super::slot::{Slot, Start, Wish};
+use super::slot::{Mode, Slot, Start, Wish};
 use super::{Machine, Phase, plural};
 use crate::{ActiveProblem, Failure, Published, ServerState, ServerStatus};
 
@@ -30,8 +30,17 @@ pub(crate) struct Snapshot<I> {
 pub(crate) struct Route<I> {
     /// The server as it runs.
     pub(crate) server: Arc<ResolvedServer>,
-    /// The instance.
-    pub(crate) instance: I,
+    /// Where its calls go.
+    pub(crate) place: Place<I>,
+}
+
+/// Where calls go.
+#[derive(Debug, Clone)]
+pub(crate) enum Place<I> {
+    /// All to one instance.
+    Shared(I),
+    /// Each dialog's to its own, leased on this start.
+    Leased(u64),
 }
 
 /// A server that cannot be called.
@@ -45,6 +54,8 @@ pub(crate) struct Absent {
     pub(crate) lists: Option<Arc<Lists>>,
     /// Why it cannot be called; `None` while it is being started.
     pub(crate) failure: Option<Failure>,
+    /// What is being done about it.
+    pub(crate) state: ServerState,
 }
 
 impl<I> Snapshot<I> {
@@ -61,7 +72,7 @@ impl<I: Clone> Machine<I> {
         self.changed = false;
         let catalog = match &self.catalog {
             Some(catalog) => Arc::clone(catalog),
-            None => Arc::new(Catalog::build(&self.builtins, &self.entries())),
+            None => Arc::new(Catalog::build(&self.settings.builtins, &self.entries())),
         };
         self.catalog = Some(Arc::clone(&catalog));
         let servers = self.slots.iter().map(|it| self.status(it)).collect();
@@ -71,8 +82,12 @@ impl<I: Clone> Machine<I> {
         for slot in &self.slots {
             match &slot.live {
                 Some(live) => {
-                    let (server, instance) = (Arc::clone(&live.server), live.instance.clone());
-                    routes.insert(live.ticket.server.clone(), Route { server, instance });
+                    let place = match &live.instance {
+                        Some(instance) => Place::Shared(instance.clone()),
+                        None => Place::Leased(live.ticket.number),
+                    };
+                    let server = Arc::clone(&live.server);
+                    routes.insert(live.ticket.server.clone(), Route { server, place });
                 }
                 None => absent.push(slot.absent()),
             }
@@ -83,20 +98,18 @@ impl<I: Clone> Machine<I> {
 
     fn entries(&self) -> Vec<ServerEntry> {
         let live = self.slots.iter().filter_map(|it| it.live.as_ref());
-        live.map(|it| ServerEntry {
+        let live = live.map(|it| ServerEntry {
             id: it.ticket.server.clone(),
             exposure: it.server.spec.exposure.clone(),
             lists: Arc::clone(&it.listed.lists),
-        })
-        .collect()
+        });
+        self.settings.own.iter().cloned().chain(live).collect()
     }
 
     fn status(&self, slot: &Slot<I>) -> ServerStatus {
-        let state = match (self.phase, &slot.start, &slot.live) {
-            (Phase::Closed, _, _) => ServerState::Stopped,
-            (Phase::Open, Start::Pending(_), _) => ServerState::Starting,
-            (Phase::Open, Start::Done | Start::Failed(_), Some(_)) => ServerState::Ready,
-            (Phase::Open, Start::Done | Start::Failed(_), None) => ServerState::Failed,
+        let state = match self.phase {
+            Phase::Closed => ServerState::Stopped,
+            Phase::Open => slot.state(),
         };
         let era = slot.live.as_ref().map(|it| it.era);
         ServerStatus { id: slot.name.clone(), state, era, failure: slot.failure().cloned() }
@@ -105,18 +118,38 @@ impl<I: Clone> Machine<I> {
     /// Every problem there is now. Only the moment since when is kept from one generation to the next (DM-124).
     fn problems(&mut self, catalog: &Catalog, now: SystemTime) -> Vec<ActiveProblem> {
         let own = self.slots.iter().flat_map(Slot::problems);
-        self.problems =
-            ActiveProblem::carry(&self.problems, own.chain(catalog.problems().iter().cloned()), now);
+        let views = self.views.iter().flat_map(|it| catalog.view(it).problems);
+        let all = own.chain(catalog.problems().iter().cloned()).chain(views);
+        self.problems = ActiveProblem::carry(&self.problems, all, now);
         self.problems.clone()
     }
 }
 
-impl<I> Slot<I> {
+impl<I: Clone> Slot<I> {
+    pub(super) fn state(&self) -> ServerState {
+        if self.mode == Mode::Disabled {
+            return ServerState::Disabled;
+        }
+        match (&self.start, &self.live) {
+            (Start::Pending { after: None, .. }, _) => ServerState::Starting,
+            (Start::Pending { after: Some(_), .. } | Start::Done | Start::Failed(_), Some(_)) => {
+                ServerState::Ready
+            }
+            (Start::Pending { after: Some(_), .. }, None) => ServerState::Restarting,
+            (Start::Failed(_), None) if self.trouble.next().is_some() && !self.trouble.rests() => {
+                ServerState::Restarting
+            }
+            (Start::Done | Start::Failed(_), None) => ServerState::Failed,
+        }
+    }
+
     /// Why the server is not there as it is wanted.
-    fn failure(&self) -> Option<&Failure> {
+    pub(super) fn failure(&self) -> Option<&Failure> {
         match (&self.start, &self.wish) {
-            (Start::Failed(failure), _) | (_, Wish::Refused(failure)) => Some(failure),
-            (Start::Pending(_) | Start::Done, Wish::Server(..) | Wish::Nothing) => None,
+            (Start::Failed(failure), _)
+            | (Start::Pending { after: Some(failure), .. }, _)
+            | (_, Wish::Refused(failure)) => Some(failure),
+            (Start::Pending { after: None, .. } | Start::Done, Wish::Server(..) | Wish::Nothing) => None,
         }
     }
 
@@ -127,6 +160,7 @@ impl<I> Slot<I> {
             server: last.map(|it| Arc::clone(&it.0)).or_else(|| self.server()),
             lists: last.map(|it| Arc::clone(&it.1)),
             failure: self.failure().cloned(),
+            state: self.state(),
         }
     }
 

@@ -82,8 +82,11 @@ async fn a_host_that_fails_says_so() {
     assert_eq!((world.peer("a").open(), world.peer("b").open()), (0, 0));
     world.apply(vec![server("a")]).await;
     world.host.ready().await;
+    // What is wanted of it now is listed as well, and cannot be had either.
+    assert_eq!((world.seen().as_str(), world.failure("a").as_str()), ("a:failed |", fault));
+    assert_eq!(told(&world.call("a__t", "{}").await), fault);
     world.host.shutdown().await;
-    assert_eq!(world.host.published().generation, generation + 1);
+    assert_eq!(world.host.published().generation, generation + 2);
 }
 
 #[tokio::test(start_paused = true)]

@@ -104,3 +104,35 @@ async fn generations_grow_and_older_ones_stand() {
     world.apply(vec![server("a")]).await;
     assert_eq!(world.host.published().catalog.hash(), hash);
 }
+
+#[tokio::test(start_paused = true)]
+async fn dm_107_dm_124_a_view_that_names_a_toolset_which_is_not_there_is_a_problem_until_it_is() {
+    use mcp_registry::{Selection, View};
+
+    let world = World::running(&[("a", Peer::new(&["t"])), ("b", Peer::new(&["t"]))]).await;
+    let view = |names: &[&str]| View {
+        toolsets: Selection::Patterns(names.iter().map(|it| (*it).to_owned()).collect()),
+        tools: Selection::Inherit,
+    };
+    let problems = || {
+        let published = world.host.published();
+        published
+            .problems
+            .iter()
+            .map(|it| format!("{} {}", it.problem.severity, it.problem.message))
+            .collect::<Vec<String>>()
+    };
+    let none: Vec<String> = Vec::new();
+    world.host.use_views(vec![view(&["a", "b"]), view(&["b*"])]).await;
+    assert_eq!(problems(), none);
+    world.apply(vec![server("a")]).await;
+    assert_eq!(problems(), ["warning Toolset not found: b"]);
+    // However many views name it.
+    world.host.use_views(vec![view(&["a", "b"]), view(&["b", "c"])]).await;
+    assert_eq!(problems(), ["warning Toolset not found: b", "warning Toolset not found: c"]);
+    world.apply(vec![server("a"), server("b")]).await;
+    world.host.ready().await;
+    assert_eq!(problems(), ["warning Toolset not found: c"]);
+    world.host.use_views(Vec::new()).await;
+    assert_eq!(problems(), none);
+}

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mcp_config::ResolvedServer;
-use mcp_host::{Dialer, Host, HostOptions, ServerState, ToolCall, Wanted};
+use mcp_host::{Dialer, Host, HostOptions, Probe, RestartPolicy, ServerState, Supervision, ToolCall, Wanted};
 use mcp_model::{
     CallResult, Dialect, Discovery, Endpoint, Exposure, Limits, NameClass, NamePolicy, Origin, RawJson,
     ServerId, ServerSpec, Sharing, StdioEndpoint, StdioSpec, TransportSpec,
@@ -20,21 +20,36 @@ pub(crate) struct World {
 }
 
 impl World {
+    /// One that leaves servers alone that failed, so that what is seen of them stays.
     pub(crate) fn new(peers: &[(&'static str, Arc<Peer>)]) -> World {
+        World::with(peers, HostOptions { supervision: Supervision::Off, ..HostOptions::default() })
+    }
+
+    /// One that tries them again, after 1 to 2 s, 2 to 4 s and so on, and asks every minute.
+    pub(crate) fn supervised(peers: &[(&'static str, Arc<Peer>)]) -> World {
+        World::with(peers, HostOptions { supervision: supervision(), ..HostOptions::default() })
+    }
+
+    pub(crate) fn with(peers: &[(&'static str, Arc<Peer>)], options: HostOptions) -> World {
         let peers: HashMap<_, _> = peers.iter().cloned().collect();
         let dialled = peers.clone();
         let dialer: Dialer =
             Arc::new(move |server, _| Ok(Arc::new(PeerDial(Arc::clone(&dialled[server.spec.id.as_str()])))));
-        World { host: Host::with_dialer(HostOptions::default(), dialer), peers }
+        World { host: Host::with_dialer(options, dialer), peers }
     }
 
     /// The same, with every peer running as it is.
     pub(crate) async fn running(peers: &[(&'static str, Arc<Peer>)]) -> World {
-        let res = World::new(peers);
-        let servers = peers.iter().map(|(id, _)| server(id)).collect();
-        res.apply(servers).await;
-        res.host.ready().await;
-        res
+        World::new(peers).started().await
+    }
+
+    /// The same, with every peer wanted, in the order of their ids, and no longer starting.
+    pub(crate) async fn started(self) -> World {
+        let mut ids: Vec<_> = self.peers.keys().copied().collect();
+        ids.sort_unstable();
+        self.apply(ids.into_iter().map(server).collect()).await;
+        self.host.ready().await;
+        self
     }
 
     pub(crate) fn peer(&self, id: &str) -> &Arc<Peer> {
@@ -76,6 +91,20 @@ impl World {
         assert_ne!(status.state, ServerState::Starting);
         status.failure.as_ref().map(ToString::to_string).unwrap_or_default()
     }
+}
+
+/// What a supervised world does about servers that fail.
+pub(crate) fn supervision() -> Supervision {
+    let seconds = Duration::from_secs;
+    Supervision::Restart(RestartPolicy {
+        first_pause: seconds(2),
+        most_setbacks: 4,
+        rest: seconds(100),
+        sustained: seconds(30),
+        probe: Probe { every: Some(seconds(60)), within: seconds(5) },
+        seed: 1,
+        ..RestartPolicy::default()
+    })
 }
 
 /// What a call brought: its text, or its failure as `<kind>: <message>`.

@@ -48,13 +48,14 @@ impl Session {
     ///
     /// The pages together have the time that a server has to start, and the bytes that one message may have.
     async fn list<T>(&self, method: &'static str, read: Read<T>) -> Result<Listing<T>, CallError> {
-        let limit = self.options.limits.startup.max(self.options.limits.request);
+        let limits = self.limits();
+        let limit = limits.startup.max(limits.request);
         let pages = self.pages(method, read);
         tokio::time::timeout(limit, pages).await.unwrap_or(Err(CallError::TimedOut(Expiry::Absolute(limit))))
     }
 
     async fn pages<T>(&self, method: &'static str, read: Read<T>) -> Result<Listing<T>, CallError> {
-        let limits = &self.options.limits;
+        let limits = self.limits();
         let mut bytes = 0;
         let options = CallOptions { replay: Replay::Allowed, ..CallOptions::default() };
         let mut res = Listing::empty();

@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
-use mcp_model::{Era, ProtocolVersion, RawJson, RpcError, ToolResult};
+use mcp_model::{Era, Limits, ProtocolVersion, RawJson, RpcError, ToolResult};
 use serde::de::DeserializeOwned;
 use tokio::sync::watch;
 use tokio::time::Instant;
@@ -56,6 +56,7 @@ pub struct Session {
     options: SessionOptions,
     epoch: AtomicU32,
     negotiated: RwLock<Arc<Negotiated>>,
+    limits: RwLock<Arc<Limits>>,
     /// The last time that it failed, so that those who waited for it need not each try again.
     reopening: tokio::sync::Mutex<Option<(Instant, Arc<ConnectError>)>>,
 }
@@ -91,9 +92,11 @@ impl Session {
                 wire.connected();
                 let negotiated = Arc::new(negotiated);
                 wire.listen(&negotiated);
+                let limits = RwLock::new(Arc::new(options.limits.clone()));
                 Ok(Session {
                     wire,
                     dial,
+                    limits,
                     options,
                     epoch: AtomicU32::new(0),
                     negotiated: RwLock::new(negotiated),
@@ -130,6 +133,12 @@ impl Session {
     /// Counts the server's announcements that its lists have changed.
     pub fn changes(&self) -> watch::Receiver<Changes> {
         self.wire.changes()
+    }
+
+    /// Keeps other limits from the next request on: those of requests, of silence and of lists. What only a wire
+    /// keeps (connecting, the size of a message, the silence of a stream) stays as it was dialled.
+    pub fn set_limits(&self, limits: Limits) {
+        *self.limits.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(limits);
     }
 
     /// Resolves when the connection is over. Cancel-safe.
@@ -198,6 +207,10 @@ impl Session {
         Arc::clone(&self.negotiated.read().unwrap_or_else(PoisonError::into_inner))
     }
 
+    fn limits(&self) -> Arc<Limits> {
+        Arc::clone(&self.limits.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
     fn rpc_error(&self, answer: &RawAnswer) -> CallError {
         match answer.read::<RpcError>() {
             Ok(error) => CallError::Rpc(handshake::cleaned(error, self.dial.as_ref())),
@@ -206,7 +219,7 @@ impl Session {
     }
 
     async fn request(&self, request: Request<'_>) -> Result<RawAnswer, CallError> {
-        let limits = &self.options.limits;
+        let limits = self.limits();
         let begun = Instant::now();
         let limit = request.options.deadline.unwrap_or(limits.request);
         let mut reopened = false;
@@ -234,6 +247,7 @@ impl Session {
                     return if is_error { Err(self.rpc_error(&answer)) } else { Ok(answer) };
                 }
                 Outcome::Expired(expiry) => return Err(CallError::TimedOut(expiry)),
+                Outcome::Closed(ended) if id.is_none() && !repeated => return Err(CallError::NotSent(ended)),
                 Outcome::Closed(ended) => return Err(CallError::Closed(ended)),
                 Outcome::LaneEnded(LaneEnd::Refused(fault)) => return Err(CallError::Refused(fault)),
                 Outcome::LaneEnded(LaneEnd::Lost(fault)) => match request.options.replay {

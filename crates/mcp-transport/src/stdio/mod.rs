@@ -18,13 +18,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use mcp_model::{EnvInherit, Limits, Secret, StdioEndpoint};
+use mcp_model::{EnvInherit, Secret, StdioEndpoint};
 use tokio::process::{Child, Command};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use crate::redact::Redactor;
-use crate::{ConnectError, Dial, EndReason, Ended, Evidence, Link, Opening, StartFailure, Transport};
+use crate::{
+    ConnectError, Dial, DialOptions, EndReason, Ended, Evidence, Link, Opening, ProcessCell, StartFailure,
+    Transport,
+};
 use encoding::StreamEncoding;
 use group::Group;
 use reader::Reader;
@@ -53,14 +56,12 @@ struct Place {
     /// How long the process may leave its input unread.
     stall: Duration,
     receipts: Option<Receipts>,
+    process: ProcessCell,
 }
 
 impl StdioDial {
-    pub(crate) fn new(
-        endpoint: &StdioEndpoint,
-        limits: &Limits,
-        receipts: Option<Receipts>,
-    ) -> Result<StdioDial, ConnectError> {
+    pub(crate) fn new(endpoint: &StdioEndpoint, options: &DialOptions) -> Result<StdioDial, ConnectError> {
+        let (limits, receipts, process) = (&options.limits, &options.receipts, &options.process);
         let encoding = StreamEncoding::for_label(&endpoint.encoding)
             .ok_or_else(|| ConnectError::Invalid(format!("unknown encoding {:?}", endpoint.encoding)))?;
         let texts = std::iter::once(endpoint.command.as_str())
@@ -81,7 +82,8 @@ impl StdioDial {
             encoding,
             message_bytes: limits.message_bytes,
             stall: limits.request,
-            receipts,
+            receipts: receipts.clone(),
+            process: process.clone(),
         })))
     }
 }
@@ -175,6 +177,7 @@ impl Place {
                 std::io::ErrorKind::NotFound => StartFailure::CommandNotFound,
                 _ => StartFailure::System(error.to_string()),
             })?;
+        self.process.tell(pid);
         if let Some(receipt) = &mut receipt {
             let _ = receipt.started(pid).inspect_err(unkept);
         }

@@ -289,6 +289,37 @@ async fn a_list_without_an_end_ends() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn dm_110_other_limits_are_kept_from_the_next_request_on() {
+    let peer = pages(&[(None, &["a", "b"], None)]);
+    let session = connect(Eras::Legacy, peer).await.0.unwrap();
+    session.set_limits(Limits { list_items: 1, ..Limits::default() });
+    assert_eq!(names(&session.list_tools().await), "tools/list has more than 1 items");
+    session.set_limits(Limits::default());
+    assert_eq!(names(&session.list_tools().await), "a b");
+
+    // The peer answers no calls: only silence can end this one so early.
+    session.set_limits(Limits { idle: Some(Duration::from_secs(3)), ..Limits::default() });
+    let arguments = mcp_model::RawJson::empty_object();
+    let error = session.call_tool("a", &arguments, CallOptions::default()).await.unwrap_err();
+    assert_eq!(error.to_string(), "no answer and no progress for 3 s");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_was_never_sent_says_so() {
+    let session = connect(Eras::Legacy, pages(&[])).await.0.unwrap();
+    let call = || async {
+        let arguments = mcp_model::RawJson::empty_object();
+        session.call_tool("a", &arguments, CallOptions::default()).await.unwrap_err()
+    };
+    let mut sent = Box::pin(call());
+    let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+    assert!(sent.as_mut().poll(&mut context).is_pending());
+    session.close(Duration::from_secs(1)).await;
+    assert!(matches!(sent.await, CallError::Closed(_)));
+    assert!(matches!(call().await, CallError::NotSent(_)));
+}
+
+#[tokio::test(start_paused = true)]
 async fn list_changed_is_counted_and_a_ping_is_answered() {
     let pinged = Arc::new(Mutex::new(None));
     let note = Arc::clone(&pinged);

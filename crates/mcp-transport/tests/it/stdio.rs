@@ -80,7 +80,7 @@ async fn hd_100_hd_101_hd_102_a_call_reaches_the_process_and_comes_back() {
     let ended = session.close(Duration::from_secs(2)).await;
     assert_eq!((&ended.reason, ended.evidence.exit.as_deref()), (&EndReason::Stopped, Some("exit status 0")));
     assert_eq!(*state.borrow(), State::Disconnected);
-    assert!(matches!(call(&session, 1000).await, Err(CallError::Closed(_))));
+    assert!(matches!(call(&session, 1000).await, Err(CallError::NotSent(_))));
 }
 
 #[tokio::test]
@@ -343,12 +343,15 @@ async fn a_receipt_lasts_as_long_as_its_process() {
     let folder = tempfile::tempdir().unwrap();
     let receipts = Receipts::in_directory(folder.path());
     let options = DialOptions { receipts: Some(receipts.clone()), ..DialOptions::default() };
+    assert_eq!(options.process.id(), None);
     let dial = dialer(&Endpoint::Stdio(server("")), &options).unwrap();
     let session_options = SessionOptions { eras: Eras::Legacy, ..SessionOptions::default() };
     let session = Session::connect(dial, session_options).await.unwrap();
     let count = || std::fs::read_dir(folder.path()).unwrap().count();
     assert_eq!(count(), 1);
     assert_eq!(receipts.reap().unwrap(), [], "its owner lives");
-    session.close(Duration::from_secs(2)).await;
+    let ended = session.close(Duration::from_secs(2)).await;
+    assert!(options.process.id().is_some());
+    assert_eq!(options.process.id(), ended.evidence.pid);
     assert_eq!(count(), 0);
 }

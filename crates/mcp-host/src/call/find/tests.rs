@@ -4,6 +4,7 @@ use std::time::UNIX_EPOCH;
 
 use super::*;
 use crate::fixture::Run;
+use crate::machine::Place;
 
 /// After `steps`, what `name` leads to: the server and the tool's own name, or the failure. A name `s/n` is `n` of
 /// server `s` only.
@@ -19,7 +20,10 @@ fn check(steps: &[&str], name: &str, want: &str) {
         None => (None, name),
     };
     let got = match find(&snapshot, name, server.as_ref()) {
-        Ok((tool, route)) => format!("{} {} by {}", tool.server, tool.tool.name, route.instance),
+        Ok((tool, Some(Route { place: Place::Shared(instance), .. }))) => {
+            format!("{} {} by {instance}", tool.server, tool.tool.name)
+        }
+        Ok((tool, route)) => format!("{} {} by {route:?}", tool.server, tool.tool.name),
         Err(failure) => failure.to_string(),
     };
     assert_eq!(got, want, "{name}");

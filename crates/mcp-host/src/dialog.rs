@@ -1,0 +1,126 @@
+//! Who calls, where that matters: a server that is not shared belongs to one dialog at a time.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use mcp_model::{CallResult, ServerId};
+use tokio::sync::mpsc;
+
+use crate::ToolCall;
+use crate::call::{Desk, Sight};
+
+/// A dialog, or whatever else a host keeps apart: an agent, a session, a task.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct DialogId(Arc<str>);
+
+impl DialogId {
+    /// A dialog by the host's own name for it. The empty name is that of calls without a dialog.
+    pub fn new(name: impl Into<Arc<str>>) -> DialogId {
+        DialogId(name.into())
+    }
+
+    /// The owner of what is leased by calls without a dialog: the host itself.
+    pub(crate) fn none() -> DialogId {
+        DialogId::new("")
+    }
+
+    /// Its name.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for DialogId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0.is_empty() { f.write_str("(none)") } else { f.write_str(&self.0) }
+    }
+}
+
+/// How servers are leased that are not shared (DM-074, DM-075).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LeasePolicy {
+    /// How long a lease may lie unused before it ends by itself; `None` for ever.
+    pub idle: Option<Duration>,
+    /// How many instances may be leased at once, of all servers and dialogs.
+    pub most: usize,
+}
+
+impl Default for LeasePolicy {
+    /// Half an hour; 64 instances.
+    fn default() -> LeasePolicy {
+        LeasePolicy { idle: Some(Duration::from_secs(30 * 60)), most: 64 }
+    }
+}
+
+/// What is known of one lease, as of the moment of asking.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LeaseReceipt {
+    /// The server.
+    pub server: ServerId,
+    /// Who has it.
+    pub dialog: DialogId,
+    /// The process that was started for it, where it is one.
+    pub pid: Option<u32>,
+    /// Since when it runs.
+    pub started: SystemTime,
+    /// When a call last began or ended; `None` before the first.
+    pub last_call: Option<SystemTime>,
+    /// When it ends by itself if it is not called before; `None` for never, or while a call runs.
+    pub deadline: Option<SystemTime>,
+}
+
+/// Something that a dialog's model should keep in mind until it is gone (DM-076).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reminder {
+    /// The server that the dialog has leased.
+    pub server: ServerId,
+    /// What to tell.
+    pub text: String,
+}
+
+/// The words of a reminder.
+pub type ReminderText = Arc<dyn Fn(&ServerId, &DialogId) -> String + Send + Sync>;
+
+/// What a reminder says unless the host has words of its own.
+pub(crate) fn default_reminder() -> ReminderText {
+    Arc::new(|server, _| {
+        format!(
+            "This dialog holds an instance of the MCP server '{server}' of its own. When its tools are not needed any \
+             more, give it back: mcp_release({{\"serverId\":\"{server}\"}})."
+        )
+    })
+}
+
+/// A dialog that is under way. Dropping it gives back everything that it has leased; calls of it that still run have
+/// the host's grace to end. There is to be one of these for each dialog: the first that is dropped gives all back.
+pub struct Dialog {
+    pub(crate) id: DialogId,
+    pub(crate) desk: Arc<Desk>,
+    pub(crate) over: mpsc::UnboundedSender<DialogId>,
+}
+
+impl Dialog {
+    /// Who it is.
+    pub fn id(&self) -> &DialogId {
+        &self.id
+    }
+
+    /// Calls a tool for this dialog, as [`Host::call`](crate::Host::call) does.
+    pub async fn call(&self, call: ToolCall) -> CallResult {
+        self.desk.call(ToolCall { dialog: Some(self.id.clone()), ..call }, Sight::Latest).await
+    }
+
+    /// What its model should keep in mind now: one reminder for each server that it has leased, in the order in which
+    /// they were leased first.
+    pub fn reminders(&self) -> Vec<Reminder> {
+        self.desk.reminders(&self.id)
+    }
+}
+
+impl Drop for Dialog {
+    fn drop(&mut self) {
+        // A host that is gone has given everything back.
+        let _ = self.over.send(self.id.clone());
+    }
+}

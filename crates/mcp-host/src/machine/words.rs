@@ -1,0 +1,171 @@
+//! The words of the machine: what happens, what is to be done, and what is told.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use mcp_config::ResolvedServer;
+use mcp_model::{Era, ServerId};
+use mcp_registry::{Builtins, Fingerprint, Lists, ServerEntry, View};
+use tokio::time::Instant;
+
+use super::lease::{Answer, Waiter, Wanting};
+use super::supervision::Supervision;
+use crate::listed::Listed;
+use crate::{DialogId, Failure, Happening, LeasePolicy, Wanted};
+
+/// One start of one server, as it was configured then.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Ticket {
+    /// The server.
+    pub(crate) server: ServerId,
+    /// What its connection depends on.
+    pub(crate) runtime: Fingerprint,
+    /// No other start of this host has it.
+    pub(crate) number: u64,
+}
+
+/// Something that happened.
+#[derive(Debug)]
+pub(crate) enum Event<I> {
+    /// These servers are wanted from now on.
+    Config(Wanted),
+    /// These views of the catalog are in use.
+    Views(Vec<View>),
+    /// A start succeeded.
+    Ready(Ticket, Started<I>),
+    /// A start failed.
+    Failed(Ticket, Failure),
+    /// A running server's lists were read again.
+    Lists(Ticket, Listed),
+    /// A running server's connection is over.
+    Died(Ticket, Failure),
+    /// The arguments of a tool cannot be checked.
+    Unvalidated {
+        /// The tool's server.
+        server: ServerId,
+        /// The tool's own name.
+        tool: String,
+        /// Why not.
+        reason: String,
+    },
+    /// A running server that was asked whether it lives does.
+    Alive(Ticket),
+    /// This machine has slept for so long.
+    Woke(Duration),
+    /// A call of a dialog needs an instance of its own.
+    Lease(Wanting, Waiter),
+    /// A leased instance was looked at: since when does nobody use it? `None` while somebody does.
+    Seen(Ticket, Option<Instant>),
+    /// A dialog gives back what it has leased of a server.
+    Release(DialogId, ServerId, Waiter),
+    /// A dialog is over.
+    DialogOver(DialogId),
+    /// Start this server anew, also one that was switched off.
+    Restart(ServerId),
+    /// Let this server run no more.
+    Disable(ServerId),
+    /// Time has passed.
+    Tick,
+    /// The host shuts down.
+    Close,
+}
+
+/// What a start brought.
+#[derive(Debug)]
+pub(crate) struct Started<I> {
+    /// The running instance.
+    pub(crate) instance: I,
+    /// Its era.
+    pub(crate) era: Era,
+    /// Its lists.
+    pub(crate) listed: Listed,
+}
+
+/// Something to do, after the snapshot that goes with it is published.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Action<I> {
+    /// Connect and list.
+    Start(Ticket, Arc<ResolvedServer>),
+    /// Give up this start.
+    Abort(Ticket),
+    /// Wait for the instance's next change of lists, or its end.
+    Follow {
+        /// Its start.
+        ticket: Ticket,
+        /// The instance.
+        instance: I,
+        /// Its lists so far.
+        listed: Listed,
+    },
+    /// Keep the limits that the server has now.
+    Limit(I, Arc<ResolvedServer>),
+    /// Ask whether it lives; one that is busy does.
+    Probe {
+        /// Its start.
+        ticket: Ticket,
+        /// The instance.
+        instance: I,
+        /// How long an answer may take.
+        within: Duration,
+    },
+    /// Connect for one dialog. The lists are known.
+    Open(Ticket, Arc<ResolvedServer>, Arc<Lists>),
+    /// Tell somebody who waits.
+    Answer(Waiter, Answer<I>),
+    /// Since when does nobody use it?
+    Look(Ticket, I),
+    /// Let nobody in any more, wait for those inside, close.
+    Retire {
+        /// The instance.
+        instance: I,
+        /// Who is waited for.
+        drain: Drain,
+        /// Who is told that it is closed.
+        waiter: Option<Waiter>,
+    },
+}
+
+/// Who is waited for before an instance is closed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Drain {
+    /// Its calls, and whoever has pinned it, for the host's grace.
+    Swap,
+    /// Its calls, for the host's grace.
+    Shut,
+    /// Its calls, however long they take: each has a deadline.
+    Release,
+}
+
+impl<I> Action<I> {
+    pub(super) fn retire(instance: I, drain: Drain) -> Action<I> {
+        Action::Retire { instance, drain, waiter: None }
+    }
+}
+
+/// Something to be told, without the moment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct News {
+    /// The server's name as written.
+    pub(crate) server: String,
+    /// What happened to it.
+    pub(crate) what: Happening,
+}
+
+impl News {
+    pub(super) fn new(server: &str, what: Happening) -> News {
+        News { server: server.to_owned(), what }
+    }
+}
+
+/// How a machine is to be.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Settings {
+    /// Names that no server takes.
+    pub(crate) builtins: Builtins,
+    /// What is done about servers that fail.
+    pub(crate) supervision: Supervision,
+    /// How servers are leased that are not shared.
+    pub(crate) leases: LeasePolicy,
+    /// The host's own tools, which stand before those of all servers.
+    pub(crate) own: Vec<ServerEntry>,
+}

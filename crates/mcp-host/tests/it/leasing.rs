@@ -1,0 +1,227 @@
+//! Servers that are not shared: an instance for each dialog, and the tools with which a model gives it back.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use mcp_config::ResolvedServer;
+use mcp_host::{Admin, Dialog, DialogId, HostOptions, LeasePolicy, Supervision, ToolCall};
+use mcp_model::{CallResult, RawJson, ServerId, Sharing};
+
+use crate::peer::{Beginning, Peer};
+use crate::world::{World, server, told};
+
+/// A server that each dialog has its own instance of.
+pub(crate) fn leased(id: &str) -> ResolvedServer {
+    let mut res = server(id);
+    res.spec.sharing = Sharing::PerOwner;
+    res
+}
+
+async fn world(peers: &[(&'static str, Arc<Peer>)], options: HostOptions) -> World {
+    let world = World::with(peers, HostOptions { supervision: Supervision::Off, ..options });
+    world.apply(peers.iter().map(|(id, _)| leased(id)).collect()).await;
+    world.host.ready().await;
+    world
+}
+
+fn admin() -> HostOptions {
+    HostOptions { admin: Admin::Offered, ..HostOptions::default() }
+}
+
+async fn call(dialog: &Dialog, name: &str, arguments: &'static str) -> CallResult {
+    dialog.call(ToolCall::new(name, RawJson::parse(arguments.into()).unwrap())).await
+}
+
+#[tokio::test(start_paused = true)]
+async fn dm_074_dm_075_dm_080_each_dialog_has_its_own() {
+    let world = world(&[("a", Peer::new(&["t", "slow"]))], HostOptions::default()).await;
+    let peer = world.peer("a");
+    // Who listed is gone, and what was listed is there.
+    assert_eq!((world.seen().as_str(), peer.count("connect"), peer.open()), ("a:ready | a__t a__slow", 1, 0));
+    let (one, two) = (world.host.dialog(DialogId::new("1")), world.host.dialog(DialogId::new("2")));
+    // The first calls of a dialog share one start.
+    let (first, second, other) =
+        tokio::join!(call(&one, "a__t", "{}"), call(&one, "a__t", "{}"), call(&two, "a__t", "{}"));
+    assert!(first.success && second.success && other.success);
+    assert_eq!((peer.count("connect"), peer.open(), peer.count("tools/list")), (3, 2, 1));
+    assert!(call(&one, "a__t", "{}").await.success);
+    // Calls without a dialog share one as well.
+    assert!(world.call("a__t", "{}").await.success && world.call("a__t", "{}").await.success);
+    assert_eq!(peer.open(), 3);
+
+    let receipts = world.host.leases();
+    let owners: Vec<_> = receipts.iter().map(|it| (it.server.as_str(), it.dialog.as_str())).collect();
+    assert_eq!(owners, [("a", ""), ("a", "1"), ("a", "2")]);
+    assert!(receipts.iter().all(|it| it.pid.is_none() && it.last_call >= Some(it.started)));
+    assert!(receipts[0].deadline.unwrap() > receipts[0].started);
+
+    // A dialog that is over has nothing any more; a call of it that runs has the grace.
+    let (slow, ()) = tokio::join!(call(&two, "a__slow", "{}"), async {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+        drop(one);
+        tokio::time::sleep(Duration::from_millis(1)).await;
+        assert_eq!(peer.open(), 2);
+        peer.release.notify_one();
+    });
+    assert!(slow.success);
+    world.host.shutdown().await;
+    assert_eq!((peer.open(), world.host.leases().len()), (0, 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn dm_076_dm_077_a_dialog_is_reminded_once_and_gives_back() {
+    let world = world(&[("a", Peer::new(&["t", "slow"]))], admin()).await;
+    let peer = world.peer("a");
+    let dialog = world.host.dialog(DialogId::new("d"));
+    assert!(dialog.reminders().is_empty());
+    for _ in 0..2 {
+        assert!(call(&dialog, "a__t", "{}").await.success);
+    }
+    let reminders = dialog.reminders();
+    assert_eq!((reminders.len(), reminders[0].server.as_str()), (1, "a"));
+    assert!(reminders[0].text.contains(r#"mcp_release({"serverId":"a"})"#));
+
+    // It waits for the dialog's calls.
+    let release = || call(&dialog, "mcp_release", r#"{"serverId":"a"}"#);
+    let (slow, released, ()) = tokio::join!(call(&dialog, "a__slow", "{}"), release(), async {
+        tokio::time::sleep(Duration::from_secs(20)).await;
+        assert_eq!(peer.open(), 1);
+        peer.release.notify_one();
+    });
+    assert_eq!(told(&slow), "at last");
+    assert_eq!(told(&released), "ok: released a for dialog d");
+    assert_eq!((dialog.reminders().len(), peer.open()), (0, 0));
+    assert_eq!(told(&release().await), "ok: no active lease for a (or server is truely-stateless)");
+    let unknown = call(&dialog, "mcp_release", r#"{"serverId":"zz"}"#).await;
+    assert_eq!(told(&unknown), "MCPToolError: MCP server 'zz' is not loaded");
+    let wrong = told(&call(&dialog, "mcp_release", r#"{"server":"a"}"#).await);
+    assert!(wrong.starts_with("ValidationError: Invalid arguments for tool 'mcp_release': "), "{wrong}");
+    // The next call gets another one.
+    assert!(call(&dialog, "a__t", "{}").await.success);
+    assert_eq!((dialog.reminders().len(), peer.open()), (1, 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn dm_078_what_is_shared_is_not_leased() {
+    let world = World::with(&[("a", Peer::new(&["t"]))], admin()).started().await;
+    assert_eq!(world.seen(), "a:ready | mcp_release mcp_restart mcp_disable a__t");
+    let dialog = world.host.dialog(DialogId::new("d"));
+    assert!(call(&dialog, "a__t", "{}").await.success);
+    assert_eq!(
+        (dialog.reminders().len(), world.host.leases().len(), world.peer("a").count("connect")),
+        (0, 0, 1)
+    );
+    let released = call(&dialog, "mcp_release", r#"{"serverId":"a"}"#).await;
+    assert_eq!(told(&released), "ok: no active lease for a (or server is truely-stateless)");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_model_switches_a_server_off_and_on() {
+    let world = World::with(&[("a", Peer::new(&["t"])), ("b", Peer::new(&["t"]))], admin()).started().await;
+    let dialog = world.host.dialog(DialogId::new("d"));
+    let disabled = call(&dialog, "mcp_disable", r#"{"serverId":"a"}"#).await;
+    assert_eq!(told(&disabled), "ok: disabled a");
+    assert!(world.seen().starts_with("a:disabled b:ready |"));
+    assert_eq!(
+        told(&world.call("a__t", "{}").await),
+        "MCPConnectionError: Tool 'a__t' is not available: server 'a' was switched off"
+    );
+    let restarted = call(&dialog, "mcp_restart", r#"{"serverId":"a"}"#).await;
+    assert_eq!(told(&restarted), "ok: restarted a");
+    assert!(world.call("a__t", "{}").await.success);
+    tokio::time::sleep(Duration::from_millis(1)).await;
+    assert_eq!((world.peer("a").count("connect"), world.peer("a").open()), (2, 1));
+    *world.peer("a").beginning.lock().unwrap() = Beginning::NotFound;
+    let failed = told(&call(&dialog, "mcp_restart", r#"{"serverId":"a"}"#).await);
+    assert!(failed.contains("the command was not found"), "{failed}");
+    // What ran still does.
+    assert!(world.call("a__t", "{}").await.success);
+}
+
+#[tokio::test(start_paused = true)]
+async fn hd_115_a_leased_instance_changes_the_one_entry() {
+    let world = world(&[("a", Peer::new(&["t"]))], HostOptions::default()).await;
+    let dialog = world.host.dialog(DialogId::new("d"));
+    assert!(call(&dialog, "a__t", "{}").await.success);
+    world.peer("a").set_tools(&["t", "u"]);
+    world.peer("a").announce();
+    world.until("a:ready | a__t a__u").await;
+    assert!(call(&dialog, "a__u", "{}").await.success);
+    assert_eq!(world.peer("a").open(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_start_for_a_dialog_that_fails_says_why_and_is_tried_anew() {
+    let world = world(&[("a", Peer::new(&["t"]))], HostOptions::default()).await;
+    let dialog = world.host.dialog(DialogId::new("d"));
+    *world.peer("a").beginning.lock().unwrap() = Beginning::NotFound;
+    let failed = call(&dialog, "a__t", "{}").await;
+    assert_eq!(
+        told(&failed),
+        "MCPConnectionError: server 'a' (npx): the server could not be started: the command was not found (check \
+         that the program is installed and on the PATH that the server is given)"
+    );
+    assert_eq!(failed.metadata.server.unwrap().as_str(), "a");
+    *world.peer("a").beginning.lock().unwrap() = Beginning::Well;
+    assert!(call(&dialog, "a__t", "{}").await.success);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_first_caller_may_stop_waiting() {
+    let world = world(&[("a", Peer::new(&["t"]))], HostOptions::default()).await;
+    let peer = world.peer("a");
+    peer.silent.lock().unwrap().push("initialize");
+    let dialog = world.host.dialog(DialogId::new("d"));
+    let first = tokio::time::timeout(Duration::from_millis(1), call(&dialog, "a__t", "{}"));
+    let (first, second) = tokio::join!(first, async {
+        tokio::time::sleep(Duration::from_millis(2)).await;
+        tokio::time::timeout(Duration::from_secs(120), call(&dialog, "a__t", "{}")).await.unwrap()
+    });
+    assert!(first.is_err());
+    assert!(
+        told(&second)
+            .starts_with("MCPTimeoutError: server 'a' (npx): the server did not finish its handshake")
+    );
+    assert_eq!(peer.count("connect"), 2, "one that listed, and one for both calls");
+}
+
+#[tokio::test(start_paused = true)]
+async fn leases_are_few_and_end_when_they_lie_unused() {
+    let leases = LeasePolicy { idle: Some(Duration::from_secs(60)), most: 1 };
+    let world = world(&[("a", Peer::new(&["t"]))], HostOptions { leases, ..HostOptions::default() }).await;
+    let (one, two) = (world.host.dialog(DialogId::new("1")), world.host.dialog(DialogId::new("2")));
+    assert!(call(&one, "a__t", "{}").await.success);
+    assert_eq!(
+        told(&call(&two, "a__t", "{}").await),
+        "MCPConnectionError: server 'a': 1 instances of servers are leased already; give one back (mcp_release), or \
+         end a dialog"
+    );
+    tokio::time::sleep(Duration::from_secs(50)).await;
+    assert!(call(&one, "a__t", "{}").await.success);
+    tokio::time::sleep(Duration::from_secs(50)).await;
+    assert_eq!((world.peer("a").open(), one.reminders().len()), (1, 1));
+    tokio::time::sleep(Duration::from_secs(11)).await;
+    assert_eq!((world.peer("a").open(), one.reminders().len()), (0, 0));
+    assert!(call(&two, "a__t", "{}").await.success);
+    let a = ServerId::parse("a").unwrap();
+    assert!(world.host.release(&DialogId::new("2"), &a).await.unwrap());
+    assert!(call(&one, "a__t", "{}").await.success);
+}
+
+#[tokio::test(start_paused = true)]
+async fn hd_fr024_a_shutdown_does_not_wait_for_what_is_being_given_back() {
+    let world = world(&[("a", Peer::new(&["t", "hang"]))], HostOptions::default()).await;
+    let dialog = world.host.dialog(DialogId::new("d"));
+    assert!(call(&dialog, "a__t", "{}").await.success);
+    let a = ServerId::parse("a").unwrap();
+    let begun = tokio::time::Instant::now();
+    let (hang, released, ()) =
+        tokio::join!(call(&dialog, "a__hang", "{}"), world.host.release(dialog.id(), &a), async {
+            tokio::time::sleep(Duration::from_secs(10)).await;
+            assert_eq!(world.peer("a").open(), 1);
+            world.host.shutdown().await;
+        });
+    assert!(begun.elapsed() < Duration::from_secs(17), "{:?}", begun.elapsed());
+    assert!(!hang.success);
+    assert_eq!((released, world.peer("a").open()), (Ok(true), 0));
+}
