@@ -16,7 +16,7 @@ use crate::connector::{Connector, Dialer, own_wires};
 use crate::machine::Snapshot;
 use crate::outlets::Outlets;
 use crate::wires::Wires;
-use crate::{Published, ServerState, Wanted};
+use crate::{FollowRequest, Following, Published, ServerState, Wanted};
 
 /// How many commands may wait for the committer, which is never busy for long.
 const COMMANDS: usize = 64;
@@ -124,6 +124,15 @@ impl Host {
             // No answer means that the host was shut down meanwhile, or has failed, which is published.
             let _ = taken.await;
         }
+    }
+
+    /// Runs what these files say from now on, and whatever they come to say (DM-091). Returns when they were read for
+    /// the first time and what they want is published. Cancel-safe: a future that is dropped follows nothing.
+    ///
+    /// A file that cannot be used changes nothing, and is a problem until it can (DM-121, DM-124). While files are
+    /// followed, [`Host::apply`] and other files that are followed would only be overruled by the next change.
+    pub async fn follow(&self, request: FollowRequest) -> Following {
+        Following::begin(request, self.commands.clone()).await
     }
 
     /// Resolves when no wanted server is being started. Cancel-safe.

@@ -120,8 +120,8 @@ pub(crate) const FLOORS: &[Floor] = &[
     Floor {
         name: "mcp-host",
         ours: &["mcp-config", "mcp-model", "mcp-registry", "mcp-transport"],
-        others: &["bytes", "serde", "serde_json", "thiserror", "tokio", "tracing"],
-        under_feature: &[],
+        others: &["blake3", "bytes", "serde", "serde_json", "thiserror", "tokio", "tracing"],
+        under_feature: &[("watch", &["notify"])],
         development: &["insta", "mcp-demo", "proptest", "tempfile"],
     },
     Floor {

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use mcp_config::ResolvedServer;
 use mcp_model::{Era, Kind, ServerId};
-use mcp_registry::{ActiveProblem, Builtins, Catalog, Desired, Fingerprint, ListKind, Plan};
+use mcp_registry::{ActiveProblem, Builtins, Catalog, Desired, Fingerprint, ListKind, Plan, Problem};
 
 use crate::listed::Listed;
 use crate::{FailedServer, Failure, Wanted};
@@ -35,6 +35,8 @@ pub(crate) struct Ticket {
 pub(crate) enum Event<I> {
     /// These servers are wanted from now on.
     Config(Wanted),
+    /// This, and nothing else, is wrong with where the configuration comes from.
+    Source(Vec<Problem>),
     /// A start succeeded.
     Ready(Ticket, Started<I>),
     /// A start failed.
@@ -102,6 +104,8 @@ pub(crate) struct Machine<I> {
     catalog: Option<Arc<Catalog>>,
     /// The problems of the last snapshot.
     problems: Vec<ActiveProblem>,
+    /// What is wrong with where the configuration comes from.
+    source: Vec<Problem>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -122,6 +126,7 @@ impl<I: Clone> Machine<I> {
             changed: false,
             catalog: None,
             problems: Vec::new(),
+            source: Vec::new(),
         }
     }
 
@@ -135,6 +140,7 @@ impl<I: Clone> Machine<I> {
         match event {
             Event::Config(_) if self.phase == Phase::Closed => Vec::new(),
             Event::Config(wanted) => self.configure(wanted),
+            Event::Source(problems) => self.source(problems),
             Event::Ready(ticket, started) => self.ready(ticket, started),
             Event::Failed(ticket, failure) => self.failed(&ticket, failure),
             Event::Lists(ticket, listed) => self.lists(ticket, listed),
@@ -262,6 +268,12 @@ impl<I: Clone> Machine<I> {
             live.unvalidated.insert(tool, reason);
             self.changed = true;
         }
+        Vec::new()
+    }
+
+    fn source(&mut self, problems: Vec<Problem>) -> Vec<Action<I>> {
+        self.changed |= self.source != problems;
+        self.source = problems;
         Vec::new()
     }
 
