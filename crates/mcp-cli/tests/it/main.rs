@@ -9,3 +9,4 @@ mod endings;
 mod secrets;
 mod support;
 mod tools;
+mod watch;
