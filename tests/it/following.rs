@@ -43,12 +43,12 @@ fn server(name: char) -> Server {
 }
 
 impl Place {
-    async fn new(poll: Duration) -> Place {
+    async fn new(poll: Duration, settle: Duration) -> Place {
         let folder = tempfile::tempdir().unwrap();
         let request = LoadRequest::new(folder.path().join(".minds/mcp.yaml"));
         let request = FollowRequest {
             debounce: Duration::from_millis(100),
-            settle: Duration::from_millis(500),
+            settle,
             poll,
             ..FollowRequest::new(vec![request])
         };
@@ -140,7 +140,7 @@ const NEVER: Duration = Duration::from_secs(3600);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn dm_091_dm_092_dm_110_every_way_to_save_is_heard_and_touches_nobody_else() {
-    let place = Place::new(NEVER).await;
+    let place = Place::new(NEVER, Duration::from_millis(500)).await;
     let (a, b, c) = (server('a'), server('b'), server('c'));
     let path = place.path();
     let folder = path.parent().unwrap().to_owned();
@@ -215,7 +215,8 @@ async fn dm_091_dm_092_dm_110_every_way_to_save_is_heard_and_touches_nobody_else
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn hd_fr025_no_call_is_lost_whatever_happens_to_the_file() {
     let edits = std::env::var("MCP_TEST_EDITS").ok().and_then(|it| it.parse().ok()).unwrap_or(EDITS);
-    let place = Place::new(Duration::from_secs(2)).await;
+    // On a busy machine a short absence may be a long one.
+    let place = Place::new(Duration::from_secs(2), Duration::from_secs(10)).await;
     // Nobody touches `a`; `b` is changed without end, but is always there; the others come and go.
     let steady = [server('a'), server('b')];
     let first: Vec<Server> = steady.into_iter().chain([server('c')]).collect();

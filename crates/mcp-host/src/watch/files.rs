@@ -33,12 +33,41 @@ struct File {
     path: String,
     /// What was judged last.
     seen: Option<Sources>,
-    /// Since when something that was there is not, without that being believed yet.
-    doubt: Option<Instant>,
+    /// Something that was there is not, which is not believed yet.
+    doubt: Option<Doubt>,
     /// What it said last that could be used.
     good: Option<Good>,
     /// Why it is not used as it is.
     refusal: Option<Failure>,
+}
+
+/// Something has vanished.
+#[derive(Debug, Clone, Copy)]
+struct Doubt {
+    /// Since when every look has found it so.
+    first: Instant,
+    /// Since when it may have been so without a break: between two looks it may have come and gone again, which is
+    /// heard of.
+    since: Instant,
+}
+
+impl Doubt {
+    /// When it is believed. What is heard of without end may concern other files.
+    fn end(self, settle: Duration) -> Instant {
+        (self.since + settle).min(self.first + settle * MOST_PATIENCE)
+    }
+}
+
+/// How often a doubt may begin anew because something was heard.
+const MOST_PATIENCE: u32 = 8;
+
+/// Whether anything was heard of the files since the last look.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Since {
+    /// Something was.
+    Told,
+    /// Nothing was, which means little where nothing is listened to.
+    Silent,
 }
 
 /// What looks led to.
@@ -76,17 +105,20 @@ impl Files {
     }
 
     /// Takes a look at each file, `None` where it is as it was when it was judged last.
-    pub(crate) fn judge(&mut self, looks: Vec<Option<Look>>, now: Instant) -> Judgement {
+    pub(crate) fn judge(&mut self, looks: Vec<Option<Look>>, since: Since, now: Instant) -> Judgement {
         let mut res = Judgement::default();
         let mut read = Vec::new();
         for (file, look) in self.files.iter_mut().zip(looks) {
+            if let (Since::Told, Some(doubt)) = (since, &mut file.doubt) {
+                doubt.since = now;
+            }
             match file.judge(look, now, self.settle) {
                 Verdict::Same | Verdict::Doubted => {}
                 Verdict::Taken(taken) => read.push(taken),
                 Verdict::Refused(refused) => res.events.push(FollowEvent::Refused(refused)),
             }
         }
-        res.again = self.files.iter().filter_map(|it| it.doubt).min().map(|it| it + self.settle);
+        res.again = self.files.iter().filter_map(|it| it.doubt).map(|it| it.end(self.settle)).min();
         if !read.is_empty() {
             let good = self.files.iter().filter_map(|it| Some((it.path.as_str(), it.good.as_ref()?)));
             let (wanted, shadowed) = merge(good);
@@ -124,8 +156,8 @@ impl File {
             return Verdict::Same;
         };
         if self.seen.as_ref().is_some_and(|seen| has_vanished(seen, &sources)) {
-            let since = *self.doubt.get_or_insert(now);
-            if now < since + settle {
+            let doubt = *self.doubt.get_or_insert(Doubt { first: now, since: now });
+            if now < doubt.end(settle) {
                 return Verdict::Doubted;
             }
         }

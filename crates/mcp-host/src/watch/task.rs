@@ -15,7 +15,7 @@ use super::FollowRequest;
 use super::debounce::Debounce;
 use super::ear::{Ear, Heard, MakeWatch, Trust};
 use super::event::{FollowEvent, Watching};
-use super::files::{Files, Judgement};
+use super::files::{Files, Judgement, Since};
 use super::look::{Look, Sources, absolute, is_same, look};
 use crate::LoadRequest;
 use crate::committer::Command;
@@ -35,6 +35,8 @@ pub(super) struct Follower {
     poll: Duration,
     next_poll: Instant,
     trust: Trust,
+    /// What was heard before the files are read next.
+    since: Since,
     watching: Option<Watching>,
     /// What was last said of the files.
     said: Vec<Problem>,
@@ -46,7 +48,7 @@ enum Purpose {
     /// Is anything new?
     Poll,
     /// To be judged.
-    Judge(Trust),
+    Judge(Trust, Since),
 }
 
 /// What came of it.
@@ -60,7 +62,7 @@ enum News {
     /// Nothing is new, or it is not looked at more closely yet.
     Changed(bool),
     /// A look at each file that is not as it was.
-    Looks(Vec<Option<Look>>),
+    Looks(Vec<Option<Look>>, Since),
 }
 
 impl Follower {
@@ -85,6 +87,7 @@ impl Follower {
             poll: poll.clamp(Duration::from_millis(100), Duration::from_secs(3600)),
             next_poll: Instant::now(),
             trust: Trust::Keep,
+            since: Since::Silent,
             watching: None,
             said: Vec::new(),
         }
@@ -93,7 +96,7 @@ impl Follower {
     /// Follows until it is told to stop, or its host shuts down. `begun` hears of the first reading.
     pub(super) async fn run(mut self, mut stopped: oneshot::Receiver<()>, begun: oneshot::Sender<()>) {
         let mut begun = Some(begun);
-        let mut job = Some(self.begin(Purpose::Judge(Trust::Keep)));
+        let mut job = Some(self.begin(Purpose::Judge(Trust::Keep, Since::Silent)));
         loop {
             let due = self.due();
             tokio::select! {
@@ -108,7 +111,10 @@ impl Follower {
                     begun.take().map(|it| it.send(()));
                 }
                 purpose = until(due), if job.is_none() => job = Some(self.begin(purpose)),
-                () = self.heard.news() => self.debounce = self.debounce.heard(Instant::now()),
+                () = self.heard.news() => {
+                    self.since = Since::Told;
+                    self.debounce = self.debounce.heard(Instant::now());
+                }
             }
         }
         // Nobody would take back what is said of the files now.
@@ -119,7 +125,7 @@ impl Follower {
     fn due(&self) -> (Instant, Purpose) {
         let judge = self.debounce.due().into_iter().chain(self.again).min();
         match judge {
-            Some(at) if at <= self.next_poll => (at, Purpose::Judge(self.trust)),
+            Some(at) if at <= self.next_poll => (at, Purpose::Judge(self.trust, self.since)),
             Some(_) | None => (self.next_poll, Purpose::Poll),
         }
     }
@@ -128,7 +134,8 @@ impl Follower {
     fn begin(&mut self, purpose: Purpose) -> JoinHandle<Round> {
         match purpose {
             Purpose::Poll => {}
-            Purpose::Judge(_) => {
+            Purpose::Judge(..) => {
+                self.since = Since::Silent;
                 self.debounce = self.debounce.taken();
                 self.again = None;
                 self.trust = Trust::Keep;
@@ -157,7 +164,7 @@ impl Follower {
         };
         self.ear = Some(ear);
         let Judgement { wanted, events, again } = match news {
-            News::Looks(looks) => self.files.judge(looks, now),
+            News::Looks(looks, since) => self.files.judge(looks, since, now),
             News::Changed(changed) => {
                 if changed {
                     // What was found without having been told of it was missed by the watches.
@@ -222,7 +229,7 @@ fn unwatched(watching: &Watching) -> Option<Problem> {
 /// Listens, then reads, so that no change falls between the two. Blocks.
 fn read(mut ear: Ear, requests: &[(LoadRequest, Option<Sources>)], purpose: Purpose) -> Round {
     let is_news = |seen: &Option<Sources>| seen.as_ref().is_none_or(|it| !is_same(it));
-    let trust = match purpose {
+    let (trust, since) = match purpose {
         Purpose::Poll => {
             let is_new = requests.iter().any(|(_, seen)| is_news(seen));
             // An ear that does not hear is tried again.
@@ -231,7 +238,7 @@ fn read(mut ear: Ear, requests: &[(LoadRequest, Option<Sources>)], purpose: Purp
             }
             return Round { ear, purpose, news: News::Changed(is_new) };
         }
-        Purpose::Judge(trust) => trust,
+        Purpose::Judge(trust, since) => (trust, since),
     };
     ear.attend(&paths(requests, &[]), trust);
     let looks = |requests: &[(LoadRequest, Option<Sources>)]| -> Vec<Option<Look>> {
@@ -243,7 +250,7 @@ fn read(mut ear: Ear, requests: &[(LoadRequest, Option<Sources>)], purpose: Purp
         ear.attend(&paths(requests, &res), Trust::Keep);
         res = looks(requests);
     }
-    Round { ear, purpose, news: News::Looks(res) }
+    Round { ear, purpose, news: News::Looks(res, since) }
 }
 
 /// Every file that matters, from the root on.

@@ -69,7 +69,8 @@ fn check(paths: &[&str], steps: &[Step<'_>]) {
     for (number, (at, changes, want)) in steps.iter().enumerate() {
         disk.extend(changes.iter().copied());
         let looks = requests.iter().map(|it| Some(look(it, &disk))).collect();
-        let judgement = files.judge(looks, begun + Duration::from_millis(*at));
+        let since = if changes.is_empty() { Since::Silent } else { Since::Told };
+        let judgement = files.judge(looks, since, begun + Duration::from_millis(*at));
         let mut words: Vec<String> = judgement.events.iter().map(shown).collect();
         words.extend(judgement.again.map(|it| format!("again at {}", (it - begun).as_millis())));
         if let Some(wanted) = &judgement.wanted {
@@ -188,7 +189,7 @@ fn dm_094_what_is_gone_is_believed_after_a_while() {
             (0, &[("mcp.yaml", "-")], "reloaded no .minds/mcp.yaml, wants []"),
             (1, &[("mcp.yaml", "a")], "reloaded +a, wants [a]"),
             (2, &[("mcp.yaml", "-")], "again at 1002"),
-            (500, &[("mcp.yaml", "")], "again at 1002"),
+            (500, &[("mcp.yaml", "")], "again at 1500"),
             // In the middle of a save: nothing has happened.
             (501, &[("mcp.yaml", "a")], ""),
             (600, &[("mcp.yaml", "-")], "again at 1600"),
@@ -200,6 +201,27 @@ fn dm_094_what_is_gone_is_believed_after_a_while() {
             (2602, &[], "refused .minds/mcp.yaml, keeps, problem"),
             // Nothing is in it already, so that nothing vanishes.
             (2603, &[("mcp.yaml", "-")], "reloaded no .minds/mcp.yaml -a, wants []"),
+        ],
+    );
+}
+
+#[test]
+fn dm_094_what_came_and_went_between_two_looks_was_not_gone_for_long() {
+    let gone: &[(&str, &str)] = &[("mcp.yaml", "-")];
+    check(
+        DOMINDS,
+        &[
+            (0, &[("mcp.yaml", "a")], "reloaded +a, wants [a]"),
+            (100, gone, "again at 1100"),
+            (1099, gone, "again at 2099"),
+            (2000, gone, "again at 3000"),
+            (3000, &[], "reloaded no .minds/mcp.yaml -a, wants []"),
+            (3001, &[("mcp.yaml", "a")], "reloaded +a, wants [a]"),
+            // What is heard without end may be about something else.
+            (4000, gone, "again at 5000"),
+            (4900, gone, "again at 5900"),
+            (11800, gone, "again at 12000"),
+            (12000, gone, "reloaded no .minds/mcp.yaml -a, wants []"),
         ],
     );
 }
