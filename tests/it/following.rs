@@ -213,7 +213,7 @@ async fn dm_091_dm_092_dm_110_every_way_to_save_is_heard_and_touches_nobody_else
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn hd_fr025_no_call_is_lost_whatever_happens_to_the_file() {
+async fn dm_104_dm_106_dm_110_no_call_is_lost_whatever_happens_to_the_file() {
     let edits = std::env::var("MCP_TEST_EDITS").ok().and_then(|it| it.parse().ok()).unwrap_or(EDITS);
     // On a busy machine a short absence may be a long one.
     let place = Place::new(Duration::from_secs(2), Duration::from_secs(10)).await;

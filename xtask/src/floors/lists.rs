@@ -157,6 +157,10 @@ pub(crate) const PURE_CRATES: &[&str] = &["mcp-acp", "mcp-config", "mcp-model", 
 
 /// The files of other crates that decide and do not act.
 pub(crate) const PURE_FILES: &[&str] = &[
+    "crates/mcp-host/src/watch/debounce.rs",
+    "crates/mcp-host/src/watch/files.rs",
+    "crates/mcp-host/src/watch/merge.rs",
+    "crates/mcp-host/src/watch/places.rs",
     "crates/mcp-transport/src/deadline.rs",
     "crates/mcp-transport/src/frame.rs",
     "crates/mcp-transport/src/http/backoff.rs",
