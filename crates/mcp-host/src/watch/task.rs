@@ -240,15 +240,19 @@ fn read(mut ear: Ear, requests: &[(LoadRequest, Option<Sources>)], purpose: Purp
         }
         Purpose::Judge(trust, since) => (trust, since),
     };
-    ear.attend(&paths(requests, &[]), trust);
+    let attended = paths(requests, &[]);
+    ear.attend(&attended, trust);
     let looks = |requests: &[(LoadRequest, Option<Sources>)]| -> Vec<Option<Look>> {
         requests.iter().map(|(request, seen)| is_news(seen).then(|| look(request))).collect()
     };
     let mut res = looks(requests);
-    // A configuration may refer to files that nobody listened to while they were read.
-    if res.iter().any(Option::is_some) {
-        ear.attend(&paths(requests, &res), Trust::Keep);
-        res = looks(requests);
+    let needed = paths(requests, &res);
+    if attended != needed {
+        ear.attend(&needed, Trust::Keep);
+        // A configuration may refer to files that nobody listened to while they were read.
+        if !attended.is_superset(&needed) {
+            res = looks(requests);
+        }
     }
     Round { ear, purpose, news: News::Looks(res, since) }
 }
