@@ -3,10 +3,11 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
 mod death;
+mod following;
 mod live;
 mod readme;
 mod real;
 mod same;
 mod sse;
-mod websocket;
 mod supervised;
+mod websocket;

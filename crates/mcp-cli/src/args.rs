@@ -98,6 +98,11 @@ pub(crate) enum Command {
         #[arg(value_name = "ARGS-JSON", default_value = "{}", allow_hyphen_values = true)]
         arguments: String,
     },
+    /// Start the servers, follow the file, and tell line by line what changes, until Ctrl-C
+    Watch {
+        /// The configuration, or the folder it is in; a file need not be there yet
+        file: PathBuf,
+    },
     /// Print the JSON Schema of a configuration file
     Schema {
         /// Which dialect

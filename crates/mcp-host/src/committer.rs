@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use mcp_model::{Kind, ServerId};
-use mcp_registry::View;
+use mcp_registry::{Problem, View};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::{AbortHandle, Id, JoinError, JoinSet};
 use tokio::time::Instant;
@@ -28,6 +28,16 @@ pub(crate) type Shared = Arc<Instance>;
 pub(crate) enum Command {
     /// Run these servers; answers when that is published.
     Apply(Box<Wanted>, oneshot::Sender<()>),
+    /// Run these servers if they are given, and know what is wrong with where they come from; answers when both is
+    /// published.
+    Adopt {
+        /// What to run; as before where `None`.
+        wanted: Option<Box<Wanted>>,
+        /// Everything that is wrong with the files.
+        problems: Vec<Problem>,
+        /// The answer.
+        answer: oneshot::Sender<()>,
+    },
     /// The arguments of a tool could not be checked.
     Unvalidated {
         /// The tool's server.
@@ -143,7 +153,8 @@ impl Committer {
                 match event {
                     Event::Config(wanted) => self.outlets.wanted(wanted),
                     Event::Close => closing = true,
-                    Event::Ready(..)
+                    Event::Source(_)
+                    | Event::Ready(..)
                     | Event::Failed(..)
                     | Event::Lists(..)
                     | Event::Died(..)
@@ -321,6 +332,11 @@ impl Committer {
         match command {
             Command::Apply(wanted, answer) => {
                 events.push(Event::Config(*wanted));
+                answers.push(answer);
+            }
+            Command::Adopt { wanted, problems, answer } => {
+                events.push(Event::Source(problems));
+                events.extend(wanted.map(|it| Event::Config(*it)));
                 answers.push(answer);
             }
             Command::Unvalidated { server, tool, reason } => {

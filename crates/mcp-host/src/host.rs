@@ -20,8 +20,8 @@ use crate::outlets::{Outlets, Senders};
 use crate::sleep::Clocks;
 use crate::wires::Wires;
 use crate::{
-    Admin, Dialog, DialogId, Failure, HostEvent, LeasePolicy, LeaseReceipt, Pinned, Published, ReminderText,
-    ServerState, Supervision, WallClock, Wanted,
+    Admin, Dialog, DialogId, Failure, FollowRequest, Following, HostEvent, LeasePolicy, LeaseReceipt, Pinned,
+    Published, ReminderText, ServerState, Supervision, WallClock, Wanted,
 };
 
 /// How many commands may wait for the committer, which is never busy for long.
@@ -194,6 +194,15 @@ impl Host {
             // No answer means that the host was shut down meanwhile.
             let _ = taken.await;
         }
+    }
+
+    /// Runs what these files say from now on, and whatever they come to say (DM-091). Returns when they were read for
+    /// the first time and what they want is published. Cancel-safe: a future that is dropped follows nothing.
+    ///
+    /// A file that cannot be used changes nothing, and is a problem until it can (DM-121, DM-124). While files are
+    /// followed, [`Host::apply`] and other files that are followed would only be overruled by the next change.
+    pub async fn follow(&self, request: FollowRequest) -> Following {
+        Following::begin(request, self.commands.clone()).await
     }
 
     /// Resolves when no wanted server is being started for the first time; one that is tried again is not waited for.

@@ -8,6 +8,34 @@
 //! instance with its first call and gives it back when it is dropped. A turn of an agent keeps its generation
 //! ([`Host::pin`]), so that its model can call what it was shown.
 //!
+//! A host that is to go on with whatever its user saves follows the files ([`Host::follow`]) instead of loading them:
+//!
+//! ```no_run
+//! use mcp_host::{FollowEvent, FollowRequest, Host, HostOptions, LoadRequest};
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() {
+//! let host = Host::start(HostOptions::default());
+//! // The project's file counts before the user's own; neither has to be there yet.
+//! let files = vec![LoadRequest::new(".minds/mcp.yaml"), LoadRequest::new("/home/me/.minds/mcp.yaml")];
+//! let mut following = host.follow(FollowRequest::new(files)).await;
+//! host.ready().await;
+//! while let Some(event) = following.next().await {
+//!     match event {
+//!         FollowEvent::Reloaded(reload) => println!("started anew: {:?}", reload.plan.changed),
+//!         FollowEvent::Refused(file) => println!("{}", file.failure),
+//!         other => println!("{other:?}"),
+//!     }
+//!     # break;
+//! }
+//! following.stop().await;
+//! host.shutdown().await;
+//! # }
+//! ```
+//!
+//! The feature `watch`, on by default, brings in the system's way of telling of changed files. Without it nothing else
+//! is missing, but changes are noticed by looking every two seconds; who only calls [`Host::apply`] needs neither.
+//!
 //! Inside, one task owns the desired state. It is a pure state machine with a thin shell: starts, lists and ends come
 //! to it as events, each batch of them makes one new [`Published`], and whoever holds an older one holds all of it.
 //!
@@ -60,6 +88,7 @@ mod pin;
 mod published;
 mod sleep;
 mod wanted;
+mod watch;
 mod wires;
 
 pub use admin::Admin;
@@ -76,3 +105,6 @@ pub use pin::Pinned;
 pub use published::{Published, ServerState, ServerStatus};
 pub use sleep::WallClock;
 pub use wanted::{FailedServer, Wanted};
+pub use watch::{
+    FollowEvent, FollowRequest, Following, Presence, ReadFile, RefusedFile, Reload, Shadowed, Watching,
+};

@@ -34,6 +34,8 @@ pub struct Problem {
 pub enum ProblemKind {
     /// The configuration as a whole could not be used (DM-121).
     WorkspaceConfigError,
+    /// The system does not tell of changes to the configuration, so that they are noticed late (DM-092).
+    WorkspaceUnwatched,
     /// A server could not be used (DM-122).
     ServerError,
     /// An item of a server's list is not shown (DM-123).
@@ -58,6 +60,7 @@ impl fmt::Display for ProblemKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             ProblemKind::WorkspaceConfigError => f.write_str("mcp_workspace_config_error"),
+            ProblemKind::WorkspaceUnwatched => f.write_str("mcp_workspace_unwatched"),
             ProblemKind::ServerError => f.write_str("mcp_server_error"),
             ProblemKind::Hidden { list, verdict } => write!(f, "mcp_{}_{}", list.as_str(), verdict.as_str()),
             ProblemKind::Unvalidated => f.write_str("mcp_tool_unvalidated"),
@@ -84,6 +87,20 @@ impl Problem {
             server: None,
             tool: None,
             message: message.into(),
+        }
+    }
+
+    /// Changes to the configuration are noticed late, because the system does not tell of them; `reason` says why.
+    pub fn workspace_unwatched(reason: &str) -> Problem {
+        Problem {
+            id: "mcp/workspace_unwatched".to_owned(),
+            kind: ProblemKind::WorkspaceUnwatched,
+            severity: Severity::Warning,
+            server: None,
+            tool: None,
+            message: format!(
+                "changes to the configuration are noticed late, for its files cannot be watched: {reason}"
+            ),
         }
     }
 

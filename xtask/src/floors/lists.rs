@@ -123,8 +123,8 @@ pub(crate) const FLOORS: &[Floor] = &[
     Floor {
         name: "mcp-host",
         ours: &["mcp-config", "mcp-model", "mcp-registry", "mcp-transport"],
-        others: &["bytes", "serde", "serde_json", "tempfile", "thiserror", "tokio", "tracing"],
-        under_feature: &[],
+        others: &["blake3", "bytes", "serde", "serde_json", "tempfile", "thiserror", "tokio", "tracing"],
+        under_feature: &[("watch", &["notify"])],
         development: &["insta", "mcp-demo", "proptest"],
     },
     Floor {
@@ -167,6 +167,10 @@ pub(crate) const PURE_FILES: &[&str] = &[
     "crates/mcp-host/src/machine/supervision.rs",
     "crates/mcp-host/src/machine/view.rs",
     "crates/mcp-host/src/machine/words.rs",
+    "crates/mcp-host/src/watch/debounce.rs",
+    "crates/mcp-host/src/watch/files.rs",
+    "crates/mcp-host/src/watch/merge.rs",
+    "crates/mcp-host/src/watch/places.rs",
     "crates/mcp-transport/src/deadline.rs",
     "crates/mcp-transport/src/frame.rs",
     "crates/mcp-transport/src/http/backoff.rs",

@@ -11,6 +11,7 @@ mod refused;
 mod schema;
 mod status;
 mod tools;
+mod watch;
 
 use mcp_config::Switch;
 
@@ -50,6 +51,9 @@ pub(crate) fn run(arguments: Arguments, console: Console) -> Exit {
             let request = call::Request { file: &file, tool: &tool, arguments: &arguments };
             call::run(&context, request, signals).await
         }),
+        Command::Watch { file } => {
+            on_runtime(console, async |signals| watch::run(&context, &file, signals).await)
+        }
         Command::DemoServer { http } => {
             on_runtime(console, async |signals| demo::run(&console, http, signals).await)
         }

@@ -88,6 +88,7 @@ fn filtered(alike: &[&ActiveProblem]) -> String {
         ProblemKind::Hidden { list, verdict: Verdict::Blacklisted } => (list, "blacklist"),
         ProblemKind::Hidden { list, verdict: _ } => (list, "whitelist"),
         ProblemKind::WorkspaceConfigError
+        | ProblemKind::WorkspaceUnwatched
         | ProblemKind::ServerError
         | ProblemKind::Unvalidated
         | ProblemKind::ToolsetNotFound
@@ -108,6 +109,7 @@ fn filtered(alike: &[&ActiveProblem]) -> String {
 fn help(kind: ProblemKind) -> Option<&'static str> {
     match kind {
         ProblemKind::WorkspaceConfigError => Some("`mcp-host check` shows every mistake with its line"),
+        ProblemKind::WorkspaceUnwatched => Some("where the system has a limit for watches, raise it"),
         ProblemKind::ServerError => None,
         ProblemKind::Unvalidated => {
             Some("only the server's authors can mend its schema; calls work all the same")

@@ -38,6 +38,17 @@ pub(crate) struct Report {
     pub(crate) exit: Exit,
 }
 
+/// What became of something that was written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Written {
+    /// It is there.
+    All,
+    /// Nobody reads any more.
+    ReaderGone,
+    /// It could not be written.
+    Failed,
+}
+
 impl Console {
     /// Looks at the streams.
     pub(crate) fn new(color: Color) -> Console {
@@ -59,14 +70,22 @@ impl Console {
     pub(crate) fn tell(&self, report: &Report) -> Exit {
         // Where standard error is gone there is nobody left to tell.
         let _ = io::stderr().write_all(report.err.as_bytes());
+        match self.write(&report.out) {
+            Written::All | Written::ReaderGone => report.exit,
+            Written::Failed => Exit::Wrong,
+        }
+    }
+
+    /// Writes a part of the result, at once. A failure is told here.
+    pub(crate) fn write(&self, text: &str) -> Written {
         let mut out = io::stdout().lock();
-        match out.write_all(report.out.as_bytes()).and_then(|()| out.flush()) {
-            Ok(()) => report.exit,
-            Err(error) if error.kind() == ErrorKind::BrokenPipe => report.exit,
+        match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+            Ok(()) => Written::All,
+            Err(error) if error.kind() == ErrorKind::BrokenPipe => Written::ReaderGone,
             Err(error) => {
                 let text = paint::error(self.err, &format!("could not write the result: {error}"), None);
                 let _ = io::stderr().write_all(text.as_bytes());
-                Exit::Wrong
+                Written::Failed
             }
         }
     }

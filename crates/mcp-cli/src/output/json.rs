@@ -14,6 +14,14 @@ pub(crate) fn document(value: &impl Serialize) -> String {
     res
 }
 
+/// One document on one line, and a line end.
+pub(crate) fn line(value: &impl Serialize) -> String {
+    let mut res =
+        serde_json::to_string(value).expect("our documents have text for keys, and write to memory");
+    res.push('\n');
+    res
+}
+
 /// JSON text, one member or item a line. Whatever is no JSON comes out as some text, too.
 pub(crate) fn indented(json: &str) -> String {
     let mut res = String::with_capacity(json.len() * 2);

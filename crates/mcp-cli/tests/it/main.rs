@@ -11,3 +11,4 @@ mod endings;
 mod secrets;
 mod support;
 mod tools;
+mod watch;

@@ -23,7 +23,7 @@ pub enum FileError {
 }
 
 /// The file's text.
-pub(super) fn read_text(path: &Path) -> Result<String, FileError> {
+pub(crate) fn read_text(path: &Path) -> Result<String, FileError> {
     let mut bytes = Vec::new();
     let file = File::open(path).map_err(FileError::Io)?;
     file.take(MOST + 1).read_to_end(&mut bytes).map_err(FileError::Io)?;

@@ -13,7 +13,7 @@ use mcp_model::{Dialect, Kind, Severity};
 use crate::{FailedServer, Failure, Wanted};
 use environment::Environment;
 pub use files::FileError;
-use files::read_text;
+pub(crate) use files::read_text;
 pub use save::{SaveError, create, save};
 
 /// What to load.
@@ -109,6 +109,14 @@ impl LoadError {
 
 /// Reads a file and resolves its servers. Blocks while it reads.
 pub fn load(request: &LoadRequest) -> Result<Loaded, LoadError> {
+    load_through(request, &read_text)
+}
+
+/// The same, every file that it needs read by `read`: the configuration first, then those it refers to.
+pub(crate) fn load_through(
+    request: &LoadRequest,
+    read_text: &dyn Fn(&Path) -> Result<String, FileError>,
+) -> Result<Loaded, LoadError> {
     let LoadRequest { path, dialect, profile, env_file } = request;
     let shown = path.display().to_string();
     let text = read_text(path).map_err(|source| LoadError::File { path: shown.clone(), source })?;

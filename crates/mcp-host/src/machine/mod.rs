@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use mcp_config::ResolvedServer;
 use mcp_model::{Kind, ServerId};
-use mcp_registry::{ActiveProblem, Catalog, Desired, Fingerprint, ListKind, Plan, View};
+use mcp_registry::{ActiveProblem, Catalog, Desired, Fingerprint, ListKind, Plan, Problem, View};
 use tokio::time::Instant;
 
 use crate::listed::Listed;
@@ -48,6 +48,8 @@ pub(crate) struct Machine<I> {
     views: Vec<View>,
     /// What was not told yet.
     news: Vec<News>,
+    /// What is wrong with where the configuration comes from.
+    source: Vec<Problem>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,6 +73,7 @@ impl<I: Clone> Machine<I> {
             problems: Vec::new(),
             views: Vec::new(),
             news: Vec::new(),
+            source: Vec::new(),
         }
     }
 
@@ -90,6 +93,7 @@ impl<I: Clone> Machine<I> {
             Event::Config(_) if self.phase == Phase::Closed => Vec::new(),
             Event::Config(wanted) => self.configure(wanted),
             Event::Views(views) => self.view(views),
+            Event::Source(problems) => self.source(problems),
             Event::Ready(ticket, started) => self.ready(ticket, started, now),
             Event::Failed(ticket, failure) => self.failed(&ticket, failure, now),
             Event::Lists(ticket, listed) => self.lists(ticket, listed),
@@ -255,6 +259,12 @@ impl<I: Clone> Machine<I> {
     fn view(&mut self, views: Vec<View>) -> Vec<Action<I>> {
         self.changed |= self.views != views;
         self.views = views;
+        Vec::new()
+    }
+
+    fn source(&mut self, problems: Vec<Problem>) -> Vec<Action<I>> {
+        self.changed |= self.source != problems;
+        self.source = problems;
         Vec::new()
     }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use mcp_config::ResolvedServer;
 use mcp_model::{Era, ServerId};
-use mcp_registry::{Builtins, Fingerprint, Lists, ServerEntry, View};
+use mcp_registry::{Builtins, Fingerprint, Lists, Problem, ServerEntry, View};
 use tokio::time::Instant;
 
 use super::lease::{Answer, Waiter, Wanting};
@@ -29,6 +29,8 @@ pub(crate) struct Ticket {
 pub(crate) enum Event<I> {
     /// These servers are wanted from now on.
     Config(Wanted),
+    /// This, and nothing else, is wrong with where the configuration comes from.
+    Source(Vec<Problem>),
     /// These views of the catalog are in use.
     Views(Vec<View>),
     /// A start succeeded.

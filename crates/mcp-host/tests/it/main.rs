@@ -6,6 +6,7 @@ mod calls;
 mod connecting;
 mod demo;
 mod failing;
+mod following;
 mod leasing;
 mod listing;
 mod loading;

@@ -1,0 +1,102 @@
+//! `watch`: runs what a configuration says and tells, line by line, what becomes of it, until somebody ends it.
+
+mod lines;
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use mcp_host::{FollowRequest, Following, Host, LoadRequest, Published, Wanted};
+
+use tokio::time::Instant;
+
+use crate::args::{Format, Reader};
+use crate::commands::refused::Refusal;
+use crate::context::{Context, blocking};
+use crate::exit::Exit;
+use crate::hosted;
+use crate::output::console::{Report, Written};
+use crate::output::{json, paint, plain};
+use crate::signals::Signals;
+use crate::source::Unreadable;
+use crate::target::{Target, locate};
+use lines::Line;
+
+/// How long generations are gathered before they are told as one. What a save leads to is published a moment before
+/// the save itself is told, and should be read after it.
+const GATHERED: Duration = Duration::from_millis(20);
+
+/// Follows the file until a signal comes, or nobody reads any more.
+pub(crate) async fn run(context: &Context, file: &Path, signals: &mut Signals) -> Exit {
+    let Target { path, found } = match locate(file) {
+        Ok(target) => target,
+        Err(message) => return refuse(context, file, message).await,
+    };
+    if found {
+        let note = paint::paint(context.console.err, paint::NOTE, "note");
+        let err = format!("{note}: reading {}\n", path.display());
+        context.tell(Report { out: String::new(), err, exit: Exit::Done }).await;
+    }
+    let Reader { dialect, profile } = context.reader;
+    let request = LoadRequest { path, dialect, profile, env_file: context.env_file.clone() };
+    hosted::with(Wanted::default(), signals, async |host| {
+        let published = host.published();
+        let following = host.follow(FollowRequest::new(vec![request])).await;
+        tell_all(context, host, following, published).await
+    })
+    .await
+}
+
+/// Tells what happens until nobody reads any more.
+async fn tell_all(context: &Context, host: &Host, mut following: Following, before: Arc<Published>) -> Exit {
+    let mut published = before;
+    let mut changes = host.subscribe();
+    // What there is already was published by what this has begun.
+    changes.mark_changed();
+    let mut due: Option<Instant> = None;
+    loop {
+        let lines = tokio::select! {
+            biased;
+            event = following.next() => match event {
+                Some(event) => lines::of_event(event),
+                // Nobody but us shuts the host down, so that it has failed.
+                None => {
+                    tell(context, &lines::between(&published, &host.published())).await;
+                    return Exit::Wrong;
+                }
+            },
+            _ = changes.changed(), if due.is_none() => {
+                due = Some(Instant::now() + GATHERED);
+                continue;
+            }
+            () = tokio::time::sleep_until(due.unwrap_or_else(Instant::now)), if due.is_some() => {
+                due = None;
+                let now = host.published();
+                let lines = lines::between(&published, &now);
+                published = now;
+                lines
+            }
+        };
+        match tell(context, &lines).await {
+            Written::All => {}
+            Written::ReaderGone => return Exit::Done,
+            Written::Failed => return Exit::Wrong,
+        }
+    }
+}
+
+async fn tell(context: &Context, lines: &[Line]) -> Written {
+    let one = |it: &Line| match context.format {
+        Format::Text => it.text(context.console.out),
+        Format::Json => json::line(it),
+    };
+    let (console, text) = (context.console, lines.iter().map(one).collect::<String>());
+    blocking(move || console.write(&text)).await
+}
+
+async fn refuse(context: &Context, file: &Path, message: String) -> Exit {
+    let unreadable = Unreadable { path: file.display().to_string(), message, help: None };
+    let failure = Refusal::unreadable(unreadable).failure;
+    let err = paint::error(context.console.err, &plain::line(&failure.to_string()), failure.help.as_deref());
+    context.tell(Report { out: String::new(), err, exit: Exit::Wrong }).await
+}

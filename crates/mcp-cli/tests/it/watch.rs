@@ -1,0 +1,139 @@
+//! `watch`: every save is told, and a signal ends all of it.
+
+use std::io::{BufRead, BufReader};
+use std::process::Child;
+use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
+
+use crate::support::{DEMO, Place, children, is_alive, send};
+
+/// Longer than any step here takes on the slowest machine.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The program at work.
+struct Watch {
+    child: Child,
+    lines: Receiver<String>,
+}
+
+impl Watch {
+    fn start(place: &Place, arguments: &[&str]) -> Watch {
+        let mut child = place.command(arguments).spawn().unwrap();
+        let out = BufReader::new(child.stdout.take().unwrap());
+        let (tell, lines) = channel();
+        // It stops reading when nobody listens to it any more.
+        std::thread::spawn(move || out.lines().map_while(Result::ok).all(|it| tell.send(it).is_ok()));
+        Watch { child, lines }
+    }
+
+    /// Reads up to a line that begins so, and gives it.
+    #[track_caller]
+    fn until(&mut self, start: &str) -> String {
+        let mut before = Vec::new();
+        while let Ok(line) = self.lines.recv_timeout(PATIENCE) {
+            if line.starts_with(start) {
+                return line;
+            }
+            before.push(line);
+        }
+        panic!("no `{start}` after {before:#?}");
+    }
+
+    /// Ends it with Ctrl-C, and gives its exit code. Its servers end with it.
+    #[track_caller]
+    fn end(mut self) -> Option<i32> {
+        let servers = children(self.child.id());
+        send("INT", self.child.id());
+        let code = self.child.wait().unwrap().code();
+        assert!(servers.iter().all(|it| !is_alive(*it)), "{servers:?}");
+        code
+    }
+}
+
+impl Drop for Watch {
+    /// A test that fails leaves nothing behind either.
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+const FILE: &str = ".minds/mcp.yaml";
+
+#[test]
+fn dm_091_every_save_is_told() {
+    let place = Place::dominds(DEMO);
+    let mut watch = Watch::start(&place, &["watch", "."]);
+    assert_eq!(watch.until("reloaded"), "reloaded .minds/mcp.yaml: added demo");
+    assert_eq!(watch.until("ready"), "ready demo (modern)");
+    let first = children(watch.child.id());
+    assert_eq!(first.len(), 1);
+    assert!(watch.until("generation").contains(" +echo"));
+
+    place.write(
+        FILE,
+        &format!("{DEMO}    transform: [{{prefix: my_}}]\n  broken:\n    transport: stdio\n    comand: x\n"),
+    );
+    assert_eq!(watch.until("reloaded"), "reloaded .minds/mcp.yaml: shown otherwise demo");
+    assert!(watch.until("error").starts_with("error .minds/mcp.yaml:8:"));
+    assert!(watch.until("failed").starts_with("failed broken: "));
+    assert!(watch.until("generation").contains(" +my_echo"));
+    assert_eq!(children(watch.child.id()), first);
+
+    place.write(FILE, "version: 1\nservers: {a\n");
+    let refused = watch.until("refused");
+    assert!(
+        refused.contains(".minds/mcp.yaml has 1 error") && refused.ends_with("what it said before stays"),
+        "{refused}"
+    );
+    assert!(watch.until("error mcp/").starts_with("error mcp/workspace_config_error: "));
+    place.write(FILE, DEMO);
+    assert_eq!(watch.until("cleared"), "cleared mcp/workspace_config_error");
+    assert_eq!(watch.until("cleared"), "cleared mcp/server/broken/server_error");
+    assert_eq!(children(watch.child.id()), first);
+
+    std::fs::remove_file(place.path().join(FILE)).unwrap();
+    assert_eq!(watch.until("reloaded"), "reloaded .minds/mcp.yaml (it is not there): removed demo");
+    assert_eq!(watch.until("removed"), "removed demo");
+    assert_eq!(watch.end(), Some(130));
+}
+
+#[test]
+fn documents_are_lines() {
+    let place = Place::empty();
+    let mut watch = Watch::start(&place, &["watch", FILE, "--format", "json"]);
+    let first: serde_json::Value = serde_json::from_str(&watch.until("{")).unwrap();
+    assert_eq!(first["event"], "watching");
+    // Its folder is made later.
+    place.write(FILE, DEMO);
+    let mut seen = Vec::new();
+    while seen.last().is_none_or(|it: &serde_json::Value| it["event"] != "tools") {
+        seen.push(serde_json::from_str(&watch.until("{")).unwrap());
+    }
+    let reload = seen.iter().rfind(|it| it["event"] == "reloaded").unwrap();
+    assert_eq!((&reload["added"], &reload["files"][0]["present"]), (&["demo"][..].into(), &true.into()));
+    let ready = seen.iter().find(|it| it["event"] == "server" && it["state"] == "ready").unwrap();
+    assert_eq!((&ready["name"], &ready["era"]), (&"demo".into(), &"modern".into()));
+    assert_eq!(watch.end(), Some(130));
+}
+
+#[test]
+fn it_ends_when_nobody_reads() {
+    let place = Place::dominds(DEMO);
+    let mut child = place.command(&["watch", "."]).spawn().unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    assert!(lines.any(|it| it.unwrap().starts_with("ready")));
+    let servers = children(child.id());
+    drop(lines);
+    // Something to tell.
+    place.write(FILE, "version: 1\nservers: {a\n");
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    assert!(servers.iter().all(|it| !is_alive(*it)), "{servers:?}");
+}
+
+#[test]
+fn a_folder_without_a_configuration_is_no_file_to_come() {
+    let run = Place::empty().run(&["watch", "."]);
+    assert_eq!((run.code, run.out.as_str()), (Some(1), ""));
+    assert!(run.err.contains("the folder . holds neither"), "{run:?}");
+}

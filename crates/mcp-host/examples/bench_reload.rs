@@ -1,0 +1,118 @@
+//! How soon an edit is live: `bench_reload [ROUNDS]` prints a line for each kind of edit to a file of 20 servers.
+//!
+//! The servers are this very program as the bundled demo server, a process each. What is measured begins when the file
+//! is written and ends when a generation shows the edit; the debounce is taken off, for it is the user's choice. A
+//! change that needs a new process is set beside what starting one such server takes by itself.
+
+#![expect(clippy::print_stdout, reason = "its few lines of output are what it is for")]
+
+use std::error::Error;
+use std::fmt::Write;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use mcp_host::{FollowRequest, Host, HostOptions, LoadRequest, Published, ServerState, load};
+
+const SERVERS: usize = 20;
+
+const DEBOUNCE: Duration = Duration::from_millis(100);
+
+/// An edit of the first server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Edit {
+    /// Its names.
+    Names,
+    /// Its names and its arguments.
+    Process,
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let mut arguments = std::env::args().skip(1);
+    match arguments.next().as_deref() {
+        Some("demo-server") => Ok(runtime.block_on(mcp_demo::serve_stdio())?),
+        Some(rounds) => runtime.block_on(measure(rounds.parse()?)),
+        None => runtime.block_on(measure(20)),
+    }
+}
+
+fn host() -> Result<Host, Box<dyn Error>> {
+    Ok(Host::start(HostOptions { own_executable: Some(std::env::current_exe()?), ..HostOptions::default() }))
+}
+
+async fn measure(rounds: usize) -> Result<(), Box<dyn Error>> {
+    let folder = tempfile::tempdir()?;
+    let path = folder.path().join("mcp.yaml");
+    print("start one server alone", alone(&path, rounds).await?);
+
+    std::fs::write(&path, text(SERVERS, 0, 0))?;
+    let host = host()?;
+    let request = FollowRequest { debounce: DEBOUNCE, ..FollowRequest::new(vec![LoadRequest::new(&path)]) };
+    let begun = Instant::now();
+    let following = host.follow(request).await;
+    host.ready().await;
+    print("start 20 servers at once", vec![begun.elapsed()]);
+
+    let mut process = 0;
+    for edit in [Edit::Names, Edit::Process] {
+        let mut all = Vec::new();
+        for round in 0..rounds {
+            process += usize::from(edit == Edit::Process);
+            let names = round + 1 + if edit == Edit::Process { rounds } else { 0 };
+            all.push(live(&host, &path, &text(SERVERS, process, names), names).await?);
+        }
+        print(&format!("1 of 20 servers, {edit:?} edited"), all);
+    }
+    following.stop().await;
+    host.shutdown().await;
+    Ok(())
+}
+
+/// What a start takes where nothing else goes on.
+async fn alone(path: &Path, rounds: usize) -> Result<Vec<Duration>, Box<dyn Error>> {
+    let mut res = Vec::new();
+    for round in 0..rounds {
+        std::fs::write(path, text(1, round, 0))?;
+        let wanted = load(&LoadRequest::new(path))?.wanted;
+        let host = host()?;
+        let begun = Instant::now();
+        host.apply(wanted).await;
+        host.ready().await;
+        res.push(begun.elapsed());
+        host.shutdown().await;
+    }
+    Ok(res)
+}
+
+/// From the save to the generation that shows it, without the debounce.
+async fn live(host: &Host, path: &Path, text: &str, names: usize) -> Result<Duration, Box<dyn Error>> {
+    let mut published = host.subscribe();
+    std::fs::write(path, text)?;
+    let begun = Instant::now();
+    let tool = format!("s0_{names}_echo");
+    let shows = |it: &Published| {
+        it.catalog.tool(&tool).is_some() && it.servers.iter().all(|it| it.state == ServerState::Ready)
+    };
+    published.wait_for(|it| shows(it)).await?;
+    Ok(begun.elapsed().saturating_sub(DEBOUNCE))
+}
+
+fn text(servers: usize, process: usize, names: usize) -> String {
+    let mut res = "version: 1\nservers:\n".to_owned();
+    for at in 0..servers {
+        let (process, names) = if at == 0 { (process, names) } else { (0, 0) };
+        // Writing to a text does not fail.
+        let _ = writeln!(
+            res,
+            "  s{at}: {{transport: stdio, command: mcp-host, args: [demo-server, r{process}], transform: [{{prefix: \
+             s{at}_{names}_}}]}}"
+        );
+    }
+    res
+}
+
+fn print(what: &str, mut all: Vec<Duration>) {
+    all.sort();
+    let at = |share: f64| all[((all.len() - 1) as f64 * share).round() as usize].as_secs_f64() * 1000.0;
+    println!("{what}: median {:.1} ms, p95 {:.1} ms, longest {:.1} ms", at(0.5), at(0.95), at(1.0));
+}

@@ -1,0 +1,316 @@
+//! Files that are followed, on a real disk: whatever way they are saved in, their content is what runs.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use mcp_host::{FollowEvent, FollowRequest, Following, LoadRequest, Watching};
+use tempfile::TempDir;
+use tokio::time::Instant;
+
+use crate::peer::Peer;
+use crate::world::World;
+
+/// A host that follows `.minds/mcp.yaml` of a folder, with peers `a`, `b` and `c`.
+struct Place {
+    folder: TempDir,
+    world: World,
+    following: Following,
+}
+
+/// `a b=2 c! d-`: servers, one with other arguments, one with a wrong entry, one that is switched off.
+fn dominds(words: &str) -> String {
+    let mut res = "version: 1\nservers:\n".to_owned();
+    for word in words.split_whitespace() {
+        let (id, revision) = word.split_once('=').unwrap_or((word.trim_end_matches(['!', '-', '~']), "1"));
+        let command = if word.ends_with('!') { "comand" } else { "command" };
+        let rest = match word.chars().last() {
+            Some('-') => ", enabled: false",
+            Some('~') => ", transform: [{suffix: _x}]",
+            Some(_) | None => "",
+        };
+        res.push_str(&format!("  {id}: {{transport: stdio, {command}: npx, args: ['{revision}']{rest}}}\n"));
+    }
+    res
+}
+
+impl Place {
+    async fn new() -> Place {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(".minds/mcp.yaml");
+        Place::following(folder, vec![LoadRequest::new(path)]).await
+    }
+
+    async fn following(folder: TempDir, files: Vec<LoadRequest>) -> Place {
+        let world = World::new(&["a", "b", "c"].map(|it| (it, Peer::new(&[tool(it)]))));
+        let following = world.host.follow(FollowRequest::new(files)).await;
+        Place { folder, world, following }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn write(&self, name: &str, text: &str) {
+        let path = self.path(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    }
+
+    /// Waits until this is seen, with these problems, and this often connected to `a`, `b` and `c`.
+    async fn until(&self, want: &str, problems: &[&str], connected: [usize; 3]) {
+        let now = || {
+            let problems = self.world.host.published().problems.clone();
+            let ids: Vec<String> = problems.into_iter().map(|it| it.problem.id).collect();
+            let connected = ["a", "b", "c"].map(|it| self.world.peer(it).count("connect"));
+            format!("{} {ids:?} {connected:?}", self.world.seen())
+        };
+        let want = format!("{want} {problems:?} {connected:?}");
+        let begun = Instant::now();
+        while now() != want {
+            assert!(begun.elapsed() < Duration::from_secs(600), "{} is not {want}", now());
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+
+    /// The next event that is not about the way of watching.
+    async fn event(&mut self) -> String {
+        loop {
+            match self.following.next().await.unwrap() {
+                FollowEvent::Reloaded(it) => {
+                    let names = |ids: &[mcp_model::ServerId]| {
+                        ids.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
+                    };
+                    let plan = it.plan;
+                    let shadowed = it.shadowed.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");
+                    return format!(
+                        "reloaded {}: +[{}] -[{}] *[{}] {} {shadowed}",
+                        it.files.len(),
+                        names(&plan.added),
+                        names(&plan.removed),
+                        names(&plan.changed),
+                        it.files.iter().map(|it| it.diagnostics.len()).sum::<usize>()
+                    );
+                }
+                FollowEvent::Refused(it) => return format!("refused: {}", it.failure),
+                FollowEvent::Watching(Watching::System) => {}
+                other => panic!("{other:?}"),
+            }
+        }
+    }
+}
+
+/// The one tool of a peer.
+fn tool(id: &str) -> &'static str {
+    match id {
+        "a" => "ta",
+        "b" => "tb",
+        _ => "tc",
+    }
+}
+
+const FILE: &str = ".minds/mcp.yaml";
+const BROKEN: &str = "version: 1\nservers: {a\n";
+const CONFIG_ERROR: &str = "mcp/workspace_config_error";
+
+#[tokio::test(start_paused = true)]
+async fn dm_090_to_dm_110_each_edit_does_what_it_says_and_nothing_else() {
+    let place = Place::new().await;
+    place.until("|", &[], [0, 0, 0]).await;
+    // DM-092: the folder comes later.
+    place.write(FILE, &dominds("a"));
+    place.until("a:ready | ta", &[], [1, 0, 0]).await;
+    place.write(FILE, &dominds("a b"));
+    place.until("a:ready b:ready | ta tb", &[], [1, 1, 0]).await;
+    // DM-110: names and filters restart nothing.
+    place.write(FILE, &dominds("a~ b"));
+    place.until("a:ready b:ready | ta_x tb", &[], [1, 1, 0]).await;
+    place.write(FILE, &dominds("a~ b=2"));
+    place.until("a:ready b:ready | ta_x tb", &[], [1, 2, 0]).await;
+    place.write(FILE, &dominds("b=2 c a-"));
+    place.until("b:ready c:ready | tb tc", &[], [1, 2, 1]).await;
+    assert_eq!(place.world.peer("a").open(), 0);
+    // DM-105, DM-122: a wrong entry is its own server's affair, and that goes on.
+    place.write(FILE, &dominds("b! c a"));
+    let failed = "mcp/server/b/server_error";
+    place.until("c:ready a:ready b:ready | tc ta tb", &[failed], [2, 2, 1]).await;
+    // DM-121: what is no YAML changes nothing at all.
+    place.write(FILE, BROKEN);
+    place.until("c:ready a:ready b:ready | tc ta tb", &[CONFIG_ERROR, failed], [2, 2, 1]).await;
+    // DM-124: and is no problem any more once it is mended.
+    place.write(FILE, &dominds("a b=2 c"));
+    place.until("a:ready b:ready c:ready | ta tb tc", &[], [2, 2, 1]).await;
+    // DM-094: what is deleted stops.
+    std::fs::remove_file(place.path(FILE)).unwrap();
+    place.until("|", &[], [2, 2, 1]).await;
+    place.write(FILE, &dominds("a"));
+    place.until("a:ready | ta", &[], [3, 2, 1]).await;
+    std::fs::remove_dir_all(place.path(".minds")).unwrap();
+    place.until("|", &[], [3, 2, 1]).await;
+    place.write(FILE, &dominds("b"));
+    place.until("b:ready | tb", &[], [3, 3, 1]).await;
+}
+
+/// Saves `text` over `path` in one of the ways in which that is done, twice.
+async fn check(save: impl AsyncFn(&Path, &str)) {
+    let place = Place::new().await;
+    place.write(FILE, &dominds("a"));
+    place.until("a:ready | ta", &[], [1, 0, 0]).await;
+    let path = place.path(FILE);
+    save(&path, &dominds("a b")).await;
+    place.until("a:ready b:ready | ta tb", &[], [1, 1, 0]).await;
+    save(&path, &dominds("a c")).await;
+    place.until("a:ready c:ready | ta tc", &[], [1, 1, 1]).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn dm_092_a_file_is_renamed_over_it() {
+    check(async |path, text| {
+        let new = path.with_extension("new");
+        std::fs::write(&new, text).unwrap();
+        std::fs::rename(new, path).unwrap();
+    })
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn dm_092_it_is_moved_away_before_it_is_written() {
+    check(async |path, text| {
+        std::fs::rename(path, path.with_extension("yaml~")).unwrap();
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        std::fs::write(path, text).unwrap();
+    })
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn dm_092_it_is_emptied_before_it_is_written() {
+    check(async |path, text| {
+        std::fs::write(path, "").unwrap();
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        std::fs::write(path, text).unwrap();
+    })
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn dm_092_its_folder_is_exchanged() {
+    check(async |path, text| {
+        let folder = path.parent().unwrap();
+        std::fs::rename(folder, folder.with_extension("old")).unwrap();
+        std::fs::create_dir(folder).unwrap();
+        std::fs::write(path, text).unwrap();
+        std::fs::remove_dir_all(folder.with_extension("old")).unwrap();
+    })
+    .await;
+}
+
+#[cfg(unix)]
+#[tokio::test(start_paused = true)]
+async fn dm_092_a_link_on_the_way_is_turned() {
+    let mounted = std::sync::atomic::AtomicUsize::new(0);
+    check(async |path, text| {
+        let folder = path.parent().unwrap();
+        let version = format!("..{}", mounted.fetch_add(1, std::sync::atomic::Ordering::Relaxed));
+        std::fs::create_dir(folder.join(&version)).unwrap();
+        std::fs::write(folder.join(&version).join("mcp.yaml"), text).unwrap();
+        std::os::unix::fs::symlink(&version, folder.join("..data_tmp")).unwrap();
+        std::fs::rename(folder.join("..data_tmp"), folder.join("..data")).unwrap();
+        if !path.is_symlink() {
+            std::fs::remove_file(path).unwrap();
+            std::os::unix::fs::symlink("..data/mcp.yaml", path).unwrap();
+        }
+    })
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn events_tell_what_a_reload_did_and_why_there_was_none() {
+    let mut place = Place::new().await;
+    assert_eq!(place.event().await, "reloaded 1: +[] -[] *[] 0 ");
+    place.write(FILE, &dominds("a b c!"));
+    // The key that is not known, and the one that is missing for it.
+    assert_eq!(place.event().await, "reloaded 1: +[a b] -[] *[] 2 ");
+    place.write(FILE, BROKEN);
+    let refused = place.event().await;
+    assert!(
+        refused.starts_with("refused: ConfigError: ") && refused.contains(" has 1 error and is not used"),
+        "{refused}"
+    );
+    assert!(refused.ends_with("; what it said before stays"), "{refused}");
+    // The same content, saved again, is nothing.
+    place.write(FILE, BROKEN);
+    place.write(FILE, &dominds("a=2"));
+    assert_eq!(place.event().await, "reloaded 1: +[] -[b] *[a] 0 ");
+    place.world.host.shutdown().await;
+    assert!(place.following.next().await.is_none());
+}
+
+const HOLODECK: &str = "\
+name: a
+tools:
+  - {name: b, description: d, type: mcp, server: x, command: npx, envFile: b.env}
+  - {name: c, description: d, type: mcp, server: x, command: npx}
+";
+
+#[tokio::test(start_paused = true)]
+async fn hd_058_hd_134_files_that_a_configuration_refers_to_are_followed_too() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("agent.yaml"), HOLODECK).unwrap();
+    std::fs::write(folder.path().join("b.env"), "TOKEN=1\n").unwrap();
+    let path = folder.path().join("agent.yaml");
+    let place = Place::following(folder, vec![LoadRequest::new(path)]).await;
+    place.until("b:ready c:ready | b__tb c__tc", &[], [0, 1, 1]).await;
+    place.write("b.env", "TOKEN=2\n");
+    place.until("b:ready c:ready | b__tb c__tc", &[], [0, 2, 1]).await;
+    // HoloDeck refuses a file as a whole.
+    std::fs::remove_file(place.path("b.env")).unwrap();
+    place.until("b:ready c:ready | b__tb c__tc", &[CONFIG_ERROR], [0, 2, 1]).await;
+    place.write("agent.yaml", &HOLODECK.replace("name: c", "name: a").replace("envFile", "envFiel"));
+    place.until("b:ready c:ready | b__tb c__tc", &[CONFIG_ERROR], [0, 2, 1]).await;
+    place.write("agent.yaml", &HOLODECK.replace(", envFile: b.env", ""));
+    place.until("b:ready c:ready | b__tb c__tc", &[], [0, 3, 1]).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_project_counts_before_its_user() {
+    let folder = tempfile::tempdir().unwrap();
+    let files = ["project/.minds/mcp.yaml", "user/.minds/mcp.yaml"]
+        .map(|it| LoadRequest::new(folder.path().join(it)));
+    let mut place = Place::following(folder, files.to_vec()).await;
+    place.write("user/.minds/mcp.yaml", &dominds("a b"));
+    place.until("a:ready b:ready | ta tb", &[], [1, 1, 0]).await;
+    assert_eq!(place.event().await, "reloaded 2: +[] -[] *[] 0 ");
+    assert_eq!(place.event().await, "reloaded 1: +[a b] -[] *[] 0 ");
+    place.write("project/.minds/mcp.yaml", &dominds("c b=2"));
+    place.until("c:ready b:ready a:ready | tc tb ta", &[], [1, 2, 1]).await;
+    let event = place.event().await.replace(&format!("{}/", place.folder.path().display()), "");
+    assert_eq!(
+        event,
+        "reloaded 1: +[c] -[] *[b] 0 server 'b' of user/.minds/mcp.yaml is shadowed by that of \
+         project/.minds/mcp.yaml, which stands before it"
+    );
+    // What is switched off here does not run because it stands there.
+    place.write("project/.minds/mcp.yaml", &dominds("c a-"));
+    place.until("c:ready b:ready | tc tb", &[], [1, 3, 1]).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_stops_following_changes_nothing_else() {
+    let place = Place::new().await;
+    place.write(FILE, &dominds("a"));
+    place.until("a:ready | ta", &[], [1, 0, 0]).await;
+    place.write(FILE, BROKEN);
+    place.until("a:ready | ta", &[CONFIG_ERROR], [1, 0, 0]).await;
+    let Place { folder, world, following } = place;
+    following.stop().await;
+    assert!(world.host.published().problems.is_empty());
+    std::fs::remove_file(folder.path().join(FILE)).unwrap();
+    tokio::time::sleep(Duration::from_secs(10)).await;
+    assert_eq!(world.seen(), "a:ready | ta");
+    // The same for one that is dropped; and one that begins anew finds what it missed.
+    drop(world.host.follow(FollowRequest::new(vec![LoadRequest::new(folder.path().join(FILE))])).await);
+    assert_eq!(world.seen(), "|");
+    std::fs::write(folder.path().join(FILE), dominds("a")).unwrap();
+    tokio::time::sleep(Duration::from_secs(10)).await;
+    assert_eq!(world.seen(), "|");
+}
