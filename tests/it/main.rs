@@ -8,5 +8,5 @@ mod readme;
 mod real;
 mod same;
 mod sse;
-mod websocket;
 mod supervised;
+mod websocket;
