@@ -112,7 +112,7 @@ async fn dm_107_dm_124_a_view_that_names_a_toolset_which_is_not_there_is_a_probl
     let world = World::running(&[("a", Peer::new(&["t"])), ("b", Peer::new(&["t"]))]).await;
     let view = |names: &[&str]| View {
         toolsets: Selection::Patterns(names.iter().map(|it| (*it).to_owned()).collect()),
-        tools: Selection::Inherit,
+        ..View::default()
     };
     let problems = || {
         let published = world.host.published();
