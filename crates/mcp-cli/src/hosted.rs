@@ -21,12 +21,15 @@ const GRACE: Duration = Duration::from_secs(3);
 const AT_MOST: Duration = Duration::from_secs(15);
 
 /// Starts the servers, does `work`, and stops them.
+///
+/// A command that wants one answer, and soon, takes [`Supervision::Off`]: what cannot be reached now is an answer.
 pub(crate) async fn with(
     wanted: Wanted,
+    supervision: Supervision,
     signals: &mut Signals,
     work: impl AsyncFnOnce(&Host) -> Exit,
 ) -> Exit {
-    let host = Host::start(options());
+    let host = Host::start(options(supervision));
     let mut exit = tokio::select! {
         biased;
         signal = signals.next() => Exit::Signal(signal),
@@ -51,15 +54,14 @@ pub(crate) async fn with(
     }
 }
 
-fn options() -> HostOptions {
+fn options(supervision: Supervision) -> HostOptions {
     let client = ClientInfo { name: "mcp-host".to_owned(), version: env!("CARGO_PKG_VERSION").to_owned() };
     HostOptions {
         client,
         receipts: receipts(&|name| env::var_os(name)),
         own_executable: env::current_exe().ok(),
         grace: GRACE,
-        // One answer is wanted, and soon: what cannot be reached now is an answer.
-        supervision: Supervision::Off,
+        supervision,
         ..HostOptions::default()
     }
 }

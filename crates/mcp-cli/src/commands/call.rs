@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use mcp_config::Colour;
-use mcp_host::{Host, Published, ServerState, ToolCall, Wanted};
+use mcp_host::{Host, Published, ServerState, Supervision, ToolCall, Wanted};
 use mcp_model::{CallFailure, CallResult, Kind, RawJson};
 use mcp_registry::Lookup;
 use mcp_transport::OnProgress;
@@ -40,7 +40,7 @@ pub(crate) async fn run(context: &Context, request: Request<'_>, signals: &mut S
         Ok(Err(exit)) => exit,
         Ok(Ok((arguments, wanted))) => {
             let rejected: Vec<String> = wanted.failed.iter().map(|it| it.id.clone()).collect();
-            hosted::with(wanted, signals, async |host| {
+            hosted::with(wanted, Supervision::Off, signals, async |host| {
                 started(host, &context.progress(), Wanting::Tool(request.tool)).await;
                 let published = host.published();
                 let result = call(host, &context.progress(), ToolCall::new(request.tool, arguments)).await;

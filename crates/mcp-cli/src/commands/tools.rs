@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::SystemTime;
 
-use mcp_host::{Published, ServerState, Wanted};
+use mcp_host::{Published, ServerState, Supervision, Wanted};
 
 use crate::args::Format;
 use crate::commands::refused::Refusal;
@@ -33,7 +33,7 @@ pub(crate) async fn run(context: &Context, request: Request<'_>, signals: &mut S
         Ok(Err(exit)) => exit,
         Ok(Ok(wanted)) => {
             let rejected = wanted.failed.len();
-            hosted::with(wanted, signals, async |host| {
+            hosted::with(wanted, Supervision::Off, signals, async |host| {
                 started(host, &context.progress(), Wanting::All).await;
                 let published = host.published();
                 let exit = exit(&published, rejected);

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use mcp_host::{FollowRequest, Following, Host, LoadRequest, Published, Wanted};
+use mcp_host::{FollowRequest, Following, Host, LoadRequest, Published, Supervision, Wanted};
 
 use tokio::time::Instant;
 
@@ -39,7 +39,7 @@ pub(crate) async fn run(context: &Context, file: &Path, signals: &mut Signals) -
     }
     let Reader { dialect, profile } = context.reader;
     let request = LoadRequest { path, dialect, profile, env_file: context.env_file.clone() };
-    hosted::with(Wanted::default(), signals, async |host| {
+    hosted::with(Wanted::default(), Supervision::default(), signals, async |host| {
         let published = host.published();
         let following = host.follow(FollowRequest::new(vec![request])).await;
         tell_all(context, host, following, published).await

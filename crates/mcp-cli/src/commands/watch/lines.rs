@@ -7,7 +7,7 @@ use mcp_host::{
     ServerStatus, Shadowed, Watching,
 };
 use mcp_model::{ServerId, Severity};
-use mcp_registry::{Catalog, Difference, ExposedName, Plan};
+use mcp_registry::{Catalog, Changes, Difference, ExposedName, Plan};
 use serde::Serialize;
 
 use crate::output::{paint, plain};
@@ -177,7 +177,8 @@ impl Line {
             Line::Server(ServerStatus { id, state, era, failure }) => {
                 let style = match state {
                     ServerState::Ready => paint::GOOD,
-                    ServerState::Starting => paint::DOUBTFUL,
+                    ServerState::Starting | ServerState::Restarting => paint::DOUBTFUL,
+                    ServerState::Disabled => paint::FAINT,
                     ServerState::Failed | ServerState::Stopped => paint::BAD,
                 };
                 let era = era.map(|it| format!(" ({})", it.as_str())).unwrap_or_default();
@@ -186,13 +187,17 @@ impl Line {
             }
             Line::ServerRemoved { name } => res.line(paint::FAINT, "removed", name),
             Line::Tools { generation, count, difference } => {
-                let Difference { added, removed, changed } = difference;
+                let Difference { tools, prompts, resources, templates, toolsets: _ } = difference;
+                let Changes { added, removed, changed } = tools;
                 let names = |sign: char, names: &[ExposedName]| {
                     names.iter().map(|it| format!(" {sign}{it}")).collect::<String>()
                 };
                 let names = names('+', added) + &names('-', removed) + &names('*', changed);
                 let noun = if *count == 1 { "tool" } else { "tools" };
-                res.line(paint::NOTE, "generation", &format!("{generation}: {count} {noun}{names}"));
+                let besides = other(prompts, "prompts")
+                    + &other(resources, "resources")
+                    + &other(templates, "templates");
+                res.line(paint::NOTE, "generation", &format!("{generation}: {count} {noun}{names}{besides}"));
             }
             Line::Problem(ActiveProblem { problem, since: _ }) => {
                 res.severe(problem.severity, &format!("{}: {}", problem.id, problem.message));
@@ -207,6 +212,15 @@ impl Line {
             }
         }
         res.text
+    }
+}
+
+/// How many of another list are not what they were: ` (2 prompts)`; nothing where none is.
+fn other<K>(changes: &Changes<K>, what: &str) -> String {
+    let Changes { added, removed, changed } = changes;
+    match added.len() + removed.len() + changed.len() {
+        0 => String::new(),
+        count => format!(" ({count} {what})"),
     }
 }
 
