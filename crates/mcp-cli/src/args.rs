@@ -112,7 +112,7 @@ pub(crate) enum Command {
     /// Be the bundled demo server, on standard input and output
     DemoServer {
         /// Serve over HTTP at this loopback address instead, such as 127.0.0.1:8808; port 0 takes any free one. The
-        /// path is /mcp, and /sse for clients that know only server-sent events
+        /// path is /mcp, /sse for clients that know only server-sent events, and /ws for WebSocket
         #[arg(long, value_name = "ADDR")]
         http: Option<SocketAddr>,
     },

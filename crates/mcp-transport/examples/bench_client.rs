@@ -201,6 +201,8 @@ async fn connect(options: &Options) -> Result<Session, Failure> {
             endpoint.args = arguments.iter().map(|it| Secret::new(it.as_str())).collect();
             Endpoint::Stdio(endpoint)
         }
+        #[cfg(feature = "websocket")]
+        "websocket" => Endpoint::WebSocket(mcp_model::UrlEndpoint::new(options.text("--url", "").parse()?)),
         #[cfg(feature = "sse")]
         "sse" => Endpoint::Sse(mcp_model::UrlEndpoint::new(options.text("--url", "").parse()?)),
         #[cfg(feature = "http")]
