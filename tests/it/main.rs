@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
 mod death;
+mod editor;
 mod following;
 mod live;
 mod readme;

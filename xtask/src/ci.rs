@@ -75,7 +75,7 @@ fn gates(sources: &[Source]) -> Vec<Gate> {
         Gate::cargo("fmt --all --check"),
         Gate::new("floors", floors::run),
         Gate::new("tidy", tidy::run),
-        Gate::new("schema --check", || generated::schemas(Mode::Check)),
+        Gate::new("schema --check", || generated::schemas(Mode::Check).and_then(|()| generated::evolution())),
         Gate::new("docs --check", || generated::diagnostics(Mode::Check)),
         Gate::new("features", || rules::run().map(|report| println!("{report}"))),
         Gate::cargo("clippy --workspace --all-targets --all-features -- -D warnings"),

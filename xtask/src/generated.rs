@@ -7,6 +7,7 @@ use std::{fs, io};
 
 use mcp_config::{Code, Profile};
 
+use crate::evolution::{self, Current};
 use crate::failure::{Failure, Trespass};
 use crate::tree;
 
@@ -29,12 +30,34 @@ const PROFILES: [Profile; 5] =
 
 /// `schemas/<profile>.schema.json`, from the types that read it.
 pub(crate) fn schemas(mode: Mode) -> Result<(), Failure> {
-    let made = PROFILES.map(|profile| {
+    let made =
+        generated_schemas().map(|(name, text)| Made { path: format!("schemas/{name}.schema.json"), text });
+    settle(&tree::root(), &made, "cargo xtask schema", mode)
+}
+
+/// Holds each schema against its last release.
+pub(crate) fn evolution() -> Result<(), Failure> {
+    let schemas = generated_schemas();
+    let current = schemas.each_ref().map(|(name, text)| Current { name, text });
+    evolution::check(&tree::root(), VERSION, &current)
+}
+
+/// Freezes each schema as the release of this version.
+pub(crate) fn release() -> Result<(), Failure> {
+    let schemas = generated_schemas();
+    let current = schemas.each_ref().map(|(name, text)| Current { name, text });
+    evolution::release(&tree::root(), VERSION, &current)
+}
+
+/// The version that all crates of the workspace share.
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+fn generated_schemas() -> [(&'static str, String); 5] {
+    PROFILES.map(|profile| {
         let text =
             serde_json::to_string_pretty(&mcp_config::schema(profile)).expect("a value is always JSON");
-        Made { path: format!("schemas/{}.schema.json", profile.as_str()), text: text + "\n" }
-    });
-    settle(&tree::root(), &made, "cargo xtask schema", mode)
+        (profile.as_str(), text + "\n")
+    })
 }
 
 /// `docs/diagnostics.md`, from the explanations of the codes.

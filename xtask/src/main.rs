@@ -9,6 +9,7 @@
 
 mod cargo;
 mod ci;
+mod evolution;
 mod failure;
 mod floors;
 mod generated;
@@ -29,7 +30,8 @@ Usage: cargo xtask <command>
 
   test [-- <cargo test arguments>]  install what the tests need, then run all tests
   ci                                every gate that is no test: format, lints, docs, builds, packages, house rules
-  schema [--check]                  write schemas/<dialect>.schema.json, or fail if they are stale
+  schema [--check]                  write schemas/<dialect>.schema.json, or fail if they are stale or break a release
+  schema --release                  freeze the schemas as the release of this version
   docs [--check]                    write docs/diagnostics.md, or fail if it is stale
   floors                            dependencies, forbidden words, error numbers, unsafe
   tidy                              heads, lengths, unfinished code, forgotten files, paths of one machine
@@ -44,7 +46,8 @@ fn main() -> ExitCode {
         ["test"] => test_run::run(&[]),
         ["ci"] => ci::run(),
         ["schema"] => generated::schemas(Mode::Write),
-        ["schema", "--check"] => generated::schemas(Mode::Check),
+        ["schema", "--check"] => generated::schemas(Mode::Check).and_then(|()| generated::evolution()),
+        ["schema", "--release"] => generated::schemas(Mode::Check).and_then(|()| generated::release()),
         ["docs"] => generated::diagnostics(Mode::Write),
         ["docs", "--check"] => generated::diagnostics(Mode::Check),
         ["floors"] => floors::run(),
