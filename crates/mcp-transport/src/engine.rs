@@ -41,10 +41,10 @@ const COPIED: usize = 64 << 10;
 /// A message of the peer that is no answer.
 #[derive(Debug)]
 pub(crate) enum Incoming {
-    /// It wants an answer under this id (JSON text).
-    Request { id: String, method: String, frame: Bytes },
+    /// It wants an answer under this id.
+    Request { id: ForeignId, method: String, frame: Bytes },
     /// It wants none.
-    Notification { method: String, frame: Bytes },
+    Notification { epoch: Epoch, method: String, frame: Bytes },
 }
 
 impl Incoming {
@@ -54,6 +54,16 @@ impl Incoming {
             Incoming::Request { frame, .. } | Incoming::Notification { frame, .. } => frame,
         }
     }
+}
+
+/// The id of a request of the peer's. Ids begin anew in each session of a connection, so the same number may be given
+/// twice.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct ForeignId {
+    /// The session that the request belongs to, and its answer.
+    pub(crate) epoch: Epoch,
+    /// The id's JSON text, to be sent back as it is.
+    pub(crate) text: String,
 }
 
 /// One connection's JSON-RPC.
@@ -150,13 +160,13 @@ impl Engine {
     }
 
     /// Answers a request of the peer's. A peer that asks and does not read gets no answers piled up for it.
-    pub(crate) fn answer(&self, id: &str, outcome: &Result<RawJson, RpcError>) {
+    pub(crate) fn answer(&self, id: &ForeignId, outcome: &Result<RawJson, RpcError>) {
         if self.out.queued_bytes() > MOST_QUEUED_BYTES {
             self.dropped.fetch_add(1, Ordering::Relaxed);
             return;
         }
         let head = Head { id: None, method: "".into(), name: None, version: None };
-        self.send(Outgoing { epoch: Epoch(0), head, body: frame::answer(id, outcome) });
+        self.send(Outgoing { epoch: id.epoch, head, body: frame::answer(&id.text, outcome) });
     }
 
     /// Ends all calls, those to come included.
@@ -253,10 +263,12 @@ impl Engine {
             }
             // An error without an id is about the request whose lane it came by.
             Scanned::Response { id: Id::Absent, is_error, payload } => match lane {
-                Lane::Request(id) => {
+                Lane::Request(id, _) => {
                     self.pending.tell(id, Outcome::Answer { frame, is_error, payload });
                 }
-                Lane::Shared => tracing::debug!("the server sent an error that belongs to no request"),
+                Lane::Shared | Lane::Listening(_) => {
+                    tracing::debug!("the server sent an error that belongs to no request")
+                }
             },
             Scanned::Response { id: Id::Foreign, .. } => {
                 tracing::debug!("the server answered a request that is not ours")
@@ -265,7 +277,8 @@ impl Engine {
                 if id.len() > LONGEST_FOREIGN_ID {
                     return self.noise(frame.len());
                 }
-                let id = String::from_utf8_lossy(&frame[id]).into_owned();
+                let text = String::from_utf8_lossy(&frame[id]).into_owned();
+                let id = ForeignId { epoch: lane.epoch(), text };
                 let Some(method) = method_name(&frame[method]) else { return self.noise(frame.len()) };
                 if !self.hand_on(Incoming::Request { id: id.clone(), method, frame }) {
                     let refusal = RpcError::new(code::INTERNAL_ERROR, "too many requests at once");
@@ -275,7 +288,7 @@ impl Engine {
             Scanned::Notification { method, params } => {
                 let Some(method) = method_name(&frame[method]) else { return self.noise(frame.len()) };
                 if method != "notifications/progress" {
-                    self.hand_on(Incoming::Notification { method, frame });
+                    self.hand_on(Incoming::Notification { epoch: lane.epoch(), method, frame });
                 } else if let Some((id, progress)) = params.and_then(|it| progress::read(&frame[it..])) {
                     self.pending.heard(id, progress, Instant::now());
                 }

@@ -76,7 +76,7 @@ pub struct Link {
 pub type RequestId = u64;
 
 /// Which handshake a message belongs to. A session that the server has forgotten is opened again under the next epoch.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Epoch(pub u32);
 
 /// Something for the wire to do.
@@ -141,10 +141,23 @@ pub trait Inbox: Send + Sync {
 /// The way a frame came by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Lane {
-    /// The one that everything shares: a pipe, a socket, a GET stream.
+    /// The one that everything shares: a pipe, a socket.
     Shared,
-    /// The response to this request.
-    Request(RequestId),
+    /// The stream on which the server says what nobody asked for, in the session of this epoch.
+    Listening(Epoch),
+    /// The response to this request, which was sent in the session of this epoch.
+    Request(RequestId, Epoch),
+}
+
+impl Lane {
+    /// The session that its frames belong to: what answers a request of the peer's goes there, and nowhere else.
+    pub fn epoch(self) -> Epoch {
+        match self {
+            // A pipe is its own session, and has one only.
+            Lane::Shared => Epoch(0),
+            Lane::Listening(epoch) | Lane::Request(_, epoch) => epoch,
+        }
+    }
 }
 
 /// Why a lane ended without an answer.

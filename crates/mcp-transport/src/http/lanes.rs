@@ -98,14 +98,16 @@ impl Lanes {
         }
     }
 
-    /// A message is through; `ready` says that it was the one that the others wait for.
-    pub(super) fn settled(&mut self, id: Option<RequestId>, ready: bool) {
+    /// A message is through.
+    pub(super) fn settled(&mut self, id: Option<RequestId>) {
         if let Some(id) = id {
             self.requests.remove(&id);
         }
-        if ready {
-            self.gated = false;
-        }
+    }
+
+    /// The message that the others wait for needs to be waited for no longer.
+    pub(super) fn ready(&mut self) {
+        self.gated = false;
     }
 
     fn abandon(&mut self, id: RequestId, notice: Option<bytes::Bytes>) {
@@ -170,12 +172,12 @@ mod tests {
         let mut aborted = Vec::new();
         for step in steps {
             match step.split_once(' ') {
-                Some(("settled", id)) => lanes.settled(id.parse().ok(), false),
+                Some(("settled", id)) => lanes.settled(id.parse().ok()),
                 Some((id, method)) => {
                     let taken = lanes.take(Out::Message(message(id.parse().ok(), method, version)));
                     assert_eq!(taken, None);
                 }
-                None if *step == "ready" => lanes.settled(None, true),
+                None if *step == "ready" => lanes.ready(),
                 None => {
                     let id = step.trim_start_matches('-').parse().unwrap();
                     assert_eq!(lanes.take(Out::Abandon { id, notice: Some(Bytes::new()) }), None);

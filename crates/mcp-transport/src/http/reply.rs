@@ -40,6 +40,21 @@ pub(super) fn answers(frame: &[u8], id: RequestId) -> bool {
     }
 }
 
+/// The requests that this frame answers besides `own`.
+pub(super) fn answered_others(frame: &[u8], own: Option<RequestId>) -> Vec<RequestId> {
+    match scan(frame) {
+        Scanned::Response { id: Id::Number(id), .. } if Some(id) != own => vec![id],
+        Scanned::Batch(items) => {
+            let messages = items.into_iter().map(|it| &frame[it]).filter(|it| it.first() == Some(&b'{'));
+            messages.flat_map(|it| answered_others(it, own)).collect()
+        }
+        Scanned::Response { .. }
+        | Scanned::Request { .. }
+        | Scanned::Notification { .. }
+        | Scanned::Noise => Vec::new(),
+    }
+}
+
 /// Judges a response with a status that is no success.
 pub(super) fn judge(status: u16, said: &Said, standing: Standing) -> Verdict {
     let number = said.error.as_ref().map(|it| it.code);
@@ -182,5 +197,20 @@ mod tests {
         check(r#"{"id":8,"result":{}}"#, false);
         check(r#"{"id":7,"method":"ping"}"#, false);
         check("", false);
+    }
+
+    #[test]
+    fn answers_to_others_are_known_too() {
+        let check = |frame: &str, want: &[u64]| {
+            assert_eq!(answered_others(frame.as_bytes(), Some(7)), want, "{frame}")
+        };
+        check(r#"{"id":7,"result":{}}"#, &[]);
+        check(r#"{"id":8,"result":{"id":9}}"#, &[8]);
+        check(
+            r#"[{"id":8,"result":1},{"id":7,"result":1},{"id":9,"error":{}},[{"id":6,"result":1}]]"#,
+            &[8, 9],
+        );
+        check(r#"{"id":8,"method":"ping"}"#, &[]);
+        check(r#"{"id":null,"error":{}}"#, &[]);
     }
 }

@@ -86,11 +86,8 @@ impl Sessions {
         let version = if answer { state.version } else { head.version };
         let modern = version.is_some_and(|it| it.era() == Era::Modern);
         let opening = matches!(&*head.method, "initialize" | "server/discover");
-        if !opening
-            && !modern
-            && !answer
-            && (epoch < state.epoch || (epoch == state.epoch && state.forgotten))
-        {
+        let gone = epoch < state.epoch || (epoch == state.epoch && state.forgotten);
+        if gone && !opening && !modern {
             return None;
         }
         if opening || modern {
@@ -266,11 +263,14 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_goes_into_the_session_of_now() {
+    fn an_answer_goes_into_the_session_that_asked_or_nowhere() {
         let sessions = fresh();
         sessions.opened(Epoch(3), Some(HeaderValue::from_static("s")));
         check(&sessions, 3, &head("tools/list", LEGACY), "Session 2025-06-18 s");
-        check(&sessions, 0, &head("", None), "Session 2025-06-18 s");
+        check(&sessions, 3, &head("", None), "Session 2025-06-18 s");
+        check(&sessions, 2, &head("", None), "gone");
+        sessions.forgotten(Epoch(3));
+        check(&sessions, 3, &head("", None), "gone");
     }
 
     #[test]

@@ -10,7 +10,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 
 use super::server::Announced;
-use crate::engine::{Engine, Incoming};
+use crate::engine::{Engine, ForeignId, Incoming};
 
 /// How many of a server's requests are answered at once.
 const MOST_AT_ONCE: usize = 64;
@@ -98,7 +98,7 @@ pub(crate) async fn run(
         let Some(message) = message else { return };
         engine.taken(message.frame().len());
         match message {
-            Incoming::Notification { method, frame } => {
+            Incoming::Notification { epoch: _, method, frame } => {
                 changes.send_if_modified(|it| it.count(&method));
                 handler.notification(&method, params(&frame));
             }
@@ -123,7 +123,7 @@ pub(crate) async fn run(
 /// An answer that the server gets in any case, also from a handler that panics.
 struct Owed {
     engine: Arc<Engine>,
-    id: String,
+    id: ForeignId,
     outcome: Option<Result<RawJson, RpcError>>,
 }
 

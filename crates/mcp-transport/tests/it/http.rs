@@ -25,6 +25,7 @@ struct How {
     headers: Vec<(String, Secret)>,
     session_id: Option<Secret>,
     keep_session: bool,
+    handler: Option<std::sync::Arc<dyn mcp_transport::Handler>>,
 }
 
 impl How {
@@ -33,7 +34,7 @@ impl How {
     }
 
     async fn connect(self, url: &str) -> Result<Session, ConnectError> {
-        let How { eras, limits, headers, session_id, keep_session } = self;
+        let How { eras, limits, headers, session_id, keep_session, handler } = self;
         let mut endpoint = UrlEndpoint::new(url.parse().unwrap());
         endpoint.headers = headers;
         endpoint.session_id = session_id;
@@ -45,11 +46,12 @@ impl How {
         )]
         let options = DialOptions { limits: limits.clone(), ..DialOptions::default() };
         let dial = dialer(&Endpoint::Http(endpoint), &options)?;
-        Session::connect(
-            dial,
-            SessionOptions { limits, eras: eras.unwrap_or(Eras::Both), ..SessionOptions::default() },
-        )
-        .await
+        let mut options =
+            SessionOptions { limits, eras: eras.unwrap_or(Eras::Both), ..SessionOptions::default() };
+        if let Some(handler) = handler {
+            options.handler = handler;
+        }
+        Session::connect(dial, options).await
     }
 }
 

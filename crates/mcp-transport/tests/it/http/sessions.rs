@@ -126,3 +126,57 @@ async fn a_reopening_that_is_given_up_keeps_the_calls_deadline_and_lets_go_of_it
         peer.words()
     );
 }
+
+/// A handler that answers when it is let to.
+struct Slow(std::sync::Arc<tokio::sync::Notify>);
+
+#[async_trait::async_trait]
+impl mcp_transport::Handler for Slow {
+    fn notification(&self, _method: &str, _params: Option<RawJson>) {}
+
+    async fn request(&self, method: &str, _params: Option<RawJson>) -> Result<RawJson, mcp_model::RpcError> {
+        if method == "slow" {
+            self.0.notified().await;
+        }
+        Ok(RawJson::empty_object())
+    }
+}
+
+#[tokio::test]
+async fn a_late_answer_does_not_reach_the_session_that_came_after() {
+    // Both sessions ask under the same id, the first one for something that takes a while.
+    let opened = AtomicUsize::new(0);
+    let peer = Peer::start(move |it| {
+        if it.what() == "initialize" {
+            opened.fetch_add(1, Ordering::SeqCst);
+        }
+        let session = format!("s-{}", opened.load(Ordering::SeqCst));
+        let ask = |method: &str| {
+            let asked = format!("data: {}\n\n", json!({"jsonrpc": "2.0", "id": 1, "method": method}));
+            peer::stream(&[&asked], vec![peer::Step::Hang])
+        };
+        match (it.what().as_str(), it.header("mcp-session-id")) {
+            ("GET", "s-1") => ask("slow"),
+            ("GET", _) => ask("quick"),
+            // An answer to what was asked.
+            ("POST", _) => reply(202, "", ""),
+            _ => legacy(it, &session, |it| match it.header("mcp-session-id") {
+                "s-1" => reply(404, "", ""),
+                _ => json_reply(said(it, "hello")),
+            }),
+        }
+    })
+    .await;
+    let release = std::sync::Arc::new(tokio::sync::Notify::new());
+    let handler = std::sync::Arc::new(Slow(std::sync::Arc::clone(&release)));
+    let session = How { handler: Some(handler), ..How::legacy() }.connect(&peer.url).await.unwrap();
+    until(|| peer.count("GET") == 1).await;
+    assert_eq!(call(&session).await.unwrap(), "hello");
+    until(|| peer.count("POST") == 1).await;
+    release.notify_one();
+    // Long enough for an answer that should not come.
+    assert_eq!(call(&session).await.unwrap(), "hello");
+    assert_eq!(call(&session).await.unwrap(), "hello");
+    assert_eq!(peer.count("POST"), 1, "{}", peer.words());
+    assert_eq!(peer.first("POST").header("mcp-session-id"), "s-2");
+}
