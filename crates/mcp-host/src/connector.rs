@@ -7,7 +7,7 @@ use mcp_config::ResolvedServer;
 use mcp_model::{Endpoint, Kind, Limits};
 use mcp_registry::ListKind;
 use mcp_transport::{
-    Authorities, CallError, ClientInfo, ConnectError, Dial, DialOptions, Handler, OlderServers, Receipts,
+    Authorities, CallError, ClientInfo, ConnectError, Dial, DialOptions, Handlers, OlderServers, Receipts,
     Session, SessionOptions, dialer,
 };
 use tokio::time::Instant;
@@ -38,7 +38,7 @@ pub(crate) struct Connector {
     pub(crate) older_servers: OlderServers,
     pub(crate) authorities: Authorities,
     pub(crate) own_executable: Option<String>,
-    pub(crate) handler: Arc<dyn Handler>,
+    pub(crate) handlers: Handlers,
     pub(crate) dialer: Dialer,
     pub(crate) wires: Wires,
 }
@@ -93,7 +93,7 @@ impl Connector {
             client: self.client.clone(),
             limits: spec.limits.clone(),
             config: config.clone(),
-            handler: Arc::clone(&self.handler),
+            handlers: self.handlers.clone(),
             ..SessionOptions::default()
         };
         let session = Session::connect(self.wires.counted(dial), options).await.map_err(|it| refused(&it))?;
@@ -209,7 +209,7 @@ fn connect_failure(id: &str, label: &str, error: &ConnectError) -> Failure {
 
 /// Why a request brought nothing, for its user.
 pub(crate) fn call_failure(server: &ResolvedServer, error: &CallError) -> Failure {
-    about(server, error.kind(), error)
+    Failure { help: error.help(), ..about(server, error.kind(), error) }
 }
 
 /// A failure of `server`, named as every message names it. What the server said of it has bounds.

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use mcp_model::CallResult;
 use mcp_registry::{Builtins, Validators};
-use mcp_transport::{Authorities, ClientInfo, Handler, OlderServers, Receipts, SessionOptions, Unattended};
+use mcp_transport::{Authorities, ClientInfo, Handlers, OlderServers, Receipts, SessionOptions};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 
@@ -35,8 +35,8 @@ pub struct HostOptions {
     pub own_executable: Option<PathBuf>,
     /// Names that no server takes.
     pub builtins: Builtins,
-    /// Who answers the servers' own requests and hears their notifications.
-    pub handler: Arc<dyn Handler>,
+    /// Who answers what the servers ask, and hears what they say.
+    pub handlers: Handlers,
     /// How long calls in flight may go on when their server is stopped or the host shut down.
     pub grace: Duration,
 }
@@ -50,7 +50,7 @@ impl Default for HostOptions {
             authorities: Authorities::default(),
             own_executable: None,
             builtins: Builtins::default(),
-            handler: Arc::new(Unattended),
+            handlers: Handlers::default(),
             grace: Duration::from_secs(5),
         }
     }
@@ -89,7 +89,8 @@ impl Host {
     ///
     /// When called outside of a Tokio runtime.
     pub fn with_dialer(options: HostOptions, dialer: Dialer) -> Host {
-        let HostOptions { client, receipts, authorities, own_executable, builtins, handler, grace } = options;
+        let HostOptions { client, receipts, authorities, own_executable, builtins, handlers, grace } =
+            options;
         let connector = Connector {
             client,
             receipts: receipts.map(Receipts::in_directory),
@@ -97,7 +98,7 @@ impl Host {
             authorities,
             // A path that is no Unicode cannot be a command; the name is then looked up like any other.
             own_executable: own_executable.and_then(|it| it.into_os_string().into_string().ok()),
-            handler,
+            handlers,
             dialer,
             wires: Wires::default(),
         };

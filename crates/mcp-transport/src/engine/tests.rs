@@ -13,7 +13,7 @@ struct Peer {
 }
 
 fn peer() -> Peer {
-    let (engine, queue, incoming) = Engine::new();
+    let (engine, queue, incoming) = Engine::new(Audience::Nobody);
     let timed = Arc::clone(&engine);
     tokio::spawn(async move { timed.keep_time().await });
     Peer { engine, queue, incoming }
@@ -33,7 +33,7 @@ fn call(engine: &Arc<Engine>, terms: CallTerms) -> tokio::task::JoinHandle<Strin
     tokio::spawn(async move {
         let message = |id| Outgoing {
             epoch: Epoch(0),
-            head: Head { id: Some(id), method: "m".into(), name: None, version: None },
+            head: Head::new(Some(id), "m".into(), None),
             body: frame::request(id, "m", "", ""),
         };
         match engine.call(terms, message).await.1 {
@@ -185,7 +185,7 @@ async fn a_peer_that_does_not_read_is_not_fed_for_ever() {
         let engine = Arc::clone(&peer.engine);
         let body = Bytes::from(big.clone());
         told.push(tokio::spawn(async move {
-            let head = |id| Head { id: Some(id), method: "m".into(), name: None, version: None };
+            let head = |id| Head::new(Some(id), "m".into(), None);
             engine.call(terms(60, None), |id| Outgoing { epoch: Epoch(0), head: head(id), body }).await.1
         }));
     }

@@ -89,7 +89,7 @@ impl Lanes {
 
     /// A message is on its way, and `abort` takes it back.
     pub(super) fn began(&mut self, message: &Outgoing, abort: AbortHandle) {
-        let Head { id, method, name: _, version } = &message.head;
+        let Head { id, method, name: _, version, mirrored: _ } = &message.head;
         if let Some(id) = id {
             // The protocol forbids to cancel the opening.
             let cancellable = method != "initialize" && version.is_none_or(|it| it.era() == Era::Legacy);
@@ -119,7 +119,7 @@ impl Lanes {
                 abort.abort();
                 // In the modern era closing the stream says it.
                 if let Some(notice) = notice.filter(|_| cancellable) {
-                    let head = Head { id: None, method: crate::web::CANCELLED.into(), name: None, version };
+                    let head = Head::new(None, crate::web::CANCELLED.into(), version);
                     let message = Outgoing { epoch, head, body: notice };
                     self.cost += cost(&message);
                     self.waiting.push_back(Waiting::Other(message));
@@ -137,7 +137,7 @@ mod tests {
     #[test]
     fn what_waits_is_bounded_and_its_cost_comes_back() {
         let message = |id| {
-            let head = Head { id, method: "m".into(), name: None, version: None };
+            let head = Head::new(id, "m".into(), None);
             Out::Message(Outgoing { epoch: Epoch(0), head, body: Bytes::from(vec![0; 1 << 20]) })
         };
         let mut lanes = Lanes::default();
@@ -157,11 +157,7 @@ mod tests {
     const MODERN: Option<ProtocolVersion> = Some(ProtocolVersion::LATEST);
 
     fn message(id: Option<RequestId>, method: &'static str, version: Option<ProtocolVersion>) -> Outgoing {
-        Outgoing {
-            epoch: Epoch(0),
-            head: Head { id, method: method.into(), name: None, version },
-            body: Bytes::new(),
-        }
+        Outgoing { epoch: Epoch(0), head: Head::new(id, method.into(), version), body: Bytes::new() }
     }
 
     /// Takes messages and abandonments (`-7`), sends what may be sent after each, and says what was sent.

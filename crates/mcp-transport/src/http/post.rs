@@ -51,7 +51,7 @@ struct Asked {
 pub(super) async fn carry(wire: &Wire, message: Outgoing) -> Settled {
     let id = message.head.id;
     let epoch = message.epoch;
-    let Some(admitted) = wire.sessions.admit(epoch, &message.head) else {
+    let Some(admitted) = wire.sessions.admit(&message) else {
         match id {
             Some(id) => wire.inbox.lane_ended(id, LaneEnd::NotExecuted(epoch)),
             None if message.head.method == INITIALIZED => wire.ready(None),

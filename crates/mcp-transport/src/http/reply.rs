@@ -75,6 +75,10 @@ pub(super) fn judge(status: u16, said: &Said, standing: Standing) -> Verdict {
             Verdict::Forgotten
         }
         _ if answer => Verdict::Answer,
+        // So an unknown method is told in the modern era; some leave out whose it was.
+        404 if standing == Standing::Modern && said.unnamed && number == Some(code::METHOD_NOT_FOUND) => {
+            Verdict::Answer
+        }
         500.. => Verdict::Lost,
         _ => Verdict::Refused,
     }
@@ -166,6 +170,11 @@ mod tests {
         check(400, Sessionless, NO_SESSION, Verdict::Refused);
         check(404, Modern, NO_METHOD, Verdict::Answer);
         check(404, Modern, "no such page", Verdict::Refused);
+        let unnamed = r#"{"id":null,"error":{"code":-32601,"message":"Method not found"}}"#;
+        check(404, Modern, unnamed, Verdict::Answer);
+        check(404, Sessionless, unnamed, Verdict::Refused);
+        check(400, Modern, unnamed, Verdict::Refused);
+        check(404, Modern, r#"{"id":8,"error":{"code":-32601,"message":"no"}}"#, Verdict::Refused);
         check(400, Modern, NO_SESSION, Verdict::Refused);
         check(401, Session, NO_SESSION, Verdict::Refused);
         check(403, Modern, NO_METHOD, Verdict::Refused);

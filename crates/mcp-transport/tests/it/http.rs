@@ -3,6 +3,7 @@
 mod cancel;
 mod eras;
 mod faults;
+mod mirror;
 pub(crate) mod peer;
 mod sessions;
 mod streams;
@@ -25,7 +26,7 @@ struct How {
     headers: Vec<(String, Secret)>,
     session_id: Option<Secret>,
     keep_session: bool,
-    handler: Option<std::sync::Arc<dyn mcp_transport::Handler>>,
+    handlers: mcp_transport::Handlers,
 }
 
 impl How {
@@ -34,7 +35,7 @@ impl How {
     }
 
     async fn connect(self, url: &str) -> Result<Session, ConnectError> {
-        let How { eras, limits, headers, session_id, keep_session, handler } = self;
+        let How { eras, limits, headers, session_id, keep_session, handlers } = self;
         let mut endpoint = UrlEndpoint::new(url.parse().unwrap());
         endpoint.headers = headers;
         endpoint.session_id = session_id;
@@ -46,11 +47,12 @@ impl How {
         )]
         let options = DialOptions { limits: limits.clone(), ..DialOptions::default() };
         let dial = dialer(&Endpoint::Http(endpoint), &options)?;
-        let mut options =
-            SessionOptions { limits, eras: eras.unwrap_or(Eras::Both), ..SessionOptions::default() };
-        if let Some(handler) = handler {
-            options.handler = handler;
-        }
+        let options = SessionOptions {
+            limits,
+            eras: eras.unwrap_or(Eras::Both),
+            handlers,
+            ..SessionOptions::default()
+        };
         Session::connect(dial, options).await
     }
 }

@@ -8,25 +8,7 @@ use mcp_transport::{CallError, CallOptions, ConnectError, Eras, Session, Session
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use crate::memory::{Memory, Peer, Reply};
-
-fn answer(message: &Value, result: Value) -> Vec<Reply> {
-    vec![Reply::Say(json!({"jsonrpc": "2.0", "result": result, "id": message["id"]}))]
-}
-
-fn refuse(message: &Value, code: i64, data: Value) -> Vec<Reply> {
-    let error = json!({"code": code, "message": "no", "data": data});
-    vec![Reply::Say(json!({"jsonrpc": "2.0", "id": message["id"], "error": error}))]
-}
-
-fn initialized(version: &str) -> Value {
-    json!({"protocolVersion": version, "capabilities": {"tools": {}}, "serverInfo": {"name": "m", "version": "1"}})
-}
-
-fn discovered(versions: &[&str]) -> Value {
-    json!({"resultType": "complete", "supportedVersions": versions, "capabilities": {"tools": {}}, "ttlMs": 0,
-           "_meta": {"io.modelcontextprotocol/serverInfo": {"name": "m", "version": "2"}}})
-}
+use crate::memory::{Memory, Peer, Reply, answer, discovered, initialized, refuse};
 
 /// Connects, and tells what came of it and which methods the peer saw.
 async fn connect(
@@ -309,27 +291,4 @@ async fn list_changed_is_counted_and_a_ping_is_answered() {
     changes.wait_for(|it| it.tools == 1).await.unwrap();
     tokio::time::sleep(Duration::from_millis(1)).await;
     assert_eq!(*pinged.lock().unwrap(), Some(json!({"jsonrpc": "2.0", "id": "p", "result": {}})));
-}
-
-#[tokio::test(start_paused = true)]
-async fn hd_138_sampling_is_denied_when_nobody_handles_it() {
-    let denied = Arc::new(Mutex::new(None));
-    let note = Arc::clone(&denied);
-    let peer = move |message: &Value| match message["method"].as_str() {
-        Some("initialize") => answer(message, initialized("2025-11-25")),
-        Some("notifications/initialized") => {
-            vec![Reply::Say(
-                json!({"jsonrpc": "2.0", "method": "sampling/createMessage", "id": 7, "params": {}}),
-            )]
-        }
-        Some(_) => vec![],
-        None => {
-            *note.lock().unwrap() = Some(message["error"].clone());
-            vec![]
-        }
-    };
-    let _session = connect(Eras::Legacy, peer).await.0.unwrap();
-    tokio::time::sleep(Duration::from_millis(1)).await;
-    let want = json!({"code": -32603, "message": "Sampling denied: no handler is configured"});
-    assert_eq!(*denied.lock().unwrap(), Some(want));
 }

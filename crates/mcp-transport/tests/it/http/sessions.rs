@@ -127,18 +127,16 @@ async fn a_reopening_that_is_given_up_keeps_the_calls_deadline_and_lets_go_of_it
     );
 }
 
-/// A handler that answers when it is let to.
-struct Slow(std::sync::Arc<tokio::sync::Notify>);
+/// Takes its time when it is asked first, until it is let go on.
+struct Slow(std::sync::Arc<tokio::sync::Notify>, AtomicUsize);
 
 #[async_trait::async_trait]
-impl mcp_transport::Handler for Slow {
-    fn notification(&self, _method: &str, _params: Option<RawJson>) {}
-
-    async fn request(&self, method: &str, _params: Option<RawJson>) -> Result<RawJson, mcp_model::RpcError> {
-        if method == "slow" {
+impl mcp_transport::Roots for Slow {
+    async fn roots(&self) -> Result<Vec<mcp_transport::Root>, mcp_model::RpcError> {
+        if self.1.fetch_add(1, Ordering::SeqCst) == 0 {
             self.0.notified().await;
         }
-        Ok(RawJson::empty_object())
+        Ok(Vec::new())
     }
 }
 
@@ -151,15 +149,13 @@ async fn a_late_answer_does_not_reach_the_session_that_came_after() {
             opened.fetch_add(1, Ordering::SeqCst);
         }
         let session = format!("s-{}", opened.load(Ordering::SeqCst));
-        let ask = |method: &str| {
-            let asked = format!("data: {}\n\n", json!({"jsonrpc": "2.0", "id": 1, "method": method}));
-            peer::stream(&[&asked], vec![peer::Step::Hang])
-        };
-        match (it.what().as_str(), it.header("mcp-session-id")) {
-            ("GET", "s-1") => ask("slow"),
-            ("GET", _) => ask("quick"),
+        match it.what().as_str() {
+            "GET" => {
+                let asked = json!({"jsonrpc": "2.0", "id": 1, "method": "roots/list"});
+                peer::stream(&[&format!("data: {asked}\n\n")], vec![peer::Step::Hang])
+            }
             // An answer to what was asked.
-            ("POST", _) => reply(202, "", ""),
+            "POST" => reply(202, "", ""),
             _ => legacy(it, &session, |it| match it.header("mcp-session-id") {
                 "s-1" => reply(404, "", ""),
                 _ => json_reply(said(it, "hello")),
@@ -168,9 +164,10 @@ async fn a_late_answer_does_not_reach_the_session_that_came_after() {
     })
     .await;
     let release = std::sync::Arc::new(tokio::sync::Notify::new());
-    let handler = std::sync::Arc::new(Slow(std::sync::Arc::clone(&release)));
-    let session = How { handler: Some(handler), ..How::legacy() }.connect(&peer.url).await.unwrap();
-    until(|| peer.count("GET") == 1).await;
+    let slow = std::sync::Arc::new(Slow(std::sync::Arc::clone(&release), AtomicUsize::new(0)));
+    let handlers = mcp_transport::Handlers { roots: Some(slow.clone()), ..Default::default() };
+    let session = How { handlers, ..How::legacy() }.connect(&peer.url).await.unwrap();
+    until(|| slow.1.load(Ordering::SeqCst) == 1).await;
     assert_eq!(call(&session).await.unwrap(), "hello");
     until(|| peer.count("POST") == 1).await;
     release.notify_one();
