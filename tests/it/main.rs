@@ -7,5 +7,6 @@ mod live;
 mod readme;
 mod real;
 mod same;
+mod session;
 mod sse;
 mod websocket;

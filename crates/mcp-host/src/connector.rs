@@ -16,6 +16,7 @@ use tracing::Instrument;
 use crate::Failure;
 use crate::excerpt::excerpt;
 use crate::instance::Instance;
+use crate::known_eras::KnownEras;
 use crate::listed::{Fresh, Listed};
 use crate::machine::{Started, plural};
 use crate::wires::Wires;
@@ -41,6 +42,7 @@ pub(crate) struct Connector {
     pub(crate) handlers: Handlers,
     pub(crate) dialer: Dialer,
     pub(crate) wires: Wires,
+    pub(crate) eras: KnownEras,
 }
 
 /// The wires of mcp-transport.
@@ -94,12 +96,14 @@ impl Connector {
             limits: spec.limits.clone(),
             config: config.clone(),
             handlers: self.handlers.clone(),
+            remembered: self.eras.of(&spec.id, &label),
             ..SessionOptions::default()
         };
         let session = Session::connect(self.wires.counted(dial), options).await.map_err(|it| refused(&it))?;
         match list(&session, server, deadline).await {
             Ok(listed) => {
                 let era = session.era();
+                self.eras.learn(&spec.id, &label, era);
                 Ok(Started { instance: Arc::new(Instance::new(session)), era, listed })
             }
             Err(mut failure) => {

@@ -13,6 +13,7 @@ use tokio::task::JoinHandle;
 use crate::call::{Desk, ToolCall};
 use crate::committer::{Command, Committer, Shared};
 use crate::connector::{Connector, Dialer, own_wires};
+use crate::known_eras::KnownEras;
 use crate::machine::Snapshot;
 use crate::outlets::Outlets;
 use crate::wires::Wires;
@@ -101,6 +102,7 @@ impl Host {
             handlers,
             dialer,
             wires: Wires::default(),
+            eras: KnownEras::default(),
         };
         let nothing = Arc::new(Published::nothing());
         let (tell_snapshot, snapshot) = watch::channel(Arc::new(Snapshot::<Shared>::nothing(&nothing)));

@@ -279,8 +279,13 @@ impl Engine {
 
     /// Something arrived that is of no use. `what` says so in words.
     fn fault(&self, what: impl FnOnce() -> String) {
-        if self.audience == Audience::Listening {
-            self.hand_on(Incoming::Fault(what()));
+        self.tell(|| Incoming::Fault(what()));
+    }
+
+    /// Tells a listener what it is good to know. Half of the room is left to what the peer says on purpose.
+    fn tell(&self, what: impl FnOnce() -> Incoming) {
+        if self.audience == Audience::Listening && self.incoming.capacity() > MOST_INCOMING / 2 {
+            self.hand_on(what());
         }
     }
 
@@ -328,9 +333,7 @@ impl Engine {
                 if method != "notifications/progress" {
                     self.hand_on(Incoming::Notification { epoch: lane.epoch(), method, frame });
                 } else if let Some((id, progress)) = params.and_then(|it| progress::read(&frame[it..])) {
-                    if self.audience == Audience::Listening {
-                        self.hand_on(Incoming::Progress { request: id, progress: progress.clone() });
-                    }
+                    self.tell(|| Incoming::Progress { request: id, progress: progress.clone() });
                     self.pending.heard(id, progress, Instant::now());
                 }
             }

@@ -205,4 +205,87 @@ mod tests {
         check("notifications/tools/list_changed", "{}", "Tools");
         check("notifications/x", r#"{"y":1}"#, r#"other {"y":1}"#);
     }
+
+    /// Writes down the level of each event and its fields.
+    #[derive(Default)]
+    struct Told(Arc<std::sync::Mutex<Vec<String>>>);
+
+    impl tracing::Subscriber for Told {
+        fn enabled(&self, _: &tracing::Metadata<'_>) -> bool {
+            true
+        }
+
+        fn new_span(&self, _: &tracing::span::Attributes<'_>) -> tracing::span::Id {
+            tracing::span::Id::from_u64(1)
+        }
+
+        fn record(&self, _: &tracing::span::Id, _: &tracing::span::Record<'_>) {}
+
+        fn record_follows_from(&self, _: &tracing::span::Id, _: &tracing::span::Id) {}
+
+        fn event(&self, event: &tracing::Event<'_>) {
+            struct Fields(String);
+            impl tracing::field::Visit for Fields {
+                fn record_debug(&mut self, field: &tracing::field::Field, value: &dyn std::fmt::Debug) {
+                    self.0.push_str(&format!(" {}={value:?}", field.name()));
+                }
+            }
+            let mut fields = Fields(event.metadata().level().to_string());
+            event.record(&mut fields);
+            self.0.lock().unwrap().push(fields.0);
+        }
+
+        fn enter(&self, _: &tracing::span::Id) {}
+
+        fn exit(&self, _: &tracing::span::Id) {}
+    }
+
+    struct Keeper;
+
+    impl Dial for Keeper {
+        fn dial(&self) -> Box<dyn crate::Transport> {
+            unreachable!("nothing is dialled here")
+        }
+
+        fn label(&self) -> String {
+            "keeper".to_owned()
+        }
+
+        fn redact(&self, text: &str) -> String {
+            text.replace("hunter2", "***")
+        }
+
+        fn opening(&self) -> crate::Opening {
+            crate::Opening::Negotiate
+        }
+    }
+
+    #[track_caller]
+    fn check_log(params: &str, want: &str) {
+        let told = Told::default();
+        let lines = Arc::clone(&told.0);
+        let params = RawJson::parse(params.to_owned().into()).unwrap();
+        tracing::subscriber::with_default(told, || log(&message(&params).unwrap(), &Keeper));
+        assert_eq!(*lines.lock().unwrap(), [want]);
+    }
+
+    #[test]
+    fn sk_15_hd_fr027_eight_levels_become_four_and_the_original_is_a_field() {
+        for (level, want) in [
+            ("debug", "DEBUG"),
+            ("info", "INFO"),
+            ("notice", "INFO"),
+            ("warning", "WARN"),
+            ("error", "ERROR"),
+            ("critical", "ERROR"),
+            ("alert", "ERROR"),
+            ("emergency", "ERROR"),
+        ] {
+            let params = format!(r#"{{"level":"{level}","logger":"db","data":"x"}}"#);
+            check_log(&params, &format!(r#"{want} message=x level="{level}" logger="db""#));
+        }
+        check_log(r#"{"level":"fatal","data":{"a":1}}"#, r#"INFO message={"a":1} level="unknown" logger="""#);
+        let secret = r#"{"level":"error","logger":"hunter2","data":"with hunter2"}"#;
+        check_log(secret, r#"ERROR message=with *** level="error" logger="***""#);
+    }
 }

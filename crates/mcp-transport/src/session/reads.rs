@@ -146,7 +146,8 @@ impl Session {
         }
     }
 
-    /// Says from which level on the server's log messages are wanted. In the modern era each later request says it.
+    /// Says from which level on the server's log messages are wanted. In the modern era each later request says it; a
+    /// legacy session that the server forgets begins again with the level of the options.
     pub async fn set_log_level(&self, level: LogLevel) -> Result<(), CallError> {
         if !self.negotiated().server.capabilities.logging {
             return Err(CallError::NotOffered("the server sends no log messages".to_owned()));

@@ -92,6 +92,18 @@ impl<'a> Request<'a> {
             ("tools/call", Params::Named { name, arguments }) => {
                 mirrors.of(name, arguments).map_err(CallError::InvalidParams)
             }
+            ("tools/call", Params::Members { text, name: Some(name) }) => {
+                #[derive(serde::Deserialize)]
+                struct Call<'a> {
+                    #[serde(borrow)]
+                    arguments: Option<&'a serde_json::value::RawValue>,
+                }
+                let members = format!("{{{text}}}");
+                let call = serde_json::from_str::<Call<'_>>(&members).ok();
+                let arguments = call.and_then(|it| it.arguments).map(RawJson::copied);
+                let arguments = arguments.unwrap_or_else(RawJson::empty_object);
+                mirrors.of(name, &arguments).map_err(CallError::InvalidParams)
+            }
             _ => Ok(Vec::new()),
         }
     }

@@ -41,12 +41,15 @@ async fn marked_arguments_are_sent_as_headers_and_tools_with_odd_marks_are_set_a
     assert_eq!(rejected[0].name.as_deref(), Some("odd"));
     assert_eq!(rejected[0].reason, "`x-mcp-header` of `a` is no name of a header");
     session.call_tool("echo", &arguments, CallOptions::default()).await.unwrap();
+    let raw = RawJson::parse(r#"{"name":"echo","arguments":{"region":"eu"}}"#.into()).unwrap();
+    session.request_raw("tools/call", Some("echo"), &raw, CallOptions::default()).await.unwrap();
     let calls: Vec<Heard> = peer.heard().into_iter().filter(|it| it.what() == "tools/call").collect();
     let headers = |it: &Heard| {
         let names = ["mcp-param-region", "mcp-param-note", "mcp-param-none", "mcp-param-plain"];
         names.map(|name| it.header(name).to_owned())
     };
     assert_eq!(headers(&calls[0]), [""; 4]);
+    assert_eq!(headers(&calls[2])[0], "eu");
     assert_eq!(headers(&calls[1]), ["us-west1", "=?base64?enfDtmxm?=", "", ""].map(str::to_owned));
 }
 
