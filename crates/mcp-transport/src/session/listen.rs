@@ -176,7 +176,7 @@ fn outgoing(
         (resources, r#""resourcesListChanged":true"#),
     ];
     let mut parts: Vec<String> =
-        lists.into_iter().filter_map(|(is_wanted, text)| is_wanted.then(|| text.to_owned())).collect();
+        lists.into_iter().filter(|(is_wanted, _)| *is_wanted).map(|(_, text)| text.to_owned()).collect();
     if !uris.is_empty() {
         let uris = serde_json::to_string(uris).expect("strings are JSON");
         parts.push(format!(r#""resourceSubscriptions":{uris}"#));
