@@ -11,12 +11,12 @@ use std::time::Duration;
 use mcp_model::{Era, LogLevel, ProtocolVersion, RpcError, code};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
-use serde_json::json;
 use serde_json::value::RawValue;
 
+use super::introduction::{capabilities, client_json, modern_meta};
 use super::mirror::Mirrors;
 use super::wire::{Parts, Wire};
-use super::{ClientInfo, Eras, ServerCapabilities, ServerInfo, SessionOptions};
+use super::{Eras, ServerCapabilities, ServerInfo, SessionOptions};
 use crate::engine::{CallTerms, Engine, GivenUp};
 use crate::pending::Outcome;
 use crate::{ConnectError, Dial, EndReason, Ended, Epoch, Fault, Head, LaneEnd, Opening, Outgoing, frame};
@@ -247,17 +247,27 @@ enum Probe {
 }
 
 async fn discover(wire: &Wire, options: &SessionOptions) -> Probe {
+    match discover_once(wire, options).await {
+        Err(_) => {
+            discover_once(wire, options).await.unwrap_or_else(|error| Probe::Failed(Failure::Rejected(error)))
+        }
+        Ok(probe) => probe,
+    }
+}
+
+/// Fails where the server refuses the version, and says that it is one of those that it speaks: it may be asked again.
+async fn discover_once(wire: &Wire, options: &SessionOptions) -> Result<Probe, RpcError> {
     let version = ProtocolVersion::LATEST;
     let meta = modern_meta(version, options, None);
     let outcome = ask(wire, Epoch(0), "server/discover", Some(version), "", &meta).await;
-    match outcome {
+    Ok(match outcome {
         Outcome::Answer { frame, is_error: false, payload } => {
             discovered(&frame[payload..], version, meta, options)
         }
         Outcome::Answer { frame, is_error: true, payload } => {
             let error = read_error(&frame[payload..]);
             match error.code {
-                code::UNSUPPORTED_PROTOCOL_VERSION => unsupported(error),
+                code::UNSUPPORTED_PROTOCOL_VERSION => unsupported(error)?,
                 number if code::is_modern(number) => Probe::Failed(Failure::Rejected(error)),
                 _ => Probe::Legacy(Failure::Rejected(error)),
             }
@@ -268,7 +278,7 @@ async fn discover(wire: &Wire, options: &SessionOptions) -> Probe {
                 // Nobody there, or nobody who would talk to us in any era.
                 None | Some(401 | 403) => Probe::Failed(refused(fault)),
                 Some(_) => match fault.error.clone() {
-                    Some(error) if error.code == code::UNSUPPORTED_PROTOCOL_VERSION => unsupported(error),
+                    Some(error) if error.code == code::UNSUPPORTED_PROTOCOL_VERSION => unsupported(error)?,
                     Some(error) if code::is_modern(error.code) => Probe::Failed(Failure::Rejected(error)),
                     _ => Probe::Legacy(refused(fault)),
                 },
@@ -284,7 +294,7 @@ async fn discover(wire: &Wire, options: &SessionOptions) -> Probe {
             unreachable!("the handshake as a whole has a deadline, its requests have none")
         }
         Outcome::Closed(ended) => Probe::Failed(Failure::Ended(ended)),
-    }
+    })
 }
 
 fn discovered(payload: &[u8], version: ProtocolVersion, meta: String, options: &SessionOptions) -> Probe {
@@ -327,16 +337,18 @@ fn discovered(payload: &[u8], version: ProtocolVersion, meta: String, options: &
 }
 
 /// The server says which versions it speaks instead.
-fn unsupported(error: RpcError) -> Probe {
+fn unsupported(error: RpcError) -> Result<Probe, RpcError> {
     #[derive(Deserialize)]
     struct Data {
         supported: Vec<String>,
     }
     let supported =
         error.data.as_ref().and_then(|it| it.read::<Data>().ok()).map(|it| it.supported).unwrap_or_default();
-    match supported.iter().any(|it| it.parse::<ProtocolVersion>().is_ok()) {
-        true => Probe::Legacy(Failure::Rejected(error)),
-        false => Probe::Failed(version_failure(&supported)),
+    let speaks = |era| supported.iter().any(|it| it.parse().is_ok_and(|it: ProtocolVersion| it.era() == era));
+    match (speaks(Era::Modern), speaks(Era::Legacy)) {
+        (true, _) => Err(error),
+        (false, true) => Ok(Probe::Legacy(Failure::Rejected(error))),
+        (false, false) => Ok(Probe::Failed(version_failure(&supported))),
     }
 }
 
@@ -438,30 +450,6 @@ pub(crate) async fn set_log_level(
         level = level.as_str(),
         "the log level was not set: {why}"
     );
-}
-
-/// The members of `_meta` in the modern era.
-fn modern_meta(version: ProtocolVersion, options: &SessionOptions, log_level: Option<LogLevel>) -> String {
-    let level =
-        log_level.map(|it| format!(r#","io.modelcontextprotocol/logLevel":"{it}""#)).unwrap_or_default();
-    format!(
-        r#""io.modelcontextprotocol/protocolVersion":"{version}","io.modelcontextprotocol/clientInfo":{},"io.modelcontextprotocol/clientCapabilities":{}{level}"#,
-        client_json(&options.client),
-        capabilities(options)
-    )
-}
-
-/// Our capabilities: only what somebody here can do.
-fn capabilities(options: &SessionOptions) -> String {
-    let mut members = options.handlers.capabilities();
-    if let Some(config) = &options.config {
-        members.push(format!(r#""experimental":{{"config":{}}}"#, config.expose()));
-    }
-    format!("{{{}}}", members.join(","))
-}
-
-fn client_json(client: &ClientInfo) -> String {
-    json!({"name": client.name, "version": client.version}).to_string()
 }
 
 fn server_info(

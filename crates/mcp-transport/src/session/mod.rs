@@ -10,6 +10,7 @@ mod handlers;
 mod handshake;
 mod hearing;
 mod input;
+mod introduction;
 mod kept;
 mod listen;
 mod lists;

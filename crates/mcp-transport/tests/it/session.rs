@@ -78,6 +78,16 @@ async fn a_modern_error_is_told_and_a_version_list_is_followed() {
     };
     let outcome = connect(Eras::Both, peer).await;
     check((outcome.0, outcome.1[..2].to_vec()), "legacy 2025-06-18", &["server/discover", "initialize"]);
+    // It speaks the very version that it refused: it is asked once more, and not for ever.
+    let asked = std::sync::atomic::AtomicUsize::new(0);
+    let peer = move |message: &Value| match asked.fetch_add(1, std::sync::atomic::Ordering::Relaxed) {
+        0 => refuse(message, -32022, json!({"supported": ["2026-07-28", "2025-06-18"]})),
+        _ => answer(message, discovered(&["2026-07-28"])),
+    };
+    let twice = ["server/discover", "server/discover"];
+    check(connect(Eras::Both, peer).await, "modern 2026-07-28", &twice);
+    let peer = |message: &Value| refuse(message, -32022, json!({"supported": ["2026-07-28"]}));
+    check(connect(Eras::Both, peer).await, "the server refused the handshake: no (code -32022)", &twice);
     let peer = |message: &Value| refuse(message, -32022, json!({"supported": ["2031-01-01"]}));
     let want = "the server speaks protocol version 2031-01-01, which this client does not";
     check(connect(Eras::Both, peer).await, want, &["server/discover"]);
