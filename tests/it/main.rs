@@ -9,6 +9,7 @@ mod live;
 mod readme;
 mod real;
 mod same;
+mod session;
 mod sse;
 mod supervised;
 mod websocket;

@@ -7,7 +7,7 @@ use mcp_config::ResolvedServer;
 use mcp_model::{Endpoint, Era, Kind, Limits};
 use mcp_registry::{ListKind, Lists};
 use mcp_transport::{
-    Authorities, CallError, Changes, ClientInfo, ConnectError, Dial, DialOptions, Handler, OlderServers,
+    Authorities, CallError, Changes, ClientInfo, ConnectError, Dial, DialOptions, Handlers, OlderServers,
     Receipts, Session, SessionOptions, dialer,
 };
 use tokio::time::Instant;
@@ -17,6 +17,7 @@ use crate::Failure;
 use crate::WallClock;
 use crate::excerpt::excerpt;
 use crate::instance::{Instance, Parts};
+use crate::known_eras::KnownEras;
 use crate::listed::{Fresh, Listed};
 use crate::machine::{Started, later, plural};
 use crate::wires::Wires;
@@ -39,9 +40,10 @@ pub(crate) struct Connector {
     pub(crate) older_servers: OlderServers,
     pub(crate) authorities: Authorities,
     pub(crate) own_executable: Option<String>,
-    pub(crate) handler: Arc<dyn Handler>,
+    pub(crate) handlers: Handlers,
     pub(crate) dialer: Dialer,
     pub(crate) wires: Wires,
+    pub(crate) eras: KnownEras,
     pub(crate) wall_clock: WallClock,
 }
 
@@ -110,7 +112,8 @@ impl Connector {
             client: self.client.clone(),
             limits: spec.limits.clone(),
             config: config.clone(),
-            handler: Arc::clone(&self.handler),
+            handlers: self.handlers.clone(),
+            remembered: self.eras.of(&spec.id, &label),
             ..SessionOptions::default()
         };
         let session = Session::connect(self.wires.counted(dial), options).await.map_err(|it| refused(&it))?;
@@ -121,6 +124,7 @@ impl Connector {
         match listed {
             Ok(listed) => {
                 let era = session.era();
+                self.eras.learn(&spec.id, &label, era);
                 let (server, process) = (Arc::clone(server), dial_options.process);
                 let parts = Parts { session, server, process, made: (self.wall_clock)() };
                 Ok(Started { instance: Arc::new(Instance::new(parts)), era, listed })
@@ -247,7 +251,7 @@ fn connect_failure(id: &str, label: &str, error: &ConnectError) -> Failure {
 
 /// Why a request brought nothing, for its user.
 pub(crate) fn call_failure(server: &ResolvedServer, error: &CallError) -> Failure {
-    about(server, error.kind(), error)
+    Failure { help: error.help(), ..about(server, error.kind(), error) }
 }
 
 /// A failure of `server`, named as every message names it. What the server said of it has bounds.

@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 
 use mcp_model::{CallResult, ServerId};
 use mcp_registry::{Builtins, Validators, View};
-use mcp_transport::{Authorities, ClientInfo, Handler, OlderServers, Receipts, SessionOptions, Unattended};
+use mcp_transport::{Authorities, ClientInfo, Handlers, OlderServers, Receipts, SessionOptions};
 use tokio::sync::{broadcast, mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 
@@ -15,6 +15,7 @@ use crate::call::{Desk, Sight, ToolCall};
 use crate::committer::{Command, Committer, Inputs};
 use crate::connector::{Connector, Dialer, own_wires};
 use crate::dialog::default_reminder;
+use crate::known_eras::KnownEras;
 use crate::machine::Settings;
 use crate::outlets::{Outlets, Senders};
 use crate::sleep::Clocks;
@@ -44,8 +45,8 @@ pub struct HostOptions {
     pub own_executable: Option<PathBuf>,
     /// Names that no server takes.
     pub builtins: Builtins,
-    /// Who answers the servers' own requests and hears their notifications.
-    pub handler: Arc<dyn Handler>,
+    /// Who answers what the servers ask, and hears what they say.
+    pub handlers: Handlers,
     /// How long calls in flight may go on when their server is stopped or the host shut down.
     pub grace: Duration,
     /// What is done about servers that fail.
@@ -70,7 +71,7 @@ impl Default for HostOptions {
             authorities: Authorities::default(),
             own_executable: None,
             builtins: Builtins::default(),
-            handler: Arc::new(Unattended),
+            handlers: Handlers::default(),
             grace: Duration::from_secs(5),
             supervision: Supervision::default(),
             leases: LeasePolicy::default(),
@@ -122,7 +123,7 @@ impl Host {
             authorities,
             own_executable,
             builtins,
-            handler,
+            handlers,
             grace,
             supervision,
             leases,
@@ -137,9 +138,10 @@ impl Host {
             authorities,
             // A path that is no Unicode cannot be a command; the name is then looked up like any other.
             own_executable: own_executable.and_then(|it| it.into_os_string().into_string().ok()),
-            handler,
+            handlers,
             dialer,
             wires: Wires::default(),
+            eras: KnownEras::default(),
             wall_clock: Arc::clone(&wall_clock),
         };
         let own = match admin {

@@ -79,6 +79,7 @@ mod follow;
 mod gate;
 mod host;
 mod instance;
+mod known_eras;
 mod listed;
 mod load;
 mod machine;

@@ -113,7 +113,7 @@ pub(crate) fn changed(seen: Changes, now: Changes) -> Vec<ListKind> {
 
 #[cfg(test)]
 mod tests {
-    use mcp_model::{Kind, RawJson, read_prompts, read_tools};
+    use mcp_model::{Freshness, Kind, RawJson, read_prompts, read_tools};
     use mcp_transport::Listing;
 
     use super::*;
@@ -128,13 +128,21 @@ mod tests {
             .split_whitespace()
             .map(|it| Rejected { name: Some(it.to_owned()), reason: "odd".to_owned() })
             .collect();
-        Fresh::Tools(Listing { items: read_tools(&page).unwrap().items, rejected })
+        Fresh::Tools(Listing {
+            items: read_tools(&page).unwrap().items,
+            rejected,
+            freshness: Freshness::default(),
+        })
     }
 
     fn prompts(name: &str) -> Fresh {
         let page = RawJson::parse(format!(r#"{{"prompts":[{{"name":"{name}"}}]}}"#).into()).unwrap();
         let rejected = vec![Rejected { name: Some("p!".to_owned()), reason: "odd".to_owned() }];
-        Fresh::Prompts(Listing { items: read_prompts(&page).unwrap().items, rejected })
+        Fresh::Prompts(Listing {
+            items: read_prompts(&page).unwrap().items,
+            rejected,
+            freshness: Freshness::default(),
+        })
     }
 
     #[track_caller]

@@ -22,6 +22,7 @@
 #![forbid(unsafe_code)]
 
 pub mod code;
+mod completion;
 mod content;
 mod endpoint;
 mod era;
@@ -29,13 +30,18 @@ mod exposure;
 mod id;
 mod kind;
 mod limits;
+mod list;
+mod log_level;
+mod prompt;
 mod raw;
+mod resource;
 mod result;
 mod rpc;
 mod secret;
 mod spec;
 mod tool;
 
+pub use completion::Completion;
 pub use content::Content;
 pub use endpoint::{Endpoint, StdioEndpoint, UrlEndpoint};
 pub use era::{Era, ProtocolVersion, UnknownVersion};
@@ -43,7 +49,14 @@ pub use exposure::{Exposure, Filter, NameClass, NameLimit, NamePolicy, Rules, Tr
 pub use id::{InvalidServerId, ServerId};
 pub use kind::{Kind, Severity};
 pub use limits::Limits;
+pub use list::{CacheScope, Freshness, Page, Rejected};
+pub use log_level::{LogLevel, UnknownLogLevel};
+pub use prompt::{Prompt, PromptArgument, PromptMessage, PromptResult, read_prompt_result, read_prompts};
 pub use raw::RawJson;
+pub use resource::{
+    ReadResult, Resource, ResourceBody, ResourceContent, ResourceTemplate, read_resource_result,
+    read_resource_templates, read_resources,
+};
 pub use result::{CallFailure, CallMetadata, CallResult, ToolResult};
 pub use rpc::RpcError;
 pub use secret::Secret;
@@ -51,7 +64,4 @@ pub use spec::{
     Dialect, Discovery, EnvInherit, Origin, Part, Passthrough, ServerSpec, Sharing, SseFallback, StdioSpec,
     TransportKind, TransportSpec, UrlSpec, Value,
 };
-pub use tool::{
-    Page, Prompt, Rejected, Resource, ResourceTemplate, Tool, ToolHints, read_prompts,
-    read_resource_templates, read_resources, read_tools,
-};
+pub use tool::{Tool, ToolHints, read_tools};

@@ -1,5 +1,6 @@
 //! Results of calls: as the protocol gives them, and as a host hands them on.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -19,8 +20,9 @@ pub struct ToolResult {
 }
 
 impl<'de> Deserialize<'de> for ToolResult {
-    /// Reads the `result` member of a response from JSON text. Fails when it is no object, or its `content` no array;
-    /// an odd block inside is kept as [`Content::Unknown`].
+    /// Reads the `result` member of a response from JSON text. Fails when it is no object, its `content` no array, or its
+    /// `resultType` another one than `complete`, which a missing one is; an odd block inside is kept as
+    /// [`Content::Unknown`].
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<ToolResult, D::Error> {
         #[derive(Deserialize)]
         struct Wire<'a> {
@@ -30,8 +32,14 @@ impl<'de> Deserialize<'de> for ToolResult {
             structured: Option<&'a RawValue>,
             #[serde(default, rename = "isError")]
             is_error: Option<bool>,
+            #[serde(borrow, rename = "resultType")]
+            result_type: Option<Cow<'a, str>>,
         }
         let wire = Wire::deserialize(deserializer)?;
+        if let Some(other) = wire.result_type.filter(|it| it != "complete") {
+            let short: String = other.chars().filter(|it| !it.is_control()).take(40).collect();
+            return Err(serde::de::Error::custom(format_args!("its result type is `{short}`")));
+        }
         Ok(ToolResult {
             content: wire.content.into_iter().map(Content::read).collect(),
             structured: wire.structured.map(RawJson::copied),
@@ -132,6 +140,8 @@ mod tests {
         );
         check(r#"{"content":[],"isError":true}"#, Some(("", true)));
         check("{}", Some(("", false)));
+        check(r#"{"content":[],"resultType":"complete"}"#, Some(("", false)));
+        check(r#"{"content":[],"resultType":"task"}"#, None);
         check(r#"{"content":{}}"#, None);
         check("[]", None);
     }

@@ -1,19 +1,15 @@
-//! Tools, prompts and resources as a server lists them.
+//! Tools as a server lists them.
 //!
-//! The definition's own bytes are kept and everything else is a slice of them, so ten thousand tools cost little
-//! more than their JSON. [`read_tools`], [`read_prompts`], [`read_resources`] and [`read_resource_templates`] read
-//! one page; an item that is malformed is set aside with its reason and the rest of the page stands (DM-048's
-//! neighbours, HD-SC8).
+//! A tool's definition is kept as its own bytes, and everything else is a slice of them, so ten thousand tools cost
+//! little more than their JSON.
 
 use std::borrow::Cow;
-use std::fmt;
 
-use bytes::Bytes;
 use serde::Deserialize;
-use serde::de::{Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
 use crate::RawJson;
+use crate::list::{Page, read_list, text_in};
 
 /// One tool.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -60,146 +56,9 @@ impl ToolHints {
     }
 }
 
-/// One prompt.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Prompt {
-    /// The name the server knows it by.
-    pub name: Box<str>,
-    /// Its description, a JSON string.
-    pub description: Option<RawJson>,
-    /// The whole definition, arguments included.
-    pub raw: RawJson,
-}
-
-/// One resource.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Resource {
-    /// Its URI.
-    pub uri: Box<str>,
-    /// Its name.
-    pub name: Box<str>,
-    /// Its description, a JSON string.
-    pub description: Option<RawJson>,
-    /// The whole definition.
-    pub raw: RawJson,
-}
-
-/// A pattern of resources: whoever fills it in has the URI of one.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ResourceTemplate {
-    /// Its URI template, RFC 6570.
-    pub uri_template: Box<str>,
-    /// Its name.
-    pub name: Box<str>,
-    /// Its description, a JSON string.
-    pub description: Option<RawJson>,
-    /// The whole definition.
-    pub raw: RawJson,
-}
-
-/// One page of a list.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Page<T> {
-    /// What could be read, in the server's order.
-    pub items: Vec<T>,
-    /// What could not.
-    pub rejected: Vec<Rejected>,
-    /// Where the next page begins. An empty cursor is a cursor.
-    pub next_cursor: Option<String>,
-}
-
-/// An item of a list that is no tool, prompt, resource or template.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Rejected {
-    /// Its name, where it has one.
-    pub name: Option<String>,
-    /// What is wrong with it.
-    pub reason: String,
-}
-
 /// Reads the result of `tools/list`. Fails when it is no list at all.
 pub fn read_tools(result: &RawJson) -> Result<Page<Tool>, serde_json::Error> {
-    list(result, "tools", tool)
-}
-
-/// Reads the result of `prompts/list`. Fails when it is no list at all.
-pub fn read_prompts(result: &RawJson) -> Result<Page<Prompt>, serde_json::Error> {
-    list(result, "prompts", prompt)
-}
-
-/// Reads the result of `resources/list`. Fails when it is no list at all.
-pub fn read_resources(result: &RawJson) -> Result<Page<Resource>, serde_json::Error> {
-    list(result, "resources", resource)
-}
-
-/// Reads the result of `resources/templates/list`. Fails when it is no list at all.
-pub fn read_resource_templates(result: &RawJson) -> Result<Page<ResourceTemplate>, serde_json::Error> {
-    list(result, "resourceTemplates", template)
-}
-
-fn list<T>(
-    result: &RawJson,
-    key: &'static str,
-    read: fn(RawJson) -> Result<T, String>,
-) -> Result<Page<T>, serde_json::Error> {
-    let mut deserializer = serde_json::Deserializer::from_str(result.as_str());
-    let (values, next_cursor) = deserializer.deserialize_map(List(key))?;
-    Ok(page(values, next_cursor, read))
-}
-
-/// Reads the list under one key, and the cursor. Whatever else a server puts beside them is passed over, in one pass.
-struct List(&'static str);
-
-impl<'de> Visitor<'de> for List {
-    type Value = (Vec<&'de RawValue>, Option<String>);
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "an object with `{}`", self.0)
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-        let mut values = None;
-        let mut next_cursor = None;
-        while let Some(key) = map.next_key::<Cow<'de, str>>()? {
-            if key == self.0 {
-                values = Some(map.next_value()?);
-            } else if key == "nextCursor" {
-                next_cursor = map.next_value()?;
-            } else {
-                map.next_value::<IgnoredAny>()?;
-            }
-        }
-        Ok((values.ok_or_else(|| serde::de::Error::missing_field(self.0))?, next_cursor))
-    }
-}
-
-/// Reads each item out of one buffer of its own, so that what is kept does not keep the page alive: a page's frame
-/// may be 20 MB of which one tool stays.
-fn page<T>(
-    values: Vec<&RawValue>,
-    next_cursor: Option<String>,
-    read: fn(RawJson) -> Result<T, String>,
-) -> Page<T> {
-    let mut arena = Vec::with_capacity(values.iter().map(|it| it.get().len()).sum());
-    let ends: Vec<usize> = values
-        .iter()
-        .map(|it| {
-            arena.extend_from_slice(it.get().as_bytes());
-            arena.len()
-        })
-        .collect();
-    let arena = Bytes::from(arena);
-    let mut res = Page { items: Vec::with_capacity(ends.len()), rejected: Vec::new(), next_cursor };
-    let mut start = 0;
-    for (end, value) in ends.into_iter().zip(values) {
-        let raw = RawJson::slice(&arena, start..end);
-        start = end;
-        match read(raw) {
-            Ok(it) => res.items.push(it),
-            Err(reason) => res.rejected.push(Rejected { name: name_of(value), reason }),
-        }
-    }
-    res
+    read_list(result, "tools", tool)
 }
 
 fn tool(raw: RawJson) -> Result<Tool, String> {
@@ -237,11 +96,6 @@ fn tool(raw: RawJson) -> Result<Tool, String> {
     })
 }
 
-/// A string inside a definition, as a slice of it; of anything else there is no text.
-fn text_in(raw: &RawJson, value: Option<&RawValue>) -> Option<RawJson> {
-    value.filter(|it| it.get().starts_with('"')).map(|it| RawJson::within(raw.bytes(), it))
-}
-
 /// Annotations are hints: one of the wrong type is as good as none.
 fn hints(annotations: &RawValue) -> ToolHints {
     let lenient: std::collections::BTreeMap<Cow<'_, str>, &RawValue> =
@@ -255,80 +109,10 @@ fn hints(annotations: &RawValue) -> ToolHints {
     }
 }
 
-fn prompt(raw: RawJson) -> Result<Prompt, String> {
-    #[derive(Deserialize)]
-    struct Wire<'a> {
-        #[serde(borrow)]
-        name: Cow<'a, str>,
-        #[serde(borrow)]
-        description: Option<&'a RawValue>,
-    }
-    let wire: Wire<'_> = raw.read().map_err(|it| format!("not a prompt: {it}"))?;
-    if wire.name.is_empty() {
-        return Err("its name is empty".to_owned());
-    }
-    Ok(Prompt {
-        name: wire.name.as_ref().into(),
-        description: text_in(&raw, wire.description),
-        raw: raw.clone(),
-    })
-}
-
-fn resource(raw: RawJson) -> Result<Resource, String> {
-    #[derive(Deserialize)]
-    struct Wire<'a> {
-        #[serde(borrow)]
-        uri: Cow<'a, str>,
-        #[serde(borrow)]
-        name: Option<Cow<'a, str>>,
-        #[serde(borrow)]
-        description: Option<&'a RawValue>,
-    }
-    let wire: Wire<'_> = raw.read().map_err(|it| format!("not a resource: {it}"))?;
-    if wire.uri.is_empty() {
-        return Err("its `uri` is empty".to_owned());
-    }
-    Ok(Resource {
-        uri: wire.uri.as_ref().into(),
-        name: wire.name.as_deref().unwrap_or(&wire.uri).into(),
-        description: text_in(&raw, wire.description),
-        raw: raw.clone(),
-    })
-}
-
-fn template(raw: RawJson) -> Result<ResourceTemplate, String> {
-    #[derive(Deserialize)]
-    struct Wire<'a> {
-        #[serde(borrow, rename = "uriTemplate")]
-        uri_template: Cow<'a, str>,
-        #[serde(borrow)]
-        name: Option<Cow<'a, str>>,
-        #[serde(borrow)]
-        description: Option<&'a RawValue>,
-    }
-    let wire: Wire<'_> = raw.read().map_err(|it| format!("not a resource template: {it}"))?;
-    if wire.uri_template.is_empty() {
-        return Err("its `uriTemplate` is empty".to_owned());
-    }
-    Ok(ResourceTemplate {
-        uri_template: wire.uri_template.as_ref().into(),
-        name: wire.name.as_deref().unwrap_or(&wire.uri_template).into(),
-        description: text_in(&raw, wire.description),
-        raw: raw.clone(),
-    })
-}
-
-fn name_of(value: &RawValue) -> Option<String> {
-    #[derive(Deserialize)]
-    struct Named {
-        name: String,
-    }
-    serde_json::from_str::<Named>(value.get()).ok().map(|it| it.name)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use bytes::Bytes;
 
     #[track_caller]
     fn check(tools: &str, want: &str) {
@@ -359,19 +143,6 @@ mod tests {
         for text in ["{}", "[]", r#"{"tools":{}}"#, "null"] {
             assert!(read_tools(&RawJson::parse(Bytes::from(text)).unwrap()).is_err(), "{text}");
         }
-    }
-
-    #[test]
-    fn templates_are_read_by_their_patterns() {
-        let json = r#"{"resourceTemplates":[{"uriTemplate":"f:{path}","name":"file","description":"One file."},
-            {"uriTemplate":"g:{x}"},{"uriTemplate":"","name":"e"},{"name":"n"}]}"#;
-        let page = read_resource_templates(&RawJson::parse(Bytes::from(json)).unwrap()).unwrap();
-        let items: Vec<_> = page.items.iter().map(|it| (&*it.uri_template, &*it.name)).collect();
-        assert_eq!(items, [("f:{path}", "file"), ("g:{x}", "g:{x}")]);
-        assert_eq!(
-            page.rejected.iter().map(|it| it.name.as_deref()).collect::<Vec<_>>(),
-            [Some("e"), Some("n")]
-        );
     }
 
     #[test]

@@ -3,6 +3,7 @@
 //! Nothing is spawned for a call and nothing here awaits a peer. Ids are matched before a payload is parsed; the
 //! payload is parsed once, by the caller, in the caller's task.
 
+use std::borrow::Cow;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -16,7 +17,7 @@ use tokio::time::Instant;
 use crate::deadline::{Deadline, Expiry};
 use crate::link::OutSender;
 use crate::pending::{MOST_CALLS, Outcome, Pending};
-use crate::progress::OnProgress;
+use crate::progress::{OnProgress, Progress};
 use crate::scan::{Id, Scanned, scan};
 use crate::{
     Ended, Epoch, Fault, Head, Inbox, Lane, LaneEnd, Out, OutQueue, Outgoing, RequestId, frame, progress,
@@ -41,19 +42,44 @@ const COPIED: usize = 64 << 10;
 /// A message of the peer that is no answer.
 #[derive(Debug)]
 pub(crate) enum Incoming {
-    /// It wants an answer under this id (JSON text).
-    Request { id: String, method: String, frame: Bytes },
+    /// It wants an answer under this id.
+    Request { id: ForeignId, method: String, frame: Bytes },
     /// It wants none.
-    Notification { method: String, frame: Bytes },
+    Notification { epoch: Epoch, method: String, frame: Bytes },
+    /// How far one of our requests is. Only where somebody listens.
+    Progress { request: RequestId, progress: Progress },
+    /// Something that is no message, or belongs to nothing; in words. Only where somebody listens.
+    Fault(String),
 }
 
 impl Incoming {
-    /// The whole message.
-    pub(crate) fn frame(&self) -> &Bytes {
+    /// How much memory it keeps, about.
+    pub(crate) fn bytes(&self) -> usize {
         match self {
-            Incoming::Request { frame, .. } | Incoming::Notification { frame, .. } => frame,
+            Incoming::Request { frame, .. } | Incoming::Notification { frame, .. } => frame.len(),
+            Incoming::Progress { request: _, progress } => progress.message.as_ref().map_or(0, String::len),
+            Incoming::Fault(what) => what.len(),
         }
     }
+}
+
+/// Who hears what the peer says besides notifications.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Audience {
+    /// Nobody: progress goes to its call alone, and faults are counted.
+    Nobody,
+    /// The session's listener.
+    Listening,
+}
+
+/// The id of a request of the peer's. Ids begin anew in each session of a connection, so the same number may be given
+/// twice.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct ForeignId {
+    /// The session that the request belongs to, and its answer.
+    pub(crate) epoch: Epoch,
+    /// The id's JSON text, to be sent back as it is.
+    pub(crate) text: String,
 }
 
 /// One connection's JSON-RPC.
@@ -64,6 +90,7 @@ pub(crate) struct Engine {
     permits: Semaphore,
     timer: Notify,
     over: Notify,
+    audience: Audience,
     waiting_bytes: AtomicUsize,
     noise: AtomicU64,
     dropped: AtomicU64,
@@ -92,7 +119,7 @@ pub(crate) enum GivenUp {
 }
 
 impl Engine {
-    pub(crate) fn new() -> (Arc<Engine>, OutQueue, mpsc::Receiver<Incoming>) {
+    pub(crate) fn new(audience: Audience) -> (Arc<Engine>, OutQueue, mpsc::Receiver<Incoming>) {
         let (out, queue) = OutQueue::new();
         let (incoming, received) = mpsc::channel(MOST_INCOMING);
         let engine = Engine {
@@ -102,6 +129,7 @@ impl Engine {
             permits: Semaphore::new(MOST_CALLS),
             timer: Notify::new(),
             over: Notify::new(),
+            audience,
             waiting_bytes: AtomicUsize::new(0),
             noise: AtomicU64::new(0),
             dropped: AtomicU64::new(0),
@@ -150,13 +178,13 @@ impl Engine {
     }
 
     /// Answers a request of the peer's. A peer that asks and does not read gets no answers piled up for it.
-    pub(crate) fn answer(&self, id: &str, outcome: &Result<RawJson, RpcError>) {
+    pub(crate) fn answer(&self, id: &ForeignId, outcome: &Result<RawJson, RpcError>) {
         if self.out.queued_bytes() > MOST_QUEUED_BYTES {
             self.dropped.fetch_add(1, Ordering::Relaxed);
             return;
         }
-        let head = Head { id: None, method: "".into(), name: None, version: None };
-        self.send(Outgoing { epoch: Epoch(0), head, body: frame::answer(id, outcome) });
+        let head = Head::new(None, Cow::Borrowed(""), None);
+        self.send(Outgoing { epoch: id.epoch, head, body: frame::answer(&id.text, outcome) });
     }
 
     /// Ends all calls, those to come included.
@@ -223,11 +251,18 @@ impl Engine {
 
     /// Puts a message of the peer's own where the session takes it from. False when there are too many.
     fn hand_on(&self, mut incoming: Incoming) -> bool {
-        let (Incoming::Request { frame, .. } | Incoming::Notification { frame, .. }) = &mut incoming;
-        if frame.len() <= COPIED {
-            *frame = Bytes::copy_from_slice(frame);
+        match &mut incoming {
+            Incoming::Request { frame, .. } | Incoming::Notification { frame, .. }
+                if frame.len() <= COPIED =>
+            {
+                *frame = Bytes::copy_from_slice(frame);
+            }
+            Incoming::Request { .. }
+            | Incoming::Notification { .. }
+            | Incoming::Progress { .. }
+            | Incoming::Fault(_) => {}
         }
-        let bytes = incoming.frame().len();
+        let bytes = incoming.bytes();
         let waiting = self.waiting_bytes.fetch_add(bytes, Ordering::Relaxed);
         if waiting + bytes <= MOST_INCOMING_BYTES && self.incoming.try_send(incoming).is_ok() {
             return true;
@@ -237,7 +272,24 @@ impl Engine {
         false
     }
 
-    /// The session took an [`Incoming`] of this many bytes.
+    /// A message of the peer's was dropped, for nobody had room for it.
+    pub(crate) fn dropped(&self) {
+        self.dropped.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Something arrived that is of no use. `what` says so in words.
+    fn fault(&self, what: impl FnOnce() -> String) {
+        self.tell(|| Incoming::Fault(what()));
+    }
+
+    /// Tells a listener what it is good to know. Half of the room is left to what the peer says on purpose.
+    fn tell(&self, what: impl FnOnce() -> Incoming) {
+        if self.audience == Audience::Listening && self.incoming.capacity() > MOST_INCOMING / 2 {
+            self.hand_on(what());
+        }
+    }
+
+    /// The session is done with an [`Incoming`] of this many bytes.
     pub(crate) fn taken(&self, bytes: usize) {
         self.waiting_bytes.fetch_sub(bytes, Ordering::Relaxed);
     }
@@ -253,19 +305,23 @@ impl Engine {
             }
             // An error without an id is about the request whose lane it came by.
             Scanned::Response { id: Id::Absent, is_error, payload } => match lane {
-                Lane::Request(id) => {
+                Lane::Request(id, _) => {
                     self.pending.tell(id, Outcome::Answer { frame, is_error, payload });
                 }
-                Lane::Shared => tracing::debug!("the server sent an error that belongs to no request"),
+                Lane::Shared | Lane::Listening(_) => {
+                    tracing::debug!("the server sent an error that belongs to no request")
+                }
             },
             Scanned::Response { id: Id::Foreign, .. } => {
-                tracing::debug!("the server answered a request that is not ours")
+                tracing::debug!("the server answered a request that is not ours");
+                self.fault(|| "an answer to a request that is not ours".to_owned());
             }
             Scanned::Request { id, method } => {
                 if id.len() > LONGEST_FOREIGN_ID {
                     return self.noise(frame.len());
                 }
-                let id = String::from_utf8_lossy(&frame[id]).into_owned();
+                let text = String::from_utf8_lossy(&frame[id]).into_owned();
+                let id = ForeignId { epoch: lane.epoch(), text };
                 let Some(method) = method_name(&frame[method]) else { return self.noise(frame.len()) };
                 if !self.hand_on(Incoming::Request { id: id.clone(), method, frame }) {
                     let refusal = RpcError::new(code::INTERNAL_ERROR, "too many requests at once");
@@ -275,8 +331,9 @@ impl Engine {
             Scanned::Notification { method, params } => {
                 let Some(method) = method_name(&frame[method]) else { return self.noise(frame.len()) };
                 if method != "notifications/progress" {
-                    self.hand_on(Incoming::Notification { method, frame });
+                    self.hand_on(Incoming::Notification { epoch: lane.epoch(), method, frame });
                 } else if let Some((id, progress)) = params.and_then(|it| progress::read(&frame[it..])) {
+                    self.tell(|| Incoming::Progress { request: id, progress: progress.clone() });
                     self.pending.heard(id, progress, Instant::now());
                 }
             }
@@ -308,6 +365,7 @@ impl Inbox for Engine {
 
     fn noise(&self, bytes: usize) {
         self.noise.fetch_add(bytes as u64, Ordering::Relaxed);
+        self.fault(|| format!("{bytes} bytes that are no protocol"));
     }
 }
 

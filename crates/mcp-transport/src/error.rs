@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use mcp_model::{Kind, RpcError, TransportKind};
+use mcp_model::{Kind, RpcError, TransportKind, code};
 
 use crate::{EndReason, Ended, Expiry, Fault, StartFailure};
 
@@ -171,9 +171,15 @@ pub enum CallError {
     /// What was to be sent is no request.
     #[error("{0}")]
     InvalidParams(String),
-    /// The server asks for something before it answers, and nobody here can give it.
-    #[error("the server asks for input before it answers, and no handler is configured for that")]
-    InputRequired,
+    /// The server asks for something before it answers, and does not get it: names what was asked for, and why not.
+    #[error("{0}")]
+    InputRequired(String),
+    /// There is no such resource; the server's words.
+    #[error("the server has no such resource: {0}")]
+    ResourceNotFound(RpcError),
+    /// The server, or the version of the protocol that it speaks, does not have this.
+    #[error("{0}")]
+    NotOffered(String),
     /// A list has no end, or more items than are kept.
     #[error("{0}")]
     TooMuch(String),
@@ -189,11 +195,80 @@ impl CallError {
             CallError::TimedOut(_) => Kind::Timeout,
             CallError::Rpc(_)
             | CallError::Unreadable(_)
-            | CallError::InputRequired
+            | CallError::InputRequired(_)
+            | CallError::ResourceNotFound(_)
+            | CallError::NotOffered(_)
             | CallError::TooMuch(_) => Kind::Protocol,
             CallError::OutcomeUnknown(_) => Kind::OutcomeUnknown,
             CallError::InvalidParams(_) => Kind::Validation,
         }
+    }
+
+    /// What to try, where there is something to try.
+    pub fn help(&self) -> Option<String> {
+        match self {
+            CallError::Rpc(error) => error_help(error),
+            CallError::Refused(fault) => match (&fault.error, fault.status) {
+                (Some(error), _) if error_help(error).is_some() => error_help(error),
+                (_, Some(401 | 403)) => {
+                    Some("the server wants authorization: check the `Authorization` header".to_owned())
+                }
+                _ => None,
+            },
+            CallError::InputRequired(_) => Some(
+                "give the session a handler for what is asked, or call a tool that asks for nothing"
+                    .to_owned(),
+            ),
+            CallError::OutcomeUnknown(_) => {
+                Some("look whether it was done before it is done again".to_owned())
+            }
+            CallError::ResourceNotFound(_) => Some("list the resources again: it may be gone".to_owned()),
+            CallError::Closed(_)
+            | CallError::NotSent(_)
+            | CallError::TimedOut(_)
+            | CallError::Unreadable(_)
+            | CallError::Reopen(_)
+            | CallError::InvalidParams(_)
+            | CallError::NotOffered(_)
+            | CallError::TooMuch(_) => None,
+        }
+    }
+}
+
+/// What to do about an error of the server's, as far as its number says.
+fn error_help(error: &RpcError) -> Option<String> {
+    match error.code {
+        code::METHOD_NOT_FOUND => Some("the server does not know this method: it is older, or has less, than it says".to_owned()),
+        code::HEADER_MISMATCH => Some(
+            "headers and body disagree: something between here and the server changes headers, or the tool's schema has changed"
+                .to_owned(),
+        ),
+        code::MISSING_CLIENT_CAPABILITY => {
+            let needed = error.data.as_ref().and_then(|it| it.read::<Needed>().ok()).map(|it| it.names());
+            let needed = needed.filter(|it| !it.is_empty()).unwrap_or_else(|| "something".to_owned());
+            Some(format!("the server needs {needed} of its client: give the session a handler for that"))
+        }
+        code::UNSUPPORTED_PROTOCOL_VERSION => {
+            Some("the server speaks another version by now: connect again".to_owned())
+        }
+        code::URL_ELICITATION_REQUIRED => {
+            Some("the server wants a page to be opened first: its error names the page".to_owned())
+        }
+        _ => None,
+    }
+}
+
+/// The capabilities that a server misses.
+#[derive(serde::Deserialize)]
+struct Needed {
+    #[serde(rename = "requiredCapabilities")]
+    required: std::collections::BTreeMap<String, serde::de::IgnoredAny>,
+}
+
+impl Needed {
+    fn names(&self) -> String {
+        let short = self.required.keys().take(8).map(|it| it.chars().take(40).collect::<String>());
+        short.collect::<Vec<_>>().join(", ")
     }
 }
 

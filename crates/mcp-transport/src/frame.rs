@@ -1,47 +1,136 @@
 //! Our own messages as bytes.
+//!
+//! Each is written once, into the buffer that the wire sends.
 
-use std::fmt::Write as _;
+use std::ops::Range;
 
 use bytes::Bytes;
 use mcp_model::{RawJson, RpcError};
+use serde::Serialize;
 use serde_json::json;
 
 use crate::RequestId;
 
+/// A message that is being written. Its members are written in one order: what opens it, its parameters, its `_meta`.
+pub(crate) struct Writer {
+    buffer: Vec<u8>,
+    has_members: bool,
+}
+
+/// What a message is besides its parameters, in bytes: an estimate that a buffer need not grow past.
+const ENVELOPE: usize = 96;
+
+impl Writer {
+    /// A request, with room for parameters of about `size` bytes.
+    pub(crate) fn request(id: RequestId, method: &str, size: usize) -> Writer {
+        let mut res = Writer::sized(method, size);
+        res.buffer.extend_from_slice(br#"{"jsonrpc":"2.0","id":"#);
+        res.json(&id);
+        res.buffer.extend_from_slice(br#","method":""#);
+        res.opened(method)
+    }
+
+    /// A notification, likewise.
+    pub(crate) fn notification(method: &str, size: usize) -> Writer {
+        let mut res = Writer::sized(method, size);
+        res.buffer.extend_from_slice(br#"{"jsonrpc":"2.0","method":""#);
+        res.opened(method)
+    }
+
+    fn sized(method: &str, size: usize) -> Writer {
+        Writer { buffer: Vec::with_capacity(ENVELOPE + method.len() + size), has_members: false }
+    }
+
+    fn opened(mut self, method: &str) -> Writer {
+        self.buffer.extend_from_slice(method.as_bytes());
+        self.buffer.push(b'"');
+        self
+    }
+
+    /// A member of the parameters whose value is text. Says where in the message the value stands.
+    pub(crate) fn text(&mut self, name: &str, value: &str) -> Range<usize> {
+        self.key(name);
+        let start = self.buffer.len();
+        self.json(value);
+        start..self.buffer.len()
+    }
+
+    /// A member of the parameters whose value is JSON already.
+    pub(crate) fn raw(&mut self, name: &str, value: &str) {
+        self.key(name);
+        self.buffer.extend_from_slice(value.as_bytes());
+    }
+
+    /// Members of the parameters, as they stand between braces. May be empty.
+    pub(crate) fn members(&mut self, members: &str) {
+        if !members.is_empty() {
+            self.separate();
+            self.buffer.extend_from_slice(members.as_bytes());
+        }
+    }
+
+    /// The members of `_meta`, in parts of which each may be empty.
+    pub(crate) fn meta(&mut self, parts: &[&str]) {
+        let mut parts = parts.iter().filter(|it| !it.is_empty()).peekable();
+        if parts.peek().is_none() {
+            return;
+        }
+        self.key("_meta");
+        self.buffer.push(b'{');
+        while let Some(part) = parts.next() {
+            self.buffer.extend_from_slice(part.as_bytes());
+            if parts.peek().is_some() {
+                self.buffer.push(b',');
+            }
+        }
+        self.buffer.push(b'}');
+    }
+
+    /// The whole message.
+    pub(crate) fn finish(mut self) -> Bytes {
+        self.buffer.extend_from_slice(if self.has_members { b"}}" } else { b"}" });
+        self.buffer.into()
+    }
+
+    /// `name` is ours: plain, without anything that JSON escapes.
+    fn key(&mut self, name: &str) {
+        self.separate();
+        self.buffer.push(b'"');
+        self.buffer.extend_from_slice(name.as_bytes());
+        self.buffer.extend_from_slice(b"\":");
+    }
+
+    fn separate(&mut self) {
+        match std::mem::replace(&mut self.has_members, true) {
+            true => self.buffer.push(b','),
+            false => self.buffer.extend_from_slice(br#","params":{"#),
+        }
+    }
+
+    fn json<T: Serialize + ?Sized>(&mut self, value: &T) {
+        serde_json::to_writer(&mut self.buffer, value).expect("numbers and strings are JSON");
+    }
+}
+
 /// A request. `params` are the members of its parameters without the braces, `meta` those of `_meta`; both may be empty.
 pub(crate) fn request(id: RequestId, method: &str, params: &str, meta: &str) -> Bytes {
-    let mut res = String::with_capacity(96 + method.len() + params.len() + meta.len());
-    write!(res, r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}""#)
-        .expect("writing to a string cannot fail");
-    parameters(&mut res, params, meta);
-    res.push('}');
-    res.into()
+    let mut res = Writer::request(id, method, params.len() + meta.len());
+    res.members(params);
+    res.meta(&[meta]);
+    res.finish()
 }
 
 /// A notification, likewise.
 pub(crate) fn notification(method: &str, params: &str, meta: &str) -> Bytes {
-    let mut res = String::with_capacity(64 + method.len() + params.len() + meta.len());
-    write!(res, r#"{{"jsonrpc":"2.0","method":"{method}""#).expect("writing to a string cannot fail");
-    parameters(&mut res, params, meta);
-    res.push('}');
-    res.into()
+    let mut res = Writer::notification(method, params.len() + meta.len());
+    res.members(params);
+    res.meta(&[meta]);
+    res.finish()
 }
 
-fn parameters(res: &mut String, params: &str, meta: &str) {
-    if params.is_empty() && meta.is_empty() {
-        return;
-    }
-    res.push_str(r#","params":{"#);
-    res.push_str(params);
-    if !meta.is_empty() {
-        if !params.is_empty() {
-            res.push(',');
-        }
-        res.push_str(r#""_meta":{"#);
-        res.push_str(meta);
-        res.push('}');
-    }
-    res.push('}');
+/// The JSON text of a string.
+pub(crate) fn text(text: &str) -> String {
+    serde_json::to_string(text).expect("a string is JSON")
 }
 
 /// The notice that nobody waits for `id` any more.
@@ -84,6 +173,16 @@ mod tests {
             &notification("n", "", r#""v":2"#),
             r#"{"jsonrpc":"2.0","method":"n","params":{"_meta":{"v":2}}}"#,
         );
+        let mut writer = Writer::request(7, "tools/call", 0);
+        let name = writer.text("name", "a\"b");
+        writer.raw("arguments", "{}");
+        writer.meta(&["", "\"v\":2", ""]);
+        let frame = writer.finish();
+        check(
+            &frame,
+            r#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"a\"b","arguments":{},"_meta":{"v":2}}}"#,
+        );
+        assert_eq!(&frame[name], br#""a\"b""#);
         check(
             &cancelled(7, "it was \"late\""),
             r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":7,"reason":"it was \"late\""}}"#,

@@ -68,8 +68,8 @@ pub use error::{CallError, ConnectError};
 #[cfg(all(feature = "http", feature = "sse"))]
 pub use fallback::OlderServers;
 pub use link::{
-    Dial, Epoch, Head, Inbox, Lane, LaneEnd, Link, Opening, Out, OutQueue, Outgoing, RequestId, Stop,
-    Transport,
+    Dial, Epoch, Head, Inbox, Lane, LaneEnd, Link, Mirrored, Named, Opening, Out, OutQueue, Outgoing,
+    RequestId, Stop, Transport,
 };
 pub use progress::{OnProgress, Progress};
 #[cfg(feature = "rmcp")]
@@ -78,8 +78,10 @@ pub use sdk::{
     error_to_rmcp, result_from_rmcp, result_to_rmcp, tool_from_rmcp, tool_to_rmcp,
 };
 pub use session::{
-    Answer, CallOptions, Changes, ClientInfo, Eras, Handler, Listing, Replay, ServerCapabilities, ServerInfo,
-    Session, SessionOptions, State, Unattended,
+    Answer, CallOptions, Changes, ClientInfo, CompletionArgument, CompletionOf, ElicitAnswer, ElicitMode,
+    ElicitRequest, Elicitation, Eras, Event, Handlers, Listener, Listing, LogMessage, Question, Replay, Root,
+    Roots, Sampling, SamplingRequest, SamplingResult, ServerCapabilities, ServerInfo, Session,
+    SessionOptions, State,
 };
 #[cfg(feature = "stdio")]
 pub use stdio::{Reaped, Receipts};

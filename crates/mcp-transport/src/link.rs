@@ -17,6 +17,7 @@
 
 use std::borrow::Cow;
 use std::fmt;
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -76,7 +77,7 @@ pub struct Link {
 pub type RequestId = u64;
 
 /// Which handshake a message belongs to. A session that the server has forgotten is opened again under the next epoch.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Epoch(pub u32);
 
 /// Something for the wire to do.
@@ -122,10 +123,64 @@ pub struct Head {
     pub id: Option<RequestId>,
     /// The method; empty for an answer.
     pub method: Cow<'static, str>,
-    /// The tool, prompt or URI that the request names.
-    pub name: Option<Box<str>>,
+    /// The tool, prompt or URI that the request names; see [`Outgoing::name`].
+    pub name: Option<Named>,
     /// The negotiated version; `None` until there is one.
     pub version: Option<ProtocolVersion>,
+    /// Arguments of the tool that its server wants to see outside of the body too.
+    pub mirrored: Vec<Mirrored>,
+}
+
+/// Where the name is that a request names. Most wires never look at it, so it is not copied for them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Named {
+    /// The JSON string that stands here in the body.
+    Within(Range<usize>),
+    /// This.
+    Text(Box<str>),
+}
+
+/// An argument of a tool that goes beside the body: `Mcp-Param-<name>` over HTTP. `Debug` shows no value.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Mirrored {
+    /// The name that the tool's schema gives it. Invariant: an HTTP token.
+    pub name: Box<str>,
+    /// The argument as text, not encoded.
+    pub value: Box<str>,
+}
+
+impl fmt::Debug for Mirrored {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Mirrored").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+impl Outgoing {
+    /// The tool, prompt or URI that the request names.
+    pub fn name(&self) -> Option<Cow<'_, str>> {
+        match self.head.name.as_ref()? {
+            Named::Text(text) => Some(Cow::Borrowed(text)),
+            Named::Within(range) => {
+                let json = str::from_utf8(self.body.get(range.clone())?).ok()?;
+                let inner = json.strip_prefix('"')?.strip_suffix('"')?;
+                match inner.contains('\\') {
+                    false => Some(Cow::Borrowed(inner)),
+                    true => serde_json::from_str(json).ok().map(Cow::Owned),
+                }
+            }
+        }
+    }
+}
+
+impl Head {
+    /// A message with nothing special about it.
+    pub(crate) fn new(
+        id: Option<RequestId>,
+        method: Cow<'static, str>,
+        version: Option<ProtocolVersion>,
+    ) -> Head {
+        Head { id, method, name: None, version, mirrored: Vec::new() }
+    }
 }
 
 /// The engine's end, as a wire sees it. Nothing here waits, so a wire's reader is never held up.
@@ -141,10 +196,23 @@ pub trait Inbox: Send + Sync {
 /// The way a frame came by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Lane {
-    /// The one that everything shares: a pipe, a socket, a GET stream.
+    /// The one that everything shares: a pipe, a socket.
     Shared,
-    /// The response to this request.
-    Request(RequestId),
+    /// The stream on which the server says what nobody asked for, in the session of this epoch.
+    Listening(Epoch),
+    /// The response to this request, which was sent in the session of this epoch.
+    Request(RequestId, Epoch),
+}
+
+impl Lane {
+    /// The session that its frames belong to: what answers a request of the peer's goes there, and nowhere else.
+    pub fn epoch(self) -> Epoch {
+        match self {
+            // A pipe is its own session, and has one only.
+            Lane::Shared => Epoch(0),
+            Lane::Listening(epoch) | Lane::Request(_, epoch) => epoch,
+        }
+    }
 }
 
 /// Why a lane ended without an answer.

@@ -180,6 +180,8 @@ pub(crate) const PURE_FILES: &[&str] = &[
     "crates/mcp-transport/src/sdk/convert.rs",
     "crates/mcp-transport/src/sdk/ledger.rs",
     "crates/mcp-transport/src/scan.rs",
+    "crates/mcp-transport/src/session/kept.rs",
+    "crates/mcp-transport/src/session/mirror.rs",
     "crates/mcp-transport/src/stdio/encoding.rs",
     "crates/mcp-transport/src/stdio/lines.rs",
 ];

@@ -87,7 +87,7 @@ async fn a_lost_answer_is_asked_for_again_only_where_that_is_safe() {
     check(
         &world.call("vanish", "{}").await,
         "MCPOutcomeUnknownError: server 'a' (npx): the answer was lost (the response broke off), and it is not known \
-         whether the call ran",
+         whether the call ran (look whether it was done before it is done again)",
     );
     let peer = Peer::new(&[]);
     let hints = json!({"idempotentHint": true});

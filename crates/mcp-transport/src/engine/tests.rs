@@ -13,7 +13,7 @@ struct Peer {
 }
 
 fn peer() -> Peer {
-    let (engine, queue, incoming) = Engine::new();
+    let (engine, queue, incoming) = Engine::new(Audience::Nobody);
     let timed = Arc::clone(&engine);
     tokio::spawn(async move { timed.keep_time().await });
     Peer { engine, queue, incoming }
@@ -33,7 +33,7 @@ fn call(engine: &Arc<Engine>, terms: CallTerms) -> tokio::task::JoinHandle<Strin
     tokio::spawn(async move {
         let message = |id| Outgoing {
             epoch: Epoch(0),
-            head: Head { id: Some(id), method: "m".into(), name: None, version: None },
+            head: Head::new(Some(id), "m".into(), None),
             body: frame::request(id, "m", "", ""),
         };
         match engine.call(terms, message).await.1 {
@@ -158,7 +158,7 @@ async fn a_lane_that_ends_ends_its_call_alone() {
     assert!(a.await.unwrap().starts_with("Lost(Fault { status: Some(500)"));
     // An error without an id is about the lane it came by.
     let error = Bytes::from_static(br#"{"error":{"code":7},"id":null}"#);
-    peer.engine.deliver(Lane::Request(second), error);
+    peer.engine.deliver(Lane::Request(second, Epoch(0)), error);
     assert_eq!(b.await.unwrap(), r#"error {"code":7},"id":null}"#);
 }
 
@@ -185,7 +185,7 @@ async fn a_peer_that_does_not_read_is_not_fed_for_ever() {
         let engine = Arc::clone(&peer.engine);
         let body = Bytes::from(big.clone());
         told.push(tokio::spawn(async move {
-            let head = |id| Head { id: Some(id), method: "m".into(), name: None, version: None };
+            let head = |id| Head::new(Some(id), "m".into(), None);
             engine.call(terms(60, None), |id| Outgoing { epoch: Epoch(0), head: head(id), body }).await.1
         }));
     }
@@ -203,7 +203,7 @@ async fn a_peer_that_does_not_read_is_not_fed_for_ever() {
 #[tokio::test(start_paused = true)]
 async fn a_peer_that_asks_and_does_not_read_gets_no_pile_of_answers() {
     let peer = peer();
-    let id = "1".repeat(1000);
+    let id = ForeignId { epoch: Epoch(0), text: "1".repeat(1000) };
     for _ in 0..2 * MOST_QUEUED_BYTES / 1000 {
         peer.engine.answer(&id, &Ok(RawJson::empty_object()));
     }
@@ -212,6 +212,22 @@ async fn a_peer_that_asks_and_does_not_read_gets_no_pile_of_answers() {
     let long = "1".repeat(LONGEST_FOREIGN_ID + 1);
     peer.say(format!(r#"{{"id":{long},"method":"ping"}}"#));
     assert!(peer.engine.counters().0 > 1000, "a request under an endless id is noise");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_belongs_to_the_session_that_asked() {
+    let mut peer = peer();
+    let lanes = [(Lane::Shared, 0), (Lane::Listening(Epoch(1)), 1), (Lane::Request(7, Epoch(2)), 2)];
+    for (lane, epoch) in lanes {
+        peer.engine.deliver(lane, Bytes::from_static(br#"{"id":1,"method":"roots/list"}"#));
+        let Some(Incoming::Request { id, .. }) = peer.incoming.recv().await else { panic!("a request") };
+        peer.engine.answer(&id, &Ok(RawJson::empty_object()));
+        let Some(Out::Message(answer)) = peer.queue.next().await else { panic!("an answer") };
+        assert_eq!(
+            (answer.epoch, &answer.body[..]),
+            (Epoch(epoch), &br#"{"jsonrpc":"2.0","id":1,"result":{}}"#[..])
+        );
+    }
 }
 
 #[tokio::test(start_paused = true)]

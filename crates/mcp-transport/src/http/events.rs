@@ -100,10 +100,15 @@ impl Hearing {
 
     fn deliver(&mut self, wire: &Wire, message: bytes::Bytes) {
         self.messages += 1;
-        if let Lane::Request(id) = self.lane {
-            self.answered |= reply::answers(&message, id);
-        }
+        let own = match self.lane {
+            Lane::Request(id, _) => Some(id),
+            Lane::Shared | Lane::Listening(_) => None,
+        };
+        self.answered |= own.is_some_and(|it| reply::answers(&message, it));
+        let others = reply::answered_others(&message, own);
         wire.inbox.deliver(self.lane, message);
+        // After the delivery: what lets go of its response must not be the first to tell the call.
+        others.into_iter().for_each(|it| wire.open.release(it));
     }
 }
 

@@ -89,7 +89,7 @@ impl Lanes {
 
     /// A message is on its way, and `abort` takes it back.
     pub(super) fn began(&mut self, message: &Outgoing, abort: AbortHandle) {
-        let Head { id, method, name: _, version } = &message.head;
+        let Head { id, method, name: _, version, mirrored: _ } = &message.head;
         if let Some(id) = id {
             // The protocol forbids to cancel the opening.
             let cancellable = method != "initialize" && version.is_none_or(|it| it.era() == Era::Legacy);
@@ -98,14 +98,16 @@ impl Lanes {
         }
     }
 
-    /// A message is through; `ready` says that it was the one that the others wait for.
-    pub(super) fn settled(&mut self, id: Option<RequestId>, ready: bool) {
+    /// A message is through.
+    pub(super) fn settled(&mut self, id: Option<RequestId>) {
         if let Some(id) = id {
             self.requests.remove(&id);
         }
-        if ready {
-            self.gated = false;
-        }
+    }
+
+    /// The message that the others wait for needs to be waited for no longer.
+    pub(super) fn ready(&mut self) {
+        self.gated = false;
     }
 
     fn abandon(&mut self, id: RequestId, notice: Option<bytes::Bytes>) {
@@ -117,7 +119,7 @@ impl Lanes {
                 abort.abort();
                 // In the modern era closing the stream says it.
                 if let Some(notice) = notice.filter(|_| cancellable) {
-                    let head = Head { id: None, method: crate::web::CANCELLED.into(), name: None, version };
+                    let head = Head::new(None, crate::web::CANCELLED.into(), version);
                     let message = Outgoing { epoch, head, body: notice };
                     self.cost += cost(&message);
                     self.waiting.push_back(Waiting::Other(message));
@@ -135,7 +137,7 @@ mod tests {
     #[test]
     fn what_waits_is_bounded_and_its_cost_comes_back() {
         let message = |id| {
-            let head = Head { id, method: "m".into(), name: None, version: None };
+            let head = Head::new(id, "m".into(), None);
             Out::Message(Outgoing { epoch: Epoch(0), head, body: Bytes::from(vec![0; 1 << 20]) })
         };
         let mut lanes = Lanes::default();
@@ -155,11 +157,7 @@ mod tests {
     const MODERN: Option<ProtocolVersion> = Some(ProtocolVersion::LATEST);
 
     fn message(id: Option<RequestId>, method: &'static str, version: Option<ProtocolVersion>) -> Outgoing {
-        Outgoing {
-            epoch: Epoch(0),
-            head: Head { id, method: method.into(), name: None, version },
-            body: Bytes::new(),
-        }
+        Outgoing { epoch: Epoch(0), head: Head::new(id, method.into(), version), body: Bytes::new() }
     }
 
     /// Takes messages and abandonments (`-7`), sends what may be sent after each, and says what was sent.
@@ -170,12 +168,12 @@ mod tests {
         let mut aborted = Vec::new();
         for step in steps {
             match step.split_once(' ') {
-                Some(("settled", id)) => lanes.settled(id.parse().ok(), false),
+                Some(("settled", id)) => lanes.settled(id.parse().ok()),
                 Some((id, method)) => {
                     let taken = lanes.take(Out::Message(message(id.parse().ok(), method, version)));
                     assert_eq!(taken, None);
                 }
-                None if *step == "ready" => lanes.settled(None, true),
+                None if *step == "ready" => lanes.ready(),
                 None => {
                     let id = step.trim_start_matches('-').parse().unwrap();
                     assert_eq!(lanes.take(Out::Abandon { id, notice: Some(Bytes::new()) }), None);

@@ -33,7 +33,7 @@ pub(super) enum Opened {
 
 /// Listens until the session of `epoch` is over.
 pub(super) async fn listen(wire: &Wire, epoch: Epoch) {
-    let mut hearing = Hearing::new(Lane::Shared);
+    let mut hearing = Hearing::new(Lane::Listening(epoch));
     let mut backoff = Backoff::default();
     let mut heard = false;
     while let Some(headers) = wire.sessions.listen(epoch, hearing.last_id.as_ref()) {

@@ -13,6 +13,7 @@ mod body;
 mod events;
 mod lanes;
 mod listen;
+mod open;
 mod post;
 mod reply;
 mod resume;
@@ -29,6 +30,7 @@ use futures_util::stream::FuturesUnordered;
 use http::{HeaderMap, HeaderValue, Method};
 use mcp_model::UrlEndpoint;
 use reqwest::Response;
+use tokio::sync::mpsc;
 use tokio::time::Instant;
 use url::Url;
 
@@ -38,6 +40,7 @@ use crate::{
     Outgoing, Transport,
 };
 use lanes::Lanes;
+use open::Open;
 use post::Settled;
 use sessions::Sessions;
 
@@ -70,6 +73,9 @@ struct Wire {
     inbox: Arc<dyn Inbox>,
     sessions: Sessions,
     terminate_on_close: bool,
+    open: Open,
+    /// Where it is told that the opening is over, with the session that is known to be open by now.
+    ready: mpsc::UnboundedSender<Option<Epoch>>,
 }
 
 impl HttpDial {
@@ -115,10 +121,12 @@ impl Transport for HttpTransport {
         };
         let (url, plain) = client.plain();
         let sessions = Sessions::new(plain, session_id);
-        let wire = Wire { place, client, url, inbox, sessions, terminate_on_close };
+        let (ready, mut readiness) = mpsc::unbounded_channel();
+        let open = Open::default();
+        let wire = Wire { place, client, url, inbox, sessions, terminate_on_close, open, ready };
         let deadline = {
             let stopping = pin!(stop.requested());
-            drive(&wire, &mut out, stopping).await
+            drive(&wire, &mut out, &mut readiness, stopping).await
         };
         if let Some(deadline) = deadline {
             // Whether the server heard it changes nothing for us.
@@ -161,6 +169,7 @@ impl Wire {
 async fn drive(
     wire: &Wire,
     out: &mut OutQueue,
+    readiness: &mut mpsc::UnboundedReceiver<Option<Epoch>>,
     mut stopping: std::pin::Pin<&mut impl Future<Output = Instant>>,
 ) -> Option<Instant> {
     let mut work = FuturesUnordered::new();
@@ -178,18 +187,14 @@ async fn drive(
         tokio::select! {
             biased;
             deadline = &mut stopping => return Some(deadline),
+            Some(opened) = readiness.recv() => {
+                lanes.ready();
+                listen_in(opened, &mut listener, |task, registration| work.push(perform(wire, task, registration)));
+            }
             Some(done) = work.next(), if !work.is_empty() => {
-                let Done::Message(Settled { id, opened, ready }) = done else { continue };
-                lanes.settled(id, ready);
-                if let Some(epoch) = opened
-                    && listener.as_ref().is_none_or(|(listened, _)| *listened < epoch)
-                {
-                    let (abort, registration) = AbortHandle::new_pair();
-                    if let Some((_, former)) = listener.replace((epoch, abort)) {
-                        former.abort();
-                    }
-                    work.push(perform(wire, Task::Listen(epoch), registration));
-                }
+                let Done::Message(Settled { id, opened }) = done else { continue };
+                lanes.settled(id);
+                listen_in(opened, &mut listener, |task, registration| work.push(perform(wire, task, registration)));
             }
             count = out.next_many(&mut batch, BATCH) => {
                 if count == 0 {
@@ -205,6 +210,22 @@ async fn drive(
             }
         }
     }
+}
+
+/// Begins to listen in a session that is open now, and ends what listened in an earlier one.
+fn listen_in(
+    opened: Option<Epoch>,
+    listener: &mut Option<(Epoch, AbortHandle)>,
+    begin: impl FnOnce(Task, AbortRegistration),
+) {
+    let Some(epoch) = opened.filter(|it| listener.as_ref().is_none_or(|(listened, _)| listened < it)) else {
+        return;
+    };
+    let (abort, registration) = AbortHandle::new_pair();
+    if let Some((_, former)) = listener.replace((epoch, abort)) {
+        former.abort();
+    }
+    begin(Task::Listen(epoch), registration);
 }
 
 /// Something that takes a while.

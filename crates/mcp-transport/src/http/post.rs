@@ -1,5 +1,6 @@
 //! One message on its way to the server, and what comes back for it.
 
+use std::pin::pin;
 use std::time::Duration;
 
 use http::Method;
@@ -14,6 +15,10 @@ use crate::web::body::{beginning, is_event_stream, is_type};
 use crate::web::headers::SESSION_ID;
 use crate::web::{CANCELLED, Failed, INITIALIZED};
 use crate::{Epoch, Fault, Lane, LaneEnd, Outgoing, RequestId};
+
+/// How long the others wait for the end of the opening to be taken. A server that has not said a word about it by then has read it
+/// all the same, or never will.
+const HOLDING: Duration = Duration::from_secs(2);
 
 /// How long a notice of cancellation may take: nobody waits for it.
 const NOTICE: Duration = Duration::from_secs(5);
@@ -33,8 +38,6 @@ pub(super) struct Settled {
     pub(super) id: Option<RequestId>,
     /// The legacy session that is known to be open by now.
     pub(super) opened: Option<Epoch>,
-    /// It was the notice that the opening is over.
-    pub(super) ready: bool,
 }
 
 /// A request that was sent.
@@ -47,24 +50,33 @@ struct Asked {
 /// Carries a message. A request's lane is over when this resolves.
 pub(super) async fn carry(wire: &Wire, message: Outgoing) -> Settled {
     let id = message.head.id;
-    let ready = id.is_none() && message.head.method == INITIALIZED;
     let epoch = message.epoch;
-    let Some(admitted) = wire.sessions.admit(epoch, &message.head) else {
-        if let Some(id) = id {
-            wire.inbox.lane_ended(id, LaneEnd::NotExecuted(epoch));
+    let Some(admitted) = wire.sessions.admit(&message) else {
+        match id {
+            Some(id) => wire.inbox.lane_ended(id, LaneEnd::NotExecuted(epoch)),
+            None if message.head.method == INITIALIZED => wire.ready(None),
+            None => {}
         }
-        return Settled { id, opened: None, ready };
+        return Settled { id, opened: None };
+    };
+    let Some(id) = id else {
+        // Boxed, for it is rare, and every message's future would be as large.
+        match &*message.head.method {
+            INITIALIZED => Box::pin(conclude(wire, message, admitted)).await,
+            _ => Box::pin(tell(wire, message, admitted)).await,
+        }
+        return Settled { id: None, opened: None };
     };
     // A session from the configuration is known to be open when the server takes a first request in it.
-    let opens = match id {
-        Some(_) => admitted.configured && admitted.standing == Standing::Session,
-        None => ready && admitted.standing != Standing::Modern,
+    let opens = admitted.configured && admitted.standing == Standing::Session;
+    let waiting = wire.open.enter(id);
+    let taken = tokio::select! {
+        biased;
+        taken = ask(wire, id, message, admitted) => taken,
+        // The call has its answer; the response it was expected on is dropped.
+        () = waiting.released() => true,
     };
-    let taken = match id {
-        Some(id) => ask(wire, id, message, admitted).await,
-        None => tell(wire, message, admitted).await,
-    };
-    Settled { id, opened: (opens && taken).then_some(epoch), ready }
+    Settled { id: Some(id), opened: (opens && taken).then_some(epoch) }
 }
 
 /// Sends a request and delivers what comes for it. True when the server took it.
@@ -99,7 +111,7 @@ impl Asked {
         let status = response.status().as_u16();
         let lost = |message| Some(LaneEnd::Lost(Fault { status: Some(status), message, error: None }));
         if is_event_stream(&response) {
-            let mut hearing = Hearing::new(Lane::Request(self.id));
+            let mut hearing = Hearing::new(Lane::Request(self.id, self.epoch));
             let end = hearing.hear(wire, &mut response).await;
             drop(response);
             let legacy = matches!(self.standing, Standing::Session | Standing::Sessionless);
@@ -122,7 +134,9 @@ impl Asked {
         let answered = reply::answers(&body, self.id);
         // Whatever the server calls it: an answer is an answer. Anything else only where it says that it is JSON.
         if answered || (is_json(&response) && !body.is_empty()) {
-            wire.inbox.deliver(Lane::Request(self.id), body.clone());
+            let others = reply::answered_others(&body, Some(self.id));
+            wire.inbox.deliver(Lane::Request(self.id, self.epoch), body.clone());
+            others.into_iter().for_each(|it| wire.open.release(it));
         } else {
             wire.inbox.noise(body.len());
         }
@@ -148,7 +162,7 @@ impl Asked {
         let fault = Fault { status: Some(status), message, error: said.error };
         match verdict {
             Verdict::Answer => {
-                wire.inbox.deliver(Lane::Request(self.id), body);
+                wire.inbox.deliver(Lane::Request(self.id, self.epoch), body);
                 None
             }
             Verdict::Forgotten => {
@@ -161,12 +175,32 @@ impl Asked {
     }
 }
 
-/// Sends a message that has no answer. True when the server took it.
-async fn tell(wire: &Wire, message: Outgoing, admitted: Admitted) -> bool {
+/// Sends the notice that the opening is over, and lets the others go as soon as it is taken.
+async fn conclude(wire: &Wire, message: Outgoing, admitted: Admitted) {
+    let epoch = message.epoch;
+    let mut telling = pin!(tell_and(wire, message, admitted, || wire.ready(Some(epoch))));
+    if tokio::time::timeout(HOLDING, &mut telling).await.is_err() {
+        tracing::debug!("{} does not answer the notice that the opening is over", wire.place.label);
+        wire.ready(None);
+        telling.await;
+    }
+    wire.ready(None);
+}
+
+/// Sends a message that has no answer.
+async fn tell(wire: &Wire, message: Outgoing, admitted: Admitted) {
+    tell_and(wire, message, admitted, || {}).await;
+}
+
+/// The same, and calls `taken` when the server has taken it, which may be long before its response ends.
+async fn tell_and(wire: &Wire, message: Outgoing, admitted: Admitted, taken: impl FnOnce()) {
     let Outgoing { epoch, head, body } = message;
     let telling = async {
         let mut response = wire.send(Method::POST, &admitted.headers, Some(&body)).await?;
         let status = response.status().as_u16();
+        if response.status().is_success() {
+            taken();
+        }
         if response.status().is_success() {
             // Its end is waited for, so that the connection can be used again.
             if !is_event_stream(&response) {
@@ -184,13 +218,20 @@ async fn tell(wire: &Wire, message: Outgoing, admitted: Admitted) -> bool {
     };
     let limit = if head.method == CANCELLED { NOTICE } else { TELLING };
     match tokio::time::timeout(limit, telling).await {
-        Ok(Ok(())) => return true,
+        Ok(Ok(())) => {}
         Ok(Err(Failed::Refused(fault) | Failed::Lost(fault))) => {
             tracing::debug!(method = &*head.method, "a message was not taken: {fault}");
         }
         Err(_) => tracing::debug!(method = &*head.method, "a message was not taken in time"),
     }
-    false
+}
+
+impl Wire {
+    /// The opening is over, for all that the others need to know; in `opened`, where that is known.
+    fn ready(&self, opened: Option<Epoch>) {
+        // A wire that ends listens no more.
+        let _ = self.ready.send(opened);
+    }
 }
 
 fn is_json(response: &Response) -> bool {

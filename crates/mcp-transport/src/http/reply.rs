@@ -40,6 +40,21 @@ pub(super) fn answers(frame: &[u8], id: RequestId) -> bool {
     }
 }
 
+/// The requests that this frame answers besides `own`.
+pub(super) fn answered_others(frame: &[u8], own: Option<RequestId>) -> Vec<RequestId> {
+    match scan(frame) {
+        Scanned::Response { id: Id::Number(id), .. } if Some(id) != own => vec![id],
+        Scanned::Batch(items) => {
+            let messages = items.into_iter().map(|it| &frame[it]).filter(|it| it.first() == Some(&b'{'));
+            messages.flat_map(|it| answered_others(it, own)).collect()
+        }
+        Scanned::Response { .. }
+        | Scanned::Request { .. }
+        | Scanned::Notification { .. }
+        | Scanned::Noise => Vec::new(),
+    }
+}
+
 /// Judges a response with a status that is no success.
 pub(super) fn judge(status: u16, said: &Said, standing: Standing) -> Verdict {
     let number = said.error.as_ref().map(|it| it.code);
@@ -60,6 +75,10 @@ pub(super) fn judge(status: u16, said: &Said, standing: Standing) -> Verdict {
             Verdict::Forgotten
         }
         _ if answer => Verdict::Answer,
+        // So an unknown method is told in the modern era; some leave out whose it was.
+        404 if standing == Standing::Modern && said.unnamed && number == Some(code::METHOD_NOT_FOUND) => {
+            Verdict::Answer
+        }
         500.. => Verdict::Lost,
         _ => Verdict::Refused,
     }
@@ -151,6 +170,11 @@ mod tests {
         check(400, Sessionless, NO_SESSION, Verdict::Refused);
         check(404, Modern, NO_METHOD, Verdict::Answer);
         check(404, Modern, "no such page", Verdict::Refused);
+        let unnamed = r#"{"id":null,"error":{"code":-32601,"message":"Method not found"}}"#;
+        check(404, Modern, unnamed, Verdict::Answer);
+        check(404, Sessionless, unnamed, Verdict::Refused);
+        check(400, Modern, unnamed, Verdict::Refused);
+        check(404, Modern, r#"{"id":8,"error":{"code":-32601,"message":"no"}}"#, Verdict::Refused);
         check(400, Modern, NO_SESSION, Verdict::Refused);
         check(401, Session, NO_SESSION, Verdict::Refused);
         check(403, Modern, NO_METHOD, Verdict::Refused);
@@ -182,5 +206,20 @@ mod tests {
         check(r#"{"id":8,"result":{}}"#, false);
         check(r#"{"id":7,"method":"ping"}"#, false);
         check("", false);
+    }
+
+    #[test]
+    fn answers_to_others_are_known_too() {
+        let check = |frame: &str, want: &[u64]| {
+            assert_eq!(answered_others(frame.as_bytes(), Some(7)), want, "{frame}")
+        };
+        check(r#"{"id":7,"result":{}}"#, &[]);
+        check(r#"{"id":8,"result":{"id":9}}"#, &[8]);
+        check(
+            r#"[{"id":8,"result":1},{"id":7,"result":1},{"id":9,"error":{}},[{"id":6,"result":1}]]"#,
+            &[8, 9],
+        );
+        check(r#"{"id":8,"method":"ping"}"#, &[]);
+        check(r#"{"id":null,"error":{}}"#, &[]);
     }
 }

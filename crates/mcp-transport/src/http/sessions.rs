@@ -9,7 +9,7 @@ use http::{HeaderMap, HeaderValue};
 use mcp_model::{Era, ProtocolVersion, UrlEndpoint};
 
 use crate::web::headers::{self, LAST_EVENT_ID, METHOD, NAME, PROTOCOL_VERSION, SESSION_ID};
-use crate::{ConnectError, Epoch, Head};
+use crate::{ConnectError, Epoch, Outgoing};
 
 /// The configured session, where there is one.
 pub(super) fn configured(endpoint: &UrlEndpoint) -> Result<Option<HeaderValue>, ConnectError> {
@@ -78,7 +78,8 @@ impl Sessions {
     }
 
     /// The headers for a message, unless its session is gone.
-    pub(super) fn admit(&self, epoch: Epoch, head: &Head) -> Option<Admitted> {
+    pub(super) fn admit(&self, message: &Outgoing) -> Option<Admitted> {
+        let (epoch, head) = (message.epoch, &message.head);
         let mut state = self.lock();
         let state = &mut *state;
         // An answer to the server belongs to the session that asked.
@@ -86,11 +87,8 @@ impl Sessions {
         let version = if answer { state.version } else { head.version };
         let modern = version.is_some_and(|it| it.era() == Era::Modern);
         let opening = matches!(&*head.method, "initialize" | "server/discover");
-        if !opening
-            && !modern
-            && !answer
-            && (epoch < state.epoch || (epoch == state.epoch && state.forgotten))
-        {
+        let gone = epoch < state.epoch || (epoch == state.epoch && state.forgotten);
+        if gone && !opening && !modern {
             return None;
         }
         if opening || modern {
@@ -98,8 +96,11 @@ impl Sessions {
             state.name_version(version, &mut headers);
             if modern && !answer {
                 headers.insert(METHOD, headers::text(&head.method));
-                if let Some(name) = &head.name {
-                    headers.insert(NAME, headers::text(name));
+                if let Some(name) = message.name() {
+                    headers.insert(NAME, headers::text(&name));
+                }
+                for it in &head.mirrored {
+                    headers::mirror(it, &mut headers);
                 }
             }
             let standing = if opening { Standing::Opening } else { Standing::Modern };
@@ -188,9 +189,10 @@ impl State {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{Head, Mirrored, Named};
 
     fn head(method: &'static str, version: Option<ProtocolVersion>) -> Head {
-        Head { id: Some(1), method: method.into(), name: None, version }
+        Head::new(Some(1), method.into(), version)
     }
 
     const LEGACY: Option<ProtocolVersion> = Some(ProtocolVersion::V2025_06_18);
@@ -199,11 +201,14 @@ mod tests {
     /// What is sent for a message: its standing and our headers.
     #[track_caller]
     fn check(sessions: &Sessions, epoch: u32, head: &Head, want: &str) {
-        let got = match sessions.admit(Epoch(epoch), head) {
+        let message = Outgoing { epoch: Epoch(epoch), head: head.clone(), body: bytes::Bytes::new() };
+        let got = match sessions.admit(&message) {
             None => "gone".to_owned(),
             Some(Admitted { headers, standing, configured: _ }) => {
+                let mirrored = ["mcp-param-region", "mcp-param-note"].map(http::HeaderName::from_static);
                 let words = [PROTOCOL_VERSION, SESSION_ID, METHOD, NAME]
                     .iter()
+                    .chain(&mirrored)
                     .filter_map(|it| headers.get(it)?.to_str().ok())
                     .collect::<Vec<_>>();
                 format!("{standing:?} {}", words.join(" ")).trim_end().to_owned()
@@ -261,16 +266,25 @@ mod tests {
     fn the_modern_era_names_method_and_tool() {
         let sessions = fresh();
         check(&sessions, 0, &head("server/discover", MODERN), "Opening 2026-07-28 server/discover");
-        let call = Head { name: Some("grün".into()), ..head("tools/call", MODERN) };
+        let mut call = Head { name: Some(Named::Text("grün".into())), ..head("tools/call", MODERN) };
         check(&sessions, 0, &call, "Modern 2026-07-28 tools/call =?base64?Z3LDvG4=?=");
+        let mirrored = |name: &str, value: &str| Mirrored { name: name.into(), value: value.into() };
+        call.mirrored = vec![mirrored("Region", "us-west1"), mirrored("Note", " a")];
+        let want = "Modern 2026-07-28 tools/call =?base64?Z3LDvG4=?= us-west1 =?base64?IGE=?=";
+        check(&sessions, 0, &call, want);
+        call.version = LEGACY;
+        check(&sessions, 0, &call, "Sessionless 2025-06-18");
     }
 
     #[test]
-    fn an_answer_goes_into_the_session_of_now() {
+    fn an_answer_goes_into_the_session_that_asked_or_nowhere() {
         let sessions = fresh();
         sessions.opened(Epoch(3), Some(HeaderValue::from_static("s")));
         check(&sessions, 3, &head("tools/list", LEGACY), "Session 2025-06-18 s");
-        check(&sessions, 0, &head("", None), "Session 2025-06-18 s");
+        check(&sessions, 3, &head("", None), "Session 2025-06-18 s");
+        check(&sessions, 2, &head("", None), "gone");
+        sessions.forgotten(Epoch(3));
+        check(&sessions, 3, &head("", None), "gone");
     }
 
     #[test]

@@ -14,7 +14,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::scan::{Id, Scanned, scan};
-use crate::{Ended, Epoch, Fault, Head, Lane, LaneEnd, Out, Outgoing, RequestId};
+use crate::{Ended, Epoch, Fault, Head, Lane, LaneEnd, Named, Out, Outgoing, RequestId};
 
 /// The first number the ledger gives itself; the SDK counts up from 0 in 32 bits.
 const OWN_IDS: RequestId = 1 << 48;
@@ -131,8 +131,8 @@ impl Ledger {
         if method == "initialize" {
             self.opening = Some(body.clone());
         }
-        let name = params.name.or(params.uri).map(String::into_boxed_str);
-        let head = Head { id: Some(id), method, name, version };
+        let name = params.name.or(params.uri).map(|it| Named::Text(it.into()));
+        let head = Head { name, ..Head::new(Some(id), method, version) };
         let message = Outgoing { epoch: Epoch(self.epoch), head, body: body.clone() };
         self.waiting.insert(id, Waiting { message: message.clone(), named, repeats: 0 });
         if self.reopening.is_some() {
@@ -150,13 +150,13 @@ impl Ledger {
             }
             // An error without an id is about the request whose lane it came by.
             Scanned::Response { id: Id::Absent, is_error, payload } => match lane {
-                Lane::Request(id) if is_error => {
+                Lane::Request(id, _) if is_error => {
                     let error = payload_of::<RpcError>(&frame, payload).unwrap_or_else(|| {
                         RpcError::new(code::INTERNAL_ERROR, "the server's error cannot be read")
                     });
                     self.fail(id, error)
                 }
-                Lane::Request(_) | Lane::Shared => Vec::new(),
+                Lane::Request(..) | Lane::Shared | Lane::Listening(_) => Vec::new(),
             },
             Scanned::Response { id: Id::Foreign, .. } | Scanned::Noise => Vec::new(),
             Scanned::Request { .. } | Scanned::Notification { .. } => vec![Act::Frame(frame)],
@@ -195,7 +195,7 @@ impl Ledger {
     }
 
     fn tell(&self, method: Cow<'static, str>, version: Option<ProtocolVersion>, body: Bytes) -> Act {
-        let head = Head { id: None, method, name: None, version };
+        let head = Head::new(None, method, version);
         Act::Send(Out::Message(Outgoing { epoch: Epoch(self.epoch), head, body }))
     }
 
@@ -252,7 +252,7 @@ impl Ledger {
         self.reopening = Some(own);
         match numbered(&opening, own) {
             Some(body) => {
-                let head = Head { id: Some(own), method: "initialize".into(), name: None, version: None };
+                let head = Head::new(Some(own), "initialize".into(), None);
                 vec![Act::Send(Out::Message(Outgoing { epoch: Epoch(self.epoch), head, body }))]
             }
             None => self.not_reopened(&RpcError::new(code::INTERNAL_ERROR, "its opening cannot be repeated")),
@@ -355,7 +355,7 @@ mod tests {
         let mut ledger = Ledger::default();
         ledger.send(OPENING.into()).unwrap();
         let answer = r#"{"result":{"protocolVersion":"2025-06-18"},"jsonrpc":"2.0","id":0}"#;
-        assert_eq!(said(ledger.frame(Lane::Request(0), answer.into())), format!("frame {answer}"));
+        assert_eq!(said(ledger.frame(Lane::Request(0, Epoch(0)), answer.into())), format!("frame {answer}"));
         assert_eq!(said(ledger.send(OPENED.into()).unwrap()), "notifications/initialized@0 2025-06-18");
         for id in [1, 2] {
             let call =
@@ -376,7 +376,7 @@ mod tests {
         let ping = r#"{"jsonrpc":"2.0","id":2,"method":"ping"}"#;
         assert_eq!(said(ledger.frame(Lane::Shared, ping.into())), format!("frame {ping}"));
         let refused = r#"{"jsonrpc":"2.0","error":{"code":-1,"message":"no"}}"#;
-        assert_eq!(said(ledger.frame(Lane::Request(2), refused.into())), "fail #2 no");
+        assert_eq!(said(ledger.frame(Lane::Request(2, Epoch(0)), refused.into())), "fail #2 no");
     }
 
     #[test]
@@ -408,7 +408,7 @@ mod tests {
         let answer = format!(r#"{{"id":{OWN_IDS},"result":{{"protocolVersion":"2025-03-26"}}}}"#);
         let want = "notifications/initialized@1 2025-03-26; tools/call#1@1 2025-03-26; \
                     tools/call#2@1 2025-03-26; tools/list#3@1 2025-03-26";
-        assert_eq!(said(ledger.frame(Lane::Request(OWN_IDS), answer.into())), want);
+        assert_eq!(said(ledger.frame(Lane::Request(OWN_IDS, Epoch(0)), answer.into())), want);
         // One that learns of it late only has to be sent again; and again only so often.
         assert_eq!(said(ledger.lane_ended(1, forgotten())), "tools/call#1@1 2025-03-26");
         let want = "fail #1 the server has forgotten the session, and did not run the request";
@@ -423,7 +423,7 @@ mod tests {
         ledger.lane_ended(2, LaneEnd::NotExecuted(Epoch(0)));
         let answer = format!(r#"{{"id":{OWN_IDS},"error":{{"code":-1,"message":"full"}}}}"#);
         let want = format!("fail #1 {why}full (code -1); fail #2 {why}full (code -1)");
-        assert_eq!(said(ledger.frame(Lane::Request(OWN_IDS), answer.into())), want);
+        assert_eq!(said(ledger.frame(Lane::Request(OWN_IDS, Epoch(0)), answer.into())), want);
 
         let mut ledger = open();
         ledger.lane_ended(1, LaneEnd::NotExecuted(Epoch(0)));

@@ -1,19 +1,22 @@
-//! What the server asks and tells on its own: hands it to the handler, answers, and counts changes of lists.
+//! What the server asks and tells on its own: hands it on, sends the answers, and counts changes of lists.
+//!
+//! Nothing in here waits for a handler: answers are made in tasks of their own, and what is told is heard in another
+//! one. So a handler may call back into the session, whatever it does (SK-11).
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
-use async_trait::async_trait;
 use mcp_model::{RawJson, RpcError, code};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use tokio::sync::{mpsc, watch};
-use tokio::task::JoinSet;
+use tokio::task::{AbortHandle, Id, JoinError, JoinSet};
 
+use super::answering::Answering;
+use super::hearing::{Heard, Hearing, Held};
+use super::listen::Acknowledged;
 use super::server::Announced;
-use crate::engine::{Engine, Incoming};
-
-/// How many of a server's requests are answered at once.
-const MOST_AT_ONCE: usize = 64;
+use crate::engine::{Engine, ForeignId, Incoming};
 
 /// How often a server has said that a list of its changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -26,117 +29,116 @@ pub struct Changes {
     pub resources: u64,
 }
 
-/// Who hears a server's notifications and answers its requests. A handler runs beside the connection, never in its
-/// way: it may call back into the session, and it may take its time.
-#[async_trait]
-pub trait Handler: Send + Sync {
-    /// A notification arrived. Called in order; must not wait.
-    fn notification(&self, method: &str, params: Option<RawJson>);
-    /// A request arrived; `ping` never does, it is answered here.
-    async fn request(&self, method: &str, params: Option<RawJson>) -> Result<RawJson, RpcError>;
+/// Where to put what the server says.
+pub(crate) struct Outlets {
+    pub(crate) answering: Arc<Answering>,
+    pub(crate) hearing: Hearing,
+    pub(crate) changes: watch::Sender<Changes>,
+    pub(crate) acknowledged: watch::Sender<Acknowledged>,
+    pub(crate) updates: super::kept::Updates,
 }
 
-/// Nobody: log messages go to `tracing`, requests are declined.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Unattended;
-
-#[async_trait]
-impl Handler for Unattended {
-    fn notification(&self, method: &str, params: Option<RawJson>) {
-        if method == "notifications/message" {
-            log(params.as_ref());
-        }
-    }
-
-    async fn request(&self, method: &str, _params: Option<RawJson>) -> Result<RawJson, RpcError> {
-        Err(match method {
-            "sampling/createMessage" => {
-                RpcError::new(code::INTERNAL_ERROR, "Sampling denied: no handler is configured")
-            }
-            _ => RpcError::new(code::METHOD_NOT_FOUND, "Method not found"),
-        })
-    }
-}
-
-/// MCP's eight levels on `tracing`'s (HD-FR027): the original one is a field.
-fn log(params: Option<&RawJson>) {
-    #[derive(Deserialize)]
-    struct Message<'a> {
-        #[serde(default)]
-        level: String,
-        logger: Option<String>,
-        #[serde(borrow)]
-        data: Option<&'a RawValue>,
-    }
-    let Some(Ok(Message { level, logger, data })) = params.map(RawJson::read) else { return };
-    let logger = logger.unwrap_or_default();
-    let data = data.map_or("", RawValue::get);
-    match level.as_str() {
-        "debug" => tracing::debug!(target: "mcp_server", level, logger, "{data}"),
-        "info" | "notice" => tracing::info!(target: "mcp_server", level, logger, "{data}"),
-        "warning" => tracing::warn!(target: "mcp_server", level, logger, "{data}"),
-        _ => tracing::error!(target: "mcp_server", level, logger, "{data}"),
-    }
+/// The answers that are being made.
+struct Running {
+    tasks: JoinSet<Result<RawJson, RpcError>>,
+    by_task: HashMap<Id, ForeignId>,
+    by_question: HashMap<ForeignId, AbortHandle>,
 }
 
 /// Works until the engine is gone.
-pub(crate) async fn run(
-    engine: Arc<Engine>,
-    mut incoming: mpsc::Receiver<Incoming>,
-    handler: Arc<dyn Handler>,
-    changes: watch::Sender<Changes>,
-) {
-    // Requests are answered beside each other, for one may wait for a person; they end with this task.
-    let mut answering = JoinSet::new();
+pub(crate) async fn run(engine: Arc<Engine>, mut incoming: mpsc::Receiver<Incoming>, outlets: Outlets) {
+    // Questions are answered beside each other, for one may wait for a person; the answers end with this task.
+    let mut running = Running { tasks: JoinSet::new(), by_task: HashMap::new(), by_question: HashMap::new() };
     let mut ended = std::pin::pin!(engine.gone());
     loop {
         let message = tokio::select! {
             () = &mut ended => return,
             message = incoming.recv() => message,
-            _ = answering.join_next(), if !answering.is_empty() => continue,
+            Some(done) = running.tasks.join_next_with_id() => {
+                running.done(&engine, done);
+                continue;
+            }
         };
         let Some(message) = message else { return };
-        engine.taken(message.frame().len());
+        let held = Held::new(&engine, &message);
         match message {
-            Incoming::Notification { method, frame } => {
-                changes.send_if_modified(|it| it.count(&method));
-                handler.notification(&method, params(&frame));
+            Incoming::Notification { epoch, method, frame } if method == "notifications/cancelled" => {
+                if let Some(text) = cancelled(&frame) {
+                    running.cancel(&ForeignId { epoch, text });
+                }
+            }
+            Incoming::Notification { epoch: _, method, frame } => {
+                outlets.changes.send_if_modified(|it| it.count(&method));
+                let params = params(&frame);
+                if method == "notifications/subscriptions/acknowledged" {
+                    outlets.acknowledged.send_if_modified(|it| it.read(params.as_ref()));
+                }
+                let heard = Heard::of(&method, params);
+                if let Heard::Updated(uri) = &heard {
+                    outlets.updates.changed(uri);
+                }
+                outlets.hearing.tell(&engine, heard, method, held);
+            }
+            Incoming::Progress { request, progress } => {
+                outlets.hearing.tell(&engine, Heard::Progress(request, progress), String::new(), held);
+            }
+            Incoming::Fault(what) => {
+                outlets.hearing.tell(&engine, Heard::Fault(what), String::new(), held);
             }
             Incoming::Request { id, method, .. } if method == "ping" => {
                 engine.answer(&id, &Ok(RawJson::empty_object()));
             }
-            Incoming::Request { id, .. } if answering.len() >= MOST_AT_ONCE => {
-                engine.answer(&id, &Err(RpcError::new(code::INTERNAL_ERROR, "too many requests at once")));
-            }
             Incoming::Request { id, method, frame } => {
-                let owed = Owed { engine: Arc::clone(&engine), id, outcome: None };
-                let handler = Arc::clone(&handler);
-                answering.spawn(async move {
-                    let outcome = handler.request(&method, params(&frame)).await;
-                    owed.pay(outcome);
-                });
+                if running.by_question.contains_key(&id) {
+                    let refusal =
+                        RpcError::new(code::INVALID_REQUEST, "a question with this id is being answered");
+                    engine.answer(&id, &Err(refusal));
+                } else if let Some(place) = outlets.answering.place() {
+                    let answering = Arc::clone(&outlets.answering);
+                    let params = params(&frame);
+                    running.begin(id, async move {
+                        let _in_use = (place, held);
+                        answering.answer(&method, params).await
+                    });
+                } else {
+                    engine
+                        .answer(&id, &Err(RpcError::new(code::INTERNAL_ERROR, "too many requests at once")));
+                }
             }
         }
     }
 }
 
-/// An answer that the server gets in any case, also from a handler that panics.
-struct Owed {
-    engine: Arc<Engine>,
-    id: String,
-    outcome: Option<Result<RawJson, RpcError>>,
-}
-
-impl Owed {
-    fn pay(mut self, outcome: Result<RawJson, RpcError>) {
-        self.outcome = Some(outcome);
+impl Running {
+    fn begin(
+        &mut self,
+        id: ForeignId,
+        answer: impl Future<Output = Result<RawJson, RpcError>> + Send + 'static,
+    ) {
+        let task = self.tasks.spawn(answer);
+        self.by_task.insert(task.id(), id.clone());
+        self.by_question.insert(id, task);
     }
-}
 
-impl Drop for Owed {
-    fn drop(&mut self) {
-        let failed = || Err(RpcError::new(code::INTERNAL_ERROR, "the handler failed"));
-        self.engine.answer(&self.id, &self.outcome.take().unwrap_or_else(failed));
+    /// The server takes its question back: the answer is made no further, and not sent.
+    fn cancel(&mut self, id: &ForeignId) {
+        if let Some(task) = self.by_question.remove(id) {
+            self.by_task.remove(&task.id());
+            task.abort();
+        }
+    }
+
+    /// An answer is there, or the handler has panicked: the server hears of it in any case.
+    fn done(&mut self, engine: &Engine, done: Result<(Id, Result<RawJson, RpcError>), JoinError>) {
+        let (task, outcome) = match done {
+            Ok(done) => done,
+            Err(error) => (error.id(), Err(RpcError::new(code::INTERNAL_ERROR, "the handler failed"))),
+        };
+        // A question that was taken back is not known any more.
+        if let Some(id) = self.by_task.remove(&task) {
+            self.by_question.remove(&id);
+            engine.answer(&id, &outcome);
+        }
     }
 }
 
@@ -167,4 +169,15 @@ fn params(frame: &bytes::Bytes) -> Option<RawJson> {
     }
     let message: Message<'_> = serde_json::from_slice(frame).ok()?;
     message.params.map(|it| RawJson::within(frame, it))
+}
+
+/// The JSON text of the id that a notice of cancellation names.
+fn cancelled(frame: &bytes::Bytes) -> Option<String> {
+    #[derive(Deserialize)]
+    struct Params<'a> {
+        #[serde(borrow, rename = "requestId")]
+        id: &'a RawValue,
+    }
+    let params = params(frame)?;
+    params.read::<Params<'_>>().ok().map(|it| it.id.get().to_owned())
 }

@@ -8,20 +8,24 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use mcp_model::{Era, ProtocolVersion, RpcError, code};
+use mcp_model::{Era, LogLevel, ProtocolVersion, RpcError, code};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
-use serde_json::json;
 use serde_json::value::RawValue;
 
-use super::wire::Wire;
-use super::{ClientInfo, Eras, ServerCapabilities, ServerInfo, SessionOptions};
-use crate::engine::{CallTerms, GivenUp};
+use super::introduction::{capabilities, client_json, modern_meta};
+use super::mirror::Mirrors;
+use super::wire::{Parts, Wire};
+use super::{Eras, ServerCapabilities, ServerInfo, SessionOptions};
+use crate::engine::{CallTerms, Engine, GivenUp};
 use crate::pending::Outcome;
 use crate::{ConnectError, Dial, EndReason, Ended, Epoch, Fault, Head, LaneEnd, Opening, Outgoing, frame};
 
 /// How long a server may keep silent about the probe before it is asked in the old way too.
 const PATIENCE: Duration = Duration::from_secs(2);
+
+/// And how long a server that spoke the modern era the last time.
+const PATIENCE_WITH_A_FRIEND: Duration = Duration::from_secs(10);
 
 /// How long a connection that is not wanted may take to end.
 const PARTING: Duration = Duration::from_millis(500);
@@ -33,6 +37,19 @@ pub(crate) struct Negotiated {
     pub(crate) server: ServerInfo,
     /// The members of `_meta` that each request carries; empty in the old era.
     pub(crate) meta: String,
+    /// What tools want to see as headers; `None` where none wants anything.
+    pub(crate) mirrors: Option<Arc<Mirrors>>,
+}
+
+impl Negotiated {
+    fn new(version: ProtocolVersion, server: ServerInfo, meta: String) -> Negotiated {
+        Negotiated { version, server, meta, mirrors: None }
+    }
+
+    /// Each request asks for log messages from `level` on. The modern era only.
+    pub(crate) fn log(&mut self, level: LogLevel, options: &SessionOptions) {
+        self.meta = modern_meta(self.version, options, Some(level));
+    }
 }
 
 /// Why a handshake failed, before it is known how the connection ends.
@@ -42,25 +59,42 @@ enum Failure {
     Other(ConnectError),
 }
 
+/// The ways in which a server may be spoken to.
+#[derive(Clone, Copy)]
+struct Ways {
+    eras: Eras,
+    remembered: Option<Era>,
+}
+
+impl Ways {
+    fn remembers(self, era: Era) -> bool {
+        self.eras == Eras::Both && self.remembered == Some(era)
+    }
+}
+
 /// Dials and negotiates within the limit for starting.
 pub(crate) async fn open(
     dial: &Arc<dyn Dial>,
     options: &SessionOptions,
+    parts: &Parts,
 ) -> Result<(Wire, Negotiated), ConnectError> {
     if options.config.as_ref().is_some_and(|it| serde_json::from_str::<IgnoredAny>(it.expose()).is_err()) {
         return Err(ConnectError::Invalid("the configuration for the server is no JSON".to_owned()));
     }
     let limit = options.limits.startup;
     let deadline = tokio::time::Instant::now().checked_add(limit).unwrap_or_else(super::far_away);
-    let mut eras = options.eras;
+    let all = Ways { eras: options.eras, remembered: options.remembered };
+    let mut ways = all;
+    // A peer that ended its first connection is given another one.
+    let mut again = true;
     let mut dial = Arc::clone(dial);
     // How the first wire was refused, while a second one is tried.
     let mut before: Option<Fault> = None;
     loop {
-        let wire = Wire::start(dial.as_ref(), options);
+        let wire = Wire::start(&dial, options, parts);
         let negotiation = async {
             match dial.opening() {
-                Opening::Negotiate => negotiate(&wire, options, eras, Epoch(0)).await,
+                Opening::Negotiate => negotiate(&wire, options, ways, Epoch(0)).await,
                 Opening::Resume => Ok(resumed()),
             }
         };
@@ -74,15 +108,21 @@ pub(crate) async fn open(
         };
         let ended = wire.stop(PARTING).await;
         match failure {
+            // What was remembered may be true no more: it is forgotten, and everything is tried.
+            Failure::Ended(ended) if again && ways.remembers(Era::Legacy) && died(&ended) => {
+                (again, ways.remembered) = (false, None);
+            }
             // It may have died of the probe; without one it gets a second chance.
-            Failure::Ended(ended) if eras == Eras::Both && died(&ended) => eras = Eras::Legacy,
+            Failure::Ended(ended) if again && ways.eras == Eras::Both && died(&ended) => {
+                (again, ways.eras) = (false, Eras::Legacy);
+            }
             Failure::Ended(ended) => return Err(ConnectError::ended(ended).after(before)),
             Failure::Rejected(error) => {
                 return Err(ConnectError::Rejected { error: cleaned(error, dial.as_ref()), ended });
             }
             Failure::Other(ConnectError::Refused(fault)) if before.is_none() => {
                 match dial.otherwise(&fault) {
-                    Some(other) => (dial, eras, before) = (other, options.eras, Some(fault)),
+                    Some(other) => (dial, ways, again, before) = (other, all, true, Some(fault)),
                     None => return Err(ConnectError::Refused(fault)),
                 }
             }
@@ -105,7 +145,12 @@ pub(crate) async fn reopen(
 ) -> Result<Negotiated, ConnectError> {
     let limit = options.limits.startup;
     let none = || Arc::new(Ended::new(crate::EndReason::Stopped));
-    match tokio::time::timeout(limit, negotiate(wire, options, Eras::Legacy, epoch)).await {
+    match tokio::time::timeout(
+        limit,
+        negotiate(wire, options, Ways { eras: Eras::Legacy, remembered: None }, epoch),
+    )
+    .await
+    {
         Ok(Ok(negotiated)) => Ok(negotiated),
         Ok(Err(Failure::Ended(ended))) => Err(ConnectError::ended(ended)),
         Ok(Err(Failure::Rejected(error))) => {
@@ -125,30 +170,43 @@ pub(crate) fn cleaned(error: RpcError, dial: &dyn Dial) -> RpcError {
 /// A session that was taken up knows nothing about its server.
 fn resumed() -> Negotiated {
     let server = ServerInfo { capabilities: ServerCapabilities::unknown(), ..ServerInfo::default() };
-    Negotiated { version: ProtocolVersion::LATEST_LEGACY, server, meta: String::new() }
+    Negotiated::new(ProtocolVersion::LATEST_LEGACY, server, String::new())
 }
 
 async fn negotiate(
     wire: &Wire,
     options: &SessionOptions,
-    eras: Eras,
+    ways: Ways,
     epoch: Epoch,
 ) -> Result<Negotiated, Failure> {
-    match eras {
+    match ways.eras {
         Eras::Legacy => initialize(wire, options, epoch).await,
         Eras::Modern => match discover(wire, options).await {
             Probe::Modern(negotiated) => Ok(negotiated),
             Probe::Legacy(failure) | Probe::Failed(failure) => Err(failure),
         },
-        Eras::Both => probe(wire, options, epoch).await,
+        Eras::Both if ways.remembers(Era::Legacy) => match initialize(wire, options, epoch).await {
+            // It is another server by now, or another version of it.
+            Err(Failure::Rejected(_) | Failure::Other(_)) => probe(wire, options, PATIENCE, epoch).await,
+            outcome => outcome,
+        },
+        Eras::Both if ways.remembers(Era::Modern) => {
+            probe(wire, options, PATIENCE_WITH_A_FRIEND, epoch).await
+        }
+        Eras::Both => probe(wire, options, PATIENCE, epoch).await,
     }
 }
 
-async fn probe(wire: &Wire, options: &SessionOptions, epoch: Epoch) -> Result<Negotiated, Failure> {
+async fn probe(
+    wire: &Wire,
+    options: &SessionOptions,
+    patience: Duration,
+    epoch: Epoch,
+) -> Result<Negotiated, Failure> {
     let mut discover = std::pin::pin!(discover(wire, options));
     let first = tokio::select! {
         answer = &mut discover => Some(answer),
-        () = tokio::time::sleep(PATIENCE) => None,
+        () = tokio::time::sleep(patience) => None,
     };
     match first {
         Some(Probe::Modern(negotiated)) => return Ok(negotiated),
@@ -189,15 +247,27 @@ enum Probe {
 }
 
 async fn discover(wire: &Wire, options: &SessionOptions) -> Probe {
+    match discover_once(wire, options).await {
+        Err(_) => {
+            discover_once(wire, options).await.unwrap_or_else(|error| Probe::Failed(Failure::Rejected(error)))
+        }
+        Ok(probe) => probe,
+    }
+}
+
+/// Fails where the server refuses the version, and says that it is one of those that it speaks: it may be asked again.
+async fn discover_once(wire: &Wire, options: &SessionOptions) -> Result<Probe, RpcError> {
     let version = ProtocolVersion::LATEST;
-    let meta = modern_meta(version, options);
+    let meta = modern_meta(version, options, None);
     let outcome = ask(wire, Epoch(0), "server/discover", Some(version), "", &meta).await;
-    match outcome {
-        Outcome::Answer { frame, is_error: false, payload } => discovered(&frame[payload..], version, meta),
+    Ok(match outcome {
+        Outcome::Answer { frame, is_error: false, payload } => {
+            discovered(&frame[payload..], version, meta, options)
+        }
         Outcome::Answer { frame, is_error: true, payload } => {
             let error = read_error(&frame[payload..]);
             match error.code {
-                code::UNSUPPORTED_PROTOCOL_VERSION => unsupported(error),
+                code::UNSUPPORTED_PROTOCOL_VERSION => unsupported(error)?,
                 number if code::is_modern(number) => Probe::Failed(Failure::Rejected(error)),
                 _ => Probe::Legacy(Failure::Rejected(error)),
             }
@@ -208,7 +278,7 @@ async fn discover(wire: &Wire, options: &SessionOptions) -> Probe {
                 // Nobody there, or nobody who would talk to us in any era.
                 None | Some(401 | 403) => Probe::Failed(refused(fault)),
                 Some(_) => match fault.error.clone() {
-                    Some(error) if error.code == code::UNSUPPORTED_PROTOCOL_VERSION => unsupported(error),
+                    Some(error) if error.code == code::UNSUPPORTED_PROTOCOL_VERSION => unsupported(error)?,
                     Some(error) if code::is_modern(error.code) => Probe::Failed(Failure::Rejected(error)),
                     _ => Probe::Legacy(refused(fault)),
                 },
@@ -224,10 +294,10 @@ async fn discover(wire: &Wire, options: &SessionOptions) -> Probe {
             unreachable!("the handshake as a whole has a deadline, its requests have none")
         }
         Outcome::Closed(ended) => Probe::Failed(Failure::Ended(ended)),
-    }
+    })
 }
 
-fn discovered(payload: &[u8], version: ProtocolVersion, meta: String) -> Probe {
+fn discovered(payload: &[u8], version: ProtocolVersion, meta: String, options: &SessionOptions) -> Probe {
     #[derive(Deserialize)]
     struct Discovered<'a> {
         #[serde(rename = "supportedVersions")]
@@ -259,20 +329,26 @@ fn discovered(payload: &[u8], version: ProtocolVersion, meta: String) -> Probe {
         };
     }
     let server = server_info(found.meta.and_then(|it| it.server), found.instructions, found.capabilities);
-    Probe::Modern(Negotiated { version, server, meta })
+    let meta = match options.log_level.filter(|_| server.capabilities.logging) {
+        Some(level) => modern_meta(version, options, Some(level)),
+        None => meta,
+    };
+    Probe::Modern(Negotiated::new(version, server, meta))
 }
 
 /// The server says which versions it speaks instead.
-fn unsupported(error: RpcError) -> Probe {
+fn unsupported(error: RpcError) -> Result<Probe, RpcError> {
     #[derive(Deserialize)]
     struct Data {
         supported: Vec<String>,
     }
     let supported =
         error.data.as_ref().and_then(|it| it.read::<Data>().ok()).map(|it| it.supported).unwrap_or_default();
-    match supported.iter().any(|it| it.parse::<ProtocolVersion>().is_ok()) {
-        true => Probe::Legacy(Failure::Rejected(error)),
-        false => Probe::Failed(version_failure(&supported)),
+    let speaks = |era| supported.iter().any(|it| it.parse().is_ok_and(|it: ProtocolVersion| it.era() == era));
+    match (speaks(Era::Modern), speaks(Era::Legacy)) {
+        (true, _) => Err(error),
+        (false, true) => Ok(Probe::Legacy(Failure::Rejected(error))),
+        (false, false) => Ok(Probe::Failed(version_failure(&supported))),
     }
 }
 
@@ -300,12 +376,7 @@ async fn initialize(wire: &Wire, options: &SessionOptions, epoch: Epoch) -> Resu
         Outcome::Closed(ended) => return Err(Failure::Ended(ended)),
     };
     let negotiated = initialized(&frame)?;
-    let head = Head {
-        id: None,
-        method: "notifications/initialized".into(),
-        name: None,
-        version: Some(negotiated.version),
-    };
+    let head = Head::new(None, "notifications/initialized".into(), Some(negotiated.version));
     let body = frame::notification("notifications/initialized", "", "");
     wire.engine().send(Outgoing { epoch, head, body });
     Ok(negotiated)
@@ -332,7 +403,7 @@ fn initialized(payload: &[u8]) -> Result<Negotiated, Failure> {
         return Err(version_failure(std::slice::from_ref(&found.version)));
     }
     let server = server_info(found.server, found.instructions, found.capabilities);
-    Ok(Negotiated { version, server, meta: String::new() })
+    Ok(Negotiated::new(version, server, String::new()))
 }
 
 async fn ask(
@@ -345,7 +416,7 @@ async fn ask(
 ) -> Outcome {
     let message = |id| Outgoing {
         epoch,
-        head: Head { id: Some(id), method: method.into(), name: None, version },
+        head: Head::new(Some(id), method.into(), version),
         body: frame::request(id, method, params, meta),
     };
     // `initialize` must not be cancelled; of a probe nobody needs to hear that it was given up.
@@ -353,25 +424,32 @@ async fn ask(
     wire.engine().call(terms, message).await.1
 }
 
-/// The members of `_meta` in the modern era.
-fn modern_meta(version: ProtocolVersion, options: &SessionOptions) -> String {
-    format!(
-        r#""io.modelcontextprotocol/protocolVersion":"{version}","io.modelcontextprotocol/clientInfo":{},"io.modelcontextprotocol/clientCapabilities":{}"#,
-        client_json(&options.client),
-        capabilities(options)
-    )
-}
-
-/// Our capabilities: only what somebody here can do.
-fn capabilities(options: &SessionOptions) -> String {
-    match &options.config {
-        None => "{}".to_owned(),
-        Some(config) => format!(r#"{{"experimental":{{"config":{}}}}}"#, config.expose()),
-    }
-}
-
-fn client_json(client: &ClientInfo) -> String {
-    json!({"name": client.name, "version": client.version}).to_string()
+/// Asks for log messages from a level on. That the server refuses is no failure of the connection.
+pub(crate) async fn set_log_level(
+    engine: Arc<Engine>,
+    negotiated: Arc<Negotiated>,
+    level: LogLevel,
+    (epoch, limit): (Epoch, Duration),
+) {
+    let params = format!(r#""level":"{level}""#);
+    let message = |id| Outgoing {
+        epoch,
+        head: Head::new(Some(id), "logging/setLevel".into(), Some(negotiated.version)),
+        body: frame::request(id, "logging/setLevel", &params, ""),
+    };
+    let terms = CallTerms { deadline: Some(limit), ..CallTerms::default() };
+    let why = match engine.call(terms, message).await.1 {
+        Outcome::Answer { is_error: false, .. } | Outcome::Closed(_) => return,
+        Outcome::Answer { is_error: true, frame, payload } => read_error(&frame[payload..]).code.to_string(),
+        Outcome::LaneEnded(LaneEnd::Lost(_) | LaneEnd::NotExecuted(_)) => "the answer was lost".to_owned(),
+        Outcome::LaneEnded(LaneEnd::Refused(fault)) => fault.message,
+        Outcome::Expired(_) => format!("no answer within {} s", limit.as_secs_f64()),
+    };
+    tracing::warn!(
+        server = negotiated.server.name,
+        level = level.as_str(),
+        "the log level was not set: {why}"
+    );
 }
 
 fn server_info(

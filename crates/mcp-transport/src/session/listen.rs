@@ -1,19 +1,25 @@
-//! Hearing of changed lists in the modern era, where a server tells them only to those who asked.
+//! Hearing of changes in the modern era, where a server tells them only to those who asked.
 //!
-//! One long request, `subscriptions/listen`, is kept open for as long as the connection lives. When it ends, what
-//! changed meanwhile is unknown: every list counts as changed, so that whoever follows them reads them again.
+//! One long request, `subscriptions/listen`, is kept open for as long as the connection lives and there is something to
+//! hear. When it ends, what changed meanwhile is unknown: every list counts as changed, so that whoever follows them
+//! reads them again. When more is to be heard, the new request is on its way before the old one is given up.
 
+use std::collections::BTreeSet;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 
-use mcp_model::ProtocolVersion;
+use mcp_model::{ProtocolVersion, RawJson};
+use serde::Deserialize;
 use tokio::sync::watch;
 
 use super::server::Announced;
 use super::{Changes, Negotiated};
 use crate::engine::{CallTerms, Engine};
+use crate::frame::Writer;
 use crate::pending::Outcome;
-use crate::{Epoch, Head, LaneEnd, Outgoing, frame};
+use crate::{Epoch, Head, LaneEnd, Outgoing, RequestId};
 
 const METHOD: &str = "subscriptions/listen";
 
@@ -21,30 +27,134 @@ const METHOD: &str = "subscriptions/listen";
 const FIRST: Duration = Duration::from_secs(1);
 const LONGEST: Duration = Duration::from_secs(60);
 
+/// What the server was asked to tell of single resources, and what it has agreed to.
+#[derive(Debug, Default)]
+pub(crate) struct Acknowledged {
+    asked: (RequestId, BTreeSet<String>),
+    agreed: (RequestId, BTreeSet<String>),
+    /// It does not do this at all.
+    refused: bool,
+}
+
+impl Acknowledged {
+    /// Reads the parameters of the server's agreement. False when there is nothing new in them.
+    pub(crate) fn read(&mut self, params: Option<&RawJson>) -> bool {
+        #[derive(Deserialize)]
+        struct Params {
+            #[serde(rename = "_meta")]
+            meta: Meta,
+            #[serde(default)]
+            notifications: Notifications,
+        }
+        #[derive(Deserialize)]
+        struct Meta {
+            #[serde(rename = "io.modelcontextprotocol/subscriptionId")]
+            id: RequestId,
+        }
+        #[derive(Deserialize, Default)]
+        struct Notifications {
+            #[serde(default, rename = "resourceSubscriptions")]
+            resources: Option<BTreeSet<String>>,
+        }
+        let Some(Ok(Params { meta, notifications })) = params.map(RawJson::read) else { return false };
+        // Ids count up: an agreement to an earlier request says nothing any more.
+        if meta.id < self.agreed.0 {
+            return false;
+        }
+        self.agreed = (meta.id, notifications.resources.unwrap_or_default());
+        true
+    }
+
+    /// Whether the server has agreed to tell of `uri`; `None` while it was not asked, or has not answered.
+    pub(crate) fn agreed(&self, uri: &str) -> Option<bool> {
+        let asked = self.asked.1.contains(uri) && self.agreed.0 == self.asked.0;
+        match () {
+            () if self.refused => Some(false),
+            () => asked.then(|| self.agreed.1.contains(uri)),
+        }
+    }
+}
+
+/// What to listen for.
+#[derive(Clone)]
+pub(crate) struct Ear {
+    pub(crate) engine: Arc<Engine>,
+    pub(crate) negotiated: Arc<Negotiated>,
+    pub(crate) announced: Announced,
+    pub(crate) changes: watch::Sender<Changes>,
+    pub(crate) resources: watch::Receiver<BTreeSet<String>>,
+    pub(crate) acknowledged: watch::Sender<Acknowledged>,
+}
+
 /// Listens until the connection is over, or the server says that it does not do this.
-pub(crate) async fn run(
-    engine: Arc<Engine>,
-    negotiated: Arc<Negotiated>,
-    announced: Announced,
-    changes: watch::Sender<Changes>,
-) {
+pub(crate) async fn run(mut ear: Ear) {
     let mut pause = FIRST;
     loop {
+        if !ear.announced.any() && ear.resources.wait_for(|it| !it.is_empty()).await.is_err() {
+            return;
+        }
         let begun = tokio::time::Instant::now();
-        let message = |id| outgoing(id, negotiated.version, announced, &negotiated.meta);
-        match engine.call(CallTerms::default(), message).await.1 {
+        match ear.listen().await {
             Outcome::Answer { is_error: false, .. } | Outcome::LaneEnded(LaneEnd::Lost(_)) => {}
             // A server that is away for a while comes back; one that knows nothing of this never will.
             Outcome::LaneEnded(LaneEnd::Refused(fault)) if may_pass(fault.status) => {}
+            Outcome::Closed(_) => return,
             Outcome::Answer { is_error: true, .. }
             | Outcome::LaneEnded(LaneEnd::Refused(_) | LaneEnd::NotExecuted(_))
-            | Outcome::Expired(_)
-            | Outcome::Closed(_) => return,
+            | Outcome::Expired(_) => {
+                ear.acknowledged.send_modify(|it| it.refused = true);
+                return;
+            }
         }
         // A stream that held for a while was no failure.
         pause = if begun.elapsed() > LONGEST { FIRST } else { (pause * 2).min(LONGEST) };
         tokio::time::sleep(pause).await;
-        changes.send_modify(|it| it.add(announced));
+        ear.changes.send_modify(|it| it.add(ear.announced));
+    }
+}
+
+impl Ear {
+    /// Listens until the server ends it; begins anew whenever what is to be heard changes.
+    async fn listen(&self) -> Outcome {
+        let mut resources = self.resources.clone();
+        let mut current = self.call(&mut resources);
+        loop {
+            let outcome = tokio::select! {
+                outcome = &mut current => Some(outcome),
+                changed = resources.changed() => {
+                    if changed.is_err() {
+                        std::future::pending::<()>().await;
+                    }
+                    None
+                }
+            };
+            if let Some(outcome) = outcome {
+                return outcome;
+            }
+            let mut next = self.call(&mut resources);
+            // It is sent when it is looked at first; only then the former is given up.
+            let early = std::future::poll_fn(|context| Poll::Ready(next.as_mut().poll(context))).await;
+            if let Poll::Ready(outcome) = early {
+                return outcome;
+            }
+            current = next;
+        }
+    }
+
+    fn call(
+        &self,
+        resources: &mut watch::Receiver<BTreeSet<String>>,
+    ) -> Pin<Box<dyn Future<Output = Outcome> + Send>> {
+        let resources = resources.borrow_and_update().clone();
+        let Ear { engine, negotiated, announced, acknowledged, .. } = self.clone();
+        Box::pin(async move {
+            let message = |id| {
+                let message = outgoing(id, negotiated.version, (announced, &resources), &negotiated.meta);
+                acknowledged.send_modify(|it| it.asked = (id, resources.clone()));
+                message
+            };
+            engine.call(CallTerms::default(), message).await.1
+        })
     }
 }
 
@@ -53,16 +163,30 @@ fn may_pass(status: Option<u16>) -> bool {
     status.is_none_or(|it| it == 429 || it >= 500)
 }
 
-fn outgoing(id: u64, version: ProtocolVersion, announced: Announced, meta: &str) -> Outgoing {
-    let Announced { tools, prompts, resources } = announced;
-    let wanted = [
+fn outgoing(
+    id: RequestId,
+    version: ProtocolVersion,
+    wanted: (Announced, &BTreeSet<String>),
+    meta: &str,
+) -> Outgoing {
+    let (Announced { tools, prompts, resources }, uris) = wanted;
+    let lists = [
         (tools, r#""toolsListChanged":true"#),
         (prompts, r#""promptsListChanged":true"#),
         (resources, r#""resourcesListChanged":true"#),
     ];
-    let wanted: Vec<&str> =
-        wanted.into_iter().filter_map(|(is_wanted, text)| is_wanted.then_some(text)).collect();
-    let params = format!(r#""notifications":{{{}}}"#, wanted.join(","));
-    let head = Head { id: Some(id), method: METHOD.into(), name: None, version: Some(version) };
-    Outgoing { epoch: Epoch(0), head, body: frame::request(id, METHOD, &params, meta) }
+    let mut parts: Vec<String> =
+        lists.into_iter().filter(|(is_wanted, _)| *is_wanted).map(|(_, text)| text.to_owned()).collect();
+    if !uris.is_empty() {
+        let uris = serde_json::to_string(uris).expect("strings are JSON");
+        parts.push(format!(r#""resourceSubscriptions":{uris}"#));
+    }
+    let mut writer = Writer::request(id, METHOD, meta.len() + 100);
+    writer.raw("notifications", &format!("{{{}}}", parts.join(",")));
+    writer.meta(&[meta]);
+    Outgoing {
+        epoch: Epoch(0),
+        head: Head::new(Some(id), METHOD.into(), Some(version)),
+        body: writer.finish(),
+    }
 }

@@ -3,35 +3,46 @@
 //! A session lives from [`Session::connect`] to its end and is never revived; a supervisor makes a new one. All its
 //! methods may be called at once from many tasks, all calls end, and dropping a call's future cancels it on the wire.
 
+mod answering;
+mod asked;
 mod dispatch;
+mod handlers;
 mod handshake;
+mod hearing;
+mod input;
+mod introduction;
+mod kept;
 mod listen;
 mod lists;
+mod mirror;
 mod options;
 mod params;
+mod reads;
+mod request;
 mod server;
 mod wire;
 
-use std::borrow::Cow;
-use std::fmt::Write as _;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
-use mcp_model::{Era, Limits, ProtocolVersion, RawJson, RpcError, ToolResult};
-use serde::de::DeserializeOwned;
+use mcp_model::{Era, Limits, ProtocolVersion, RawJson, ToolResult, code};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use crate::engine::CallTerms;
-use crate::pending::Outcome;
-use crate::{CallError, ConnectError, Dial, Ended, Epoch, Expiry, Head, LaneEnd, Outgoing, RequestId};
+use crate::{CallError, ConnectError, Dial, Ended, Epoch, RequestId};
+use answering::Answering;
 use handshake::Negotiated;
+use kept::Kept;
+use request::{Method, Params, RawAnswer, Request};
 use wire::Wire;
 
-pub use dispatch::{Changes, Handler, Unattended};
+pub use asked::{ElicitAnswer, ElicitRequest, Question, Root, SamplingRequest, SamplingResult};
+pub use dispatch::Changes;
+pub use handlers::{ElicitMode, Elicitation, Event, Handlers, Listener, LogMessage, Roots, Sampling};
 pub use lists::Listing;
 pub use options::{CallOptions, ClientInfo, Eras, Replay, SessionOptions};
+pub use reads::{CompletionArgument, CompletionOf};
 pub use server::{ServerCapabilities, ServerInfo};
 
 /// The state of a connection (HD-082 to HD-084).
@@ -57,6 +68,8 @@ pub struct Session {
     epoch: AtomicU32,
     negotiated: RwLock<Arc<Negotiated>>,
     limits: RwLock<Arc<Limits>>,
+    answering: Arc<Answering>,
+    kept: Kept,
     /// The last time that it failed, so that those who waited for it need not each try again.
     reopening: tokio::sync::Mutex<Option<(Instant, Arc<ConnectError>)>>,
 }
@@ -85,7 +98,10 @@ impl Session {
     pub async fn connect(dial: Arc<dyn Dial>, options: SessionOptions) -> Result<Session, ConnectError> {
         options.state.send_replace(State::Connecting);
         let connecting = Connecting(&options.state);
-        let outcome = handshake::open(&dial, &options).await;
+        let kept = Kept::default();
+        let answering = Arc::new(Answering::new(options.handlers.clone(), options.limits.message_bytes));
+        let parts = wire::Parts { answering: Arc::clone(&answering), reads: Arc::clone(&kept.reads) };
+        let outcome = handshake::open(&dial, &options, &parts).await;
         std::mem::forget(connecting);
         match outcome {
             Ok((wire, negotiated)) => {
@@ -93,6 +109,7 @@ impl Session {
                 let negotiated = Arc::new(negotiated);
                 wire.listen(&negotiated);
                 let limits = RwLock::new(Arc::new(options.limits.clone()));
+                wire.ask_for_logs(&negotiated, &options, Epoch(0));
                 Ok(Session {
                     wire,
                     dial,
@@ -100,6 +117,8 @@ impl Session {
                     options,
                     epoch: AtomicU32::new(0),
                     negotiated: RwLock::new(negotiated),
+                    answering,
+                    kept,
                     reopening: tokio::sync::Mutex::new(None),
                 })
             }
@@ -156,21 +175,34 @@ impl Session {
         arguments: &RawJson,
         options: CallOptions,
     ) -> Result<Answer<ToolResult>, CallError> {
-        let mut params = String::with_capacity(32 + name.len() + arguments.as_bytes().len());
-        params.push_str("\"name\":");
-        push_json(&mut params, name);
-        write!(params, ",\"arguments\":{}", arguments.as_str()).expect("writing to a string cannot fail");
         if !arguments.is_object() {
             return Err(CallError::InvalidParams("a tool's arguments are a JSON object".to_owned()));
         }
-        let request =
-            Request { method: "tools/call", name: Some(name), params: &params, meta: "", options: &options };
-        let answer = self.request(request).await?;
-        // Only the era that can ask for input says what kind of result it is.
-        if self.era() == Era::Modern && answer.asks_for_input() {
-            return Err(CallError::InputRequired);
-        }
+        let request = Request::new("tools/call", Params::Named { name, arguments }, &options);
+        let answer = match self.request_with_input(request).await {
+            Err(CallError::Rpc(error)) if error.code == code::HEADER_MISMATCH => {
+                // Boxed, for it is rare, and every call's future would be as large.
+                Box::pin(self.call_again_with_headers(request, error)).await?
+            }
+            answer => answer?,
+        };
         Ok(Answer { value: answer.read()?, request_id: answer.request_id })
+    }
+
+    /// The server misses arguments of the tool among the headers: what it wants there may have changed. The call did not
+    /// run, and is made once more when the list says something else than before.
+    async fn call_again_with_headers(
+        &self,
+        request: Request<'_>,
+        error: mcp_model::RpcError,
+    ) -> Result<RawAnswer, CallError> {
+        let before = self.negotiated().mirrors.clone();
+        self.kept.tools.forget();
+        self.list_tools().await?;
+        match self.negotiated().mirrors == before {
+            true => Err(CallError::Rpc(error)),
+            false => self.request_with_input(request).await,
+        }
     }
 
     /// Sends a request of any method and gives its result as it came. `params` is a JSON object; `name` is the tool,
@@ -187,8 +219,17 @@ impl Session {
             return Err(CallError::InvalidParams("this is no name of a method".to_owned()));
         }
         let (params, meta) = params::split(params).map_err(CallError::InvalidParams)?;
-        let answer =
-            self.request(Request { method, name, params: &params, meta: &meta, options: &options }).await?;
+        let begun = Instant::now();
+        let params = Params::Members { text: &params, name };
+        let request = Request {
+            method: Method::Given(method),
+            params,
+            more: "",
+            meta: &meta,
+            options: &options,
+            begun,
+        };
+        let answer = self.request(&request).await?;
         Ok(Answer { value: answer.raw()?, request_id: answer.request_id })
     }
 
@@ -211,66 +252,13 @@ impl Session {
         Arc::clone(&self.limits.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    fn rpc_error(&self, answer: &RawAnswer) -> CallError {
-        match answer.read::<RpcError>() {
-            Ok(error) => CallError::Rpc(handshake::cleaned(error, self.dial.as_ref())),
-            Err(unreadable) => unreadable,
-        }
+    fn change_negotiated(&self, change: impl FnOnce(&mut Negotiated)) {
+        let mut negotiated = self.negotiated.write().unwrap_or_else(PoisonError::into_inner);
+        change(Arc::make_mut(&mut negotiated));
     }
 
-    async fn request(&self, request: Request<'_>) -> Result<RawAnswer, CallError> {
-        let limits = self.limits();
-        let begun = Instant::now();
-        let limit = request.options.deadline.unwrap_or(limits.request);
-        let mut reopened = false;
-        let mut repeated = false;
-        loop {
-            let negotiated = self.negotiated();
-            let epoch = Epoch(self.epoch.load(Ordering::Acquire));
-            let terms = CallTerms {
-                deadline: Some(limit),
-                begun: Some(begun),
-                idle: request.options.idle.or(limits.idle),
-                progress: request.options.progress.clone(),
-                ..CallTerms::default()
-            };
-            let wants_progress = terms.progress.is_some() || terms.idle.is_some();
-            let (id, outcome) = self
-                .wire
-                .engine()
-                .call(terms, |id| request.outgoing(id, epoch, &negotiated, wants_progress))
-                .await;
-            match outcome {
-                Outcome::Answer { frame, is_error, payload } => {
-                    let request_id = id.expect("a request that was answered was sent");
-                    let answer = RawAnswer { frame, payload, request_id };
-                    return if is_error { Err(self.rpc_error(&answer)) } else { Ok(answer) };
-                }
-                Outcome::Expired(expiry) => return Err(CallError::TimedOut(expiry)),
-                Outcome::Closed(ended) if id.is_none() && !repeated => return Err(CallError::NotSent(ended)),
-                Outcome::Closed(ended) => return Err(CallError::Closed(ended)),
-                Outcome::LaneEnded(LaneEnd::Refused(fault)) => return Err(CallError::Refused(fault)),
-                Outcome::LaneEnded(LaneEnd::Lost(fault)) => match request.options.replay {
-                    Replay::Allowed if !repeated => repeated = true,
-                    Replay::Allowed | Replay::Forbidden => return Err(CallError::OutcomeUnknown(fault)),
-                },
-                Outcome::LaneEnded(LaneEnd::NotExecuted(_)) if reopened => {
-                    return Err(CallError::Refused(crate::Fault {
-                        status: None,
-                        message: "the server forgets the session as soon as it is opened".to_owned(),
-                        error: None,
-                    }));
-                }
-                Outcome::LaneEnded(LaneEnd::NotExecuted(epoch)) => {
-                    let deadline = begun.checked_add(limit).unwrap_or_else(far_away);
-                    match tokio::time::timeout_at(deadline, self.reopen(epoch)).await {
-                        Ok(Ok(())) => reopened = true,
-                        Ok(Err(error)) => return Err(CallError::Reopen(error)),
-                        Err(_) => return Err(CallError::TimedOut(Expiry::Absolute(limit))),
-                    }
-                }
-            }
-        }
+    fn epoch(&self) -> Epoch {
+        Epoch(self.epoch.load(Ordering::Acquire))
     }
 
     /// Does the handshake again after the server has forgotten the session of `epoch`. Many callers may find out at
@@ -295,8 +283,10 @@ impl Session {
                 return Err(error);
             }
         };
-        *self.negotiated.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(negotiated);
+        let negotiated = Arc::new(negotiated);
+        *self.negotiated.write().unwrap_or_else(PoisonError::into_inner) = Arc::clone(&negotiated);
         self.epoch.store(next.0, Ordering::Release);
+        self.wire.ask_for_logs(&negotiated, &self.options, next);
         // A server that forgot the session may be another one by now.
         self.wire.lists_are_old();
         Ok(())
@@ -306,86 +296,4 @@ impl Session {
 /// A moment that never comes: for limits that the clock cannot count to.
 fn far_away() -> Instant {
     Instant::now() + Duration::from_secs(60 * 60 * 24 * 365)
-}
-
-/// A request before it has an id.
-struct Request<'a> {
-    method: &'a str,
-    name: Option<&'a str>,
-    /// The members of its parameters, but for `_meta`.
-    params: &'a str,
-    /// The members of `_meta` that its caller gave.
-    meta: &'a str,
-    options: &'a CallOptions,
-}
-
-impl Request<'_> {
-    fn outgoing(
-        &self,
-        id: RequestId,
-        epoch: Epoch,
-        negotiated: &Negotiated,
-        wants_progress: bool,
-    ) -> Outgoing {
-        let body = if wants_progress || !self.meta.is_empty() {
-            let progress = if wants_progress { format!("\"progressToken\":{id}") } else { String::new() };
-            let parts = [progress.as_str(), self.meta, &negotiated.meta];
-            let parts: Vec<&str> = parts.into_iter().filter(|it| !it.is_empty()).collect();
-            crate::frame::request(id, self.method, self.params, &parts.join(","))
-        } else {
-            crate::frame::request(id, self.method, self.params, &negotiated.meta)
-        };
-        let head = Head {
-            id: Some(id),
-            method: method_text(self.method),
-            name: self.name.map(Into::into),
-            version: Some(negotiated.version),
-        };
-        Outgoing { epoch, head, body }
-    }
-}
-
-/// The methods we send ourselves need no copy of their name.
-fn method_text(method: &str) -> Cow<'static, str> {
-    const OURS: [&str; 5] = ["tools/call", "tools/list", "prompts/list", "resources/list", "initialize"];
-    match OURS.iter().find(|it| **it == method) {
-        Some(ours) => Cow::Borrowed(ours),
-        None => Cow::Owned(method.to_owned()),
-    }
-}
-
-struct RawAnswer {
-    frame: bytes::Bytes,
-    payload: usize,
-    request_id: RequestId,
-}
-
-impl RawAnswer {
-    fn read<T: DeserializeOwned>(&self) -> Result<T, CallError> {
-        T::deserialize(&mut serde_json::Deserializer::from_slice(&self.frame[self.payload..]))
-            .map_err(|it| CallError::Unreadable(it.to_string()))
-    }
-
-    fn raw(&self) -> Result<RawJson, CallError> {
-        use serde::Deserialize as _;
-        let mut deserializer = serde_json::Deserializer::from_slice(&self.frame[self.payload..]);
-        let value = <&serde_json::value::RawValue>::deserialize(&mut deserializer)
-            .map_err(|it| CallError::Unreadable(it.to_string()))?;
-        Ok(RawJson::within(&self.frame, value))
-    }
-
-    fn asks_for_input(&self) -> bool {
-        #[derive(serde::Deserialize)]
-        struct Typed {
-            #[serde(rename = "resultType")]
-            result_type: Option<String>,
-        }
-        memchr::memmem::find(&self.frame[self.payload..], b"\"input_required\"").is_some()
-            && self.read::<Typed>().is_ok_and(|it| it.result_type.as_deref() == Some("input_required"))
-    }
-}
-
-/// Writes a JSON string.
-fn push_json(into: &mut String, text: &str) {
-    into.push_str(&serde_json::to_string(text).expect("a string is JSON"));
 }

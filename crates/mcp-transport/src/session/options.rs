@@ -1,13 +1,12 @@
 //! What a session is given.
 
-use std::sync::Arc;
 use std::time::Duration;
 
-use mcp_model::{Limits, Secret};
+use mcp_model::{Era, Limits, LogLevel, Secret};
 use tokio::sync::watch;
 
 use crate::progress::OnProgress;
-use crate::{Handler, State, Unattended};
+use crate::{Handlers, State};
 
 /// How a session is to be.
 #[derive(Clone)]
@@ -20,8 +19,14 @@ pub struct SessionOptions {
     pub eras: Eras,
     /// Configuration for the server, sent as the client capability `experimental.config` (a JSON value).
     pub config: Option<Secret>,
-    /// Who answers the server's own requests and hears its notifications.
-    pub handler: Arc<dyn Handler>,
+    /// Who answers what the server asks and hears what it says. What is there decides what the server is told.
+    pub handlers: Handlers,
+    /// From which level on the server's log messages are wanted, where it sends any; `None` leaves that to the server.
+    pub log_level: Option<LogLevel>,
+    /// The era of the same server when it was met last ([`Session::era`](crate::Session::era)): that one is tried first,
+    /// and costs no probe. Where it fails, everything is tried as if nothing were remembered. Only where `eras` is
+    /// [`Eras::Both`].
+    pub remembered: Option<Era>,
     /// Where the state is told; subscribe before connecting to see it from the beginning.
     pub state: watch::Sender<State>,
 }
@@ -34,7 +39,9 @@ impl Default for SessionOptions {
             limits: Limits::default(),
             eras: Eras::Both,
             config: None,
-            handler: Arc::new(Unattended),
+            handlers: Handlers::default(),
+            log_level: None,
+            remembered: None,
             state: watch::Sender::new(State::Created),
         }
     }

@@ -7,7 +7,7 @@ use mcp_model::RawJson;
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
-use super::push_json;
+use crate::frame;
 
 /// The members of an object but for `_meta`, and the members of its `_meta`, both as JSON text without braces.
 pub(super) fn split(params: &RawJson) -> Result<(String, String), String> {
@@ -32,20 +32,20 @@ fn push(into: &mut String, name: &str, value: &RawValue) {
     if !into.is_empty() {
         into.push(',');
     }
-    push_json(into, name);
+    into.push_str(&frame::text(name));
     into.push(':');
     into.push_str(value.get());
 }
 
 /// A member's name, borrowed where it holds no escape.
 #[derive(serde::Deserialize)]
-struct Name<'a>(#[serde(borrow)] Cow<'a, str>);
+pub(super) struct Name<'a>(#[serde(borrow)] pub(super) Cow<'a, str>);
 
 /// An object's members in their order.
-struct Members<'a>(Vec<(Name<'a>, &'a RawValue)>);
+pub(super) struct Members<'a>(pub(super) Vec<(Name<'a>, &'a RawValue)>);
 
-impl<'de> Deserialize<'de> for Members<'de> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Members<'de>, D::Error> {
+impl<'de: 'a, 'a> Deserialize<'de> for Members<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Members<'a>, D::Error> {
         struct InOrder;
         impl<'de> Visitor<'de> for InOrder {
             type Value = Vec<(Name<'de>, &'de RawValue)>;

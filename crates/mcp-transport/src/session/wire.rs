@@ -1,5 +1,6 @@
 //! A running wire with its engine, and the tasks that belong to them.
 
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -8,10 +9,14 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
+use super::answering::Answering;
+use super::hearing::{self, Hearing};
+use super::kept::{Reads, Updates};
+use super::listen::{Acknowledged, Ear};
 use super::server::Announced;
-use super::{Changes, Negotiated, SessionOptions, State, dispatch, listen};
-use crate::engine::Engine;
-use crate::{Dial, EndReason, Ended, Inbox, Link, Stop};
+use super::{Changes, Negotiated, SessionOptions, State, dispatch, handshake, listen};
+use crate::engine::{Audience, Engine};
+use crate::{Dial, EndReason, Ended, Epoch, Inbox, Link, Stop};
 
 /// How much longer than its grace a wire may take to end before it is cut off.
 const OVERTIME: Duration = Duration::from_secs(2);
@@ -25,14 +30,25 @@ pub(crate) struct Wire {
     stop: watch::Sender<Option<Instant>>,
     ended: watch::Receiver<Option<Arc<Ended>>>,
     changes: watch::Sender<Changes>,
+    /// The resources whose changes are to be heard, in the modern era.
+    subscriptions: watch::Sender<BTreeSet<String>>,
+    acknowledged: watch::Sender<Acknowledged>,
     state: watch::Sender<State>,
     tasks: Mutex<JoinSet<()>>,
 }
 
+/// What of a session its wire works with.
+pub(crate) struct Parts {
+    pub(crate) answering: Arc<Answering>,
+    pub(crate) reads: Arc<Reads>,
+}
+
 impl Wire {
     /// Starts the wire's tasks.
-    pub(crate) fn start(dial: &dyn Dial, options: &SessionOptions) -> Wire {
-        let (engine, out, incoming) = Engine::new();
+    pub(crate) fn start(dial: &Arc<dyn Dial>, options: &SessionOptions, parts: &Parts) -> Wire {
+        let listener = options.handlers.listener.as_ref();
+        let audience = if listener.is_some() { Audience::Listening } else { Audience::Nobody };
+        let (engine, out, incoming) = Engine::new(audience);
         let (stop, stopped) = Stop::new();
         let (tell_end, ended) = watch::channel(None);
         let changes = watch::Sender::new(Changes::default());
@@ -46,13 +62,29 @@ impl Wire {
         });
         let timed = Arc::clone(&engine);
         tasks.spawn(async move { timed.keep_time().await });
-        tasks.spawn(dispatch::run(
-            Arc::clone(&engine),
-            incoming,
-            Arc::clone(&options.handler),
-            changes.clone(),
-        ));
-        Wire { engine, stop, ended, changes, state: options.state.clone(), tasks: Mutex::new(tasks) }
+        let (hearing, waiting) = Hearing::new(listener, Arc::clone(dial));
+        if let (Some(listener), Some(waiting)) = (listener, waiting) {
+            tasks.spawn(hearing::run(Arc::clone(listener), waiting));
+        }
+        let acknowledged = watch::Sender::default();
+        let outlets = dispatch::Outlets {
+            answering: Arc::clone(&parts.answering),
+            hearing,
+            changes: changes.clone(),
+            acknowledged: acknowledged.clone(),
+            updates: Updates(Arc::clone(&parts.reads)),
+        };
+        tasks.spawn(dispatch::run(Arc::clone(&engine), incoming, outlets));
+        Wire {
+            engine,
+            stop,
+            ended,
+            changes,
+            subscriptions: watch::Sender::default(),
+            acknowledged,
+            state: options.state.clone(),
+            tasks: Mutex::new(tasks),
+        }
     }
 
     /// Tells that the handshake is done, unless the connection has ended meanwhile.
@@ -70,16 +102,43 @@ impl Wire {
 
     /// Asks a server of the modern era to tell the changes that it can tell.
     pub(crate) fn listen(&self, negotiated: &Arc<Negotiated>) {
-        let announced = negotiated.server.capabilities.announced();
-        if negotiated.version.era() == Era::Modern && announced.any() {
-            let listening = listen::run(
-                Arc::clone(&self.engine),
-                Arc::clone(negotiated),
-                announced,
-                self.changes.clone(),
-            );
-            self.tasks.lock().unwrap_or_else(PoisonError::into_inner).spawn(listening);
+        if negotiated.version.era() == Era::Legacy {
+            return;
         }
+        self.spawn(listen::run(Ear {
+            engine: Arc::clone(&self.engine),
+            negotiated: Arc::clone(negotiated),
+            announced: negotiated.server.capabilities.announced(),
+            changes: self.changes.clone(),
+            resources: self.subscriptions.subscribe(),
+            acknowledged: self.acknowledged.clone(),
+        }));
+    }
+
+    /// Asks a server of the legacy era that sends log messages for those that are wanted (SK-16). It need not answer.
+    pub(crate) fn ask_for_logs(&self, negotiated: &Arc<Negotiated>, options: &SessionOptions, epoch: Epoch) {
+        let Some(level) = options.log_level else { return };
+        if negotiated.version.era() == Era::Legacy && negotiated.server.capabilities.logging {
+            let (engine, negotiated) = (Arc::clone(&self.engine), Arc::clone(negotiated));
+            self.spawn(handshake::set_log_level(engine, negotiated, level, (epoch, options.limits.request)));
+        }
+    }
+
+    /// The resources whose changes are to be heard.
+    pub(crate) fn subscriptions(&self) -> &watch::Sender<BTreeSet<String>> {
+        &self.subscriptions
+    }
+
+    /// What the server has agreed to tell of them.
+    pub(crate) fn acknowledged(&self) -> watch::Receiver<Acknowledged> {
+        self.acknowledged.subscribe()
+    }
+
+    fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
+        let mut tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
+        // Those that are over need no place any more.
+        while tasks.try_join_next().is_some() {}
+        tasks.spawn(task);
     }
 
     /// What was known of the lists is old: nobody heard what changed meanwhile.

@@ -192,7 +192,7 @@ impl Lanes {
             None => {}
         }
         if let Some(body) = notice {
-            let head = Head { id: None, method: CANCELLED.into(), name: None, version: self.version };
+            let head = Head::new(None, CANCELLED.into(), self.version);
             self.tell(Outgoing { epoch: Epoch(0), head, body });
         }
     }

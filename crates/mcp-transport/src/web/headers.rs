@@ -65,6 +65,15 @@ pub(crate) fn text(text: &str) -> HeaderValue {
     HeaderValue::try_from(encoded).expect("base64 is plain ASCII")
 }
 
+/// Adds an argument that a tool's schema wants to see as a header. A configured header of that name makes way.
+#[cfg(feature = "http")]
+pub(crate) fn mirror(it: &crate::Mirrored, headers: &mut HeaderMap) {
+    let name = HeaderName::try_from(format!("mcp-param-{}", it.name)).expect("the name is an HTTP token");
+    let mut value = text(&it.value);
+    value.set_sensitive(true);
+    headers.insert(name, value);
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

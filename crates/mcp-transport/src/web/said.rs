@@ -20,6 +20,8 @@ pub(crate) struct Said {
     pub(crate) error: Option<RpcError>,
     /// That error names the request's own id.
     pub(crate) ours: bool,
+    /// It names no request at all.
+    pub(crate) unnamed: bool,
     /// The error's message, or else the body's text.
     pub(crate) text: String,
 }
@@ -32,16 +34,18 @@ pub(crate) fn read(body: &Bytes, id: Option<RequestId>, redactor: &Redactor) -> 
         let message = redactor.clean(&error.message, 4 * SNIPPET);
         // Data that would have to be changed is no data any more.
         let data = error.data.filter(|it| it.as_str() == redactor.clean(it.as_str(), usize::MAX));
+        let unnamed = named == Id::Absent;
         let ours = matches!((named, id), (Id::Number(number), Some(id)) if number == id);
         return Said {
             error: Some(RpcError { code: error.code, message: message.clone(), data }),
             ours,
+            unnamed,
             text: message,
         };
     }
     let text = String::from_utf8_lossy(body);
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    Said { error: None, ours: false, text: redactor.clean(&line, SNIPPET) }
+    Said { error: None, ours: false, unnamed: false, text: redactor.clean(&line, SNIPPET) }
 }
 
 /// A status in words, with what the body says where that is no JSON-RPC error: that one is told apart.

@@ -3,6 +3,7 @@
 mod cancel;
 mod eras;
 mod faults;
+mod mirror;
 pub(crate) mod peer;
 mod sessions;
 mod streams;
@@ -25,6 +26,7 @@ struct How {
     headers: Vec<(String, Secret)>,
     session_id: Option<Secret>,
     keep_session: bool,
+    handlers: mcp_transport::Handlers,
 }
 
 impl How {
@@ -33,7 +35,7 @@ impl How {
     }
 
     async fn connect(self, url: &str) -> Result<Session, ConnectError> {
-        let How { eras, limits, headers, session_id, keep_session } = self;
+        let How { eras, limits, headers, session_id, keep_session, handlers } = self;
         let mut endpoint = UrlEndpoint::new(url.parse().unwrap());
         endpoint.headers = headers;
         endpoint.session_id = session_id;
@@ -45,11 +47,13 @@ impl How {
         )]
         let options = DialOptions { limits: limits.clone(), ..DialOptions::default() };
         let dial = dialer(&Endpoint::Http(endpoint), &options)?;
-        Session::connect(
-            dial,
-            SessionOptions { limits, eras: eras.unwrap_or(Eras::Both), ..SessionOptions::default() },
-        )
-        .await
+        let options = SessionOptions {
+            limits,
+            eras: eras.unwrap_or(Eras::Both),
+            handlers,
+            ..SessionOptions::default()
+        };
+        Session::connect(dial, options).await
     }
 }
 

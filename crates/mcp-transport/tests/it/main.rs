@@ -2,11 +2,18 @@
 
 #![expect(clippy::unwrap_used, reason = "a test ends where something is not as it should be")]
 
+mod handlers;
 #[cfg(feature = "http")]
 mod http;
+mod input;
+mod kept;
 mod memory;
+mod reads;
+mod remembered;
+mod replay;
 #[cfg(feature = "rmcp")]
 mod rmcp;
+mod semantic_kernel;
 mod session;
 #[cfg(feature = "sse")]
 mod sse;

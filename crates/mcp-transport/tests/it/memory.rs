@@ -4,8 +4,10 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use mcp_transport::{Dial, EndReason, Ended, Inbox, Lane, Link, Opening, Out, Transport};
-use serde_json::Value;
+use mcp_transport::{
+    Dial, EndReason, Ended, Inbox, Lane, LaneEnd, Link, Opening, Out, Session, SessionOptions, Transport,
+};
+use serde_json::{Value, json};
 
 /// What a peer does with one message (`Value::Null` in place of a notice of cancellation's body is never given).
 pub(crate) type Peer = Arc<dyn Fn(&Value) -> Vec<Reply> + Send + Sync>;
@@ -14,6 +16,10 @@ pub(crate) type Peer = Arc<dyn Fn(&Value) -> Vec<Reply> + Send + Sync>;
 pub(crate) enum Reply {
     /// Sends this.
     Say(Value),
+    /// Ends the lane of this request without an answer.
+    End(u64, LaneEnd),
+    /// Sends something that is no protocol.
+    Noise,
     /// Closes the connection.
     Leave,
 }
@@ -68,9 +74,114 @@ impl Wire {
         for reply in (self.0)(&serde_json::from_slice(body).unwrap()) {
             match reply {
                 Reply::Say(value) => inbox.deliver(Lane::Shared, value.to_string().into()),
+                Reply::End(id, why) => inbox.lane_ended(id, why),
+                Reply::Noise => inbox.deliver(Lane::Shared, Bytes::from_static(b"{what is this")),
                 Reply::Leave => return false,
             }
         }
         true
+    }
+}
+
+/// The answer to a message.
+pub(crate) fn answer(message: &Value, result: Value) -> Vec<Reply> {
+    vec![Reply::Say(json!({"jsonrpc": "2.0", "result": result, "id": message["id"]}))]
+}
+
+/// An error as an answer.
+pub(crate) fn refuse(message: &Value, code: i64, data: Value) -> Vec<Reply> {
+    let error = json!({"code": code, "message": "no", "data": data});
+    vec![Reply::Say(json!({"jsonrpc": "2.0", "id": message["id"], "error": error}))]
+}
+
+/// What a legacy server says of itself.
+pub(crate) fn initialized(version: &str) -> Value {
+    json!({"protocolVersion": version, "capabilities": {"tools": {}}, "serverInfo": {"name": "m", "version": "1"}})
+}
+
+/// What a modern server says of itself.
+pub(crate) fn discovered(versions: &[&str]) -> Value {
+    json!({"resultType": "complete", "supportedVersions": versions, "capabilities": {"tools": {}}, "ttlMs": 0,
+           "_meta": {"io.modelcontextprotocol/serverInfo": {"name": "m", "version": "2"}}})
+}
+
+/// A server of one era with these capabilities, and what it has heard.
+pub(crate) struct Server {
+    pub(crate) dial: Arc<Memory>,
+    heard: Arc<std::sync::Mutex<Vec<Value>>>,
+}
+
+impl Server {
+    /// `rest` answers everything but the opening, whose end it hears too.
+    pub(crate) fn legacy(
+        capabilities: Value,
+        rest: impl Fn(&Value) -> Vec<Reply> + Send + Sync + 'static,
+    ) -> Server {
+        Server::new(move |message| match message["method"].as_str() {
+            Some("server/discover") => refuse(message, -32601, Value::Null),
+            Some("initialize") => {
+                let mut result = initialized("2025-11-25");
+                result["capabilities"] = capabilities.clone();
+                answer(message, result)
+            }
+            _ => rest(message),
+        })
+    }
+
+    pub(crate) fn modern(
+        capabilities: Value,
+        rest: impl Fn(&Value) -> Vec<Reply> + Send + Sync + 'static,
+    ) -> Server {
+        Server::new(move |message| match message["method"].as_str() {
+            Some("server/discover") => {
+                let mut result = discovered(&["2026-07-28"]);
+                result["capabilities"] = capabilities.clone();
+                answer(message, result)
+            }
+            _ => rest(message),
+        })
+    }
+
+    pub(crate) fn new(peer: impl Fn(&Value) -> Vec<Reply> + Send + Sync + 'static) -> Server {
+        let heard = Arc::new(std::sync::Mutex::new(Vec::new()));
+        let note = Arc::clone(&heard);
+        let peer: Peer = Arc::new(move |message| {
+            note.lock().unwrap().push(message.clone());
+            peer(message)
+        });
+        Server { dial: Arc::new(Memory(peer)), heard }
+    }
+
+    pub(crate) async fn connect(&self, options: SessionOptions) -> Session {
+        Session::connect(Arc::clone(&self.dial) as Arc<dyn Dial>, options).await.unwrap()
+    }
+
+    pub(crate) fn heard(&self) -> Vec<Value> {
+        self.heard.lock().unwrap().clone()
+    }
+
+    /// The methods it has heard, in order; `=` is an answer.
+    pub(crate) fn words(&self) -> String {
+        let heard = self.heard();
+        let words = heard.iter().map(|it| it["method"].as_str().unwrap_or("="));
+        words.collect::<Vec<_>>().join(" ")
+    }
+
+    /// What it heard first of a method.
+    #[track_caller]
+    pub(crate) fn first(&self, method: &str) -> Value {
+        let heard = self.heard().into_iter().find(|it| it["method"] == method);
+        heard.unwrap_or_else(|| panic!("no {method} in {}", self.words()))
+    }
+
+    /// The answers it has heard, as `id: result or error`.
+    pub(crate) fn answers(&self) -> Vec<String> {
+        let answers = self.heard().into_iter().filter(|it| it.get("method").is_none());
+        answers
+            .map(|it| match it.get("result") {
+                Some(result) => format!("{}: {result}", it["id"]),
+                None => format!("{}: {}", it["id"], it["error"]["message"].as_str().unwrap()),
+            })
+            .collect()
     }
 }

@@ -3,7 +3,7 @@
 use super::*;
 
 fn message(id: Option<RequestId>, method: &'static str, bytes: usize) -> Outgoing {
-    let head = Head { id, method: method.into(), name: None, version: None };
+    let head = Head::new(id, method.into(), None);
     Outgoing { epoch: Epoch(0), head, body: Bytes::from(vec![0; bytes]) }
 }
 

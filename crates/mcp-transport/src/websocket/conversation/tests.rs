@@ -63,7 +63,7 @@ async fn both() -> Both {
 
 impl Both {
     fn send(&self, body: impl Into<Bytes>) {
-        let head = Head { id: Some(1), method: "tools/call".into(), name: None, version: None };
+        let head = Head::new(Some(1), "tools/call".into(), None);
         self.out.send(Out::Message(Outgoing { epoch: Epoch(0), head, body: body.into() }));
     }
 

@@ -108,6 +108,34 @@ async fn nothing_overtakes_the_end_of_the_opening() {
     assert!(waited >= Duration::from_millis(100), "the call came after {waited:?}");
 }
 
+/// How long a call is held up by a server that treats the end of the opening like this.
+async fn held_up(concluded: fn() -> Reply) -> Duration {
+    let peer = Peer::start(move |it| match it.what().as_str() {
+        "notifications/initialized" => concluded(),
+        _ => legacy(it, "s", |it| json_reply(said(it, "hello"))),
+    })
+    .await;
+    let session = How::legacy().connect(&peer.url).await.unwrap();
+    let begun = tokio::time::Instant::now();
+    assert_eq!(call(&session).await.unwrap(), "hello");
+    begun.elapsed()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_does_not_finish_the_opening_holds_up_nobody_for_long() {
+    use peer::Step;
+    let at_once = Duration::from_millis(100);
+    // It has taken the notice, and never ends its response to it.
+    const HEAD: &[u8] = b"HTTP/1.1 202 X\r\nContent-Length: 9\r\n\r\n";
+    assert!(held_up(|| vec![Step::Write(HEAD.to_vec()), Step::Hang]).await < at_once);
+    assert!(held_up(|| peer::stream(&[": hi\n\n"], vec![Step::Hang])).await < at_once);
+    assert!(held_up(|| vec![Step::Close]).await < at_once);
+    assert!(held_up(|| reply(400, "", "no")).await < at_once);
+    // It says nothing at all: the call goes on without its word.
+    let waited = held_up(|| vec![Step::Hang]).await;
+    assert!((Duration::from_secs(2)..Duration::from_millis(2500)).contains(&waited), "{waited:?}");
+}
+
 #[tokio::test]
 async fn hd_126_a_session_is_kept_where_that_is_wanted() {
     let peer = Peer::start(|it| legacy(it, "s", |it| json_reply(said(it, "hello")))).await;

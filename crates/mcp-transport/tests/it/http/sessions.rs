@@ -126,3 +126,54 @@ async fn a_reopening_that_is_given_up_keeps_the_calls_deadline_and_lets_go_of_it
         peer.words()
     );
 }
+
+/// Takes its time when it is asked first, until it is let go on.
+struct Slow(std::sync::Arc<tokio::sync::Notify>, AtomicUsize);
+
+#[async_trait::async_trait]
+impl mcp_transport::Roots for Slow {
+    async fn roots(&self) -> Result<Vec<mcp_transport::Root>, mcp_model::RpcError> {
+        if self.1.fetch_add(1, Ordering::SeqCst) == 0 {
+            self.0.notified().await;
+        }
+        Ok(Vec::new())
+    }
+}
+
+#[tokio::test]
+async fn a_late_answer_does_not_reach_the_session_that_came_after() {
+    // Both sessions ask under the same id, the first one for something that takes a while.
+    let opened = AtomicUsize::new(0);
+    let peer = Peer::start(move |it| {
+        if it.what() == "initialize" {
+            opened.fetch_add(1, Ordering::SeqCst);
+        }
+        let session = format!("s-{}", opened.load(Ordering::SeqCst));
+        match it.what().as_str() {
+            "GET" => {
+                let asked = json!({"jsonrpc": "2.0", "id": 1, "method": "roots/list"});
+                peer::stream(&[&format!("data: {asked}\n\n")], vec![peer::Step::Hang])
+            }
+            // An answer to what was asked.
+            "POST" => reply(202, "", ""),
+            _ => legacy(it, &session, |it| match it.header("mcp-session-id") {
+                "s-1" => reply(404, "", ""),
+                _ => json_reply(said(it, "hello")),
+            }),
+        }
+    })
+    .await;
+    let release = std::sync::Arc::new(tokio::sync::Notify::new());
+    let slow = std::sync::Arc::new(Slow(std::sync::Arc::clone(&release), AtomicUsize::new(0)));
+    let handlers = mcp_transport::Handlers { roots: Some(slow.clone()), ..Default::default() };
+    let session = How { handlers, ..How::legacy() }.connect(&peer.url).await.unwrap();
+    until(|| slow.1.load(Ordering::SeqCst) == 1).await;
+    assert_eq!(call(&session).await.unwrap(), "hello");
+    until(|| peer.count("POST") == 1).await;
+    release.notify_one();
+    // Long enough for an answer that should not come.
+    assert_eq!(call(&session).await.unwrap(), "hello");
+    assert_eq!(call(&session).await.unwrap(), "hello");
+    assert_eq!(peer.count("POST"), 1, "{}", peer.words());
+    assert_eq!(peer.first("POST").header("mcp-session-id"), "s-2");
+}

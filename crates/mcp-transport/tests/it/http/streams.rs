@@ -176,3 +176,54 @@ async fn a_listening_stream_is_taken_up_where_it_ended() {
         .collect();
     assert_eq!(heard, ["", "5"]);
 }
+
+#[tokio::test]
+async fn an_answer_on_another_lane_lets_go_of_the_response_it_was_expected_on() {
+    // The first call's response never says anything; its answer comes with the second call's.
+    let first = std::sync::Mutex::new(None);
+    let peer = Peer::start(move |it| {
+        modern(it, |it| match first.lock().unwrap().replace(it.clone()) {
+            None => stream(&[": wait\n\n"], vec![Step::Hang]),
+            Some(waiting) => {
+                let both = [said(&waiting, "for the first"), said(it, "for the second")];
+                stream(&both.map(|it| format!("data: {it}\n\n")).each_ref().map(String::as_str), end())
+            }
+        })
+    })
+    .await;
+    let session = How::default().connect(&peer.url).await.unwrap();
+    let later = async {
+        until(|| peer.count("tools/call") == 1).await;
+        call(&session).await.unwrap()
+    };
+    let (first, second) = tokio::join!(call(&session), later);
+    assert_eq!((first.unwrap().as_str(), second.as_str()), ("for the first", "for the second"));
+    until(|| peer.hung_up() == 1).await;
+    assert_eq!(peer.words(), "server/discover tools/call tools/call");
+}
+
+#[tokio::test]
+async fn an_answer_on_the_stream_that_listens_lets_go_of_the_response_too() {
+    let peer = Peer::start(move |it| match it.what().as_str() {
+        // The id of the one and only call.
+        "GET" => stream(
+            &[],
+            vec![
+                Step::Wait(Duration::from_millis(200)),
+                Step::Write(chunk(&format!("data: {}\n\n", answer_to_first_call()))),
+                Step::Hang,
+            ],
+        ),
+        "tools/call" => vec![Step::Hang],
+        _ => legacy(it, "s", |_| vec![]),
+    })
+    .await;
+    let session = How::legacy().connect(&peer.url).await.unwrap();
+    assert_eq!(call(&session).await.unwrap(), "hello");
+    until(|| peer.hung_up() == 1).await;
+    assert_eq!(peer.count("notifications/cancelled"), 0, "it was answered: {}", peer.words());
+}
+
+fn chunk(text: &str) -> Vec<u8> {
+    format!("{:x}\r\n{text}\r\n", text.len()).into()
+}

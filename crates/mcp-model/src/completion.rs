@@ -1,0 +1,49 @@
+//! Completions: what could stand in an argument.
+
+use serde::{Deserialize, Deserializer};
+
+/// What an argument could be: the result of `completion/complete`.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Completion {
+    /// The values, best first.
+    pub values: Vec<String>,
+    /// How many there are in all, where the server says.
+    pub total: Option<u64>,
+    /// There are more than these.
+    pub has_more: bool,
+}
+
+impl<'de> Deserialize<'de> for Completion {
+    /// Reads the `result` member of a response. Fails when it has no values.
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Completion, D::Error> {
+        #[derive(Deserialize)]
+        struct Wire {
+            completion: Values,
+        }
+        #[derive(Deserialize)]
+        struct Values {
+            values: Vec<String>,
+            total: Option<f64>,
+            #[serde(rename = "hasMore")]
+            has_more: Option<bool>,
+        }
+        let Values { values, total, has_more } = Wire::deserialize(deserializer)?.completion;
+        Ok(Completion { values, total: total.map(|it| it as u64), has_more: has_more == Some(true) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_needed_and_the_rest_is_not() {
+        let read = |text: &str| serde_json::from_str::<Completion>(text).ok();
+        let got = read(r#"{"completion":{"values":["a","b"],"total":7,"hasMore":true}}"#).unwrap();
+        assert_eq!((got.values.join(" ").as_str(), got.total, got.has_more), ("a b", Some(7), true));
+        let got = read(r#"{"completion":{"values":[]}}"#).unwrap();
+        assert_eq!(got, Completion::default());
+        assert_eq!(read(r#"{"completion":{}}"#), None);
+        assert_eq!(read("{}"), None);
+    }
+}

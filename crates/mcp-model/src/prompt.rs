@@ -1,0 +1,169 @@
+//! Prompts: as a server lists them, and as it fills them in.
+
+use std::borrow::Cow;
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use crate::list::{Page, read_list, text_in};
+use crate::{Content, RawJson};
+
+/// One prompt.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Prompt {
+    /// The name the server knows it by.
+    pub name: Box<str>,
+    /// Its description, a JSON string.
+    pub description: Option<RawJson>,
+    /// The whole definition, arguments included.
+    pub raw: RawJson,
+}
+
+/// What a prompt wants to be given.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PromptArgument {
+    /// Its name.
+    pub name: String,
+    /// What it is for.
+    pub description: Option<String>,
+    /// The server does not fill the prompt in without it: only where it says so (SK-20).
+    pub required: bool,
+}
+
+impl Prompt {
+    /// Its arguments, in the server's order. One that cannot be read is left out: the server says what it misses.
+    pub fn arguments(&self) -> Vec<PromptArgument> {
+        #[derive(Deserialize)]
+        struct Wire<'a> {
+            #[serde(borrow, default)]
+            arguments: Option<Vec<&'a RawValue>>,
+        }
+        #[derive(Deserialize)]
+        struct Argument {
+            name: String,
+            description: Option<String>,
+            required: Option<bool>,
+        }
+        let wire = self.raw.read::<Wire<'_>>().ok().and_then(|it| it.arguments).unwrap_or_default();
+        let read = wire.into_iter().filter_map(|it| serde_json::from_str::<Argument>(it.get()).ok());
+        read.map(|Argument { name, description, required }| PromptArgument {
+            name,
+            description,
+            required: required == Some(true),
+        })
+        .collect()
+    }
+}
+
+/// A prompt that was filled in: the result of `prompts/get`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PromptResult {
+    /// What it is for.
+    pub description: Option<String>,
+    /// What it says, in order.
+    pub messages: Vec<PromptMessage>,
+    /// The whole result.
+    pub raw: RawJson,
+}
+
+/// One message of a prompt.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PromptMessage {
+    /// Who says it: `user` or `assistant`, in the server's own word.
+    pub role: String,
+    /// What is said. A block of no known form is kept as it came.
+    pub content: Content,
+}
+
+/// Reads the result of `prompts/list`. Fails when it is no list at all.
+pub fn read_prompts(result: &RawJson) -> Result<Page<Prompt>, serde_json::Error> {
+    read_list(result, "prompts", prompt)
+}
+
+/// Reads the result of `prompts/get`. Fails when it has no messages, or one of them is none.
+pub fn read_prompt_result(result: &RawJson) -> Result<PromptResult, serde_json::Error> {
+    #[derive(Deserialize)]
+    struct Wire<'a> {
+        description: Option<String>,
+        #[serde(borrow)]
+        messages: Vec<Message<'a>>,
+    }
+    #[derive(Deserialize)]
+    struct Message<'a> {
+        role: String,
+        #[serde(borrow)]
+        content: &'a RawValue,
+    }
+    let wire: Wire<'_> = result.read()?;
+    let message = |it: Message<'_>| PromptMessage { role: it.role, content: Content::read(it.content) };
+    Ok(PromptResult {
+        description: wire.description,
+        messages: wire.messages.into_iter().map(message).collect(),
+        raw: result.clone(),
+    })
+}
+
+fn prompt(raw: RawJson) -> Result<Prompt, String> {
+    #[derive(Deserialize)]
+    struct Wire<'a> {
+        #[serde(borrow)]
+        name: Cow<'a, str>,
+        #[serde(borrow)]
+        description: Option<&'a RawValue>,
+    }
+    let wire: Wire<'_> = raw.read().map_err(|it| format!("not a prompt: {it}"))?;
+    if wire.name.is_empty() {
+        return Err("its name is empty".to_owned());
+    }
+    Ok(Prompt {
+        name: wire.name.as_ref().into(),
+        description: text_in(&raw, wire.description),
+        raw: raw.clone(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn json(text: &str) -> RawJson {
+        RawJson::parse(text.to_owned().into()).unwrap()
+    }
+
+    #[track_caller]
+    fn check_arguments(definition: &str, want: &str) {
+        let page = read_prompts(&json(&format!("{{\"prompts\":[{definition}]}}"))).unwrap();
+        let arguments = page.items[0].arguments();
+        let words = arguments.iter().map(|it| format!("{}{}", it.name, if it.required { "!" } else { "" }));
+        assert_eq!(words.collect::<Vec<_>>().join(" "), want);
+    }
+
+    #[test]
+    fn sk_20_an_argument_is_required_only_where_the_server_says_so() {
+        check_arguments(r#"{"name":"p"}"#, "");
+        check_arguments(
+            r#"{"name":"p","arguments":[{"name":"a"},{"name":"b","required":true},{"name":"c","required":false}]}"#,
+            "a b! c",
+        );
+        check_arguments(r#"{"name":"p","arguments":[7,{"name":"b","required":null},{}]}"#, "b");
+        check_arguments(r#"{"name":"p","arguments":null}"#, "");
+    }
+
+    #[test]
+    fn a_prompt_that_is_filled_in_keeps_its_blocks() {
+        let result = json(
+            r#"{"description":"d","messages":[
+                {"role":"user","content":{"type":"text","text":"hello"}},
+                {"role":"assistant","content":{"type":"hologram","x":1}},
+                {"role":"user","content":{"type":"resource","resource":{"uri":"a:b","text":"c"}}}]}"#,
+        );
+        let got = read_prompt_result(&result).unwrap();
+        let words =
+            got.messages.iter().map(|it| format!("{}: {}", it.role, it.content.text().unwrap_or("?")));
+        assert_eq!(words.collect::<Vec<_>>(), ["user: hello", "assistant: ?", "user: c"]);
+        assert_eq!((got.description.as_deref(), &got.raw), (Some("d"), &result));
+        assert_eq!(read_prompt_result(&json(r#"{"messages":[]}"#)).unwrap().messages, []);
+        assert!(read_prompt_result(&json("{}")).is_err());
+        assert!(read_prompt_result(&json(r#"{"messages":[{"role":"user"}]}"#)).is_err());
+    }
+}

@@ -1,0 +1,220 @@
+//! Resources: as a server lists them, the templates of those it makes, and what is in one.
+
+use std::borrow::Cow;
+
+use base64::prelude::{BASE64_STANDARD, Engine};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use crate::RawJson;
+use crate::list::{Freshness, Page, read_list, text_in};
+
+/// One resource.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Resource {
+    /// Its URI.
+    pub uri: Box<str>,
+    /// Its name.
+    pub name: Box<str>,
+    /// Its description, a JSON string.
+    pub description: Option<RawJson>,
+    /// The whole definition.
+    pub raw: RawJson,
+}
+
+/// A pattern of resources: whoever fills it in has the URI of one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ResourceTemplate {
+    /// A URI template (RFC 6570).
+    pub uri_template: Box<str>,
+    /// Its name.
+    pub name: Box<str>,
+    /// Its description, a JSON string.
+    pub description: Option<RawJson>,
+    /// The whole definition.
+    pub raw: RawJson,
+}
+
+/// What is in a resource: the result of `resources/read`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReadResult {
+    /// Its parts, in order: a resource may be a folder.
+    pub contents: Vec<ResourceContent>,
+    /// How long it may be used.
+    pub freshness: Freshness,
+    /// The whole result.
+    pub raw: RawJson,
+}
+
+/// One part of a resource.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ResourceContent {
+    /// Its URI.
+    pub uri: String,
+    /// Its media type, where known.
+    pub mime_type: Option<String>,
+    /// What is in it.
+    pub body: ResourceBody,
+}
+
+/// What is in a part of a resource.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ResourceBody {
+    /// Text.
+    Text(String),
+    /// Bytes, in base64.
+    Blob(String),
+}
+
+impl ResourceBody {
+    /// Its bytes. Fails where the server's base64 is none.
+    pub fn to_bytes(&self) -> Result<Vec<u8>, base64::DecodeError> {
+        match self {
+            ResourceBody::Text(text) => Ok(text.clone().into_bytes()),
+            ResourceBody::Blob(blob) => BASE64_STANDARD.decode(blob),
+        }
+    }
+}
+
+/// Reads the result of `resources/list`. Fails when it is no list at all.
+pub fn read_resources(result: &RawJson) -> Result<Page<Resource>, serde_json::Error> {
+    read_list(result, "resources", resource)
+}
+
+/// Reads the result of `resources/templates/list`. Fails when it is no list at all.
+pub fn read_resource_templates(result: &RawJson) -> Result<Page<ResourceTemplate>, serde_json::Error> {
+    read_list(result, "resourceTemplates", template)
+}
+
+/// Reads the result of `resources/read`. Fails when it has no contents, or one of them is neither text nor blob.
+pub fn read_resource_result(result: &RawJson) -> Result<ReadResult, serde_json::Error> {
+    #[derive(Deserialize)]
+    struct Wire<'a> {
+        contents: Vec<Part>,
+        #[serde(borrow, rename = "ttlMs")]
+        ttl: Option<&'a RawValue>,
+        #[serde(borrow, rename = "cacheScope")]
+        scope: Option<&'a RawValue>,
+    }
+    #[derive(Deserialize)]
+    struct Part {
+        uri: String,
+        #[serde(rename = "mimeType")]
+        mime_type: Option<String>,
+        text: Option<String>,
+        blob: Option<String>,
+    }
+    let wire: Wire<'_> = result.read()?;
+    let part = |Part { uri, mime_type, text, blob }| {
+        let body = match (blob, text) {
+            (Some(blob), _) => ResourceBody::Blob(blob),
+            (None, Some(text)) => ResourceBody::Text(text),
+            (None, None) => return Err(serde::de::Error::custom("a part has neither `text` nor `blob`")),
+        };
+        Ok(ResourceContent { uri, mime_type, body })
+    };
+    Ok(ReadResult {
+        contents: wire.contents.into_iter().map(part).collect::<Result<_, _>>()?,
+        freshness: Freshness::read(wire.ttl, wire.scope),
+        raw: result.clone(),
+    })
+}
+
+fn resource(raw: RawJson) -> Result<Resource, String> {
+    #[derive(Deserialize)]
+    struct Wire<'a> {
+        #[serde(borrow)]
+        uri: Cow<'a, str>,
+        #[serde(borrow)]
+        name: Option<Cow<'a, str>>,
+        #[serde(borrow)]
+        description: Option<&'a RawValue>,
+    }
+    let wire: Wire<'_> = raw.read().map_err(|it| format!("not a resource: {it}"))?;
+    if wire.uri.is_empty() {
+        return Err("its `uri` is empty".to_owned());
+    }
+    Ok(Resource {
+        uri: wire.uri.as_ref().into(),
+        name: wire.name.as_deref().unwrap_or(&wire.uri).into(),
+        description: text_in(&raw, wire.description),
+        raw: raw.clone(),
+    })
+}
+
+fn template(raw: RawJson) -> Result<ResourceTemplate, String> {
+    #[derive(Deserialize)]
+    struct Wire<'a> {
+        #[serde(borrow, rename = "uriTemplate")]
+        uri_template: Cow<'a, str>,
+        #[serde(borrow)]
+        name: Option<Cow<'a, str>>,
+        #[serde(borrow)]
+        description: Option<&'a RawValue>,
+    }
+    let wire: Wire<'_> = raw.read().map_err(|it| format!("not a resource template: {it}"))?;
+    if wire.uri_template.is_empty() {
+        return Err("its `uriTemplate` is empty".to_owned());
+    }
+    Ok(ResourceTemplate {
+        uri_template: wire.uri_template.as_ref().into(),
+        name: wire.name.as_deref().unwrap_or(&wire.uri_template).into(),
+        description: text_in(&raw, wire.description),
+        raw: raw.clone(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    fn json(text: &str) -> RawJson {
+        RawJson::parse(text.to_owned().into()).unwrap()
+    }
+
+    #[test]
+    fn hd_sc8_one_malformed_template_leaves_the_others() {
+        let page = read_resource_templates(&json(
+            r#"{"resourceTemplates":[{"uriTemplate":"a://{x}","name":"n"},{"name":"b"},{"uriTemplate":""},
+                {"uriTemplate":"c://{y}"}],"nextCursor":""}"#,
+        ))
+        .unwrap();
+        let names: Vec<&str> = page.items.iter().map(|it| &*it.name).collect();
+        assert_eq!(names, ["n", "c://{y}"]);
+        assert_eq!(page.rejected[0].name.as_deref(), Some("b"));
+        assert_eq!(page.rejected[1].reason, "its `uriTemplate` is empty");
+        assert_eq!(page.next_cursor.as_deref(), Some(""));
+    }
+
+    #[test]
+    fn templates_are_read_by_their_patterns() {
+        let text = r#"{"resourceTemplates":[{"uriTemplate":"f:{path}","name":"file","description":"One file."},
+            {"uriTemplate":"g:{x}"},{"uriTemplate":"","name":"e"},{"name":"n"}]}"#;
+        let page = read_resource_templates(&json(text)).unwrap();
+        let items: Vec<_> = page.items.iter().map(|it| (&*it.uri_template, &*it.name)).collect();
+        assert_eq!(items, [("f:{path}", "file"), ("g:{x}", "g:{x}")]);
+        assert_eq!(
+            page.rejected.iter().map(|it| it.name.as_deref()).collect::<Vec<_>>(),
+            [Some("e"), Some("n")]
+        );
+    }
+
+    #[test]
+    fn a_resource_is_text_or_bytes() {
+        let read = |text: &str| read_resource_result(&json(text));
+        let got = read(
+            r#"{"contents":[{"uri":"a:1","mimeType":"text/plain","text":"hello"},{"uri":"a:2","blob":"AQI="}],
+                "ttlMs":1000,"cacheScope":"public"}"#,
+        )
+        .unwrap();
+        let bytes: Vec<Vec<u8>> = got.contents.iter().map(|it| it.body.to_bytes().unwrap()).collect();
+        assert_eq!(bytes, [b"hello".to_vec(), vec![1, 2]]);
+        assert_eq!(got.freshness.ttl, Duration::from_secs(1));
+        assert!(ResourceBody::Blob("?".to_owned()).to_bytes().is_err());
+        assert_eq!(read(r#"{"contents":[]}"#).unwrap().contents, []);
+        for odd in ["{}", r#"{"contents":[{"uri":"a:1"}]}"#, r#"{"contents":[{"text":"x"}]}"#] {
+            assert!(read(odd).is_err(), "{odd}");
+        }
+    }
+}

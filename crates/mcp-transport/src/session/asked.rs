@@ -1,0 +1,257 @@
+//! What a server may ask of its host, typed, and the answers.
+//!
+//! The request's own bytes are kept beside what was read of them, so that whoever only hands it on loses nothing.
+
+use mcp_model::{RawJson, RpcError, code};
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use super::ElicitMode;
+
+/// What a server wants a model to say: `sampling/createMessage` (SK-18).
+#[derive(Debug, Clone, PartialEq)]
+pub struct SamplingRequest {
+    /// Names of models, or parts of such names, best first. Advice.
+    pub hints: Vec<String>,
+    /// The most tokens to be said.
+    pub max_tokens: Option<u64>,
+    /// How freely.
+    pub temperature: Option<f64>,
+    /// What the model is to be told first.
+    pub system_prompt: Option<String>,
+    /// Where to stop.
+    pub stop_sequences: Vec<String>,
+    /// The conversation so far: a JSON array of messages.
+    pub messages: RawJson,
+    /// The whole parameters.
+    pub raw: RawJson,
+}
+
+/// What the model said.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct SamplingResult {
+    /// Who says it: `assistant`.
+    pub role: String,
+    /// A block of content, or an array of them.
+    pub content: RawJson,
+    /// The model that was used.
+    pub model: String,
+    /// Why it stopped, for example `endTurn`.
+    #[serde(rename = "stopReason", skip_serializing_if = "Option::is_none")]
+    pub stop_reason: Option<String>,
+}
+
+/// What a server wants to know of the user: `elicitation/create`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ElicitRequest {
+    /// What to say to the user. The server's text.
+    pub message: String,
+    /// How to ask.
+    pub question: Question,
+    /// The whole parameters.
+    pub raw: RawJson,
+}
+
+/// How a user is asked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Question {
+    /// With a form.
+    Form {
+        /// JSON Schema of the answer: an object of plain values.
+        schema: RawJson,
+    },
+    /// With a page of the server's own.
+    Url {
+        /// Where it is. To be shown in full before it is opened.
+        url: String,
+        /// What the server calls this question.
+        id: Option<String>,
+    },
+}
+
+/// What the user said.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ElicitAnswer {
+    /// Yes; to a form with the values, an object.
+    Accept(Option<RawJson>),
+    /// No.
+    Decline,
+    /// Nothing: the question was put away.
+    Cancel,
+}
+
+/// A place in which a server may work.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Root {
+    /// A `file://` URI.
+    pub uri: String,
+    /// What to call it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+}
+
+impl SamplingResult {
+    /// A text that `model` said to its end.
+    pub fn text(model: impl Into<String>, text: &str) -> SamplingResult {
+        let block = serde_json::json!({"type": "text", "text": text});
+        SamplingResult {
+            role: "assistant".to_owned(),
+            content: RawJson::of(&block).expect("its keys are strings"),
+            model: model.into(),
+            stop_reason: Some("endTurn".to_owned()),
+        }
+    }
+}
+
+impl SamplingRequest {
+    pub(crate) fn read(raw: RawJson) -> Result<SamplingRequest, RpcError> {
+        #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Wire<'a> {
+            #[serde(borrow)]
+            messages: &'a RawValue,
+            model_preferences: Option<Preferences>,
+            max_tokens: Option<f64>,
+            temperature: Option<f64>,
+            system_prompt: Option<String>,
+            stop_sequences: Option<Vec<String>>,
+        }
+        #[derive(Deserialize)]
+        struct Preferences {
+            #[serde(default)]
+            hints: Option<Vec<Hint>>,
+        }
+        #[derive(Deserialize)]
+        struct Hint {
+            name: Option<String>,
+        }
+        let wire: Wire<'_> = raw.read().map_err(|it| invalid(&it))?;
+        let hints = wire.model_preferences.and_then(|it| it.hints).unwrap_or_default();
+        Ok(SamplingRequest {
+            hints: hints.into_iter().filter_map(|it| it.name).collect(),
+            max_tokens: wire.max_tokens.map(|it| it as u64),
+            temperature: wire.temperature,
+            system_prompt: wire.system_prompt,
+            stop_sequences: wire.stop_sequences.unwrap_or_default(),
+            messages: RawJson::copied(wire.messages),
+            raw: raw.clone(),
+        })
+    }
+}
+
+impl ElicitRequest {
+    pub(crate) fn read(raw: RawJson) -> Result<ElicitRequest, RpcError> {
+        #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Wire<'a> {
+            mode: Option<String>,
+            message: String,
+            #[serde(borrow)]
+            requested_schema: Option<&'a RawValue>,
+            url: Option<String>,
+            elicitation_id: Option<String>,
+        }
+        let wire: Wire<'_> = raw.read().map_err(|it| invalid(&it))?;
+        let question = match (wire.mode.as_deref(), wire.requested_schema, wire.url) {
+            (None | Some("form"), Some(schema), _) => Question::Form { schema: RawJson::copied(schema) },
+            (Some("url"), _, Some(url)) => Question::Url { url, id: wire.elicitation_id },
+            (mode, _, _) => {
+                let mode = mode.unwrap_or("form");
+                return Err(invalid(&format!("this is no question of the mode `{mode}`")));
+            }
+        };
+        Ok(ElicitRequest { message: wire.message, question, raw: raw.clone() })
+    }
+
+    /// The way in which it wants the user to be asked.
+    pub fn mode(&self) -> ElicitMode {
+        match self.question {
+            Question::Form { .. } => ElicitMode::Form,
+            Question::Url { .. } => ElicitMode::Url,
+        }
+    }
+}
+
+impl ElicitAnswer {
+    pub(crate) fn to_json(&self) -> RawJson {
+        #[derive(Serialize)]
+        struct Wire<'a> {
+            action: &'static str,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            content: Option<&'a RawJson>,
+        }
+        let (action, content) = match self {
+            ElicitAnswer::Accept(content) => ("accept", content.as_ref()),
+            ElicitAnswer::Decline => ("decline", None),
+            ElicitAnswer::Cancel => ("cancel", None),
+        };
+        RawJson::of(&Wire { action, content }).expect("its keys are strings")
+    }
+}
+
+fn invalid(what: &dyn std::fmt::Display) -> RpcError {
+    RpcError::new(code::INVALID_PARAMS, format!("the parameters cannot be read: {what}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn json(text: &str) -> RawJson {
+        RawJson::parse(text.to_owned().into()).unwrap()
+    }
+
+    #[test]
+    fn sk_18_hints_and_limits_are_read() {
+        let params = json(
+            r#"{"messages":[{"role":"user","content":{"type":"text","text":"hi"}}],"maxTokens":100,"temperature":0.5,
+                "modelPreferences":{"hints":[{"name":"claude"},{},{"name":"gpt"}]},"systemPrompt":"be brief",
+                "stopSequences":["."]}"#,
+        );
+        let got = SamplingRequest::read(params.clone()).unwrap();
+        assert_eq!(
+            (got.hints.join(" ").as_str(), got.max_tokens, got.temperature),
+            ("claude gpt", Some(100), Some(0.5))
+        );
+        assert_eq!(
+            (got.system_prompt.as_deref(), &*got.stop_sequences),
+            (Some("be brief"), &[".".to_owned()][..])
+        );
+        assert!(got.messages.as_str().starts_with(r#"[{"role":"user""#));
+        assert_eq!(got.raw, params);
+        assert!(SamplingRequest::read(json(r#"{"messages":[]}"#)).is_ok());
+        assert_eq!(SamplingRequest::read(json("{}")).unwrap_err().code, code::INVALID_PARAMS);
+    }
+
+    #[test]
+    fn a_question_is_a_form_or_a_page() {
+        let read =
+            |text: &str| ElicitRequest::read(json(text)).map(|it| it.question).map_err(|it| it.message);
+        let schema = json(r#"{"type":"object"}"#);
+        let form = Ok(Question::Form { schema });
+        assert_eq!(read(r#"{"message":"m","requestedSchema":{"type":"object"}}"#), form);
+        assert_eq!(read(r#"{"mode":"form","message":"m","requestedSchema":{"type":"object"}}"#), form);
+        let url = Question::Url { url: "https://a.example".to_owned(), id: Some("7".to_owned()) };
+        assert_eq!(
+            read(r#"{"mode":"url","message":"m","url":"https://a.example","elicitationId":"7"}"#),
+            Ok(url)
+        );
+        let odd = Err("the parameters cannot be read: this is no question of the mode `url`".to_owned());
+        assert_eq!(read(r#"{"mode":"url","message":"m"}"#), odd);
+        assert!(read(r#"{"requestedSchema":{}}"#).is_err());
+    }
+
+    #[test]
+    fn answers_have_their_words() {
+        let yes = ElicitAnswer::Accept(Some(json(r#"{"a":1}"#)));
+        assert_eq!(yes.to_json().as_str(), r#"{"action":"accept","content":{"a":1}}"#);
+        assert_eq!(ElicitAnswer::Accept(None).to_json().as_str(), r#"{"action":"accept"}"#);
+        assert_eq!(ElicitAnswer::Decline.to_json().as_str(), r#"{"action":"decline"}"#);
+        assert_eq!(ElicitAnswer::Cancel.to_json().as_str(), r#"{"action":"cancel"}"#);
+        let said = RawJson::of(&SamplingResult::text("m", "hi")).unwrap();
+        assert_eq!(
+            said.as_str(),
+            r#"{"role":"assistant","content":{"text":"hi","type":"text"},"model":"m","stopReason":"endTurn"}"#
+        );
+    }
+}

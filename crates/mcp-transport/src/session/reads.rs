@@ -1,0 +1,197 @@
+//! Everything else that a session can ask: prompts, resources, completions, and whether the server is there.
+
+use std::collections::BTreeSet;
+
+use mcp_model::{
+    Completion, Era, LogLevel, PromptResult, RawJson, ReadResult, code, read_prompt_result,
+    read_resource_result,
+};
+use serde_json::json;
+use tokio::time::Instant;
+
+use super::request::{Params, Request};
+use super::{Answer, Session};
+use crate::{CallError, CallOptions, Expiry, Outgoing, Replay, frame};
+
+/// What a completion is wanted for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum CompletionOf {
+    /// An argument of the prompt of this name.
+    Prompt(String),
+    /// A variable of this URI template.
+    ResourceTemplate(String),
+}
+
+/// The argument that is to be completed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CompletionArgument {
+    /// Its name.
+    pub name: String,
+    /// What stands there already.
+    pub value: String,
+    /// The arguments that are known, with their values.
+    pub known: Vec<(String, String)>,
+}
+
+impl Session {
+    /// Fills a prompt in. `arguments` is a JSON object of strings. A lost answer is asked for again once.
+    pub async fn get_prompt(
+        &self,
+        name: &str,
+        arguments: &RawJson,
+        options: CallOptions,
+    ) -> Result<Answer<PromptResult>, CallError> {
+        if !arguments.is_object() {
+            return Err(CallError::InvalidParams("a prompt's arguments are a JSON object".to_owned()));
+        }
+        let options = CallOptions { replay: Replay::Allowed, ..options };
+        let request = Request::new("prompts/get", Params::Named { name, arguments }, &options);
+        let answer = self.request_with_input(request).await?;
+        let value = read_prompt_result(&answer.raw()?).map_err(|it| CallError::Unreadable(it.to_string()))?;
+        Ok(Answer { value, request_id: answer.request_id })
+    }
+
+    /// Reads a resource. A lost answer is asked for again once. What the server allows to be used for a while is not
+    /// asked for again within that time, unless it says that the resource has changed.
+    pub async fn read_resource(&self, uri: &str, options: CallOptions) -> Result<ReadResult, CallError> {
+        let changes = *self.wire.changes().borrow();
+        if let Some(kept) = self.kept.reads.get(uri, changes, Instant::now()) {
+            return Ok(kept);
+        }
+        let generation = self.kept.reads.generation();
+        let options = CallOptions { replay: Replay::Allowed, ..options };
+        let answer =
+            match self.request_with_input(Request::new("resources/read", Params::Uri(uri), &options)).await {
+                Ok(answer) => answer,
+                // All that a read's parameters hold is the URI: what is wrong with them is that there is no such resource.
+                Err(CallError::Rpc(error))
+                    if matches!(error.code, code::RESOURCE_NOT_FOUND | code::INVALID_PARAMS) =>
+                {
+                    return Err(CallError::ResourceNotFound(error));
+                }
+                Err(error) => return Err(error),
+            };
+        let received = Instant::now();
+        let result =
+            read_resource_result(&answer.raw()?).map_err(|it| CallError::Unreadable(it.to_string()))?;
+        self.kept.reads.put(uri, &result, (generation, changes), received);
+        Ok(result)
+    }
+
+    /// What an argument could be.
+    pub async fn complete(
+        &self,
+        of: &CompletionOf,
+        argument: &CompletionArgument,
+        options: CallOptions,
+    ) -> Result<Completion, CallError> {
+        let of = match of {
+            CompletionOf::Prompt(name) => json!({"type": "ref/prompt", "name": name}),
+            CompletionOf::ResourceTemplate(uri) => json!({"type": "ref/resource", "uri": uri}),
+        };
+        let CompletionArgument { name, value, known } = argument;
+        let mut text = format!(r#""ref":{of},"argument":{}"#, json!({"name": name, "value": value}));
+        if !known.is_empty() {
+            let known: serde_json::Map<_, _> =
+                known.iter().map(|(name, it)| (name.clone(), json!(it))).collect();
+            text.push_str(&format!(r#","context":{}"#, json!({"arguments": known})));
+        }
+        let options = CallOptions { replay: Replay::Allowed, ..options };
+        let params = Params::Members { text: &text, name: None };
+        self.request(&Request::new("completion/complete", params, &options)).await?.read()
+    }
+
+    /// Asks whether the server is there. The modern era has no such question: there every call asks it.
+    pub async fn ping(&self, options: CallOptions) -> Result<(), CallError> {
+        self.only_in(Era::Legacy, "ping")?;
+        let options = CallOptions { replay: Replay::Allowed, ..options };
+        let params = Params::Members { text: "", name: None };
+        self.request(&Request::new("ping", params, &options)).await?;
+        Ok(())
+    }
+
+    /// Wants to hear when a resource changes; the session's listener hears it
+    /// ([`Event::ResourceUpdated`](crate::Event)). In the legacy era a session that the server forgets loses it; in the
+    /// modern one it is asked for again. Resolves when the server has agreed.
+    pub async fn subscribe_resource(&self, uri: &str) -> Result<(), CallError> {
+        match self.era() {
+            Era::Legacy => self.about_resource("resources/subscribe", uri).await,
+            Era::Modern => {
+                self.wire.subscriptions().send_if_modified(|it| it.insert(uri.to_owned()));
+                let limit = self.limits().request;
+                let mut acknowledged = self.wire.acknowledged();
+                let agreed = acknowledged.wait_for(|it| it.agreed(uri).is_some());
+                let agreed = tokio::select! {
+                    agreed = agreed => agreed.ok().and_then(|it| it.agreed(uri)),
+                    ended = self.wire.ended() => return Err(CallError::Closed(ended)),
+                    () = tokio::time::sleep(limit) => return Err(CallError::TimedOut(Expiry::Absolute(limit))),
+                };
+                if agreed == Some(true) {
+                    return Ok(());
+                }
+                self.forget_subscription(uri);
+                Err(CallError::NotOffered("the server does not tell when this resource changes".to_owned()))
+            }
+        }
+    }
+
+    /// Wants to hear it no longer.
+    pub async fn unsubscribe_resource(&self, uri: &str) -> Result<(), CallError> {
+        match self.era() {
+            Era::Legacy => self.about_resource("resources/unsubscribe", uri).await,
+            Era::Modern => {
+                self.forget_subscription(uri);
+                Ok(())
+            }
+        }
+    }
+
+    /// Says from which level on the server's log messages are wanted. In the modern era each later request says it; a
+    /// legacy session that the server forgets begins again with the level of the options.
+    pub async fn set_log_level(&self, level: LogLevel) -> Result<(), CallError> {
+        if !self.negotiated().server.capabilities.logging {
+            return Err(CallError::NotOffered("the server sends no log messages".to_owned()));
+        }
+        match self.era() {
+            Era::Legacy => {
+                let text = format!(r#""level":"{level}""#);
+                let options = CallOptions { replay: Replay::Allowed, ..CallOptions::default() };
+                let params = Params::Members { text: &text, name: None };
+                self.request(&Request::new("logging/setLevel", params, &options)).await.map(drop)
+            }
+            Era::Modern => {
+                self.change_negotiated(|it| it.log(level, &self.options));
+                Ok(())
+            }
+        }
+    }
+
+    /// Tells a server of the legacy era that the places in which it may work are others now. A modern one asks.
+    pub fn roots_changed(&self) {
+        if self.era() == Era::Legacy && self.options.handlers.roots.is_some() {
+            let method = "notifications/roots/list_changed";
+            let head = crate::Head::new(None, method.into(), Some(self.version()));
+            let body = frame::notification(method, "", "");
+            self.wire.engine().send(Outgoing { epoch: self.epoch(), head, body });
+        }
+    }
+
+    async fn about_resource(&self, method: &'static str, uri: &str) -> Result<(), CallError> {
+        let options = CallOptions { replay: Replay::Allowed, ..CallOptions::default() };
+        self.request(&Request::new(method, Params::Uri(uri), &options)).await.map(drop)
+    }
+
+    fn forget_subscription(&self, uri: &str) {
+        self.wire.subscriptions().send_if_modified(|it: &mut BTreeSet<String>| it.remove(uri));
+    }
+
+    fn only_in(&self, era: Era, method: &'static str) -> Result<(), CallError> {
+        match self.era() == era {
+            true => Ok(()),
+            false => Err(CallError::NotOffered(format!(
+                "`{method}` is not part of protocol version {}",
+                self.version()
+            ))),
+        }
+    }
+}

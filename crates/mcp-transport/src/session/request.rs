@@ -1,0 +1,245 @@
+//! One request from its parameters to its answer, whatever happens on the way.
+//!
+//! A message is written once, into the buffer that the wire sends. What may be sent again is decided here: a request
+//! that the server certainly did not run is, whatever it is; one whose answer was lost only where its caller says that
+//! twice is as good as once.
+
+use std::borrow::Cow;
+
+use mcp_model::{RawJson, RpcError};
+use serde::de::DeserializeOwned;
+use tokio::time::Instant;
+
+use super::Session;
+use super::handshake::{self, Negotiated};
+use crate::engine::CallTerms;
+use crate::frame::Writer;
+use crate::pending::Outcome;
+use crate::{
+    CallError, CallOptions, Epoch, Expiry, Fault, Head, LaneEnd, Mirrored, Named, Outgoing, Replay, RequestId,
+};
+
+/// A request before it has an id.
+#[derive(Clone, Copy)]
+pub(super) struct Request<'a> {
+    pub(super) method: Method<'a>,
+    pub(super) params: Params<'a>,
+    /// More members of the parameters.
+    pub(super) more: &'a str,
+    /// The members of `_meta` that its caller gave.
+    pub(super) meta: &'a str,
+    pub(super) options: &'a CallOptions,
+    /// When it began for its caller.
+    pub(super) begun: Instant,
+}
+
+/// A method. Ours needs no copy of its name.
+#[derive(Clone, Copy)]
+pub(super) enum Method<'a> {
+    Ours(&'static str),
+    Given(&'a str),
+}
+
+/// The parameters of a request.
+#[derive(Clone, Copy)]
+pub(super) enum Params<'a> {
+    /// A name, and arguments for it: an object.
+    Named { name: &'a str, arguments: &'a RawJson },
+    /// A URI.
+    Uri(&'a str),
+    /// Members, as they stand between braces; may be empty. The name is what they name.
+    Members { text: &'a str, name: Option<&'a str> },
+}
+
+impl<'a> Request<'a> {
+    pub(super) fn new(method: &'static str, params: Params<'a>, options: &'a CallOptions) -> Request<'a> {
+        let begun = Instant::now();
+        Request { method: Method::Ours(method), params, more: "", meta: "", options, begun }
+    }
+
+    fn outgoing(
+        &self,
+        id: RequestId,
+        epoch: Epoch,
+        negotiated: &Negotiated,
+        wants_progress: bool,
+    ) -> Outgoing {
+        let size = self.params.size() + self.more.len() + self.meta.len() + negotiated.meta.len();
+        let mut writer = Writer::request(id, self.method.as_str(), size);
+        let name = self.params.write(&mut writer);
+        writer.members(self.more);
+        match wants_progress {
+            true => writer.meta(&[&format!("\"progressToken\":{id}"), self.meta, &negotiated.meta]),
+            false => writer.meta(&[self.meta, &negotiated.meta]),
+        }
+        let head = Head {
+            id: Some(id),
+            method: match self.method {
+                Method::Ours(name) => Cow::Borrowed(name),
+                Method::Given(name) => Cow::Owned(name.to_owned()),
+            },
+            name,
+            version: Some(negotiated.version),
+            mirrored: Vec::new(),
+        };
+        Outgoing { epoch, head, body: writer.finish() }
+    }
+
+    /// What the tool that it calls wants to see as headers.
+    fn mirrored(&self, negotiated: &Negotiated) -> Result<Vec<Mirrored>, CallError> {
+        let Some(mirrors) = &negotiated.mirrors else { return Ok(Vec::new()) };
+        match (self.method.as_str(), &self.params) {
+            ("tools/call", Params::Named { name, arguments }) => {
+                mirrors.of(name, arguments).map_err(CallError::InvalidParams)
+            }
+            ("tools/call", Params::Members { text, name: Some(name) }) => {
+                #[derive(serde::Deserialize)]
+                struct Call<'a> {
+                    #[serde(borrow)]
+                    arguments: Option<&'a serde_json::value::RawValue>,
+                }
+                let members = format!("{{{text}}}");
+                let call = serde_json::from_str::<Call<'_>>(&members).ok();
+                let arguments = call.and_then(|it| it.arguments).map(RawJson::copied);
+                let arguments = arguments.unwrap_or_else(RawJson::empty_object);
+                mirrors.of(name, &arguments).map_err(CallError::InvalidParams)
+            }
+            _ => Ok(Vec::new()),
+        }
+    }
+}
+
+impl Method<'_> {
+    pub(super) fn as_str(&self) -> &str {
+        match self {
+            Method::Ours(name) => name,
+            Method::Given(name) => name,
+        }
+    }
+}
+
+impl Params<'_> {
+    fn size(&self) -> usize {
+        match self {
+            Params::Named { name, arguments } => 32 + name.len() + arguments.as_bytes().len(),
+            Params::Uri(uri) => 16 + uri.len(),
+            Params::Members { text, name: _ } => text.len(),
+        }
+    }
+
+    fn write(&self, writer: &mut Writer) -> Option<Named> {
+        match self {
+            Params::Named { name, arguments } => {
+                let name = writer.text("name", name);
+                writer.raw("arguments", arguments.as_str());
+                Some(Named::Within(name))
+            }
+            Params::Uri(uri) => Some(Named::Within(writer.text("uri", uri))),
+            Params::Members { text, name } => {
+                writer.members(text);
+                name.map(|it| Named::Text(it.into()))
+            }
+        }
+    }
+}
+
+impl Session {
+    /// Sends a request and waits for its answer.
+    pub(super) async fn request(&self, request: &Request<'_>) -> Result<RawAnswer, CallError> {
+        let limits = self.limits();
+        let limit = request.options.deadline.unwrap_or(limits.request);
+        let mut reopened = false;
+        let mut repeated = false;
+        loop {
+            let negotiated = self.negotiated();
+            let mirrored = request.mirrored(&negotiated)?;
+            let epoch = self.epoch();
+            let terms = CallTerms {
+                deadline: Some(limit),
+                begun: Some(request.begun),
+                idle: request.options.idle.or(limits.idle),
+                progress: request.options.progress.clone(),
+                ..CallTerms::default()
+            };
+            let wants_progress = terms.progress.is_some() || terms.idle.is_some();
+            let message = |id| {
+                let mut message = request.outgoing(id, epoch, &negotiated, wants_progress);
+                message.head.mirrored = mirrored;
+                message
+            };
+            let (id, outcome) = self.wire.engine().call(terms, message).await;
+            match outcome {
+                Outcome::Answer { frame, is_error, payload } => {
+                    let request_id = id.expect("a request that was answered was sent");
+                    let answer = RawAnswer { frame, payload, request_id };
+                    return if is_error { Err(self.rpc_error(&answer)) } else { Ok(answer) };
+                }
+                Outcome::Expired(expiry) => return Err(CallError::TimedOut(expiry)),
+                Outcome::Closed(ended) if id.is_none() && !repeated => return Err(CallError::NotSent(ended)),
+                Outcome::Closed(ended) => return Err(CallError::Closed(ended)),
+                Outcome::LaneEnded(LaneEnd::Refused(fault)) => return Err(CallError::Refused(fault)),
+                Outcome::LaneEnded(LaneEnd::Lost(fault)) => match request.options.replay {
+                    Replay::Allowed if !repeated => repeated = true,
+                    Replay::Allowed | Replay::Forbidden => return Err(CallError::OutcomeUnknown(fault)),
+                },
+                Outcome::LaneEnded(LaneEnd::NotExecuted(_)) if reopened => {
+                    let message = "the server forgets the session as soon as it is opened".to_owned();
+                    return Err(CallError::Refused(Fault { status: None, message, error: None }));
+                }
+                Outcome::LaneEnded(LaneEnd::NotExecuted(epoch)) => {
+                    let deadline = request.begun.checked_add(limit).unwrap_or_else(super::far_away);
+                    match tokio::time::timeout_at(deadline, self.reopen(epoch)).await {
+                        Ok(Ok(())) => reopened = true,
+                        Ok(Err(error)) => return Err(CallError::Reopen(error)),
+                        Err(_) => return Err(CallError::TimedOut(Expiry::Absolute(limit))),
+                    }
+                }
+            }
+        }
+    }
+
+    fn rpc_error(&self, answer: &RawAnswer) -> CallError {
+        match answer.read::<RpcError>() {
+            Ok(error) => CallError::Rpc(handshake::cleaned(error, self.dial.as_ref())),
+            Err(unreadable) => unreadable,
+        }
+    }
+}
+
+/// An answer before it is read.
+pub(super) struct RawAnswer {
+    frame: bytes::Bytes,
+    payload: usize,
+    pub(super) request_id: RequestId,
+}
+
+impl RawAnswer {
+    pub(super) fn read<T: DeserializeOwned>(&self) -> Result<T, CallError> {
+        T::deserialize(&mut serde_json::Deserializer::from_slice(self.payload()))
+            .map_err(|it| CallError::Unreadable(it.to_string()))
+    }
+
+    /// The result as it came.
+    pub(super) fn raw(&self) -> Result<RawJson, CallError> {
+        use serde::Deserialize as _;
+        let mut deserializer = serde_json::Deserializer::from_slice(self.payload());
+        let value = <&serde_json::value::RawValue>::deserialize(&mut deserializer)
+            .map_err(|it| CallError::Unreadable(it.to_string()))?;
+        Ok(RawJson::within(&self.frame, value))
+    }
+
+    /// Whether the server asks for something before it answers.
+    pub(super) fn asks_for_input(&self) -> bool {
+        #[derive(serde::Deserialize)]
+        struct Typed {
+            #[serde(rename = "resultType")]
+            result_type: Option<String>,
+        }
+        memchr::memmem::find(self.payload(), b"\"input_required\"").is_some()
+            && self.read::<Typed>().is_ok_and(|it| it.result_type.as_deref() == Some("input_required"))
+    }
+
+    fn payload(&self) -> &[u8] {
+        &self.frame[self.payload..]
+    }
+}

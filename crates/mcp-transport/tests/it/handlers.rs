@@ -1,0 +1,406 @@
+//! What a server asks and says, and who answers and hears it.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, Weak};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use mcp_model::{Limits, LogLevel, RawJson, RpcError};
+use mcp_transport::{
+    CallOptions, ElicitAnswer, ElicitMode, ElicitRequest, Elicitation, Event, Handlers, Listener, Root,
+    Roots, Sampling, SamplingRequest, SamplingResult, Session, SessionOptions,
+};
+use serde_json::{Value, json};
+
+use crate::memory::{Reply, Server, answer, refuse};
+
+/// A model that says its hints, or does as it is told.
+#[derive(Default)]
+pub(crate) struct Model {
+    begun: AtomicUsize,
+    dropped: Arc<AtomicUsize>,
+}
+
+/// Counts when it goes.
+struct Gone(Arc<AtomicUsize>);
+
+impl Drop for Gone {
+    fn drop(&mut self) {
+        self.0.fetch_add(1, Ordering::SeqCst);
+    }
+}
+
+#[async_trait]
+impl Sampling for Model {
+    async fn sample(&self, request: SamplingRequest) -> Result<SamplingResult, RpcError> {
+        self.begun.fetch_add(1, Ordering::SeqCst);
+        let _gone = Gone(Arc::clone(&self.dropped));
+        match request.system_prompt.as_deref() {
+            Some("panic") => panic!("as it was told"),
+            Some("refuse") => Err(RpcError::new(-1, "Sampling denied by policy.")),
+            Some("wait") => std::future::pending().await,
+            Some("long") => Ok(SamplingResult::text("m", &"x".repeat(100_000))),
+            _ => Ok(SamplingResult::text("m", &request.hints.join("+"))),
+        }
+    }
+}
+
+/// A user who says yes to forms.
+pub(crate) struct User(pub(crate) &'static [ElicitMode]);
+
+#[async_trait]
+impl Elicitation for User {
+    fn modes(&self) -> &[ElicitMode] {
+        self.0
+    }
+
+    async fn elicit(&self, request: ElicitRequest) -> Result<ElicitAnswer, RpcError> {
+        Ok(match request.mode() {
+            ElicitMode::Form => {
+                ElicitAnswer::Accept(Some(RawJson::of(&json!({"said": request.message})).unwrap()))
+            }
+            ElicitMode::Url => ElicitAnswer::Decline,
+        })
+    }
+}
+
+pub(crate) struct Places;
+
+#[async_trait]
+impl Roots for Places {
+    async fn roots(&self) -> Result<Vec<Root>, RpcError> {
+        Ok(vec![Root { uri: "file:///work".to_owned(), name: None }])
+    }
+}
+
+/// Writes down what it hears.
+#[derive(Default)]
+struct Ears(Mutex<Vec<String>>);
+
+#[async_trait]
+impl Listener for Ears {
+    async fn hear(&self, event: Event) {
+        let words = match event {
+            Event::Log(it) => format!("log {:?} {}", it.level, it.data.unwrap().as_str()),
+            Event::Progress { request: _, progress } => format!("progress {}", progress.progress),
+            Event::ResourceUpdated { uri } => format!("updated {uri}"),
+            Event::Notification { method, params } => format!("{method} {}", params.unwrap().as_str()),
+            Event::Fault(what) => format!("fault: {what}"),
+            other => format!("{other:?}"),
+        };
+        self.0.lock().unwrap().push(words);
+    }
+}
+
+fn ask(id: impl Into<Value>, method: &str, params: Value) -> Reply {
+    Reply::Say(json!({"jsonrpc": "2.0", "id": id.into(), "method": method, "params": params}))
+}
+
+fn say(method: &str, params: Value) -> Reply {
+    Reply::Say(json!({"jsonrpc": "2.0", "method": method, "params": params}))
+}
+
+fn sample(id: u64, system_prompt: &str) -> Reply {
+    let params = json!({"messages": [], "maxTokens": 1, "systemPrompt": system_prompt,
+                        "modelPreferences": {"hints": [{"name": "a"}, {"name": "b"}]}});
+    ask(id, "sampling/createMessage", params)
+}
+
+/// A server that does this as soon as it is opened.
+fn opened(replies: impl Fn() -> Vec<Reply> + Send + Sync + 'static) -> Server {
+    Server::legacy(json!({"tools": {"listChanged": true}, "logging": {}}), move |message| {
+        match message["method"].as_str() {
+            Some("notifications/initialized") => replies(),
+            Some("tools/list") => answer(message, json!({"tools": []})),
+            _ => vec![],
+        }
+    })
+}
+
+async fn settle() {
+    tokio::time::sleep(Duration::from_millis(1)).await;
+}
+
+fn all() -> (Handlers, Arc<Model>, Arc<Ears>) {
+    let (model, ears) = (Arc::new(Model::default()), Arc::new(Ears::default()));
+    let handlers = Handlers {
+        sampling: Some(Arc::clone(&model) as Arc<dyn Sampling>),
+        elicitation: Some(Arc::new(User(&[ElicitMode::Form]))),
+        roots: Some(Arc::new(Places)),
+        listener: Some(Arc::clone(&ears) as Arc<dyn Listener>),
+    };
+    (handlers, model, ears)
+}
+
+fn with(handlers: Handlers) -> SessionOptions {
+    SessionOptions { handlers, ..SessionOptions::default() }
+}
+
+/// What a server hears when it asks this of a host with all handlers.
+async fn check(question: impl Fn() -> Reply + Send + Sync + 'static, want: &str) {
+    let server = opened(move || vec![question()]);
+    let limits = Limits { message_bytes: 50_000, ..Limits::default() };
+    let session = server.connect(SessionOptions { limits, ..with(all().0) }).await;
+    settle().await;
+    assert_eq!(server.answers(), [want]);
+    drop(session);
+}
+
+#[tokio::test(start_paused = true)]
+async fn sk_17_sk_18_what_a_server_asks_is_answered_by_its_handler() {
+    check(
+        || sample(1, "x"),
+        r#"1: {"content":{"text":"a+b","type":"text"},"model":"m","role":"assistant","stopReason":"endTurn"}"#,
+    )
+    .await;
+    check(|| sample(1, "refuse"), "1: Sampling denied by policy.").await;
+    check(|| sample(1, "panic"), "1: the handler failed").await;
+    check(|| sample(1, "long"), "1: the answer has more than 50000 bytes").await;
+    check(
+        || ask(2, "sampling/createMessage", json!({})),
+        "2: the parameters cannot be read: missing field `messages` at line 1 column 2",
+    )
+    .await;
+    let form = json!({"message": "name?", "requestedSchema": {"type": "object"}});
+    check(
+        move || ask("q", "elicitation/create", form.clone()),
+        r#""q": {"action":"accept","content":{"said":"name?"}}"#,
+    )
+    .await;
+    let page = json!({"mode": "url", "message": "m", "url": "https://a.example", "elicitationId": "1"});
+    check(move || ask(4, "elicitation/create", page.clone()), "4: the user cannot be asked in this way")
+        .await;
+    check(|| ask(5, "roots/list", Value::Null), r#"5: {"roots":[{"uri":"file:///work"}]}"#).await;
+    check(|| ask(6, "tasks/list", json!({})), "6: Method not found").await;
+    check(|| ask(7, "ping", Value::Null), "7: {}").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn hd_138_sk_17_what_nobody_handles_is_denied_and_not_advertised() {
+    let server = opened(|| {
+        vec![
+            sample(1, "x"),
+            ask(2, "elicitation/create", json!({"message": "m"})),
+            ask(3, "roots/list", json!({})),
+        ]
+    });
+    let _session = server.connect(SessionOptions::default()).await;
+    settle().await;
+    let mut answers = server.answers();
+    answers.sort();
+    assert_eq!(
+        answers,
+        ["1: Sampling denied: no handler is configured", "2: Method not found", "3: Method not found"]
+    );
+    let denied = server.heard().into_iter().find(|it| it["id"] == 1 && it.get("method").is_none()).unwrap();
+    assert_eq!(denied["error"]["code"], -32603);
+    assert_eq!(server.first("initialize")["params"]["capabilities"], json!({}));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_handled_is_advertised_in_both_eras() {
+    let want =
+        json!({"sampling": {}, "elicitation": {"form": {}, "url": {}}, "roots": {"listChanged": true}});
+    let handlers =
+        Handlers { elicitation: Some(Arc::new(User(&[ElicitMode::Form, ElicitMode::Url]))), ..all().0 };
+    let server = opened(Vec::new);
+    let session = server.connect(with(handlers.clone())).await;
+    assert_eq!(server.first("initialize")["params"]["capabilities"], want);
+    session.roots_changed();
+    settle().await;
+    assert!(server.words().ends_with("notifications/roots/list_changed"), "{}", server.words());
+
+    let server = Server::modern(json!({}), |_| vec![]);
+    let _session = server.connect(with(handlers)).await;
+    let meta = &server.first("server/discover")["params"]["_meta"];
+    assert_eq!(meta["io.modelcontextprotocol/clientCapabilities"], want);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_question_that_is_taken_back_ends_its_handler_and_is_not_answered() {
+    let server = opened(|| {
+        let cancel =
+            |id: Value| say("notifications/cancelled", json!({"requestId": id, "reason": "never mind"}));
+        vec![
+            sample(1, "wait"),
+            sample(2, "x"),
+            cancel(json!(1)),
+            cancel(json!(2)),
+            cancel(json!("x")),
+            sample(3, "x"),
+        ]
+    });
+    let (handlers, model, _) = all();
+    let _session = server.connect(with(handlers)).await;
+    settle().await;
+    // The second may have been answered before it was taken back.
+    let answers = server.answers();
+    assert!(!answers.iter().any(|it| it.starts_with("1:")), "{answers:?}");
+    assert!(answers.iter().any(|it| it.starts_with("3:")), "{answers:?}");
+    assert_eq!(model.dropped.load(Ordering::SeqCst), model.begun.load(Ordering::SeqCst));
+}
+
+#[tokio::test(start_paused = true)]
+async fn so_many_questions_are_answered_at_once_and_no_more() {
+    let server = opened(|| (0..70).map(|id| sample(id, "wait")).collect());
+    let (handlers, model, _) = all();
+    let session = server.connect(with(handlers)).await;
+    settle().await;
+    assert_eq!(model.begun.load(Ordering::SeqCst), 64);
+    assert_eq!(server.answers().len(), 6);
+    assert!(server.answers()[0].ends_with("too many requests at once"));
+    session.close(Duration::from_secs(1)).await;
+    settle().await;
+    assert_eq!(model.dropped.load(Ordering::SeqCst), 64, "they end with the connection");
+}
+
+/// A model and a listener that ask the server something before they go on.
+#[derive(Default)]
+struct Asking(OnceLock<Weak<Session>>, AtomicUsize);
+
+impl Asking {
+    async fn list(&self) {
+        while self.0.get().is_none() {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        let session = self.0.get().unwrap().upgrade().unwrap();
+        session.list_tools().await.unwrap();
+        self.1.fetch_add(1, Ordering::SeqCst);
+    }
+}
+
+#[async_trait]
+impl Sampling for Asking {
+    async fn sample(&self, _request: SamplingRequest) -> Result<SamplingResult, RpcError> {
+        self.list().await;
+        Ok(SamplingResult::text("m", "listed"))
+    }
+}
+
+#[async_trait]
+impl Listener for Asking {
+    async fn hear(&self, event: Event) {
+        if event == Event::ToolsChanged {
+            self.list().await;
+        }
+    }
+}
+
+// SK-11, section 7 number 6: there a handler that lists within the receive loop waits until the request times out.
+#[tokio::test(start_paused = true)]
+async fn sk_11_a_handler_may_call_back_into_the_session() {
+    let server =
+        opened(|| vec![sample(1, "x"), say("notifications/tools/list_changed", json!({})), sample(2, "x")]);
+    let asking = Arc::new(Asking::default());
+    let handlers = Handlers {
+        sampling: Some(Arc::clone(&asking) as Arc<dyn Sampling>),
+        listener: Some(Arc::clone(&asking) as Arc<dyn Listener>),
+        ..Handlers::default()
+    };
+    let begun = tokio::time::Instant::now();
+    let session = Arc::new(server.connect(with(handlers)).await);
+    asking.0.set(Arc::downgrade(&session)).unwrap();
+    while asking.1.load(Ordering::SeqCst) < 3 || server.answers().len() < 2 {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    assert!(begun.elapsed() < Duration::from_secs(1), "nobody waited for a deadline");
+}
+
+#[tokio::test(start_paused = true)]
+async fn hd_fr028_sk_21_a_listener_hears_everything_in_order() {
+    let server = opened(|| {
+        vec![
+            say("notifications/message", json!({"level": "notice", "data": "hello"})),
+            Reply::Noise,
+            say("notifications/tools/list_changed", json!({})),
+            say("notifications/resources/updated", json!({"uri": "a:b"})),
+            say("notifications/progress", json!({"progressToken": 1 << 16, "progress": 0.5})),
+            Reply::Say(json!({"id": "who", "result": 1})),
+            say("notifications/odd", json!({"x": 1})),
+        ]
+    });
+    let (handlers, _, ears) = all();
+    let session = server.connect(with(handlers)).await;
+    settle().await;
+    let want = [
+        "log Some(Notice) \"hello\"",
+        "fault: 13 bytes that are no protocol",
+        "ToolsChanged",
+        "updated a:b",
+        "progress 0.5",
+        "fault: an answer to a request that is not ours",
+        "notifications/odd {\"x\":1}",
+    ];
+    assert_eq!(*ears.0.lock().unwrap(), want);
+    assert_eq!(session.changes().borrow().tools, 1);
+    // None of it ended a call.
+    session.list_tools().await.unwrap();
+}
+
+/// Hears nothing for a long time, and fails at some of it.
+struct Deaf(AtomicUsize);
+
+#[async_trait]
+impl Listener for Deaf {
+    async fn hear(&self, _event: Event) {
+        if self.0.fetch_add(1, Ordering::SeqCst) == 0 {
+            panic!("at the first");
+        }
+        tokio::time::sleep(Duration::from_secs(1000)).await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_listener_that_takes_its_time_loses_events_and_holds_up_nobody() {
+    let server = opened(|| {
+        let mut replies: Vec<Reply> = (0..900).map(|it| say("notifications/x", json!(it))).collect();
+        replies.push(ask(1, "ping", Value::Null));
+        replies
+    });
+    let deaf = Arc::new(Deaf(AtomicUsize::new(0)));
+    let handlers = Handlers { listener: Some(Arc::clone(&deaf) as Arc<dyn Listener>), ..Handlers::default() };
+    let session = server.connect(with(handlers)).await;
+    settle().await;
+    assert_eq!(server.answers(), ["1: {}"]);
+    session.list_tools().await.unwrap();
+    assert_eq!(deaf.0.load(Ordering::SeqCst), 2, "one failed, one is being heard");
+}
+
+#[tokio::test(start_paused = true)]
+async fn sk_16_log_messages_are_asked_for_where_they_are_declared_and_wanted() {
+    let connect = async |capabilities: Value, log_level, refused: bool| {
+        let server = Server::legacy(capabilities, move |message| match message["method"].as_str() {
+            Some("logging/setLevel") if refused => refuse(message, -32603, Value::Null),
+            Some("logging/setLevel") => vec![],
+            _ => answer(message, json!({"content": []})),
+        });
+        let session = server.connect(SessionOptions { log_level, ..SessionOptions::default() }).await;
+        settle().await;
+        let empty = RawJson::empty_object();
+        session.call_tool("t", &empty, CallOptions::default()).await.unwrap();
+        let asked = server.heard().into_iter().find(|it| it["method"] == "logging/setLevel");
+        asked.map(|it| it["params"]["level"].as_str().unwrap().to_owned())
+    };
+    let declared = || json!({"logging": {}});
+    assert_eq!(connect(declared(), Some(LogLevel::Warning), false).await.as_deref(), Some("warning"));
+    assert_eq!(connect(declared(), Some(LogLevel::Debug), true).await.as_deref(), Some("debug"));
+    assert_eq!(connect(declared(), None, false).await, None);
+    assert_eq!(connect(json!({}), Some(LogLevel::Debug), false).await, None);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_modern_server_is_told_the_log_level_with_each_request() {
+    const LEVEL: &str = "io.modelcontextprotocol/logLevel";
+    let server = Server::modern(json!({"tools": {}, "logging": {}}), |message| {
+        answer(message, json!({"content": []}))
+    });
+    let options = SessionOptions { log_level: Some(LogLevel::Info), ..SessionOptions::default() };
+    let session = server.connect(options).await;
+    let empty = RawJson::empty_object();
+    session.call_tool("t", &empty, CallOptions::default()).await.unwrap();
+    session.set_log_level(LogLevel::Alert).await.unwrap();
+    session.call_tool("t", &empty, CallOptions::default()).await.unwrap();
+    let calls = server.heard().into_iter().filter(|it| it["method"] == "tools/call");
+    let levels: Vec<Value> = calls.map(|it| it["params"]["_meta"][LEVEL].clone()).collect();
+    assert_eq!(levels, ["info", "alert"]);
+}

@@ -1,0 +1,181 @@
+//! Results that ask for input before they are one.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use mcp_model::RawJson;
+use mcp_transport::{CallOptions, ElicitMode, Handlers, SessionOptions};
+use serde_json::{Value, json};
+
+use crate::handlers::{Model, Places, User};
+use crate::memory::{Reply, Server, answer};
+
+fn required(message: &Value, requests: Value, state: Option<&str>) -> Vec<Reply> {
+    let mut result = json!({"resultType": "input_required", "inputRequests": requests});
+    if let Some(state) = state {
+        result["requestState"] = json!(state);
+    }
+    answer(message, result)
+}
+
+fn question(text: &str) -> Value {
+    json!({"method": "elicitation/create", "params": {"message": text, "requestedSchema": {"type": "object"}}})
+}
+
+fn done(message: &Value) -> Vec<Reply> {
+    answer(message, json!({"resultType": "complete", "content": [{"type": "text", "text": "done"}]}))
+}
+
+fn everything() -> Handlers {
+    Handlers {
+        sampling: Some(Arc::new(Model::default())),
+        elicitation: Some(Arc::new(User(&[ElicitMode::Form]))),
+        roots: Some(Arc::new(Places)),
+        listener: None,
+    }
+}
+
+/// What comes of a call whose server answers so, and the calls that it has seen.
+async fn call(
+    handlers: Handlers,
+    rest: impl Fn(&Value) -> Vec<Reply> + Send + Sync + 'static,
+) -> (String, Vec<Value>) {
+    let server = Server::modern(json!({"tools": {}, "prompts": {}, "resources": {}}), rest);
+    let session = server.connect(SessionOptions { handlers, ..SessionOptions::default() }).await;
+    let arguments = RawJson::parse(r#"{"a":1}"#.into()).unwrap();
+    let options = CallOptions { deadline: Some(Duration::from_secs(30)), ..CallOptions::default() };
+    let said = match session.call_tool("t", &arguments, options).await {
+        Ok(answer) => answer.value.text(),
+        Err(error) => error.to_string(),
+    };
+    (said, server.heard().into_iter().filter(|it| it["method"] == "tools/call").collect())
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_asked_for_is_given_under_a_new_id_with_the_servers_own_state() {
+    let state = "opaque \"é\\u0000\" state";
+    let (said, calls) = call(everything(), move |message| match message["params"].get("inputResponses") {
+        None => {
+            let sampling = json!({"method": "sampling/createMessage", "params": {"messages": []}});
+            let requests =
+                json!({"who": question("who?"), "model": sampling, "where": {"method": "roots/list"}});
+            required(message, requests, Some(state))
+        }
+        Some(_) => done(message),
+    })
+    .await;
+    assert_eq!((said.as_str(), calls.len()), ("done", 2));
+    let again = &calls[1]["params"];
+    assert_eq!(again["requestState"], state);
+    assert_eq!(again["inputResponses"]["who"], json!({"action": "accept", "content": {"said": "who?"}}));
+    assert_eq!(again["inputResponses"]["model"]["role"], "assistant");
+    assert_eq!(again["inputResponses"]["where"]["roots"][0]["uri"], "file:///work");
+    assert_eq!((&again["name"], &again["arguments"]), (&calls[0]["params"]["name"], &json!({"a": 1})));
+    assert!(again["_meta"]["io.modelcontextprotocol/protocolVersion"].is_string());
+    assert_ne!(calls[0]["id"], calls[1]["id"]);
+    assert_eq!(calls[0]["params"].get("requestState"), None);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_may_ask_again_and_drop_its_state() {
+    let (said, calls) = call(everything(), |message| {
+        let params = &message["params"];
+        match (params.get("inputResponses"), params.get("requestState")) {
+            (None, None) => required(message, json!({"first": question("1")}), Some("s")),
+            (Some(it), Some(_)) if it.get("first").is_some() => {
+                required(message, json!({"second": question("2")}), None)
+            }
+            (Some(it), None) if it.get("second").is_some() => {
+                let mut result = json!({"resultType": "input_required", "requestState": "only"});
+                result["_meta"] = json!({});
+                answer(message, result)
+            }
+            (None, Some(it)) if it == "only" => done(message),
+            other => panic!("{other:?}"),
+        }
+    })
+    .await;
+    assert_eq!((said.as_str(), calls.len()), ("done", 4));
+}
+
+#[tokio::test(start_paused = true)]
+async fn without_a_handler_the_error_names_what_was_asked() {
+    let asks = |message: &Value| {
+        required(message, json!({"who": question("who?"), "x": {"method": "tasks/list"}}), None)
+    };
+    let (said, calls) = call(Handlers::default(), asks).await;
+    assert_eq!(
+        said,
+        "the server asks for input before it answers (elicitation/create as `who`, tasks/list as `x`), and no handler \
+         is configured for that"
+    );
+    assert_eq!(calls.len(), 1);
+    let (said, _) = call(everything(), |message| {
+        let params = json!({"messages": [], "systemPrompt": "refuse"});
+        required(message, json!({"m": {"method": "sampling/createMessage", "params": params}}), None)
+    })
+    .await;
+    assert_eq!(
+        said,
+        "the server asks for input before it answers (sampling/createMessage as `m`), and it was refused: Sampling \
+         denied by policy. (code -1)"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn rounds_questions_and_time_are_bounded() {
+    let (said, calls) =
+        call(everything(), |message| required(message, json!({"a": question("?")}), None)).await;
+    assert_eq!(said, "the server asked for input 10 times, and still does not answer");
+    assert_eq!(calls.len(), 11);
+
+    let (said, _) = call(everything(), |message| {
+        let requests: serde_json::Map<String, Value> =
+            (0..33).map(|it| (it.to_string(), question("?"))).collect();
+        required(message, Value::Object(requests), None)
+    })
+    .await;
+    assert_eq!(said, "the server asks for 33 things at once");
+
+    let begun = tokio::time::Instant::now();
+    let (said, _) = call(everything(), |message| {
+        let params = json!({"messages": [], "systemPrompt": "wait"});
+        required(message, json!({"m": {"method": "sampling/createMessage", "params": params}}), None)
+    })
+    .await;
+    assert_eq!((said.as_str(), begun.elapsed()), ("no answer within 30 s", Duration::from_secs(30)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_result_of_no_type_is_complete_and_of_another_type_is_no_result() {
+    let (said, _) = call(everything(), |message| {
+        answer(message, json!({"content": [{"type": "text", "text": "\"input_required\""}]}))
+    })
+    .await;
+    assert_eq!(said, "\"input_required\"");
+    let (said, _) =
+        call(everything(), |message| answer(message, json!({"resultType": "task", "taskId": "7"}))).await;
+    assert!(said.starts_with("the server's answer cannot be read: its result type is `task`"), "{said}");
+    let (said, _) =
+        call(everything(), |message| answer(message, json!({"resultType": "input_required"}))).await;
+    assert_eq!(said, "the server asks for input and does not say which");
+}
+
+#[tokio::test(start_paused = true)]
+async fn prompts_and_resources_may_ask_too_and_a_raw_request_is_left_alone() {
+    let server = Server::modern(json!({"prompts": {}, "resources": {}}), |message| {
+        match (message["method"].as_str(), message["params"].get("inputResponses")) {
+            (_, None) => required(message, json!({"a": question("?")}), None),
+            (Some("prompts/get"), Some(_)) => answer(message, json!({"messages": []})),
+            (_, Some(_)) => answer(message, json!({"contents": []})),
+        }
+    });
+    let session =
+        server.connect(SessionOptions { handlers: everything(), ..SessionOptions::default() }).await;
+    let empty = RawJson::empty_object();
+    session.get_prompt("p", &empty, CallOptions::default()).await.unwrap();
+    session.read_resource("a:b", CallOptions::default()).await.unwrap();
+    let params = RawJson::parse(r#"{"name":"t"}"#.into()).unwrap();
+    let raw = session.request_raw("tools/call", Some("t"), &params, CallOptions::default()).await.unwrap();
+    assert!(raw.value.as_str().contains("input_required"));
+}

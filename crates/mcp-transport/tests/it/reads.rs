@@ -1,0 +1,220 @@
+//! Prompts, resources, completions, subscriptions, and whether the server is there.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use mcp_model::{RawJson, ResourceBody};
+use mcp_transport::{
+    CallError, CallOptions, CompletionArgument, CompletionOf, Event, Handlers, Listener, Session,
+    SessionOptions,
+};
+use serde_json::{Value, json};
+
+use crate::memory::{Reply, Server, answer, refuse};
+
+fn everything() -> Value {
+    json!({"tools": {}, "prompts": {}, "resources": {"subscribe": true}, "completions": {}, "logging": {}})
+}
+
+fn options() -> CallOptions {
+    CallOptions::default()
+}
+
+/// A server that has one of each.
+fn rich(message: &Value) -> Vec<Reply> {
+    let params = &message["params"];
+    match message["method"].as_str() {
+        Some("prompts/get") => answer(
+            message,
+            json!({"description": "d", "messages": [{"role": "user", "content": {"type": "text", "text": params["arguments"]["city"]}}]}),
+        ),
+        Some("resources/read") if params["uri"] == "a:b" => {
+            answer(message, json!({"contents": [{"uri": "a:b", "text": "hello"}]}))
+        }
+        Some("resources/read") => {
+            refuse(message, if params["uri"] == "a:old" { -32002 } else { -32602 }, Value::Null)
+        }
+        Some("resources/templates/list") => answer(
+            message,
+            json!({"resourceTemplates": [{"uriTemplate": "a:{x}", "name": "n"}, {"name": "odd"}]}),
+        ),
+        Some("completion/complete") => {
+            answer(message, json!({"completion": {"values": ["Paris"], "total": 1, "hasMore": false}}))
+        }
+        Some("ping" | "resources/subscribe" | "resources/unsubscribe") => answer(message, json!({})),
+        _ => vec![],
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_prompt_is_filled_in() {
+    for server in [Server::legacy(everything(), rich), Server::modern(everything(), rich)] {
+        let session = server.connect(SessionOptions::default()).await;
+        let arguments = RawJson::parse(r#"{"city":"Rome"}"#.into()).unwrap();
+        let prompt = session.get_prompt("p", &arguments, options()).await.unwrap().value;
+        assert_eq!(prompt.messages[0].content.text(), Some("Rome"));
+        assert_eq!(server.first("prompts/get")["params"]["name"], "p");
+        let list = RawJson::parse("[]".into()).unwrap();
+        assert!(matches!(session.get_prompt("p", &list, options()).await, Err(CallError::InvalidParams(_))));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_resource_is_read_and_a_missing_one_is_told_by_either_number() {
+    let server = Server::legacy(everything(), rich);
+    let session = server.connect(SessionOptions::default()).await;
+    let read = session.read_resource("a:b", options()).await.unwrap();
+    assert_eq!(read.contents[0].body, ResourceBody::Text("hello".to_owned()));
+    for missing in ["a:old", "a:new"] {
+        let error = session.read_resource(missing, options()).await.unwrap_err();
+        assert!(matches!(error, CallError::ResourceNotFound(_)), "{missing}: {error}");
+        assert!(error.help().is_some());
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn templates_are_listed_and_a_server_without_the_method_has_none() {
+    let server = Server::legacy(everything(), rich);
+    let listing = server.connect(SessionOptions::default()).await.list_resource_templates().await.unwrap();
+    assert_eq!((listing.items.len(), listing.rejected.len()), (1, 1));
+    let poor = Server::legacy(everything(), |message| refuse(message, -32601, Value::Null));
+    let session = poor.connect(SessionOptions::default()).await;
+    assert_eq!(session.list_resource_templates().await.unwrap().items, []);
+    assert!(session.list_resources().await.is_err(), "a list that it says it has is another matter");
+    let none = Server::legacy(json!({}), |message| panic!("{message}"));
+    let session = none.connect(SessionOptions::default()).await;
+    assert_eq!(session.list_resource_templates().await.unwrap().items, []);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_argument_is_completed() {
+    let server = Server::legacy(everything(), rich);
+    let session = server.connect(SessionOptions::default()).await;
+    let known = vec![("country".to_owned(), "France".to_owned())];
+    let argument = CompletionArgument { name: "city".to_owned(), value: "Pa".to_owned(), known };
+    let got = session.complete(&CompletionOf::Prompt("p".to_owned()), &argument, options()).await.unwrap();
+    assert_eq!((got.values, got.total, got.has_more), (vec!["Paris".to_owned()], Some(1), false));
+    assert_eq!(
+        server.first("completion/complete")["params"],
+        json!({"ref": {"type": "ref/prompt", "name": "p"}, "argument": {"name": "city", "value": "Pa"},
+               "context": {"arguments": {"country": "France"}}})
+    );
+    let argument = CompletionArgument { known: Vec::new(), ..argument };
+    let of = CompletionOf::ResourceTemplate("a:{x}".to_owned());
+    session.complete(&of, &argument, options()).await.unwrap();
+    let params = &server.heard().pop().unwrap()["params"];
+    assert_eq!(params["ref"], json!({"type": "ref/resource", "uri": "a:{x}"}));
+    assert_eq!(params.get("context"), None);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_ping_is_asked_where_there_is_one() {
+    let session = Server::legacy(everything(), rich).connect(SessionOptions::default()).await;
+    session.ping(options()).await.unwrap();
+    let server = Server::modern(everything(), rich);
+    let session = server.connect(SessionOptions::default()).await;
+    let error = session.ping(options()).await.unwrap_err();
+    assert_eq!(error.to_string(), "`ping` is not part of protocol version 2026-07-28");
+    assert_eq!(server.heard().iter().filter(|it| it["method"] == "ping").count(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_legacy_server_is_subscribed_to_by_requests() {
+    let server = Server::legacy(everything(), rich);
+    let session = server.connect(SessionOptions::default()).await;
+    session.subscribe_resource("a:b").await.unwrap();
+    session.unsubscribe_resource("a:b").await.unwrap();
+    assert_eq!(server.first("resources/subscribe")["params"], json!({"uri": "a:b"}));
+    assert!(server.words().ends_with("resources/subscribe resources/unsubscribe"), "{}", server.words());
+}
+
+/// A modern server that agrees to tell of what begins with `a:`.
+fn agreeable(message: &Value) -> Vec<Reply> {
+    if message["method"] != "subscriptions/listen" {
+        return rich(message);
+    }
+    let wanted =
+        message["params"]["notifications"]["resourceSubscriptions"].as_array().cloned().unwrap_or_default();
+    let agreed: Vec<Value> = wanted.into_iter().filter(|it| it.as_str().unwrap().starts_with("a:")).collect();
+    let updated = agreed.first().cloned();
+    let meta = json!({"io.modelcontextprotocol/subscriptionId": message["id"]});
+    let mut replies = vec![Reply::Say(json!({
+        "jsonrpc": "2.0", "method": "notifications/subscriptions/acknowledged",
+        "params": {"_meta": meta, "notifications": {"resourceSubscriptions": agreed}},
+    }))];
+    if let Some(uri) = updated {
+        replies.push(Reply::Say(json!({
+            "jsonrpc": "2.0", "method": "notifications/resources/updated", "params": {"_meta": meta, "uri": uri},
+        })));
+    }
+    replies
+}
+
+#[derive(Default)]
+struct Updates(Mutex<Vec<String>>);
+
+#[async_trait::async_trait]
+impl Listener for Updates {
+    async fn hear(&self, event: Event) {
+        if let Event::ResourceUpdated { uri } = event {
+            self.0.lock().unwrap().push(uri);
+        }
+    }
+}
+
+fn wanted(server: &Server) -> Vec<Value> {
+    let listens = server.heard().into_iter().filter(|it| it["method"] == "subscriptions/listen");
+    listens.map(|it| it["params"]["notifications"].clone()).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_modern_server_is_subscribed_to_by_listening_for_more() {
+    let mut capabilities = everything();
+    capabilities["tools"] = json!({"listChanged": true});
+    let server = Server::modern(capabilities, agreeable);
+    let updates = Arc::new(Updates::default());
+    let handlers =
+        Handlers { listener: Some(Arc::clone(&updates) as Arc<dyn Listener>), ..Handlers::default() };
+    let session = server.connect(SessionOptions { handlers, ..SessionOptions::default() }).await;
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    session.subscribe_resource("a:1").await.unwrap();
+    let error = session.subscribe_resource("b:1").await.unwrap_err();
+    assert_eq!(error.to_string(), "the server does not tell when this resource changes");
+    session.subscribe_resource("a:1").await.unwrap();
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    let tools = json!({"toolsListChanged": true});
+    let with = |uris: &[&str]| json!({"toolsListChanged": true, "resourceSubscriptions": uris});
+    assert_eq!(wanted(&server), [tools, with(&["a:1"]), with(&["a:1", "b:1"]), with(&["a:1"])]);
+    assert_eq!(updates.0.lock().unwrap()[0], "a:1");
+    // The former request is given up after the next one was sent.
+    let words = server.words();
+    let listens: Vec<&str> =
+        words.split(' ').filter(|it| it.contains("listen") || it.contains("cancel")).collect();
+    assert_eq!(listens[..3], ["subscriptions/listen", "subscriptions/listen", "notifications/cancelled"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_announces_nothing_is_listened_to_when_there_is_something_to_hear() {
+    let server = Server::modern(everything(), agreeable);
+    let session = server.connect(SessionOptions::default()).await;
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert_eq!(wanted(&server), [] as [Value; 0]);
+    session.subscribe_resource("a:1").await.unwrap();
+    session.unsubscribe_resource("a:1").await.unwrap();
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert_eq!(wanted(&server), [json!({"resourceSubscriptions": ["a:1"]}), json!({})]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_subscription_that_is_never_agreed_to_ends() {
+    let subscribe = async |session: Session| session.subscribe_resource("a:1").await.unwrap_err();
+    let refusing = Server::modern(everything(), |message| refuse(message, -32601, Value::Null));
+    let error = subscribe(refusing.connect(SessionOptions::default()).await).await;
+    assert!(matches!(error, CallError::NotOffered(_)), "{error}");
+    let silent = Server::modern(everything(), |_| vec![]);
+    let error = subscribe(silent.connect(SessionOptions::default()).await).await;
+    assert!(matches!(error, CallError::TimedOut(_)), "{error}");
+    let leaving = Server::modern(everything(), |_| vec![Reply::Leave]);
+    let error = subscribe(leaving.connect(SessionOptions::default()).await).await;
+    assert!(matches!(error, CallError::Closed(_)), "{error}");
+}

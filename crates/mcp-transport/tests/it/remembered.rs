@@ -1,0 +1,78 @@
+//! The era of a server that was met before.
+
+use std::time::Duration;
+
+use mcp_model::{Era, Limits};
+use mcp_transport::{ConnectError, Dial, Eras, Session, SessionOptions};
+use serde_json::{Value, json};
+use std::sync::Arc;
+use tokio::time::Instant;
+
+use crate::memory::{Reply, Server, answer, discovered, initialized, refuse};
+
+/// The era that a connection ends up with, and what the server heard before.
+async fn connect(
+    server: &Server,
+    remembered: Option<Era>,
+    eras: Eras,
+) -> (Result<Era, ConnectError>, String) {
+    let limits = Limits { startup: Duration::from_secs(60), ..Limits::default() };
+    let options = SessionOptions { remembered, eras, limits, ..SessionOptions::default() };
+    let session = Session::connect(Arc::clone(&server.dial) as Arc<dyn Dial>, options).await;
+    (session.map(|it| it.era()), server.words())
+}
+
+fn legacy() -> Server {
+    Server::legacy(json!({}), |_| vec![])
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_is_remembered_is_not_probed() {
+    let server = legacy();
+    let (first, _) = connect(&server, None, Eras::Both).await;
+    let era = first.unwrap();
+    let server = legacy();
+    let (second, words) = connect(&server, Some(era), Eras::Both).await;
+    assert_eq!((second.unwrap(), words.as_str()), (Era::Legacy, "initialize"));
+    let server = Server::modern(json!({}), |_| vec![]);
+    let (second, words) = connect(&server, Some(Era::Modern), Eras::Both).await;
+    assert_eq!((second.unwrap(), words.as_str()), (Era::Modern, "server/discover"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_remembered_wrongly_costs_a_little_and_no_connection() {
+    let refusing = |message: &Value| match message["method"].as_str() {
+        Some("server/discover") => answer(message, discovered(&["2026-07-28"])),
+        _ => refuse(message, -32601, Value::Null),
+    };
+    let server = Server::new(refusing);
+    let (era, words) = connect(&server, Some(Era::Legacy), Eras::Both).await;
+    assert_eq!((era.unwrap(), words.as_str()), (Era::Modern, "initialize server/discover"));
+    let server = legacy();
+    let (era, words) = connect(&server, Some(Era::Modern), Eras::Both).await;
+    assert_eq!(era.unwrap(), Era::Legacy);
+    assert!(words.starts_with("server/discover initialize"), "{words}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_friend_is_waited_for_longer_and_a_silent_one_not_for_ever() {
+    let silent = |message: &Value| match message["method"].as_str() {
+        Some("initialize") => answer(message, initialized("2025-11-25")),
+        _ => vec![],
+    };
+    let begun = Instant::now();
+    let (era, _) = connect(&Server::new(silent), Some(Era::Modern), Eras::Both).await;
+    assert_eq!((era.unwrap(), begun.elapsed()), (Era::Legacy, Duration::from_secs(10)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_configured_counts_more_than_what_is_remembered() {
+    let server = Server::new(|message| refuse(message, -32601, Value::Null));
+    let (era, words) = connect(&server, Some(Era::Legacy), Eras::Modern).await;
+    assert!(era.is_err());
+    assert_eq!(words, "server/discover");
+    let server = Server::new(|_| vec![Reply::Leave]);
+    let (era, words) = connect(&server, Some(Era::Legacy), Eras::Both).await;
+    assert!(matches!(era, Err(ConnectError::Ended(_))));
+    assert_eq!(words, "initialize");
+}

@@ -1,0 +1,105 @@
+//! What is sent again when an answer is lost, and what is not.
+
+use mcp_model::RawJson;
+use mcp_transport::{
+    CallError, CallOptions, CompletionArgument, CompletionOf, Epoch, Fault, LaneEnd, Replay, Session,
+    SessionOptions,
+};
+use serde_json::json;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use crate::memory::{Reply, Server, answer};
+
+fn lost() -> LaneEnd {
+    LaneEnd::Lost(Fault { status: Some(502), message: "gone".to_owned(), error: None })
+}
+
+/// A server whose first answers to anything but its opening end like this; what follows is answered.
+fn server(ends: Vec<LaneEnd>) -> Server {
+    let count = AtomicUsize::new(0);
+    let capabilities = json!({"tools": {}, "prompts": {}, "resources": {}, "completions": {}});
+    Server::legacy(capabilities, move |message| {
+        let Some(id) = message["id"].as_u64() else { return vec![] };
+        if let Some(end) = ends.get(count.fetch_add(1, Ordering::SeqCst)) {
+            return vec![Reply::End(id, end.clone())];
+        }
+        let result = match message["method"].as_str().unwrap() {
+            "tools/list" => json!({"tools": []}),
+            "prompts/get" => json!({"messages": []}),
+            "resources/read" => json!({"contents": []}),
+            "completion/complete" => json!({"completion": {"values": []}}),
+            _ => json!({"content": []}),
+        };
+        answer(message, result)
+    })
+}
+
+async fn call(session: &Session, replay: Replay) -> Result<(), CallError> {
+    let options = CallOptions { replay, ..CallOptions::default() };
+    session.call_tool("t", &RawJson::empty_object(), options).await.map(drop)
+}
+
+fn count(server: &Server, method: &str) -> usize {
+    server.heard().iter().filter(|it| it["method"] == method).count()
+}
+
+/// How often a call is sent whose answers end like this, and what comes of it.
+async fn check(ends: Vec<LaneEnd>, replay: Replay, want: (usize, &str)) {
+    let server = server(ends);
+    let session = server.connect(SessionOptions::default()).await;
+    let outcome = match call(&session, replay).await {
+        Ok(()) => "done".to_owned(),
+        Err(error) => error.to_string(),
+    };
+    assert_eq!((count(&server, "tools/call"), outcome.as_str()), want);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lost_answer_is_asked_for_again_once_where_twice_is_as_good_as_once() {
+    let unknown = "the answer was lost (gone), and it is not known whether the call ran";
+    check(vec![], Replay::Forbidden, (1, "done")).await;
+    check(vec![lost()], Replay::Forbidden, (1, unknown)).await;
+    check(vec![lost()], Replay::Allowed, (2, "done")).await;
+    check(vec![lost(), lost()], Replay::Allowed, (2, unknown)).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_was_not_executed_is_sent_again_whatever_it_is() {
+    let not_executed = |epoch| LaneEnd::NotExecuted(Epoch(epoch));
+    check(vec![not_executed(0)], Replay::Forbidden, (2, "done")).await;
+    check(vec![not_executed(0), lost()], Replay::Allowed, (3, "done")).await;
+    check(vec![lost(), not_executed(0)], Replay::Allowed, (3, "done")).await;
+    let unknown = "the answer was lost (gone), and it is not known whether the call ran";
+    check(vec![not_executed(0), lost()], Replay::Forbidden, (2, unknown)).await;
+    let forgetful = "the server forgets the session as soon as it is opened";
+    check(vec![not_executed(0), not_executed(1)], Replay::Forbidden, (2, forgetful)).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn lists_and_reads_are_asked_for_again() {
+    let argument = CompletionArgument { name: "a".to_owned(), value: String::new(), known: Vec::new() };
+    let of = CompletionOf::Prompt("p".to_owned());
+    for method in ["tools/list", "prompts/get", "resources/read", "completion/complete", "ping"] {
+        let server = server(vec![lost()]);
+        let session = server.connect(SessionOptions::default()).await;
+        let options = CallOptions::default();
+        let outcome = match method {
+            "tools/list" => session.list_tools().await.map(drop),
+            "prompts/get" => session.get_prompt("p", &RawJson::empty_object(), options).await.map(drop),
+            "resources/read" => session.read_resource("a:b", options).await.map(drop),
+            "completion/complete" => session.complete(&of, &argument, options).await.map(drop),
+            _ => session.ping(options).await,
+        };
+        assert!(outcome.is_ok(), "{method}: {outcome:?}");
+        assert_eq!(count(&server, method), 2, "{method}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_unknown_outcome_says_what_to_do() {
+    let server = server(vec![lost()]);
+    let session = server.connect(SessionOptions::default()).await;
+    let error = call(&session, Replay::Forbidden).await.unwrap_err();
+    assert_eq!(error.kind().as_str(), "MCPOutcomeUnknownError");
+    assert_eq!(error.help().as_deref(), Some("look whether it was done before it is done again"));
+}
