@@ -7,8 +7,8 @@ use mcp_config::ResolvedServer;
 use mcp_model::{Endpoint, Era, Kind, Limits};
 use mcp_registry::{ListKind, Lists};
 use mcp_transport::{
-    Authorities, CallError, Changes, ClientInfo, ConnectError, Dial, DialOptions, Handlers, OlderServers,
-    Receipts, Session, SessionOptions, dialer,
+    Authorities, CallError, Changes, ClientInfo, ConnectError, Dial, DialOptions, Handlers, Listing,
+    OlderServers, Receipts, Session, SessionOptions, dialer,
 };
 use tokio::time::Instant;
 use tracing::Instrument;
@@ -221,7 +221,7 @@ pub(crate) async fn read_within(
         };
         let duration = begun.elapsed();
         match &fresh {
-            Fresh::Tools(_) | Fresh::Prompts(_) | Fresh::Resources(_) => {
+            Fresh::Tools(_) | Fresh::Prompts(_) | Fresh::Resources(..) => {
                 tracing::debug!(outcome = "success", ?duration, "listed");
             }
             Fresh::Failed(_, failure) => {
@@ -239,7 +239,19 @@ async fn read(session: &Session, kind: ListKind) -> Result<Fresh, CallError> {
     Ok(match kind {
         ListKind::Tool => Fresh::Tools(session.list_tools().await?),
         ListKind::Prompt => Fresh::Prompts(session.list_prompts().await?),
-        ListKind::Resource => Fresh::Resources(session.list_resources().await?),
+        ListKind::Resource => {
+            let (resources, templates) =
+                tokio::join!(session.list_resources(), session.list_resource_templates());
+            // A server that refuses to tell its templates has resources all the same.
+            let templates = match templates {
+                Err(CallError::Rpc(error)) => {
+                    tracing::debug!(%error, "no resource templates");
+                    Listing::empty()
+                }
+                other => other?,
+            };
+            Fresh::Resources(resources?, templates)
+        }
     })
 }
 

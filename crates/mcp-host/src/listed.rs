@@ -63,9 +63,10 @@ impl Listed {
                 lists.prompts = listing.items;
                 listing.rejected
             }
-            Fresh::Resources(listing) => {
+            Fresh::Resources(listing, templates) => {
                 lists.resources = listing.items;
-                listing.rejected
+                lists.templates = templates.items;
+                listing.rejected.into_iter().chain(templates.rejected).collect()
             }
         };
         lists.rejected.retain(|it| it.list != kind);
@@ -84,8 +85,11 @@ pub(crate) enum Fresh {
     Tools(mcp_transport::Listing<mcp_model::Tool>),
     /// The prompts.
     Prompts(mcp_transport::Listing<mcp_model::Prompt>),
-    /// The resources.
-    Resources(mcp_transport::Listing<mcp_model::Resource>),
+    /// The resources and their templates, which one notification announces.
+    Resources(
+        mcp_transport::Listing<mcp_model::Resource>,
+        mcp_transport::Listing<mcp_model::ResourceTemplate>,
+    ),
     /// It could not be read.
     Failed(ListKind, Failure),
 }
@@ -95,7 +99,7 @@ impl Fresh {
         match self {
             Fresh::Tools(_) => ListKind::Tool,
             Fresh::Prompts(_) => ListKind::Prompt,
-            Fresh::Resources(_) => ListKind::Resource,
+            Fresh::Resources(..) => ListKind::Resource,
             Fresh::Failed(kind, _) => *kind,
         }
     }

@@ -81,6 +81,7 @@ async fn hd_100_the_demo_server_is_used_from_beginning_to_end() {
     let published = host.published();
     assert!(published.catalog.tool("demo__change_tools").is_some());
     assert!(!published.catalog.prompts().is_empty() && !published.catalog.resources().is_empty());
+    assert!(!published.catalog.templates().is_empty());
 
     let call = |name: &str, arguments: &'static str| {
         ToolCall::new(name, RawJson::parse(arguments.as_bytes().into()).unwrap())

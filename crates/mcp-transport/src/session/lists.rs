@@ -216,7 +216,8 @@ impl Session {
 }
 
 impl<T> Listing<T> {
-    fn empty() -> Listing<T> {
+    /// A list of nothing.
+    pub fn empty() -> Listing<T> {
         Listing { items: Vec::new(), rejected: Vec::new(), freshness: Freshness::default() }
     }
 }
