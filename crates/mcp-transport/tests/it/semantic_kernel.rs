@@ -108,7 +108,7 @@ async fn sk_12_sk_13_a_connection_that_cannot_be_made_says_so_in_time() {
     let garbage = connect(Server::new(|_| vec![Reply::Noise])).await;
     assert_eq!(
         garbage,
-        "the server did not finish its handshake within 20 s; 26 bytes of its standard output were no protocol"
+        "the server did not finish its handshake within 20 s; 26 bytes that it sent were no protocol"
     );
     let refusing = connect(Server::new(|message| refuse(message, -32603, Value::Null))).await;
     assert_eq!(refusing, "the server refused the handshake: no (code -32603)");
