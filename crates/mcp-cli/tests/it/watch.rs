@@ -5,7 +5,7 @@ use std::process::Child;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
-use crate::support::{DEMO, Place, children, is_alive, send};
+use crate::support::{Place, children, is_alive, send};
 
 /// Longer than any step here takes on the slowest machine.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -60,6 +60,17 @@ impl Drop for Watch {
 
 const FILE: &str = ".minds/mcp.yaml";
 
+/// The demo server, shared: one process from its start to its end.
+const DEMO: &str = "\
+version: 1
+servers:
+  demo:
+    truely-stateless: true
+    transport: stdio
+    command: mcp-host
+    args: [demo-server]
+";
+
 #[test]
 fn dm_091_every_save_is_told() {
     let place = Place::dominds(DEMO);
@@ -107,7 +118,7 @@ fn documents_are_lines() {
     // Its folder is made later.
     place.write(FILE, DEMO);
     let mut seen = Vec::new();
-    while seen.last().is_none_or(|it: &serde_json::Value| it["event"] != "tools") {
+    while seen.last().is_none_or(|it: &serde_json::Value| it["event"] != "catalog") {
         seen.push(serde_json::from_str(&watch.until("{")).unwrap());
     }
     let reload = seen.iter().rfind(|it| it["event"] == "reloaded").unwrap();
@@ -135,5 +146,5 @@ fn it_ends_when_nobody_reads() {
 fn a_folder_without_a_configuration_is_no_file_to_come() {
     let run = Place::empty().run(&["watch", "."]);
     assert_eq!((run.code, run.out.as_str()), (Some(1), ""));
-    assert!(run.err.contains("the folder . holds neither"), "{run:?}");
+    assert!(run.err.contains("the folder . holds none of .minds/mcp.yaml, agent.yaml"), "{run:?}");
 }

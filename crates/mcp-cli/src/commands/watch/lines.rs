@@ -49,13 +49,13 @@ pub(super) enum Line {
         /// Its name.
         name: String,
     },
-    /// There are other tools.
-    Tools {
+    /// There are other tools, prompts or resources.
+    Catalog {
         /// The generation that has them.
         generation: u64,
-        /// How many there are.
+        /// How many tools there are.
         count: usize,
-        /// Which.
+        /// What is other.
         #[serde(flatten)]
         difference: Difference,
     },
@@ -137,7 +137,7 @@ pub(super) fn between(before: &Published, after: &Published) -> Vec<Line> {
         let difference = Catalog::difference(&before.catalog, &after.catalog);
         let (generation, count) = (after.generation, after.catalog.tools().len());
         if !difference.is_empty() {
-            res.push(Line::Tools { generation, count, difference });
+            res.push(Line::Catalog { generation, count, difference });
         }
     }
     let cleared =
@@ -186,7 +186,7 @@ impl Line {
                 res.line(style, state.as_str(), &format!("{id}{era}{failure}"));
             }
             Line::ServerRemoved { name } => res.line(paint::FAINT, "removed", name),
-            Line::Tools { generation, count, difference } => {
+            Line::Catalog { generation, count, difference } => {
                 let Difference { tools, prompts, resources, templates, toolsets: _ } = difference;
                 let Changes { added, removed, changed } = tools;
                 let names = |sign: char, names: &[ExposedName]| {
@@ -340,7 +340,11 @@ mod tests {
             concat!(
                 r#"{"event":"server","name":"a","state":"ready","era":null,"error":null}"#,
                 "\n",
-                r#"{"event":"tools","generation":2,"count":2,"added":["y"],"removed":[],"changed":[]}"#,
+                r#"{"event":"catalog","generation":2,"count":2,"tools":{"added":["y"],"removed":[],"changed":[]},"#,
+                r#""prompts":{"added":[],"removed":[],"changed":[]},"#,
+                r#""resources":{"added":[],"removed":[],"changed":[]},"#,
+                r#""templates":{"added":[],"removed":[],"changed":[]},"#,
+                r#""toolsets":{"added":[],"removed":[],"changed":["s"]}}"#,
                 "\n",
                 r#"{"event":"problem","id":"mcp/workspace_config_error","kind":"mcp_workspace_config_error","#,
                 r#""severity":"error","server":null,"tool":null,"message":"m","since":"1970-01-01T00:00:00.000Z"}"#,
