@@ -68,7 +68,7 @@ impl Place {
             let pids = self.folder.path().join(format!("{name}.pids"));
             let command = format!("echo $$ >> {}; exec {} demo-server", pids.display(), binary().display());
             res.push_str(&format!(
-                "  {name}:\n    transport: stdio\n    command: sh\n    args: ['-c', '{command}', 'r{connection}']\n    \
+                "  {name}:\n    truely-stateless: true\n    transport: stdio\n    command: sh\n    args: ['-c', '{command}', 'r{connection}']\n    \
                  tools: {{whitelist: [echo, add]}}\n    transform: [{{prefix: {name}{names}_}}]\n"
             ));
         }

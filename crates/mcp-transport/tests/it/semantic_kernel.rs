@@ -26,7 +26,7 @@ async fn called(result: Value) -> ToolResult {
 async fn sk_05_sk_06_every_block_comes_through() {
     let result = called(json!({"content": [
         {"type": "text", "text": "before"},
-        {"type": "hologram", "depth": 3},
+        {"depth": 3, "type": "hologram"},
         {"type": "resource_link", "uri": "a:1", "name": "n", "mimeType": "text/csv"},
         {"type": "resource", "resource": {"uri": "a:2", "mimeType": "text/plain", "text": "inside"}},
         {"type": "resource", "resource": {"uri": "a:3", "mimeType": "image/png", "blob": "AQI="}},

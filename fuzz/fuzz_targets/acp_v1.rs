@@ -1,0 +1,8 @@
+//! Any text, read by the profile `acp-v1`.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use mcp_config::Profile;
+
+fuzz_target!(|bytes: &[u8]| mcp_fuzz::configuration(Profile::AcpV1, bytes));
