@@ -2,6 +2,7 @@
 //!
 //! It says which servers and transports were asked for, and nothing else of the request, which may hold secrets.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use mcp_model::{RawJson, RpcError};
@@ -28,8 +29,7 @@ impl fmt::Display for Refusal {
         match self {
             Refusal::NoRequest => f.write_str("this is no request: it has no `method`"),
             Refusal::MethodNotFound { method } => {
-                let shown: String = method.chars().take(64).flat_map(char::escape_debug).collect();
-                write!(f, "the method `{shown}` sets no session up")
+                write!(f, "the method `{}` sets no session up", shown(method))
             }
             Refusal::InvalidParams(it) => it.fmt(f),
         }
@@ -42,8 +42,11 @@ impl From<&Refusal> for RpcError {
     fn from(refusal: &Refusal) -> RpcError {
         match refusal {
             Refusal::NoRequest => RpcError::new(code::INVALID_REQUEST, refusal.to_string()),
-            Refusal::MethodNotFound { method: _ } => {
-                RpcError::new(code::METHOD_NOT_FOUND, refusal.to_string())
+            Refusal::MethodNotFound { method } => {
+                let data = BTreeMap::from([("method", shown(method))]);
+                let data = RawJson::of(&data).expect("a map of texts is JSON");
+                let error = RpcError::new(code::METHOD_NOT_FOUND, refusal.to_string());
+                RpcError { data: Some(data), ..error }
             }
             Refusal::InvalidParams(it) => RpcError::from(it),
         }
@@ -169,4 +172,9 @@ pub(crate) fn not_supported(version: Version, transport: &Transport) -> String {
             format!("{name} transport not supported: agent did not declare {place}.{word}")
         }
     }
+}
+
+/// A word of a request as it may be repeated: short, and without control characters.
+pub(crate) fn shown(word: &str) -> String {
+    word.chars().take(64).flat_map(char::escape_debug).collect()
 }

@@ -11,7 +11,7 @@ use mcp_model::{Passthrough, ServerSpec, Severity};
 
 use crate::finding::SERVERS;
 use crate::parameters::{Findings, Parameters};
-use crate::refusal::not_supported;
+use crate::refusal::{not_supported, shown};
 use crate::{
     Agent, BadEntries, Effect, Finding, InvalidParams, Refusal, Report, SetEffect, SetUp, Transport, Version,
 };
@@ -201,9 +201,4 @@ fn unsupported(reading: &Reading, parameters: &Parameters, agent: &Agent<'_>) ->
         });
     }
     res
-}
-
-/// A word of a request as it may be repeated: short, and without control characters.
-fn shown(word: &str) -> String {
-    word.chars().take(64).flat_map(char::escape_debug).collect()
 }

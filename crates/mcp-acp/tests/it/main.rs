@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on says so by a panic")]
 
 mod failures;
+mod fixtures;
 mod judges;
 mod matrix;
 mod mistakes;

@@ -48,7 +48,8 @@ fn acpx_11_version_2_has_rules_of_its_own() {
     check(&["--protocol", "2", "--capabilities", r#"{"stdio": {}}"#], input, 0, &want);
     let load = r#"{"id": 1, "method": "session/load", "params": {}}"#;
     let message = "the method `session/load` sets no session up";
-    let want = json!({ "jsonrpc": "2.0", "id": 1, "error": { "code": -32601, "message": message } });
+    let want = json!({ "jsonrpc": "2.0", "id": 1, "error": {
+        "code": -32601, "message": message, "data": { "method": "session/load" } } });
     check(&["--protocol", "2", "--capabilities", "{}"], load, 1, &want);
 }
 
