@@ -8,17 +8,25 @@ use std::fmt;
 use mcp_model::{RawJson, RpcError};
 use serde::{Serialize, Serializer};
 
-use crate::{Finding, Transport, Version, code};
+use crate::{Finding, Method, Transport, Version, code};
 
 /// Why a request is refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Refusal {
     /// It is no request at all.
     NoRequest,
-    /// It is no request that sets a session up, in the version that is spoken (ACPX-16).
+    /// It is no request that sets a session up, in the version that is spoken.
     MethodNotFound {
         /// What it asks for.
         method: String,
+    },
+    /// The agent has the method only where it declares so, and it did not (ACPX-16). Whoever knows the agent's
+    /// sessions says this; [`validate`](crate::validate()) does not.
+    MethodNotDeclared {
+        /// What it asks for.
+        method: Method,
+        /// What the agent would have declared: [`Method::capability`].
+        capability: &'static str,
     },
     /// Its parameters are wrong, or ask for what the agent has not declared (ACP-015, ACP-016).
     InvalidParams(InvalidParams),
@@ -30,6 +38,9 @@ impl fmt::Display for Refusal {
             Refusal::NoRequest => f.write_str("this is no request: it has no `method`"),
             Refusal::MethodNotFound { method } => {
                 write!(f, "the method `{}` sets no session up", shown(method))
+            }
+            Refusal::MethodNotDeclared { method, capability } => {
+                write!(f, "{} not supported: agent did not declare {capability}", method.as_str())
             }
             Refusal::InvalidParams(it) => it.fmt(f),
         }
@@ -45,6 +56,19 @@ impl From<&Refusal> for RpcError {
             Refusal::MethodNotFound { method } => {
                 let data = BTreeMap::from([("method", shown(method))]);
                 let data = RawJson::of(&data).expect("a map of texts is JSON");
+                let error = RpcError::new(code::METHOD_NOT_FOUND, refusal.to_string());
+                RpcError { data: Some(data), ..error }
+            }
+            Refusal::MethodNotDeclared { method, capability } => {
+                #[derive(Serialize)]
+                #[serde(rename_all = "camelCase")]
+                struct Data<'a> {
+                    method: &'a str,
+                    required_capability: &'a str,
+                    declared: bool,
+                }
+                let data = Data { method: method.as_str(), required_capability: capability, declared: false };
+                let data = RawJson::of(&data).expect("texts and flags are JSON");
                 let error = RpcError::new(code::METHOD_NOT_FOUND, refusal.to_string());
                 RpcError { data: Some(data), ..error }
             }

@@ -83,6 +83,17 @@ impl Method {
         }
     }
 
+    /// The capability that an agent declares which has the method; `None` where every agent has it, or none (ACPX-16).
+    pub fn capability(self, version: Version) -> Option<&'static str> {
+        match (self, version) {
+            (Method::Load, Version::V1) => Some("loadSession"),
+            (Method::Resume, Version::V1) => Some("sessionCapabilities.resume"),
+            (Method::Fork, Version::V1) => Some("sessionCapabilities.fork"),
+            (Method::Fork, Version::V2) => Some("session.fork"),
+            (Method::New, _) | (Method::Load | Method::Resume, Version::V2) => None,
+        }
+    }
+
     /// What its servers are to the session.
     pub fn effect(self) -> SetEffect {
         match self {

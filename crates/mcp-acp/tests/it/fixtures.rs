@@ -67,7 +67,7 @@ fn acp_048_a_dropped_entry_is_reported() {
                     assert!(it.errors().iter().any(|it| it.index.is_none()), "{file}: {it}");
                 }
                 Err(Refusal::MethodNotFound { .. }) => assert_eq!(file, "method__load.json"),
-                Err(Refusal::NoRequest) => panic!("{file} was a request"),
+                Err(it @ (Refusal::NoRequest | Refusal::MethodNotDeclared { .. })) => panic!("{file}: {it}"),
             }
         }
     }

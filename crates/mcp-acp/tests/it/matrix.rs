@@ -1,4 +1,4 @@
-//! Capability × transport × version × method: who may ask for what (ACP-030, ACP-031).
+//! Capability × transport × version × method: who may ask for what (ACP-033).
 
 use mcp_acp::{Agent, Capabilities, Method, Refusal, SetEffect, Version, validate};
 use serde_json::Value;
@@ -66,7 +66,7 @@ fn sentence(version: Version, transport: &str) -> &'static str {
 }
 
 #[test]
-fn acp_001_acp_015_acp_016_acp_031_each_declaration_of_version_1() {
+fn acp_001_acp_015_acp_016_acp_033_acp_039_each_declaration_of_version_1() {
     let check = |declared, accepted| check(Version::V1, declared, accepted);
     check("{}", "stdio");
     check(r#"{"http":true}"#, "stdio http");
@@ -80,7 +80,7 @@ fn acp_001_acp_015_acp_016_acp_031_each_declaration_of_version_1() {
 }
 
 #[test]
-fn acp_001_acpx_11_each_declaration_of_version_2() {
+fn acp_033_acpx_11_each_declaration_of_version_2() {
     let check = |declared, accepted| check(Version::V2, declared, accepted);
     check("{}", "");
     check(r#"{"stdio":{}}"#, "stdio");
@@ -94,7 +94,7 @@ fn acp_001_acpx_11_each_declaration_of_version_2() {
 }
 
 #[test]
-fn acp_039_what_is_asked_for_later_replaces_what_was_there() {
+fn acpx_10_what_is_asked_for_later_replaces_what_was_there() {
     for (method, effect) in [
         (Method::New, SetEffect::Begins),
         (Method::Load, SetEffect::Replaces),

@@ -1,6 +1,6 @@
 //! What a client is told about a request that is wrong: the error objects as they are sent.
 
-use mcp_acp::{Agent, Capabilities, Method, SetUp, Version, validate};
+use mcp_acp::{Agent, Capabilities, Method, Refusal, SetUp, Version, validate};
 use serde_json::Value;
 
 use crate::{answer, error, raw, request};
@@ -53,6 +53,24 @@ fn acpx_11_version_2() {
 #[test]
 fn acpx_16_a_method_that_is_not_there() {
     insta::assert_json_snapshot!(error(&answer(Version::V2, &request(Method::Load, "[]")).unwrap_err()));
+}
+
+#[test]
+fn acpx_16_a_method_that_was_not_declared() {
+    let method = Method::Load;
+    let capability = method.capability(Version::V1).unwrap();
+    insta::assert_json_snapshot!(error(&Refusal::MethodNotDeclared { method, capability }), @r#"
+    {
+      "code": -32601,
+      "message": "session/load not supported: agent did not declare loadSession",
+      "data": {
+        "method": "session/load",
+        "requiredCapability": "loadSession",
+        "declared": false
+      }
+    }
+    "#);
+    assert_eq!(Method::New.capability(Version::V1), None);
 }
 
 #[track_caller]

@@ -38,7 +38,7 @@ fn check(servers: &str, policy: Policy, want: &str) {
 }
 
 #[test]
-fn acp_021_a_bad_entry_costs_the_request_or_itself() {
+fn acp_048_a_bad_entry_costs_the_request_or_itself() {
     let mixed = r#"[{"type":"sse","name":"a","url":"https://a.example","headers":[]},
         {"name":"b","command":"/b","args":[],"env":[]},
         {"name":"c","command":"c","args":[],"env":[]},

@@ -1,4 +1,4 @@
-//! No value of a variable, header, argument or URL is ever repeated, whatever is wrong with it (ACP-026).
+//! No value of a variable, header, argument or URL is ever repeated, whatever is wrong with it.
 
 use mcp_acp::{Agent, BadEntries, Capabilities, Method, Policy, Version, validate};
 
@@ -28,7 +28,7 @@ const ENTRIES: &[&str] = &[
 ];
 
 #[test]
-fn acp_026_nothing_secret_is_repeated() {
+fn nothing_secret_is_repeated() {
     let capabilities = [Capabilities::STDIO, all()];
     let strict = Policy::default();
     let degrade = Policy { bad_entries: BadEntries::Drop, ..strict };
