@@ -97,3 +97,44 @@ fn acpx_10_the_protocols_own_types_take_the_same_requests() {
         compare(&cases, &[]);
     }
 }
+
+/// Requests found in the world that version 1 of the schema crate judges otherwise.
+const FOUND_V1: Reasons<'_> = &[
+    (
+        "ACP-022: the command is no absolute path; the crate looks at types only",
+        &[
+            "acp/010-index-70388514658.json",
+            "acp/014-index-69482610762.json",
+            "acp/017-index-70085640826.json",
+            "acp/022-codex-acp.json",
+            "acp/023-codex-acp.json",
+        ],
+    ),
+    ("ACPX-10: `initialize` carries no servers", &["acp/007-index-56673592992.json"]),
+];
+
+/// The same for version 2.
+const FOUND_V2: Reasons<'_> = &[];
+
+#[test]
+fn acp_048_the_protocols_own_types_take_the_same_requests_of_the_world() {
+    let name = "acp_048_the_protocols_own_types_take_the_same_requests_of_the_world";
+    let Some(recorded) = recorded(name) else { return };
+    let Some(corpus) = std::env::var_os("MCP_HOST_CORPUS").map(PathBuf::from) else {
+        let line = format!("{name}: skipped, for MCP_HOST_CORPUS is not set\n");
+        return std::io::stderr().write_all(line.as_bytes()).unwrap();
+    };
+    for (version, key, reasons) in
+        [(Version::V1, "request_v1", FOUND_V1), (Version::V2, "request_v2", FOUND_V2)]
+    {
+        let mut cases = Vec::new();
+        for it in recorded["files"].as_array().unwrap().iter().filter(|it| it[key].is_object()) {
+            let file = it["file"].as_str().unwrap();
+            let request = raw(&std::fs::read_to_string(corpus.join(file)).unwrap());
+            let ours = SetUp::read(&request).and_then(|it| answer(version, &it));
+            cases.push((file, it[key]["ok"] == true, ours.is_ok()));
+        }
+        assert!(cases.len() > 10);
+        compare(&cases, reasons);
+    }
+}
