@@ -1,148 +1,220 @@
-//! What an agent has declared, and whether a list of servers keeps to it.
+//! What an agent has declared. The value that is advertised in `initialize` is the value that is enforced.
 //!
-//! Nothing is guessed: what is not declared as `true` is not declared.
+//! Nothing is guessed: what is not declared in the form of its version is not declared.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use mcp_model::{RawJson, TransportKind};
+use mcp_model::RawJson;
 use serde_json::value::RawValue;
+use serde_json::{Map, Value, json};
 
-use crate::{InvalidParams, Refusal};
+use crate::{Transport, Version};
 
-/// The transports that an agent has declared beside stdio, which every agent has (ACP-001).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+/// The transports by which an agent reaches MCP servers.
+///
+/// ```
+/// use mcp_acp::{Capabilities, Version};
+///
+/// let capabilities = Capabilities { http: true, ..Capabilities::STDIO };
+/// assert_eq!(capabilities.advertised(Version::V1).as_str(), r#"{"http":true,"sse":false}"#);
+/// assert_eq!(capabilities.advertised(Version::V2).as_str(), r#"{"stdio":{},"http":{}}"#);
+/// assert_eq!(capabilities.read_back(Version::V2), capabilities);
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Capabilities {
-    /// `mcpCapabilities.http` (ACP-002).
+    /// Child processes. Version 1 has no word for it: there every agent has it, whatever stands here (ACP-001).
+    pub stdio: bool,
+    /// `mcpCapabilities.http` (ACP-002); `session.mcp.http` in version 2.
     pub http: bool,
-    /// `mcpCapabilities.sse` (ACP-003).
+    /// `mcpCapabilities.sse` (ACP-003). Version 2 has none, whatever stands here.
     pub sse: bool,
-}
-
-/// One server that a session asks for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Requested<'a> {
-    /// Its name.
-    pub server_name: &'a str,
-    /// The transport it is to be reached by.
-    pub transport: TransportKind,
+    /// Servers through the ACP connection itself; not yet stable (ACPX-12).
+    pub acp: bool,
+    /// Extensions, each a word that begins with `_`. Only version 2 has them (ACPX-11).
+    pub custom: Vec<String>,
 }
 
 impl Capabilities {
-    /// Reads the `mcpCapabilities` object of protocol version 1. Whatever is not `true` is `false`: a missing key, a
-    /// value of another type, a value that is no object at all.
-    pub fn read(declared: &RawJson) -> Capabilities {
-        let members: BTreeMap<Cow<'_, str>, &RawValue> = declared.read().unwrap_or_default();
-        let flag = |key: &str| members.get(key).is_some_and(|it| it.get() == "true");
-        Capabilities { http: flag("http"), sse: flag("sse") }
+    /// Child processes and nothing else: the least that version 1 allows.
+    pub const STDIO: Capabilities =
+        Capabilities { stdio: true, http: false, sse: false, acp: false, custom: Vec::new() };
+
+    /// Reads what an agent declares in `initialize`: its result, its capabilities, or the object for MCP alone.
+    ///
+    /// In version 1 whatever is not `true` is `false`, in version 2 whatever is no object: a missing key, a value of
+    /// another type, a value that is no object at all.
+    pub fn read(version: Version, declared: &RawJson) -> Capabilities {
+        let path: &[&str] = match version {
+            Version::V1 => &["agentCapabilities", "mcpCapabilities"],
+            Version::V2 => &["capabilities", "session", "mcp"],
+        };
+        let mut found = declared.clone();
+        for key in path {
+            if let Some(inner) = members(&found).get(*key) {
+                found = RawJson::copied(inner);
+            }
+        }
+        let members = members(&found);
+        let has = |key: &str| {
+            members.get(key).is_some_and(|it| match version {
+                Version::V1 => it.get() == "true",
+                Version::V2 => it.get().starts_with('{'),
+            })
+        };
+        match version {
+            Version::V1 => {
+                Capabilities { http: has("http"), sse: has("sse"), acp: has("acp"), ..Capabilities::STDIO }
+            }
+            Version::V2 => Capabilities {
+                stdio: has("stdio"),
+                http: has("http"),
+                sse: false,
+                acp: has("acp"),
+                custom: members
+                    .keys()
+                    .filter(|it| is_custom(it) && has(it))
+                    .map(|it| it.clone().into_owned())
+                    .collect(),
+            },
+        }
     }
 
-    /// Is a server with this transport allowed?
-    pub fn allows(&self, transport: TransportKind) -> bool {
-        match transport {
-            TransportKind::Stdio => true,
-            TransportKind::Http => self.http,
-            TransportKind::Sse => self.sse,
-            // ACP has none, so no agent can declare it.
-            TransportKind::WebSocket => false,
+    /// What the agent advertises: `agentCapabilities.mcpCapabilities` in version 1, `capabilities.session.mcp` in
+    /// version 2. What is not yet stable is there only where it is declared.
+    pub fn advertised(&self, version: Version) -> RawJson {
+        let Capabilities { stdio, http, sse, acp, custom } = self;
+        let mut res = Map::new();
+        match version {
+            Version::V1 => {
+                res.insert("http".to_owned(), Value::Bool(*http));
+                res.insert("sse".to_owned(), Value::Bool(*sse));
+                if *acp {
+                    res.insert("acp".to_owned(), Value::Bool(true));
+                }
+                ordered(&res, &["http", "sse", "acp"])
+            }
+            Version::V2 => {
+                let mut order = vec!["stdio", "http", "acp"];
+                for (key, declared) in [("stdio", *stdio), ("http", *http), ("acp", *acp)] {
+                    if declared {
+                        res.insert(key.to_owned(), json!({}));
+                    }
+                }
+                for name in custom.iter().filter(|it| is_custom(it)) {
+                    res.insert(name.clone(), json!({}));
+                    order.push(name);
+                }
+                ordered(&res, &order)
+            }
+        }
+    }
+
+    /// What a client makes of the advertisement. It enforces the same.
+    pub fn read_back(&self, version: Version) -> Capabilities {
+        Capabilities::read(version, &self.advertised(version))
+    }
+
+    /// May a session of this version ask for a server by this transport?
+    pub fn allows(&self, version: Version, transport: &Transport) -> bool {
+        match (version, transport) {
+            (Version::V1, Transport::Stdio) => true,
+            (Version::V2, Transport::Stdio) => self.stdio,
+            (_, Transport::Http) => self.http,
+            (Version::V1, Transport::Sse) => self.sse,
+            (Version::V2, Transport::Sse) | (Version::V1, Transport::Other(_)) => false,
+            (_, Transport::Acp) => self.acp,
+            (Version::V2, Transport::Other(word)) => is_custom(word) && self.custom.contains(word),
         }
     }
 
     /// The transports that are allowed, stdio first.
-    pub fn supported(&self) -> Vec<TransportKind> {
-        let all = [TransportKind::Stdio, TransportKind::Http, TransportKind::Sse, TransportKind::WebSocket];
-        all.into_iter().filter(|it| self.allows(*it)).collect()
+    pub fn supported(&self, version: Version) -> Vec<Transport> {
+        let known = [Transport::Stdio, Transport::Http, Transport::Sse, Transport::Acp];
+        let custom = self.custom.iter().map(|it| Transport::Other(it.clone()));
+        known.into_iter().chain(custom).filter(|it| self.allows(version, it)).collect()
     }
+}
 
-    /// Checks every server that a session asks for (ACP-015, ACP-016). The refusal names all that are not allowed, in
-    /// the order of the list.
-    pub fn check(&self, requested: &[Requested<'_>]) -> Result<(), InvalidParams> {
-        let refusals = requested
-            .iter()
-            .filter(|it| !self.allows(it.transport))
-            .map(|it| Refusal { server_name: it.server_name.to_owned(), transport: it.transport });
-        match InvalidParams::new(refusals.collect(), self.supported()) {
-            Some(invalid) => Err(invalid),
-            None => Ok(()),
+/// Is it a word that anybody may give a meaning to?
+fn is_custom(word: &str) -> bool {
+    word.starts_with('_') && word != "_meta"
+}
+
+fn members(object: &RawJson) -> BTreeMap<Cow<'_, str>, &RawValue> {
+    object.read().unwrap_or_default()
+}
+
+/// The members in this order, which is the one that people expect.
+fn ordered(members: &Map<String, Value>, order: &[&str]) -> RawJson {
+    let mut seen = Vec::new();
+    for key in order {
+        if let Some(value) = members.get(*key) {
+            seen.push(format!("{}:{value}", Value::from(*key)));
         }
     }
+    RawJson::parse(format!("{{{}}}", seen.join(",")).into()).expect("keys and values are JSON each")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn raw(text: &str) -> RawJson {
+        RawJson::parse(text.as_bytes().to_vec().into()).unwrap()
+    }
+
     #[track_caller]
-    fn check_read(declared: &str, want: &str) {
-        let Capabilities { http, sse } =
-            Capabilities::read(&RawJson::parse(declared.as_bytes().to_vec().into()).unwrap());
-        let words = [(http, "http"), (sse, "sse")].into_iter().filter(|it| it.0).map(|it| it.1);
-        assert_eq!(words.collect::<Vec<_>>().join(" "), want, "{declared}");
+    fn check(version: Version, declared: &str, want: &str) {
+        let supported = Capabilities::read(version, &raw(declared)).supported(version);
+        let words: Vec<_> = supported.iter().map(Transport::as_str).collect();
+        assert_eq!(words.join(" "), want, "{declared}");
     }
 
     #[test]
-    fn acp_002_acp_003_only_true_declares() {
-        check_read("{}", "");
-        check_read(r#"{"http":true}"#, "http");
-        check_read(r#"{"sse":true,"http":false}"#, "sse");
-        check_read(r#"{"http":true,"sse":true,"acp":true,"_meta":{"sse":false}}"#, "http sse");
-        check_read(r#"{"http":"true","sse":1}"#, "");
-        check_read(r#"{"http":null,"sse":{"http":true}}"#, "");
-        check_read(r#"{"HTTP":true}"#, "");
+    fn acp_001_acp_002_acp_003_in_version_1_only_true_declares() {
+        let check = |declared, want| check(Version::V1, declared, want);
+        check("{}", "stdio");
+        check(r#"{"http":true}"#, "stdio http");
+        check(r#"{"sse":true,"http":false}"#, "stdio sse");
+        check(r#"{"http":true,"sse":true,"acp":true,"_meta":{"sse":false}}"#, "stdio http sse acp");
+        check(r#"{"http":"true","sse":1}"#, "stdio");
+        check(r#"{"http":null,"sse":{"http":true}}"#, "stdio");
+        check(r#"{"HTTP":true, "_own": true, "stdio": false}"#, "stdio");
+        check(r#"{"mcpCapabilities": {"http": true}}"#, "stdio http");
+        check(
+            r#"{"protocolVersion": 1, "agentCapabilities": {"mcpCapabilities": {"sse": true}}}"#,
+            "stdio sse",
+        );
+        check(r#"{"mcpCapabilities": true, "http": true}"#, "stdio");
         for no_object in ["null", "true", "[true]", "\"http\"", "1"] {
-            check_read(no_object, "");
+            check(no_object, "stdio");
         }
     }
 
-    /// `declared` and `requested` are words; a row says which servers are refused.
-    #[track_caller]
-    fn check(declared: &str, requested: &str, refused: &str) {
-        let capabilities = Capabilities { http: declared.contains("http"), sse: declared.contains("sse") };
-        let requested: Vec<Requested<'_>> = requested
-            .split_whitespace()
-            .map(|it| Requested {
-                server_name: it,
-                transport: match it {
-                    "stdio" => TransportKind::Stdio,
-                    "http" => TransportKind::Http,
-                    "sse" => TransportKind::Sse,
-                    "websocket" => TransportKind::WebSocket,
-                    _ => panic!("unknown transport {it}"),
-                },
-            })
-            .collect();
-        let got = match capabilities.check(&requested) {
-            Ok(()) => String::new(),
-            Err(it) => it.refusals().iter().map(|it| it.server_name.as_str()).collect::<Vec<_>>().join(" "),
-        };
-        assert_eq!(got, refused);
+    #[test]
+    fn acp_001_acpx_11_in_version_2_only_an_object_declares() {
+        let check = |declared, want| check(Version::V2, declared, want);
+        check("{}", "");
+        check(r#"{"stdio":{}}"#, "stdio");
+        check(r#"{"stdio":{"_meta":{}},"http":{},"acp":{},"sse":{}}"#, "stdio http acp");
+        check(r#"{"stdio":true,"http":null,"acp":[]}"#, "");
+        check(r#"{"http":{},"_pigeon":{},"pigeon":{},"_meta":{},"_no":false}"#, "http _pigeon");
+        check(r#"{"session":{"mcp":{"stdio":{}}}}"#, "stdio");
+        check(r#"{"capabilities":{"session":{"mcp":{"http":{}}}}}"#, "http");
+        check("null", "");
     }
 
     #[test]
-    fn acp_015_acp_016_acp_031_each_capability_meets_each_transport() {
-        check("", "", "");
-        check("", "stdio", "");
-        check("", "http", "http");
-        check("", "sse", "sse");
-        check("", "websocket", "websocket");
-        check("http", "stdio", "");
-        check("http", "http", "");
-        check("http", "sse", "sse");
-        check("http", "websocket", "websocket");
-        check("sse", "stdio", "");
-        check("sse", "http", "http");
-        check("sse", "sse", "");
-        check("sse", "websocket", "websocket");
-        check("http sse", "stdio", "");
-        check("http sse", "http", "");
-        check("http sse", "sse", "");
-        check("http sse", "websocket", "websocket");
-    }
-
-    #[test]
-    fn acp_048_in_a_mixed_list_all_that_is_refused_is_named_in_order() {
-        check("", "stdio sse http stdio", "sse http");
-        check("http", "sse http websocket stdio", "sse websocket");
-        check("http sse", "sse http stdio", "");
+    fn acp_015_what_is_advertised_is_what_is_enforced() {
+        for number in 0_u8..32 {
+            let bit = |it: u8| number & (1 << it) != 0;
+            let custom = if bit(4) { vec!["_pigeon".to_owned()] } else { Vec::new() };
+            let capabilities = Capabilities { stdio: bit(0), http: bit(1), sse: bit(2), acp: bit(3), custom };
+            for version in Version::ALL {
+                let heard = capabilities.read_back(version);
+                assert_eq!(heard.supported(version), capabilities.supported(version), "{capabilities:?}");
+            }
+        }
     }
 }

@@ -2,70 +2,129 @@
 //!
 //! It says which servers and transports were asked for, and nothing else of the request, which may hold secrets.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
-use mcp_model::{RawJson, RpcError, TransportKind};
+use mcp_model::{RawJson, RpcError};
 use serde::{Serialize, Serializer};
 
-use crate::code;
+use crate::{Finding, Method, Transport, Version, code};
 
-/// One server that may not be asked for.
+/// Why a request is refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Refusal {
-    /// Its name.
-    pub server_name: String,
-    /// The transport that is not supported.
-    pub transport: TransportKind,
+pub enum Refusal {
+    /// It is no request at all.
+    NoRequest,
+    /// It is no request that sets a session up, in the version that is spoken.
+    MethodNotFound {
+        /// What it asks for.
+        method: String,
+    },
+    /// The agent has the method only where it declares so, and it did not (ACPX-16). Whoever knows the agent's
+    /// sessions says this; [`validate`](crate::validate()) does not.
+    MethodNotDeclared {
+        /// What it asks for.
+        method: Method,
+        /// What the agent would have declared: [`Method::capability`].
+        capability: &'static str,
+    },
+    /// Its parameters are wrong, or ask for what the agent has not declared (ACP-015, ACP-016).
+    InvalidParams(InvalidParams),
 }
 
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self.transport {
-            // Every agent has stdio in protocol version 1; the sentence is for a caller who refuses it all the same.
-            TransportKind::Stdio => {
-                "stdio transport not supported: agent did not declare mcpCapabilities.stdio"
+        match self {
+            Refusal::NoRequest => f.write_str("this is no request: it has no `method`"),
+            Refusal::MethodNotFound { method } => {
+                write!(f, "the method `{}` sets no session up", shown(method))
             }
-            TransportKind::Http => "HTTP transport not supported: agent did not declare mcpCapabilities.http",
-            TransportKind::Sse => "SSE transport not supported: agent did not declare mcpCapabilities.sse",
-            TransportKind::WebSocket => "WebSocket transport not supported: ACP has no such transport",
-        })
+            Refusal::MethodNotDeclared { method, capability } => {
+                write!(f, "{} not supported: agent did not declare {capability}", method.as_str())
+            }
+            Refusal::InvalidParams(it) => it.fmt(f),
+        }
     }
 }
 
-/// The parameters of a session request are refused (ACP-027 to ACP-029).
+impl std::error::Error for Refusal {}
+
+impl From<&Refusal> for RpcError {
+    fn from(refusal: &Refusal) -> RpcError {
+        match refusal {
+            Refusal::NoRequest => RpcError::new(code::INVALID_REQUEST, refusal.to_string()),
+            Refusal::MethodNotFound { method } => {
+                let data = BTreeMap::from([("method", shown(method))]);
+                let data = RawJson::of(&data).expect("a map of texts is JSON");
+                let error = RpcError::new(code::METHOD_NOT_FOUND, refusal.to_string());
+                RpcError { data: Some(data), ..error }
+            }
+            Refusal::MethodNotDeclared { method, capability } => {
+                #[derive(Serialize)]
+                #[serde(rename_all = "camelCase")]
+                struct Data<'a> {
+                    method: &'a str,
+                    required_capability: &'a str,
+                    declared: bool,
+                }
+                let data = Data { method: method.as_str(), required_capability: capability, declared: false };
+                let data = RawJson::of(&data).expect("texts and flags are JSON");
+                let error = RpcError::new(code::METHOD_NOT_FOUND, refusal.to_string());
+                RpcError { data: Some(data), ..error }
+            }
+            Refusal::InvalidParams(it) => RpcError::from(it),
+        }
+    }
+}
+
+/// The parameters of a request are refused (ACP-027 to ACP-029).
 ///
-/// Invariant: at least one server is refused. Prints the first refusal, and serializes as the `error` member of a
-/// JSON-RPC response whose `data` names them all.
+/// Invariant: at least one thing is wrong. Prints the paper's sentence where a capability is missing, and serializes as
+/// the `error` member of a JSON-RPC response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InvalidParams {
-    refusals: Vec<Refusal>,
-    supported: Vec<TransportKind>,
+    errors: Vec<Finding>,
+    supported: Vec<Transport>,
 }
 
+/// The most items of `data.errors`; `data.omittedErrors` counts those beyond.
+const MOST_ERRORS: usize = 200;
+
 impl InvalidParams {
-    /// The refusals in the order of the request, and what would have been supported; `None` where nothing is refused.
-    pub fn new(refusals: Vec<Refusal>, supported: Vec<TransportKind>) -> Option<InvalidParams> {
-        (!refusals.is_empty()).then_some(InvalidParams { refusals, supported })
+    /// Everything that is wrong, in the order of the request, and what would have been supported; `None` where nothing
+    /// is wrong.
+    pub fn new(errors: Vec<Finding>, supported: Vec<Transport>) -> Option<InvalidParams> {
+        (!errors.is_empty()).then_some(InvalidParams { errors, supported })
     }
 
-    /// Every server that is refused, in the order of the request.
-    pub fn refusals(&self) -> &[Refusal] {
-        &self.refusals
+    /// Everything that is wrong, in the order of the request.
+    pub fn errors(&self) -> &[Finding] {
+        &self.errors
     }
 
     /// The transports that the agent supports.
-    pub fn supported(&self) -> &[TransportKind] {
+    pub fn supported(&self) -> &[Transport] {
         &self.supported
     }
 
-    fn first(&self) -> &Refusal {
-        self.refusals.first().expect("there is at least one refusal, as the type says")
+    /// The first entry that asks for a transport that is not supported.
+    fn unsupported(&self) -> Option<(&Finding, &Transport)> {
+        self.errors.iter().find_map(|it| Some((it, it.requested_transport.as_ref()?)))
     }
 }
 
 impl fmt::Display for InvalidParams {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.first().fmt(f)
+        if let Some((error, _)) = self.unsupported() {
+            return f.write_str(&error.message);
+        }
+        match &self.errors[..] {
+            errors if errors.iter().any(|it| it.index.is_some()) => {
+                write!(f, "Invalid mcpServers: {} errors", errors.len())
+            }
+            [error] => f.write_str(&error.message),
+            errors => write!(f, "Invalid params: {} errors", errors.len()),
+        }
     }
 }
 
@@ -76,35 +135,31 @@ impl From<&InvalidParams> for RpcError {
         #[derive(Serialize)]
         #[serde(rename_all = "camelCase")]
         struct Data<'a> {
-            requested_transport: TransportKind,
-            declared_capability: bool,
-            supported_transports: &'a [TransportKind],
-            server_name: &'a str,
-            errors: Vec<Entry<'a>>,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            requested_transport: Option<&'a Transport>,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            declared_capability: Option<bool>,
+            supported_transports: &'a [Transport],
+            #[serde(skip_serializing_if = "Option::is_none")]
+            server_name: Option<&'a str>,
+            errors: &'a [Finding],
+            #[serde(skip_serializing_if = "Option::is_none")]
+            omitted_errors: Option<usize>,
         }
-        #[derive(Serialize)]
-        #[serde(rename_all = "camelCase")]
-        struct Entry<'a> {
-            message: String,
-            server_name: &'a str,
-            requested_transport: TransportKind,
-        }
-        let InvalidParams { refusals, supported } = invalid;
-        let first = invalid.first();
-        let entries = refusals.iter().map(|it| Entry {
-            message: it.to_string(),
-            server_name: &it.server_name,
-            requested_transport: it.transport,
-        });
+        let InvalidParams { errors, supported } = invalid;
+        let unsupported = invalid.unsupported();
+        let about = unsupported.map(|it| it.0).or_else(|| errors.first());
+        let listed = &errors[..errors.len().min(MOST_ERRORS)];
         let data = Data {
-            requested_transport: first.transport,
-            declared_capability: false,
+            requested_transport: unsupported.map(|it| it.1),
+            declared_capability: unsupported.map(|_| false),
             supported_transports: supported,
-            server_name: &first.server_name,
-            errors: entries.collect(),
+            server_name: about.and_then(|it| it.server_name.as_deref()),
+            errors: listed,
+            omitted_errors: Some(errors.len() - listed.len()).filter(|it| *it > 0),
         };
         let data = RawJson::of(&data).expect("texts, flags and lists of them are JSON");
-        RpcError { data: Some(data), ..RpcError::new(code::INVALID_PARAMS, first.to_string()) }
+        RpcError { data: Some(data), ..RpcError::new(code::INVALID_PARAMS, invalid.to_string()) }
     }
 }
 
@@ -114,5 +169,36 @@ impl Serialize for InvalidParams {
     }
 }
 
-#[cfg(test)]
-mod tests;
+impl Serialize for Refusal {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        RpcError::from(self).serialize(serializer)
+    }
+}
+
+/// The sentence for a transport that is not supported (ACP-027, ACP-029).
+pub(crate) fn not_supported(version: Version, transport: &Transport) -> String {
+    let (word, place) = (
+        transport.as_str(),
+        match version {
+            Version::V1 => "mcpCapabilities",
+            Version::V2 => "session.mcp",
+        },
+    );
+    match (version, transport) {
+        (Version::V2, Transport::Sse) => {
+            "SSE transport not supported: protocol version 2 has no such transport".to_owned()
+        }
+        (_, Transport::Other(word)) => {
+            format!("'{word}' transport not supported: agent did not declare {place}.{word}")
+        }
+        (_, Transport::Stdio | Transport::Http | Transport::Sse | Transport::Acp) => {
+            let name = word.to_ascii_uppercase();
+            format!("{name} transport not supported: agent did not declare {place}.{word}")
+        }
+    }
+}
+
+/// A word of a request as it may be repeated: short, and without control characters.
+pub(crate) fn shown(word: &str) -> String {
+    word.chars().take(64).flat_map(char::escape_debug).collect()
+}

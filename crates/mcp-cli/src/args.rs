@@ -6,8 +6,9 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use mcp_acp::Version;
 use mcp_config::Profile;
-use mcp_model::Dialect;
+use mcp_model::{Dialect, RawJson};
 
 use crate::commands::{check, convert, edit};
 
@@ -109,6 +110,15 @@ pub(crate) enum Command {
         #[arg(value_enum, value_name = "DIALECT")]
         name: SchemaName,
     },
+    /// Read an ACP session request on standard input, and print an agent's answer; nothing is started
+    AcpCheck {
+        /// What the agent has declared for MCP: {"http": true} in version 1, {"stdio": {}} in version 2
+        #[arg(long, value_name = "JSON", value_parser = capabilities)]
+        capabilities: RawJson,
+        /// The version of the protocol
+        #[arg(long, value_name = "NUMBER", default_value = "1", value_parser = protocol)]
+        protocol: Version,
+    },
     /// Be the bundled demo server, on standard input and output
     DemoServer {
         /// Serve over HTTP at this loopback address instead, such as 127.0.0.1:8808; port 0 takes any free one. The
@@ -116,6 +126,18 @@ pub(crate) enum Command {
         #[arg(long, value_name = "ADDR")]
         http: Option<SocketAddr>,
     },
+}
+
+/// A number of ACP's versions.
+fn protocol(word: &str) -> Result<Version, String> {
+    let version = word.parse().ok().and_then(Version::from_number);
+    version.ok_or_else(|| "there are versions 1 and 2".to_owned())
+}
+
+/// A text that is a JSON object. It is not repeated.
+fn capabilities(word: &str) -> Result<RawJson, String> {
+    let json = RawJson::parse(word.to_owned().into()).map_err(|it| format!("this is no JSON: {it}"))?;
+    if json.as_str().starts_with('{') { Ok(json) } else { Err("this is no JSON object".to_owned()) }
 }
 
 /// How the result is written, as it is asked for.
@@ -350,6 +372,11 @@ mod tests {
         check("check x --dialect toml", "InvalidValue");
         check("check x --format yaml", "InvalidValue");
         check("schema toml", "InvalidValue");
+        check("acp-check", "MissingRequiredArgument");
+        check("acp-check --capabilities {", "ValueValidation");
+        check("acp-check --capabilities true", "ValueValidation");
+        check("acp-check --capabilities {} --protocol 3", "ValueValidation");
+        check("acp-check --capabilities {} --protocol 2", "None None");
         check("demo-server --http nowhere", "ValueValidation");
         check("call x echo -1 two", "UnknownArgument");
         check("call x echo -", "None None");

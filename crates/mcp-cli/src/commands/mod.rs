@@ -1,5 +1,6 @@
 //! The commands: one file each. A command gets words and gives words; what is right or wrong others decide.
 
+mod acp_check;
 mod arguments;
 mod call;
 pub(crate) mod check;
@@ -44,6 +45,9 @@ pub(crate) fn run(arguments: Arguments, console: Console) -> Exit {
         Command::Enable(words) => console.tell(&edit::switch(&context, &words, Switch::On)),
         Command::Disable(words) => console.tell(&edit::switch(&context, &words, Switch::Off)),
         Command::Schema { name } => console.tell(&schema::run(&console, &global, name)),
+        Command::AcpCheck { capabilities, protocol } => {
+            console.tell(&acp_check::run(&console, &capabilities, protocol))
+        }
         Command::Tools { file, server } => on_runtime(console, async |signals| {
             tools::run(&context, tools::Request { file: &file, server: server.as_deref() }, signals).await
         }),

@@ -1,0 +1,233 @@
+//! What the world did to a server of a session, as ACP carries it: an internal error, with evidence.
+//!
+//! The evidence is bounded, on one line each, and without the secrets that its maker knows.
+
+use std::fmt;
+use std::time::Duration;
+
+use mcp_model::{RawJson, RpcError, Secret};
+use serde::Serialize;
+
+use crate::{Transport, code};
+
+/// A server that could not be brought to speak (ACPX-03, ACPX-04).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Failure {
+    server_name: String,
+    transport: Transport,
+    kind: FailureKind,
+}
+
+/// What happened.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum FailureKind {
+    /// There is no such program.
+    ExecutableNotFound {
+        /// The program, without its arguments.
+        command: String,
+    },
+    /// The system would not start the program.
+    SpawnFailed {
+        /// The program, without its arguments.
+        command: String,
+        /// What the system said.
+        error: String,
+    },
+    /// The program ended before it spoke.
+    Exited {
+        /// The program, without its arguments.
+        command: String,
+        /// Its exit status; `None` when a signal ended it.
+        exit_code: Option<i32>,
+        /// The end of what it wrote to standard error.
+        stderr: String,
+    },
+    /// There is no connection.
+    ConnectionFailed {
+        /// What was seen.
+        error: String,
+    },
+    /// The server wants another proof of who asks.
+    AuthenticationFailed {
+        /// What was seen.
+        error: String,
+    },
+    /// The server did not answer in time.
+    TimedOut {
+        /// How long it was waited for.
+        limit: Duration,
+    },
+    /// Both sides speak, but no version of MCP in common.
+    NoCommonVersion {
+        /// The newest that we speak.
+        expected: String,
+        /// What the server answered.
+        actual: String,
+    },
+}
+
+/// The longest piece of evidence, in bytes; of standard error the end is kept.
+const LONGEST: usize = 4096;
+/// Shorter values are not looked for: they are no secrets, and would hide half of every message.
+const SHORTEST_SECRET: usize = 6;
+
+impl Failure {
+    /// A failure of the server `server_name`. Its evidence is made printable and cut, and `secrets` (the values of its
+    /// variables and headers) are taken out of it.
+    pub fn new(
+        server_name: impl Into<String>,
+        transport: Transport,
+        kind: FailureKind,
+        secrets: &[&Secret],
+    ) -> Failure {
+        let clean = |text: &str| clean(text, secrets);
+        let kind = match kind {
+            FailureKind::ExecutableNotFound { command } => {
+                FailureKind::ExecutableNotFound { command: clean(&command) }
+            }
+            FailureKind::SpawnFailed { command, error } => {
+                FailureKind::SpawnFailed { command: clean(&command), error: clean(&error) }
+            }
+            FailureKind::Exited { command, exit_code, stderr } => {
+                FailureKind::Exited { command: clean(&command), exit_code, stderr: clean(&stderr) }
+            }
+            FailureKind::ConnectionFailed { error } => FailureKind::ConnectionFailed { error: clean(&error) },
+            FailureKind::AuthenticationFailed { error } => {
+                FailureKind::AuthenticationFailed { error: clean(&error) }
+            }
+            FailureKind::TimedOut { limit } => FailureKind::TimedOut { limit },
+            FailureKind::NoCommonVersion { expected, actual } => {
+                FailureKind::NoCommonVersion { expected: clean(&expected), actual: clean(&actual) }
+            }
+        };
+        Failure { server_name: server_name.into(), transport, kind }
+    }
+
+    /// The server.
+    pub fn server_name(&self) -> &str {
+        &self.server_name
+    }
+
+    /// What happened.
+    pub fn kind(&self) -> &FailureKind {
+        &self.kind
+    }
+
+    fn suggestion(&self) -> &'static str {
+        match &self.kind {
+            FailureKind::ExecutableNotFound { command: _ } => {
+                "install the program, or write the path it is at"
+            }
+            FailureKind::SpawnFailed { command: _, error: _ } => {
+                "see that the file is a program, and may be executed"
+            }
+            FailureKind::Exited { command: _, exit_code: _, stderr: _ } => {
+                "run the command by hand; `stderr` says what it wrote"
+            }
+            FailureKind::ConnectionFailed { error: _ } => "see that the server runs, and the URL leads to it",
+            FailureKind::AuthenticationFailed { error: _ } => "see the headers that the server was given",
+            FailureKind::TimedOut { limit: _ } => "see whether the server runs, or wait longer for it",
+            FailureKind::NoCommonVersion { expected: _, actual: _ } => "use another version of the server",
+        }
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "MCP server '{}'", self.server_name.escape_debug())?;
+        match &self.kind {
+            FailureKind::ExecutableNotFound { command: _ } => f.write_str(": executable not found"),
+            FailureKind::SpawnFailed { command: _, error: _ } => f.write_str(" could not be started"),
+            FailureKind::Exited { command: _, exit_code: Some(status), stderr: _ } => {
+                write!(f, " ended with status {status} before it spoke")
+            }
+            FailureKind::Exited { command: _, exit_code: None, stderr: _ } => {
+                f.write_str(" was ended by a signal before it spoke")
+            }
+            FailureKind::ConnectionFailed { error: _ } => f.write_str(": connection failed"),
+            FailureKind::AuthenticationFailed { error: _ } => f.write_str(": authentication failed"),
+            FailureKind::TimedOut { limit } => {
+                write!(f, " did not answer within {} ms", limit.as_millis())
+            }
+            FailureKind::NoCommonVersion { expected: _, actual: _ } => {
+                f.write_str(" speaks no version of MCP that we do")
+            }
+        }
+    }
+}
+
+impl std::error::Error for Failure {}
+
+impl From<&Failure> for RpcError {
+    fn from(failure: &Failure) -> RpcError {
+        #[derive(Default, Serialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Evidence<'a> {
+            #[serde(skip_serializing_if = "Option::is_none")]
+            command: Option<&'a str>,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            error: Option<&'a str>,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            exit_code: Option<i32>,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            stderr: Option<&'a str>,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            timeout_ms: Option<u64>,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            expected_version: Option<&'a str>,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            actual_version: Option<&'a str>,
+        }
+        #[derive(Serialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Data<'a> {
+            server_name: &'a str,
+            transport_type: &'a Transport,
+            #[serde(flatten)]
+            evidence: Evidence<'a>,
+            suggestion: &'static str,
+        }
+        let none = Evidence::default();
+        let evidence = match &failure.kind {
+            FailureKind::ExecutableNotFound { command } => Evidence { command: Some(command), ..none },
+            FailureKind::SpawnFailed { command, error } => {
+                Evidence { command: Some(command), error: Some(error), ..none }
+            }
+            FailureKind::Exited { command, exit_code, stderr } => {
+                Evidence { command: Some(command), exit_code: *exit_code, stderr: Some(stderr), ..none }
+            }
+            FailureKind::ConnectionFailed { error } | FailureKind::AuthenticationFailed { error } => {
+                Evidence { error: Some(error), ..none }
+            }
+            FailureKind::TimedOut { limit } => {
+                Evidence { timeout_ms: Some(u64::try_from(limit.as_millis()).unwrap_or(u64::MAX)), ..none }
+            }
+            FailureKind::NoCommonVersion { expected, actual } => {
+                Evidence { expected_version: Some(expected), actual_version: Some(actual), ..none }
+            }
+        };
+        let data = Data {
+            server_name: &failure.server_name,
+            transport_type: &failure.transport,
+            evidence,
+            suggestion: failure.suggestion(),
+        };
+        let data = RawJson::of(&data).expect("texts and numbers are JSON");
+        RpcError { data: Some(data), ..RpcError::new(code::INTERNAL_ERROR, failure.to_string()) }
+    }
+}
+
+/// Without secrets and control characters, and at most [`LONGEST`] bytes from the end.
+fn clean(text: &str, secrets: &[&Secret]) -> String {
+    // A line end stays; any other control character could hide a secret's middle, and goes first.
+    let mut res: String = text.chars().filter(|it| *it == '\n' || !it.is_control()).collect();
+    let mut lines: Vec<&str> = secrets.iter().flat_map(|it| it.expose().lines().map(str::trim)).collect();
+    // A secret may contain another one: the longest goes first.
+    lines.sort_by_key(|it| std::cmp::Reverse(it.len()));
+    for secret in lines.into_iter().filter(|it| it.len() >= SHORTEST_SECRET) {
+        res = res.replace(secret, "***");
+    }
+    let from = res.len().saturating_sub(LONGEST);
+    let from = (from..=res.len()).find(|it| res.is_char_boundary(*it)).unwrap_or_default();
+    res.split_off(from)
+}

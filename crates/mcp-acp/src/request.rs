@@ -1,0 +1,91 @@
+//! A request that sets a session up, as far as it has to be understood before its version's rules apply.
+//!
+//! Its parameters may hold secrets: they are never shown.
+
+use std::fmt;
+
+use mcp_model::RawJson;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use crate::{Method, Refusal};
+
+/// A method and its parameters.
+#[derive(Clone, PartialEq, Eq)]
+pub struct SetUp {
+    /// What is asked for.
+    pub method: Method,
+    /// Its `params`, whatever they are.
+    pub params: RawJson,
+}
+
+#[derive(Deserialize)]
+struct Wire<'a> {
+    #[serde(borrow)]
+    method: Option<&'a RawValue>,
+    #[serde(borrow)]
+    params: Option<&'a RawValue>,
+}
+
+impl SetUp {
+    /// Reads a whole JSON-RPC request. Fails where it is none, or is no request that carries servers.
+    pub fn read(request: &RawJson) -> Result<SetUp, Refusal> {
+        let Wire { method, params } = request.read().map_err(|_| Refusal::NoRequest)?;
+        let method = method.ok_or(Refusal::NoRequest)?;
+        let name: String = serde_json::from_str(method.get()).map_err(|_| Refusal::NoRequest)?;
+        let method = Method::parse(&name).ok_or(Refusal::MethodNotFound { method: name })?;
+        let params = params.map_or_else(RawJson::empty_object, RawJson::copied);
+        Ok(SetUp { method, params })
+    }
+
+    /// The request without its id, as it is read: pointers begin at the request.
+    pub(crate) fn text(&self) -> String {
+        format!(r#"{{"method":"{}","params":{}}}"#, self.method.as_str(), self.params.as_str())
+    }
+}
+
+impl fmt::Debug for SetUp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "SetUp({}, ***)", self.method.as_str())
+    }
+}
+
+/// The `id` that an answer to `request` has to carry: `null` where the request has none that can be read.
+pub fn answer_id(request: &RawJson) -> RawJson {
+    #[derive(Deserialize)]
+    struct WithId<'a> {
+        #[serde(borrow)]
+        id: Option<&'a RawValue>,
+    }
+    let id = request.read::<WithId<'_>>().ok().and_then(|it| it.id);
+    let id = id.filter(|it| !it.get().starts_with(['{', '[', 't', 'f']));
+    id.map_or_else(|| RawJson::parse("null".into()).expect("null is JSON"), RawJson::copied)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, want: &str) {
+        let request = RawJson::parse(text.as_bytes().to_vec().into()).unwrap();
+        let got = match SetUp::read(&request) {
+            Ok(it) => format!("{it:?}"),
+            Err(refusal) => refusal.to_string(),
+        };
+        assert_eq!(format!("{} {got}", answer_id(&request).as_str()), want, "{text}");
+    }
+
+    #[test]
+    fn acpx_10_a_request_is_known_by_its_method() {
+        check(r#"{"id":1,"method":"session/new","params":{"a":"SECRET"}}"#, "1 SetUp(session/new, ***)");
+        check(r#"{"id":"x","method":"session\/load"}"#, r#""x" SetUp(session/load, ***)"#);
+        check(
+            r#"{"id":[1],"method":"session/prompt"}"#,
+            "null the method `session/prompt` sets no session up",
+        );
+        check(r#"{"cwd":"/"}"#, "null this is no request: it has no `method`");
+        check(r#"{"id":2,"method":3}"#, "2 this is no request: it has no `method`");
+        check("[]", "null this is no request: it has no `method`");
+    }
+}

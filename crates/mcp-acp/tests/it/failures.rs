@@ -1,0 +1,46 @@
+//! What the world does to a server, as it is sent (ACPX-03, ACPX-04).
+
+use std::time::Duration;
+
+use mcp_acp::{Failure, FailureKind, Transport};
+use mcp_model::{RpcError, Secret};
+
+fn sent(transport: Transport, kind: FailureKind) -> String {
+    let secret = Secret::new("hunter2-and-more");
+    let error = RpcError::from(&Failure::new("files", transport, kind, &[&secret]));
+    serde_json::to_string(&error).unwrap().replace(",\"", ",\n\"")
+}
+
+#[test]
+fn acpx_03_acpx_04_every_failure_has_its_evidence() {
+    let command = || "/opt/files".to_owned();
+    let http = |kind| sent(Transport::Http, kind);
+    let stdio = |kind| sent(Transport::Stdio, kind);
+    let all = [
+        stdio(FailureKind::ExecutableNotFound { command: command() }),
+        stdio(FailureKind::SpawnFailed { command: command(), error: "permission denied".to_owned() }),
+        stdio(FailureKind::Exited {
+            command: command(),
+            exit_code: Some(3),
+            stderr: "no login with \u{1b}hunter2-\u{7}and-more\n".to_owned(),
+        }),
+        stdio(FailureKind::Exited { command: command(), exit_code: None, stderr: String::new() }),
+        http(FailureKind::ConnectionFailed { error: "refused".to_owned() }),
+        http(FailureKind::AuthenticationFailed { error: "401".to_owned() }),
+        http(FailureKind::TimedOut { limit: Duration::from_secs(30) }),
+        http(FailureKind::NoCommonVersion {
+            expected: "2025-11-25".to_owned(),
+            actual: "1999-01-01".to_owned(),
+        }),
+    ];
+    insta::assert_snapshot!(all.join("\n\n"));
+}
+
+#[test]
+fn acpx_04_of_what_a_program_wrote_the_end_is_kept() {
+    let stderr = format!("{}the reason", "é".repeat(9000));
+    let kind = FailureKind::Exited { command: "/a".to_owned(), exit_code: Some(1), stderr };
+    let failure = Failure::new("a", Transport::Stdio, kind, &[]);
+    let FailureKind::Exited { stderr, .. } = failure.kind() else { panic!() };
+    assert!(stderr.ends_with("éthe reason") && stderr.len() <= 4096 && stderr.len() > 4090);
+}

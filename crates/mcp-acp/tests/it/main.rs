@@ -1,0 +1,41 @@
+//! Requests as clients send them, held against agents as they declare themselves.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on says so by a panic")]
+
+mod failures;
+mod fixtures;
+mod judges;
+mod matrix;
+mod mistakes;
+mod policies;
+mod secrets;
+
+use mcp_acp::{Agent, Capabilities, Method, Refusal, SetUp, Validated, Version, validate};
+use mcp_model::RawJson;
+use serde_json::Value;
+
+pub(crate) fn raw(text: &str) -> RawJson {
+    RawJson::parse(text.as_bytes().to_vec().into()).unwrap()
+}
+
+/// A request of this method with this list of servers, in the folder `/desk`.
+pub(crate) fn request(method: Method, servers: &str) -> SetUp {
+    let params = raw(&format!(r#"{{"cwd":"/desk","sessionId":"s","mcpServers":{servers}}}"#));
+    SetUp { method, params }
+}
+
+/// Everything that there is.
+pub(crate) fn all() -> Capabilities {
+    let custom = vec!["_pigeon".to_owned()];
+    Capabilities { stdio: true, http: true, sse: true, acp: true, custom }
+}
+
+/// What a strict agent that has declared everything answers.
+pub(crate) fn answer(version: Version, set_up: &SetUp) -> Result<Validated, Refusal> {
+    validate(set_up, &Agent::new(version, &all()))
+}
+
+/// The `error` of a refusal.
+pub(crate) fn error(refusal: &Refusal) -> Value {
+    serde_json::to_value(refusal).unwrap()
+}

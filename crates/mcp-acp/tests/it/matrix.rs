@@ -1,0 +1,106 @@
+//! Capability × transport × version × method: who may ask for what (ACP-033).
+
+use mcp_acp::{Agent, Capabilities, Method, Refusal, SetEffect, Version, validate};
+use serde_json::Value;
+
+use crate::{error, raw, request};
+
+/// One good entry of each transport, typed so that both versions take it.
+const ENTRIES: &[(&str, &str)] = &[
+    ("stdio", r#"{"type":"stdio","name":"a","command":"/a","args":[],"env":[]}"#),
+    ("http", r#"{"type":"http","name":"a","url":"https://a.example","headers":[]}"#),
+    ("sse", r#"{"type":"sse","name":"a","url":"https://a.example","headers":[]}"#),
+    ("acp", r#"{"type":"acp","name":"a","serverId":"1"}"#),
+    ("_pigeon", r#"{"type":"_pigeon","name":"a","loft":7}"#),
+    ("websocket", r#"{"type":"websocket","name":"a","command":"/a","args":[],"env":[]}"#),
+];
+
+/// What an agent that declares this answers to each transport: `+`, or the sentence of its refusal.
+#[track_caller]
+fn check(version: Version, declared: &str, accepted: &str) {
+    let capabilities = Capabilities::read(version, &raw(declared));
+    for method in Method::ALL {
+        for (transport, entry) in ENTRIES {
+            let row = format!("{declared} {version:?} {} {transport}", method.as_str());
+            let got = validate(&request(method, &format!("[{entry}]")), &Agent::new(version, &capabilities));
+            if version == Version::V2 && method == Method::Load {
+                assert!(matches!(got, Err(Refusal::MethodNotFound { .. })), "{row}");
+                continue;
+            }
+            if accepted.split(' ').any(|it| it == *transport) {
+                let got = got.unwrap_or_else(|it| panic!("{row}: {it}"));
+                let servers: Vec<_> = got.servers.iter().map(|it| it.transport().to_string()).collect();
+                assert_eq!((servers, got.reports), (vec![(*transport).to_owned()], Vec::new()), "{row}");
+                continue;
+            }
+            let refusal = got.expect_err(&row);
+            let data = &error(&refusal)["data"];
+            assert_eq!(refusal.to_string(), sentence(version, transport), "{row}");
+            assert_eq!(data["errors"].as_array().map(Vec::len), Some(1), "{row}");
+            assert_eq!(data["errors"][0]["pointer"], "/params/mcpServers/0/type", "{row}");
+            if matches!((version, *transport), (Version::V1, "_pigeon" | "websocket")) {
+                assert_eq!(data["requestedTransport"], Value::Null, "{row}");
+            } else {
+                assert_eq!(data["requestedTransport"], *transport, "{row}");
+                assert_eq!(data["declaredCapability"], false, "{row}");
+            }
+        }
+    }
+}
+
+fn sentence(version: Version, transport: &str) -> &'static str {
+    match (version, transport) {
+        (Version::V1, "http") => "HTTP transport not supported: agent did not declare mcpCapabilities.http",
+        (Version::V1, "sse") => "SSE transport not supported: agent did not declare mcpCapabilities.sse",
+        (Version::V1, "acp") => "ACP transport not supported: agent did not declare mcpCapabilities.acp",
+        (Version::V1, _) => "Invalid mcpServers: 1 errors",
+        (Version::V2, "stdio") => "STDIO transport not supported: agent did not declare session.mcp.stdio",
+        (Version::V2, "http") => "HTTP transport not supported: agent did not declare session.mcp.http",
+        (Version::V2, "acp") => "ACP transport not supported: agent did not declare session.mcp.acp",
+        (Version::V2, "sse") => "SSE transport not supported: protocol version 2 has no such transport",
+        (Version::V2, "_pigeon") => {
+            "'_pigeon' transport not supported: agent did not declare session.mcp._pigeon"
+        }
+        (Version::V2, _) => "'websocket' transport not supported: protocol version 2 has no such transport",
+    }
+}
+
+#[test]
+fn acp_001_acp_015_acp_016_acp_033_acp_039_each_declaration_of_version_1() {
+    let check = |declared, accepted| check(Version::V1, declared, accepted);
+    check("{}", "stdio");
+    check(r#"{"http":true}"#, "stdio http");
+    check(r#"{"sse":true}"#, "stdio sse");
+    check(r#"{"acp":true}"#, "stdio acp");
+    check(r#"{"http":true,"sse":true}"#, "stdio http sse");
+    check(r#"{"http":true,"acp":true}"#, "stdio http acp");
+    check(r#"{"sse":true,"acp":true}"#, "stdio sse acp");
+    check(r#"{"http":true,"sse":true,"acp":true,"_pigeon":true}"#, "stdio http sse acp");
+    check(r#"{"http":"true","sse":1,"acp":null}"#, "stdio");
+}
+
+#[test]
+fn acp_033_acpx_11_each_declaration_of_version_2() {
+    let check = |declared, accepted| check(Version::V2, declared, accepted);
+    check("{}", "");
+    check(r#"{"stdio":{}}"#, "stdio");
+    check(r#"{"http":{}}"#, "http");
+    check(r#"{"acp":{}}"#, "acp");
+    check(r#"{"stdio":{},"http":{}}"#, "stdio http");
+    check(r#"{"stdio":{},"acp":{}}"#, "stdio acp");
+    check(r#"{"http":{},"acp":{}}"#, "http acp");
+    check(r#"{"stdio":{},"http":{},"acp":{},"sse":{},"_pigeon":{}}"#, "stdio http acp _pigeon");
+    check(r#"{"stdio":true,"http":null,"acp":[]}"#, "");
+}
+
+#[test]
+fn acpx_10_what_is_asked_for_later_replaces_what_was_there() {
+    for (method, effect) in [
+        (Method::New, SetEffect::Begins),
+        (Method::Load, SetEffect::Replaces),
+        (Method::Resume, SetEffect::Replaces),
+        (Method::Fork, SetEffect::Begins),
+    ] {
+        assert_eq!(crate::answer(Version::V1, &request(method, "[]")).unwrap().effect, effect);
+    }
+}

@@ -1,0 +1,133 @@
+//! What a client is told about a request that is wrong: the error objects as they are sent.
+
+use mcp_acp::{Agent, Capabilities, Method, Refusal, SetUp, Version, validate};
+use serde_json::Value;
+
+use crate::{answer, error, raw, request};
+
+/// The answer of an agent that has declared nothing.
+fn refused(servers: &str) -> Value {
+    let got = validate(&request(Method::New, servers), &Agent::new(Version::V1, &Capabilities::STDIO));
+    error(&got.unwrap_err())
+}
+
+#[test]
+fn acp_027_acp_028_http() {
+    insta::assert_json_snapshot!(refused(
+        r#"[{"type":"http","name":"api-server","url":"https://api.example/mcp","headers":[]}]"#
+    ));
+}
+
+#[test]
+fn acp_029_sse() {
+    insta::assert_json_snapshot!(refused(
+        r#"[{"type":"sse","name":"event-stream","url":"https://events.example/sse","headers":[]}]"#
+    ));
+}
+
+#[test]
+fn acp_048_with_several_mistakes_the_first_missing_capability_speaks() {
+    insta::assert_json_snapshot!(refused(
+        r#"[{"name":"files","command":"files","args":[],"env":[{"name":"A=B","value":"x"}]},
+            {"type":"sse","name":"events","url":"ftp://events.example","headers":[]},
+            {"type":"http","name":"board","url":"https://board.example","headers":[]}]"#
+    ));
+}
+
+#[test]
+fn acpx_01_without_one_the_mistakes_are_counted() {
+    insta::assert_json_snapshot!(refused(
+        r#"[{"name":"","command":"","args":"x","env":[{"name":"","value":1}]},
+            {"type":"websocket","name":"w","command":"/w"}, 7]"#
+    ));
+}
+
+#[test]
+fn acpx_11_version_2() {
+    let servers = r#"[{"name":"files","command":"/files"},
+        {"type":"sse","name":"events","url":"https://events.example"},
+        {"type":"_crow","name":"crow"}]"#;
+    insta::assert_json_snapshot!(error(&answer(Version::V2, &request(Method::New, servers)).unwrap_err()));
+}
+
+#[test]
+fn acpx_16_a_method_that_is_not_there() {
+    insta::assert_json_snapshot!(error(&answer(Version::V2, &request(Method::Load, "[]")).unwrap_err()));
+}
+
+#[test]
+fn acpx_16_a_method_that_was_not_declared() {
+    let method = Method::Load;
+    let capability = method.capability(Version::V1).unwrap();
+    insta::assert_json_snapshot!(error(&Refusal::MethodNotDeclared { method, capability }), @r#"
+    {
+      "code": -32601,
+      "message": "session/load not supported: agent did not declare loadSession",
+      "data": {
+        "method": "session/load",
+        "requiredCapability": "loadSession",
+        "declared": false
+      }
+    }
+    "#);
+    assert_eq!(Method::New.capability(Version::V1), None);
+}
+
+#[track_caller]
+fn check(params: &str, want: &str) {
+    let set_up = SetUp { method: Method::New, params: raw(params) };
+    let got = match answer(Version::V1, &set_up) {
+        Ok(it) => format!("{} {:?}", it.cwd, it.additional_directories),
+        Err(refusal) => {
+            let errors = error(&refusal)["data"]["errors"].take();
+            let pointers = errors.as_array().unwrap().iter().map(|it| it["pointer"].as_str().unwrap());
+            format!("{refusal}: {}", pointers.collect::<Vec<_>>().join(" "))
+        }
+    };
+    assert_eq!(got, want, "{params}");
+}
+
+#[test]
+fn acpx_10_the_sessions_folders_are_absolute() {
+    check(r#"{"cwd":"/desk","mcpServers":[]}"#, "/desk []");
+    check(r#"{"cwd":"C:\\desk","mcpServers":[]}"#, r"C:\desk []");
+    check(r#"{"mcpServers":[]}"#, "'cwd' is required: /params/cwd");
+    check(r#"{"cwd":7,"mcpServers":[]}"#, "'cwd' must be an absolute path: /params/cwd");
+    check(r#"{"cwd":"desk","mcpServers":[]}"#, "'cwd' must be an absolute path: /params/cwd");
+    check(r#"{"cwd":"/a\u0000","mcpServers":[]}"#, "'cwd' must not hold NUL: /params/cwd");
+    check(r#"{"cwd":"/a","additionalDirectories":["/b"],"mcpServers":[]}"#, r#"/a ["/b"]"#);
+    check(
+        r#"{"cwd":"/a","additionalDirectories":["/b","c",7],"mcpServers":[]}"#,
+        "Invalid params: 2 errors: /params/additionalDirectories/1 /params/additionalDirectories/2",
+    );
+    check(
+        r#"{"cwd":"/a","additionalDirectories":"/b","mcpServers":[]}"#,
+        "'additionalDirectories' must be a list: /params/additionalDirectories",
+    );
+    check(
+        r#"{"cwd":"a","mcpServers":[{"name":"a"}]}"#,
+        "Invalid mcpServers: 4 errors: /params/cwd /params/mcpServers/0/args /params/mcpServers/0/env /params/mcpServers/0/command",
+    );
+    check(r#"{"cwd":"/a"}"#, "'mcpServers' is required: /params/mcpServers");
+    check(
+        r#"{"cwd":"/a","mcpServers":{}}"#,
+        "'mcpServers' must be a list, not a mapping: /params/mcpServers",
+    );
+    check("[]", "'params' must be an object, not a list: /params");
+    check("null", "'params' must be an object, not nothing: /params");
+}
+
+/// A list of mistakes is as long as a client can use, and says how many it leaves out.
+#[test]
+fn an_answer_is_bounded() {
+    let servers = vec!["{}"; 500].join(",");
+    let error = error(&answer(Version::V1, &request(Method::New, &format!("[{servers}]"))).unwrap_err());
+    let (errors, omitted) = (&error["data"]["errors"], &error["data"]["omittedErrors"]);
+    let total = errors.as_array().unwrap().len() as u64 + omitted.as_u64().unwrap();
+    assert_eq!(errors.as_array().unwrap().len(), 200);
+    assert_eq!(error["message"], format!("Invalid mcpServers: {total} errors"));
+    let many = vec!["{}"; 1001].join(",");
+    assert!(answer(Version::V1, &request(Method::New, &format!("[{many}]"))).is_err());
+    let long = format!(r#"[{{"name":"{}"}}]"#, "x".repeat(2 << 20));
+    assert!(answer(Version::V1, &request(Method::New, &long)).is_err());
+}

@@ -1,0 +1,110 @@
+//! What an agent may let pass, and that it is never silent about it.
+
+use mcp_acp::{
+    Agent, BadEntries, Capabilities, Effect, Folder, Leniency, Method, Policy, Refusal, Relief, SetUp,
+    Version, validate,
+};
+
+use crate::{raw, request};
+
+/// The names that are taken, and what is reported; or why not.
+fn told(set_up: &SetUp, policy: Policy) -> String {
+    let capabilities = Capabilities { http: true, ..Capabilities::STDIO };
+    let agent = Agent { policy, ..Agent::new(Version::V1, &capabilities) };
+    match validate(set_up, &agent) {
+        Ok(it) => {
+            let reports = it.reports.iter().map(|it| {
+                let effect = match it.effect {
+                    Effect::Noted => "noted",
+                    Effect::Dropped => "dropped",
+                };
+                format!("{effect} {}", it.finding.pointer)
+            });
+            format!("{:?} {:?}", it.names().collect::<Vec<_>>(), reports.collect::<Vec<_>>()).replace('"', "")
+        }
+        Err(refusal) => refusal.to_string(),
+    }
+}
+
+const STRICT: fn() -> Policy = Policy::default;
+
+fn degrade() -> Policy {
+    Policy { bad_entries: BadEntries::Drop, ..Policy::default() }
+}
+
+#[track_caller]
+fn check(servers: &str, policy: Policy, want: &str) {
+    assert_eq!(told(&request(Method::New, servers), policy), want, "{servers}");
+}
+
+#[test]
+fn acp_048_a_bad_entry_costs_the_request_or_itself() {
+    let mixed = r#"[{"type":"sse","name":"a","url":"https://a.example","headers":[]},
+        {"name":"b","command":"/b","args":[],"env":[]},
+        {"name":"c","command":"c","args":[],"env":[]},
+        {"type":"http","name":"d","url":"https://d.example","headers":[]},
+        {"type":"http","name":"d","url":"https://e.example","headers":[]}]"#;
+    check(mixed, STRICT(), "SSE transport not supported: agent did not declare mcpCapabilities.sse");
+    check(
+        mixed,
+        degrade(),
+        "[b, d] [dropped /params/mcpServers/0/type, dropped /params/mcpServers/2/command, \
+         dropped /params/mcpServers/4/name]",
+    );
+    let twice = r#"[{"name":"a","name":"b","command":"/b","args":[],"env":[]}]"#;
+    check(twice, degrade(), "[] [dropped /params/mcpServers/0/name]");
+    check("{}", degrade(), "'mcpServers' must be a list, not a mapping");
+    check(r#""SECRET""#, degrade(), "'mcpServers' must be a list, not text");
+}
+
+#[test]
+fn acp_022_x_05_acpx_09_what_passes_is_reported() {
+    let loose = r#"[{"name":"a","command":"npx"}]"#;
+    let leniency = Leniency { relative_commands: Relief::Reported, missing_lists: Relief::Reported };
+    check(loose, STRICT(), "Invalid mcpServers: 3 errors");
+    check(
+        loose,
+        Policy { leniency, ..Policy::default() },
+        "[a] [noted /params/mcpServers/0/args, noted /params/mcpServers/0/env, noted /params/mcpServers/0/command]",
+    );
+    let nulls = r#"[{"name":"a","command":"/a","args":null,"env":[]}]"#;
+    check(nulls, STRICT(), "[a] [noted /params/mcpServers/0/args]");
+    let no_nulls = Policy { null_lists: Relief::Refused, ..Policy::default() };
+    check(nulls, no_nulls, "Invalid mcpServers: 1 errors");
+    check("null", STRICT(), "[] [noted /params/mcpServers]");
+    check("null", no_nulls, "'mcpServers' is null, which is read as an empty list");
+    let unknown = r#"[{"name":"a","command":"/a","args":[],"env":[],"colour":"red","_meta":{},"_own":1}]"#;
+    check(unknown, STRICT(), "[a] [noted /params/mcpServers/0/colour]");
+}
+
+#[test]
+fn acpx_10_a_missing_list_of_servers_by_policy() {
+    let set_up = SetUp { method: Method::New, params: raw(r#"{"cwd":"/desk"}"#) };
+    assert_eq!(told(&set_up, Policy::default()), "'mcpServers' is required");
+    let lenient = Policy { missing_servers: Relief::Reported, ..Policy::default() };
+    assert_eq!(told(&set_up, lenient), "[] [noted /params/mcpServers]");
+}
+
+#[test]
+fn acpx_02_whether_a_folder_is_there_the_caller_says() {
+    let params = r#"{"cwd":"/gone","additionalDirectories":["/file","/secret","/ok"],"mcpServers":[]}"#;
+    let set_up = SetUp { method: Method::New, params: raw(params) };
+    let folder = |path: &str| match path {
+        "/gone" => Folder::Missing,
+        "/file" => Folder::NotAFolder,
+        "/secret" => Folder::Forbidden,
+        _ => Folder::Usable,
+    };
+    let capabilities = Capabilities::STDIO;
+    let agent = Agent { folder: &folder, ..Agent::new(Version::V1, &capabilities) };
+    let Err(Refusal::InvalidParams(refusal)) = validate(&set_up, &agent) else { panic!() };
+    let messages: Vec<_> = refusal.errors().iter().map(|it| it.message.as_str()).collect();
+    assert_eq!(
+        messages,
+        [
+            "the folder 'cwd' does not exist",
+            "'additionalDirectories' is no folder",
+            "the folder 'additionalDirectories' may not be used",
+        ]
+    );
+}

@@ -1,0 +1,118 @@
+//! ACP's official JSON Schemas, as its npm package ships them, judge what we send and what our own schemas take.
+//!
+//! Where our schema of an entry judges otherwise than the official one, the reason stands in the row, and the test fails
+//! when there is no difference any more.
+
+use jsonschema::Validator;
+use mcp_acp::{Agent, Capabilities, Failure, FailureKind, Method, SetUp, Transport, Version, validate};
+use mcp_config::Profile;
+use mcp_model::{RawJson, RpcError};
+use mcp_tests::installed;
+use serde_json::{Value, json};
+
+use crate::acp_samples::{Sample, V1, V2};
+
+/// The official schema; `None` where the package is not installed.
+fn official(version: Version, file: &str) -> Option<Value> {
+    let modules = installed("MCP_HOST_NODE_MODULES")?;
+    let folder = modules.join(format!("@agentclientprotocol/sdk/schema/v{}", version.number()));
+    Some(serde_json::from_str(&std::fs::read_to_string(folder.join(file)).unwrap()).unwrap())
+}
+
+/// What judges by one of its definitions.
+fn judge(schema: &Value, definition: &str) -> Validator {
+    assert!(schema["$defs"][definition].is_object(), "{definition} is gone");
+    let schema = json!({ "$ref": format!("#/$defs/{definition}"), "$defs": schema["$defs"] });
+    jsonschema::validator_for(&schema).unwrap()
+}
+
+fn as_value(json: &RawJson) -> Value {
+    serde_json::from_str(json.as_str()).unwrap()
+}
+
+#[test]
+fn acp_015_what_is_advertised_is_as_the_protocol_has_it() {
+    for version in Version::ALL {
+        let Some(schema) = official(version, "schema.unstable.json") else { return };
+        let (of_mcp, of_agent) = (judge(&schema, "McpCapabilities"), judge(&schema, "AgentCapabilities"));
+        let wrong = match version {
+            Version::V1 => json!({ "http": "yes" }),
+            Version::V2 => json!({ "http": true }),
+        };
+        assert!(!of_mcp.is_valid(&wrong), "the judge takes anything");
+        for number in 0_u8..32 {
+            let bit = |it: u8| number & (1 << it) != 0;
+            let custom = if bit(4) { vec!["_pigeon".to_owned()] } else { Vec::new() };
+            let capabilities = Capabilities { stdio: bit(0), http: bit(1), sse: bit(2), acp: bit(3), custom };
+            let advertised = as_value(&capabilities.advertised(version));
+            assert!(of_mcp.is_valid(&advertised), "{advertised}");
+            let whole = match version {
+                Version::V1 => json!({ "mcpCapabilities": advertised }),
+                Version::V2 => json!({ "session": { "mcp": advertised } }),
+            };
+            assert!(of_agent.is_valid(&whole), "{whole}");
+        }
+    }
+}
+
+#[test]
+fn acp_027_acpx_03_every_error_is_as_the_protocol_has_it() {
+    let servers = [
+        r#"[{"type":"http","name":"a","url":"https://a.example","headers":[]}]"#,
+        r#"[{"type":"sse","name":"a","url":"https://a.example","headers":[]},{"name":""}]"#,
+        r#"[{"type":"websocket","name":"a"}, 7, {"name":"b","command":"b","args":"x"}]"#,
+        "7",
+    ];
+    let failures = [
+        FailureKind::TimedOut { limit: std::time::Duration::from_secs(30) },
+        FailureKind::Exited { command: "/a".to_owned(), exit_code: Some(1), stderr: "no".to_owned() },
+    ];
+    for version in Version::ALL {
+        let Some(schema) = official(version, "schema.json") else { return };
+        let judge = judge(&schema, "Error");
+        assert!(!judge.is_valid(&json!({ "code": "x", "message": "" })), "the judge takes anything");
+        let mut errors = Vec::new();
+        for (method, servers) in Method::ALL.into_iter().flat_map(|it| servers.map(|servers| (it, servers))) {
+            let params = format!(r#"{{"cwd":"/a","mcpServers":{servers}}}"#);
+            let set_up = SetUp { method, params: RawJson::parse(params.into()).unwrap() };
+            let none = Capabilities { stdio: false, ..Capabilities::STDIO };
+            let refusal = validate(&set_up, &Agent::new(version, &none)).unwrap_err();
+            errors.push(serde_json::to_value(RpcError::from(&refusal)).unwrap());
+        }
+        for kind in &failures {
+            let failure = Failure::new("a", Transport::Stdio, kind.clone(), &[]);
+            errors.push(serde_json::to_value(RpcError::from(&failure)).unwrap());
+        }
+        for error in errors {
+            assert!(judge.is_valid(&error), "{error}");
+        }
+    }
+}
+
+#[track_caller]
+fn check(version: Version, profile: Profile, samples: &[Sample<'_>]) {
+    let Some(schema) = official(version, "schema.unstable.json") else { return };
+    let theirs = judge(&schema, "McpServer");
+    let ours = jsonschema::validator_for(&mcp_config::schema(profile)).unwrap();
+    let word = |it: bool| if it { "takes" } else { "refuses" };
+    let mut wrong = Vec::new();
+    for (entry, verdicts, reason) in samples {
+        let value: Value = serde_json::from_str(entry).unwrap();
+        let (theirs, ours) = (theirs.is_valid(&value), ours.is_valid(&json!([value])));
+        let got = format!("{} {}", word(theirs), word(ours));
+        if got != *verdicts || (theirs == ours) != reason.is_empty() {
+            wrong.push(format!("{entry}: {got}, and not {verdicts}; {reason}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{version:?}\n{}", wrong.join("\n"));
+}
+
+#[test]
+fn acpx_09_our_schema_of_version_1_differs_from_the_official_one_where_it_says_so() {
+    check(Version::V1, Profile::AcpV1, V1);
+}
+
+#[test]
+fn acpx_11_our_schema_of_version_2_differs_from_the_official_one_where_it_says_so() {
+    check(Version::V2, Profile::AcpV2, V2);
+}
