@@ -60,7 +60,11 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn take(&mut self, message: Bytes) {
+    fn take(&mut self, mut message: Bytes) {
+        // Each message is a text of its own, and some servers begin theirs with a byte order mark.
+        if message.starts_with(b"\xEF\xBB\xBF") {
+            message = message.slice(3..);
+        }
         match message.iter().find(|it| !it.is_ascii_whitespace()) {
             Some(b'{' | b'[') => self.inbox.deliver(Lane::Shared, message),
             Some(_) | None => self.noise(&message),

@@ -7,7 +7,7 @@ mod events;
 mod fallback;
 mod faults;
 mod opening;
-mod peer;
+pub(crate) mod peer;
 mod posts;
 
 use std::time::Duration;

@@ -8,6 +8,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
@@ -50,6 +51,8 @@ pub(crate) enum Step {
     Close,
     /// Waits until the client closes the connection.
     Hang,
+    /// What comes this way, until nothing more can come.
+    Follow(Arc<tokio::sync::Mutex<UnboundedReceiver<Step>>>),
 }
 
 pub(crate) type Reply = Vec<Step>;
@@ -158,22 +161,45 @@ async fn serve(socket: TcpStream, log: &Log, answer: &(impl Fn(&Heard) -> Reply 
     while let Some(heard) = hear(&mut reader).await {
         log.heard.lock().unwrap().push(heard.clone());
         for step in answer(&heard) {
-            match step {
-                Step::Write(bytes) => {
-                    if writer.write_all(&bytes).await.is_err() {
-                        return;
+            let goes_on = match step {
+                Step::Follow(steps) => {
+                    let mut steps = steps.lock().await;
+                    let mut goes_on = true;
+                    while goes_on && let Some(step) = steps.recv().await {
+                        goes_on = take(step, &mut reader, &mut writer, log).await;
                     }
+                    goes_on
                 }
-                Step::Wait(time) => tokio::time::sleep(time).await,
-                Step::Close => return,
-                Step::Hang => {
-                    let mut rest = [0; 64];
-                    while reader.read(&mut rest).await.is_ok_and(|it| it > 0) {}
-                    log.hung_up.fetch_add(1, Ordering::SeqCst);
-                    return;
-                }
+                step => take(step, &mut reader, &mut writer, log).await,
+            };
+            if !goes_on {
+                return;
             }
         }
+    }
+}
+
+/// Does one thing; whether the connection goes on.
+async fn take(
+    step: Step,
+    reader: &mut (impl AsyncReadExt + Unpin),
+    writer: &mut (impl AsyncWriteExt + Unpin),
+    log: &Log,
+) -> bool {
+    match step {
+        Step::Write(bytes) => writer.write_all(&bytes).await.is_ok(),
+        Step::Wait(time) => {
+            tokio::time::sleep(time).await;
+            true
+        }
+        Step::Close => false,
+        Step::Hang => {
+            let mut rest = [0; 64];
+            while reader.read(&mut rest).await.is_ok_and(|it| it > 0) {}
+            log.hung_up.fetch_add(1, Ordering::SeqCst);
+            false
+        }
+        Step::Follow(_) => panic!("what is followed leads nowhere else"),
     }
 }
 

@@ -239,7 +239,8 @@ async fn respond(
     pushes: broadcast::Sender<Push>,
 ) -> Response<Body> {
     let (head, body) = request.into_parts();
-    let body = axum::body::to_bytes(body, usize::MAX).await.unwrap();
+    // A message of which the client gave up the rest was never heard.
+    let Ok(body) = axum::body::to_bytes(body, usize::MAX).await else { return Response::new(Body::empty()) };
     let text = |it: &axum::http::HeaderValue| String::from_utf8_lossy(it.as_bytes()).into_owned();
     let heard = Heard {
         verb: head.method.to_string(),

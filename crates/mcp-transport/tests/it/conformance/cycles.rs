@@ -1,0 +1,142 @@
+//! Connecting, calling and closing, again and again: no process, descriptor or task is left, and memory does not grow.
+//!
+//! What is counted belongs to a whole process, so that the client runs in one of its own: this test started once more,
+//! with [`PEER`] in its environment. The peer stays here, where what it remembers is not counted.
+
+use std::process::Stdio;
+use std::time::Duration;
+
+use mcp_model::{Endpoint, Limits, RawJson, Secret};
+use mcp_transport::CallOptions;
+use tokio::runtime::Handle;
+
+use super::drive::until;
+use super::script;
+use super::wires::{PLAIN, Peer, Wire, connect};
+use crate::stdio;
+
+/// Names the wire and the port to the process that counts.
+const PEER: &str = "MCP_TEST_CYCLES_PEER";
+
+/// Raises the number of cycles.
+const CYCLES: &str = "MCP_TEST_CYCLES";
+const FEW_CYCLES: usize = 100;
+
+/// What is cached is cached after so many.
+const WARM_UP: usize = 40;
+
+/// So much more memory than after the warm-up is still flat, in KiB: pages that an allocator happens to touch.
+const FLAT: u64 = 3 << 10;
+
+const WIRES: [(&str, Wire); 4] =
+    [("stdio", Wire::Stdio), ("sse", Wire::Sse), ("websocket", Wire::WebSocket), ("http", Wire::Http)];
+
+#[test]
+fn hd_117_cycles_leave_nothing() {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    match std::env::var(PEER) {
+        Ok(peer) => {
+            let (wire, port) = peer.split_once(' ').unwrap();
+            let wire = WIRES.iter().find(|(name, _)| *name == wire).unwrap().1;
+            runtime.block_on(count(wire, port.parse().unwrap()));
+        }
+        Err(_) => runtime.block_on(async {
+            for (name, wire) in WIRES {
+                watch(name, wire).await;
+            }
+        }),
+    }
+}
+
+/// Runs the process that counts on one wire.
+async fn watch(name: &str, wire: Wire) {
+    let peer = Peer::start(wire, PLAIN, script::first_after(|_| vec![])).await;
+    let counting = tokio::process::Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "conformance::cycles::hd_117_cycles_leave_nothing", "--nocapture"])
+        .env(PEER, format!("{name} {}", peer.road.begin.port()))
+        .stdin(Stdio::null())
+        .kill_on_drop(true)
+        .output()
+        .await
+        .unwrap();
+    let said = String::from_utf8_lossy(&counting.stdout).into_owned();
+    assert!(counting.status.success(), "{name}: {said}{}", String::from_utf8_lossy(&counting.stderr));
+    let figures =
+        said.lines().find(|it| it.contains(" cycles: ")).unwrap_or_else(|| panic!("{name}: {said}"));
+    println!("{name}: {figures}");
+}
+
+/// What there is of us.
+#[derive(Debug, Clone, Copy)]
+struct Counted {
+    descriptors: usize,
+    tasks: usize,
+    processes: usize,
+    memory: u64,
+}
+
+impl Counted {
+    fn now(mark: &str) -> Counted {
+        let status = std::fs::read_to_string("/proc/self/status").unwrap();
+        let memory = status.lines().find_map(|it| it.strip_prefix("VmRSS:")).unwrap();
+        Counted {
+            descriptors: std::fs::read_dir("/proc/self/fd").unwrap().count(),
+            tasks: Handle::current().metrics().num_alive_tasks(),
+            processes: marked(mark),
+            memory: memory.trim().trim_end_matches(" kB").parse().unwrap(),
+        }
+    }
+
+    /// Is there no more than there was?
+    fn settled(self, before: Counted) -> bool {
+        self.descriptors <= before.descriptors
+            && self.tasks <= before.tasks
+            && self.processes <= before.processes
+    }
+}
+
+/// How many processes have this in their environment, whoever their parents are by now.
+fn marked(mark: &str) -> usize {
+    let processes = std::fs::read_dir("/proc").unwrap().filter_map(Result::ok);
+    let environments = processes.filter_map(|it| std::fs::read(it.path().join("environ")).ok());
+    environments.filter(|it| memchr::memmem::find(it, mark.as_bytes()).is_some()).count()
+}
+
+async fn count(wire: Wire, port: u16) {
+    let cycles = std::env::var(CYCLES).map_or(FEW_CYCLES, |it| it.parse().unwrap());
+    let mark = format!("MCP_TEST_MARK=of-{}", std::process::id());
+    let endpoint = match wire {
+        Wire::Stdio => {
+            let mut endpoint = stdio::server(r#"text "$id" hello"#);
+            let (name, value) = mark.split_once('=').unwrap();
+            endpoint.env.push((name.to_owned(), Secret::new(value)));
+            Endpoint::Stdio(endpoint)
+        }
+        Wire::Sse | Wire::WebSocket | Wire::Http => wire.endpoint(port),
+    };
+    let beginning = Counted::now(&mark);
+    assert_eq!(beginning.processes, 0);
+    for number in 0..WARM_UP {
+        // A count that could not see a process would find none.
+        let seen = if wire == Wire::Stdio && number == 0 { 1 } else { 0 };
+        cycle(&endpoint, || assert!(seen == 0 || marked(&mark) >= seen)).await;
+    }
+    until(|| Counted::now(&mark).tasks == 0).await;
+    let before = Counted::now(&mark);
+    for _ in 0..cycles {
+        cycle(&endpoint, || {}).await;
+    }
+    until(|| Counted::now(&mark).settled(before)).await;
+    let after = Counted::now(&mark);
+    println!("{cycles} cycles: {beginning:?}, then {before:?}, then {after:?}");
+    assert_eq!((after.tasks, after.processes), (0, 0));
+    assert!(after.memory <= before.memory + FLAT, "{before:?}, then {after:?}");
+}
+
+async fn cycle(endpoint: &Endpoint, connected: impl Fn()) {
+    let session = connect(endpoint, &Limits::default()).await.unwrap();
+    connected();
+    let answer = session.call_tool("first", &RawJson::empty_object(), CallOptions::default()).await.unwrap();
+    assert_eq!(answer.value.text(), "hello");
+    session.close(Duration::from_secs(5)).await;
+}

@@ -1,0 +1,260 @@
+//! What a test does with a peer, and the words for what comes of it.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use futures_util::future::{BoxFuture, FutureExt, join_all};
+use mcp_model::{Limits, RawJson};
+use mcp_transport::{CallError, CallOptions, ConnectError, EndReason, Ended, Session};
+use serde_json::json;
+
+use super::wires::{self, Peer, Wire};
+
+/// What is done, and in words what came of it.
+pub(super) type Drive = fn(Wire, Peer, Limits) -> BoxFuture<'static, String>;
+
+const GRACE: Duration = Duration::from_secs(5);
+
+/// For calls that are not answered.
+const IMPATIENT: Duration = Duration::from_millis(300);
+
+/// A call, and another one: `what came of the first | what came of the other`.
+pub(super) fn twice(_: Wire, peer: Peer, limits: Limits) -> BoxFuture<'static, String> {
+    call_and_other(peer, limits, CallOptions::default()).boxed()
+}
+
+/// The same, where the first call is not waited for long.
+pub(super) fn impatient(_: Wire, peer: Peer, limits: Limits) -> BoxFuture<'static, String> {
+    let options = CallOptions { deadline: Some(IMPATIENT), ..CallOptions::default() };
+    call_and_other(peer, limits, options).boxed()
+}
+
+async fn call_and_other(peer: Peer, limits: Limits, options: CallOptions) -> String {
+    let session = match peer.connect(&limits).await {
+        Ok(session) => session,
+        Err(error) => return unconnected(&error),
+    };
+    let first = call(&session, "first", options).await;
+    let other = call(&session, "other", CallOptions::default()).await;
+    session.close(GRACE).await;
+    format!("{first} | {other}")
+}
+
+/// Only the handshake, with a peer that is where no peer is.
+pub(super) fn nobody(wire: Wire, peer: Peer, limits: Limits) -> BoxFuture<'static, String> {
+    drop(peer);
+    async move {
+        match wires::connect(&wire.nobody(), &limits).await {
+            Ok(_) => "connected".to_owned(),
+            Err(error) => unconnected(&error),
+        }
+    }
+    .boxed()
+}
+
+/// A call after the peer has died.
+pub(super) fn widowed(wire: Wire, peer: Peer, limits: Limits) -> BoxFuture<'static, String> {
+    async move {
+        let session = peer.connect(&limits).await.unwrap();
+        drop(peer);
+        // Over HTTP there is no connection that could tell.
+        if wire != Wire::Http {
+            session.closed().await;
+        }
+        call(&session, "other", CallOptions::default()).await
+    }
+    .boxed()
+}
+
+/// Three calls at once, and sixty-four: how many brought their own answer.
+pub(super) fn three(_: Wire, peer: Peer, limits: Limits) -> BoxFuture<'static, String> {
+    at_once(3, peer, limits).boxed()
+}
+
+pub(super) fn sixty_four(_: Wire, peer: Peer, limits: Limits) -> BoxFuture<'static, String> {
+    at_once(64, peer, limits).boxed()
+}
+
+async fn at_once(number: usize, peer: Peer, limits: Limits) -> String {
+    let session = peer.connect(&limits).await.unwrap();
+    let names: Vec<String> = (0..number).map(|it| format!("tool-{it}")).collect();
+    let answers = join_all(names.iter().map(|it| call(&session, it, CallOptions::default()))).await;
+    let own = names.iter().zip(&answers).filter(|(name, answer)| name == answer).count();
+    session.close(GRACE).await;
+    format!("{own} of {number}")
+}
+
+/// Eight calls, one after another, each with eight notices of progress.
+pub(super) fn in_order(_: Wire, peer: Peer, limits: Limits) -> BoxFuture<'static, String> {
+    async move {
+        let session = peer.connect(&limits).await.unwrap();
+        let names: Vec<String> = (0..8).map(|it| format!("tool-{it}")).collect();
+        for name in &names {
+            let seen = Arc::new(Mutex::new(Vec::new()));
+            let note = Arc::clone(&seen);
+            let progress =
+                Arc::new(move |it: mcp_transport::Progress| note.lock().unwrap().push(it.progress));
+            let options = CallOptions { progress: Some(progress), ..CallOptions::default() };
+            let answer = call(&session, name, options).await;
+            let seen = seen.lock().unwrap().clone();
+            if answer != "hello" || seen != [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0] {
+                return format!("{name}: {seen:?}, {answer}");
+            }
+        }
+        session.close(GRACE).await;
+        if peer.called() == names { "in order".to_owned() } else { format!("{:?}", peer.called()) }
+    }
+    .boxed()
+}
+
+/// A large call that is given up when a part of it has left, and another one.
+pub(super) fn given_up_going_out(_: Wire, peer: Peer, limits: Limits) -> BoxFuture<'static, String> {
+    async move {
+        let session = peer.connect(&limits).await.unwrap();
+        let before = peer.road.carried();
+        let arguments = RawJson::of(&json!({"text": "x".repeat(12 << 20)})).unwrap();
+        tokio::select! {
+            called = session.call_tool("first", &arguments, CallOptions::default()) => return format!("{called:?}"),
+            () = until(|| peer.road.carried() > before + (1 << 20)) => {}
+        }
+        let other = call(&session, "other", CallOptions::default()).await;
+        session.close(GRACE).await;
+        other
+    }
+    .boxed()
+}
+
+/// A call that is given up when half of its answer may have come; the server is told; and another call.
+pub(super) fn given_up_coming_in(_: Wire, peer: Peer, limits: Limits) -> BoxFuture<'static, String> {
+    async move {
+        let session = peer.connect(&limits).await.unwrap();
+        tokio::select! {
+            called = call(&session, "first", CallOptions::default()) => return called,
+            () = until(|| peer.count("tools/call") == 1) => {}
+        }
+        until(|| peer.count("notifications/cancelled") == 1).await;
+        let other = call(&session, "other", CallOptions::default()).await;
+        session.close(GRACE).await;
+        other
+    }
+    .boxed()
+}
+
+/// A call of four megabytes.
+pub(super) fn large_call(_: Wire, peer: Peer, limits: Limits) -> BoxFuture<'static, String> {
+    async move {
+        let session = peer.connect(&limits).await.unwrap();
+        let arguments = RawJson::of(&json!({"text": "x".repeat(4 << 20)})).unwrap();
+        let answer = session.call_tool("first", &arguments, CallOptions::default()).await;
+        let first = told(answer.map(|it| it.value.text()));
+        let other = call(&session, "other", CallOptions::default()).await;
+        session.close(GRACE).await;
+        format!("{first} | {other}")
+    }
+    .boxed()
+}
+
+/// Closing while a call waits, closing again, calling and listing after it.
+pub(super) fn closed_twice(_: Wire, peer: Peer, limits: Limits) -> BoxFuture<'static, String> {
+    async move {
+        let session = peer.connect(&limits).await.unwrap();
+        session.list_tools().await.unwrap();
+        let closing = async {
+            until(|| peer.count("tools/call") == 1).await;
+            tokio::join!(session.close(GRACE), session.close(GRACE))
+        };
+        let (called, (one, two)) = tokio::join!(call(&session, "first", CallOptions::default()), closing);
+        let three = session.close(GRACE).await;
+        let ends = [one, two, three].map(|it| reason(&it)).join(", ");
+        let after = call(&session, "other", CallOptions::default()).await;
+        // What a server says of how long its lists stay true is no leave to answer for it.
+        let listed = told(session.list_tools().await.map(|it| it.items.len().to_string()));
+        format!("{called} | {ends} | {after}, {listed}")
+    }
+    .boxed()
+}
+
+/// The tools of a list, and what is none.
+pub(super) fn listed(_: Wire, peer: Peer, limits: Limits) -> BoxFuture<'static, String> {
+    async move {
+        let session = peer.connect(&limits).await.unwrap();
+        let listing = session.list_tools().await.unwrap();
+        session.close(GRACE).await;
+        format!("{} kept, {} rejected", listing.items.len(), listing.rejected.len())
+    }
+    .boxed()
+}
+
+/// How many changes of lists are known when the answer is there.
+pub(super) fn changed(_: Wire, peer: Peer, limits: Limits) -> BoxFuture<'static, String> {
+    async move {
+        let session = peer.connect(&limits).await.unwrap();
+        let mut changes = session.changes();
+        let first = call(&session, "first", CallOptions::default()).await;
+        let known = changes.wait_for(|it| it.tools == 2).await.unwrap().tools;
+        session.close(GRACE).await;
+        format!("{first}, {known} changes")
+    }
+    .boxed()
+}
+
+/// A call during which the server pings under the call's own number.
+pub(super) fn pinged(_: Wire, peer: Peer, limits: Limits) -> BoxFuture<'static, String> {
+    async move {
+        let session = peer.connect(&limits).await.unwrap();
+        let first = call(&session, "first", CallOptions::default()).await;
+        until(|| peer.answers().len() == 1).await;
+        session.close(GRACE).await;
+        format!("{first}, answered with {}", peer.answers()[0]["result"])
+    }
+    .boxed()
+}
+
+async fn call(session: &Session, name: &str, options: CallOptions) -> String {
+    let answer = session.call_tool(name, &RawJson::empty_object(), options).await;
+    told(answer.map(|it| it.value.text()))
+}
+
+fn told(outcome: Result<String, CallError>) -> String {
+    match outcome {
+        Ok(text) if text.len() > 100 => format!("{} bytes", text.len()),
+        Ok(text) => text,
+        Err(CallError::Closed(ended)) => format!("closed: {}", reason(&ended)),
+        Err(CallError::NotSent(ended)) => format!("not sent: {}", reason(&ended)),
+        Err(CallError::TimedOut(_)) => "timed out".to_owned(),
+        Err(CallError::Rpc(error)) => format!("error {}", error.code),
+        Err(CallError::Unreadable(_)) => "unreadable".to_owned(),
+        Err(CallError::OutcomeUnknown(_)) => "outcome unknown".to_owned(),
+        Err(CallError::Refused(_)) => "refused".to_owned(),
+        Err(other) => format!("{other:?}"),
+    }
+}
+
+fn unconnected(error: &ConnectError) -> String {
+    match error {
+        ConnectError::Ended(ended) => format!("no session: {}", reason(ended)),
+        ConnectError::TimedOut { .. } => "no session: timed out".to_owned(),
+        ConnectError::Refused(_) => "no session: refused".to_owned(),
+        ConnectError::Rejected { .. } => "no session: rejected".to_owned(),
+        other => format!("no session: {other:?}"),
+    }
+}
+
+fn reason(ended: &Ended) -> String {
+    match &ended.reason {
+        EndReason::Stopped => "stopped".to_owned(),
+        EndReason::PeerClosed => "peer closed".to_owned(),
+        EndReason::Broken(_) => "broken".to_owned(),
+        other => format!("{other:?}"),
+    }
+}
+
+/// Waits until something is so, for the other side needs a moment to notice.
+pub(super) async fn until(what: impl Fn() -> bool) {
+    let patience = async {
+        while !what() {
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(20), patience).await.expect("it does not come to be so");
+}

@@ -1,0 +1,66 @@
+//! How a message looks on a wire, whole and in halves.
+
+/// How lines end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Ends {
+    Lf,
+    CrLf,
+}
+
+impl Ends {
+    /// A text with these ends.
+    pub(super) fn apply(self, text: &str) -> String {
+        match self {
+            Ends::Lf => text.to_owned(),
+            Ends::CrLf => text.replace('\n', "\r\n"),
+        }
+    }
+
+    /// What a server that writes lines leaves behind a message where the wire needs no ends.
+    pub(super) fn after_json(self) -> &'static str {
+        match self {
+            Ends::Lf => "",
+            Ends::CrLf => "\r\n",
+        }
+    }
+}
+
+/// A line.
+pub(super) fn line(text: &str, ends: Ends) -> String {
+    ends.apply(&format!("{text}\n"))
+}
+
+/// An event of an event stream.
+pub(super) fn event(text: &str, ends: Ends) -> String {
+    ends.apply(&format!("event: message\ndata: {text}\n\n"))
+}
+
+/// A text frame of a server.
+pub(super) fn websocket(text: &str) -> Vec<u8> {
+    let mut res = vec![0x81, 127];
+    res.extend((text.len() as u64).to_be_bytes());
+    match u8::try_from(text.len()) {
+        Ok(len @ ..126) => res = vec![0x81, len],
+        _ => {
+            if let Ok(len) = u16::try_from(text.len()) {
+                res = vec![0x81, 126];
+                res.extend(len.to_be_bytes());
+            }
+        }
+    }
+    res.extend(text.as_bytes());
+    res
+}
+
+/// A part of a response of which nobody knows how long it will be.
+pub(super) fn chunk(text: &str) -> Vec<u8> {
+    format!("{:x}\r\n{text}\r\n", text.len()).into_bytes()
+}
+
+pub(super) fn halves(text: &str) -> (&str, &str) {
+    text.split_at(text.len() / 2)
+}
+
+pub(super) fn halved(bytes: &[u8]) -> (&[u8], &[u8]) {
+    bytes.split_at(bytes.len() / 2)
+}

@@ -1,0 +1,72 @@
+//! The peer on stdio: a real process with real pipes, which passes what it reads to the test and writes what the test
+//! says. It ends when the test hangs up, and hangs up when its standard input ends.
+
+use mcp_model::{Secret, StdioEndpoint};
+use serde_json::Value;
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::JoinSet;
+
+use super::framing;
+use super::wires::{Act, Manner, Script};
+
+/// What the process is. Its last line, which is no protocol, tells the test that its input is over.
+const PROCESS: &str = r#"
+exec 3<>"/dev/tcp/127.0.0.1/$PORT" 4<&0
+{ cat <&4; printf 'over\n'; } >&3 &
+exec cat <&3 4<&-
+"#;
+
+/// The process that passes things on to this port.
+pub(super) fn endpoint(port: u16) -> StdioEndpoint {
+    let mut endpoint = StdioEndpoint::new("bash");
+    endpoint.args = vec![Secret::new("-c"), Secret::new(PROCESS)];
+    endpoint.env.push(("PORT".to_owned(), Secret::new(port.to_string())));
+    endpoint
+}
+
+/// What speaks through it.
+pub(super) struct Peer {
+    pub(super) port: u16,
+    _serving: JoinSet<()>,
+}
+
+impl Peer {
+    pub(super) async fn start(manner: Manner, script: Script) -> Peer {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let mut serving = JoinSet::new();
+        serving.spawn(async move {
+            while let Ok((socket, _)) = listener.accept().await {
+                // A process at a time, as a session has one.
+                let _ = serve(socket, manner, &script).await;
+            }
+        });
+        Peer { port, _serving: serving }
+    }
+}
+
+async fn serve(socket: TcpStream, manner: Manner, script: &Script) -> std::io::Result<()> {
+    socket.set_nodelay(true)?;
+    let (reader, mut writer) = socket.into_split();
+    let mut lines = BufReader::new(reader).lines();
+    writer.write_all(manner.begin.as_bytes()).await?;
+    while let Some(line) = lines.next_line().await? {
+        if line == "over" {
+            return Ok(());
+        }
+        let message: Value = serde_json::from_str(&line).unwrap();
+        for act in script(&message) {
+            let line = |text: &str| framing::line(text, manner.ends);
+            let bytes = match act {
+                Act::Say(text) | Act::Answer(_, text) => line(&text),
+                Act::Begin(text) => framing::halves(&line(&text)).0.to_owned(),
+                Act::Finish(text) => framing::halves(&line(&text)).1.to_owned(),
+                Act::Hold => continue,
+                Act::Die => return Ok(()),
+            };
+            writer.write_all(bytes.as_bytes()).await?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,81 @@
+//! The way to a peer: every connection of every wire goes through here, so that a test can take its time with what is
+//! sent, see how much of it has left, and cut everything off at once.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpSocket, TcpStream};
+use tokio::task::JoinSet;
+
+/// How fast what is sent to the peer arrives there.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Pace {
+    /// As it comes.
+    Prompt,
+    /// Some kilobytes at a time, with pauses between them and little room for what waits.
+    Slow,
+}
+
+/// A road; when it is dropped, so are all connections, and nobody listens any more.
+pub(super) struct Road {
+    pub(super) begin: SocketAddr,
+    carried: Arc<AtomicUsize>,
+    _carrying: JoinSet<()>,
+}
+
+impl Road {
+    pub(super) fn to(end: SocketAddr, pace: Pace) -> Road {
+        let socket = TcpSocket::new_v4().unwrap();
+        if let Pace::Slow = pace {
+            socket.set_recv_buffer_size(64 << 10).unwrap();
+        }
+        socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+        let listener = socket.listen(1024).unwrap();
+        let begin = listener.local_addr().unwrap();
+        let carried = Arc::new(AtomicUsize::new(0));
+        let count = Arc::clone(&carried);
+        let mut carrying = JoinSet::new();
+        carrying.spawn(async move {
+            let mut connections = JoinSet::new();
+            while let Ok((socket, _)) = listener.accept().await {
+                connections.spawn(carry(socket, end, pace, Arc::clone(&count)));
+            }
+        });
+        Road { begin, carried, _carrying: carrying }
+    }
+
+    /// How many bytes have gone to the peer.
+    pub(super) fn carried(&self) -> usize {
+        self.carried.load(Ordering::SeqCst)
+    }
+}
+
+async fn carry(near: TcpStream, end: SocketAddr, pace: Pace, count: Arc<AtomicUsize>) {
+    let Ok(far) = TcpStream::connect(end).await else { return };
+    near.set_nodelay(true).unwrap();
+    far.set_nodelay(true).unwrap();
+    let (mut near_reads, mut near_writes) = near.into_split();
+    let (mut far_reads, mut far_writes) = far.into_split();
+    let there = async move {
+        let mut piece = vec![0; 64 << 10];
+        while let Ok(read @ 1..) = near_reads.read(&mut piece).await {
+            if far_writes.write_all(&piece[..read]).await.is_err() {
+                break;
+            }
+            count.fetch_add(read, Ordering::SeqCst);
+            if let Pace::Slow = pace {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+        }
+        let _ = far_writes.shutdown().await;
+        // The peer ends a connection; a client that is done with it may still hear the rest.
+        std::future::pending::<()>().await;
+    };
+    tokio::select! {
+        () = there => {}
+        _ = tokio::io::copy(&mut far_reads, &mut near_writes) => {}
+    }
+}

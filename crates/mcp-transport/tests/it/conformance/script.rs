@@ -1,0 +1,116 @@
+//! What peers say: the pieces that the rows of the table are made of.
+
+use std::sync::{Arc, Mutex};
+
+use serde_json::{Value, json};
+
+use super::wires::{Act, Script};
+
+/// A server that does its handshake and its lists, answers a call of `other` with `hello`, and leaves the rest to `rest`.
+pub(super) fn server(rest: impl Fn(&Value) -> Vec<Act> + Send + Sync + 'static) -> Script {
+    Arc::new(move |message| match (message["method"].as_str(), message["params"]["name"].as_str()) {
+        (Some("initialize"), _) => vec![Act::Say(initialized(message))],
+        (Some("tools/list"), _) => vec![Act::Say(listed(message))],
+        (Some("tools/call"), Some("other")) => vec![Act::Say(said(message, "hello"))],
+        _ => rest(message),
+    })
+}
+
+/// A server that answers a call of `first` with what `about` makes of it.
+pub(super) fn first(about: fn(&Value) -> Vec<Act>) -> Script {
+    server(move |message| match message["method"].as_str() {
+        Some("tools/call") => about(message),
+        _ => vec![],
+    })
+}
+
+/// A server that answers a call of `first` with these texts as they are, and then as it should.
+pub(super) fn first_after(texts: fn(&Value) -> Vec<String>) -> Script {
+    server(move |message| match message["method"].as_str() {
+        Some("tools/call") => {
+            texts(message).into_iter().chain([said(message, "hello")]).map(Act::Say).collect()
+        }
+        _ => vec![],
+    })
+}
+
+/// A server that waits for so many calls, and answers them in the reverse order, each with the name that it called.
+pub(super) fn reversed(number: usize) -> Script {
+    let held = Mutex::new(Vec::<Value>::new());
+    server(move |message| {
+        if message["method"] != "tools/call" {
+            return vec![];
+        }
+        let mut held = held.lock().unwrap();
+        held.push(message.clone());
+        if held.len() < number {
+            return vec![Act::Hold];
+        }
+        let answer =
+            |it: &Value| Act::Answer(it["id"].clone(), said(it, it["params"]["name"].as_str().unwrap()));
+        held.iter().rev().map(answer).collect()
+    })
+}
+
+/// A server that sends half of the answer to `first`, and the rest when the call was given up.
+pub(super) fn in_two() -> Script {
+    let begun = Mutex::new(None);
+    server(move |message| match message["method"].as_str() {
+        Some("tools/call") => {
+            let text = said(message, "too late");
+            *begun.lock().unwrap() = Some(text.clone());
+            vec![Act::Begin(text), Act::Hold]
+        }
+        Some("notifications/cancelled") => {
+            begun.lock().unwrap().take().map(Act::Finish).into_iter().collect()
+        }
+        _ => vec![],
+    })
+}
+
+/// A server that does this when it hears of a method, and is as it should be otherwise.
+pub(super) fn on(method: &'static str, acts: Vec<Act>) -> Script {
+    let usual = server(|_| vec![]);
+    Arc::new(move |message| if message["method"] == method { acts.clone() } else { usual(message) })
+}
+
+fn initialized(message: &Value) -> String {
+    result(
+        message,
+        &json!({
+            "protocolVersion": "2025-06-18", "capabilities": {"tools": {"listChanged": true}},
+            "serverInfo": {"name": "rude", "version": "1"},
+        }),
+    )
+}
+
+/// Two tools, one of which is none.
+fn listed(message: &Value) -> String {
+    let tools = json!([
+        {"name": "good", "inputSchema": {"type": "object"}},
+        {"name": "bad", "inputSchema": "anything"},
+    ]);
+    result(message, &json!({"tools": tools, "ttlMs": 600_000}))
+}
+
+pub(super) fn result(message: &Value, result: &Value) -> String {
+    json!({"jsonrpc": "2.0", "id": message["id"], "result": result}).to_string()
+}
+
+/// The answer to a call of a tool.
+pub(super) fn said(message: &Value, text: &str) -> String {
+    result(message, &json!({"content": [{"type": "text", "text": text}]}))
+}
+
+/// The same, under another id.
+pub(super) fn said_to(id: &Value, text: &str) -> String {
+    said(&json!({"id": id}), text)
+}
+
+pub(super) fn error(id: &Value, code: &Value) -> String {
+    json!({"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": "no"}}).to_string()
+}
+
+pub(super) fn notice(method: &str, params: &Value) -> String {
+    json!({"jsonrpc": "2.0", "method": method, "params": params}).to_string()
+}

@@ -1,0 +1,333 @@
+//! The table: what a peer does, what is done with it, and what comes of that on each wire.
+
+use std::time::Duration;
+
+use mcp_model::Limits;
+use serde_json::{Value, json};
+
+use super::drive::{self, Drive};
+use super::framing::Ends;
+use super::road::Pace;
+use super::script::{self, error, notice, said, said_to};
+use super::wires::{Act, Manner, PLAIN, Script, Wire};
+
+/// One behaviour.
+pub(super) struct Row {
+    pub(super) name: &'static str,
+    pub(super) manner: Manner,
+    pub(super) limits: Limits,
+    pub(super) script: Script,
+    pub(super) drive: Drive,
+    want: Want,
+}
+
+/// What comes of it.
+enum Want {
+    /// The same on every wire.
+    Same(&'static str),
+    /// Where there is a reason for a difference.
+    Each { stdio: &'static str, sse: &'static str, websocket: &'static str, http: &'static str },
+}
+
+impl Row {
+    pub(super) fn want(&self, wire: Wire) -> &'static str {
+        match self.want {
+            Want::Same(want) => want,
+            Want::Each { stdio, sse, websocket, http } => match wire {
+                Wire::Stdio => stdio,
+                Wire::Sse => sse,
+                Wire::WebSocket => websocket,
+                Wire::Http => http,
+            },
+        }
+    }
+}
+
+fn row(name: &'static str, script: Script, drive: Drive, want: Want) -> Row {
+    Row { name, manner: PLAIN, limits: Limits::default(), script, drive, want }
+}
+
+/// All behaviours. Where the wires differ, it is for one reason: over HTTP a request has a response of its own. What goes
+/// wrong with that is over with that request, what it brings can only be meant for it, and its end tells that no answer
+/// will come. On the other wires all requests share one stream: what breaks it ends all, and what is missing on it is
+/// waited for. Only lines can be skipped when they are too long; what follows a frame or an event that is given up is
+/// not read.
+pub(super) fn rows() -> Vec<Row> {
+    [well_behaved(), sizes_and_paces(), ends(), nonsense(), closing()].into_iter().flatten().collect()
+}
+
+fn well_behaved() -> Vec<Row> {
+    let progress = |message: &Value| {
+        let token = &message["params"]["_meta"]["progressToken"];
+        (1..=8)
+            .map(|it| notice("notifications/progress", &json!({"progressToken": token, "progress": it})))
+            .collect()
+    };
+    let changed = |_: &Value| vec![notice("notifications/tools/list_changed", &json!({})); 2];
+    vec![
+        row("order", script::first_after(progress), drive::in_order, Want::Same("in order")),
+        row("concurrency", script::reversed(3), drive::three, Want::Same("3 of 3")),
+        row("64 calls at once", script::reversed(64), drive::sixty_four, Want::Same("64 of 64")),
+        row(
+            "list_changed before a response",
+            script::first_after(changed),
+            drive::changed,
+            Want::Same("hello, 2 changes"),
+        ),
+        Row {
+            manner: Manner { begin: "\u{feff}", ..PLAIN },
+            ..row(
+                "a byte order mark",
+                script::first_after(|_| vec![]),
+                drive::twice,
+                Want::Same("hello | hello"),
+            )
+        },
+        Row {
+            manner: Manner { ends: Ends::CrLf, ..PLAIN },
+            ..row("CRLF", script::first_after(|_| vec![]), drive::twice, Want::Same("hello | hello"))
+        },
+        row(
+            "one tool without an object inputSchema",
+            script::first(|_| vec![]),
+            drive::listed,
+            Want::Same("1 kept, 1 rejected"),
+        ),
+    ]
+}
+
+fn sizes_and_paces() -> Vec<Row> {
+    let slow = Manner { pace: Pace::Slow, ..PLAIN };
+    let sends = |size: usize| {
+        script::server(move |message| match message["method"].as_str() {
+            Some("tools/call") => vec![Act::Say(said(message, &"x".repeat(size)))],
+            _ => vec![],
+        })
+    };
+    vec![
+        row("a message of 10 MiB", sends(10 << 20), drive::twice, Want::Same("10485760 bytes | hello")),
+        Row {
+            limits: Limits { message_bytes: 100_000, ..Limits::default() },
+            ..row(
+                "a message over the limit",
+                sends(200_000),
+                drive::twice,
+                Want::Each {
+                    stdio: "outcome unknown | hello",
+                    sse: "closed: broken | not sent: broken",
+                    websocket: "closed: broken | not sent: broken",
+                    http: "outcome unknown | hello",
+                },
+            )
+        },
+        Row {
+            manner: slow,
+            ..row(
+                "a slow reader",
+                script::first_after(|_| vec![]),
+                drive::large_call,
+                Want::Same("hello | hello"),
+            )
+        },
+        Row {
+            manner: slow,
+            ..row(
+                "a call given up while it is being sent",
+                script::first(|_| vec![]),
+                drive::given_up_going_out,
+                Want::Same("hello"),
+            )
+        },
+        row(
+            "a call given up in the middle of its answer",
+            script::in_two(),
+            drive::given_up_coming_in,
+            Want::Same("hello"),
+        ),
+    ]
+}
+
+fn ends() -> Vec<Row> {
+    let half = |message: &Value| vec![Act::Begin(said(message, "hello")), Act::Die];
+    let soon = || Limits { startup: Duration::from_millis(500), ..Limits::default() };
+    vec![
+        row(
+            "half a message, then the end",
+            script::first(half),
+            drive::twice,
+            Want::Each {
+                stdio: "closed: peer closed | not sent: peer closed",
+                sse: "closed: broken | not sent: broken",
+                websocket: "closed: peer closed | not sent: peer closed",
+                http: "outcome unknown | hello",
+            },
+        ),
+        row(
+            "the peer dies before the handshake",
+            script::first(|_| vec![]),
+            drive::nobody,
+            Want::Each {
+                stdio: "no session: peer closed",
+                sse: "no session: refused",
+                websocket: "no session: refused",
+                http: "no session: refused",
+            },
+        ),
+        row(
+            "the peer dies in the handshake",
+            script::on("initialize", vec![Act::Die]),
+            drive::twice,
+            Want::Each {
+                stdio: "no session: peer closed",
+                sse: "no session: broken",
+                websocket: "no session: peer closed",
+                http: "no session: refused",
+            },
+        ),
+        row(
+            "the peer dies after the handshake",
+            script::first(|_| vec![]),
+            drive::widowed,
+            Want::Each {
+                stdio: "not sent: peer closed",
+                sse: "not sent: broken",
+                websocket: "not sent: peer closed",
+                http: "refused",
+            },
+        ),
+        row(
+            "the peer dies in a call",
+            script::first(|_| vec![Act::Die]),
+            drive::twice,
+            Want::Each {
+                stdio: "closed: peer closed | not sent: peer closed",
+                sse: "closed: broken | not sent: broken",
+                websocket: "closed: peer closed | not sent: peer closed",
+                http: "outcome unknown | hello",
+            },
+        ),
+        Row {
+            limits: soon(),
+            ..row(
+                "a peer that is silent in the handshake",
+                script::on("initialize", vec![]),
+                drive::twice,
+                Want::Same("no session: timed out"),
+            )
+        },
+        row(
+            "a peer that is silent in a call",
+            script::first(|_| vec![]),
+            drive::impatient,
+            Want::Same("timed out | hello"),
+        ),
+    ]
+}
+
+fn nonsense() -> Vec<Row> {
+    let garbage = |_: &Value| {
+        ["npm notice", "{\"level\":30}", "{{{", "[1,2]", "null", "{\"jsonrpc\":\"2.0\"}", "\"", "{\"id\":{}}"]
+            .map(Into::into)
+            .to_vec()
+    };
+    let wrong = |_: &Value| {
+        [json!(999_999), json!(-1), json!("1"), json!(1.5), json!({})]
+            .map(|id| said_to(&id, "wrong"))
+            .to_vec()
+    };
+    let nested = |message: &Value| {
+        let content = json!([{"type": "text", "text": "hello", "id": 77}]);
+        vec![Act::Say(
+            json!({"result": {"id": 99, "content": content, "_meta": {"id": 98}}, "id": message["id"]})
+                .to_string(),
+        )]
+    };
+    vec![
+        row(
+            "garbage before the answer",
+            script::first_after(garbage),
+            drive::twice,
+            Want::Same("hello | hello"),
+        ),
+        row(
+            "garbage in place of the answer",
+            script::first(|_| vec![Act::Say("Segmentation fault".to_owned())]),
+            drive::impatient,
+            Want::Each {
+                stdio: "timed out | hello",
+                sse: "timed out | hello",
+                websocket: "timed out | hello",
+                http: "outcome unknown | hello",
+            },
+        ),
+        row(
+            "answers with a wrong id, then one",
+            script::first_after(wrong),
+            drive::twice,
+            Want::Same("hello | hello"),
+        ),
+        row(
+            "an answer with a wrong id",
+            script::first(|_| vec![Act::Say(said_to(&json!(999_999), "wrong"))]),
+            drive::impatient,
+            Want::Each {
+                stdio: "timed out | hello",
+                sse: "timed out | hello",
+                websocket: "timed out | hello",
+                http: "outcome unknown | hello",
+            },
+        ),
+        row(
+            "a result without an id, then one",
+            script::first_after(|_| vec![said_to(&Value::Null, "nobody's")]),
+            drive::twice,
+            Want::Each {
+                stdio: "hello | hello",
+                sse: "hello | hello",
+                websocket: "hello | hello",
+                http: "nobody's | hello",
+            },
+        ),
+        row(
+            "two answers to one call",
+            script::first(|it| ["one", "two"].map(|text| Act::Say(said(it, text))).to_vec()),
+            drive::twice,
+            Want::Same("one | hello"),
+        ),
+        row(
+            "an error without an id",
+            script::first(|_| vec![Act::Say(error(&Value::Null, &json!(-32600)))]),
+            drive::impatient,
+            Want::Each {
+                stdio: "timed out | hello",
+                sse: "timed out | hello",
+                websocket: "timed out | hello",
+                http: "error -32600 | hello",
+            },
+        ),
+        row(
+            "an error whose code is no integer",
+            script::first(|it| vec![Act::Say(error(&it["id"], &json!("E_NO")))]),
+            drive::twice,
+            Want::Same("error -32603 | hello"),
+        ),
+        row(
+            "a ping with the number of one of our calls",
+            script::first_after(|it| {
+                vec![json!({"jsonrpc": "2.0", "id": it["id"], "method": "ping"}).to_string()]
+            }),
+            drive::pinged,
+            Want::Same("hello, answered with {}"),
+        ),
+        row("a result that holds an id", script::first(nested), drive::twice, Want::Same("hello | hello")),
+    ]
+}
+
+fn closing() -> Vec<Row> {
+    vec![row(
+        "close twice, and call after it",
+        script::first(|_| vec![]),
+        drive::closed_twice,
+        Want::Same("closed: stopped | stopped, stopped, stopped | not sent: stopped, not sent: stopped"),
+    )]
+}

@@ -1,0 +1,200 @@
+//! One peer behind four wires. What a peer does is said in [`Act`]s, which no wire is named in; here stands what each of
+//! them means on each wire.
+
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex};
+
+use mcp_model::{Endpoint, Limits, Secret, StdioEndpoint, UrlEndpoint};
+use mcp_transport::{ConnectError, DialOptions, Eras, Session, SessionOptions, dialer};
+use serde_json::Value;
+
+use super::framing::{self, Ends};
+use super::road::{Pace, Road};
+use super::{lanes, process};
+use crate::{sse, websocket};
+
+/// A way to a server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Wire {
+    Stdio,
+    Sse,
+    WebSocket,
+    Http,
+}
+
+/// One thing that a peer does about a message.
+#[derive(Debug, Clone)]
+pub(super) enum Act {
+    /// Sends this as a message, whatever it is; over HTTP in the response to the message that it is about.
+    Say(String),
+    /// Sends the answer to another request; over HTTP in the response to that one, which is over then.
+    Answer(Value, String),
+    /// Over HTTP, the response goes on.
+    Hold,
+    /// Sends the first half of a message.
+    Begin(String),
+    /// Sends the other half; over HTTP the half that was to be finished has gone with its response.
+    Finish(String),
+    /// Ends the connection without a word; over HTTP that of this message.
+    Die,
+}
+
+/// What a peer does about each message.
+pub(super) type Script = Arc<dyn Fn(&Value) -> Vec<Act> + Send + Sync>;
+
+/// How a peer writes, and how it is reached.
+#[derive(Clone, Copy)]
+pub(super) struct Manner {
+    pub(super) ends: Ends,
+    pub(super) begin: &'static str,
+    pub(super) pace: Pace,
+}
+
+/// How a peer writes that does nothing unusual.
+pub(super) const PLAIN: Manner = Manner { ends: Ends::Lf, begin: "", pace: Pace::Prompt };
+
+/// A running peer; it ends when dropped, and all its connections with it.
+pub(super) struct Peer {
+    wire: Wire,
+    pub(super) road: Road,
+    heard: Arc<Mutex<Vec<Value>>>,
+    _serving: Serving,
+}
+
+/// What each wire's peer is kept running by.
+enum Serving {
+    Process { _it: process::Peer },
+    Sse { _it: sse::peer::Peer },
+    WebSocket { _it: websocket::Peer },
+    Http { _it: crate::http::peer::Peer },
+}
+
+impl Peer {
+    pub(super) async fn start(wire: Wire, manner: Manner, script: Script) -> Peer {
+        let heard = Arc::new(Mutex::new(Vec::new()));
+        let log = Arc::clone(&heard);
+        let script: Script = Arc::new(move |message| {
+            log.lock().unwrap().push(message.clone());
+            script(message)
+        });
+        let (port, serving) = match wire {
+            Wire::Stdio => {
+                let peer = process::Peer::start(manner, script).await;
+                (peer.port, Serving::Process { _it: peer })
+            }
+            Wire::Sse => {
+                let peer = on_sse(manner, script).await;
+                (port_of(&peer.url), Serving::Sse { _it: peer })
+            }
+            Wire::WebSocket => {
+                let peer = on_websocket(manner, script).await;
+                (port_of(&peer.url), Serving::WebSocket { _it: peer })
+            }
+            Wire::Http => {
+                let peer = lanes::start(manner, script).await;
+                (port_of(&peer.url), Serving::Http { _it: peer })
+            }
+        };
+        let road = Road::to(SocketAddr::from(([127, 0, 0, 1], port)), manner.pace);
+        Peer { wire, road, heard, _serving: serving }
+    }
+
+    /// Connects with the handshake that all four wires have in common.
+    pub(super) async fn connect(&self, limits: &Limits) -> Result<Session, ConnectError> {
+        connect(&self.wire.endpoint(self.road.begin.port()), limits).await
+    }
+
+    /// How often a method was heard.
+    pub(super) fn count(&self, method: &str) -> usize {
+        self.heard.lock().unwrap().iter().filter(|it| it["method"] == method).count()
+    }
+
+    /// The names of the tools that were called, in order.
+    pub(super) fn called(&self) -> Vec<String> {
+        let heard = self.heard.lock().unwrap();
+        heard.iter().filter_map(|it| it["params"]["name"].as_str()).map(Into::into).collect()
+    }
+
+    /// The answers that were heard.
+    pub(super) fn answers(&self) -> Vec<Value> {
+        self.heard.lock().unwrap().iter().filter(|it| it.get("result").is_some()).cloned().collect()
+    }
+}
+
+pub(super) async fn connect(endpoint: &Endpoint, limits: &Limits) -> Result<Session, ConnectError> {
+    let dial = dialer(endpoint, &DialOptions { limits: limits.clone(), ..DialOptions::default() })?;
+    let options = SessionOptions { limits: limits.clone(), eras: Eras::Legacy, ..SessionOptions::default() };
+    Session::connect(dial, options).await
+}
+
+impl Wire {
+    /// Where a peer at this port is found.
+    pub(super) fn endpoint(self, port: u16) -> Endpoint {
+        let url = |text: String| UrlEndpoint::new(text.parse().unwrap());
+        match self {
+            Wire::Stdio => Endpoint::Stdio(process::endpoint(port)),
+            Wire::Sse => Endpoint::Sse(url(format!("http://127.0.0.1:{port}/sse"))),
+            Wire::WebSocket => Endpoint::WebSocket(url(format!("ws://127.0.0.1:{port}/ws"))),
+            Wire::Http => Endpoint::Http(url(format!("http://127.0.0.1:{port}/mcp"))),
+        }
+    }
+
+    /// Where nobody is: a program that ends at once, or a port at which nobody listens.
+    pub(super) fn nobody(self) -> Endpoint {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        match self {
+            Wire::Stdio => {
+                let mut endpoint = StdioEndpoint::new("sh");
+                endpoint.args = vec![Secret::new("-c"), Secret::new("exit 3")];
+                Endpoint::Stdio(endpoint)
+            }
+            Wire::Sse | Wire::WebSocket | Wire::Http => self.endpoint(listener.local_addr().unwrap().port()),
+        }
+    }
+}
+
+fn port_of(url: &str) -> u16 {
+    url::Url::parse(url).unwrap().port().unwrap()
+}
+
+/// Answers come on the one stream.
+async fn on_sse(manner: Manner, script: Script) -> sse::peer::Peer {
+    let event = move |text: &str| framing::event(text, manner.ends);
+    let place = "event: endpoint\ndata: /messages?session=1\n\n";
+    let opening = format!("{}{}", manner.begin, manner.ends.apply(place));
+    sse::peer::Peer::start(move |heard| {
+        if heard.verb != "POST" {
+            return sse::peer::stream_of(&opening);
+        }
+        script(&heard.rpc()).into_iter().fold(sse::peer::taken(), |reply, act| match act {
+            Act::Say(text) | Act::Answer(_, text) => reply.push(event(&text)),
+            Act::Begin(text) => reply.push(framing::halves(&event(&text)).0),
+            Act::Finish(text) => reply.push(framing::halves(&event(&text)).1),
+            Act::Hold => reply,
+            Act::Die => reply.breaking(),
+        })
+    })
+    .await
+}
+
+/// A message is a text.
+async fn on_websocket(manner: Manner, script: Script) -> websocket::Peer {
+    use websocket::Step;
+    let begin = Mutex::new(manner.begin);
+    let text = move |text: &str| {
+        let begin = std::mem::take(&mut *begin.lock().unwrap());
+        format!("{begin}{text}{}", manner.ends.after_json())
+    };
+    websocket::Peer::start(move |message| {
+        let raw = |half: &[u8]| Step::Raw(half.to_vec());
+        let steps = script(message).into_iter().filter_map(|act| match act {
+            Act::Say(it) | Act::Answer(_, it) => Some(Step::Text(text(&it))),
+            Act::Begin(it) => Some(raw(framing::halved(&framing::websocket(&text(&it))).0)),
+            Act::Finish(it) => Some(raw(framing::halved(&framing::websocket(&text(&it))).1)),
+            Act::Hold => None,
+            Act::Die => Some(Step::Drop),
+        });
+        steps.collect()
+    })
+    .await
+}
