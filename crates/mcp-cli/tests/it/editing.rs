@@ -152,7 +152,7 @@ fn what_is_refused_changes_nothing() {
     );
     refused("add . n", 2, "--command <PROGRAM>|--url <URL>");
     refused("add . n --command x --url y", 2, "cannot be used with");
-    refused("add . n --command x --env A", 2, "it has no `=`");
+    refused("add . n --command x --env A", 2, "one has no `=`");
     refused("disable . a --format sarif", 2, "only `check` writes sarif and github");
 }
 
