@@ -42,11 +42,12 @@ enum FixName {
 /// Reads the files, one after the other. Blocks.
 pub(crate) fn run(context: &Context, words: &Words, format: FormatName) -> Report {
     let Words { files, fix } = words;
-    let mut opened: Vec<_> =
-        files.iter().map(|it| Found { opened: open(it, context), fixed: None }).collect();
-    if let Some(fix) = fix {
-        opened = opened.into_iter().map(|it| mend(it, *fix, context)).collect();
-    }
+    // One after the other: a file may be named twice, by a link or by its folder.
+    let read = |it: &PathBuf| {
+        let found = Found { opened: open(it, context), fixed: None };
+        if let Some(fix) = fix { mend(found, *fix, context) } else { found }
+    };
+    let opened: Vec<_> = files.iter().map(read).collect();
     let exit = exit(&opened);
     let colour = context.console.err;
     let err = opened.iter().filter_map(|it| it.opened.as_ref().ok()).map(|it| it.taken(colour)).collect();

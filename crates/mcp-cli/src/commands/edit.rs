@@ -45,8 +45,8 @@ pub(crate) struct AddWords {
     #[arg(long, value_name = "ARG", num_args = 1.., allow_hyphen_values = true, requires = "command")]
     args: Vec<String>,
     /// A variable of its environment; `${NAME}` in the value is our variable of that name
-    #[arg(long, value_name = "NAME=VALUE", value_parser = pair, requires = "command")]
-    env: Vec<(String, String)>,
+    #[arg(long, value_name = "NAME=VALUE", requires = "command")]
+    env: Vec<String>,
     /// The URL to connect to
     #[arg(long)]
     url: Option<String>,
@@ -54,8 +54,8 @@ pub(crate) struct AddWords {
     #[arg(long, value_enum, requires = "url")]
     transport: Option<UrlTransport>,
     /// A header of every request; `${NAME}` in the value is our variable of that name
-    #[arg(long, value_name = "NAME=VALUE", value_parser = pair, requires = "url")]
-    header: Vec<(String, String)>,
+    #[arg(long, value_name = "NAME=VALUE", requires = "url")]
+    header: Vec<String>,
     /// What the server is for
     #[arg(long)]
     description: Option<String>,
@@ -75,9 +75,14 @@ enum UrlTransport {
     Websocket,
 }
 
-fn pair(text: &str) -> Result<(String, String), String> {
-    let (name, value) = text.split_once('=').ok_or("it has no `=`")?;
-    Ok((name.to_owned(), value.to_owned()))
+/// Names and values, `NAME=value`. What is wrong with one is told without it: it may be a secret, and output is kept.
+fn pairs(flag: &str, texts: Vec<String>) -> Result<Vec<(String, String)>, String> {
+    let pair = |text: String| {
+        let (name, value) =
+            text.split_once('=').ok_or_else(|| format!("`{flag}` takes NAME=VALUE, and one has no `=`"))?;
+        Ok((name.to_owned(), value.to_owned()))
+    };
+    texts.into_iter().map(pair).collect()
 }
 
 impl AddWords {
@@ -86,7 +91,7 @@ impl AddWords {
             self;
         let id = ServerId::parse(&server).map_err(|it| it.to_string())?;
         let reach = match (command, url) {
-            (Some(command), _) => NewReach::Program { command, args, env },
+            (Some(command), _) => NewReach::Program { command, args, env: pairs("--env", env)? },
             (None, url) => {
                 let url = url.unwrap_or_default();
                 let kind = match transport {
@@ -95,7 +100,7 @@ impl AddWords {
                     Some(UrlTransport::Websocket) => UrlKind::WebSocket,
                     None => UrlKind::of(&url),
                 };
-                NewReach::Url { kind, url, headers: header }
+                NewReach::Url { kind, url, headers: pairs("--header", header)? }
             }
         };
         Ok((file, NewServer { id, description, reach }, manner(dry_run)))

@@ -152,7 +152,7 @@ fn what_is_refused_changes_nothing() {
     );
     refused("add . n", 2, "--command <PROGRAM>|--url <URL>");
     refused("add . n --command x --url y", 2, "cannot be used with");
-    refused("add . n --command x --env A", 2, "it has no `=`");
+    refused("add . n --command x --env A", 2, "one has no `=`");
     refused("disable . a --format sarif", 2, "only `check` writes sarif and github");
 }
 
@@ -229,5 +229,27 @@ fn machine_formats_are_one_document_and_lines() {
     assert_eq!(github.out.lines().count(), 2);
     for run in [sarif, github] {
         assert!(!run.out.contains("hunter2"));
+    }
+}
+
+/// A file may be named twice, by its folder and by itself: it is put right once.
+#[test]
+fn a_file_that_is_named_twice_is_put_right_once() {
+    let (run, after) = run(WORKSPACE, &["check", "--fix", ".", FILE]);
+    assert_eq!(after, WORKSPACE.replace("comand", "command"));
+    assert_eq!(run.code, Some(0), "{run:?}");
+}
+
+/// What was typed in the place of `NAME=VALUE` may be the value.
+#[test]
+fn a_pair_without_a_name_is_not_repeated() {
+    for arguments in [
+        ["add", ".", "new", "--command", "x", "--env", "hunter3"],
+        ["add", ".", "new", "--url", "https://a.example", "--header", "Authorization: Bearer hunter3"],
+    ] {
+        let (run, after) = run(WORKSPACE, &arguments);
+        assert_eq!((run.code, after.as_str()), (Some(2), WORKSPACE), "{run:?}");
+        assert!(run.err.contains("has no `=`") && !run.err.contains("hunter3"), "{run:?}");
+        assert_eq!(run.out, "");
     }
 }

@@ -6,7 +6,7 @@ use serde::de;
 
 use super::meant;
 use crate::Code;
-use crate::diagnostic::quoted;
+use crate::diagnostic::{quoted, quoted_key};
 use crate::fix::{Applicability, Repair, Says};
 use crate::policy::Wording;
 use crate::tree::{last, segments};
@@ -198,7 +198,8 @@ fn name(pointer: &str) -> String {
         [.., parent, last] if last.bytes().all(|it| it.is_ascii_digit()) => {
             format!("item {} of '{}'", last.parse::<usize>().map_or(0, |it| it + 1), quoted(parent))
         }
-        [.., last] => format!("'{}'", quoted(last)),
+        [.., parent, last] => format!("'{}'", quoted_key(parent, last)),
+        [last] => format!("'{}'", quoted(last)),
     }
 }
 
@@ -208,7 +209,7 @@ pub(crate) fn dotted(pointer: &str) -> String {
     let mut res = String::new();
     let mut parent = String::new();
     for segment in segments(pointer) {
-        let shown = quoted(&segment);
+        let shown = quoted_key(&parent, &segment);
         if LISTS.contains(&parent.as_str()) && segment.bytes().all(|it| it.is_ascii_digit()) {
             res.push_str(&format!("[{shown}]"));
         } else {

@@ -134,7 +134,8 @@ impl Problem {
     /// The problem as a diagnostic, its spans made to fit the text.
     pub(crate) fn place(self, lines: &Lines<'_>, site: Site<'_>, server: Option<String>) -> Diagnostic {
         let fix = site.fix(&self);
-        let Problem { code, severity, message, pointer, span, labels, help, repair: _ } = self;
+        let pointer = spoken(&self.pointer).to_owned();
+        let Problem { code, severity, message, pointer: _, span, labels, help, repair: _ } = self;
         let span = lines.clamp(span);
         let (line, column) = lines.position(span.start);
         let labels =
@@ -154,6 +155,36 @@ impl Problem {
             fix,
         }
     }
+}
+
+/// Does a character end the name of a variable or header? Behind it stands a value that somebody wrote into the key.
+pub(crate) fn ends_name(character: char) -> bool {
+    matches!(character, '=' | ':') || character.is_whitespace()
+}
+
+/// A pointer as far as it may be said: up to the name of a variable or header that holds its value.
+pub(crate) fn spoken(pointer: &str) -> &str {
+    let mut end = 0;
+    let mut names = false;
+    for key in pointer.split('/').skip(1) {
+        if names && key.contains(ends_name) {
+            return &pointer[..end];
+        }
+        end += "/".len() + key.len();
+        names = holds_names(key);
+    }
+    pointer
+}
+
+/// Are the keys below this one names of variables or headers?
+fn holds_names(key: &str) -> bool {
+    ["env", "environment", "headers"].contains(&key)
+}
+
+/// The key below another one, as a message may quote it: without the value that it holds (`Authorization: Bearer …`).
+pub(crate) fn quoted_key(above: &str, key: &str) -> String {
+    let name = key.split(ends_name).next().unwrap_or_default();
+    quoted(if holds_names(above) { name } else { key })
 }
 
 /// A piece of the file that a message may quote: escaped, and cut after 64 characters.
@@ -186,6 +217,14 @@ pub(crate) fn is_unseen(character: char) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_pointer_ends_before_a_value() {
+        assert_eq!(spoken("/servers/a b/env/KEY"), "/servers/a b/env/KEY");
+        assert_eq!(spoken("/servers/a/headers/A: SECRET/x"), "/servers/a/headers");
+        assert_eq!(spoken("/tools/1/env/KEY=SECRET"), "/tools/1/env");
+        assert_eq!((spoken(""), spoken("/env")), ("", "/env"));
+    }
 
     #[test]
     fn what_is_quoted_is_short_and_printable() {

@@ -276,7 +276,9 @@ fn flow_remove(layout: Layout<'_>, spans: &[(usize, usize)], index: usize) -> Op
         res.push(cut(first..layout.next(line_end)));
     } else {
         res.push(match spans.get(index + 1) {
-            Some(next) => cut(start..next.0),
+            // Comments of the next entry stay.
+            Some(next) if layout.text()[behind..next.0].trim().is_empty() => cut(start..next.0),
+            Some(_) => cut(start..line_end),
             None => return Some(vec![cut(spans[index - 1].1..end)]),
         });
     }
@@ -286,6 +288,27 @@ fn flow_remove(layout: Layout<'_>, spans: &[(usize, usize)], index: usize) -> Op
         res.push(cut(before..before + 1));
     }
     Some(res)
+}
+
+/// Takes the only entry out from between its brackets; comments that are not its own stay, and so do their lines.
+pub(super) fn remove_only(layout: Layout<'_>, list: &Node, empty: &str) -> Option<Edit> {
+    let (start, end) = *spans(list).first()?;
+    let comma = layout.content(end);
+    let behind = if layout.text()[comma..].starts_with(',') { comma + 1 } else { end };
+    let line_end = behind_comment(layout, behind);
+    let alone = layout.before(start).trim().is_empty() && layout.line(line_end).trim().is_empty();
+    let mut from = start;
+    if alone {
+        from = layout.start(start);
+        while let Some(line) = layout.previous(from).filter(|it| is_comment(layout.line(*it))) {
+            from = line;
+        }
+    }
+    let to = if alone { layout.next(line_end) } else { line_end };
+    let inside = |range: Range<usize>| layout.text().get(range).map(str::trim);
+    let kept = [inside(list.span.start + 1..from)?, inside(to..list.span.end - 1)?];
+    let nothing = kept.iter().all(|it| it.is_empty());
+    Some(if nothing { Edit { span: list.span.clone(), text: empty.to_owned() } } else { cut(from..to) })
 }
 
 /// Is the line a comment and nothing else?

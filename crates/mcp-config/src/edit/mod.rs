@@ -380,7 +380,11 @@ impl<'a> File<'a> {
             let data = Data::Map(vec![(key.to_owned(), list)]);
             let empty =
                 self.root.members().is_some() || text.trim_start_matches('\u{feff}').trim().is_empty();
-            let edit = Edit { span: self.root.span.clone(), text: data.pretty().join(end) };
+            let mut new = data.pretty().join(end);
+            if !text[self.root.span.end..].contains('\n') && self.root.members().is_none() {
+                new.push_str(end);
+            }
+            let edit = Edit { span: self.root.span.clone(), text: new };
             return if empty { Ok((vec![edit], whole)) } else { Err(odd("it is no object")) };
         }
         // Nothing but comments, perhaps.
@@ -403,7 +407,8 @@ impl<'a> File<'a> {
     fn emptied(&self, pointer: &str, list: &Node) -> Result<Vec<Edit>, EditError> {
         let empty = if list.items().is_some() { "[]" } else { "{}" };
         if entries::is_flow(self.layout, list) {
-            return Ok(vec![Edit { span: list.span.clone(), text: empty.to_owned() }]);
+            let edit = entries::remove_only(self.layout, list, empty);
+            return Ok(vec![edit.ok_or_else(|| odd("the entry shares its lines with something else"))?]);
         }
         let member = parent(pointer).and_then(|it| self.root.at(it)?.get(&last(pointer)));
         let key = &member.ok_or_else(|| odd("its list of servers has no key"))?.key;

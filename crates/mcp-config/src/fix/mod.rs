@@ -25,13 +25,23 @@ pub enum Applicability {
 /// A way to put a mistake right.
 ///
 /// Invariant: the edits lie inside the text that the diagnostic was made from, on character borders, in order and apart.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct Fix {
     title: String,
     applicability: Applicability,
     edits: Vec<Edit>,
     /// The places that are changed: in the old text, and in the new one.
     touched: [Vec<String>; 2],
+}
+
+impl std::fmt::Debug for Fix {
+    /// Without the places: a key may hold a secret (`KEY=value`).
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Fix { title, applicability, edits, touched: _ } = self;
+        let mut res = f.debug_struct("Fix");
+        res.field("title", title).field("applicability", applicability).field("edits", edits);
+        res.finish_non_exhaustive()
+    }
 }
 
 impl Fix {

@@ -121,6 +121,11 @@ fn command_line(program: &str, at: &At, has_args: bool, pass: &Pass) {
     };
     let message = "'command' is a whole line; it must be one program";
     let problem = Problem::new(Code::CommandLine, message, at.pointer.clone(), at.span.clone());
-    let help = format!("write `\"command\": \"{}\"`, and each argument as an item of `args`", quoted(first));
+    let help = if first.contains('=') {
+        // What is set there may be a secret.
+        "write the program as `command`, each argument as an item of `args`, and what is set before it in `env`".to_owned()
+    } else {
+        format!("write `\"command\": \"{}\"`, and each argument as an item of `args`", quoted(first))
+    };
     pass.report(problem.severity(severity).help(help));
 }

@@ -9,7 +9,7 @@ use std::ops::Range;
 use url::Url;
 
 use crate::Code;
-use crate::diagnostic::is_unseen;
+use crate::diagnostic::{ends_name, is_unseen, spoken};
 use crate::template::{Piece, pieces};
 use crate::tree::{self, Content, Node};
 
@@ -80,6 +80,8 @@ pub(super) struct Masked {
     text: String,
     /// The new offset of each old one.
     offsets: Vec<usize>,
+    /// Where its lines begin.
+    starts: Vec<usize>,
 }
 
 /// Some lines of a masked text.
@@ -94,8 +96,13 @@ pub(super) struct Window<'a> {
 impl Masked {
     pub(super) fn new(text: &str) -> Masked {
         let tree::Parsed { root, dropped, problems } = tree::parse(text);
-        let twice = problems.into_iter().filter(|it| it.code == Code::DuplicateKey).map(|it| it.span);
-        let mut shown = Shown { ranges: twice.collect(), hidden: dropped };
+        let twice = problems.into_iter().filter(|it| it.code == Code::DuplicateKey);
+        let mut shown = Shown { ranges: Vec::new(), hidden: dropped };
+        for problem in twice {
+            let shows =
+                if spoken(&problem.pointer) == problem.pointer { Shows::Keys } else { Shows::Nothing };
+            shown.key(&problem.span, None, text, shows);
+        }
         match &root {
             Some(root) => shown.value(root, text, Shows::Keys),
             None => shown.words(text),
@@ -134,9 +141,10 @@ impl Masked {
 
     /// The whole lines around a span of this text.
     pub(super) fn window(&self, span: Range<usize>) -> Window<'_> {
-        let start = self.text[..span.start].rfind('\n').map_or(0, |it| it + 1);
-        let end = self.text[span.end..].find('\n').map_or(self.text.len(), |it| span.end + it);
-        let line = self.text[..start].matches('\n').count() + 1;
+        let line = self.starts.partition_point(|it| *it <= span.start);
+        let start = self.starts[line - 1];
+        let end = self.starts[self.starts.partition_point(|it| *it <= span.end)..].first();
+        let end = end.map_or(self.text.len(), |it| it - 1);
         Window { text: &self.text[start..end], bytes: start..end, line }
     }
 }
@@ -172,7 +180,7 @@ impl Shown {
         match node.content() {
             Content::Mapping(members) => {
                 for member in members {
-                    self.key(&member.key.span, text);
+                    self.key(&member.key.span, Some(&member.key.text), text, shows);
                     self.member(&member.key.text, &member.value, text, shows);
                 }
             }
@@ -197,16 +205,21 @@ impl Shown {
         }
     }
 
-    /// Shows a key; of `NAME=value`, which is a mistake, the name.
-    fn key(&mut self, span: &Range<usize>, text: &str) {
+    /// Shows a key; of `NAME=value`, or `Name: value` where names and values stand, which is a mistake, the name. `key`
+    /// is what it says, where that is known.
+    fn key(&mut self, span: &Range<usize>, key: Option<&str>, text: &str, shows: Shows) {
         let source = text.get(span.clone()).unwrap_or_default();
-        let Some((name, value)) = source.split_once('=') else {
-            self.ranges.push(span.clone());
-            return;
-        };
-        let value = value.trim_end_matches(['"', '\'']).len() + "=".len();
-        self.ranges.push(span.start..span.start + name.len());
-        self.hidden.push(span.start + name.len()..span.start + name.len() + value);
+        let ends_name = |it: char| it == '=' || (shows == Shows::Nothing && ends_name(it));
+        let written = source.trim_end_matches(['"', '\'']);
+        match written.find(ends_name) {
+            Some(at) => {
+                self.ranges.push(span.start..span.start + at);
+                self.hidden.push(span.start + at..span.start + written.len());
+            }
+            // What ends the name is written as an escape.
+            None if key.is_some_and(|it| it.contains(ends_name)) => self.hidden.push(span.clone()),
+            None => self.ranges.push(span.clone()),
+        }
     }
 
     /// Hides a scalar; its quotes stay, and so does an alias of nothing, for a name is no secret.
@@ -254,11 +267,19 @@ impl Shown {
     /// Shows the program; what stands behind it, in a command that is a whole line, may be anything.
     fn first_word(&mut self, node: &Node, text: &str) {
         let Some(source) = text.get(node.span.clone()) else { return };
-        let Some(end) = source.find(char::is_whitespace) else {
+        let start = node.span.start;
+        // `TOKEN=… program` is a whole line too. What is written with escapes cannot be told apart.
+        let assigned = source.split_whitespace().next().is_some_and(|it| it.contains('='));
+        let escaped = source.starts_with('"') && source.contains('\\');
+        let hides = |it: char| it.is_whitespace() || it == '=';
+        if escaped && node.text().is_some_and(|it| it.contains(hides)) {
+            self.hidden.push(node.span.clone());
+            return;
+        }
+        let Some(end) = source.find(|it: char| it.is_whitespace() || (assigned && it == '=')) else {
             self.ranges.push(node.span.clone());
             return;
         };
-        let start = node.span.start;
         self.ranges.push(start..start + end);
         self.hidden.push(start + end..node.span.end - usize::from(source.ends_with(['"', '\''])));
     }
@@ -269,7 +290,12 @@ impl Shown {
         self.hidden.push(node.span.clone());
         let parsed = node.text().and_then(|it| Url::parse(it).ok());
         let start = source.find("://").map(|it| it + 3);
-        let (Some(_), Some(start)) = (parsed, start) else { return };
+        let (Some(parsed), Some(start)) = (parsed, start) else { return };
+        // What is written with escapes, and a user behind more slashes than two, is read in another way than here.
+        let user = !parsed.username().is_empty() || parsed.password().is_some();
+        if source.contains('\\') || (user && source[start..].starts_with('/')) {
+            return;
+        }
         let end = source.find(['?', '#']).unwrap_or(source.len());
         let host_end = source[start..end].find('/').map_or(end, |it| start + it);
         let host = source[start..host_end].rfind('@').map_or(start, |it| start + it + 1);
@@ -308,14 +334,21 @@ impl Shown {
         let names = variable_names(text);
         let (mut shown, mut hidden, mut named) =
             (Cover::new(&self.ranges), Cover::new(&self.hidden), Cover::new(&names));
-        let mut res = Masked { text: String::with_capacity(text.len()), offsets: vec![0; text.len() + 1] };
+        let mut res = Masked {
+            text: String::with_capacity(text.len()),
+            offsets: vec![0; text.len() + 1],
+            starts: vec![0],
+        };
         for (at, character) in text.char_indices() {
             let offset = res.text.len();
             res.offsets[at..at + character.len_utf8()].fill(offset);
             let visible = shown.covers(at) || named.covers(at);
             let value = hidden.covers(at);
             match character {
-                '\n' => res.text.push('\n'),
+                '\n' => {
+                    res.text.push('\n');
+                    res.starts.push(res.text.len());
+                }
                 '\r' | '\u{feff}' => {}
                 ' ' | '\t' => res.text.push(character),
                 it if visible => res.text.push(if is_unseen(it) { char::REPLACEMENT_CHARACTER } else { it }),

@@ -11,7 +11,9 @@ mod sarif;
 use std::ops::Range;
 
 use annotate_snippets::renderer::DecorStyle;
-use annotate_snippets::{AnnotationKind, Group, Level, Origin, Patch, Renderer, Snippet};
+use annotate_snippets::{
+    Annotation, AnnotationKind, Group, Level, Message, Origin, Patch, Renderer, Snippet,
+};
 use mcp_model::Severity;
 
 use crate::diagnostic::{Lines, escaped};
@@ -61,6 +63,10 @@ pub enum Outcome<'a> {
 /// How many bytes away from its diagnostic a label is still drawn; beyond, it is told.
 const FARTHEST_LABEL: usize = 4 << 10;
 
+/// How many bytes of a file's lines are drawn in all. A file may be one line with thousands of mistakes, and each would
+/// draw it again; beyond, the place is only told.
+const MOST_DRAWN: usize = 4 << 20;
+
 /// Diagnostics as text, one block each, in the order given. `text` is what they were read from.
 pub fn render(name: &str, text: &str, diagnostics: &[Diagnostic], colour: Colour) -> String {
     let renderer = match colour {
@@ -69,11 +75,10 @@ pub fn render(name: &str, text: &str, diagnostics: &[Diagnostic], colour: Colour
     };
     let renderer = renderer.decor_style(DecorStyle::Ascii).term_width(120);
     let name = plain(name);
-    let lines = Lines::new(text);
-    let masked = Masked::new(text);
+    let mut page = Page { name, lines: Lines::new(text), masked: Masked::new(text), left: MOST_DRAWN };
     let mut res = String::new();
     for diagnostic in diagnostics {
-        res.push_str(&one(&name, &lines, &masked, diagnostic, &renderer));
+        res.push_str(&page.one(diagnostic, &renderer));
         res.push_str("\n\n");
     }
     res
@@ -84,23 +89,51 @@ fn plain(text: &str) -> String {
     text.chars().flat_map(escaped).collect()
 }
 
-fn one(
-    name: &str,
-    lines: &Lines<'_>,
-    masked: &Masked,
-    diagnostic: &Diagnostic,
-    renderer: &Renderer,
-) -> String {
-    let level = match diagnostic.severity {
-        Severity::Error => Level::ERROR,
-        Severity::Warning => Level::WARNING,
-        Severity::Info => Level::INFO,
-    };
-    let title = level.primary_title(plain(&diagnostic.to_string())).id(diagnostic.code.as_str());
-    let group = if masked.is_empty() {
-        Group::with_title(title)
-            .element(Origin::path(name.to_owned()).line(diagnostic.line).char_column(diagnostic.column))
-    } else {
+/// A file that diagnostics are drawn on.
+struct Page<'a> {
+    name: String,
+    lines: Lines<'a>,
+    masked: Masked,
+    /// How many bytes of it may still be drawn.
+    left: usize,
+}
+
+impl Page<'_> {
+    fn one(&mut self, diagnostic: &Diagnostic, renderer: &Renderer) -> String {
+        let level = match diagnostic.severity {
+            Severity::Error => Level::ERROR,
+            Severity::Warning => Level::WARNING,
+            Severity::Info => Level::INFO,
+        };
+        let title = level.primary_title(plain(&diagnostic.to_string())).id(diagnostic.code.as_str());
+        let drawn = self.snippet(diagnostic);
+        let patch = diagnostic.fix.as_ref().filter(|_| drawn.is_some()).and_then(|fix| {
+            let title = plain(diagnostic.help.as_deref().unwrap_or(fix.title()));
+            self.patch(title, fix.edits())
+        });
+        let group = match drawn {
+            Some((snippet, notes)) => Group::with_title(title).element(snippet).elements(notes),
+            None => Group::with_title(title).element(
+                Origin::path(self.name.clone()).line(diagnostic.line).char_column(diagnostic.column),
+            ),
+        };
+        match (&diagnostic.help, patch) {
+            (_, Some(patch)) => renderer.render(&[group, patch]),
+            (Some(help), None) => renderer.render(&[group.element(Level::HELP.message(plain(help)))]),
+            (None, None) => renderer.render(&[group]),
+        }
+    }
+
+    /// The lines of a diagnostic with its places, and what is too far away to be drawn with them. `None` where nothing
+    /// can be drawn, or enough has been.
+    fn snippet<'b>(
+        &mut self,
+        diagnostic: &Diagnostic,
+    ) -> Option<(Snippet<'b, Annotation<'b>>, Vec<Message<'b>>)> {
+        if self.masked.is_empty() {
+            return None;
+        }
+        let Page { name, lines, masked, .. } = self;
         let first = |span: &Range<usize>| masked.first_line(lines.clamp(span.clone()));
         let primary = first(&diagnostic.span);
         let all = diagnostic.labels.iter().map(|it| (first(&it.span), it));
@@ -110,9 +143,10 @@ fn one(
         let start = near.iter().map(|it| it.0.start).fold(primary.start, usize::min);
         let end = near.iter().map(|it| it.0.end).fold(primary.end, usize::max);
         let window = masked.window(start..end);
+        self.left = self.left.checked_sub(window.text.len())?;
         let inside = |span: &Range<usize>| span.start - window.bytes.start..span.end - window.bytes.start;
         let snippet = Snippet::source(window.text.to_owned())
-            .path(name.to_owned())
+            .path(name.clone())
             .line_start(window.line)
             .annotation(AnnotationKind::Primary.span(inside(&primary)))
             .annotations(
@@ -122,30 +156,24 @@ fn one(
             let (line, column) = lines.position(label.span.start);
             Level::NOTE.message(format!("{} ({name}:{line}:{column})", plain(&label.text)))
         });
-        Group::with_title(title).element(snippet).elements(notes)
-    };
-    match (&diagnostic.help, &diagnostic.fix) {
-        (help, Some(fix)) if !masked.is_empty() => {
-            let title = plain(help.as_deref().unwrap_or(fix.title()));
-            renderer.render(&[group, patch(title, name, masked, fix.edits())])
-        }
-        (Some(help), _) => renderer.render(&[group.element(Level::HELP.message(plain(help)))]),
-        (None, _) => renderer.render(&[group]),
+        Some((snippet, notes.collect()))
     }
-}
 
-/// The lines as they would be, with what goes and what comes.
-fn patch<'a>(title: String, name: &str, masked: &'a Masked, edits: &[Edit]) -> Group<'a> {
-    let patches: Vec<_> = edits.iter().map(|it| lines_below(masked, it)).collect();
-    let start = patches.iter().map(|it| it.0.start).min().unwrap_or_default();
-    let end = patches.iter().map(|it| it.0.end).max().unwrap_or_default();
-    let window = masked.window(start..end);
-    let patches = patches.into_iter().map(|(place, text)| {
-        Patch::new(place.start - window.bytes.start..place.end - window.bytes.start, text)
-    });
-    let snippet = Snippet::source(window.text.to_owned()).path(name.to_owned()).line_start(window.line);
-    Group::with_title(Level::HELP.secondary_title(title))
-        .element(snippet.patches(patches.collect::<Vec<_>>()))
+    /// The lines as they would be, with what goes and what comes; `None` where enough has been drawn.
+    fn patch<'b>(&mut self, title: String, edits: &[Edit]) -> Option<Group<'b>> {
+        let masked = &self.masked;
+        let patches: Vec<_> = edits.iter().map(|it| lines_below(masked, it)).collect();
+        let start = patches.iter().map(|it| it.0.start).min().unwrap_or_default();
+        let end = patches.iter().map(|it| it.0.end).max().unwrap_or_default();
+        let window = masked.window(start..end);
+        self.left = self.left.checked_sub(window.text.len())?;
+        let patches = patches.into_iter().map(|(place, text)| {
+            Patch::new(place.start - window.bytes.start..place.end - window.bytes.start, text)
+        });
+        let patches: Vec<_> = patches.collect();
+        let snippet = Snippet::source(window.text.to_owned()).path(self.name.clone()).line_start(window.line);
+        Some(Group::with_title(Level::HELP.secondary_title(title)).element(snippet.patches(patches)))
+    }
 }
 
 /// An edit of the masked text. Whole lines that are put in stand below the line before them, so that there is one.

@@ -13,9 +13,10 @@ use jsonc_parser::{CollectOptions, ParseOptions, ParseStringErrorKind, parse_to_
 
 use super::{
     Content, Key, KeyKind, MAX_BYTES, MAX_DEPTH, MAX_VALUES, Member, Node, Parsed, SMALLER, Syntax, child,
+    last,
 };
 use crate::Code;
-use crate::diagnostic::{Problem, floor, quoted};
+use crate::diagnostic::{Problem, floor, quoted_key};
 
 /// Reads a text. Never fails, never panics.
 pub(super) fn parse(text: &str, syntax: Syntax) -> Parsed {
@@ -132,7 +133,7 @@ impl Builder<'_> {
             let span = self.range(&property.name);
             self.one_line(&span, pointer);
             if let Some(first) = seen.get(name) {
-                let shown = quoted(name);
+                let shown = quoted_key(&last(pointer), name);
                 let message = format!("the key '{shown}' stands twice");
                 let problem = Problem::new(Code::DuplicateKey, message, child(pointer, name), span)
                     .label(first.clone(), format!("'{shown}' stands here first"))

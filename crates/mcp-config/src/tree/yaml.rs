@@ -14,7 +14,7 @@ use super::{
     Content, Key, KeyKind, MAX_BYTES, MAX_DEPTH, MAX_VALUES, Member, Node, Parsed, SMALLER, child, scalar,
 };
 use crate::Code;
-use crate::diagnostic::{Problem, quoted};
+use crate::diagnostic::{Problem, quoted, quoted_key};
 
 /// Reads a text. Never fails, never panics.
 pub(super) fn parse(text: &str) -> Parsed {
@@ -209,7 +209,7 @@ impl Builder {
         };
         let Some(Frame { kind: FrameKind::Mapping { seen, .. }, .. }) = self.stack.last_mut() else { return };
         if let Some(first) = seen.get(&text) {
-            let name = quoted(&text);
+            let name = quoted_key(&super::last(&parent), &text);
             let problem = Problem::new(
                 Code::DuplicateKey,
                 format!("the key '{name}' stands twice"),

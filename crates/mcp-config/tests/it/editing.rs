@@ -204,6 +204,19 @@ fn the_last_server_leaves_an_empty_list() {
     );
     takes(Profile::HoloDeck, "tools:\n- name: a\n  type: mcp\n", "a", "tools: []\n");
     takes(Profile::Dominds, "version: 1\nservers: { a: {} }\n", "a", "version: 1\nservers: {}\n");
+    // What somebody has commented out stays, and the comments of the entry go with it.
+    takes(
+        Profile::McpJson,
+        "{\"mcpServers\": {\n  // \"old\": {},\n\n  // of a\n  \"a\": {\"command\": \"x\"}, // a\n}}\n",
+        "a",
+        "{\"mcpServers\": {\n  // \"old\": {},\n\n}}\n",
+    );
+    takes(
+        Profile::McpJson,
+        "{\"mcpServers\": {\n  // of a\n  \"a\": {\"command\": \"x\"}\n}}\n",
+        "a",
+        "{\"mcpServers\": {}}\n",
+    );
 }
 
 #[test]
@@ -213,6 +226,10 @@ fn a_server_between_brackets_is_taken_out_with_its_comma() {
     takes(Profile::Dominds, &flow("a: {}, b: {}, c: {}"), "b", &flow("a: {}, c: {}"));
     takes(Profile::Dominds, &flow("a: {}, b: {}, c: {}"), "c", &flow("a: {}, b: {}"));
     takes(Profile::Dominds, &flow("a: {}, b: {},"), "b", &flow("a: {},"));
+    // The comment of the next one stays.
+    let json = |inner: &str| format!("{{\"mcpServers\": {{{inner}}}}}");
+    let (a, b) = ("\"a\": {\"command\": \"x\"}", "\"b\": {\"command\": \"y\"}");
+    takes(Profile::McpJson, &json(&format!("{a}, // a\n // b\n {b}")), "a", &json(&format!("\n // b\n {b}")));
 }
 
 #[test]
@@ -334,7 +351,7 @@ fn a_server_is_added_to_a_file_of_an_editor_that_has_none() {
     let servers = "{\n    \"new\": {\n      \"command\": \"npx\",\n      \"args\": [\"-y\", \"p\"],\n      \"env\": {\n        \
                    \"A\": \"b\"\n      },\n      \"description\": \"New.\"\n    }\n  }";
     let file = |servers: &str| format!("{{\n  \"mcpServers\": {servers}\n}}");
-    adds(Profile::McpJson, "", &file(servers));
+    adds(Profile::McpJson, "", &format!("{}\n", file(servers)));
     adds(Profile::McpJson, "{}\n", &format!("{}\n", file(servers)));
     adds(Profile::McpJson, &file("{}"), &file(servers));
     adds(Profile::McpJson, &file("null"), &file(servers));

@@ -110,3 +110,25 @@ fn a_label_far_away_is_told_instead_of_drawn() {
          = help: remove one of the two
     ");
 }
+
+/// A file of one line is not drawn thousands of times: it would be gigabytes.
+#[test]
+fn a_line_with_thousands_of_mistakes_is_drawn_for_the_first_of_them() {
+    let servers: Vec<String> = (0..900)
+        .map(|it| {
+            format!("\"s{it}\":{{\"command\":\"x\",\"args\":[1,2,3],\"comand\":\"{}\"}}", "x".repeat(600))
+        })
+        .collect();
+    let text = format!("{{\"mcpServers\":{{{}}}}}", servers.join(","));
+    let reading = reading(Profile::McpJson, &text);
+    assert!(reading.diagnostics.len() > 2_700);
+    let drawn = render("mcp.json", &text, &reading.diagnostics, Colour::Never);
+    let blocks: Vec<&str> = drawn.trim_end().split("\n\n").collect();
+    assert_eq!(blocks.len(), reading.diagnostics.len());
+    let lines = |it: &&&str| it.contains("\n1 |");
+    let count = blocks.iter().filter(lines).count();
+    assert!((1..20).contains(&count), "{count}");
+    // The others say where they are, and what to do.
+    let last = blocks[blocks.len() - 1];
+    assert!(last.contains("mcp.json:1:") && last.contains("help: "), "{last}");
+}

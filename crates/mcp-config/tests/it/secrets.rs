@@ -62,6 +62,8 @@ servers:
     url: "ftp://u:SECRET62@acme.example/?SECRET63"
     headers: {A: "SECRET64\u0000", B: {prefix: [SECRET65], env: X}}
     sessionId: "SECRET66\n"
+  e: {transport: stdio, command: "TOKEN=SECRET70 x", env: {"A=SECRET71": [], B: 1, "A: SECRET72": x, "A: SECRET72": y}, x: 1}
+  f: {transport: sse, url: "http:///u:SECRET73@acme.example", headers: {"A: SECRET74": {x: 1}}, x: 1}
   c: SECRET67
   d: {sessionId: [SECRET68]}
 "#;
@@ -89,6 +91,12 @@ const EDITOR: &str = r#"
     "d": {"command": ["x", "SECRET94", 1], "env": ["A=SECRET95", "=SECRET96", {"name": "B", "value": ["SECRET97"]}]},
     "e": {"command": {"path": "x", "args": ["SECRET98"], "env": {"A": "SECRET99"}}, "args": ["SECRET100"]},
     "f": "SECRET101",
+    "h": {"command": "TOKEN=SECRET103 npx server", "x": 1},
+    "i": {"command": "npx\u0020SECRET104", "x": 1},
+    "j": {"url": "http:///u:SECRET105@acme.example/", "x": 1},
+    "k": {"url": "https://acme.example/a\u003fk=SECRET106", "x": 1},
+    "l": {"url": "https://acme.example", "headers": {"Authorization: Bearer SECRET107": 1, "A: SECRET108": "x", "A: SECRET108": "y"}},
+    "m": {"command": "x", "env": {"K=SECRET109": [1], "A\u003dSECRET110": "x", "B=SECRET111": "x", "B=SECRET111": "y"}},
     "g": {"type": "stdio", "command": "x", "args": [], "args": ["SECRET102"], "cwd": "${env:A}"}
   },
 }

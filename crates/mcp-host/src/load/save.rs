@@ -56,6 +56,10 @@ pub fn save(path: &Path, before: &str, after: &str) -> Result<(), SaveError> {
     // A link stays one: what it names is replaced.
     let real = fs::canonicalize(path).map_err(refused)?;
     let metadata = fs::metadata(&real).map_err(refused)?;
+    // A new name needs only the folder's permission; that the file may not be written is meant.
+    if metadata.permissions().readonly() {
+        return Err(refused(io::ErrorKind::PermissionDenied.into()));
+    }
     let file = beside(&real, after, metadata.permissions()).map_err(refused)?;
     own_as(file.as_file(), &metadata).map_err(refused)?;
     let now = read_text(&real).map_err(|source| SaveError::Gone { path: shown.clone(), source })?;
@@ -165,6 +169,18 @@ mod tests {
         let gone = folder.path().join("no/such");
         let error = save(&gone, "", "new").unwrap_err().to_string();
         assert!(error.ends_with("no/such: it does not exist"), "{error}");
+    }
+
+    #[test]
+    fn a_file_that_may_not_be_written_is_not() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.yaml");
+        fs::write(&path, "old").unwrap();
+        fs::set_permissions(&path, Permissions::from_mode(0o444)).unwrap();
+        let error = save(&path, "old", "new").unwrap_err().to_string();
+        assert!(error.ends_with("a.yaml: permission denied"), "{error}");
+        assert_eq!(fs::read_to_string(&path).unwrap(), "old");
+        assert_eq!(names(folder.path()), ["a.yaml"]);
     }
 
     #[test]
