@@ -1,5 +1,27 @@
 //! One list of behaviours, run through all four wires against a peer that misbehaves on request: [`table`] says what
 //! the peer does and what comes of it, [`wires`] what that means on each wire.
+//!
+//! Failures that clients are known for, and where it is proven that this one does not share them:
+//!
+//! - a silent server: the rows of the silent peer; output in UTF-16: `stdio::hd_135_utf_16_is_noise_and_costs_the_limit`
+//! - a line in Latin-1: `stdio::hd_106_an_answer_in_another_encoding_ends_its_call`, and with the encoding configured
+//!   `stdio::hd_106_another_encoding_is_spoken_both_ways`; a message over the limit, an error whose code is no integer:
+//!   the rows of these names
+//! - a child that dies while a grandchild holds its output:
+//!   `stdio::a_grandchild_that_holds_the_pipe_does_not_hold_the_call`
+//! - a server that does not read: `stdio::a_server_that_does_not_read_costs_a_call_its_deadline`,
+//!   `websocket::closing::a_peer_that_does_not_read_is_given_up`
+//! - a runtime that is dropped: `stdio::a_runtime_that_is_dropped_leaves_no_process`
+//! - a grandchild in the background whose leader ends as it is asked to:
+//!   `stdio::hd_117_closing_politely_leaves_no_grandchild`
+//! - an exit before the handshake: `stdio::hd_135_sk_12_an_exit_before_the_handshake_is_told_with_its_evidence`
+//! - one tool without an object `inputSchema`: the row of this name
+//! - a cursor that repeats: `session::a_list_without_an_end_ends`
+//! - lists that a server's `ttlMs` keeps alive after the end: the row of closing twice, where they are asked for
+//! - GETs again and again, a stream that breaks off, `retry: 0`, a first GET that fails: `http::streams::listening_never_storms`
+//! - HTTP 4xx with an error without an id: `http::faults::a_refusal_is_told_with_what_the_server_says`, and where it
+//!   means that the session is forgotten `http::sessions::a_forgotten_session_is_opened_again_once`
+//! - a server that is down: the row of the peer that dies after the handshake, whose calls end at once
 
 #[cfg(target_os = "linux")]
 mod cycles;

@@ -355,3 +355,30 @@ async fn a_receipt_lasts_as_long_as_its_process() {
     assert_eq!(options.process.id(), ended.evidence.pid);
     assert_eq!(count(), 0);
 }
+
+#[tokio::test]
+async fn hd_106_an_answer_in_another_encoding_ends_its_call() {
+    let session = connect(server(r#"text "$id" "$(printf 'caf\351')""#)).await.unwrap();
+    let error = call(&session, 10_000).await.unwrap_err();
+    assert!(matches!(error, CallError::Unreadable(_)), "{error}");
+    assert!(session.list_tools().await.is_ok(), "the connection lives on");
+}
+
+#[tokio::test]
+async fn hd_135_utf_16_is_noise_and_costs_the_limit() {
+    let limits = Limits { startup: Duration::from_millis(500), ..Limits::default() };
+    let options = SessionOptions { limits: limits.clone(), eras: Eras::Legacy, ..SessionOptions::default() };
+    let says = r#"read -r line; printf '{\0"\0i\0d\0"\0:\0001\0}\0\n\0'; sleep 1000"#;
+    let error = Session::connect(dial(script(says), limits), options).await.err().unwrap();
+    let ConnectError::TimedOut { ended, .. } = &error else { panic!("{error}") };
+    assert!(ended.evidence.noise_bytes >= 14, "{error}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn hd_117_closing_politely_leaves_no_grandchild() {
+    let session = connect(server(r#"sleep 1000 & text "$id" "$!""#)).await.unwrap();
+    let pid = call(&session, 10_000).await.unwrap();
+    let ended = session.close(Duration::from_secs(2)).await;
+    assert_eq!(ended.evidence.exit.as_deref(), Some("exit status 0"), "the leader ends by itself");
+    assert_dies(&pid);
+}

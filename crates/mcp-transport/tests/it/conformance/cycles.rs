@@ -3,6 +3,11 @@
 //! What is counted belongs to a whole process, so that the client runs in one of its own: this test started once more,
 //! with [`PEER`] in its environment. The peer stays here, where what it remembers is not counted.
 
+#![expect(
+    clippy::print_stdout,
+    reason = "the figures are told from one process to the other, and to whoever asks"
+)]
+
 use std::process::Stdio;
 use std::time::Duration;
 

@@ -10,11 +10,14 @@ use tokio::task::JoinSet;
 use super::framing;
 use super::wires::{Act, Manner, Script};
 
-/// What the process is. Its last line, which is no protocol, tells the test that its input is over.
+/// What the process is. Its last line, which is no protocol, tells the test that its input is over. It waits for its own
+/// children, for not every system has somebody who does so at once.
 const PROCESS: &str = r#"
 exec 3<>"/dev/tcp/127.0.0.1/$PORT" 4<&0
 { cat <&4; printf 'over\n'; } >&3 &
-exec cat <&3 4<&-
+cat <&3 4<&-
+kill $! 2>/dev/null
+wait
 "#;
 
 /// The process that passes things on to this port.
