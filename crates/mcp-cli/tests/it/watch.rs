@@ -86,7 +86,7 @@ fn dm_091_every_save_is_told() {
         &format!("{DEMO}    transform: [{{prefix: my_}}]\n  broken:\n    transport: stdio\n    comand: x\n"),
     );
     assert_eq!(watch.until("reloaded"), "reloaded .minds/mcp.yaml: shown otherwise demo");
-    assert!(watch.until("error").starts_with("error .minds/mcp.yaml:8:"));
+    assert!(watch.until("error").starts_with("error .minds/mcp.yaml:9:"));
     assert!(watch.until("failed").starts_with("failed broken: "));
     assert!(watch.until("generation").contains(" +my_echo"));
     assert_eq!(children(watch.child.id()), first);

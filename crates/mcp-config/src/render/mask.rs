@@ -292,6 +292,11 @@ impl Shown {
         let start = source.find("://").map(|it| it + 3);
         let (Some(parsed), Some(start)) = (parsed, start) else { return };
         // What is written with escapes, and a user behind more slashes than two, is read in another way than here.
+        // Nor is what has its `://` behind anything but the scheme, such as a query.
+        let scheme = source[..start].trim_start_matches(['"', '\'']).trim_end_matches("://");
+        if !scheme.eq_ignore_ascii_case(parsed.scheme()) {
+            return;
+        }
         let user = !parsed.username().is_empty() || parsed.password().is_some();
         if source.contains('\\') || (user && source[start..].starts_with('/')) {
             return;

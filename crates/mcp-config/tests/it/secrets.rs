@@ -94,6 +94,8 @@ const EDITOR: &str = r#"
     "h": {"command": "TOKEN=SECRET103 npx server", "x": 1},
     "i": {"command": "npx\u0020SECRET104", "x": 1},
     "j": {"url": "http:///u:SECRET105@acme.example/", "x": 1},
+    "k": {"url": "https:acme.example?token=SECRET106://x", "x": 1},
+    "l": {"url": "http:/acme?SECRET107http://b:79/c", "x": 1},
     "k": {"url": "https://acme.example/a\u003fk=SECRET106", "x": 1},
     "l": {"url": "https://acme.example", "headers": {"Authorization: Bearer SECRET107": 1, "A: SECRET108": "x", "A: SECRET108": "y"}},
     "m": {"command": "x", "env": {"K=SECRET109": [1], "A\u003dSECRET110": "x", "B=SECRET111": "x", "B=SECRET111": "y"}},

@@ -112,7 +112,12 @@ impl Session {
         }
     }
 
+    /// The list as it was read, while it may be used. A session that is over has none: nobody is there any more who
+    /// would say that it has changed.
     fn kept<T: Clone>(&self, list: &List<'_, T>) -> Option<Listing<T>> {
+        if self.wire.engine().ended().is_some() {
+            return None;
+        }
         list.slot.get((list.seen)(&self.wire.changes().borrow()), Instant::now())
     }
 

@@ -55,7 +55,8 @@ impl Session {
     /// asked for again within that time, unless it says that the resource has changed.
     pub async fn read_resource(&self, uri: &str, options: CallOptions) -> Result<ReadResult, CallError> {
         let changes = *self.wire.changes().borrow();
-        if let Some(kept) = self.kept.reads.get(uri, changes, Instant::now()) {
+        let over = self.wire.engine().ended().is_some();
+        if let Some(kept) = self.kept.reads.get(uri, changes, Instant::now()).filter(|_| !over) {
             return Ok(kept);
         }
         let generation = self.kept.reads.generation();

@@ -57,7 +57,7 @@ pub(super) enum Line {
         count: usize,
         /// What is other.
         #[serde(flatten)]
-        difference: Difference,
+        difference: Box<Difference>,
     },
     /// There is another problem.
     Problem(ActiveProblem),
@@ -137,7 +137,7 @@ pub(super) fn between(before: &Published, after: &Published) -> Vec<Line> {
         let difference = Catalog::difference(&before.catalog, &after.catalog);
         let (generation, count) = (after.generation, after.catalog.tools().len());
         if !difference.is_empty() {
-            res.push(Line::Catalog { generation, count, difference });
+            res.push(Line::Catalog { generation, count, difference: Box::new(difference) });
         }
     }
     let cleared =
@@ -187,7 +187,7 @@ impl Line {
             }
             Line::ServerRemoved { name } => res.line(paint::FAINT, "removed", name),
             Line::Catalog { generation, count, difference } => {
-                let Difference { tools, prompts, resources, templates, toolsets: _ } = difference;
+                let Difference { tools, prompts, resources, templates, toolsets: _ } = &**difference;
                 let Changes { added, removed, changed } = tools;
                 let names = |sign: char, names: &[ExposedName]| {
                     names.iter().map(|it| format!(" {sign}{it}")).collect::<String>()
