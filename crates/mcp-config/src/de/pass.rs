@@ -1,6 +1,7 @@
 //! One pass over a file: its rules, and what it has found.
 
 use std::cell::{Cell, RefCell};
+use std::collections::BTreeSet;
 
 use mcp_model::Severity;
 
@@ -16,6 +17,9 @@ use crate::tree::{Key, Member, Syntax, child, contains};
 pub(crate) struct Pass {
     pub(crate) policy: &'static Policy,
     problems: RefCell<Vec<Problem>>,
+    /// Where the errors among them are, so that each server of a file full of mistakes is not held against all of them.
+    /// `None` where that has to be gathered anew.
+    errors: RefCell<Option<BTreeSet<String>>>,
     /// How often what was probably meant was looked for.
     guesses: Cell<usize>,
 }
@@ -23,11 +27,14 @@ pub(crate) struct Pass {
 impl Pass {
     /// A pass that has found nothing yet.
     pub(crate) fn new(policy: &'static Policy) -> Pass {
-        Pass { policy, problems: RefCell::new(Vec::new()), guesses: Cell::new(0) }
+        Pass { policy, problems: RefCell::new(Vec::new()), errors: RefCell::new(None), guesses: Cell::new(0) }
     }
 
     /// Writes a problem down.
     pub(crate) fn report(&self, problem: Problem) {
+        if let (Severity::Error, Some(errors)) = (problem.severity, self.errors.borrow_mut().as_mut()) {
+            errors.insert(problem.pointer.clone());
+        }
         self.problems.borrow_mut().push(problem);
     }
 
@@ -59,19 +66,27 @@ impl Pass {
         for problem in self.problems.borrow_mut().iter_mut().filter(|it| which(it)) {
             problem.severity = Severity::Warning;
         }
+        self.errors.replace(None);
     }
 
     /// Forgets what was found at `pointer` and below, but for what spoils the file.
     pub(crate) fn forgive(&self, pointer: &str) {
         self.problems.borrow_mut().retain(|it| it.code.spoils_file() || !contains(pointer, &it.pointer));
+        self.errors.replace(None);
     }
 
     /// Has an error been found at `pointer` or below?
     pub(crate) fn has_error(&self, pointer: &str) -> bool {
-        self.problems
-            .borrow()
-            .iter()
-            .any(|it| it.severity == Severity::Error && contains(pointer, &it.pointer))
+        let mut errors = self.errors.borrow_mut();
+        let errors = errors.get_or_insert_with(|| {
+            let problems = self.problems.borrow();
+            let errors = problems.iter().filter(|it| it.severity == Severity::Error);
+            errors.map(|it| it.pointer.clone()).collect()
+        });
+        let below = format!("{pointer}/");
+        // Whatever is below stands together, for all of it begins alike.
+        errors.contains(pointer)
+            || errors.range(below.clone()..).next().is_some_and(|it| it.starts_with(&below))
     }
 
     /// Everything that was found.
