@@ -10,6 +10,15 @@ use mcp_model::RawJson;
 use mcp_tests::{Run, eventually};
 use serde_json::Value;
 
+/// Calls of server-everything, one of them wrong.
+pub(crate) const EVERYTHING: [(&str, &str); 5] = [
+    ("it__echo", r#"{"message":"hello, \u4e16\u754c"}"#),
+    ("it__get-sum", r#"{"a":2,"b":40}"#),
+    ("it__get-tiny-image", "{}"),
+    ("it__get-structured-content", r#"{"location":"Chicago"}"#),
+    ("it__get-sum", r#"{"a":"no number","b":1}"#),
+];
+
 /// A server that ends with the test.
 pub(crate) struct Server(Child);
 

@@ -8,7 +8,7 @@ use mcp_host::{Host, HostOptions, LoadRequest, load};
 use mcp_model::{Endpoint, SseFallback};
 use mcp_tests::{installed, root};
 
-use crate::same::{check_change, check_same, demo, holodeck, over_stdio, start};
+use crate::same::{EVERYTHING, check_change, check_same, demo, holodeck, over_stdio, start};
 
 fn over_sse(folder: &Path, port: u16) -> PathBuf {
     holodeck(folder, "sse", &format!("http://127.0.0.1:{port}/sse"))
@@ -26,17 +26,7 @@ fn hd_120_hd_fr005_a_real_server_of_the_typescript_sdk() {
     let folder = tempfile::tempdir().unwrap();
     let sse = over_sse(folder.path(), port);
     let stdio = over_stdio(folder.path(), &["node", &script.display().to_string(), "stdio"]);
-    check_same(
-        &sse,
-        &stdio,
-        &[
-            ("it__echo", r#"{"message":"hello, \u4e16\u754c"}"#),
-            ("it__get-sum", r#"{"a":2,"b":40}"#),
-            ("it__get-tiny-image", "{}"),
-            ("it__get-structured-content", r#"{"location":"Chicago"}"#),
-            ("it__get-sum", r#"{"a":"no number","b":1}"#),
-        ],
-    );
+    check_same(&sse, &stdio, &EVERYTHING);
 }
 
 #[test]

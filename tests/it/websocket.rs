@@ -8,7 +8,7 @@ use std::process::Command;
 use mcp_host::{Host, HostOptions, LoadRequest, load};
 use mcp_tests::{Run, installed, root};
 
-use crate::same::{check_change, check_same, demo, holodeck, over_stdio, start};
+use crate::same::{EVERYTHING, check_change, check_same, demo, holodeck, over_stdio, start};
 
 #[test]
 fn hd_123_hd_fr006_a_real_server_behind_a_gateway() {
@@ -25,17 +25,7 @@ fn hd_123_hd_fr006_a_real_server_behind_a_gateway() {
     let folder = tempfile::tempdir().unwrap();
     let websocket = holodeck(folder.path(), "websocket", &format!("ws://127.0.0.1:{port}/message"));
     let stdio = over_stdio(folder.path(), &["node", &everything, "stdio"]);
-    check_same(
-        &websocket,
-        &stdio,
-        &[
-            ("it__echo", r#"{"message":"hello, \u4e16\u754c"}"#),
-            ("it__get-sum", r#"{"a":2,"b":40}"#),
-            ("it__get-tiny-image", "{}"),
-            ("it__get-structured-content", r#"{"location":"Chicago"}"#),
-            ("it__get-sum", r#"{"a":"no number","b":1}"#),
-        ],
-    );
+    check_same(&websocket, &stdio, &EVERYTHING);
 }
 
 #[test]

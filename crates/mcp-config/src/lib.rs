@@ -32,6 +32,7 @@ mod fix;
 pub mod holodeck;
 mod lowering;
 mod mcp_json;
+mod members;
 mod policy;
 mod profile;
 mod reading;

@@ -352,17 +352,17 @@ impl<'a> Walk<'a> {
     }
 
     fn step(&mut self, place: &Place, what: &str, effect: Option<Effect>) {
+        let Some(effect) = effect else { return };
         let how = match effect {
-            None => return,
-            Some(Effect::Widens) => "allows more",
-            Some(Effect::Narrows) => "allows less",
-            Some(Effect::Words | Effect::Breaks) => "allows something else",
+            Effect::Widens => "allows more",
+            Effect::Narrows => "allows less",
+            Effect::Words | Effect::Breaks => "allows something else",
         };
         let named = match what.contains(' ') {
             true => what.to_owned(),
             false => format!("`{what}`"),
         };
-        self.note(place, format!("{named} {how}"), effect.expect("it was looked at above"));
+        self.note(place, format!("{named} {how}"), effect);
     }
 
     fn note(&mut self, place: &Place, what: impl Into<String>, effect: Effect) {

@@ -11,6 +11,7 @@ use crate::Code;
 use crate::check::Complaint;
 use crate::diagnostic::quoted;
 use crate::lowering::{INPUTS, LEGACY, LEGACY_ARGS, URL_KEY};
+use crate::members::Members;
 use crate::policy::{Policy, UrlPolicy, VariableRule};
 use crate::template::{self, Piece};
 use crate::tree::child;
@@ -245,30 +246,5 @@ pub(super) fn json(text: &str, pointer: &str, resolver: &mut Resolver<'_>) -> St
             format!("{{{}}}", members.collect::<Vec<_>>().join(","))
         }
         _ => text.to_owned(),
-    }
-}
-
-/// The members of a JSON object in their order.
-struct Members<'a>(Vec<(String, &'a RawValue)>);
-
-impl<'de> serde::Deserialize<'de> for Members<'de> {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Visitor;
-        impl<'de> serde::de::Visitor<'de> for Visitor {
-            type Value = Members<'de>;
-
-            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                f.write_str("an object")
-            }
-
-            fn visit_map<A: serde::de::MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-                let mut res = Vec::new();
-                while let Some(entry) = map.next_entry()? {
-                    res.push(entry);
-                }
-                Ok(Members(res))
-            }
-        }
-        deserializer.deserialize_map(Visitor)
     }
 }

@@ -9,6 +9,7 @@ use mcp_model::RawJson;
 use serde_json::value::RawValue;
 
 use crate::diagnostic::is_unseen;
+use crate::members::Members;
 
 /// A value to be written.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -215,31 +216,6 @@ fn parsed(json: &str, depth: usize) -> Option<Data> {
         b'"' => Data::Text(serde_json::from_str(json).ok()?),
         _ => Data::Word(json.to_owned()),
     })
-}
-
-/// An object's members in their order.
-struct Members<'a>(Vec<(String, &'a RawValue)>);
-
-impl<'de> serde::Deserialize<'de> for Members<'de> {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct InOrder;
-        impl<'de> serde::de::Visitor<'de> for InOrder {
-            type Value = Members<'de>;
-
-            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                f.write_str("an object")
-            }
-
-            fn visit_map<A: serde::de::MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-                let mut res = Vec::new();
-                while let Some(entry) = map.next_entry()? {
-                    res.push(entry);
-                }
-                Ok(Members(res))
-            }
-        }
-        deserializer.deserialize_map(InOrder)
-    }
 }
 
 #[cfg(test)]

@@ -267,15 +267,19 @@ impl Bridge {
     /// Hands a frame on. Answers always arrive, for their number is bounded by the requests; what the server says on
     /// its own is bounded here.
     fn give(&self, frame: Bytes) {
-        if let Scanned::Request { id, .. } = scan(&frame) {
-            if !self.room_for(frame.len()) {
+        match scan(&frame) {
+            Scanned::Request { id, .. } if !self.room_for(frame.len()) => {
                 let error = RpcError::new(code::INTERNAL_ERROR, "too many requests at once");
                 return self.refuse(&frame[id], error);
             }
-        } else if let Scanned::Notification { .. } = scan(&frame)
-            && !self.room_for(frame.len())
-        {
-            return tracing::debug!("a notification was dropped: too many wait");
+            Scanned::Notification { .. } if !self.room_for(frame.len()) => {
+                return tracing::debug!("a notification was dropped: too many wait");
+            }
+            Scanned::Request { .. }
+            | Scanned::Notification { .. }
+            | Scanned::Response { .. }
+            | Scanned::Batch(_)
+            | Scanned::Noise => {}
         }
         let _ = self.given.send(Given::Frame(frame));
     }
