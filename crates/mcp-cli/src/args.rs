@@ -10,7 +10,7 @@ use mcp_acp::Version;
 use mcp_config::Profile;
 use mcp_model::{Dialect, RawJson};
 
-use crate::commands::{check, convert, edit};
+use crate::commands::{check, convert, edit, explain};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -18,7 +18,10 @@ Examples:
   mcp-host convert . --to mcp-json
   mcp-host tools .
   mcp-host tools .minds/mcp.yaml --server demo --format json
+  mcp-host tools . --schema add
+  mcp-host explain . --server demo --tool echo
   mcp-host call . add '{\"a\": 2, \"b\": 3}'
+  mcp-host call . add a=2 b=3
   mcp-host schema mcp-json
 
 FILE may be a folder: then it is the .minds/mcp.yaml inside, or else the agent.yaml, the
@@ -83,21 +86,34 @@ pub(crate) enum Command {
     Disable(edit::Words),
     /// Start the servers and list their tools
     Tools {
-        /// The configuration, or the folder it is in
-        file: PathBuf,
-        /// Start and list only this server
-        #[arg(long, value_name = "SERVER")]
-        server: Option<String>,
+        #[command(flatten)]
+        servers: Servers,
+        /// Show only this tool, with the arguments it takes
+        #[arg(long, value_name = "TOOL")]
+        schema: Option<String>,
+        /// Show the tools under their servers
+        #[arg(long, conflicts_with = "schema")]
+        tree: bool,
     },
+    /// Start the servers and list their prompts
+    Prompts(Servers),
+    /// Start the servers and list their resources, and the templates of resources
+    Resources(Servers),
+    /// Say what the rules of a server's entry do to names, rule by rule; nothing is started
+    Explain(explain::Words),
     /// Call one tool and print what it answers
     Call {
         /// The configuration, or the folder it is in
         file: PathBuf,
         /// The tool, by the name that `tools` shows, or by its server's name for it where only one has that
         tool: String,
-        /// Its arguments, a JSON object; `-` reads them from standard input
-        #[arg(value_name = "ARGS-JSON", default_value = "{}", allow_hyphen_values = true)]
-        arguments: String,
+        /// Its arguments: a JSON object, @FILE or `-` for one in a file or on standard input, or name=value for each;
+        /// the tool's schema says what a value is, and name:=JSON says it without asking
+        #[arg(value_name = "ARGS")]
+        arguments: Vec<String>,
+        /// Write images, audio and other binary blocks of the answer to files in this folder, under new names
+        #[arg(long, value_name = "FOLDER")]
+        save: Option<PathBuf>,
     },
     /// Start the servers, follow the file, and tell line by line what changes, until Ctrl-C
     Watch {
@@ -126,6 +142,16 @@ pub(crate) enum Command {
         #[arg(long, value_name = "ADDR")]
         http: Option<SocketAddr>,
     },
+}
+
+/// Which servers are started.
+#[derive(Debug, Args)]
+pub(crate) struct Servers {
+    /// The configuration, or the folder it is in
+    pub(crate) file: PathBuf,
+    /// Start and list only this server
+    #[arg(long, value_name = "SERVER")]
+    pub(crate) server: Option<String>,
 }
 
 /// A number of ACP's versions.

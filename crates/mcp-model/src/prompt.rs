@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use crate::list::{Page, read_list, text_in};
@@ -20,7 +20,7 @@ pub struct Prompt {
 }
 
 /// What a prompt wants to be given.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct PromptArgument {
     /// Its name.
     pub name: String,
@@ -31,6 +31,11 @@ pub struct PromptArgument {
 }
 
 impl Prompt {
+    /// The description's text, empty where there is none.
+    pub fn description_text(&self) -> Cow<'_, str> {
+        self.description.as_ref().and_then(RawJson::to_text).unwrap_or_default()
+    }
+
     /// Its arguments, in the server's order. One that cannot be read is left out: the server says what it misses.
     pub fn arguments(&self) -> Vec<PromptArgument> {
         #[derive(Deserialize)]

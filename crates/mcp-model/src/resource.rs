@@ -35,6 +35,20 @@ pub struct ResourceTemplate {
     pub raw: RawJson,
 }
 
+impl Resource {
+    /// The description's text, empty where there is none.
+    pub fn description_text(&self) -> Cow<'_, str> {
+        self.description.as_ref().and_then(RawJson::to_text).unwrap_or_default()
+    }
+}
+
+impl ResourceTemplate {
+    /// The description's text, empty where there is none.
+    pub fn description_text(&self) -> Cow<'_, str> {
+        self.description.as_ref().and_then(RawJson::to_text).unwrap_or_default()
+    }
+}
+
 /// What is in a resource: the result of `resources/read`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReadResult {

@@ -1,6 +1,8 @@
 //! What the rules do to one name. No collision is known here: a candidate name is a function of its server, its
 //! original name and the rules alone, so it does not move when another server comes or goes.
 
+mod stages;
+
 use std::cell::LazyCell;
 
 use mcp_model::{NamePolicy, Rules, ServerId, Transform};
@@ -9,6 +11,8 @@ use serde::Serialize;
 use crate::filter::{Ruling, Sieve};
 use crate::name::{ExposedName, is_valid, normalise, qualify, rule, shorten};
 use crate::quote::{cut, quote};
+
+pub use stages::{Stage, StageRule};
 
 /// What became of one name, and by which rule.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

@@ -68,13 +68,14 @@ impl Serialize for ExposedTool {
 }
 
 impl Serialize for ExposedPrompt {
-    /// Gives `name`, `server`, `original_name` and `description`, in this order.
+    /// Gives `name`, `server`, `original_name`, `description` and `arguments`, in this order.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut res = serializer.serialize_struct("ExposedPrompt", 4)?;
+        let mut res = serializer.serialize_struct("ExposedPrompt", 5)?;
         res.serialize_field("name", &self.name)?;
         res.serialize_field("server", &self.server)?;
         res.serialize_field("original_name", &self.prompt.name)?;
         res.serialize_field("description", &self.prompt.description)?;
+        res.serialize_field("arguments", &self.prompt.arguments())?;
         res.end()
     }
 }

@@ -60,7 +60,7 @@ mod view;
 
 pub use build::decide_all;
 pub use catalog::Catalog;
-pub use decide::{Decider, Decision, Verdict, decide};
+pub use decide::{Decider, Decision, Stage, StageRule, Verdict, decide};
 pub use difference::{Changes, Difference, ResourceKey, Step};
 pub use exposed::{ExposedPrompt, ExposedResource, ExposedTemplate, ExposedTool};
 pub use fingerprint::Fingerprint;

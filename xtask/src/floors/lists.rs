@@ -141,6 +141,7 @@ pub(crate) const FLOORS: &[Floor] = &[
         others: &[
             "anstream",
             "anstyle",
+            "base64",
             "clap",
             "comfy-table",
             "indicatif",

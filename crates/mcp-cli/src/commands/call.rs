@@ -10,9 +10,9 @@ use mcp_registry::Lookup;
 use mcp_transport::OnProgress;
 
 use crate::args::Format;
-use crate::commands::arguments::{self, Unusable};
-use crate::commands::content;
-use crate::commands::refused::Refusal;
+use crate::commands::arguments::{self, Typed, Unusable};
+use crate::commands::refused::{self, Refusal};
+use crate::commands::{content, kept, pairs};
 use crate::context::{Context, blocking, unless_signalled};
 use crate::exit::Exit;
 use crate::hosted;
@@ -29,8 +29,10 @@ pub(crate) struct Request<'a> {
     pub(crate) file: &'a Path,
     /// The tool's name.
     pub(crate) tool: &'a str,
-    /// Its arguments as typed; `-` where they are on standard input.
-    pub(crate) arguments: &'a str,
+    /// Its arguments as typed.
+    pub(crate) arguments: &'a [String],
+    /// Where what is no text is kept.
+    pub(crate) save: Option<&'a Path>,
 }
 
 /// Calls one tool of a configuration's servers.
@@ -43,19 +45,36 @@ pub(crate) async fn run(context: &Context, request: Request<'_>, signals: &mut S
             hosted::with(wanted, Supervision::Off, signals, async |host| {
                 started(host, &context.progress(), Wanting::Tool(request.tool)).await;
                 let published = host.published();
-                let result = call(host, &context.progress(), ToolCall::new(request.tool, arguments)).await;
-                let reach = reach(&published, &rejected, request.tool);
-                context.tell(report(context, request.file, &result, exit(&result, reach))).await
+                let result = match fitted(&published, request.tool, arguments) {
+                    Ok(arguments) => {
+                        call(host, &context.progress(), ToolCall::new(request.tool, arguments)).await
+                    }
+                    Err(unusable) => refused::result(request.tool, Kind::Validation, unusable.message),
+                };
+                let exit = exit(&result, reach(&published, &rejected, request.tool));
+                context.tell(kept(report(context, request, &result, exit), &result, request).await).await
             })
             .await
         }
     }
 }
 
+/// The arguments as the tool wants them: its schema says what a word is.
+fn fitted(published: &Published, tool: &str, arguments: Typed) -> Result<RawJson, Unusable> {
+    match (arguments, published.catalog.find(tool)) {
+        (Typed::Object(json), _) => Ok(json),
+        (Typed::Pairs(pairs), Lookup::Found(it)) => pairs::fit(&pairs, Some(&it.tool.input_schema)),
+        (Typed::Pairs(pairs), Lookup::Ambiguous(_) | Lookup::Missing { nearest: _ }) => {
+            pairs::fit(&pairs, None)
+        }
+    }
+}
+
 /// The arguments, and what is to be started; or the end, where that is nothing.
-async fn prepare(context: &Context, request: Request<'_>) -> Result<(RawJson, Wanted), Exit> {
+async fn prepare(context: &Context, request: Request<'_>) -> Result<(Typed, Wanted), Exit> {
     let colour = context.console.err;
-    let arguments = match read(request.arguments).await {
+    let words = request.arguments.to_vec();
+    let arguments = match blocking(move || arguments::read(&words)).await {
         Ok(arguments) => arguments,
         Err(Unusable { message, help }) => {
             return Err(context.tell(context.console.failure(Exit::Usage, &message, Some(help))).await);
@@ -73,16 +92,18 @@ async fn prepare(context: &Context, request: Request<'_>) -> Result<(RawJson, Wa
     }
 }
 
-async fn read(typed: &str) -> Result<RawJson, Unusable> {
-    if typed == "-" {
-        return arguments::parse(&blocking(arguments::from_standard_input).await?);
-    }
-    arguments::parse(typed)
+/// Keeps what is no text, where that was asked for, and says under which names.
+async fn kept(report: Report, result: &CallResult, request: Request<'_>) -> Report {
+    let Some(folder) = request.save.map(Path::to_path_buf) else { return report };
+    let (result, tool) = (result.clone(), request.tool.to_owned());
+    let told = blocking(move || kept::keep(&result.content, &folder, &tool)).await;
+    let exit = if told.failed && report.exit == Exit::Done { Exit::Wrong } else { report.exit };
+    Report { err: report.err + &told.text, exit, ..report }
 }
 
 async fn refuse(context: &Context, request: Request<'_>, refusal: Refusal) -> Exit {
     let result = refusal.result(request.tool);
-    let mut report = report(context, request.file, &result, Exit::Wrong);
+    let mut report = report(context, request, &result, Exit::Wrong);
     if let Some(help) = &refusal.failure.help {
         report.err.push_str(&paint::help(context.console.err, help));
     }
@@ -150,27 +171,30 @@ fn exit(result: &CallResult, reach: Reach) -> Exit {
     }
 }
 
-fn report(context: &Context, file: &Path, result: &CallResult, exit: Exit) -> Report {
+fn report(context: &Context, request: Request<'_>, result: &CallResult, exit: Exit) -> Report {
     let out = match context.format {
         Format::Json => json::document(result),
         Format::Text => content::text(result),
     };
     let err = match &result.error {
-        Some(failure) => complaint(failure, file, context.console.err),
+        Some(failure) => complaint(failure, request, context.console.err),
         None => String::new(),
     };
     Report { out, err, exit }
 }
 
 /// `<kind>: <message>`, and what to do about it.
-fn complaint(failure: &CallFailure, file: &Path, colour: Colour) -> String {
+fn complaint(failure: &CallFailure, request: Request<'_>, colour: Colour) -> String {
     let CallFailure { kind, message } = failure;
     let kind_shown = paint::paint(colour, paint::BAD, kind.as_str());
     let mut res = format!("{kind_shown}: {}\n", plain::block(message).trim_end());
+    let Request { file, tool, arguments: _, save: _ } = request;
     let file = file.display();
     let help = match kind {
         Kind::ToolNotFound => Some(format!("`mcp-host tools {file}` shows the names that there are")),
-        Kind::Validation => Some(format!("`mcp-host tools {file} --format json` shows what the tool takes")),
+        Kind::Validation => {
+            Some(format!("`mcp-host tools {file} --schema {}` shows what the tool takes", plain::line(tool)))
+        }
         Kind::OutcomeUnknown => Some("look whether it has happened before you call again".to_owned()),
         Kind::Config
         | Kind::McpConfig
@@ -230,10 +254,11 @@ mod tests {
     #[test]
     fn a_failure_is_its_kind_and_its_message() {
         let failure = CallFailure { kind: Kind::Tool, message: "it \u{1b}[31mbroke\n".into() };
-        assert_eq!(complaint(&failure, Path::new("a.yaml"), Colour::Never), "MCPToolError: it broke\n");
+        let request = Request { file: Path::new("a.yaml"), tool: "t", arguments: &[], save: None };
+        assert_eq!(complaint(&failure, request, Colour::Never), "MCPToolError: it broke\n");
         let failure = CallFailure { kind: Kind::ToolNotFound, message: "no".into() };
         assert_eq!(
-            complaint(&failure, Path::new("a.yaml"), Colour::Never),
+            complaint(&failure, request, Colour::Never),
             "MCPToolNotFoundError: no\n  help: `mcp-host tools a.yaml` shows the names that there are\n"
         );
     }

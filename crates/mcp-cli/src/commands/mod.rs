@@ -1,4 +1,4 @@
-//! The commands: one file each. A command gets words and gives words; what is right or wrong others decide.
+//! The commands: one file each, and one for each thing that several of them show. A command gets words and gives words; what is right or wrong others decide.
 
 mod acp_check;
 mod arguments;
@@ -8,15 +8,23 @@ mod content;
 pub(crate) mod convert;
 mod demo;
 pub(crate) mod edit;
+pub(crate) mod explain;
+mod kept;
+mod listing;
+mod pairs;
+mod prompts;
 mod refused;
+mod resources;
 mod schema;
+mod shape;
 mod status;
-mod tools;
+pub(crate) mod tools;
 mod watch;
 
 use mcp_config::Switch;
 
-use crate::args::{Arguments, Command, Format};
+use crate::args::{Arguments, Command, Format, Servers};
+use crate::commands::listing::What;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::output::console::Console;
@@ -48,11 +56,20 @@ pub(crate) fn run(arguments: Arguments, console: Console) -> Exit {
         Command::AcpCheck { capabilities, protocol } => {
             console.tell(&acp_check::run(&console, &capabilities, protocol))
         }
-        Command::Tools { file, server } => on_runtime(console, async |signals| {
-            tools::run(&context, tools::Request { file: &file, server: server.as_deref() }, signals).await
-        }),
-        Command::Call { file, tool, arguments } => on_runtime(console, async |signals| {
-            let request = call::Request { file: &file, tool: &tool, arguments: &arguments };
+        Command::Tools { servers, schema, tree } => {
+            let manner = match (&schema, tree) {
+                (Some(tool), _) => tools::Manner::One(tool),
+                (None, true) => tools::Manner::Tree,
+                (None, false) => tools::Manner::Table,
+            };
+            list(&context, &servers, What::Tools(manner))
+        }
+        Command::Prompts(servers) => list(&context, &servers, What::Prompts),
+        Command::Resources(servers) => list(&context, &servers, What::Resources),
+        Command::Explain(words) => console.tell(&explain::run(&context, &words)),
+        Command::Call { file, tool, arguments, save } => on_runtime(console, async |signals| {
+            let save = save.as_deref();
+            let request = call::Request { file: &file, tool: &tool, arguments: &arguments, save };
             call::run(&context, request, signals).await
         }),
         Command::Watch { file } => {
@@ -62,6 +79,12 @@ pub(crate) fn run(arguments: Arguments, console: Console) -> Exit {
             on_runtime(console, async |signals| demo::run(&console, http, signals).await)
         }
     }
+}
+
+fn list(context: &Context, servers: &Servers, what: What<'_>) -> Exit {
+    let Servers { file, server } = servers;
+    let request = listing::Request { file, server: server.as_deref(), what };
+    on_runtime(context.console, async |signals| listing::run(context, request, signals).await)
 }
 
 /// Runs a command that waits. The runtime is gone when this returns, and with it everything it started.

@@ -72,17 +72,22 @@ impl Refusal {
     /// The result of a call that was never made.
     pub(crate) fn result(&self, tool: &str) -> CallResult {
         let Failure { kind, message, help: _ } = &self.failure;
-        CallResult {
-            success: false,
-            content: Vec::new(),
-            error: Some(CallFailure { kind: *kind, message: message.clone() }),
-            metadata: CallMetadata {
-                server: None,
-                tool: tool.to_owned(),
-                duration: Duration::ZERO,
-                request_id: None,
-                structured_content: None,
-            },
-        }
+        result(tool, *kind, message.clone())
+    }
+}
+
+/// The result of a call that was never made.
+pub(crate) fn result(tool: &str, kind: Kind, message: String) -> CallResult {
+    CallResult {
+        success: false,
+        content: Vec::new(),
+        error: Some(CallFailure { kind, message }),
+        metadata: CallMetadata {
+            server: None,
+            tool: tool.to_owned(),
+            duration: Duration::ZERO,
+            request_id: None,
+            structured_content: None,
+        },
     }
 }

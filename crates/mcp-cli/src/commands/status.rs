@@ -12,7 +12,8 @@ pub(crate) fn servers(servers: &[ServerStatus], colour: Colour) -> String {
     servers.iter().map(|it| server(it, longest, colour)).collect()
 }
 
-fn server(status: &ServerStatus, longest: usize, colour: Colour) -> String {
+/// One server's line, its name as wide as the longest, and what to do about it.
+pub(super) fn server(status: &ServerStatus, longest: usize, colour: Colour) -> String {
     let ServerStatus { id, state, era, failure } = status;
     let (style, mark) = match state {
         ServerState::Ready => (paint::GOOD, "✓"),

@@ -1,185 +1,249 @@
-//! `tools`: starts the servers, shows what they offer, and stops them.
+//! What `tools` shows: a table, a tree, or one tool with the arguments it takes.
 
-use std::path::Path;
-use std::time::SystemTime;
+use std::fmt::Write as _;
 
-use mcp_host::{Published, ServerState, Supervision, Wanted};
+use mcp_host::Published;
+use mcp_model::{Tool, ToolHints};
+use mcp_registry::{ExposedTool, Lookup};
 
-use crate::args::Format;
-use crate::commands::refused::Refusal;
-use crate::commands::status;
-use crate::context::{Context, unless_signalled};
-use crate::exit::Exit;
-use crate::hosted;
-use crate::output::console::Report;
-use crate::output::table::{Look, Row, table};
+use crate::commands::{shape, status};
+use crate::output::table::{Column, Look, table};
 use crate::output::{json, paint, plain};
-use crate::signals::Signals;
-use crate::starting::{Wanting, started};
 
-/// What is asked for.
+const COLUMNS: [Column; 5] = [
+    Column::Words("TOOL"),
+    Column::Words("SERVER"),
+    Column::Number("TOKENS"),
+    Column::Words("HINT"),
+    Column::Words("DESCRIPTION"),
+];
+
+/// About how many bytes of a tool's definition make a token.
+const BYTES_OF_A_TOKEN: usize = 4;
+
+/// In which way tools are shown.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Request<'a> {
-    /// The configuration.
-    pub(crate) file: &'a Path,
-    /// The only server that is wanted.
-    pub(crate) server: Option<&'a str>,
+pub(crate) enum Manner<'a> {
+    /// A line for each.
+    Table,
+    /// Under their servers.
+    Tree,
+    /// This one, with its arguments.
+    One(&'a str),
 }
 
-/// Lists the tools of a configuration's servers.
-pub(crate) async fn run(context: &Context, request: Request<'_>, signals: &mut Signals) -> Exit {
-    match unless_signalled(signals, prepare(context, request)).await {
-        Err(signal) => Exit::Signal(signal),
-        Ok(Err(exit)) => exit,
-        Ok(Ok(wanted)) => {
-            let rejected = wanted.failed.len();
-            hosted::with(wanted, Supervision::Off, signals, async |host| {
-                started(host, &context.progress(), Wanting::All).await;
-                let published = host.published();
-                let exit = exit(&published, rejected);
-                context.tell(Report { out: out(context, &published), err: String::new(), exit }).await
-            })
-            .await
+/// A line for each tool, and what all of them cost a model.
+pub(super) fn text(published: &Published, look: Look) -> String {
+    let tools = published.catalog.tools();
+    let rows = tools.iter().map(|it| {
+        vec![
+            it.name.to_string(),
+            it.server.to_string(),
+            tokens(it).to_string(),
+            hint(it.tool.hints).to_owned(),
+            it.tool.description_text().into_owned(),
+        ]
+    });
+    let mut res = table(&COLUMNS, &rows.collect::<Vec<_>>(), look);
+    if !res.is_empty() {
+        res.push('\n');
+        res.push_str(&paint::paint(look.colour, paint::FAINT, &total(tools)));
+        res.push('\n');
+    }
+    res
+}
+
+/// The servers, each with its tools below it.
+pub(super) fn tree(published: &Published, look: Look) -> String {
+    let tools = published.catalog.tools();
+    let mut res = String::new();
+    for server in &published.servers {
+        res.push_str(&status::server(server, 0, look.colour));
+        let own: Vec<&ExposedTool> = tools.iter().filter(|it| it.server.as_str() == server.id).collect();
+        let longest = own.iter().map(|it| it.name.as_str().chars().count()).max().unwrap_or_default();
+        for (at, it) in own.iter().enumerate() {
+            let branch = if at + 1 == own.len() { "└─" } else { "├─" };
+            let line = format!(
+                "{branch} {:longest$}  {}",
+                plain::line(it.name.as_str()),
+                plain::line(&it.tool.description_text())
+            );
+            res.push_str(&fit(line.trim_end(), look.width));
+            res.push('\n');
         }
     }
+    res
 }
 
-/// What is to be started; or the end, where that is nothing.
-async fn prepare(context: &Context, request: Request<'_>) -> Result<Wanted, Exit> {
-    let colour = context.console.err;
-    let source = match context.open(request.file).await {
-        Ok(source) => source,
-        Err(unreadable) => return Err(refuse(context, &Refusal::unreadable(unreadable)).await),
-    };
-    let err = source.taken(colour) + &source.complaints(colour);
-    context.tell(Report { out: String::new(), err, exit: Exit::Done }).await;
-    if let Some(refusal) = Refusal::of(&source) {
-        return Err(refuse(context, &refusal).await);
-    }
-    let wanted = source.loaded.wanted;
-    let Some(name) = request.server else { return Ok(wanted) };
-    match only(wanted, name) {
-        Ok(wanted) => Ok(wanted),
-        Err(message) => Err(context.tell(context.console.failure(Exit::Usage, &message, None)).await),
-    }
-}
-
-async fn refuse(context: &Context, refusal: &Refusal) -> Exit {
-    let err = paint::error(
-        context.console.err,
-        &plain::line(&refusal.failure.to_string()),
-        refusal.failure.help.as_deref(),
+/// One tool as a person reads it. Fails with a sentence when there is none, or more than one, of this name.
+pub(super) fn one(published: &Published, name: &str, look: Look) -> Result<String, String> {
+    let it = found(published, name)?;
+    let colour = look.colour;
+    let Tool { name: original, description: _, input_schema, output_schema, hints, raw: _ } = &it.tool;
+    let mut res = format!("{}\n", paint::paint(colour, paint::NOTE, &plain::line(it.name.as_str())));
+    let about = format!(
+        "tool `{}` of server `{}`, about {} tokens{}",
+        plain::line(original),
+        it.server,
+        tokens(it),
+        claims(*hints)
     );
-    let out = match context.format {
-        Format::Json => json::document(&refusal.published(SystemTime::now())),
-        Format::Text => String::new(),
-    };
-    context.tell(Report { out, err, exit: Exit::Wrong }).await
+    let _ = writeln!(res, "{}", paint::paint(colour, paint::FAINT, &about));
+    let description = it.tool.description_text();
+    if !description.trim().is_empty() {
+        let _ = writeln!(res, "\n{}", plain::block(description.trim()));
+    }
+    let arguments = shape::arguments(input_schema, look);
+    let _ = write!(res, "\n{}", if arguments.is_empty() { "It takes no arguments.\n" } else { &arguments });
+    if let Some(output) = output_schema {
+        let fields = shape::results(output, look);
+        if !fields.is_empty() {
+            let _ = write!(res, "\n{fields}");
+        }
+    }
+    Ok(res)
 }
 
-/// The one server that is asked for. Fails with a sentence that says which there are.
-fn only(mut wanted: Wanted, name: &str) -> Result<Wanted, String> {
-    let names: Vec<String> = wanted
-        .servers
-        .iter()
-        .map(|it| it.spec.id.to_string())
-        .chain(wanted.failed.iter().map(|it| it.id.clone()))
-        .collect();
-    wanted.servers.retain(|it| it.spec.id.as_str() == name);
-    wanted.failed.retain(|it| it.id == name);
-    match (wanted.servers.is_empty() && wanted.failed.is_empty(), names.is_empty()) {
-        (false, _) => Ok(wanted),
-        (true, false) => Err(format!("there is no server `{name}`; there are: {}", names.join(", "))),
-        (true, true) => Err(format!("there is no server `{name}`, nor any other")),
+/// The document of one tool: the tool as `tools` writes it, or `null`.
+pub(super) fn document(published: &Published, name: &str) -> String {
+    json::document(&found(published, name).ok())
+}
+
+fn found<'a>(published: &'a Published, name: &str) -> Result<&'a ExposedTool, String> {
+    let quoted = plain::line(name);
+    match published.catalog.find(name) {
+        Lookup::Found(tool) => Ok(tool),
+        Lookup::Ambiguous(tools) => {
+            let names: Vec<&str> = tools.iter().map(|it| it.name.as_str()).collect();
+            Err(format!("several servers have a tool `{quoted}`; say one of: {}", names.join(", ")))
+        }
+        Lookup::Missing { nearest: Some(near) } => {
+            Err(format!("there is no tool `{quoted}`; did you mean `{}`?", near.name))
+        }
+        Lookup::Missing { nearest: None } => Err(format!("there is no tool `{quoted}`")),
     }
 }
 
-/// The first result that counts: an entry is written wrongly, a server cannot be used, all is well.
-fn exit(published: &Published, rejected: usize) -> Exit {
-    let is_ready = |state| match state {
-        ServerState::Ready => true,
-        ServerState::Starting
-        | ServerState::Restarting
-        | ServerState::Failed
-        | ServerState::Disabled
-        | ServerState::Stopped => false,
-    };
-    match (rejected, published.servers.iter().all(|it| is_ready(it.state))) {
-        (1.., _) => Exit::Wrong,
-        (0, false) => Exit::Unreachable,
-        (0, true) => Exit::Done,
+/// About how many tokens a model reads of a tool: its name, its description and its schema, by their bytes.
+fn tokens(it: &ExposedTool) -> usize {
+    let description = it.tool.description_text().len();
+    let bytes = it.name.as_str().len() + description + it.tool.input_schema.as_bytes().len();
+    bytes.div_ceil(BYTES_OF_A_TOKEN)
+}
+
+fn total(tools: &[ExposedTool]) -> String {
+    let tokens: usize = tools.iter().map(tokens).sum();
+    let word = if tools.len() == 1 { "tool" } else { "tools" };
+    format!("{} {word}, about {tokens} tokens", tools.len())
+}
+
+/// The first thing to know of what a tool claims about itself, in a word; `-` where it claims nothing.
+fn hint(hints: ToolHints) -> &'static str {
+    let ToolHints { read_only, destructive, idempotent: _, open_world: _ } = hints;
+    match (read_only, destructive) {
+        (Some(true), _) => "reads",
+        (_, Some(true)) => "destroys",
+        (_, Some(false)) => "adds",
+        (Some(false), None) => "writes",
+        (None, None) => "-",
     }
 }
 
-fn out(context: &Context, published: &Published) -> String {
-    let colour = context.console.out;
-    if context.format == Format::Json {
-        return json::document(published);
-    }
-    let descriptions: Vec<_> =
-        published.catalog.tools().iter().map(|it| it.tool.description_text()).collect();
-    let rows: Vec<Row<'_>> = published
-        .catalog
-        .tools()
-        .iter()
-        .zip(&descriptions)
-        .map(|(it, description)| Row { tool: it.name.as_str(), server: it.server.as_str(), description })
-        .collect();
-    let parts = [
-        table(&rows, Look { width: context.console.width, colour }),
-        status::servers(&published.servers, colour),
-        status::problems(published, colour),
+/// Everything that a tool claims about itself.
+fn claims(hints: ToolHints) -> String {
+    let ToolHints { read_only, destructive, idempotent, open_world } = hints;
+    let words = [
+        (read_only, "only reads", "writes"),
+        (destructive, "may destroy", "only adds"),
+        (idempotent, "may be repeated", "not to be repeated"),
+        (open_world, "reaches the outside", "stays inside"),
     ];
-    let parts: Vec<String> = parts.into_iter().filter(|it| !it.is_empty()).collect();
-    match parts.is_empty() {
-        true => "no servers are configured\n".to_owned(),
-        false => parts.join("\n"),
+    let said = words.iter().filter_map(|(claim, yes, no)| claim.map(|it| if it { *yes } else { *no }));
+    let said: Vec<&str> = said.collect();
+    if said.is_empty() { String::new() } else { format!("; it says: {}", said.join(", ")) }
+}
+
+/// A line cut to a width, with an ellipsis.
+fn fit(line: &str, width: usize) -> String {
+    if line.chars().count() <= width {
+        return line.to_owned();
     }
+    let mut res: String = line.chars().take(width.saturating_sub(1)).collect();
+    res.truncate(res.trim_end().len());
+    res.push('…');
+    res
 }
 
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
 
-    use mcp_host::{FailedServer, Failure, ServerStatus};
-    use mcp_model::Kind;
-    use mcp_registry::Catalog;
+    use mcp_config::Colour;
+    use mcp_host::ServerState;
+    use mcp_model::{Exposure, NamePolicy, RawJson, ServerId, read_tools};
+    use mcp_registry::{Builtins, Catalog, Lists, ServerEntry};
 
     use super::*;
+    use crate::fixture;
 
-    #[track_caller]
-    fn check(states: &[ServerState], rejected: usize, want: Exit) {
-        let status =
-            |state: &ServerState| ServerStatus { id: "s".into(), state: *state, era: None, failure: None };
-        let published = Published {
-            generation: 1,
-            catalog: Arc::new(Catalog::empty()),
-            servers: states.iter().map(status).collect(),
-            problems: Vec::new(),
+    const LOOK: Look = Look { width: 60, colour: Colour::Never };
+
+    fn published() -> Published {
+        let json = r#"{"tools":[
+            {"name":"read","description":"Reads a file that is somewhere, whatever is in it, and more","annotations":{"readOnlyHint":true,"openWorldHint":false},
+             "inputSchema":{"type":"object","properties":{"path":{"type":"string","description":"Where"}},"required":["path"]}},
+            {"name":"wipe","annotations":{"destructiveHint":true},"inputSchema":{"type":"object"}},
+            {"name":"note","inputSchema":{}}]}"#;
+        let tools = read_tools(&RawJson::parse(json.into()).unwrap()).unwrap().items;
+        let entry = ServerEntry {
+            id: ServerId::parse("files").unwrap(),
+            exposure: Exposure::all(NamePolicy::Pass),
+            lists: Arc::new(Lists { tools, ..Lists::default() }),
         };
-        assert_eq!(exit(&published, rejected), want);
+        let catalog = Arc::new(Catalog::build(&Builtins::default(), &[entry]));
+        let servers = [("files", ServerState::Ready), ("gone", ServerState::Failed)];
+        Published { catalog, ..fixture::published(&servers) }
     }
 
     #[test]
-    fn the_exit_code_names_the_first_thing_to_mend() {
-        use ServerState::{Failed, Ready, Starting};
-        check(&[Ready, Ready], 0, Exit::Done);
-        check(&[], 0, Exit::Done);
-        check(&[Ready, Failed], 0, Exit::Unreachable);
-        check(&[Ready, Starting], 0, Exit::Unreachable);
-        check(&[Ready, Failed], 1, Exit::Wrong);
-        check(&[Failed, Failed], 1, Exit::Wrong);
+    fn a_table_says_what_tools_cost_and_claim() {
+        assert_eq!(
+            text(&published(), LOOK),
+            "TOOL  SERVER  TOKENS  HINT      DESCRIPTION\n\
+             read  files       41  reads     Reads a file that is…\n\
+             wipe  files        6  destroys\n\
+             note  files        2  -\n\n\
+             3 tools, about 49 tokens\n"
+        );
     }
 
     #[test]
-    fn a_server_that_is_not_there_is_answered_with_those_that_are() {
-        let failed = |id: &str| FailedServer {
-            id: id.to_owned(),
-            failure: Failure { kind: Kind::McpConfig, message: String::new(), help: None },
-        };
-        let wanted = Wanted { servers: Vec::new(), failed: vec![failed("a"), failed("b")] };
-        assert_eq!(only(wanted.clone(), "b").unwrap().failed, [failed("b")]);
-        assert_eq!(only(wanted, "c").unwrap_err(), "there is no server `c`; there are: a, b");
-        assert_eq!(only(Wanted::default(), "c").unwrap_err(), "there is no server `c`, nor any other");
+    fn a_tree_has_the_tools_under_their_servers() {
+        assert_eq!(
+            tree(&published(), LOOK),
+            "✓ files  ready\n\
+             ├─ read  Reads a file that is somewhere, whatever is in it,…\n\
+             ├─ wipe\n\
+             └─ note\n\
+             ✗ gone  failed\n"
+        );
+    }
+
+    #[test]
+    fn one_tool_is_told_with_its_arguments() {
+        assert_eq!(
+            one(&published(), "read", LOOK).unwrap(),
+            "read\ntool `read` of server `files`, about 41 tokens; it says: only reads, stays inside\n\n\
+             Reads a file that is somewhere, whatever is in it, and more\n\n\
+             ARGUMENT  TYPE    NEEDED  DESCRIPTION\n\
+             path      string  yes     Where\n"
+        );
+        assert!(one(&published(), "note", LOOK).unwrap().ends_with("\n\nIt takes no arguments.\n"));
+        assert_eq!(
+            one(&published(), "raed", LOOK).unwrap_err(),
+            "there is no tool `raed`; did you mean `read`?"
+        );
+        assert_eq!(one(&published(), "zzzzzz", LOOK).unwrap_err(), "there is no tool `zzzzzz`");
+        assert_eq!(document(&published(), "zzzzzz"), "null\n");
     }
 }

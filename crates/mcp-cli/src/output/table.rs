@@ -1,41 +1,49 @@
-//! A table of tools that fits its width: a line for each tool, its description cut at the end.
+//! A table that fits its width: a line for each item, the last column cut at the end.
 //!
-//! Names are never cut. Where they leave no room for a description they are folded instead.
+//! Nothing else is cut, for those are names that somebody types. Where they leave no room for the last column they are
+//! folded instead.
 
-use comfy_table::{Attribute, Cell, ColumnConstraint, ContentArrangement, Table, presets};
+use comfy_table::{Attribute, Cell, CellAlignment, ColumnConstraint, ContentArrangement, Table, presets};
 use mcp_config::Colour;
 
 use crate::output::plain;
 
-/// The least room for a description that is worth having.
+/// The least room for the last column that is worth having.
 const LEAST: usize = 20;
-/// The most characters of a description that is folded.
+/// The most characters of a last column that is folded.
 const FOLDED: usize = 200;
 /// The empty columns between two.
 const GAP: usize = 2;
 
-/// One line.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Row<'a> {
-    /// The name it is called by.
-    pub(crate) tool: &'a str,
-    /// Its server.
-    pub(crate) server: &'a str,
-    /// In the server's words.
-    pub(crate) description: &'a str,
+/// One column.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Column {
+    /// Words, from the left.
+    Words(&'static str),
+    /// A number, to the right.
+    Number(&'static str),
+}
+
+impl Column {
+    fn heading(self) -> &'static str {
+        match self {
+            Column::Words(heading) | Column::Number(heading) => heading,
+        }
+    }
 }
 
 /// How a table is to look.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Look {
-    /// How many columns there are.
+    /// How many columns of characters there are.
     pub(crate) width: usize,
     /// Is the heading to stand out?
     pub(crate) colour: Colour,
 }
 
-/// The table, a line end after each line; empty where there are no rows.
-pub(crate) fn table(rows: &[Row<'_>], look: Look) -> String {
+/// The table, a line end after each line; empty where there are no rows. Each row has a text for each column, whoever
+/// wrote it.
+pub(crate) fn table(columns: &[Column], rows: &[Vec<String>], look: Look) -> String {
     if rows.is_empty() {
         return String::new();
     }
@@ -49,20 +57,28 @@ pub(crate) fn table(rows: &[Row<'_>], look: Look) -> String {
         Colour::Always => table.enforce_styling(),
         Colour::Never => table.force_no_tty(),
     };
-    table
-        .set_header(["TOOL", "SERVER", "DESCRIPTION"].map(|it| Cell::new(it).add_attribute(Attribute::Bold)));
-    let wide = is_wide(rows, look.width);
+    table.set_header(columns.iter().map(|it| Cell::new(it.heading()).add_attribute(Attribute::Bold)));
+    let rows: Vec<Vec<String>> =
+        rows.iter().map(|row| row.iter().map(|it| plain::line(it)).collect()).collect();
+    let last = columns.len().saturating_sub(1);
+    let wide = is_wide(columns, &rows, look.width);
     let longest = if wide { look.width } else { FOLDED };
-    for (number, Row { tool, server, description }) in rows.iter().enumerate() {
-        let description: String = plain::line(description).chars().take(longest).collect();
-        table.add_row([plain::line(tool), plain::line(server), description]);
+    for (number, mut row) in rows.into_iter().enumerate() {
+        if let Some(text) = row.get_mut(last) {
+            *text = text.chars().take(longest).collect();
+        }
+        table.add_row(row);
         if let (true, Some(row)) = (wide, table.row_mut(number)) {
             row.max_height(1);
         }
     }
     for (at, column) in table.column_iter_mut().enumerate() {
         column.set_padding((0, 2));
-        if wide && at < 2 {
+        match columns.get(at) {
+            Some(Column::Number(_)) => column.set_cell_alignment(CellAlignment::Right),
+            Some(Column::Words(_)) | None => {}
+        }
+        if wide && at < last {
             column.set_constraint(ColumnConstraint::ContentWidth);
         }
     }
@@ -71,26 +87,37 @@ pub(crate) fn table(rows: &[Row<'_>], look: Look) -> String {
     res
 }
 
-/// Is there room for a description beside the longest names?
-fn is_wide(rows: &[Row<'_>], width: usize) -> bool {
-    let longest = |of: fn(&Row<'_>) -> usize| rows.iter().map(of).max().unwrap_or_default();
-    let names = longest(|it| it.tool.chars().count()) + longest(|it| it.server.chars().count().max(6));
-    names + 3 * GAP + LEAST <= width
+/// Is there room for the last column beside the longest of all others?
+fn is_wide(columns: &[Column], rows: &[Vec<String>], width: usize) -> bool {
+    let others = columns.split_last().map(|(_, others)| others).unwrap_or_default();
+    let longest = |(at, column): (usize, &Column)| {
+        let lengths = rows.iter().map(|it| it.get(at).map_or(0, |it| it.chars().count()));
+        lengths.max().unwrap_or_default().max(column.heading().len())
+    };
+    let names: usize = others.iter().enumerate().map(longest).sum();
+    names + columns.len() * GAP + LEAST <= width
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const ROWS: &[Row<'_>] = &[
-        Row { tool: "demo__echo", server: "demo", description: "Answers with the text it is given" },
-        Row { tool: "demo__add", server: "demo", description: "Adds\ntwo \u{1b}[31mintegers" },
-        Row { tool: "x", server: "another-server", description: "" },
-    ];
+    const COLUMNS: [Column; 3] =
+        [Column::Words("TOOL"), Column::Words("SERVER"), Column::Words("DESCRIPTION")];
+
+    fn rows() -> Vec<Vec<String>> {
+        [
+            ["demo__echo", "demo", "Answers with the text it is given"],
+            ["demo__add", "demo", "Adds\ntwo \u{1b}[31mintegers"],
+            ["x", "another-server", ""],
+        ]
+        .map(|it| it.map(str::to_owned).to_vec())
+        .to_vec()
+    }
 
     #[track_caller]
     fn check(width: usize, want: &str) {
-        let got = table(ROWS, Look { width, colour: Colour::Never });
+        let got = table(&COLUMNS, &rows(), Look { width, colour: Colour::Never });
         assert_eq!(got.trim_end_matches('\n').replace('\n', "|"), want);
         assert!(got.lines().all(|it| it.chars().count() <= width), "{got}");
     }
@@ -133,7 +160,15 @@ mod tests {
     }
 
     #[test]
+    fn numbers_stand_under_each_other() {
+        let columns = [Column::Words("TOOL"), Column::Number("TOKENS"), Column::Words("DESCRIPTION")];
+        let rows = [["a", "7", "x"], ["b", "1234", "y"]].map(|it| it.map(str::to_owned).to_vec());
+        let got = table(&columns, &rows, Look { width: 80, colour: Colour::Never });
+        assert_eq!(got, "TOOL  TOKENS  DESCRIPTION\na          7  x\nb       1234  y\n");
+    }
+
+    #[test]
     fn no_rows_are_no_table() {
-        assert_eq!(table(&[], Look { width: 80, colour: Colour::Always }), "");
+        assert_eq!(table(&COLUMNS, &[], Look { width: 80, colour: Colour::Always }), "");
     }
 }

@@ -43,7 +43,7 @@ fn answers_and_failures_in_words() {
             1,
             "",
             "ValidationError: Invalid arguments for tool 'echo': \"text\" is a required property\n  \
-             help: `mcp-host tools .minds/mcp.yaml --format json` shows what the tool takes\n",
+             help: `mcp-host tools .minds/mcp.yaml --schema echo` shows what the tool takes\n",
         ),
     );
     check(
@@ -53,7 +53,7 @@ fn answers_and_failures_in_words() {
             2,
             "",
             "error: ARGS-JSON is no JSON: key must be a string at line 1 column 2\n  {text: 1}\n   ^\n  \
-             help: write one JSON object in single quotes, such as '{\"text\": \"hello\"}', or `-` for standard input\n",
+             help: write one JSON object in single quotes, such as '{\"text\": \"hello\"}', or name=value, or @FILE, or `-` for standard input\n",
         ),
     );
     check(
@@ -129,4 +129,52 @@ fn a_server_that_was_never_there_is_told_from_a_call_that_failed() {
     let run = place.run(&["call", ".", "something_else"]);
     assert_eq!(run.code, Some(3), "{run:?}");
     assert!(run.err.contains("'broken'"), "{run:?}");
+}
+
+/// What people type is made JSON by the tool's schema.
+#[test]
+fn arguments_may_be_named_words_or_a_file() {
+    let place = Place::dominds(DEMO);
+    place.write("two.json", r#"{"a": 40, "b": 2}"#);
+    let check = |words: &[&str], want: (i32, &str, &str)| {
+        let run = place.run(&[&["call", ".minds/mcp.yaml"], words].concat());
+        assert_eq!((run.code, run.out.as_str(), run.err.as_str()), (Some(want.0), want.1, want.2));
+    };
+    check(&["add", "a=2", "b=-3"], (0, "-1\n{\n  \"sum\": -1\n}\n", ""));
+    check(&["add", "@two.json"], (0, "42\n{\n  \"sum\": 42\n}\n", ""));
+    check(&["echo", "text=5"], (0, "5\n", ""));
+    check(
+        &["add", "a=2", "b=three"],
+        (
+            1,
+            "",
+            "ValidationError: `b` must be an integer, and `three` is not\n  \
+             help: `mcp-host tools .minds/mcp.yaml --schema add` shows what the tool takes\n",
+        ),
+    );
+    check(
+        &["add", "a=2", "b"],
+        (
+            2,
+            "",
+            "error: of several words each must be name=value; this one is not: b\n  \
+             help: write one JSON object in single quotes, such as '{\"text\": \"hello\"}', or name=value, or @FILE, or `-` \
+             for standard input\n",
+        ),
+    );
+    let run = place.run(&["call", ".", "add", "a=x", "--format", "json"]);
+    assert_eq!((run.code, &run.json()["error"]["kind"]), (Some(1), &"ValidationError".into()));
+}
+
+#[test]
+fn what_is_no_text_can_be_kept() {
+    let place = Place::dominds(DEMO);
+    let run = place.run(&["call", ".minds/mcp.yaml", "mixed", "--save", "out"]);
+    assert_eq!(run.code, Some(0), "{run:?}");
+    assert_eq!(run.err, "block 2 is saved as out/mixed-1.png\nblock 3 is saved as out/mixed-2.wav\n");
+    let image = std::fs::read(place.path().join("out/mixed-1.png")).unwrap();
+    assert!(image.starts_with(b"\x89PNG"), "{image:?}");
+    place.write("taken", "");
+    let run = place.run(&["call", ".minds/mcp.yaml", "mixed", "--save", "taken"]);
+    assert_eq!(run.code, Some(1), "{run:?}");
 }

@@ -9,6 +9,8 @@ mod cli;
 mod dialects;
 mod editing;
 mod endings;
+mod explain;
+mod lists;
 mod secrets;
 mod support;
 mod tools;

@@ -390,7 +390,7 @@ fn prompts_have_names_of_their_own_and_resources_their_uris() {
     let catalog = Catalog::build(&Builtins::default(), &[entry("a"), entry("b")]);
     assert_eq!(
         serde_json::to_string(catalog.prompts()).unwrap(),
-        r#"[{"name":"open","server":"a","original_name":"open","description":"d"}]"#
+        r#"[{"name":"open","server":"a","original_name":"open","description":"d","arguments":[]}]"#
     );
     assert_eq!(catalog.prompt("open").map(|it| it.server.as_str()), Some("a"));
     assert_eq!(catalog.resources().len(), 4, "two for each server");

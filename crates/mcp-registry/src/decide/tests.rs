@@ -3,6 +3,7 @@
 use mcp_model::{Filter, NameClass, NameLimit};
 
 use super::*;
+use crate::ListKind;
 
 /// Reads `white=a,b black=c prefix=x_ replace=old_>new_ suffix=_y` in any order; transforms keep theirs.
 pub(crate) fn rules(naming: NamePolicy, text: &str) -> Rules {
@@ -34,7 +35,11 @@ const HOLODECK: NamePolicy = NamePolicy::Qualify { class: NameClass::Strict };
 #[track_caller]
 fn check(naming: NamePolicy, rules_text: &str, original: &str, want: &str) {
     let server = ServerId::parse("my srv").unwrap();
-    let it = decide(&server, &rules(naming, rules_text), original);
+    let prepared = rules(naming, rules_text);
+    let it = decide(&server, &prepared, original);
+    let stages = Decider::new(&server, &prepared).stages(ListKind::Tool, original);
+    let last = stages.last().expect("there is always a rule to ask");
+    assert_eq!(last.name.as_deref(), it.exposed.as_ref().map(ExposedName::as_str), "{stages:?}");
     assert_eq!((it.server, it.original.as_str()), (server, original));
     assert_eq!(it.exposed.is_some(), it.verdict == Verdict::Exposed);
     let name = it.exposed.map_or_else(|| format!("!{}", it.verdict.as_str()), |it| it.to_string());

@@ -1,0 +1,83 @@
+//! `explain`: why a name is or is not shown, with nothing started.
+
+use crate::support::Place;
+
+const FILTERED: &str = "\
+version: 1
+servers:
+  files:
+    transport: stdio
+    command: /no/such/program
+    tools:
+      whitelist: [read_*]
+      blacklist: ['*']
+    transform:
+      - prefix: fs_
+";
+
+#[test]
+fn dm_036_dm_042_each_rule_is_told_in_its_order() {
+    let place = Place::dominds(FILTERED);
+    let run = place.run(&["explain", ".", "--tool", "read_file", "--tool", "wipe", "--prompt", "a.b"]);
+    assert_eq!(run.code, Some(0), "{run:?}");
+    insta::assert_snapshot!(run.out, @r"
+    tool `read_file` of server `files` is shown as `fs_read_file`
+      original   it matches ^[a-zA-Z0-9_-]{1,64}$ → `read_file`
+      filter     whitelist `read_*` overrides blacklist `*` → `read_file`
+      transform  `fs_` is put before it → `fs_read_file`
+      naming     it matches ^[a-zA-Z0-9_-]{1,64}$ → `fs_read_file`
+
+    tool `wipe` of server `files` is not shown: blacklisted
+      original   it matches ^[a-zA-Z0-9_-]{1,64}$ → `wipe`
+      filter     blacklist `*` → hidden
+
+    prompt `a.b` of server `files` is not shown: invalid_name
+      original   it must match ^[a-zA-Z0-9_-]{1,64}$ → hidden
+    ");
+}
+
+#[test]
+fn the_document_has_its_members() {
+    let run = Place::dominds(FILTERED).run(&[
+        "explain", ".", "--server", "files", "--tool", "read_a", "--tool", "read_a", "--tool", "wipe",
+        "--format", "json",
+    ]);
+    assert_eq!(run.code, Some(0), "{run:?}");
+    let document = run.json();
+    let decision = |at: usize| {
+        let it = &document["decisions"][at];
+        format!("{} {} {} {}", it["original"], it["exposed"], it["verdict"], it["rule"])
+    };
+    assert_eq!(decision(0), r#""read_a" "fs_read_a" "exposed" "whitelist `read_*` overrides blacklist `*`""#);
+    let taken =
+        r#""read_a" null "collision" "the name `fs_read_a` is taken by tool `read_a` of server `files`""#;
+    assert_eq!(decision(1), taken);
+    assert_eq!(decision(2), r#""wipe" null "blacklisted" "blacklist `*`""#);
+    assert_eq!(document["decisions"][2]["stages"][1]["rule"], "filter");
+}
+
+#[test]
+fn what_cannot_be_explained_says_why() {
+    let place = Place::dominds(&format!("{FILTERED}  broken:\n    transport: stdio\n"));
+    let check = |arguments: &[&str], code: i32, want: &str| {
+        let run = place.run(arguments);
+        assert!(run.code == Some(code) && run.err.contains(want), "{run:?}");
+    };
+    check(
+        &["explain", ".", "--tool", "a"],
+        2,
+        "say which server is meant: `--server` and one of files, broken",
+    );
+    check(
+        &["explain", ".", "--server", "c", "--tool", "a"],
+        2,
+        "there is no server `c`; there are: files, broken",
+    );
+    check(
+        &["explain", ".", "--server", "broken", "--tool", "a"],
+        1,
+        "the entry of server `broken` is written wrongly",
+    );
+    check(&["explain", "."], 2, "--tool <NAME>");
+    check(&["explain", "nowhere.yaml", "--tool", "a"], 1, "nowhere.yaml");
+}

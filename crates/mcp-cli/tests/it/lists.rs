@@ -1,0 +1,105 @@
+//! `prompts`, `resources`, and the ways in which `tools` shows what there is.
+
+use crate::support::{DEMO, Place};
+
+#[test]
+fn hd_113_prompts_are_listed_with_what_they_want() {
+    let place = Place::dominds(DEMO);
+    let run = place.run(&["prompts", "."]);
+    assert_eq!(run.code, Some(0), "{run:?}");
+    insta::assert_snapshot!(run.out, @r"
+    PROMPT     SERVER  ARGUMENTS      DESCRIPTION
+    hello      demo    -              Says hello to the model
+    summarise  demo    text, [words]  Asks for a summary of a text
+
+    ✓ demo  ready (modern)
+    ");
+    let document = place.run(&["prompts", ".", "--format", "json"]).json();
+    assert_eq!(document["prompts"][1]["original_name"], "summarise");
+    assert_eq!(
+        document["prompts"][1]["arguments"][0],
+        serde_json::json!({"name": "text", "description": "What to summarise", "required": true})
+    );
+    assert_eq!(document["servers"][0]["state"], "ready");
+    assert_eq!(
+        (&document["problems"], &document["tools"]),
+        (&serde_json::json!([]), &serde_json::Value::Null)
+    );
+}
+
+#[test]
+fn resources_and_their_templates_are_listed() {
+    let place = Place::dominds(DEMO);
+    let run = place.run(&["resources", "."]);
+    assert_eq!(run.code, Some(0), "{run:?}");
+    insta::assert_snapshot!(run.out, @r"
+    URI              SERVER  NAME      DESCRIPTION
+    demo://greeting  demo    greeting  A line of text
+    demo://picture   demo    picture   Four pixels
+    demo://sound     demo    sound     Ten milliseconds of sound
+
+    URI TEMPLATE            SERVER  NAME     DESCRIPTION
+    demo://numbers/{count}  demo    numbers  The numbers from 1 to count, one a line; count is 1 t…
+
+    ✓ demo  ready (modern)
+    ");
+    let document = place.run(&["resources", ".", "--server", "demo", "--format", "json"]).json();
+    assert_eq!(document["resources"][0]["uri"], "demo://greeting");
+    assert_eq!(document["templates"][0]["uri_template"], "demo://numbers/{count}");
+}
+
+#[test]
+fn tools_stand_under_their_servers() {
+    let place =
+        Place::dominds(&format!("{DEMO}  broken:\n    transport: stdio\n    command: /no/such/program\n"));
+    let run = place.run(&["tools", ".", "--tree"]);
+    assert_eq!(run.code, Some(3), "{run:?}");
+    assert!(run.out.starts_with("✓ demo  ready (modern)\n├─ echo "), "{run:?}");
+    assert!(run.out.contains("\n✗ broken  failed  MCPConnectionError: "), "{run:?}");
+    assert_eq!(run.out.matches("✓ demo").count(), 1, "{run:?}");
+}
+
+#[test]
+fn one_tool_is_shown_with_its_arguments() {
+    let place = Place::dominds(DEMO);
+    let run = place.run(&["tools", ".", "--schema", "add"]);
+    assert_eq!(run.code, Some(0), "{run:?}");
+    insta::assert_snapshot!(run.out, @r"
+    add
+    tool `add` of server `demo`, about 87 tokens; it says: only reads, may be repeated, stays inside
+
+    Adds two integers; the sum also comes as structured content
+
+    ARGUMENT  TYPE     NEEDED  DESCRIPTION
+    a         integer  yes     The first number (format int64)
+    b         integer  yes     The second number (format int64)
+
+    RESULT  TYPE     NEEDED  DESCRIPTION
+    sum     integer  yes     a + b (format int64)
+    ");
+    let document = place.run(&["tools", ".", "--schema", "add", "--format", "json"]).json();
+    assert_eq!(document["input_schema"]["required"], serde_json::json!(["a", "b"]));
+    let run = place.run(&["tools", ".", "--schema", "ad"]);
+    assert_eq!((run.code, run.out.as_str()), (Some(1), ""));
+    assert!(run.err.contains("there is no tool `ad`; did you mean `add`?\n✓ demo  ready"), "{run:?}");
+    assert_eq!(
+        place.run(&["tools", ".", "--schema", "ad", "--format", "json"]).json(),
+        serde_json::Value::Null
+    );
+}
+
+#[test]
+fn a_file_that_is_refused_is_the_same_for_all_lists() {
+    let place = Place::empty();
+    place.write(
+        "agent.yaml",
+        "name: a\ntools:\n  - {name: two, type: mcp, description: d, server: s, command: bash}\n",
+    );
+    for command in ["tools", "prompts", "resources"] {
+        let run = place.run(&[command, ".", "--format", "json"]);
+        assert_eq!(run.code, Some(1), "{run:?}");
+        let document = run.json();
+        assert_eq!(document[command], serde_json::json!([]));
+        assert_eq!(document["problems"][0]["id"], "mcp/workspace_config_error");
+    }
+}
