@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap_complete::Shell;
 use mcp_acp::Version;
 use mcp_config::Profile;
 use mcp_model::{Dialect, RawJson};
@@ -25,7 +26,8 @@ Examples:
   mcp-host schema mcp-json
 
 FILE may be a folder: then it is the .minds/mcp.yaml inside, or else the agent.yaml, the
-.mcp.json, or the mcp.json of .vscode, .cursor, .kiro/settings or .roo.
+.mcp.json, or the mcp.json of .vscode, .cursor, .kiro/settings or .roo. Where it may be left out,
+it is the nearest of these, in this folder or one above it. A FILE of `-` is standard input.
 
 Exit codes:
   0  done; warnings do not change it
@@ -117,8 +119,9 @@ pub(crate) enum Command {
     },
     /// Start the servers, follow the file, and tell line by line what changes, until Ctrl-C
     Watch {
-        /// The configuration, or the folder it is in; a file need not be there yet
-        file: PathBuf,
+        /// The configuration, or the folder it is in; a file need not be there yet. The nearest above this folder unless
+        /// given
+        file: Option<PathBuf>,
     },
     /// Print the JSON Schema of a configuration file
     Schema {
@@ -135,6 +138,14 @@ pub(crate) enum Command {
         #[arg(long, value_name = "NUMBER", default_value = "1", value_parser = protocol)]
         protocol: Version,
     },
+    /// Print what completes the words of this command in a shell
+    Completions {
+        /// Which shell
+        #[arg(value_enum)]
+        shell: Shell,
+    },
+    /// Print the manual page
+    Man,
     /// Be the bundled demo server, on standard input and output
     DemoServer {
         /// Serve over HTTP at this loopback address instead, such as 127.0.0.1:8808; port 0 takes any free one. The
@@ -147,8 +158,8 @@ pub(crate) enum Command {
 /// Which servers are started.
 #[derive(Debug, Args)]
 pub(crate) struct Servers {
-    /// The configuration, or the folder it is in
-    pub(crate) file: PathBuf,
+    /// The configuration, or the folder it is in; the nearest above this folder unless given
+    pub(crate) file: Option<PathBuf>,
     /// Start and list only this server
     #[arg(long, value_name = "SERVER")]
     pub(crate) server: Option<String>,
@@ -394,7 +405,7 @@ mod tests {
     fn wrong_words_are_usage_errors() {
         check("", "DisplayHelpOnMissingArgumentOrSubcommand");
         check("chekc x", "InvalidSubcommand");
-        check("check", "MissingRequiredArgument");
+        check("call", "MissingRequiredArgument");
         check("check x --dialect toml", "InvalidValue");
         check("check x --format yaml", "InvalidValue");
         check("schema toml", "InvalidValue");

@@ -1,6 +1,18 @@
-//! Which file is meant: the one that is named, or the one a named folder is known to hold.
+//! Which file is meant: the one that is named, the one a named folder is known to hold, or, where nothing is named, the
+//! nearest in this folder and those above it.
+//!
+//! What stands in a folder above may be somebody else's, who could have put it there to be started: it is taken only
+//! where it belongs to this user or to the system, and the search ends at the home folder.
 
+use std::env;
+use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+
+use nix::unistd::geteuid;
+
+/// How many folders are looked through, from this one upwards.
+const HIGHEST: usize = 64;
 
 /// Where a folder keeps its configuration, the first that is there.
 const PLACES: [&str; 8] = [
@@ -23,8 +35,15 @@ pub(crate) struct Target {
     pub(crate) found: bool,
 }
 
-/// Looks at the disk.
+/// Looks at the disk. `-` is standard input, and an empty path the nearest file.
 pub(crate) fn locate(path: &Path) -> Result<Target, String> {
+    if path.as_os_str().is_empty() {
+        let here = env::current_dir().map_err(|it| format!("this folder cannot be told: {it}"))?;
+        return nearest(&here, env::home_dir().as_deref(), &|it| it.is_file() && is_trusted(it));
+    }
+    if path == Path::new("-") {
+        return Ok(Target { path: "/dev/stdin".into(), found: false });
+    }
     if path.is_dir() {
         inside(path, &|it| it.is_file())
     } else {
@@ -39,6 +58,27 @@ fn inside(folder: &Path, is_file: &dyn Fn(&Path) -> bool) -> Result<Target, Stri
         Some(path) => Ok(Target { path, found: true }),
         None => Err(format!("the folder {} holds none of {}", folder.display(), PLACES.join(", "))),
     }
+}
+
+/// Looks in the folder `here`, then in those above it, up to `home`.
+fn nearest(here: &Path, home: Option<&Path>, is_file: &dyn Fn(&Path) -> bool) -> Result<Target, String> {
+    let mut base = PathBuf::new();
+    for folder in here.ancestors().take(HIGHEST) {
+        if let Some(place) = PLACES.iter().find(|it| is_file(&folder.join(it))) {
+            return Ok(Target { path: base.join(place), found: true });
+        }
+        if Some(folder) == home {
+            break;
+        }
+        base.push("..");
+    }
+    let places = PLACES.join(", ");
+    Err(format!("neither this folder nor one above it holds one of {places}; name a file, or a folder"))
+}
+
+/// Does the file belong to this user, or to the system?
+fn is_trusted(path: &Path) -> bool {
+    fs::metadata(path).is_ok_and(|it| it.uid() == geteuid().as_raw() || it.uid() == 0)
 }
 
 #[cfg(test)]
@@ -65,6 +105,26 @@ mod tests {
             "the folder a holds none of .minds/mcp.yaml, agent.yaml, .mcp.json, .vscode/mcp.json, .cursor/mcp.json, \
              .kiro/settings/mcp.json, .roo/mcp.json, mcp.json",
         );
+    }
+
+    #[track_caller]
+    fn check_nearest(here: &str, files: &[&str], want: &str) {
+        let is_file = |path: &Path| files.iter().any(|it| Path::new(it) == path);
+        let got = nearest(Path::new(here), Some(Path::new("/home/me")), &is_file);
+        assert_eq!(got.map_or_else(|it| it, |it| it.path.display().to_string()), want);
+    }
+
+    #[test]
+    fn without_a_name_the_nearest_is_taken() {
+        check_nearest("/home/me/a/b", &["/home/me/a/b/agent.yaml", "/home/me/a/.mcp.json"], "agent.yaml");
+        check_nearest("/home/me/a/b", &["/home/me/a/.mcp.json"], "../.mcp.json");
+        check_nearest("/home/me/a/b", &["/home/me/.minds/mcp.yaml"], "../../.minds/mcp.yaml");
+        check_nearest("/srv/x", &["/mcp.json"], "../../mcp.json");
+        let none = "neither this folder nor one above it holds one of .minds/mcp.yaml, agent.yaml, .mcp.json, \
+                    .vscode/mcp.json, .cursor/mcp.json, .kiro/settings/mcp.json, .roo/mcp.json, mcp.json; name a file, or \
+                    a folder";
+        check_nearest("/home/me/a", &["/home/agent.yaml", "/agent.yaml"], none);
+        check_nearest("/srv", &[], none);
     }
 
     #[test]

@@ -22,8 +22,8 @@ use crate::source::{Source, Unreadable, open};
 /// The words of `check`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Words {
-    /// The files, or the folders they are in
-    #[arg(value_name = "FILE", required = true)]
+    /// The files, or the folders they are in; the nearest above this folder unless given
+    #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
     /// Put mistakes right where it is known how, and show the changes; =all also what is only suggested
     #[arg(long, value_name = "WHAT", value_enum, num_args = 0..=1, require_equals = true, default_missing_value = "sure")]
@@ -47,7 +47,8 @@ pub(crate) fn run(context: &Context, words: &Words, format: FormatName) -> Repor
         let found = Found { opened: open(it, context), fixed: None };
         if let Some(fix) = fix { mend(found, *fix, context) } else { found }
     };
-    let opened: Vec<_> = files.iter().map(read).collect();
+    let nearest = [PathBuf::new()];
+    let opened: Vec<_> = if files.is_empty() { &nearest[..] } else { files }.iter().map(read).collect();
     let exit = exit(&opened);
     let colour = context.console.err;
     let err = opened.iter().filter_map(|it| it.opened.as_ref().ok()).map(|it| it.taken(colour)).collect();

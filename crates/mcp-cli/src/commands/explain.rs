@@ -2,7 +2,7 @@
 //! filter can be tried before there is a server.
 
 use std::fmt::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use mcp_config::Colour;
 use mcp_host::Loaded;
@@ -20,8 +20,8 @@ use crate::source::{Source, Unreadable, open};
 /// The words of `explain`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Words {
-    /// The configuration, or the folder it is in
-    file: PathBuf,
+    /// The configuration, or the folder it is in; the nearest above this folder unless given
+    file: Option<PathBuf>,
     /// The server whose rules are asked; not needed where there is only one
     #[arg(long, value_name = "SERVER")]
     server: Option<String>,
@@ -40,7 +40,7 @@ pub(crate) struct Words {
 pub(crate) fn run(context: &Context, words: &Words) -> Report {
     let Words { file, server, tool, prompt, resource } = words;
     let colour = context.console.err;
-    let source = match open(file, context) {
+    let source = match open(file.as_deref().unwrap_or(Path::new("")), context) {
         Ok(source) => source,
         Err(Unreadable { path: _, message, help }) => {
             return context.console.failure(Exit::Wrong, &plain::line(&message), help.as_deref());

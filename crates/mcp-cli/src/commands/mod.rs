@@ -4,6 +4,7 @@ mod acp_check;
 mod arguments;
 mod call;
 pub(crate) mod check;
+mod completions;
 mod content;
 pub(crate) mod convert;
 mod demo;
@@ -11,6 +12,7 @@ pub(crate) mod edit;
 pub(crate) mod explain;
 mod kept;
 mod listing;
+mod man;
 mod pairs;
 mod prompts;
 mod refused;
@@ -20,6 +22,8 @@ mod shape;
 mod status;
 pub(crate) mod tools;
 mod watch;
+
+use std::path::Path;
 
 use mcp_config::Switch;
 
@@ -73,8 +77,11 @@ pub(crate) fn run(arguments: Arguments, console: Console) -> Exit {
             call::run(&context, request, signals).await
         }),
         Command::Watch { file } => {
+            let file = file.unwrap_or_default();
             on_runtime(console, async |signals| watch::run(&context, &file, signals).await)
         }
+        Command::Completions { shell } => console.tell(&completions::run(shell)),
+        Command::Man => console.tell(&man::run(&console)),
         Command::DemoServer { http } => {
             on_runtime(console, async |signals| demo::run(&console, http, signals).await)
         }
@@ -83,6 +90,7 @@ pub(crate) fn run(arguments: Arguments, console: Console) -> Exit {
 
 fn list(context: &Context, servers: &Servers, what: What<'_>) -> Exit {
     let Servers { file, server } = servers;
+    let file = file.as_deref().unwrap_or(Path::new(""));
     let request = listing::Request { file, server: server.as_deref(), what };
     on_runtime(context.console, async |signals| listing::run(context, request, signals).await)
 }

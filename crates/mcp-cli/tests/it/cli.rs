@@ -136,3 +136,61 @@ fn the_quickstart_works() {
     assert_eq!(run.code, Some(0), "{run:?}");
     assert!(run.out.contains("echo"), "{run:?}");
 }
+
+/// What stands above is found, and said, wherever below it the command is run.
+#[test]
+fn without_a_file_the_nearest_is_taken() {
+    let place = Place::dominds(DEMO);
+    place.write("a/b/file", "");
+    let run = |arguments: &[&str]| {
+        let output = place.command(arguments).current_dir(place.path().join("a/b")).output().unwrap();
+        crate::support::Run::of(output)
+    };
+    let ran = run(&["check"]);
+    assert_eq!((ran.code, ran.out.as_str()), (Some(0), "✓ ../../.minds/mcp.yaml: dominds, 1 server\n"));
+    assert_eq!(ran.err, "note: reading ../../.minds/mcp.yaml\n");
+    assert_eq!(run(&["tools", "--server", "demo"]).code, Some(0));
+    let ran = run(&["check", "."]);
+    assert_eq!(ran.code, Some(1), "a folder that is named is the only one: {ran:?}");
+}
+
+#[test]
+fn a_configuration_may_come_from_standard_input() {
+    let place = Place::empty();
+    let run = place.run_with_input(&["check", "-"], DEMO);
+    assert_eq!((run.code, run.out.as_str()), (Some(0), "✓ /dev/stdin: dominds, 1 server\n"));
+    let run = place.run_with_input(&["explain", "-", "--tool", "echo"], DEMO);
+    assert!(run.code == Some(0) && run.out.contains("is shown as `echo`"), "{run:?}");
+}
+
+#[test]
+fn shells_are_told_how_to_complete() {
+    let place = Place::empty();
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let run = place.run(&["completions", shell]);
+        assert!(run.code == Some(0) && run.out.contains("acp-check"), "{shell}: {run:?}");
+    }
+    let script = place.run(&["completions", "bash"]).out;
+    place.write("script", &format!("{script}\nCOMP_WORDS=(mcp-host expl)\nCOMP_CWORD=1\n_mcp__host mcp-host expl mcp-host\necho \"${{COMPREPLY[@]}}\"\n"));
+    let output = std::process::Command::new("bash").arg(place.path().join("script")).output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "explain\n", "{output:?}");
+}
+
+#[test]
+fn the_manual_has_every_command() {
+    let place = Place::empty();
+    let help = place.run(&["-h"]).out;
+    let commands = help.lines().skip_while(|it| *it != "Commands:").skip(1).take_while(|it| !it.is_empty());
+    let manual = place.run(&["man"]).out;
+    let mut seen = 0;
+    for line in commands {
+        let Some(name) = line.strip_prefix("  ").and_then(|it| it.split(' ').next()) else { continue };
+        if name.is_empty() || name == "help" {
+            continue;
+        }
+        let heading = format!(".SH \"MCP\\-HOST {}\"", name.replace('-', "\\-").to_uppercase());
+        assert!(manual.contains(&heading), "{heading}: {manual}");
+        seen += 1;
+    }
+    assert!(seen > 10 && !manual.contains("mcp\\-host\\-check(1)"), "{seen} {manual}");
+}
