@@ -23,6 +23,7 @@ Examples:
   mcp-host explain . --server demo --tool echo
   mcp-host call . add '{\"a\": 2, \"b\": 3}'
   mcp-host call . add a=2 b=3
+  mcp-host doctor .
   mcp-host schema mcp-json
 
 FILE may be a folder: then it is the .minds/mcp.yaml inside, or else the agent.yaml, the
@@ -101,6 +102,8 @@ pub(crate) enum Command {
     Prompts(Servers),
     /// Start the servers and list their resources, and the templates of resources
     Resources(Servers),
+    /// Examine each server step by step, and say what is wrong with the first step that fails
+    Doctor(Servers),
     /// Say what the rules of a server's entry do to names, rule by rule; nothing is started
     Explain(explain::Words),
     /// Call one tool and print what it answers

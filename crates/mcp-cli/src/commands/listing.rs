@@ -93,7 +93,7 @@ async fn refuse(context: &Context, what: What<'_>, refusal: &Refusal) -> Exit {
 }
 
 /// The one server that is asked for. Fails with a sentence that says which there are.
-fn only(mut wanted: Wanted, name: &str) -> Result<Wanted, String> {
+pub(super) fn only(mut wanted: Wanted, name: &str) -> Result<Wanted, String> {
     let names: Vec<String> = wanted
         .servers
         .iter()

@@ -8,6 +8,7 @@ mod completions;
 mod content;
 pub(crate) mod convert;
 mod demo;
+mod doctor;
 pub(crate) mod edit;
 pub(crate) mod explain;
 mod kept;
@@ -79,6 +80,9 @@ pub(crate) fn run(arguments: Arguments, console: Console) -> Exit {
         Command::Watch { file } => {
             let file = file.unwrap_or_default();
             on_runtime(console, async |signals| watch::run(&context, &file, signals).await)
+        }
+        Command::Doctor(servers) => {
+            on_runtime(console, async |signals| doctor::run(&context, &servers, signals).await)
         }
         Command::Completions { shell } => console.tell(&completions::run(shell)),
         Command::Man => console.tell(&man::run(&console)),

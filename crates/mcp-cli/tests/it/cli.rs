@@ -53,7 +53,7 @@ fn the_examples_of_the_help_work() {
     place.write("agent.yaml", HOLODECK);
     let help = place.run(&["--help"]).out;
     let lines: Vec<&str> = help.lines().filter_map(|it| it.strip_prefix("  mcp-host ")).collect();
-    assert_eq!(lines.len(), 9, "{help}");
+    assert_eq!(lines.len(), 10, "{help}");
     for line in lines {
         let run = place.run(&words(line));
         assert_eq!(run.code, Some(0), "{line}: {run:?}");

@@ -7,6 +7,7 @@ mod call;
 mod check;
 mod cli;
 mod dialects;
+mod doctor;
 mod editing;
 mod endings;
 mod explain;
