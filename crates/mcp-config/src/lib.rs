@@ -46,7 +46,10 @@ mod write;
 pub use detect::detect;
 pub use diagnostic::{Code, Diagnostic, Label};
 pub use dotenv::parse_env_file;
-pub use edit::{Added, Edit, EditError, NewReach, NewServer, Switch, UrlKind, add, switch, take};
+pub use edit::{
+    Added, Edit, EditError, NewReach, NewServer, Package, PublishedError, PublishedServer, Switch, UrlKind,
+    add, published, switch, take,
+};
 pub use fix::{Applicability, ApplyError, Fix, Fixed, apply, fix};
 pub use profile::Profile;
 pub use reading::{Document, Entry, Reading, read};

@@ -99,7 +99,7 @@ pub use dialog::{Dialog, DialogId, LeasePolicy, LeaseReceipt, Reminder, Reminder
 pub use event::{Happening, HostEvent, ReleaseReason};
 pub use failure::Failure;
 pub use host::{Host, HostOptions};
-pub use load::{FileError, LoadError, LoadRequest, Loaded, SaveError, create, load, save};
+pub use load::{FileError, LoadError, LoadRequest, Loaded, SaveError, create, create_new, load, save};
 pub use machine::{Probe, RestartPolicy, Supervision};
 pub use mcp_registry::ActiveProblem;
 pub use pin::Pinned;

@@ -253,3 +253,61 @@ fn a_pair_without_a_name_is_not_repeated() {
         assert_eq!(run.out, "");
     }
 }
+
+/// A newcomer's first minutes: an empty folder, and each command says what comes next.
+#[test]
+fn from_an_empty_folder_to_a_call_and_another_dialect() {
+    let place = Place::empty();
+    let run = place.run(&["add", ".mcp.json", "demo", "--command", "mcp-host", "--args", "demo-server"]);
+    assert_eq!(run.code, Some(0), "{run:?}");
+    assert!(run.err.ends_with("  help: `mcp-host doctor .mcp.json --server demo` tries it\n"), "{run:?}");
+    for line in ["doctor .mcp.json --server demo", "check", "tools", "call . demo__add a=2 b=3"] {
+        let run = place.run(&line.split(' ').collect::<Vec<_>>());
+        assert_eq!(run.code, Some(0), "{line}: {run:?}");
+    }
+    let run = place.run(&["convert", ".", "--to", "dominds", "-o", "other.yaml"]);
+    assert_eq!(run.code, Some(0), "{run:?}");
+    assert_eq!(place.run(&["check", "other.yaml"]).code, Some(0));
+    assert_eq!(place.run(&["tools", "other.yaml", "--server", "demo"]).code, Some(0));
+}
+
+#[test]
+fn a_new_file_is_made_in_the_dialect_of_its_name() {
+    let place = Place::empty();
+    let add =
+        |file: &str| place.run(&["add", file, "--npm", "@me/mcp-server-x@1.2", "--args", "--port", "1"]);
+    for (file, want) in [
+        (".mcp.json", r#""args": ["-y", "@me/mcp-server-x@1.2", "--port", "1"]"#),
+        (".vscode/mcp.json", "\"servers\": {\n    \"x\": {"),
+        (".minds/mcp.yaml", "servers:\n  x:\n    transport: stdio\n    command: npx\n"),
+        ("agent.yaml", "tools:\n  - name: x\n    type: mcp\n"),
+    ] {
+        let run = add(file);
+        assert_eq!(run.code, Some(0), "{run:?}");
+        let text = std::fs::read_to_string(place.path().join(file)).unwrap();
+        assert!(text.contains(want), "{text}");
+        assert_eq!(place.run(&["check", file]).code, Some(0), "{text}");
+        assert_eq!(add(file).code, Some(1), "it is there already");
+    }
+    let run = add("x.txt");
+    assert!(run.code == Some(1) && run.err.contains("does not say in which dialect"), "{run:?}");
+    let run = place.run(&["add", "new.json", "--dialect", "mcp-json", "--url", "https://e.com", "--dry-run"]);
+    assert!(run.code == Some(0) && !place.path().join("new.json").exists(), "{run:?}");
+}
+
+#[test]
+fn a_published_server_is_added_with_what_it_wants() {
+    let place = Place::empty();
+    let text = r#"{"name":"io.github.me/weather","description":"The weather","packages":[{"registryType":"pypi",
+        "identifier":"weather","version":"2.0","transport":{"type":"stdio"},"environmentVariables":[
+        {"name":"API_KEY","isRequired":true,"isSecret":true,"description":"Your key"}]}]}"#;
+    let run = place.run_with_input(&["add", ".mcp.json", "--server-json", "-"], text);
+    assert_eq!(run.code, Some(0), "{run:?}");
+    assert!(run.err.starts_with("note: it wants the variable API_KEY: Your key\n"), "{run:?}");
+    let text = std::fs::read_to_string(place.path().join(".mcp.json")).unwrap();
+    for part in ["\"weather\": {", "\"uvx\"", "\"weather==2.0\"", "\"API_KEY\": \"${API_KEY}\""] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    let run = place.run_with_input(&["add", ".mcp.json", "--server-json", "-"], "{}");
+    assert!(run.code == Some(2) && run.err.contains("it is no server.json"), "{run:?}");
+}

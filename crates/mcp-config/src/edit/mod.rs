@@ -6,6 +6,7 @@
 mod entries;
 mod layout;
 mod new;
+mod published;
 
 use mcp_model::{Dialect, ServerSpec};
 
@@ -19,6 +20,7 @@ use crate::{Code, Diagnostic, Profile};
 pub(crate) use entries::{Entry, Place, insert, remove};
 pub(crate) use layout::Layout;
 pub use new::{NewReach, NewServer, UrlKind};
+pub use published::{Package, PublishedError, PublishedServer, published};
 
 /// Why a file was not changed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

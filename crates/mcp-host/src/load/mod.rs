@@ -14,7 +14,7 @@ use crate::{FailedServer, Failure, Wanted};
 use environment::Environment;
 pub use files::FileError;
 pub(crate) use files::read_text;
-pub use save::{SaveError, create, save};
+pub use save::{SaveError, create, create_new, save};
 
 /// What to load.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -85,6 +85,26 @@ pub fn create(path: &Path, text: &str, like: &Path) -> Result<(), SaveError> {
     Ok(())
 }
 
+/// Writes a file that is not there yet, and the folder that it is in. Blocks. What could not be written whole is taken
+/// away again.
+pub fn create_new(path: &Path, text: &str) -> Result<(), SaveError> {
+    let shown = path.display().to_string();
+    let refused = |source: io::Error| match source.kind() {
+        io::ErrorKind::AlreadyExists => SaveError::Exists { path: shown.clone() },
+        _ => SaveError::Io { path: shown.clone(), source },
+    };
+    fs::create_dir_all(folder(path)).map_err(refused)?;
+    let mut file = fs::File::create_new(path).map_err(refused)?;
+    let written = file.write_all(text.as_bytes()).and_then(|()| file.sync_all());
+    if written.is_err() {
+        // What is half there would be read as a mistake of its author's.
+        let _ = fs::remove_file(path);
+    }
+    written.map_err(refused)?;
+    settle(path);
+    Ok(())
+}
+
 /// The text in a file of its own, which is gone unless it takes another one's place.
 fn beside(path: &Path, text: &str, permissions: Permissions) -> io::Result<NamedTempFile> {
     let mut res = Builder::new().prefix(".mcp-host-").suffix(".tmp").tempfile_in(folder(path))?;

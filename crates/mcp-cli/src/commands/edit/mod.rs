@@ -2,12 +2,13 @@
 //!
 //! What can be changed, and how, is mcp-config's business; here a change is shown and written.
 
+mod add;
+
 use std::path::{Path, PathBuf};
 
-use clap::ValueEnum;
-use mcp_config::{Added, EditError, Loss, NewReach, NewServer, Profile, Switch, UrlKind, changes};
+use mcp_config::{EditError, Loss, Profile, Switch, changes};
 use mcp_host::save;
-use mcp_model::{ServerId, Severity};
+use mcp_model::Severity;
 use serde::Serialize;
 
 use crate::args::Format;
@@ -17,6 +18,7 @@ use crate::output::cause::chain;
 use crate::output::console::Report;
 use crate::output::{json, paint, plain};
 use crate::source::{Source, Unreadable, open};
+pub(crate) use add::{AddWords, add};
 
 /// The words of a change to a server that is there.
 #[derive(Debug, clap::Args)]
@@ -28,83 +30,6 @@ pub(crate) struct Words {
     /// Show the change and do not make it
     #[arg(long)]
     dry_run: bool,
-}
-
-/// The words of `add`.
-#[derive(Debug, clap::Args)]
-#[command(group(clap::ArgGroup::new("reach").required(true).args(["command", "url"])))]
-pub(crate) struct AddWords {
-    /// The configuration, or the folder it is in
-    file: PathBuf,
-    /// The new server's name
-    server: String,
-    /// The program to start
-    #[arg(long, value_name = "PROGRAM")]
-    command: Option<String>,
-    /// Its arguments: everything that follows
-    #[arg(long, value_name = "ARG", num_args = 1.., allow_hyphen_values = true, requires = "command")]
-    args: Vec<String>,
-    /// A variable of its environment; `${NAME}` in the value is our variable of that name
-    #[arg(long, value_name = "NAME=VALUE", requires = "command")]
-    env: Vec<String>,
-    /// The URL to connect to
-    #[arg(long)]
-    url: Option<String>,
-    /// How the URL is spoken to; by its scheme unless given
-    #[arg(long, value_enum, requires = "url")]
-    transport: Option<UrlTransport>,
-    /// A header of every request; `${NAME}` in the value is our variable of that name
-    #[arg(long, value_name = "NAME=VALUE", requires = "url")]
-    header: Vec<String>,
-    /// What the server is for
-    #[arg(long)]
-    description: Option<String>,
-    /// Show the change and do not make it
-    #[arg(long)]
-    dry_run: bool,
-}
-
-/// The transports that have a URL.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum UrlTransport {
-    /// Streamable HTTP
-    Http,
-    /// HTTP with server-sent events
-    Sse,
-    /// WebSocket
-    Websocket,
-}
-
-/// Names and values, `NAME=value`. What is wrong with one is told without it: it may be a secret, and output is kept.
-fn pairs(flag: &str, texts: Vec<String>) -> Result<Vec<(String, String)>, String> {
-    let pair = |text: String| {
-        let (name, value) =
-            text.split_once('=').ok_or_else(|| format!("`{flag}` takes NAME=VALUE, and one has no `=`"))?;
-        Ok((name.to_owned(), value.to_owned()))
-    };
-    texts.into_iter().map(pair).collect()
-}
-
-impl AddWords {
-    fn server(self) -> Result<(PathBuf, NewServer, Manner), String> {
-        let AddWords { file, server, command, args, env, url, transport, header, description, dry_run } =
-            self;
-        let id = ServerId::parse(&server).map_err(|it| it.to_string())?;
-        let reach = match (command, url) {
-            (Some(command), _) => NewReach::Program { command, args, env: pairs("--env", env)? },
-            (None, url) => {
-                let url = url.unwrap_or_default();
-                let kind = match transport {
-                    Some(UrlTransport::Http) => UrlKind::Http,
-                    Some(UrlTransport::Sse) => UrlKind::Sse,
-                    Some(UrlTransport::Websocket) => UrlKind::WebSocket,
-                    None => UrlKind::of(&url),
-                };
-                NewReach::Url { kind, url, headers: pairs("--header", header)? }
-            }
-        };
-        Ok((file, NewServer { id, description, reach }, manner(dry_run)))
-    }
 }
 
 /// Is the change made, or only shown?
@@ -133,20 +58,6 @@ struct Document {
     losses: Vec<Loss>,
     /// Why nothing was changed.
     error: Option<String>,
-}
-
-/// Adds a server. Blocks.
-pub(crate) fn add(context: &Context, words: AddWords) -> Report {
-    let (file, server, manner) = match words.server() {
-        Ok(all) => all,
-        Err(message) => return context.console.failure(Exit::Usage, &message, None),
-    };
-    let name = server.id.to_string();
-    let change = |source: &Source| {
-        let spec = server.into_spec(source.loaded.profile);
-        mcp_config::add(&source.document(), &spec).map(|Added { text, losses }| (text, losses))
-    };
-    run(context, &file, &Order { server: &name, done: "added", already: "is there already", manner }, change)
 }
 
 /// Takes a server out. Blocks.

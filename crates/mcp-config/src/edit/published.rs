@@ -1,0 +1,409 @@
+//! A server as its authors publish it: a package's name, or the `server.json` of the MCP registry.
+//!
+//! What is published says how a server is started and what it wants to be told; the values are whoever's who adds it. So
+//! what is secret, or has no value yet, becomes a variable of the environment, and is told.
+
+use serde::Deserialize;
+
+use super::{NewReach, UrlKind};
+
+/// The longest `server.json` that is read, in bytes.
+const MOST: usize = 1 << 20;
+
+/// A kind of package that can be started without being installed first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Package {
+    /// Of npm, by `npx`.
+    Npm,
+    /// Of PyPI, by `uvx`.
+    Pypi,
+    /// An image, by `docker`.
+    Oci,
+}
+
+impl Package {
+    /// How the package `name` is started, with these arguments and variables. A version stands behind the name as its
+    /// kind has it: `@1.2`, `==1.2` or `@1.2`, `:1.2`.
+    pub fn reach(self, name: &str, args: Vec<String>, env: Vec<(String, String)>) -> NewReach {
+        self.start(Vec::new(), name, args, env)
+    }
+
+    fn start(
+        self,
+        before: Vec<String>,
+        name: &str,
+        args: Vec<String>,
+        env: Vec<(String, String)>,
+    ) -> NewReach {
+        let mut all: Vec<String> = Vec::new();
+        let command = match self {
+            Package::Npm => {
+                all.push("-y".to_owned());
+                "npx"
+            }
+            Package::Pypi => "uvx",
+            Package::Oci => {
+                all.extend(["run", "-i", "--rm"].map(str::to_owned));
+                // A container has none of our variables unless it is told of each.
+                all.extend(env.iter().flat_map(|(name, _)| ["-e".to_owned(), name.clone()]));
+                "docker"
+            }
+        };
+        all.extend(before.into_iter().filter(|it| self != Package::Npm || it != "-y"));
+        all.push(name.to_owned());
+        all.extend(args);
+        NewReach::Program { command: command.to_owned(), args: all, env }
+    }
+
+    fn parse(kind: &str) -> Option<Package> {
+        match kind {
+            "npm" => Some(Package::Npm),
+            "pypi" => Some(Package::Pypi),
+            "oci" | "docker" => Some(Package::Oci),
+            _ => None,
+        }
+    }
+
+    /// The identifier with its version, as the kind writes it.
+    fn versioned(self, identifier: &str, version: Option<&str>) -> String {
+        let Some(version) = version.filter(|it| !it.is_empty() && *it != "latest") else {
+            return identifier.to_owned();
+        };
+        let last = identifier.rsplit('/').next().unwrap_or_default();
+        match self {
+            Package::Npm => format!("{identifier}@{version}"),
+            Package::Pypi => format!("{identifier}=={version}"),
+            Package::Oci if last.contains([':', '@']) => identifier.to_owned(),
+            Package::Oci => format!("{identifier}:{version}"),
+        }
+    }
+}
+
+/// A server of the registry, as far as a configuration wants to know it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PublishedServer {
+    /// The last part of its name: what a configuration may call it.
+    pub name: String,
+    /// What it is for.
+    pub description: Option<String>,
+    /// How it is reached: by the first package that can be started here, else by its first URL.
+    pub reach: NewReach,
+    /// The variables of the environment that it wants to have, and arguments that wait for a value, in words.
+    pub wants: Vec<String>,
+}
+
+/// Why a `server.json` is no use.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum PublishedError {
+    /// It is too long.
+    #[error("it is longer than {} KiB", MOST >> 10)]
+    TooLong,
+    /// It is not written as one.
+    #[error("it is no server.json: {0}")]
+    Unreadable(String),
+    /// Nothing in it can be started or reached from here.
+    #[error("it has no package of npm, PyPI or OCI that speaks on its standard streams, and no URL")]
+    Nothing,
+}
+
+/// Reads the `server.json` of the MCP registry, or what the registry's API says of one server.
+pub fn published(text: &str) -> Result<PublishedServer, PublishedError> {
+    if text.len() > MOST {
+        return Err(PublishedError::TooLong);
+    }
+    // serde's message may quote a value, and a place says as much.
+    let unreadable = |it: serde_json::Error| {
+        PublishedError::Unreadable(format!(
+            "line {}, column {} is not as it should be",
+            it.line(),
+            it.column()
+        ))
+    };
+    let wrapped: Wrapped = serde_json::from_str(text).map_err(unreadable)?;
+    let server: Server = match wrapped.server {
+        Some(_) => serde_json::from_str::<Whole>(text).map_err(unreadable)?.server,
+        None => serde_json::from_str(text).map_err(unreadable)?,
+    };
+    let Server { name, description, packages, remotes } = server;
+    let mut wants = Vec::new();
+    let started = packages.iter().find_map(|it| it.reach(&mut wants));
+    let reach = started.or_else(|| remotes.iter().find_map(|it| it.reach(&mut wants)));
+    let last = name.rsplit('/').next().unwrap_or_default().to_owned();
+    let reach = reach.ok_or(PublishedError::Nothing)?;
+    Ok(PublishedServer { name: last, description, reach, wants })
+}
+
+#[derive(Deserialize)]
+struct Wrapped {
+    server: Option<serde::de::IgnoredAny>,
+}
+
+#[derive(Deserialize)]
+struct Whole {
+    server: Server,
+}
+
+#[derive(Deserialize)]
+struct Server {
+    name: String,
+    description: Option<String>,
+    #[serde(default)]
+    packages: Vec<WirePackage>,
+    #[serde(default)]
+    remotes: Vec<Remote>,
+}
+
+/// The older spelling of each member is read, too.
+#[derive(Deserialize)]
+struct WirePackage {
+    #[serde(alias = "registryType", alias = "registry_type", alias = "registry_name")]
+    kind: String,
+    #[serde(alias = "name")]
+    identifier: String,
+    version: Option<String>,
+    transport: Option<WireTransport>,
+    #[serde(default, alias = "runtimeArguments", alias = "runtime_arguments")]
+    before: Vec<Input>,
+    #[serde(default, alias = "packageArguments", alias = "package_arguments")]
+    after: Vec<Input>,
+    #[serde(default, alias = "environmentVariables", alias = "environment_variables")]
+    variables: Vec<Input>,
+}
+
+#[derive(Deserialize)]
+struct WireTransport {
+    #[serde(rename = "type")]
+    kind: String,
+}
+
+#[derive(Deserialize)]
+struct Remote {
+    #[serde(rename = "type", alias = "transport_type")]
+    kind: String,
+    url: String,
+    #[serde(default)]
+    headers: Vec<Input>,
+}
+
+/// An argument, a variable or a header.
+#[derive(Deserialize)]
+struct Input {
+    name: Option<String>,
+    value: Option<String>,
+    default: Option<String>,
+    #[serde(alias = "valueHint", alias = "value_hint")]
+    hint: Option<String>,
+    description: Option<String>,
+    #[serde(default, alias = "isRequired", alias = "is_required")]
+    required: bool,
+    #[serde(default, alias = "isSecret", alias = "is_secret")]
+    secret: bool,
+}
+
+impl WirePackage {
+    fn reach(&self, wants: &mut Vec<String>) -> Option<NewReach> {
+        let WirePackage { kind, identifier, version, transport, before, after, variables } = self;
+        let package = Package::parse(kind)?;
+        if transport.as_ref().is_some_and(|it| it.kind != "stdio") {
+            return None;
+        }
+        let name = package.versioned(identifier, version.as_deref());
+        let mut env = Vec::new();
+        for it in variables {
+            let Some(name) = it.name.clone() else { continue };
+            let written = match (&it.value, &it.default) {
+                (Some(value), _) => placeholders(value, wants, it),
+                (None, Some(value)) if !it.secret => value.clone(),
+                (None, _) if it.required || it.secret => wanted(&name, wants, it),
+                (None, _) => continue,
+            };
+            env.push((name, written));
+        }
+        let before = arguments(before, wants);
+        let after = arguments(after, wants);
+        Some(package.start(before, &name, after, env))
+    }
+}
+
+impl Remote {
+    fn reach(&self, wants: &mut Vec<String>) -> Option<NewReach> {
+        let Remote { kind, url, headers } = self;
+        let kind = match kind.as_str() {
+            "streamable-http" | "streamable_http" | "http" => UrlKind::Http,
+            "sse" => UrlKind::Sse,
+            "websocket" | "ws" => UrlKind::WebSocket,
+            _ => return None,
+        };
+        let mut said = Vec::new();
+        for it in headers {
+            let Some(name) = it.name.clone() else { continue };
+            let written = match (&it.value, &it.default) {
+                (Some(value), _) => placeholders(value, wants, it),
+                (None, Some(value)) if !it.secret => value.clone(),
+                (None, _) if it.required || it.secret => wanted(&name, wants, it),
+                (None, _) => continue,
+            };
+            said.push((name, written));
+        }
+        let nothing = Input {
+            name: None,
+            value: None,
+            default: None,
+            hint: None,
+            description: None,
+            required: true,
+            secret: false,
+        };
+        Some(NewReach::Url { kind, url: placeholders(url, wants, &nothing), headers: said })
+    }
+}
+
+fn arguments(inputs: &[Input], wants: &mut Vec<String>) -> Vec<String> {
+    let mut res = Vec::new();
+    for it in inputs {
+        let value = match (&it.value, &it.default) {
+            (Some(value), _) => Some(placeholders(value, wants, it)),
+            (None, Some(value)) => Some(value.clone()),
+            (None, None) if it.required => {
+                let name = it.hint.as_deref().or(it.name.as_deref()).unwrap_or("argument");
+                Some(wanted(name, wants, it))
+            }
+            (None, None) => None,
+        };
+        match (&it.name, value) {
+            (Some(name), value) if name.starts_with('-') => {
+                // A flag that takes no value is written alone; one that may be left out is.
+                if value.is_some() || it.required {
+                    res.push(name.clone());
+                    res.extend(value);
+                }
+            }
+            (_, value) => res.extend(value),
+        }
+    }
+    res
+}
+
+/// A variable of the environment in the place of a value that nobody has said yet.
+fn wanted(name: &str, wants: &mut Vec<String>, about: &Input) -> String {
+    let variable = variable(name);
+    let what = about.description.as_deref().or(about.hint.as_deref()).unwrap_or("a value");
+    let text = format!("{variable}: {what}");
+    if !wants.contains(&text) {
+        wants.push(text);
+    }
+    format!("${{{variable}}}")
+}
+
+/// `Bearer {api_key}` is `Bearer ${API_KEY}`.
+fn placeholders(text: &str, wants: &mut Vec<String>, about: &Input) -> String {
+    let mut res = String::new();
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once('{') {
+        res.push_str(before);
+        match after.split_once('}') {
+            Some((name, behind)) if is_name(name) && !before.ends_with('$') => {
+                res.push_str(&wanted(name, wants, about));
+                rest = behind;
+            }
+            Some(_) | None => {
+                res.push('{');
+                rest = after;
+            }
+        }
+    }
+    res + rest
+}
+
+fn is_name(text: &str) -> bool {
+    !text.is_empty() && text.chars().all(|it| it.is_ascii_alphanumeric() || "_-".contains(it))
+}
+
+/// A name as that of a variable: `X-Api-Key` is `X_API_KEY`.
+fn variable(name: &str) -> String {
+    let kept = name.trim_start_matches('-').chars();
+    let mut res: String =
+        kept.map(|it| if it.is_ascii_alphanumeric() { it.to_ascii_uppercase() } else { '_' }).collect();
+    if res.is_empty() || res.starts_with(|it: char| it.is_ascii_digit()) {
+        res.insert(0, '_');
+    }
+    res
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `command args… | NAME=value… | wants…`, or `URL | headers | wants`, or the error.
+    #[track_caller]
+    fn check(text: &str, want: &str) {
+        let got = match published(text) {
+            Err(error) => error.to_string(),
+            Ok(PublishedServer { name, description: _, reach, wants }) => {
+                let pairs =
+                    |it: Vec<(String, String)>| it.into_iter().map(|(name, value)| format!("{name}={value}"));
+                let (first, second): (String, Vec<String>) = match reach {
+                    NewReach::Program { command, args, env } => {
+                        (format!("{command} {}", args.join(" ")), pairs(env).collect())
+                    }
+                    NewReach::Url { kind, url, headers } => {
+                        (format!("{kind:?} {url}"), pairs(headers).collect())
+                    }
+                };
+                format!("{name}: {first} | {} | {}", second.join(" "), wants.join("; "))
+            }
+        };
+        assert_eq!(got, want);
+    }
+
+    #[test]
+    fn a_package_is_started_by_what_its_kind_has() {
+        check(
+            r#"{"name":"io.github.me/weather","description":"d","version":"1","packages":[
+                {"registryType":"mcpb","identifier":"x"},
+                {"registryType":"npm","identifier":"@me/weather","version":"1.2.0","transport":{"type":"stdio"},
+                 "runtimeArguments":[{"type":"positional","value":"-y"}],
+                 "packageArguments":[{"type":"named","name":"--units","value":"metric"},{"type":"positional","valueHint":"city","isRequired":true,"description":"Where"}],
+                 "environmentVariables":[{"name":"API_KEY","isRequired":true,"isSecret":true,"description":"Your key"},{"name":"LEVEL","default":"info"},{"name":"EXTRA"}]}]}"#,
+            "weather: npx -y @me/weather@1.2.0 --units metric ${CITY} | API_KEY=${API_KEY} LEVEL=info | \
+             API_KEY: Your key; CITY: Where",
+        );
+        check(
+            r#"{"server":{"name":"a/b","packages":[{"registry_type":"pypi","identifier":"b","version":"2"}]},"_meta":{}}"#,
+            "b: uvx b==2 |  | ",
+        );
+        check(
+            r#"{"name":"a/c","packages":[{"registryType":"oci","identifier":"docker.io/a/c:1","version":"1",
+                "environmentVariables":[{"name":"K","isSecret":true}]}]}"#,
+            "c: docker run -i --rm -e K docker.io/a/c:1 | K=${K} | K: a value",
+        );
+    }
+
+    #[test]
+    fn a_url_is_taken_where_nothing_can_be_started() {
+        check(
+            r#"{"name":"a/d","packages":[{"registryType":"npm","identifier":"d","transport":{"type":"streamable-http"}}],
+                "remotes":[{"type":"streamable-http","url":"https://{tenant}.example.com/mcp",
+                "headers":[{"name":"Authorization","value":"Bearer {api_key}","isSecret":true,"description":"Key"},
+                           {"name":"X-Region","isRequired":true}]}]}"#,
+            "d: Http https://${TENANT}.example.com/mcp | Authorization=Bearer ${API_KEY} X-Region=${X_REGION} | \
+             API_KEY: Key; X_REGION: a value; TENANT: a value",
+        );
+        check(
+            r#"{"name":"a/e","remotes":[{"type":"sse","url":"https://e/sse"}]}"#,
+            "e: Sse https://e/sse |  | ",
+        );
+    }
+
+    #[test]
+    fn what_is_no_use_says_why() {
+        check("{}", "it is no server.json: line 1, column 2 is not as it should be");
+        check(
+            r#"{"name":"a/f"}"#,
+            "it has no package of npm, PyPI or OCI that speaks on its standard streams, and no URL",
+        );
+        check(r#"{"name":"#, "it is no server.json: line 1, column 8 is not as it should be");
+        check(&" ".repeat(MOST + 1), "it is longer than 1024 KiB");
+    }
+}
