@@ -11,7 +11,7 @@ use mcp_acp::Version;
 use mcp_config::Profile;
 use mcp_model::{Dialect, RawJson};
 
-use crate::commands::{check, convert, edit, explain};
+use crate::commands::{check, convert, edit, explain, import};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -81,6 +81,8 @@ pub(crate) enum Command {
     Convert(convert::Words),
     /// Add a server to a configuration; comments and everything else stay
     Add(edit::AddWords),
+    /// Show the servers that other programs on this machine are configured with, and take them over
+    Import(import::Words),
     /// Take a server out of a configuration
     Remove(edit::Words),
     /// Switch a server on that is switched off

@@ -15,7 +15,7 @@ use nix::unistd::geteuid;
 const HIGHEST: usize = 64;
 
 /// Where a folder keeps its configuration, the first that is there.
-const PLACES: [&str; 8] = [
+pub(crate) const PLACES: [&str; 8] = [
     ".minds/mcp.yaml",
     "agent.yaml",
     ".mcp.json",

@@ -11,6 +11,7 @@ mod demo;
 mod doctor;
 pub(crate) mod edit;
 pub(crate) mod explain;
+pub(crate) mod import;
 mod kept;
 mod listing;
 mod man;
@@ -54,6 +55,7 @@ pub(crate) fn run(arguments: Arguments, console: Console) -> Exit {
         Command::Check(words) => console.tell(&check::run(&context, &words, global.format)),
         Command::Convert(words) => console.tell(&convert::run(&context, &words)),
         Command::Add(words) => console.tell(&edit::add(&context, words)),
+        Command::Import(words) => console.tell(&import::run(&context, &words)),
         Command::Remove(words) => console.tell(&edit::remove(&context, &words)),
         Command::Enable(words) => console.tell(&edit::switch(&context, &words, Switch::On)),
         Command::Disable(words) => console.tell(&edit::switch(&context, &words, Switch::Off)),

@@ -11,6 +11,7 @@ mod doctor;
 mod editing;
 mod endings;
 mod explain;
+mod importing;
 mod lists;
 mod secrets;
 mod support;
