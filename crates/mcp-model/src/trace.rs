@@ -45,7 +45,8 @@ impl TraceContext {
         let is_hex = |it: &str| it.bytes().all(|it| matches!(it, b'0'..=b'9' | b'a'..=b'f'));
         let lengths = [version, trace, span, flags].map(str::len) == [2, 32, 16, 2];
         let plain = rest.bytes().all(|it| it.is_ascii_alphanumeric() || it == b'-');
-        let more = rest.is_empty() || (version != "00" && rest.starts_with('-') && plain && rest.len() <= 256);
+        let more =
+            rest.is_empty() || (version != "00" && rest.starts_with('-') && plain && rest.len() <= 256);
         if !lengths || !parts.iter().all(|it| is_hex(it)) || version == "ff" || !more {
             return Err(InvalidTraceContext::Parent);
         }
