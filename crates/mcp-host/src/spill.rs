@@ -20,6 +20,7 @@ use tempfile::{Builder, TempDir};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SpillPolicy {
     /// The folder in which each host makes one of its own, with its first such result. It is made if it is not there.
+    /// One in which others may put something else in the place of ours is not used.
     pub directory: PathBuf,
     /// How many bytes all files of the host may have together. Those that were written first make room; what is larger
     /// by itself is cut.
@@ -169,8 +170,28 @@ fn new_folder(directory: &Path) -> io::Result<TempDir> {
         builder.permissions(fs::Permissions::from_mode(0o700));
     }
     own.create(directory)?;
-    // What a result says of a file is read elsewhere: its path must not depend on where the reader stands.
-    builder.tempdir_in(std::path::absolute(directory)?)
+    // What a result says of a file is read elsewhere: its path must not depend on where the reader stands, nor on a link
+    // that somebody turns round later.
+    let directory = directory.canonicalize()?;
+    if may_be_swapped(&directory)? {
+        let reason = "others may remove or rename what is in it";
+        return Err(io::Error::new(io::ErrorKind::PermissionDenied, reason));
+    }
+    builder.tempdir_in(directory)
+}
+
+/// May somebody else put another folder in the place of one that we make there? Not where only we may write, nor where
+/// each may only touch his own, as in the system's folder for temporary files.
+fn may_be_swapped(directory: &Path) -> io::Result<bool> {
+    let metadata = fs::metadata(directory)?;
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        let mode = metadata.permissions().mode();
+        return Ok(mode & 0o022 != 0 && mode & 0o1000 == 0);
+    }
+    #[cfg(not(unix))]
+    Ok(!metadata.is_dir())
 }
 
 impl Whole {

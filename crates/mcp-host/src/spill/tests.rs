@@ -1,3 +1,5 @@
+//! Files of large results, each test in a folder of its own.
+
 use super::*;
 
 fn spills(directory: &Path, most_bytes: u64) -> Spills {
@@ -39,6 +41,31 @@ fn hd_133_a_file_is_its_owners_alone_and_goes_with_the_host() {
     spills.close();
     assert!(!folder.exists() && directory.exists());
     assert!(matches!(spills.write(&text("late")), Err(SpillError::Off)) && !spills.is_on());
+}
+
+#[cfg(unix)]
+#[test]
+fn hd_133_a_folder_that_others_may_write_in_is_refused_and_a_link_is_looked_behind() {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+    let place = tempfile::tempdir().unwrap();
+    let real = place.path().join("real");
+    fs::create_dir(&real).unwrap();
+    let link = place.path().join("link");
+    symlink(&real, &link).unwrap();
+    let mode = |it: u32| fs::set_permissions(&real, fs::Permissions::from_mode(it)).unwrap();
+    for (bits, is_taken) in [(0o777, false), (0o770, false), (0o1777, true), (0o755, true)] {
+        mode(bits);
+        let written = spills(&link, 10).write(&text("a"));
+        assert_eq!(written.is_ok(), is_taken, "{bits:o}: {written:?}");
+        if let Ok(path) = written {
+            assert!(path.starts_with(real.canonicalize().unwrap()), "{}", path.display());
+        }
+    }
+    // A link that leads nowhere is not followed to make something there.
+    let dangling = place.path().join("dangling");
+    symlink(place.path().join("elsewhere"), &dangling).unwrap();
+    assert!(spills(&dangling, 10).write(&text("a")).is_err());
+    assert!(!place.path().join("elsewhere").exists());
 }
 
 #[test]
