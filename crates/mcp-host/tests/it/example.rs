@@ -11,8 +11,11 @@ use crate::world::told;
 
 /// The program, built if it is not: a run of these tests alone builds no examples.
 fn built() -> String {
+    // With the same features nothing that is built has to be built again.
+    let features = if cfg!(feature = "otel") { "otel" } else { "" };
     let output = Command::new(env!("CARGO"))
         .args(["build", "--quiet", "--package", "mcp-host", "--example", "agent", "--message-format=json"])
+        .args(["--features", features])
         .current_dir(env!("CARGO_MANIFEST_DIR"))
         .stderr(Stdio::inherit())
         .output()
