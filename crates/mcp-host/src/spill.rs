@@ -188,7 +188,7 @@ fn may_be_swapped(directory: &Path) -> io::Result<bool> {
     {
         use std::os::unix::fs::PermissionsExt;
         let mode = metadata.permissions().mode();
-        return Ok(mode & 0o022 != 0 && mode & 0o1000 == 0);
+        Ok(mode & 0o022 != 0 && mode & 0o1000 == 0)
     }
     #[cfg(not(unix))]
     Ok(!metadata.is_dir())
