@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use mcp_model::{Kind, ServerId};
-use mcp_registry::{Problem, View};
+use mcp_registry::{Problem, ProblemKind, View};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::{AbortHandle, Id, JoinError, JoinSet};
 use tokio::time::Instant;
@@ -17,9 +17,10 @@ use crate::connector::{Connector, Wish};
 use crate::follow::follow;
 use crate::instance::Instance;
 use crate::machine::{Action, Answer, Event, Machine, News, Settings, Ticket, Waiter, Wanting, later};
+use crate::metrics::Reload;
 use crate::outlets::Outlets;
 use crate::sleep::Clocks;
-use crate::{DialogId, Failure, HostEvent, Wanted};
+use crate::{DialogId, Failure, Happening, HostEvent, Wanted};
 
 /// What a running server is to the machine.
 pub(crate) type Shared = Arc<Instance>;
@@ -38,15 +39,10 @@ pub(crate) enum Command {
         /// The answer.
         answer: oneshot::Sender<()>,
     },
-    /// The arguments of a tool could not be checked.
-    Unvalidated {
-        /// The tool's server.
-        server: ServerId,
-        /// The tool's own name.
-        tool: String,
-        /// Why not.
-        reason: String,
-    },
+    /// A call found something out that does not wait for an answer.
+    Found(Event<Shared>),
+    /// A dialog is stopped, or may go on; answers when that is published.
+    Dialog(Event<Shared>, oneshot::Sender<()>),
     /// These views of the catalog are in use; answers when that is published.
     Views(Vec<View>, oneshot::Sender<()>),
     /// A call of a dialog needs an instance.
@@ -73,6 +69,8 @@ pub(crate) struct Committer {
     /// Who waits for an answer about a lease.
     waiters: HashMap<Waiter, oneshot::Sender<Answer<Shared>>>,
     last_waiter: Waiter,
+    /// How many leases there were when they were last told.
+    held: usize,
     /// When everything that runs is over, once that is known.
     end: watch::Sender<Option<Instant>>,
 }
@@ -117,6 +115,7 @@ impl Committer {
             jobs: HashMap::new(),
             waiters: HashMap::new(),
             last_waiter: 0,
+            held: 0,
             end: watch::Sender::new(None),
         }
     }
@@ -168,7 +167,10 @@ impl Committer {
                     | Event::Restart(_)
                     | Event::Disable(_)
                     | Event::Tick
-                    | Event::Unvalidated { .. } => {}
+                    | Event::Noted { .. }
+                    | Event::Spilling(_)
+                    | Event::Rejected(..)
+                    | Event::Resume(_) => {}
                 }
             }
             let now = Instant::now();
@@ -212,11 +214,16 @@ impl Committer {
             self.publish_snapshot(at);
         }
         if let Some(table) = self.machine.lease_table() {
+            let held = table.held.len();
+            self.connector.meter.leased(std::mem::replace(&mut self.held, held), held);
             self.outlets.lease(table);
         }
         // Told after it is published, so that who hears of it finds it.
         for News { server, what } in self.machine.take_news() {
             tracing::debug!(server, ?what, "it happened");
+            if matches!(what, Happening::Starting { setbacks } if setbacks > 0) {
+                self.connector.meter.restarted(&server);
+            }
             self.outlets.tell(HostEvent { at, server, what });
         }
     }
@@ -229,6 +236,7 @@ impl Committer {
             tools = published.catalog.tools().len(),
             "published"
         );
+        self.connector.meter.published(published.generation);
         self.outlets.publish(snapshot);
     }
 
@@ -272,7 +280,8 @@ impl Committer {
             }
             Action::Follow { ticket, instance, listed } => {
                 let job = Job::Follow(ticket.clone());
-                self.spawn(job, async move { Some(follow(ticket, &instance, listed).await) });
+                let meter = Arc::clone(&self.connector.meter);
+                self.spawn(job, async move { Some(follow(ticket, &instance, listed, &meter).await) });
             }
             Action::Limit(instance, server) => instance.limit(server),
             Action::Probe { ticket, instance, within } => {
@@ -331,16 +340,26 @@ impl Committer {
         let Batch { events, answers } = batch;
         match command {
             Command::Apply(wanted, answer) => {
+                self.connector.meter.reloaded(Reload::Taken);
                 events.push(Event::Config(*wanted));
                 answers.push(answer);
             }
             Command::Adopt { wanted, problems, answer } => {
+                match &wanted {
+                    Some(_) => self.connector.meter.reloaded(Reload::Taken),
+                    None if problems.iter().any(|it| it.kind == ProblemKind::WorkspaceConfigError) => {
+                        self.connector.meter.reloaded(Reload::Refused);
+                    }
+                    None => {}
+                }
                 events.push(Event::Source(problems));
                 events.extend(wanted.map(|it| Event::Config(*it)));
                 answers.push(answer);
             }
-            Command::Unvalidated { server, tool, reason } => {
-                events.push(Event::Unvalidated { server, tool, reason });
+            Command::Found(event) => events.push(event),
+            Command::Dialog(event, answer) => {
+                events.push(event);
+                answers.push(answer);
             }
             Command::Views(views, answer) => {
                 events.push(Event::Views(views));

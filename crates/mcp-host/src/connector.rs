@@ -12,6 +12,7 @@ use mcp_transport::{
 };
 use tokio::time::Instant;
 use tracing::Instrument;
+use tracing::field::Empty;
 
 use crate::Failure;
 use crate::WallClock;
@@ -20,6 +21,8 @@ use crate::instance::{Instance, Parts};
 use crate::known_eras::KnownEras;
 use crate::listed::{Fresh, Listed};
 use crate::machine::{Started, later, plural};
+use crate::metrics::Meter;
+use crate::observe;
 use crate::wires::Wires;
 
 /// Gives the wire for a server. The host's own is [`mcp_transport::dialer`]; a host with wires of its own, or a
@@ -45,6 +48,7 @@ pub(crate) struct Connector {
     pub(crate) wires: Wires,
     pub(crate) eras: KnownEras,
     pub(crate) wall_clock: WallClock,
+    pub(crate) meter: Arc<Meter>,
 }
 
 /// Which lists a start is to bring.
@@ -70,21 +74,19 @@ impl Connector {
         wish: Wish,
     ) -> Result<Started<Arc<Instance>>, Failure> {
         let id = &server.spec.id;
-        let span = tracing::info_span!("connect", server = %id, transport = server.endpoint.kind().as_str());
+        let span = tracing::info_span!(
+            "connect",
+            server = %id,
+            transport = server.endpoint.kind().as_str(),
+            outcome = Empty,
+            duration = Empty,
+            era = Empty
+        );
         async {
             let begun = Instant::now();
             let outcome = self.connect_within(server, wish, later(begun, server.spec.limits.startup)).await;
-            let duration = begun.elapsed();
-            match &outcome {
-                Ok(started) => {
-                    tracing::info!(outcome = "ready", era = started.era.as_str(), ?duration, "connected");
-                }
-                // The reason names no secret, and a log is where it is looked for (DM-105).
-                Err(failure) => {
-                    let outcome = failure.kind.as_str();
-                    tracing::warn!(outcome, ?duration, reason = failure.message, "not connected");
-                }
-            }
+            let era = outcome.as_ref().map(|it| it.era);
+            observe::connected(&self.meter, id.as_str(), era, begun.elapsed());
             outcome
         }
         .instrument(span)
@@ -118,7 +120,7 @@ impl Connector {
         };
         let session = Session::connect(self.wires.counted(dial), options).await.map_err(|it| refused(&it))?;
         let listed = match wish {
-            Wish::Read => list(&session, server, deadline).await,
+            Wish::Read => self.list(&session, server, deadline).await,
             Wish::Known(lists) => Ok(Listed { lists, ..Listed::nothing(heard(&session)) }),
         };
         match listed {
@@ -126,7 +128,8 @@ impl Connector {
                 let era = session.era();
                 self.eras.learn(&spec.id, &label, era);
                 let (server, process) = (Arc::clone(server), dial_options.process);
-                let parts = Parts { session, server, process, made: (self.wall_clock)() };
+                let open = self.meter.opened(spec.id.as_str());
+                let parts = Parts { session, server, process, made: (self.wall_clock)(), open };
                 Ok(Started { instance: Arc::new(Instance::new(parts)), era, listed })
             }
             Err(mut failure) => {
@@ -140,6 +143,30 @@ impl Connector {
         }
     }
 
+    /// Reads the lists for the first time. A server whose tools cannot be listed cannot be used; prompts and resources
+    /// that cannot be listed are a problem, are tried again later, and cost nobody the tools.
+    async fn list(
+        &self,
+        session: &Session,
+        server: &ResolvedServer,
+        deadline: Instant,
+    ) -> Result<Listed, Failure> {
+        let kinds = kinds(server);
+        // Looked at before the lists are read: what is announced meanwhile is read again.
+        let seen = *session.changes().borrow();
+        let read = |kind| read_within(session, server, kind, deadline, &self.meter);
+        let (tools, prompts, resources) = tokio::join!(
+            maybe(kinds.contains(&ListKind::Tool).then(|| read(ListKind::Tool))),
+            maybe(kinds.contains(&ListKind::Prompt).then(|| read(ListKind::Prompt))),
+            maybe(kinds.contains(&ListKind::Resource).then(|| read(ListKind::Resource))),
+        );
+        if let Some(Fresh::Failed(ListKind::Tool, failure)) = tools {
+            return Err(failure);
+        }
+        let read = [tools, prompts, resources].into_iter().flatten();
+        Ok(read.fold(Listed::nothing(seen), Listed::with).after(&kinds, Instant::now()))
+    }
+
     /// The server with this executable in place of the name that stands for it.
     fn named(&self, server: &ResolvedServer) -> ResolvedServer {
         let mut res = server.clone();
@@ -150,25 +177,6 @@ impl Connector {
         }
         res
     }
-}
-
-/// Reads the lists for the first time. A server whose tools cannot be listed cannot be used; prompts and resources
-/// that cannot be listed are a problem, are tried again later, and cost nobody the tools.
-async fn list(session: &Session, server: &ResolvedServer, deadline: Instant) -> Result<Listed, Failure> {
-    let kinds = kinds(server);
-    // Looked at before the lists are read: what is announced meanwhile is read again.
-    let seen = *session.changes().borrow();
-    let read = |kind| read_within(session, server, kind, deadline);
-    let (tools, prompts, resources) = tokio::join!(
-        maybe(kinds.contains(&ListKind::Tool).then(|| read(ListKind::Tool))),
-        maybe(kinds.contains(&ListKind::Prompt).then(|| read(ListKind::Prompt))),
-        maybe(kinds.contains(&ListKind::Resource).then(|| read(ListKind::Resource))),
-    );
-    if let Some(Fresh::Failed(ListKind::Tool, failure)) = tools {
-        return Err(failure);
-    }
-    let read = [tools, prompts, resources].into_iter().flatten();
-    Ok(read.fold(Listed::nothing(seen), Listed::with).after(&kinds, Instant::now()))
 }
 
 /// What a server whose lists are not read now has announced so far. One of the modern era tells its changes only once
@@ -210,8 +218,17 @@ pub(crate) async fn read_within(
     server: &ResolvedServer,
     kind: ListKind,
     deadline: Instant,
+    meter: &Meter,
 ) -> Fresh {
-    let span = tracing::info_span!("list", server = %server.spec.id, list = kind.as_str());
+    let span = tracing::info_span!(
+        "list",
+        server = %server.spec.id,
+        list = kind.as_str(),
+        outcome = Empty,
+        duration = Empty,
+        items = Empty,
+        bytes = Empty
+    );
     async {
         let begun = Instant::now();
         let fresh = match tokio::time::timeout_at(deadline, read(session, kind)).await {
@@ -219,16 +236,7 @@ pub(crate) async fn read_within(
             Ok(Err(error)) => Fresh::Failed(kind, call_failure(server, &error)),
             Err(_) => Fresh::Failed(kind, list_timeout(server, kind, begun.elapsed())),
         };
-        let duration = begun.elapsed();
-        match &fresh {
-            Fresh::Tools(_) | Fresh::Prompts(_) | Fresh::Resources(..) => {
-                tracing::debug!(outcome = "success", ?duration, "listed");
-            }
-            Fresh::Failed(_, failure) => {
-                let outcome = failure.kind.as_str();
-                tracing::warn!(outcome, ?duration, reason = failure.message, "not listed");
-            }
-        }
+        observe::listed(meter, server.spec.id.as_str(), &fresh, begun.elapsed());
         fresh
     }
     .instrument(span)

@@ -7,8 +7,8 @@ use std::time::{Duration, SystemTime};
 use mcp_model::{CallResult, ServerId};
 use tokio::sync::mpsc;
 
-use crate::ToolCall;
 use crate::call::{Desk, Sight};
+use crate::{Failure, Pinned, ToolCall};
 
 /// A dialog, or whatever else a host keeps apart: an agent, a session, a task.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -111,10 +111,32 @@ impl Dialog {
         self.desk.call(ToolCall { dialog: Some(self.id.clone()), ..call }, Sight::Latest).await
     }
 
+    /// Keeps the latest generation for a turn of this dialog, as [`Host::pin`](crate::Host::pin) does; its calls are the
+    /// dialog's.
+    pub fn pin(&self) -> Pinned {
+        Pinned::new(&self.desk, Some(self.id.clone()))
+    }
+
+    /// Why it is stopped: to be looked at before its model is asked again. `None` where it is not.
+    pub fn stopped(&self) -> Option<Failure> {
+        self.desk.stopped(&self.id)
+    }
+
+    /// Lets it go on after it was stopped, as [`Host::resume`](crate::Host::resume) does.
+    pub async fn resume(&self) {
+        self.desk.resume(&self.id).await;
+    }
+
     /// What its model should keep in mind now: one reminder for each server that it has leased, in the order in which
     /// they were leased first.
     pub fn reminders(&self) -> Vec<Reminder> {
         self.desk.reminders(&self.id)
+    }
+}
+
+impl fmt::Debug for Dialog {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Dialog").field("id", &self.id).finish_non_exhaustive()
     }
 }
 

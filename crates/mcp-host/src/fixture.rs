@@ -8,13 +8,13 @@ use mcp_model::{
     Dialect, Discovery, Endpoint, Era, Exposure, Kind, Limits, NameClass, NamePolicy, Origin, RawJson,
     ServerId, ServerSpec, Sharing, StdioEndpoint, StdioSpec, Transform, TransportSpec, read_tools,
 };
-use mcp_registry::{Builtins, ListKind, Lists};
+use mcp_registry::{Builtins, ListKind, Lists, Problem, ProviderRejection};
 use mcp_transport::Changes;
 use tokio::time::Instant;
 
 use crate::listed::Listed;
 use crate::machine::{
-    Action, Answer, Drain, Event, Machine, Place, Settings, Started, Ticket, Waiter, Wanting,
+    Action, Answer, Drain, Event, Machine, Place, Settings, Started, Ticket, ToolNote, Waiter, Wanting,
 };
 use crate::{
     DialogId, FailedServer, Failure, Happening, LeasePolicy, Probe, RestartPolicy, Supervision, Wanted,
@@ -115,7 +115,8 @@ impl Run {
         Run { machine, tickets: Vec::new(), seconds: 0, now: Instant::now(), waiters: 0 }
     }
 
-    /// `want a=1.1 b!`, `ready 1 t,u`, `fail 1`, `lists 1 t`, `die 1`, `odd a t`, `alive 1`, `woke`, `wait 3` (seconds),
+    /// `want a=1.1 b!`, `ready 1 t,u`, `fail 1`, `lists 1 t`, `die 1`, `odd a t` (also `even`, `broken`, `whole`), `stop d why`, `resume d`,
+    /// `spilled` (or why not), `alive 1`, `woke`, `wait 3` (seconds),
     /// `due` (waits until there is something to do), `lease d a 1` (dialog d wants a as
     /// of start 1), `seen 2 5` (nobody uses it for 5 s; `busy`), `release d a`, `over d`, `restart a`, `disable a`,
     /// `close`; other numbers are starts.
@@ -144,11 +145,22 @@ impl Run {
             "fail" => Event::Failed(ticket(), Failure::new(Kind::Connection, "no start")),
             "lists" => Event::Lists(ticket(), listed(names())),
             "die" => Event::Died(ticket(), Failure::new(Kind::Connection, "lost")),
-            "odd" => Event::Unvalidated {
+            "odd" | "even" | "broken" | "whole" => Event::Noted {
                 server: ServerId::parse(words[0]).unwrap(),
                 tool: words[1].into(),
-                reason: "its schema is odd".into(),
+                note: match verb {
+                    "odd" | "even" => ToolNote::ArgumentsUnchecked,
+                    _ => ToolNote::ResultInvalid,
+                },
+                reason: matches!(verb, "odd" | "broken").then(|| "its schema is odd".into()),
             },
+            "stop" => {
+                let (provider, tool) = ("p", None);
+                let rejection = ProviderRejection { provider, dialog: words[0], tool, text: words[1] };
+                Event::Rejected(DialogId::new(words[0]), Problem::provider_rejected(&rejection))
+            }
+            "resume" => Event::Resume(DialogId::new(words[0])),
+            "spilled" => Event::Spilling(words.first().map(|it| Problem::spill_failed(it))),
             "alive" => Event::Alive(ticket()),
             "woke" => Event::Woke(Duration::from_secs(3600)),
             "wait" | "due" => Event::Tick,

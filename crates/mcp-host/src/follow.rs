@@ -14,6 +14,7 @@ use crate::connector::{about, kinds, read_within};
 use crate::instance::Instance;
 use crate::listed::{Listed, changed};
 use crate::machine::{Event, Ticket, later};
+use crate::metrics::Meter;
 
 /// How long a server must keep quiet before its lists are read again.
 const QUIET: Duration = Duration::from_millis(100);
@@ -22,19 +23,24 @@ const QUIET: Duration = Duration::from_millis(100);
 const LONGEST: Duration = Duration::from_secs(1);
 
 /// Resolves with the server's next news: other lists, or its end. Dropping it ends the wait, and nothing else.
-pub(crate) async fn follow(ticket: Ticket, instance: &Instance, listed: Listed) -> Event<Arc<Instance>> {
+pub(crate) async fn follow(
+    ticket: Ticket,
+    instance: &Instance,
+    listed: Listed,
+    meter: &Meter,
+) -> Event<Arc<Instance>> {
     tokio::select! {
         biased;
         ended = instance.session.closed() => {
             tracing::warn!(server = %ticket.server, reason = %ended, "connection over");
             Event::Died(ticket, lost(&instance.server(), &ended))
         }
-        listed = next_lists(instance, listed) => Event::Lists(ticket, listed),
+        listed = next_lists(instance, listed, meter) => Event::Lists(ticket, listed),
     }
 }
 
 /// Waits until lists were announced anew, or it is time to try again those that could not be read; reads just these.
-async fn next_lists(instance: &Instance, mut listed: Listed) -> Listed {
+async fn next_lists(instance: &Instance, mut listed: Listed, meter: &Meter) -> Listed {
     let (kinds, asked) = tokio::select! {
         biased;
         announced = announced(instance, &listed) => {
@@ -47,7 +53,7 @@ async fn next_lists(instance: &Instance, mut listed: Listed) -> Listed {
     let server = &instance.server();
     let deadline = later(Instant::now(), server.spec.limits.startup);
     for kind in &kinds {
-        listed = listed.with(read_within(&instance.session, server, *kind, deadline).await);
+        listed = listed.with(read_within(&instance.session, server, *kind, deadline, meter).await);
     }
     let now = Instant::now();
     if let Some(asked) = asked {

@@ -1,11 +1,12 @@
 //! The host as its user holds it: a handle on the committer, and the place where calls begin.
 
+use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use mcp_model::{CallResult, ServerId};
-use mcp_registry::{Builtins, Validators, View};
+use mcp_model::{CallResult, ServerId, TraceContext};
+use mcp_registry::{Builtins, Reaction, Validators, View};
 use mcp_transport::{Authorities, ClientInfo, Handlers, OlderServers, Receipts, SessionOptions};
 use tokio::sync::{broadcast, mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
@@ -17,12 +18,14 @@ use crate::connector::{Connector, Dialer, own_wires};
 use crate::dialog::default_reminder;
 use crate::known_eras::KnownEras;
 use crate::machine::Settings;
+use crate::metrics::Meter;
 use crate::outlets::{Outlets, Senders};
 use crate::sleep::Clocks;
+use crate::spill::Spills;
 use crate::wires::Wires;
 use crate::{
     Admin, Dialog, DialogId, Failure, FollowRequest, Following, HostEvent, LeasePolicy, LeaseReceipt, Pinned,
-    Published, ReminderText, ServerState, Supervision, WallClock, Wanted,
+    ProviderRefusal, Published, ReminderText, ServerState, SpillPolicy, Supervision, WallClock, Wanted,
 };
 
 /// How many commands may wait for the committer, which is never busy for long.
@@ -59,11 +62,21 @@ pub struct HostOptions {
     pub admin: Admin,
     /// Where moments that people read come from.
     pub wall_clock: WallClock,
+    /// Where results go that are past their server's budget (`limits.result_bytes`, 256 KiB unless set). What does not
+    /// fit is cut either way; with this the block says in which file all of it is. The files go with the host.
+    pub spill: Option<SpillPolicy>,
+    /// Which trace a call belongs to that does not say so itself. With the feature `otel` that is the current span's
+    /// unless set.
+    pub trace: Option<TraceSource>,
 }
+
+/// Says which trace is under way. It is asked in the task that calls, within the call's own span, and must not wait.
+pub type TraceSource = Arc<dyn Fn() -> Option<TraceContext> + Send + Sync>;
 
 impl Default for HostOptions {
     /// mcp-transport's client name, no receipts, the system's authorities, no names kept, nobody to answer, 5 s of grace,
-    /// servers that fail are started again, default leases and reminders, no tools of its own.
+    /// servers that fail are started again, default leases and reminders, no tools of its own, no files for results, no
+    /// trace but with the feature `otel`.
     fn default() -> HostOptions {
         HostOptions {
             client: SessionOptions::default().client,
@@ -78,6 +91,8 @@ impl Default for HostOptions {
             reminder: default_reminder(),
             admin: Admin::default(),
             wall_clock: Arc::new(SystemTime::now),
+            spill: None,
+            trace: default_trace(),
         }
     }
 }
@@ -130,7 +145,10 @@ impl Host {
             reminder,
             admin,
             wall_clock,
+            spill,
+            trace,
         } = options;
+        let meter = Arc::new(Meter::default());
         let connector = Connector {
             client,
             receipts: receipts.map(Receipts::in_directory),
@@ -143,6 +161,7 @@ impl Host {
             wires: Wires::default(),
             eras: KnownEras::default(),
             wall_clock: Arc::clone(&wall_clock),
+            meter: Arc::clone(&meter),
         };
         let own = match admin {
             Admin::Hidden => Vec::new(),
@@ -168,6 +187,9 @@ impl Host {
             reminder,
             idle,
             wall_clock,
+            meter,
+            spills: Arc::new(Spills::new(spill)),
+            trace,
         });
         Host { commands, over, senders, desk, committer }
     }
@@ -241,7 +263,7 @@ impl Host {
 
     /// Keeps the latest generation: for a turn of an agent, whose model is to be able to call what it was shown.
     pub fn pin(&self) -> Pinned {
-        Pinned::new(&self.desk)
+        Pinned::new(&self.desk, None)
     }
 
     /// A dialog that begins. Whatever it leases is given back when this is dropped.
@@ -273,17 +295,53 @@ impl Host {
         self.desk.disable(server).await
     }
 
+    /// Says that a language model's provider has refused a request of a dialog, and what to do about it: send it again
+    /// after a while, or stop (DM-066, DM-067). A dialog that stops is a problem, and no call of it is made any more,
+    /// until [`Host::resume`] or the end of the dialog. Cancel-safe: what was begun goes on.
+    pub async fn refused(&self, refusal: ProviderRefusal) -> Reaction {
+        self.desk.refused(refusal).await
+    }
+
+    /// Why a dialog is stopped: to be looked at before its model is asked again. `None` where it is not.
+    pub fn stopped(&self, dialog: &DialogId) -> Option<Failure> {
+        self.desk.stopped(dialog)
+    }
+
+    /// Lets a stopped dialog go on, once somebody has mended what its provider refused. Returns when its problem is gone.
+    pub async fn resume(&self, dialog: &DialogId) {
+        self.desk.resume(dialog).await;
+    }
+
     /// Refuses new calls, lets those in flight go on for `grace`, closes all servers beside each other, and returns
     /// when nothing is left. May be called again, and by many at once. Cancel-safe: a shutdown that was begun goes on.
     pub async fn shutdown(&self) {
         // Fails when the host is shut down already.
         let _ = self.commands.send(Command::Shutdown).await;
         self.commands.closed().await;
+        let spills = Arc::clone(&self.desk.spills);
+        // Fails only when the runtime goes, and then the files go with the host.
+        let _ = tokio::task::spawn_blocking(move || spills.close()).await;
+    }
+}
+
+/// What a call's trace is unless somebody says so.
+fn default_trace() -> Option<TraceSource> {
+    #[cfg(feature = "otel")]
+    return Some(Arc::new(crate::otel::current_trace));
+    #[cfg(not(feature = "otel"))]
+    None
+}
+
+impl fmt::Debug for Host {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Host").field("published", &self.published()).finish_non_exhaustive()
     }
 }
 
 impl Drop for Host {
     fn drop(&mut self) {
         self.committer.abort();
+        // A dialog or a pinned generation that is kept longer keeps no files.
+        self.desk.spills.close();
     }
 }

@@ -1,7 +1,7 @@
 //! One running connection of a server: its session, and the gate before it.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::{Duration, SystemTime};
 
 use mcp_config::ResolvedServer;
@@ -14,6 +14,7 @@ use crate::Failure;
 use crate::connector::call_failure;
 use crate::gate::Gate;
 use crate::machine::{Drain, later};
+use crate::metrics::Open;
 
 /// However long calls took to drain, a server gets this long to end by itself.
 const FAREWELL: Duration = Duration::from_secs(1);
@@ -31,6 +32,8 @@ pub(crate) struct Instance {
     /// When a call last began or ended, in milliseconds after that; 0 before the first.
     used: AtomicU64,
     process: ProcessCell,
+    /// Counted as long as the connection is open.
+    open: Mutex<Option<Open>>,
 }
 
 /// What a connection is made of.
@@ -39,15 +42,17 @@ pub(crate) struct Parts {
     pub(crate) server: Arc<ResolvedServer>,
     pub(crate) process: ProcessCell,
     pub(crate) made: SystemTime,
+    pub(crate) open: Open,
 }
 
 impl Instance {
     /// A connection that nobody uses yet.
     pub(crate) fn new(parts: Parts) -> Instance {
-        let Parts { session, server, process, made } = parts;
+        let Parts { session, server, process, made, open } = parts;
         let made = (Instant::now(), made);
         let (gate, used) = (Gate::default(), AtomicU64::new(0));
-        Instance { gate, session, server: RwLock::new(server), made, used, process }
+        let open = Mutex::new(Some(open));
+        Instance { gate, session, server: RwLock::new(server), made, used, process, open }
     }
 
     /// A call begins or ends now.
@@ -151,5 +156,6 @@ impl Instance {
         self.gate.seal();
         let left = deadline.saturating_duration_since(Instant::now());
         self.session.close(left.max(FAREWELL)).await;
+        self.open.lock().unwrap_or_else(PoisonError::into_inner).take();
     }
 }

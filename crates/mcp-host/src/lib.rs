@@ -45,13 +45,10 @@
 //!
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! let loaded = load(&LoadRequest::new("agent.yaml"))?;
 //! // What is refused is never applied: it wants nothing, and would stop whatever runs.
-//! if loaded.refused {
-//!     return Err(format!("nothing of {} may be started: {:?}", loaded.path, loaded.diagnostics).into());
-//! }
+//! let wanted = load(&LoadRequest::new("agent.yaml"))?.accepted()?;
 //! let host = Host::start(HostOptions::default());
-//! host.apply(loaded.wanted).await;
+//! host.apply(wanted).await;
 //! host.ready().await;
 //! for tool in host.published().catalog.tools() {
 //!     println!("{} of {}", tool.name, tool.server);
@@ -62,7 +59,47 @@
 //! # Ok(())
 //! # }
 //! ```
-
+//!
+//! # What it tells
+//!
+//! Everything that holds now is in [`Published`], problems included; [`Host::subscribe`] wakes whoever waits for the
+//! next generation. What happens to servers comes as a stream of [`HostEvent`]s:
+//!
+//! ```no_run
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() {
+//! # let host = mcp_host::Host::start(mcp_host::HostOptions::default());
+//! use tokio::sync::broadcast::error::RecvError;
+//!
+//! let mut events = host.events();
+//! let mut generations = host.subscribe();
+//! loop {
+//!     tokio::select! {
+//!         event = events.recv() => match event {
+//!             Ok(event) => println!("{}: {:?}", event.server, event.what),
+//!             // Who is slow misses the oldest, and is told how many. What holds is in the next generation.
+//!             Err(RecvError::Lagged(missed)) => println!("{missed} events were missed"),
+//!             Err(RecvError::Closed) => break,
+//!         },
+//!         Ok(()) = generations.changed() => {
+//!             for it in &generations.borrow_and_update().problems {
+//!                 println!("{}: {}", it.problem.severity, it.problem.message);
+//!             }
+//!         }
+//!     }
+//! }
+//! # }
+//! ```
+//!
+//! Connections, lists and calls are `tracing` spans (`connect`, `list` and `call`, with `server`, `tool`, `outcome`,
+//! `duration` in seconds and `bytes`), and [`metrics`] lists what is counted. Neither holds arguments, results or
+//! secrets. The feature `otel` sends both to an OpenTelemetry collector.
+//!
+//! # An agent
+//!
+//! A whole agent but for its model, which follows a script (`cargo run -p mcp-host --example agent`):
+//!
+#![doc = concat!("```no_run\n", include_str!("../examples/agent.rs"), "```")]
 #![forbid(unsafe_code)]
 
 mod admin;
@@ -83,11 +120,17 @@ mod known_eras;
 mod listed;
 mod load;
 mod machine;
+pub mod metrics;
+mod observe;
+#[cfg(feature = "otel")]
+pub mod otel;
 mod outlets;
 mod pace;
 mod pin;
 mod published;
+mod refusal;
 mod sleep;
+mod spill;
 mod wanted;
 mod watch;
 mod wires;
@@ -98,13 +141,15 @@ pub use connector::Dialer;
 pub use dialog::{Dialog, DialogId, LeasePolicy, LeaseReceipt, Reminder, ReminderText};
 pub use event::{Happening, HostEvent, ReleaseReason};
 pub use failure::Failure;
-pub use host::{Host, HostOptions};
+pub use host::{Host, HostOptions, TraceSource};
 pub use load::{FileError, LoadError, LoadRequest, Loaded, SaveError, create, create_new, load, save};
 pub use machine::{Probe, RestartPolicy, Supervision};
-pub use mcp_registry::ActiveProblem;
+pub use mcp_registry::{ActiveProblem, NetworkFailure, Reaction, Rejection};
 pub use pin::Pinned;
 pub use published::{Published, ServerState, ServerStatus};
+pub use refusal::ProviderRefusal;
 pub use sleep::WallClock;
+pub use spill::SpillPolicy;
 pub use wanted::{FailedServer, Wanted};
 pub use watch::{
     FollowEvent, FollowRequest, Following, Presence, ReadFile, RefusedFile, Reload, Shadowed, Watching,

@@ -95,6 +95,22 @@ pub(crate) enum Fresh {
 }
 
 impl Fresh {
+    /// How many items it has, and how many bytes they take.
+    pub(crate) fn size(&self) -> (usize, usize) {
+        fn sum<'a>(items: impl Iterator<Item = &'a mcp_model::RawJson>) -> (usize, usize) {
+            items.fold((0, 0), |(count, bytes), it| (count + 1, bytes + it.as_bytes().len()))
+        }
+        match self {
+            Fresh::Tools(listing) => sum(listing.items.iter().map(|it| &it.raw)),
+            Fresh::Prompts(listing) => sum(listing.items.iter().map(|it| &it.raw)),
+            Fresh::Resources(listing, templates) => {
+                let templates = templates.items.iter().map(|it| &it.raw);
+                sum(listing.items.iter().map(|it| &it.raw).chain(templates))
+            }
+            Fresh::Failed(..) => (0, 0),
+        }
+    }
+
     fn kind(&self) -> ListKind {
         match self {
             Fresh::Tools(_) => ListKind::Tool,

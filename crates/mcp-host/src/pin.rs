@@ -4,6 +4,7 @@
 //! after that they are told so: no call is ever sent to another instance because that has a tool of the same name.
 
 use std::collections::HashMap;
+use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use mcp_model::{CallResult, ServerId};
@@ -20,6 +21,8 @@ const TRIES: usize = 8;
 /// retired meanwhile, so it is to be dropped when the turn is over.
 pub struct Pinned {
     desk: Arc<Desk>,
+    /// Whose turn it is.
+    dialog: Option<DialogId>,
     snapshot: Arc<Snapshot<Shared>>,
     /// What is shared is pinned from the beginning.
     _shared: Vec<Pin>,
@@ -44,7 +47,7 @@ impl Pin {
 
 impl Pinned {
     /// Takes the latest generation.
-    pub(crate) fn new(desk: &Arc<Desk>) -> Pinned {
+    pub(crate) fn new(desk: &Arc<Desk>, dialog: Option<DialogId>) -> Pinned {
         let mut snapshot = desk.latest();
         let mut shared = Vec::new();
         for _ in 0..TRIES {
@@ -56,7 +59,7 @@ impl Pinned {
             snapshot = desk.latest();
         }
         let desk = Arc::clone(desk);
-        Pinned { desk, snapshot, _shared: shared, leased: Mutex::default() }
+        Pinned { desk, dialog, snapshot, _shared: shared, leased: Mutex::default() }
     }
 
     /// The generation.
@@ -65,9 +68,11 @@ impl Pinned {
     }
 
     /// Calls a tool of this generation, as [`Host::call`](crate::Host::call) does of the latest. One whose server was
-    /// replaced or stopped since, and given the host's grace, fails with a message that begins with `Replaced`.
+    /// replaced or stopped since, and given the host's grace, fails with a message that begins with `Replaced`. In a
+    /// dialog's turn ([`Dialog::pin`](crate::Dialog::pin)) it is a call of that dialog unless it names another one.
     pub async fn call(&self, call: ToolCall) -> CallResult {
-        self.desk.call(call, Sight::Pinned(self)).await
+        let dialog = call.dialog.or_else(|| self.dialog.clone());
+        self.desk.call(ToolCall { dialog, ..call }, Sight::Pinned(self)).await
     }
 
     pub(crate) fn snapshot(&self) -> &Arc<Snapshot<Shared>> {
@@ -86,6 +91,14 @@ impl Pinned {
             let mut leased = self.leased.lock().unwrap_or_else(PoisonError::into_inner);
             leased.entry((dialog.clone(), server.clone())).or_insert(pin);
         }
+    }
+}
+
+impl fmt::Debug for Pinned {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let generation = self.published().generation;
+        let mut res = f.debug_struct("Pinned");
+        res.field("generation", &generation).field("dialog", &self.dialog).finish_non_exhaustive()
     }
 }
 

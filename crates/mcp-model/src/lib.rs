@@ -40,6 +40,7 @@ mod rpc;
 mod secret;
 mod spec;
 mod tool;
+mod trace;
 
 pub use completion::Completion;
 pub use content::Content;
@@ -65,3 +66,4 @@ pub use spec::{
     TransportKind, TransportSpec, UrlSpec, Value,
 };
 pub use tool::{Tool, ToolHints, read_tools};
+pub use trace::{InvalidTraceContext, TraceContext};

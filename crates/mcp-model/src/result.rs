@@ -99,6 +99,10 @@ pub struct CallMetadata {
     /// The structured result, where there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub structured_content: Option<RawJson>,
+    /// What is not as it should be although the call has its result, a sentence each: such as a structured result that
+    /// does not fit the tool's `outputSchema`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
 }
 
 fn milliseconds<S: Serializer>(duration: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
@@ -158,11 +162,13 @@ mod tests {
                 duration: Duration::from_micros(1500),
                 request_id: Some(3),
                 structured_content: None,
+                warnings: Vec::new(),
             },
         };
-        assert_eq!(
-            serde_json::to_string(&result).unwrap(),
-            r#"{"success":false,"content":[],"error":{"kind":"MCPToolError","message":"no"},"metadata":{"server":"s","tool":"t","duration_ms":1.5,"request_id":3}}"#
-        );
+        let public = r#"{"success":false,"content":[],"error":{"kind":"MCPToolError","message":"no"},"metadata":{"server":"s","tool":"t","duration_ms":1.5,"request_id":3"#;
+        assert_eq!(serde_json::to_string(&result).unwrap(), format!("{public}}}}}"));
+        let mut odd = result;
+        odd.metadata.warnings.push("w".into());
+        assert_eq!(serde_json::to_string(&odd).unwrap(), format!(r#"{public},"warnings":["w"]}}}}"#));
     }
 }

@@ -45,8 +45,12 @@ pub enum ProblemKind {
         /// Why; never [`Verdict::Exposed`].
         verdict: Verdict,
     },
-    /// A tool's arguments are not checked, because its schema cannot be used.
+    /// A tool's arguments or results are not checked, because its schema cannot be used.
     Unvalidated,
+    /// A tool's structured result is not what its `outputSchema` promises.
+    ResultInvalid,
+    /// A result that is too large for its caller could not be written to a file, and is cut.
+    SpillFailed,
     /// A view names a toolset that is not there.
     ToolsetNotFound,
     /// A tool cannot be said to a language model's provider (DM-065).
@@ -64,6 +68,8 @@ impl fmt::Display for ProblemKind {
             ProblemKind::ServerError => f.write_str("mcp_server_error"),
             ProblemKind::Hidden { list, verdict } => write!(f, "mcp_{}_{}", list.as_str(), verdict.as_str()),
             ProblemKind::Unvalidated => f.write_str("mcp_tool_unvalidated"),
+            ProblemKind::ResultInvalid => f.write_str("mcp_tool_result_invalid"),
+            ProblemKind::SpillFailed => f.write_str("mcp_spill_failed"),
             ProblemKind::ToolsetNotFound => f.write_str("toolset_not_found"),
             ProblemKind::ProviderExcluded => f.write_str("mcp_tool_provider_excluded"),
             ProblemKind::ProviderRejected => f.write_str("llm_provider_rejected"),
@@ -128,6 +134,49 @@ impl Problem {
                 "arguments of tool `{}` of server `{server}` are passed on unchecked: {reason}",
                 label(tool)
             ),
+        }
+    }
+
+    /// A tool's structured results are not checked; `reason` is what [`Checked::Unvalidated`](crate::Checked) gave.
+    pub fn tool_result_unvalidated(server: &ServerId, tool: &str, reason: &str) -> Problem {
+        Problem {
+            id: format!("mcp/server/{server}/tool_result_unvalidated/{}", label(tool)),
+            kind: ProblemKind::Unvalidated,
+            severity: Severity::Warning,
+            server: Some(server.clone()),
+            tool: Some(tool.to_owned()),
+            message: format!(
+                "structured results of tool `{}` of server `{server}` are passed on unchecked: {reason}",
+                label(tool)
+            ),
+        }
+    }
+
+    /// A tool's last structured result did not keep what its `outputSchema` promises; `reason` is what
+    /// [`ResultInvalid`](crate::ResultInvalid) says.
+    pub fn tool_result_invalid(server: &ServerId, tool: &str, reason: &str) -> Problem {
+        Problem {
+            id: format!("mcp/server/{server}/tool_result_invalid/{}", label(tool)),
+            kind: ProblemKind::ResultInvalid,
+            severity: Severity::Warning,
+            server: Some(server.clone()),
+            tool: Some(tool.to_owned()),
+            message: format!(
+                "tool `{}` of server `{server}` does not keep its output schema: {reason}",
+                label(tool)
+            ),
+        }
+    }
+
+    /// The last result that was too large for its caller could not be written to a file; `reason` says why.
+    pub fn spill_failed(reason: &str) -> Problem {
+        Problem {
+            id: "mcp/spill_failed".to_owned(),
+            kind: ProblemKind::SpillFailed,
+            severity: Severity::Warning,
+            server: None,
+            tool: None,
+            message: format!("large results are cut, for they cannot be written to files: {reason}"),
         }
     }
 

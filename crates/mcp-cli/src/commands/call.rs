@@ -233,6 +233,7 @@ mod tests {
                 duration: Duration::ZERO,
                 request_id: None,
                 structured_content: None,
+                warnings: Vec::new(),
             },
         };
         assert_eq!(exit(&result, reach(&published, &rejected, "t")), want);

@@ -104,6 +104,7 @@ mod tests {
                 duration: Duration::ZERO,
                 request_id: None,
                 structured_content: structured,
+                warnings: Vec::new(),
             },
         };
         assert_eq!(text(&result), want);

@@ -88,6 +88,7 @@ pub(crate) fn result(tool: &str, kind: Kind, message: String) -> CallResult {
             duration: Duration::ZERO,
             request_id: None,
             structured_content: None,
+            warnings: Vec::new(),
         },
     }
 }

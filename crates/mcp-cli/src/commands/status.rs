@@ -92,6 +92,8 @@ fn filtered(alike: &[&ActiveProblem]) -> String {
         | ProblemKind::WorkspaceUnwatched
         | ProblemKind::ServerError
         | ProblemKind::Unvalidated
+        | ProblemKind::ResultInvalid
+        | ProblemKind::SpillFailed
         | ProblemKind::ToolsetNotFound
         | ProblemKind::ProviderExcluded
         | ProblemKind::ProviderRejected => return first.message.clone(),
@@ -115,6 +117,10 @@ fn help(kind: ProblemKind) -> Option<&'static str> {
         ProblemKind::Unvalidated => {
             Some("only the server's authors can mend its schema; calls work all the same")
         }
+        ProblemKind::ResultInvalid => {
+            Some("only the server's authors can mend it; the result is given as it came")
+        }
+        ProblemKind::SpillFailed => Some("make room in the folder for results, or make it writable"),
         ProblemKind::ToolsetNotFound => Some("a toolset has the name of its server"),
         ProblemKind::ProviderExcluded => None,
         ProblemKind::ProviderRejected => Some("the dialog goes on once the tool or its server is changed"),

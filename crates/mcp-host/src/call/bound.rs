@@ -1,32 +1,80 @@
-//! Results that are too large for their caller are cut, and say so.
+//! Results that are too large for their caller are cut, and say so, and where the rest is if there is such a place.
 //!
 //! Text is cut between characters; a block of another kind is useless in part, and goes as a whole. Every block costs
 //! something, also one that holds nothing, so that no number of blocks is without an end.
 
+use std::path::PathBuf;
+
 use mcp_model::{Content, RawJson};
 
 use crate::excerpt::boundary;
+use crate::spill::Whole;
 
 /// What a block costs beside what it holds, in bytes: about its place in memory. It is paid by what comes after the
 /// block, so that one block may hold all of the budget.
 const BLOCK_BYTES: usize = 32;
 
-/// The content, and the structured result, with at most `budget` bytes each; what is left out is told in a text block.
+/// How many parts of one result get files of their own: its first ones.
+const MOST_FILES: usize = 8;
+
+/// May what is left out be kept somewhere else?
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Rest {
+    Kept,
+    Lost,
+}
+
+/// A result within its budget, and what is to be done with the rest.
+pub(super) struct Bounded {
+    content: Vec<Content>,
+    structured: Option<RawJson>,
+    over: Vec<Over>,
+    dropped: LeftOut,
+    budget: usize,
+    /// What it held before, in bytes.
+    pub(super) bytes: usize,
+    /// Whether anything is left out.
+    pub(super) is_cut: bool,
+}
+
+/// A part that has no room, but may be kept.
+struct Over {
+    part: Part,
+    bytes: usize,
+    whole: Whole,
+}
+
+/// What it is a part of.
+enum Part {
+    /// A text of which this block has the beginning.
+    TextOf(usize),
+    /// A block that is left out, in words.
+    Block(&'static str),
+    /// The structured content.
+    Structured,
+}
+
+/// The content, and the structured result, with at most `budget` bytes each.
 pub(super) fn bound(
     content: Vec<Content>,
     structured: Option<RawJson>,
     budget: usize,
-) -> (Vec<Content>, Option<RawJson>) {
+    rest: Rest,
+) -> Bounded {
+    let (mut over, mut dropped, mut is_cut) = (Vec::new(), LeftOut::default(), false);
     let mut res = Vec::with_capacity(content.len());
+    let mut total = structured.as_ref().map_or(0, |it| it.as_bytes().len());
     let mut left = budget;
-    let mut dropped = LeftOut::default();
+    let room = |over: &Vec<Over>| rest == Rest::Kept && over.len() < MOST_FILES;
     for block in content {
         let bytes = weight(&block);
+        total = total.saturating_add(bytes);
         if left > 0 && bytes <= left {
             left = left.saturating_sub(bytes + BLOCK_BYTES);
             res.push(block);
             continue;
         }
+        is_cut = true;
         match block {
             Content::Text(text) if left > 0 => {
                 let end = boundary(&text, left);
@@ -35,24 +83,94 @@ pub(super) fn bound(
                     "{}\n[{cut} more bytes of this text are left out]",
                     &text[..end]
                 )));
+                if room(&over) {
+                    let part = Part::TextOf(res.len() - 1);
+                    over.push(Over { part, bytes, whole: Whole::Text(text) });
+                }
                 left = 0;
             }
-            Content::Text(_)
+            block @ (Content::Text(_)
             | Content::Image { .. }
             | Content::Audio { .. }
             | Content::Binary { .. }
-            | Content::Unknown(_) => dropped.add(bytes),
+            | Content::Unknown(_)) => {
+                // What holds nothing is not worth a file.
+                if room(&over) && !block.is_empty() {
+                    let part = Part::Block(noun(&block));
+                    over.push(Over { part, bytes, whole: Whole::Block(block) });
+                } else {
+                    dropped.add(bytes);
+                }
+            }
         }
     }
     let structured = structured.filter(|it| {
-        let fits = it.as_bytes().len() <= budget;
+        let bytes = it.as_bytes().len();
+        let fits = bytes <= budget;
         if !fits {
-            dropped.structured = Some(it.as_bytes().len());
+            is_cut = true;
+            // It is worth a file however many blocks have one.
+            match rest {
+                Rest::Kept => {
+                    over.push(Over { part: Part::Structured, bytes, whole: Whole::Structured(it.clone()) });
+                }
+                Rest::Lost => dropped.structured = Some(bytes),
+            }
         }
         fits
     });
-    res.extend(dropped.note(budget));
-    (res, structured)
+    Bounded { content: res, structured, over, dropped, budget, bytes: total, is_cut }
+}
+
+impl Bounded {
+    /// What is worth a file, in order; not to be asked for twice.
+    pub(super) fn over(&mut self) -> Vec<Whole> {
+        let nothing = || Whole::Text(String::new());
+        self.over.iter_mut().map(|it| std::mem::replace(&mut it.whole, nothing())).collect()
+    }
+
+    /// The result with a word about all that is not in it. `files` has a path for each part that [`Bounded::over`] gave,
+    /// if it was kept; for parts behind its end there is none.
+    pub(super) fn told(self, files: Vec<Option<PathBuf>>) -> (Vec<Content>, Option<RawJson>) {
+        let Bounded { mut content, structured, over, mut dropped, budget, bytes: _, is_cut: _ } = self;
+        let mut files = files.into_iter();
+        let mut notes = Vec::new();
+        for Over { part, bytes, whole: _ } in over {
+            match (files.next().flatten(), part) {
+                (Some(path), Part::TextOf(at)) => {
+                    if let Content::Text(text) = &mut content[at] {
+                        text.truncate(text.len() - 1);
+                        text.push_str(&format!("; all of it is in {}]", path.display()));
+                    }
+                }
+                (Some(path), Part::Block(noun)) => {
+                    notes.push(format!("[left out: {noun} of {bytes} bytes; it is in {}]", path.display()));
+                }
+                (Some(path), Part::Structured) => {
+                    let path = path.display();
+                    notes.push(format!(
+                        "[left out: the structured content of {bytes} bytes; it is in {path}]"
+                    ));
+                }
+                (None, Part::TextOf(_)) => {}
+                (None, Part::Block(_)) => dropped.add(bytes),
+                (None, Part::Structured) => dropped.structured = Some(bytes),
+            }
+        }
+        content.extend(notes.into_iter().map(Content::Text));
+        content.extend(dropped.note(budget));
+        (content, structured)
+    }
+}
+
+fn noun(block: &Content) -> &'static str {
+    match block {
+        Content::Text(_) => "a text",
+        Content::Image { .. } => "an image",
+        Content::Audio { .. } => "a sound",
+        Content::Binary { .. } => "a resource",
+        Content::Unknown(_) => "a block of an unknown kind",
+    }
 }
 
 /// What a block holds, in bytes: its content, and what is said of it.
@@ -100,6 +218,17 @@ impl LeftOut {
 mod tests {
     use super::*;
 
+    /// Without a place for the rest.
+    fn cut(
+        content: Vec<Content>,
+        structured: Option<RawJson>,
+        budget: usize,
+    ) -> (Vec<Content>, Option<RawJson>) {
+        let mut bounded = bound(content, structured, budget, Rest::Lost);
+        assert!(bounded.over().is_empty());
+        bounded.told(Vec::new())
+    }
+
     fn image(bytes: usize) -> Content {
         Content::Image { data: "A".repeat(bytes), mime_type: "image/png".to_owned() }
     }
@@ -112,7 +241,7 @@ mod tests {
                 ("t", text) => Content::Text(text.to_owned()),
                 (_, bytes) => image(bytes.parse().unwrap()),
             });
-        let (content, _) = bound(content.collect(), None, budget);
+        let (content, _) = cut(content.collect(), None, budget);
         let got: Vec<String> = content
             .into_iter()
             .map(|it| match it {
@@ -154,7 +283,7 @@ mod tests {
     /// So many of a block, and how many are kept of them.
     #[track_caller]
     fn check_count(block: Content, times: usize, want: usize) {
-        let (content, _) = bound(vec![block; times], None, 3200);
+        let (content, _) = cut(vec![block; times], None, 3200);
         assert_eq!(content.len(), want + 1);
         let note = content.last().and_then(Content::text).unwrap();
         assert!(note.starts_with(&format!("[left out: {} blocks of", times - want)), "{note}");
@@ -175,10 +304,48 @@ mod tests {
     #[test]
     fn hd_133_a_structured_result_is_kept_whole_or_left_out() {
         let structured = RawJson::parse("{\"a\":1}".into()).unwrap();
-        assert_eq!(bound(Vec::new(), Some(structured.clone()), 7), (Vec::new(), Some(structured.clone())));
-        let (content, left) = bound(Vec::new(), Some(structured), 6);
+        assert_eq!(cut(Vec::new(), Some(structured.clone()), 7), (Vec::new(), Some(structured.clone())));
+        let (content, left) = cut(Vec::new(), Some(structured), 6);
         assert_eq!(left, None);
         let want = "[left out: the structured content of 7 bytes; a result of this server may hold 6 bytes]";
         assert_eq!(content, [Content::Text(want.to_owned())]);
+    }
+
+    #[test]
+    fn hd_133_what_is_kept_elsewhere_says_where() {
+        let content = vec![Content::Text("abcdef".into()), image(4), Content::Text("xy".into()), image(3)];
+        let structured = RawJson::parse("[1,2,3]".into()).unwrap();
+        let mut bounded = bound(content, Some(structured.clone()), 4, Rest::Kept);
+        assert!(bounded.is_cut);
+        assert_eq!(bounded.bytes, 6 + 13 + 2 + 12 + 7);
+        let text = |it: &str| Whole::Text(it.to_owned());
+        let over = bounded.over();
+        let blocks = [image(4), Content::Text("xy".into()), image(3)].map(Whole::Block);
+        assert_eq!(over[0], text("abcdef"));
+        assert_eq!(over[1..4], blocks);
+        assert_eq!(over[4], Whole::Structured(structured));
+        let file = |it: &str| Some(PathBuf::from(it));
+        let (content, left) = bounded.told(vec![file("/1"), None, file("/3"), file("/4"), file("/5")]);
+        assert_eq!(left, None);
+        let got: Vec<_> = content.iter().filter_map(Content::text).collect();
+        let want = [
+            "abcd\n[2 more bytes of this text are left out; all of it is in /1]",
+            "[left out: a text of 2 bytes; it is in /3]",
+            "[left out: an image of 12 bytes; it is in /4]",
+            "[left out: the structured content of 7 bytes; it is in /5]",
+            "[left out: 1 block of 13 bytes; a result of this server may hold 4 bytes]",
+        ];
+        assert_eq!(got, want);
+    }
+
+    #[test]
+    fn hd_133_no_number_of_blocks_makes_files_without_end() {
+        let mut bounded = bound(vec![image(9); 1000], None, 4, Rest::Kept);
+        assert_eq!(bounded.over().len(), MOST_FILES);
+        let (content, _) = bounded.told(vec![Some("/f".into()); MOST_FILES]);
+        assert_eq!(content.len(), MOST_FILES + 1);
+        // What holds nothing needs no file.
+        let mut bounded = bound(vec![Content::Text(String::new()); 9], None, 0, Rest::Kept);
+        assert_eq!(bounded.over(), []);
     }
 }

@@ -2,26 +2,29 @@
 
 mod bound;
 mod find;
+mod outcome;
 mod own;
 
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
 use mcp_config::ResolvedServer;
-use mcp_model::{CallMetadata, CallResult, Content, Kind, RawJson, ServerId, Tool, ToolResult};
+use mcp_model::{CallResult, Kind, RawJson, ServerId, Tool, ToolResult, TraceContext};
 use mcp_registry::{Checked, Validators};
 use mcp_transport::{CallError, CallOptions, OnProgress, Replay, RequestId};
 use tokio::sync::{mpsc, oneshot, watch};
-use tokio::time::Instant;
 use tracing::Instrument;
 
 use crate::committer::{Command, Shared};
 use crate::connector::{about, call_failure};
 use crate::excerpt::excerpt;
 use crate::gate::Guard;
-use crate::machine::{Answer, LeaseTable, Place, Snapshot, Wanting};
-use crate::{DialogId, Failure, Pinned, ReminderText, WallClock};
-use bound::bound;
+use crate::machine::{Answer, Event, LeaseTable, Place, Snapshot, ToolNote, Wanting};
+use crate::metrics::Meter;
+use crate::observe::CallRecord;
+use crate::spill::Spills;
+use crate::{DialogId, Failure, Pinned, ReminderText, TraceSource, WallClock};
 use find::{find, shown};
 
 /// How much longer than its deadline a call may take in all. The session keeps the deadline itself and says more
@@ -46,12 +49,38 @@ pub struct ToolCall {
     pub server: Option<ServerId>,
     /// The dialog that calls. What is not shared is leased to it; calls without a dialog share theirs.
     pub dialog: Option<DialogId>,
+    /// The trace that the call belongs to, which its server is told; where `None`, what
+    /// [`HostOptions::trace`](crate::HostOptions::trace) gives.
+    pub trace: Option<TraceContext>,
 }
 
 impl ToolCall {
     /// A call of `name` with nothing special about it.
     pub fn new(name: impl Into<String>, arguments: RawJson) -> ToolCall {
-        ToolCall { name: name.into(), arguments, progress: None, deadline: None, server: None, dialog: None }
+        ToolCall {
+            name: name.into(),
+            arguments,
+            progress: None,
+            deadline: None,
+            server: None,
+            dialog: None,
+            trace: None,
+        }
+    }
+}
+
+impl fmt::Debug for ToolCall {
+    /// Without the arguments, which are a model's or a user's own words.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ToolCall { name, arguments, progress: _, deadline, server, dialog, trace } = self;
+        f.debug_struct("ToolCall")
+            .field("name", name)
+            .field("arguments", &format_args!("{} bytes", arguments.as_bytes().len()))
+            .field("deadline", deadline)
+            .field("server", server)
+            .field("dialog", dialog)
+            .field("trace", trace)
+            .finish_non_exhaustive()
     }
 }
 
@@ -64,6 +93,9 @@ pub(crate) struct Desk {
     pub(crate) reminder: ReminderText,
     pub(crate) idle: Option<Duration>,
     pub(crate) wall_clock: WallClock,
+    pub(crate) meter: Arc<Meter>,
+    pub(crate) spills: Arc<Spills>,
+    pub(crate) trace: Option<TraceSource>,
 }
 
 /// Which generation a call is of.
@@ -103,6 +135,8 @@ struct Ending {
 struct Done {
     request_id: Option<RequestId>,
     value: ToolResult,
+    /// What is not as it should be.
+    warnings: Vec<String>,
 }
 
 /// Why a call has no instance to go to.
@@ -116,13 +150,12 @@ enum Nowhere {
 impl Desk {
     /// Makes a call.
     pub(crate) async fn call(&self, call: ToolCall, sight: Sight<'_>) -> CallResult {
-        let begun = Instant::now();
-        let span = tracing::info_span!("call", server = tracing::field::Empty, tool = tracing::field::Empty);
+        let record = CallRecord::begin(&self.meter);
+        let span = record.span();
         async {
-            let ending = self.make(&call, sight).await;
-            let result = result(&call, ending, begun.elapsed());
-            let outcome = result.error.as_ref().map_or("success", |it| it.kind.as_str());
-            tracing::info!(outcome, duration = ?result.metadata.duration, "called");
+            let ending = self.make(&call, sight, &record).await;
+            let result = self.result(&call, ending, &record).await;
+            record.end(&result);
             result
         }
         .instrument(span)
@@ -134,8 +167,12 @@ impl Desk {
         Arc::clone(&self.snapshot.borrow())
     }
 
-    async fn make(&self, call: &ToolCall, sight: Sight<'_>) -> Ending {
+    async fn make(&self, call: &ToolCall, sight: Sight<'_>, record: &CallRecord<'_>) -> Ending {
         let nowhere = |failure| Ending { tool: None, budget: usize::MAX, outcome: Err(failure) };
+        // Also of a pinned generation: that a dialog is stopped holds from the moment it is said (DM-066).
+        if let Some(failure) = call.dialog.as_ref().and_then(|it| self.stopped(it)) {
+            return nowhere(failure);
+        }
         // A gate that is retired means that the server was replaced or stopped since the look-up, and that its
         // successor, or its absence, was published before. So one more look-up is enough, but for a lease, which may
         // be given back again and again.
@@ -146,9 +183,10 @@ impl Desk {
             };
             let target = match target(&snapshot, call) {
                 Ok(Found::Servers(target)) => target,
-                Ok(Found::Own(tool)) => return self.order(call, &tool).await,
+                Ok(Found::Own(tool)) => return self.order(call, &tool, record).await,
                 Err(failure) => return nowhere(failure),
             };
+            record.found(&target.server.spec.id, &target.tool.name);
             let ending = |outcome| Ending {
                 tool: Some((target.server.spec.id.clone(), target.tool.name.to_string())),
                 budget: target.server.spec.limits.result_bytes,
@@ -223,8 +261,6 @@ impl Desk {
 
     async fn send(&self, call: &ToolCall, target: &Target, instance: &Shared) -> Result<Done, Failure> {
         let Target { server, place: _, tool } = target;
-        let span = tracing::Span::current();
-        span.record("server", server.spec.id.as_str()).record("tool", &*tool.name);
         self.validate(call, &server.spec.id, tool)?;
         let limits = &server.spec.limits;
         let deadline = call.deadline.unwrap_or(limits.request);
@@ -234,10 +270,14 @@ impl Desk {
             idle: limits.idle,
             replay,
             progress: call.progress.clone(),
+            trace: call.trace.clone().or_else(|| self.trace.as_ref().and_then(|it| it())),
         };
         let answer = instance.session.call_tool(&tool.name, &call.arguments, options);
         match tokio::time::timeout(deadline.saturating_add(OVERTIME), answer).await {
-            Ok(Ok(answer)) => Ok(Done { request_id: Some(answer.request_id), value: answer.value }),
+            Ok(Ok(answer)) => {
+                let warnings = self.judge(&server.spec.id, tool, &answer.value);
+                Ok(Done { request_id: Some(answer.request_id), value: answer.value, warnings })
+            }
             Ok(Err(error @ CallError::Closed(_))) if replay == Replay::Forbidden => {
                 let mut res = call_failure(server, &error);
                 res.message.push_str("; it is not known whether the call ran");
@@ -264,14 +304,20 @@ impl Desk {
             Ok(Checked::Valid) => {}
             Ok(Checked::Unvalidated(reason)) => {
                 tracing::debug!(reason, "arguments are passed on unchecked");
-                let (server, tool) = (server.clone(), tool.name.to_string());
-                // A full queue only means that the problem is shown after another call.
-                let reason = excerpt(reason);
-                let _ = self.commands.try_send(Command::Unvalidated { server, tool, reason });
+                self.note(server, tool, ToolNote::ArgumentsUnchecked, Some(excerpt(reason)));
             }
             Err(errors) => return Err(invalid(&excerpt(errors.to_string().replace('\n', "; ")))),
         }
         Ok(())
+    }
+}
+
+impl Desk {
+    /// Tells what was found out about a tool; `None` where it is no longer so.
+    fn note(&self, server: &ServerId, tool: &Tool, note: ToolNote, reason: Option<String>) {
+        let (server, tool) = (server.clone(), tool.name.to_string());
+        // A full queue only means that the problem is shown after another call.
+        let _ = self.commands.try_send(Command::Found(Event::Noted { server, tool, note, reason }));
     }
 }
 
@@ -302,36 +348,4 @@ fn replaced(call: &ToolCall, target: &Target) -> Failure {
         shown(&call.name)
     );
     Failure::new(Kind::Connection, message)
-}
-
-fn result(call: &ToolCall, ending: Ending, duration: Duration) -> CallResult {
-    let Ending { tool, budget, outcome } = ending;
-    let (server, tool) = match tool {
-        Some((server, tool)) => (Some(server), tool),
-        None => (None, call.name.clone()),
-    };
-    let mut metadata = CallMetadata { server, tool, duration, request_id: None, structured_content: None };
-    let done = match outcome {
-        Ok(done) => done,
-        Err(failure) => {
-            let error = Some(failure.into_call_failure());
-            return CallResult { success: false, content: Vec::new(), error, metadata };
-        }
-    };
-    let ToolResult { content, structured, is_error } = done.value;
-    let (content, structured) = bound(content, structured, budget);
-    metadata.request_id = done.request_id;
-    metadata.structured_content = structured;
-    let error = is_error.then(|| Failure::new(Kind::Tool, failed_tool(&content)).into_call_failure());
-    CallResult { success: !is_error, content, error, metadata }
-}
-
-/// What a tool that failed said, or that it said nothing. Its content is there in full.
-fn failed_tool(content: &[Content]) -> String {
-    let texts: Vec<&str> = content.iter().filter_map(Content::text).collect();
-    let res = texts.join("\n");
-    if res.trim().is_empty() {
-        return "the tool failed and did not say why".to_owned();
-    }
-    excerpt(res)
 }

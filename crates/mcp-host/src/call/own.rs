@@ -8,13 +8,13 @@ use super::{Desk, Done, Ending, ToolCall};
 use crate::admin::{Order, not_loaded, own_id, read};
 use crate::committer::Command;
 use crate::machine::Answer;
+use crate::observe::CallRecord;
 use crate::{DialogId, Failure, LeaseReceipt, Reminder, ServerState};
 
 impl Desk {
     /// Does what one of the host's own tools is called for (DM-077).
-    pub(super) async fn order(&self, call: &ToolCall, tool: &Tool) -> Ending {
-        let span = tracing::Span::current();
-        span.record("server", own_id().as_str()).record("tool", &*tool.name);
+    pub(super) async fn order(&self, call: &ToolCall, tool: &Tool, record: &CallRecord<'_>) -> Ending {
+        record.found(&own_id(), &tool.name);
         let outcome = match self.validate(call, &own_id(), tool) {
             Ok(()) => self.obey(call, tool).await,
             Err(failure) => Err(failure),
@@ -22,6 +22,7 @@ impl Desk {
         let outcome = outcome.map(|text| Done {
             request_id: None,
             value: ToolResult { content: vec![Content::Text(text)], structured: None, is_error: false },
+            warnings: Vec::new(),
         });
         Ending { tool: Some((own_id(), tool.name.to_string())), budget: usize::MAX, outcome }
     }

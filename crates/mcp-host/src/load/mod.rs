@@ -5,6 +5,7 @@ mod environment;
 mod files;
 mod save;
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 
 use mcp_config::{Diagnostic, Document, Profile, Reading, ResolveError, Surroundings, detect, read, resolve};
@@ -37,7 +38,7 @@ impl LoadRequest {
 }
 
 /// A file as it was read.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Loaded {
     /// The file's name as it was asked for.
     pub path: String,
@@ -56,6 +57,41 @@ pub struct Loaded {
     /// Empty when the file is `refused`, and then not to be applied: wanting nothing stops every server. A host keeps
     /// the last good configuration whole by not hearing of a refused one.
     pub wanted: Wanted,
+}
+
+impl Loaded {
+    /// What a [`Host`](crate::Host) is to run; an error where nothing of the file may be started.
+    pub fn accepted(self) -> Result<Wanted, Failure> {
+        match self.refused {
+            true => Err(Failure::new(Kind::Config, self.refusal())),
+            false => Ok(self.wanted),
+        }
+    }
+
+    /// Why nothing of the file is used, and where to begin with mending it.
+    pub(crate) fn refusal(&self) -> String {
+        let errors: Vec<_> = self.diagnostics.iter().filter(|it| it.severity == Severity::Error).collect();
+        let first =
+            errors.first().map(|it| format!(": line {}: {}", it.line, it.message)).unwrap_or_default();
+        let noun = if errors.len() == 1 { "error" } else { "errors" };
+        format!("{} has {} {noun} and is not used as it is{first}", self.path, errors.len())
+    }
+}
+
+impl fmt::Debug for Loaded {
+    /// Without the text, which may hold secrets.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Loaded { path, text, profile, reading, diagnostics, refused, wanted } = self;
+        f.debug_struct("Loaded")
+            .field("path", path)
+            .field("text", &format_args!("{} bytes", text.len()))
+            .field("profile", profile)
+            .field("reading", reading)
+            .field("diagnostics", diagnostics)
+            .field("refused", refused)
+            .field("wanted", wanted)
+            .finish()
+    }
 }
 
 /// Why a file could not be read at all.

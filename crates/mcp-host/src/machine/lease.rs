@@ -265,7 +265,7 @@ impl<I: Clone> Machine<I> {
             let differs = entry.listed.lists != listed.lists && is_news || entry.listed.notes != listed.notes;
             if differs {
                 if entry.listed.lists.tools != listed.lists.tools {
-                    entry.unvalidated.clear();
+                    entry.tool_notes.clear();
                 }
                 entry.listed.lists = Arc::clone(&listed.lists);
                 entry.listed.notes.clone_from(&listed.notes);

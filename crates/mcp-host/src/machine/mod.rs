@@ -7,6 +7,7 @@
 mod lease;
 mod recover;
 mod slot;
+mod stopped;
 mod supervision;
 mod view;
 mod words;
@@ -20,7 +21,7 @@ use mcp_registry::{ActiveProblem, Catalog, Desired, Fingerprint, ListKind, Plan,
 use tokio::time::Instant;
 
 use crate::listed::Listed;
-use crate::{FailedServer, Failure, Happening, Wanted};
+use crate::{DialogId, FailedServer, Failure, Happening, Wanted};
 use lease::{Leases, is_leased};
 use slot::{Live, Slot, Start};
 pub use supervision::{Probe, RestartPolicy, Supervision};
@@ -28,7 +29,7 @@ pub use supervision::{Probe, RestartPolicy, Supervision};
 pub(crate) use lease::{Answer, LeaseTable, Waiter, Wanting};
 pub(crate) use supervision::{later, slept};
 pub(crate) use view::{Absent, Place, Route, Snapshot};
-pub(crate) use words::{Action, Drain, Event, News, Settings, Started, Ticket};
+pub(crate) use words::{Action, Drain, Event, News, Settings, Started, Ticket, ToolNote};
 
 /// All servers and what becomes of them.
 pub(crate) struct Machine<I> {
@@ -50,6 +51,10 @@ pub(crate) struct Machine<I> {
     news: Vec<News>,
     /// What is wrong with where the configuration comes from.
     source: Vec<Problem>,
+    /// Why the last result that was too large could not be written to a file.
+    spilling: Option<Problem>,
+    /// Dialogs whose model's provider refused a request, and what is to be shown of that.
+    stopped: Arc<BTreeMap<DialogId, Problem>>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -74,6 +79,8 @@ impl<I: Clone> Machine<I> {
             views: Vec::new(),
             news: Vec::new(),
             source: Vec::new(),
+            spilling: None,
+            stopped: Arc::default(),
         }
     }
 
@@ -98,13 +105,19 @@ impl<I: Clone> Machine<I> {
             Event::Failed(ticket, failure) => self.failed(&ticket, failure, now),
             Event::Lists(ticket, listed) => self.lists(ticket, listed),
             Event::Died(ticket, failure) => self.died(&ticket, failure, now),
-            Event::Unvalidated { server, tool, reason } => self.unvalidated(&server, tool, reason),
+            Event::Noted { server, tool, note, reason } => self.noted(&server, (tool, note), reason),
+            Event::Spilling(problem) => self.spilling(problem),
+            Event::Rejected(dialog, problem) => self.stop(dialog, problem),
+            Event::Resume(dialog) => self.resume(&dialog),
             Event::Alive(ticket) => self.alive(&ticket, now),
             Event::Woke(slept) => self.woke(slept, now),
             Event::Lease(wanting, waiter) => self.lease(wanting, waiter),
             Event::Seen(ticket, unused) => self.lease_seen(&ticket, unused, now),
             Event::Release(dialog, server, waiter) => self.release(&dialog, &server, waiter),
-            Event::DialogOver(dialog) => self.dialog_over(&dialog),
+            Event::DialogOver(dialog) => {
+                self.resume(&dialog);
+                self.dialog_over(&dialog)
+            }
             Event::Restart(server) => self.restart(&server),
             Event::Disable(server) => self.disable(&server),
             Event::Tick => self.tick(now),
@@ -208,7 +221,7 @@ impl<I: Clone> Machine<I> {
             listed,
             since: now,
             probe: None,
-            unvalidated: BTreeMap::new(),
+            tool_notes: BTreeMap::new(),
         };
         live.probe = first_probe.filter(|_| live.is_asked());
         let before = slot.live.replace(live);
@@ -232,7 +245,7 @@ impl<I: Clone> Machine<I> {
         let live = slot.live.as_mut().expect("that is how it was found");
         let Some(instance) = live.instance.clone() else { return Vec::new() };
         if live.listed.lists.tools != listed.lists.tools {
-            live.unvalidated.clear();
+            live.tool_notes.clear();
         }
         // A server that announces what is known already wakes nobody.
         let is_news = live.listed.lists != listed.lists || live.listed.notes != listed.notes;
@@ -244,15 +257,32 @@ impl<I: Clone> Machine<I> {
         vec![Action::Follow { ticket, instance, listed }]
     }
 
-    fn unvalidated(&mut self, server: &ServerId, tool: String, reason: String) -> Vec<Action<I>> {
+    /// What a call found out about a tool holds from now on for this reason, or does not hold any more.
+    fn noted(
+        &mut self,
+        server: &ServerId,
+        about: (String, ToolNote),
+        reason: Option<String>,
+    ) -> Vec<Action<I>> {
         let slot = self.slots.iter_mut().find(|it| it.name == server.as_str() && it.live.is_some());
         let Some(live) = slot.and_then(|it| it.live.as_mut()) else { return Vec::new() };
+        let Some(reason) = reason else {
+            self.changed |= live.tool_notes.remove(&about).is_some();
+            return Vec::new();
+        };
         // The first reason stays: many calls say the same.
-        if !live.unvalidated.contains_key(&tool) && live.listed.lists.tools.iter().any(|it| *it.name == tool)
+        if !live.tool_notes.contains_key(&about)
+            && live.listed.lists.tools.iter().any(|it| *it.name == *about.0)
         {
-            live.unvalidated.insert(tool, reason);
+            live.tool_notes.insert(about, reason);
             self.changed = true;
         }
+        Vec::new()
+    }
+
+    fn spilling(&mut self, problem: Option<Problem>) -> Vec<Action<I>> {
+        self.changed |= self.spilling != problem;
+        self.spilling = problem;
         Vec::new()
     }
 

@@ -10,7 +10,7 @@ use tokio::time::Instant;
 
 use super::lease::is_leased;
 use super::supervision::Trouble;
-use super::{Action, Drain, Ticket, desired};
+use super::{Action, Drain, Ticket, ToolNote, desired};
 use crate::Failure;
 use crate::listed::Listed;
 
@@ -81,8 +81,8 @@ pub(super) struct Live<I> {
     pub(super) since: Instant,
     /// When it is next asked whether it lives; `None` while it is being asked, or is not asked at all.
     pub(super) probe: Option<Instant>,
-    /// Tools whose arguments cannot be checked, and why.
-    pub(super) unvalidated: BTreeMap<String, String>,
+    /// What calls found out about its tools: by tool and note, and why.
+    pub(super) tool_notes: BTreeMap<(String, ToolNote), String>,
 }
 
 impl<I: Clone> Slot<I> {

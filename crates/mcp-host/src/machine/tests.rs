@@ -217,6 +217,30 @@ fn a_schema_that_cannot_be_used_is_a_problem_until_the_tools_change() {
 }
 
 #[test]
+fn a_result_that_breaks_its_promise_is_a_problem_until_one_keeps_it() {
+    let broken = "3 warning mcp/server/a/tool_result_invalid/t: tool `t` of server `a` does not keep its output \
+                  schema: its schema is odd";
+    problems(&["want a=1.1", "ready 1", "broken a t", "broken a t", "broken a gone"], &[broken]);
+    problems(&["want a=1.1", "ready 1", "broken a t", "whole a t", "whole a t"], &[]);
+    problems(&["want a=1.1", "ready 1", "broken a t", "lists 1 t,u"], &[]);
+}
+
+#[test]
+fn dm_066_dm_124_a_stopped_dialog_is_a_problem_until_it_goes_on_or_is_over() {
+    let stopped = "2 error llm/p/provider_rejected/d: provider `p` refused a request of dialog `d`: why";
+    problems(&["want a=1.1", "stop d why", "stop d why", "resume e"], &[stopped]);
+    problems(&["want a=1.1", "stop d why", "resume d"], &[]);
+    problems(&["want a=1.1", "stop d why", "over d"], &[]);
+}
+
+#[test]
+fn hd_133_that_results_cannot_be_written_is_a_problem_until_one_is() {
+    let full = "2 warning mcp/spill_failed: large results are cut, for they cannot be written to files: full";
+    problems(&["want a=1.1", "spilled full", "spilled full"], &[full]);
+    problems(&["want a=1.1", "spilled full", "spilled"], &[]);
+}
+
+#[test]
 fn late_news_makes_no_new_generation() {
     let mut run = Run::new();
     run.step("want a=1.1");

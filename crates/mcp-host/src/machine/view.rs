@@ -1,6 +1,6 @@
 //! What a machine's state looks like from outside: statuses, catalog, problems, and where calls go.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::SystemTime;
 
@@ -10,7 +10,7 @@ use mcp_registry::{Catalog, Lists, Problem, ProblemKind, ServerEntry};
 
 use super::slot::{Mode, Slot, Start, Wish};
 use super::{Machine, Phase, plural};
-use crate::{ActiveProblem, Failure, Published, ServerState, ServerStatus};
+use crate::{ActiveProblem, DialogId, Failure, Published, ServerState, ServerStatus};
 
 /// A generation with the instances that belong to it.
 #[derive(Debug, Clone)]
@@ -23,6 +23,8 @@ pub(crate) struct Snapshot<I> {
     pub(crate) absent: Vec<Absent>,
     /// What is wrong with the host itself: then nothing can be called.
     pub(crate) fault: Option<Failure>,
+    /// Dialogs that are stopped, and why.
+    pub(crate) stopped: Arc<BTreeMap<DialogId, Problem>>,
 }
 
 /// Where the calls of one server go.
@@ -61,7 +63,13 @@ pub(crate) struct Absent {
 impl<I> Snapshot<I> {
     /// What goes with `published`, which shows no server.
     pub(crate) fn nothing(published: &Arc<Published>) -> Snapshot<I> {
-        Snapshot { published: Arc::clone(published), routes: HashMap::new(), absent: Vec::new(), fault: None }
+        Snapshot {
+            published: Arc::clone(published),
+            routes: HashMap::new(),
+            absent: Vec::new(),
+            fault: None,
+            stopped: Arc::default(),
+        }
     }
 }
 
@@ -93,7 +101,8 @@ impl<I: Clone> Machine<I> {
             }
         }
         let published = Published { generation: self.generation, catalog, servers, problems };
-        Snapshot { published: Arc::new(published), routes, absent, fault: None }
+        let stopped = Arc::clone(&self.stopped);
+        Snapshot { published: Arc::new(published), routes, absent, fault: None, stopped }
     }
 
     fn entries(&self) -> Vec<ServerEntry> {
@@ -119,7 +128,8 @@ impl<I: Clone> Machine<I> {
     fn problems(&mut self, catalog: &Catalog, now: SystemTime) -> Vec<ActiveProblem> {
         let own = self.source.iter().cloned().chain(self.slots.iter().flat_map(Slot::problems));
         let views = self.views.iter().flat_map(|it| catalog.view(it).problems);
-        let all = own.chain(catalog.problems().iter().cloned()).chain(views);
+        let results = self.spilling.iter().chain(self.stopped.values()).cloned();
+        let all = own.chain(catalog.problems().iter().cloned()).chain(views).chain(results);
         self.problems = ActiveProblem::carry(&self.problems, all, now);
         self.problems.clone()
     }
@@ -167,11 +177,8 @@ impl<I: Clone> Slot<I> {
     fn problems(&self) -> Vec<Problem> {
         let mut res: Vec<Problem> = self.server_error().into_iter().collect();
         if let Some(live) = &self.live {
-            let unvalidated = live.unvalidated.iter();
-            res.extend(
-                unvalidated
-                    .map(|(tool, reason)| Problem::tool_unvalidated(&live.ticket.server, tool, reason)),
-            );
+            let notes = live.tool_notes.iter();
+            res.extend(notes.map(|((tool, note), reason)| note.problem(&live.ticket.server, tool, reason)));
         }
         res
     }

@@ -41,15 +41,23 @@ pub(crate) enum Event<I> {
     Lists(Ticket, Listed),
     /// A running server's connection is over.
     Died(Ticket, Failure),
-    /// The arguments of a tool cannot be checked.
-    Unvalidated {
+    /// A call found something out about a tool, or that it is no longer so.
+    Noted {
         /// The tool's server.
         server: ServerId,
         /// The tool's own name.
         tool: String,
-        /// Why not.
-        reason: String,
+        /// What.
+        note: ToolNote,
+        /// Why; `None` where it is no longer so.
+        reason: Option<String>,
     },
+    /// A result that was too large was written to a file, or could not be, which is this problem.
+    Spilling(Option<Problem>),
+    /// A provider refused a request of this dialog, which is stopped now.
+    Rejected(DialogId, Problem),
+    /// A stopped dialog may go on.
+    Resume(DialogId),
     /// A running server that was asked whether it lives does.
     Alive(Ticket),
     /// This machine has slept for so long.
@@ -70,6 +78,27 @@ pub(crate) enum Event<I> {
     Tick,
     /// The host shuts down.
     Close,
+}
+
+/// What calls can find out about a tool.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum ToolNote {
+    /// Its arguments cannot be checked.
+    ArgumentsUnchecked,
+    /// Its structured results cannot be checked.
+    ResultsUnchecked,
+    /// Its last structured result was not what it promises.
+    ResultInvalid,
+}
+
+impl ToolNote {
+    pub(super) fn problem(self, server: &ServerId, tool: &str, reason: &str) -> Problem {
+        match self {
+            ToolNote::ArgumentsUnchecked => Problem::tool_unvalidated(server, tool, reason),
+            ToolNote::ResultsUnchecked => Problem::tool_result_unvalidated(server, tool, reason),
+            ToolNote::ResultInvalid => Problem::tool_result_invalid(server, tool, reason),
+        }
+    }
 }
 
 /// What a start brought.

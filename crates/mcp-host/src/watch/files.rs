@@ -8,7 +8,7 @@
 use std::time::Duration;
 
 use mcp_config::{Profile, detect};
-use mcp_model::{Dialect, Kind, Severity};
+use mcp_model::{Dialect, Kind};
 use mcp_registry::{Desired, Plan, Problem};
 use tokio::time::Instant;
 
@@ -164,7 +164,7 @@ impl File {
         self.doubt = None;
         self.seen = Some(sources);
         match outcome {
-            Ok(loaded) if loaded.refused => self.refuse(refusal(&loaded), loaded.diagnostics),
+            Ok(loaded) if loaded.refused => self.refuse(loaded.refusal(), loaded.diagnostics),
             Ok(loaded) => self.take(loaded),
             Err(LoadError::File { source, .. }) if is_absent(&source) && self.may_be_absent() => {
                 self.good = Some(Good { profile: self.profile(), ..Good::default() });
@@ -214,14 +214,6 @@ impl File {
 fn has_vanished(before: &Sources, now: &Sources) -> bool {
     let had_some = |path| before.get(path).is_some_and(|it| !it.is_nothing());
     now.iter().any(|(path, content)| content.is_nothing() && had_some(path))
-}
-
-/// Why nothing of a file is used, and where to begin with mending it.
-fn refusal(loaded: &Loaded) -> String {
-    let errors: Vec<_> = loaded.diagnostics.iter().filter(|it| it.severity == Severity::Error).collect();
-    let first = errors.first().map(|it| format!(": line {}: {}", it.line, it.message)).unwrap_or_default();
-    let noun = if errors.len() == 1 { "error" } else { "errors" };
-    format!("{} has {} {noun} and is not used as it is{first}", loaded.path, errors.len())
 }
 
 /// An error and its cause.

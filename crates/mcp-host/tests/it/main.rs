@@ -5,15 +5,21 @@
 mod calls;
 mod connecting;
 mod demo;
+mod example;
 mod failing;
 mod following;
 mod leasing;
 mod listing;
 mod loading;
+mod observing;
 mod oracles;
+#[cfg(feature = "otel")]
+mod otel;
 mod peer;
 mod pinning;
+mod refusing;
 mod reloading;
+mod results;
 mod stopping;
 mod supervising;
 mod world;

@@ -138,6 +138,9 @@ impl Peer {
                     text("at last".to_owned())
                 }
                 "hang" => return None,
+                "meta" => text(params["_meta"].to_string()),
+                "structured" => json!({"content": [], "structuredContent": params["arguments"]}),
+                "unstructured" => text("no structure".to_owned()),
                 "fail" => json!({"isError": true, "content": [{"type": "text", "text": "no luck"}]}),
                 "mute" => json!({"isError": true}),
                 "big" => text("é".repeat(200_000)),

@@ -1,7 +1,13 @@
 //! After a shutdown nothing is left.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use mcp_host::{DialogId, ToolCall};
+use mcp_model::RawJson;
+use tokio::task::JoinSet;
+
+use crate::leasing::leased;
 use crate::peer::{Beginning, Peer};
 use crate::world::{World, server, told};
 
@@ -35,6 +41,39 @@ async fn hd_fr024_servers_that_do_not_end_are_waited_for_beside_each_other() {
     assert!(!first.success && !second.success);
     assert!(begun.elapsed() < Duration::from_secs(7), "{:?}", begun.elapsed());
     assert_eq!((world.peer("a").open(), world.peer("b").open()), (0, 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn hd_fr024_what_dialogs_and_turns_hold_goes_beside_each_other_as_well() {
+    let ids = ["a", "b", "c", "d", "e", "f", "g", "h"];
+    let peers = ids.map(|it| (it, Peer::new(&["t", "hang"])));
+    let world = World::new(&peers);
+    // Half of them shared, half leased.
+    let servers = ids.iter().enumerate().map(|(at, it)| if at % 2 == 0 { server(it) } else { leased(it) });
+    world.apply(servers.collect()).await;
+    world.host.ready().await;
+    let dialog = world.host.dialog(DialogId::new("d"));
+    let turn = Arc::new(dialog.pin());
+    let call = |name: &str| ToolCall::new(name, RawJson::empty_object());
+    let mut hanging = JoinSet::new();
+    for id in ids {
+        assert!(turn.call(call(&format!("{id}__t"))).await.success);
+        let (turn, hang) = (Arc::clone(&turn), call(&format!("{id}__hang")));
+        hanging.spawn(async move { turn.call(hang).await });
+    }
+    tokio::time::sleep(Duration::from_millis(1)).await;
+    assert!(ids.iter().all(|it| world.peer(it).open() == 1 && world.peer(it).count("tools/call") == 2));
+
+    let begun = tokio::time::Instant::now();
+    world.host.shutdown().await;
+    assert!(begun.elapsed() < Duration::from_secs(7), "{:?}", begun.elapsed());
+    // Neither a turn nor a dialog that is still held keeps anything.
+    assert!(ids.iter().all(|it| world.peer(it).open() == 0) && world.host.leases().is_empty());
+    while let Some(ended) = hanging.join_next().await {
+        assert!(!ended.unwrap().success);
+    }
+    assert_eq!(told(&dialog.call(call("b__t")).await), "MCPConnectionError: the host was shut down");
+    assert!(told(&turn.call(call("a__t")).await).starts_with("MCPConnectionError: Replaced: "));
 }
 
 #[tokio::test(start_paused = true)]

@@ -206,19 +206,23 @@ impl Session {
     }
 
     /// Sends a request of any method and gives its result as it came. `params` is a JSON object; `name` is the tool,
-    /// prompt or URI that it names, which Streamable HTTP repeats in a header.
+    /// prompt or URI that it names, which Streamable HTTP repeats in a header. A trace that `params` name in their own
+    /// `_meta` stands before that of the options.
     pub async fn request_raw(
         &self,
         method: &str,
         name: Option<&str>,
         params: &RawJson,
-        options: CallOptions,
+        mut options: CallOptions,
     ) -> Result<Answer<RawJson>, CallError> {
         let is_plain = |it: char| it.is_ascii_alphanumeric() || "/_-.$".contains(it);
         if method.is_empty() || !method.chars().all(is_plain) {
             return Err(CallError::InvalidParams("this is no name of a method".to_owned()));
         }
         let (params, meta) = params::split(params).map_err(CallError::InvalidParams)?;
+        if options.trace.is_some() && params::holds(&meta, "traceparent") {
+            options.trace = None;
+        }
         let begun = Instant::now();
         let params = Params::Members { text: &params, name };
         let request = Request {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use mcp_model::{Era, Limits, LogLevel, Secret};
+use mcp_model::{Era, Limits, LogLevel, Secret, TraceContext};
 use tokio::sync::watch;
 
 use crate::progress::OnProgress;
@@ -78,6 +78,8 @@ pub struct CallOptions {
     pub replay: Replay,
     /// Hears the call's progress.
     pub progress: Option<OnProgress>,
+    /// The trace that the call belongs to; goes into the request's `_meta`, as the caller gives it.
+    pub trace: Option<TraceContext>,
 }
 
 /// May a call be sent a second time when it is not known whether the first one ran?

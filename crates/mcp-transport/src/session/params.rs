@@ -28,6 +28,12 @@ pub(super) fn split(params: &RawJson) -> Result<(String, String), String> {
     Ok((others, meta))
 }
 
+/// Whether one of these members, as [`split`] gives them, has this name.
+pub(super) fn holds(members: &str, name: &str) -> bool {
+    let object = format!("{{{members}}}");
+    serde_json::from_str::<Members<'_>>(&object).is_ok_and(|it| it.0.iter().any(|(it, _)| it.0 == name))
+}
+
 fn push(into: &mut String, name: &str, value: &RawValue) {
     if !into.is_empty() {
         into.push(',');
@@ -84,5 +90,12 @@ mod tests {
         check(r#"{"a\"":1,"_meta":{"x":[1]},"c":2}"#, Ok((r#""a\"":1,"c":2"#, r#""x":[1]"#)));
         check("[1]", Err("parameters are a JSON object"));
         check(r#"{"_meta":1}"#, Err("`_meta` is a JSON object"));
+    }
+
+    #[test]
+    fn a_member_is_found_by_its_own_name_only() {
+        assert!(holds(r#""a":1,"b":2"#, "b"));
+        assert!(!holds(r#""a":{"b":2},"c":"b""#, "b"));
+        assert!(!holds("", "b"));
     }
 }

@@ -6,14 +6,14 @@
 
 use std::borrow::Cow;
 
-use mcp_model::{RawJson, RpcError};
+use mcp_model::{RawJson, RpcError, TraceContext};
 use serde::de::DeserializeOwned;
 use tokio::time::Instant;
 
 use super::Session;
 use super::handshake::{self, Negotiated};
 use crate::engine::CallTerms;
-use crate::frame::Writer;
+use crate::frame::{self, Writer};
 use crate::pending::Outcome;
 use crate::{
     CallError, CallOptions, Epoch, Expiry, Fault, Head, LaneEnd, Mirrored, Named, Outgoing, Replay, RequestId,
@@ -68,10 +68,9 @@ impl<'a> Request<'a> {
         let mut writer = Writer::request(id, self.method.as_str(), size);
         let name = self.params.write(&mut writer);
         writer.members(self.more);
-        match wants_progress {
-            true => writer.meta(&[&format!("\"progressToken\":{id}"), self.meta, &negotiated.meta]),
-            false => writer.meta(&[self.meta, &negotiated.meta]),
-        }
+        let progress = if wants_progress { format!("\"progressToken\":{id}") } else { String::new() };
+        let trace = self.options.trace.as_ref().map(members).unwrap_or_default();
+        writer.meta(&[&progress, &trace, self.meta, &negotiated.meta]);
         let head = Head {
             id: Some(id),
             method: match self.method {
@@ -107,6 +106,12 @@ impl<'a> Request<'a> {
             _ => Ok(Vec::new()),
         }
     }
+}
+
+/// The members of `_meta` that say which trace a request belongs to.
+fn members(trace: &TraceContext) -> String {
+    let state = trace.state().map(|it| format!(",\"tracestate\":{}", frame::text(it))).unwrap_or_default();
+    format!("\"traceparent\":{}{state}", frame::text(trace.parent()))
 }
 
 impl Method<'_> {

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use mcp_model::{RawJson, ResourceBody};
+use mcp_model::{RawJson, ResourceBody, TraceContext};
 use mcp_transport::{
     CallError, CallOptions, CompletionArgument, CompletionOf, Event, Handlers, Listener, Session,
     SessionOptions,
@@ -217,4 +217,29 @@ async fn a_subscription_that_is_never_agreed_to_ends() {
     let leaving = Server::modern(everything(), |_| vec![Reply::Leave]);
     let error = subscribe(leaving.connect(SessionOptions::default()).await).await;
     assert!(matches!(error, CallError::Closed(_)), "{error}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_request_says_which_trace_it_belongs_to() {
+    let parent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+    let rich = |message: &Value| match message["method"].as_str() {
+        Some("tools/call") => answer(message, json!({"content": []})),
+        _ => answer(message, json!({})),
+    };
+    for server in [Server::legacy(everything(), rich), Server::modern(everything(), rich)] {
+        let session = server.connect(SessionOptions::default()).await;
+        let none = RawJson::empty_object();
+        let traced = |state| CallOptions { trace: TraceContext::parse(parent, state).ok(), ..options() };
+        session.call_tool("t", &none, traced(Some("a=\"1\""))).await.unwrap();
+        let meta = server.first("tools/call")["params"]["_meta"].clone();
+        assert_eq!((&meta["traceparent"], &meta["tracestate"]), (&json!(parent), &json!("a=\"1\"")));
+        session.request_raw("x/y", None, &none, traced(None)).await.unwrap();
+        let meta = server.first("x/y")["params"]["_meta"].clone();
+        assert_eq!((&meta["traceparent"], &meta["tracestate"]), (&json!(parent), &Value::Null));
+        // What the caller wrote himself stays, and stands there once.
+        let own = RawJson::parse(r#"{"_meta":{"traceparent":"own"}}"#.into()).unwrap();
+        session.request_raw("x/z", None, &own, traced(Some("a=1"))).await.unwrap();
+        let meta = server.first("x/z")["params"]["_meta"].clone();
+        assert_eq!((&meta["traceparent"], &meta["tracestate"]), (&json!("own"), &Value::Null));
+    }
 }

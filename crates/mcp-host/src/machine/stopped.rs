@@ -1,0 +1,39 @@
+//! Dialogs that are stopped: their model's provider refused a request that a repeat cannot mend (DM-066).
+//!
+//! One is stopped until somebody says that it may go on, or it is over. Nothing here judges a refusal: mcp-registry does.
+
+use std::sync::Arc;
+
+use mcp_registry::Problem;
+
+use super::{Action, Machine};
+use crate::DialogId;
+
+/// How many dialogs can be stopped at once. A host that stops more of them has lost count, and the one with the first
+/// name goes on.
+const MOST: usize = 4096;
+
+impl<I: Clone> Machine<I> {
+    /// Stops a dialog for this reason; one that is stopped already has the new reason.
+    pub(super) fn stop(&mut self, dialog: DialogId, problem: Problem) -> Vec<Action<I>> {
+        if self.stopped.get(&dialog) == Some(&problem) {
+            return Vec::new();
+        }
+        let stopped = Arc::make_mut(&mut self.stopped);
+        stopped.insert(dialog, problem);
+        if stopped.len() > MOST {
+            stopped.pop_first();
+        }
+        self.changed = true;
+        Vec::new()
+    }
+
+    /// Lets a dialog go on.
+    pub(super) fn resume(&mut self, dialog: &DialogId) -> Vec<Action<I>> {
+        if self.stopped.contains_key(dialog) {
+            Arc::make_mut(&mut self.stopped).remove(dialog);
+            self.changed = true;
+        }
+        Vec::new()
+    }
+}

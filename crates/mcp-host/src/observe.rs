@@ -1,0 +1,143 @@
+//! What is told of connections, lists and calls by tracing: one span for each, with what became of it.
+//!
+//! | span | fields |
+//! |---|---|
+//! | `connect` | `server`, `transport`, `outcome`, `duration`, `era` |
+//! | `list` | `server`, `list`, `outcome`, `duration`, `items`, `bytes` |
+//! | `call` | `server`, `tool`, `outcome`, `duration`, `bytes` |
+//!
+//! `outcome` is `success`, a kind of failure, or `cancelled`; `duration` is in seconds; `bytes` is what the answer held
+//! before anything of it was left out. No span and no event says what an argument or a result held.
+
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use mcp_model::{CallResult, ServerId};
+use tokio::time::Instant;
+use tracing::Span;
+use tracing::field::Empty;
+
+use crate::Failure;
+use crate::listed::Fresh;
+use crate::metrics::{Meter, Operation};
+
+/// What became of something that was not waited for to its end.
+const CANCELLED: &str = "cancelled";
+
+/// Tells how a call ended, also when its caller stops waiting.
+pub(crate) struct CallRecord<'a> {
+    meter: &'a Meter,
+    span: Span,
+    begun: Instant,
+    server: OnceLock<ServerId>,
+    is_over: bool,
+}
+
+impl<'a> CallRecord<'a> {
+    /// A call begins.
+    pub(crate) fn begin(meter: &'a Meter) -> CallRecord<'a> {
+        let span = tracing::info_span!(
+            "call",
+            server = Empty,
+            tool = Empty,
+            outcome = Empty,
+            duration = Empty,
+            bytes = Empty
+        );
+        CallRecord { meter, span, begun: Instant::now(), server: OnceLock::new(), is_over: false }
+    }
+
+    /// The span that the call is made in.
+    pub(crate) fn span(&self) -> Span {
+        self.span.clone()
+    }
+
+    /// How long it has taken so far.
+    pub(crate) fn elapsed(&self) -> Duration {
+        self.begun.elapsed()
+    }
+
+    /// It is this tool that is called.
+    pub(crate) fn found(&self, server: &ServerId, tool: &str) {
+        // A call that is looked up again means the same server.
+        if self.server.set(server.clone()).is_ok() {
+            self.span.record("server", server.as_str()).record("tool", tool);
+        }
+    }
+
+    /// The answer held so many bytes.
+    pub(crate) fn weighed(&self, bytes: usize) {
+        self.span.record("bytes", bytes);
+    }
+
+    /// It has ended.
+    pub(crate) fn end(mut self, result: &CallResult) {
+        self.is_over = true;
+        if let Some(error) = &result.error {
+            self.meter.failed(Operation::Call, self.server(), error.kind);
+        }
+        let outcome = result.error.as_ref().map_or("success", |it| it.kind.as_str());
+        self.tell(outcome, result.metadata.duration);
+    }
+
+    fn server(&self) -> Option<&str> {
+        self.server.get().map(ServerId::as_str)
+    }
+
+    fn tell(&self, outcome: &'static str, duration: Duration) {
+        self.meter.called(self.server(), outcome, duration);
+        self.span.record("outcome", outcome).record("duration", duration.as_secs_f64());
+        self.span.in_scope(|| tracing::info!(outcome, ?duration, "called"));
+    }
+}
+
+impl Drop for CallRecord<'_> {
+    fn drop(&mut self) {
+        if !self.is_over {
+            self.tell(CANCELLED, self.elapsed());
+        }
+    }
+}
+
+/// What a start has brought, in its span.
+pub(crate) fn connected(
+    meter: &Meter,
+    server: &str,
+    outcome: Result<mcp_model::Era, &Failure>,
+    duration: Duration,
+) {
+    let span = Span::current();
+    span.record("duration", duration.as_secs_f64());
+    match outcome {
+        Ok(era) => {
+            span.record("outcome", "success").record("era", era.as_str());
+            tracing::info!(outcome = "ready", era = era.as_str(), ?duration, "connected");
+        }
+        // The reason names no secret, and a log is where it is looked for (DM-105).
+        Err(failure) => {
+            let outcome = failure.kind.as_str();
+            span.record("outcome", outcome);
+            meter.failed(Operation::Connect, Some(server), failure.kind);
+            tracing::warn!(outcome, ?duration, reason = failure.message, "not connected");
+        }
+    }
+}
+
+/// What a list has brought, in its span.
+pub(crate) fn listed(meter: &Meter, server: &str, fresh: &Fresh, duration: Duration) {
+    let span = Span::current();
+    span.record("duration", duration.as_secs_f64());
+    match fresh {
+        Fresh::Tools(_) | Fresh::Prompts(_) | Fresh::Resources(..) => {
+            let (items, bytes) = fresh.size();
+            span.record("outcome", "success").record("items", items).record("bytes", bytes);
+            tracing::debug!(outcome = "success", ?duration, "listed");
+        }
+        Fresh::Failed(_, failure) => {
+            let outcome = failure.kind.as_str();
+            span.record("outcome", outcome);
+            meter.failed(Operation::List, Some(server), failure.kind);
+            tracing::warn!(outcome, ?duration, reason = failure.message, "not listed");
+        }
+    }
+}

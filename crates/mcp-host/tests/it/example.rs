@@ -1,0 +1,67 @@
+//! The example of the front page, run as a reader would run it: a real process, with the demo server as another one.
+//! Its program is the demo server for a host of ours as well.
+
+use std::process::{Command, Stdio};
+
+use mcp_host::{Host, HostOptions, LoadRequest, ToolCall, load};
+use mcp_model::{RawJson, TraceContext};
+use serde_json::Value;
+
+use crate::world::told;
+
+/// The program, built if it is not: a run of these tests alone builds no examples.
+fn built() -> String {
+    // With the same features nothing that is built has to be built again.
+    let features = if cfg!(feature = "otel") { "otel" } else { "" };
+    let output = Command::new(env!("CARGO"))
+        .args(["build", "--quiet", "--package", "mcp-host", "--example", "agent", "--message-format=json"])
+        .args(["--features", features])
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .stderr(Stdio::inherit())
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "the example does not build");
+    let lines = String::from_utf8(output.stdout).unwrap();
+    let messages = lines.lines().filter_map(|it| serde_json::from_str::<Value>(it).ok());
+    let mut executables = messages.filter_map(|it| it["executable"].as_str().map(str::to_owned));
+    executables.find(|it| it.contains("agent")).unwrap()
+}
+
+#[test]
+fn the_agent_of_the_front_page_calls_and_sums_up() {
+    let output = Command::new(built()).stdin(Stdio::null()).output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{output:?}");
+    let last = text.lines().last().unwrap_or_default();
+    assert!(last.starts_with("I have ") && last.contains("and was told: hello, 5, "), "{text}");
+    // What was wrong about the last call is the model's to read.
+    assert!(last.contains("ValidationError: Invalid arguments for tool 'demo_add': "), "{text}");
+    let lines = include_str!("../../examples/agent.rs").lines().count();
+    assert!(lines < 100, "{lines} lines");
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn a_real_server_takes_a_call_that_says_its_trace() {
+    let folder = tempfile::tempdir().unwrap();
+    let log = folder.path().join("log");
+    // What the server reads is kept on its way.
+    let script = format!("tee \"{}\" | \"{}\" demo-server", log.display(), built());
+    let servers = serde_json::json!({"mcpServers": {"demo": {"command": "sh", "args": ["-c", script]}}});
+    let file = folder.path().join("mcp.json");
+    std::fs::write(&file, servers.to_string()).unwrap();
+    let host = Host::start(HostOptions::default());
+    host.apply(load(&LoadRequest::new(file)).unwrap().accepted().unwrap()).await;
+    host.ready().await;
+    let parent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+    let trace = TraceContext::parse(parent, Some("vendor=1")).ok();
+    let arguments = RawJson::parse(r#"{"text":"hello"}"#.into()).unwrap();
+    let call = ToolCall { trace, ..ToolCall::new("echo", arguments) };
+    assert_eq!(told(&host.call(call).await), "hello");
+    host.shutdown().await;
+    let heard = std::fs::read_to_string(log).unwrap();
+    let calls = heard.lines().map(|it| serde_json::from_str::<Value>(it).unwrap());
+    let call = calls.into_iter().find(|it| it["method"] == "tools/call").unwrap();
+    let meta = &call["params"]["_meta"];
+    assert_eq!((meta["traceparent"].as_str(), meta["tracestate"].as_str()), (Some(parent), Some("vendor=1")));
+}

@@ -1,0 +1,294 @@
+//! What a host says of itself: spans, metrics, the trace that servers are told, and nothing of what anybody wrote.
+
+use std::collections::BTreeMap;
+use std::fmt::Debug;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use mcp_host::{DialogId, HostOptions, Supervision, ToolCall, Wanted};
+use mcp_model::{RawJson, Sharing, TraceContext};
+use metrics_util::debugging::{DebugValue, DebuggingRecorder, Snapshotter};
+use serde_json::json;
+use tracing::field::{Field, Visit};
+use tracing::span::{Attributes, Id, Record};
+use tracing::{Event, Subscriber};
+use tracing_subscriber::layer::{Context, Layer, SubscriberExt};
+
+use crate::peer::{Beginning, Peer};
+use crate::world::{World, server, supervision, told};
+
+/// Every span with its fields, and every event as text.
+#[derive(Clone, Default)]
+struct Seen {
+    spans: Arc<Mutex<BTreeMap<u64, (&'static str, Fields)>>>,
+    events: Arc<Mutex<Vec<String>>>,
+}
+
+#[derive(Default, Clone, Debug)]
+struct Fields(BTreeMap<&'static str, String>);
+
+impl Visit for Fields {
+    fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
+        self.0.insert(field.name(), format!("{value:?}").trim_matches('"').to_owned());
+    }
+}
+
+impl<S: Subscriber> Layer<S> for Seen {
+    fn on_new_span(&self, attributes: &Attributes<'_>, id: &Id, _: Context<'_, S>) {
+        let mut fields = Fields::default();
+        attributes.record(&mut fields);
+        self.spans.lock().unwrap().insert(id.into_u64(), (attributes.metadata().name(), fields));
+    }
+
+    fn on_record(&self, id: &Id, values: &Record<'_>, _: Context<'_, S>) {
+        let mut spans = self.spans.lock().unwrap();
+        values.record(&mut spans.get_mut(&id.into_u64()).unwrap().1);
+    }
+
+    fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {
+        let mut fields = Fields::default();
+        event.record(&mut fields);
+        self.events.lock().unwrap().push(format!("{fields:?}"));
+    }
+}
+
+/// Ids of spans are used again: each span is moved here when it closes.
+#[derive(Clone, Default)]
+struct Closed {
+    open: Seen,
+    spans: Arc<Mutex<Vec<(&'static str, Fields)>>>,
+}
+
+impl<S: Subscriber> Layer<S> for Closed {
+    fn on_new_span(&self, attributes: &Attributes<'_>, id: &Id, context: Context<'_, S>) {
+        self.open.on_new_span(attributes, id, context);
+    }
+
+    fn on_record(&self, id: &Id, values: &Record<'_>, context: Context<'_, S>) {
+        self.open.on_record(id, values, context);
+    }
+
+    fn on_event(&self, event: &Event<'_>, context: Context<'_, S>) {
+        self.open.on_event(event, context);
+    }
+
+    fn on_close(&self, id: Id, _: Context<'_, S>) {
+        let span = self.open.spans.lock().unwrap().remove(&id.into_u64()).unwrap();
+        self.spans.lock().unwrap().push(span);
+    }
+}
+
+impl Closed {
+    /// `name a=1 b=2` of each span that is over, with these fields only; `?` for one that is there and not looked at.
+    fn lines(&self, name: &str, fields: &[&str]) -> Vec<String> {
+        let spans = self.spans.lock().unwrap();
+        let line = |it: &Fields| {
+            let shown = fields.iter().map(|field| match it.0.get(field.trim_end_matches('?')) {
+                Some(_) if field.ends_with('?') => (*field).to_owned(),
+                Some(value) => format!("{field}={value}"),
+                None => format!("no {field}"),
+            });
+            shown.collect::<Vec<_>>().join(" ")
+        };
+        spans.iter().filter(|it| it.0 == name).map(|it| line(&it.1)).collect()
+    }
+
+    fn everything(&self) -> String {
+        format!("{:?} {:?}", self.spans.lock().unwrap(), self.open.events.lock().unwrap())
+    }
+}
+
+fn collect() -> (Closed, tracing::subscriber::DefaultGuard) {
+    let closed = Closed::default();
+    let subscriber = tracing_subscriber::registry().with(closed.clone());
+    let guard = tracing::subscriber::set_default(subscriber);
+    (closed, guard)
+}
+
+#[tokio::test(start_paused = true)]
+async fn connections_lists_and_calls_are_spans_without_content() {
+    let (seen, _guard) = collect();
+    let bad = Peer::beginning(Beginning::NotFound);
+    let good = Peer::new(&["echo", "fail", "hang"]);
+    let world = World::running(&[("a", good), ("b", bad)]).await;
+    world.call("a__echo", r#"{"password":"hunter2"}"#).await;
+    world.call("a__fail", "{}").await;
+    world.call("nowhere-hunter2", "{}").await;
+    let late = tokio::time::timeout(Duration::from_secs(1), world.call("a__hang", "{}")).await;
+    assert!(late.is_err());
+    world.host.shutdown().await;
+    let mut connects = seen.lines("connect", &["server", "transport", "outcome", "era", "duration?"]);
+    connects.sort();
+    assert_eq!(
+        connects,
+        [
+            "server=a transport=stdio outcome=success era=legacy duration?",
+            "server=b transport=stdio outcome=MCPConnectionError no era duration?"
+        ]
+    );
+    let lists = seen.lines("list", &["server", "list", "outcome", "items", "bytes?", "duration?"]);
+    assert!(
+        lists.contains(&"server=a list=tool outcome=success items=3 bytes? duration?".to_owned()),
+        "{lists:?}"
+    );
+    let calls = seen.lines("call", &["server", "tool", "outcome", "bytes", "duration?"]);
+    assert_eq!(
+        calls,
+        [
+            "server=a tool=echo outcome=success bytes=22 duration?",
+            "server=a tool=fail outcome=MCPToolError bytes=7 duration?",
+            "no server no tool outcome=MCPToolNotFoundError no bytes duration?",
+            "server=a tool=hang outcome=cancelled no bytes duration?",
+        ]
+    );
+    let everything = seen.everything();
+    assert!(everything.contains("called") && !everything.contains("hunter2"), "{everything}");
+}
+
+/// `name{label=value} value` of everything that was counted, in order; durations only by how many there are.
+fn counted(snapshotter: &Snapshotter) -> Vec<String> {
+    let all = snapshotter.snapshot().into_vec().into_iter().map(|(key, unit, text, value)| {
+        assert!(unit.is_some() && text.is_some(), "{key:?} is not described");
+        let (_, key) = key.into_parts();
+        let labels: Vec<String> = key.labels().map(|it| format!("{}={}", it.key(), it.value())).collect();
+        let value = match value {
+            DebugValue::Counter(it) => it.to_string(),
+            DebugValue::Gauge(it) => it.to_string(),
+            DebugValue::Histogram(it) => format!("{} times", it.len()),
+        };
+        format!("{}{{{}}} {value}", key.name().trim_start_matches("mcp_host_"), labels.join(","))
+    });
+    let mut res: Vec<String> = all.collect();
+    res.sort();
+    res
+}
+
+#[tokio::test(start_paused = true)]
+async fn everything_that_is_counted_is_documented_and_adds_up() {
+    let recorder = DebuggingRecorder::new();
+    let snapshotter = recorder.snapshotter();
+    let _guard = metrics::set_default_local_recorder(&recorder);
+    mcp_host::metrics::describe();
+    let folder = tempfile::tempdir().unwrap();
+    let spill = Some(mcp_host::SpillPolicy::in_directory(folder.path()));
+    let options = HostOptions { supervision: supervision(), spill, ..HostOptions::default() };
+    let peers = [("a", Peer::new(&["echo", "fail", "big"])), ("b", Peer::new(&["t"]))];
+    let world = World::with(&peers, options);
+    let mut own = server("b");
+    own.spec.sharing = Sharing::PerOwner;
+    world.apply(vec![server("a"), own]).await;
+    world.host.ready().await;
+    world.call("echo", "{}").await;
+    world.call("fail", "{}").await;
+    world.call("big", "{}").await;
+    world.call("nobody", "{}").await;
+    let dialog = world.host.dialog(DialogId::new("d"));
+    assert!(dialog.call(ToolCall::new("b__t", RawJson::empty_object())).await.success);
+    assert_eq!(
+        counted(&snapshotter),
+        [
+            "call_duration_seconds{server=(none),outcome=MCPToolNotFoundError} 1 times",
+            "call_duration_seconds{server=a,outcome=MCPToolError} 1 times",
+            "call_duration_seconds{server=a,outcome=success} 2 times",
+            "call_duration_seconds{server=b,outcome=success} 1 times",
+            "calls_total{server=(none),outcome=MCPToolNotFoundError} 1",
+            "calls_total{server=a,outcome=MCPToolError} 1",
+            "calls_total{server=a,outcome=success} 2",
+            "calls_total{server=b,outcome=success} 1",
+            "cut_results_total{server=a} 1",
+            "failures_total{server=(none),operation=call,kind=MCPToolNotFoundError} 1",
+            "failures_total{server=a,operation=call,kind=MCPToolError} 1",
+            &format!("generation{{}} {}", world.host.published().generation),
+            "leases{} 1",
+            "reloads_total{outcome=taken} 1",
+            "running_instances{server=a} 1",
+            "running_instances{server=b} 1",
+            "spills_total{server=a} 1",
+        ]
+    );
+    // Lost and started again.
+    let mut events = world.host.events();
+    world.peer("a").die();
+    while !matches!(events.recv().await.unwrap().what, mcp_host::Happening::Ready { .. }) {}
+    drop(dialog);
+    world.host.shutdown().await;
+    let after = counted(&snapshotter);
+    assert!(after.contains(&"restarts_total{server=a} 1".to_owned()), "{after:?}");
+    // A look begins anew: what was open then is closed now, and so is what was started since.
+    for gone in ["running_instances{server=a} -1", "running_instances{server=b} -1", "leases{} -1"] {
+        assert!(after.contains(&gone.to_owned()), "{gone}: {after:?}");
+    }
+    // Every name stands in the one page.
+    let page = include_str!("../../src/metrics.rs");
+    for line in &after {
+        let name = line.split_once('{').unwrap().0;
+        assert!(page.contains(&format!("\"mcp_host_{name}\"")), "{name}");
+    }
+}
+
+const PARENT: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+
+#[tokio::test(start_paused = true)]
+async fn a_server_is_told_the_trace_of_a_call() {
+    let peers = [("a", Peer::new(&["meta"]))];
+    let untraced = World::with(&peers, HostOptions { trace: None, ..HostOptions::default() }).started().await;
+    assert_eq!(told(&untraced.call("meta", "{}").await), "null");
+    let state = Some("vendor=1");
+    let source = Arc::new(move || TraceContext::parse(PARENT, state).ok());
+    let world = World::with(&peers, HostOptions { trace: Some(source), ..HostOptions::default() });
+    let world = world.started().await;
+    let want = json!({"traceparent": PARENT, "tracestate": "vendor=1"}).to_string();
+    assert_eq!(told(&world.call("meta", "{}").await), want);
+    // What a call says itself comes first.
+    let own = PARENT.replace("-01", "-00");
+    let trace = TraceContext::parse(&own, None).ok();
+    let call = ToolCall { trace, ..ToolCall::new("meta", RawJson::empty_object()) };
+    assert_eq!(told(&world.host.call(call).await), json!({"traceparent": own}).to_string());
+}
+
+#[test]
+fn no_public_value_prints_a_secret() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("mcp.json");
+    let servers = json!({"mcpServers": {
+        "a": {"command": "npx", "args": ["--token", "hunter2"], "env": {"KEY": "hunter2"}},
+        "b": {"type": "http", "url": "https://u:hunter2@h/p?k=hunter2", "headers": {"Authorization": "hunter2"}},
+        "c": {"command": 7, "env": {"KEY": "hunter2"}},
+    }});
+    std::fs::write(&file, servers.to_string()).unwrap();
+    let loaded = mcp_host::load(&mcp_host::LoadRequest::new(&file)).unwrap();
+    assert!(loaded.text.contains("hunter2") && loaded.wanted.servers.len() >= 2);
+    let printed = format!("{loaded:?} {:#?}", loaded.wanted);
+    assert!(printed.contains("***") && !printed.contains("hunter2"), "{printed}");
+    let arguments = RawJson::parse(r#"{"k":"hunter2"}"#.into()).unwrap();
+    let call = ToolCall { dialog: Some(DialogId::new("d")), ..ToolCall::new("t", arguments) };
+    let printed = format!("{call:?}");
+    assert!(printed.contains("\"t\"") && !printed.contains("hunter2"), "{printed}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_host_publishes_prints_no_secret() {
+    let peer = Peer::new(&["t"]);
+    *peer.complaint.lock().unwrap() = "no".to_owned();
+    let world =
+        World::with(&[("a", peer)], HostOptions { supervision: Supervision::Off, ..HostOptions::default() });
+    let mut secret = server("a");
+    if let mcp_model::Endpoint::Stdio(endpoint) = &mut secret.endpoint {
+        endpoint.args.push("hunter2".into());
+        endpoint.env.push(("KEY".to_owned(), "hunter2".into()));
+    }
+    let mut events = world.host.events();
+    let wanted = Wanted { servers: vec![secret], failed: Vec::new() };
+    let printed = format!("{wanted:?}");
+    world.host.apply(wanted).await;
+    world.host.ready().await;
+    let published = world.host.published();
+    let event = events.recv().await.unwrap();
+    let printed = format!(
+        "{printed} {published:?} {event:?} {:?} {:?} {:?}",
+        world.host,
+        world.host.pin(),
+        world.host.dialog(DialogId::new("d"))
+    );
+    assert!(!printed.contains("hunter2"), "{printed}");
+}

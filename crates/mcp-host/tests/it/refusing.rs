@@ -1,0 +1,86 @@
+//! A provider refuses a request: the dialog stops, everybody sees why, and it goes on when somebody says so.
+
+use std::time::Duration;
+
+use mcp_host::{DialogId, NetworkFailure, ProviderRefusal, Reaction, Rejection, ToolCall};
+use mcp_model::RawJson;
+
+use crate::peer::Peer;
+use crate::world::{World, told};
+
+fn refusal(dialog: &str, rejection: Rejection) -> ProviderRefusal {
+    ProviderRefusal {
+        provider: "p".to_owned(),
+        dialog: DialogId::new(dialog),
+        rejection,
+        attempt: 1,
+        tool: Some("a__t".to_owned()),
+        text: "schema is bad".to_owned(),
+    }
+}
+
+fn status(status: u16) -> Rejection {
+    Rejection { status: Some(status), ..Rejection::default() }
+}
+
+fn call() -> ToolCall {
+    ToolCall::new("a__t", RawJson::empty_object())
+}
+
+fn problems(world: &World) -> Vec<String> {
+    world.host.published().problems.iter().map(|it| it.problem.id.clone()).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn dm_066_a_dialog_that_is_stopped_does_nothing_until_it_may_go_on() {
+    let world = World::running(&[("a", Peer::new(&["t"]))]).await;
+    let (one, two) = (world.host.dialog(DialogId::new("1")), world.host.dialog(DialogId::new("2")));
+    let turn = one.pin();
+    assert!(turn.call(call()).await.success && one.stopped().is_none());
+
+    let mut generations = world.host.subscribe();
+    generations.mark_unchanged();
+    assert_eq!(world.host.refused(refusal("1", status(400))).await, Reaction::Stop);
+    // Who subscribes hears of it (DM-125).
+    assert!(generations.has_changed().unwrap());
+    let problem = generations.borrow_and_update().problems[0].problem.clone();
+    assert_eq!(problem.id, "llm/p/provider_rejected/1");
+    let why = "dialog '1' is stopped: provider `p` refused a request of dialog `1` because of tool `a__t`: schema is bad";
+    assert_eq!((problem.tool.as_deref(), one.stopped().unwrap().message.as_str()), (Some("a__t"), why));
+
+    let refused = format!("ValidationError: {why} (mend what was refused, then let the dialog go on)");
+    assert_eq!(told(&one.call(call()).await), refused);
+    // Also in the turn that had begun before; nobody else is stopped.
+    assert_eq!(told(&turn.call(call()).await), refused);
+    assert!(two.call(call()).await.success && world.host.call(call()).await.success);
+    assert_eq!(world.peer("a").count("tools/call"), 3);
+
+    one.resume().await;
+    assert!(one.stopped().is_none() && problems(&world).is_empty());
+    assert!(one.call(call()).await.success && turn.call(call()).await.success);
+    world.host.resume(&DialogId::new("nobody")).await;
+
+    // A dialog that is over is nobody's problem (DM-124).
+    world.host.refused(refusal("2", status(422))).await;
+    assert_eq!(problems(&world), ["llm/p/provider_rejected/2"]);
+    let mut generations = world.host.subscribe();
+    drop(two);
+    generations.wait_for(|it| it.problems.is_empty()).await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn dm_067_what_passes_is_tried_again_and_stops_nothing() {
+    let world = World::running(&[("a", Peer::new(&["t"]))]).await;
+    let lost = Rejection { network: Some(NetworkFailure::Connection), ..Rejection::default() };
+    for rejection in [status(429), status(503), lost] {
+        let again = world.host.refused(refusal("1", rejection)).await;
+        assert_eq!(again, Reaction::Retry { after: Duration::from_secs(1) });
+    }
+    assert!(problems(&world).is_empty() && world.host.stopped(&DialogId::new("1")).is_none());
+    // Not for ever.
+    let last = ProviderRefusal { attempt: 6, ..refusal("1", status(429)) };
+    assert_eq!(world.host.refused(last).await, Reaction::Stop);
+    assert!(world.host.stopped(&DialogId::new("1")).is_some());
+    world.host.shutdown().await;
+    assert_eq!(world.host.refused(refusal("1", status(400))).await, Reaction::Stop);
+}

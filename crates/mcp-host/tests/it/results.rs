@@ -1,0 +1,142 @@
+//! What becomes of results that are too large, and of those that are not what their tool promises.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use mcp_host::{DialogId, HostOptions, SpillPolicy, Supervision};
+use serde_json::json;
+
+use crate::peer::Peer;
+use crate::world::{World, server, told};
+
+async fn world(directory: &Path, peer: Arc<Peer>) -> World {
+    let spill = Some(SpillPolicy::in_directory(directory));
+    let options = HostOptions { supervision: Supervision::Off, spill, ..HostOptions::default() };
+    World::with(&[("a", peer)], options).started().await
+}
+
+/// The files in all folders of `directory`.
+fn files(directory: &Path) -> Vec<PathBuf> {
+    let inside = |it: &Path| std::fs::read_dir(it).unwrap().map(|it| it.unwrap().path()).collect::<Vec<_>>();
+    inside(directory).iter().flat_map(|it| inside(it)).collect()
+}
+
+#[tokio::test]
+async fn hd_133_a_result_past_the_budget_is_in_the_file_that_its_block_names() {
+    let folder = tempfile::tempdir().unwrap();
+    let world = world(folder.path(), Peer::new(&["big", "echo"])).await;
+    assert_eq!(told(&world.call("echo", "{}").await), "{}");
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+    let text = world.call("big", "{}").await.text();
+    let [path] = files(folder.path()).try_into().unwrap();
+    let want =
+        format!("é\n[137856 more bytes of this text are left out; all of it is in {}]", path.display());
+    assert!(text.starts_with("éééé") && text.ends_with(&want), "{}", &text[text.len() - 200..]);
+    assert_eq!(std::fs::read_to_string(path).unwrap(), "é".repeat(200_000));
+    // The files go with the host, whoever still holds something of it.
+    let (dialog, turn) = (world.host.dialog(DialogId::new("d")), world.host.pin());
+    world.host.shutdown().await;
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+    drop((dialog, turn));
+}
+
+#[tokio::test]
+async fn hd_133_a_host_that_is_dropped_leaves_no_files() {
+    let folder = tempfile::tempdir().unwrap();
+    let world = world(folder.path(), Peer::new(&["big"])).await;
+    world.call("big", "{}").await;
+    let turn = world.host.pin();
+    assert_eq!(files(folder.path()).len(), 1);
+    drop(world);
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+    drop(turn);
+}
+
+#[tokio::test]
+async fn hd_133_what_cannot_be_written_is_cut_and_a_problem_until_it_can() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = folder.path().join("place");
+    std::fs::write(&place, "a file where a folder should be").unwrap();
+    let world = world(&place, Peer::new(&["big"])).await;
+    let mut published = world.host.subscribe();
+    let result = world.call("big", "{}").await;
+    assert!(result.text().ends_with("é\n[137856 more bytes of this text are left out]"));
+    let problems = published.wait_for(|it| !it.problems.is_empty()).await.unwrap().problems.clone();
+    assert_eq!(problems[0].problem.id, "mcp/spill_failed");
+    let want = format!("large results are cut, for they cannot be written to files: {}: ", place.display());
+    assert!(problems[0].problem.message.starts_with(&want), "{}", problems[0].problem.message);
+    std::fs::remove_file(&place).unwrap();
+    assert!(world.call("big", "{}").await.text().ends_with(".txt]"));
+    published.wait_for(|it| it.problems.is_empty()).await.unwrap();
+}
+
+#[tokio::test]
+async fn hd_133_a_result_larger_than_all_files_may_be_is_cut_and_no_problem() {
+    let folder = tempfile::tempdir().unwrap();
+    let spill = Some(SpillPolicy { directory: folder.path().to_owned(), most_bytes: 1000 });
+    let options = HostOptions { supervision: Supervision::Off, spill, ..HostOptions::default() };
+    let world = World::with(&[("a", Peer::new(&["big"]))], options).started().await;
+    let result = world.call("big", "{}").await;
+    assert!(result.text().ends_with("é\n[137856 more bytes of this text are left out]"));
+    assert!(world.host.published().problems.is_empty());
+}
+
+fn promising() -> Arc<Peer> {
+    let peer = Peer::new(&[]);
+    let schema = json!({"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]});
+    let tool = |name: &str, output: serde_json::Value| json!({"name": name, "inputSchema": {"type": "object"}, "outputSchema": output});
+    *peer.tools.lock().unwrap() =
+        vec![tool("structured", schema.clone()), tool("unstructured", schema.clone()), tool("fail", schema)];
+    peer
+}
+
+#[tokio::test(start_paused = true)]
+async fn hd_102_a_result_that_is_not_what_its_tool_promises_is_given_with_a_warning() {
+    let world = World::running(&[("a", promising())]).await;
+    let mut published = world.host.subscribe();
+    let good = world.call("structured", r#"{"n": 1}"#).await;
+    assert!(good.success && good.metadata.warnings.is_empty() && world.host.published().problems.is_empty());
+
+    let bad = world.call("structured", r#"{"n": "secret"}"#).await;
+    assert!(bad.success);
+    assert_eq!(bad.metadata.structured_content.unwrap().as_str(), r#"{"n":"secret"}"#);
+    let why = "/n: value is not of type \"integer\"";
+    let warning = format!("the structured content does not fit the tool's output schema: {why}");
+    assert_eq!(bad.metadata.warnings, [warning]);
+    let problems = published.wait_for(|it| !it.problems.is_empty()).await.unwrap().problems.clone();
+    assert_eq!(problems[0].problem.id, "mcp/server/a/tool_result_invalid/structured");
+    assert!(problems[0].problem.message.ends_with(why), "{}", problems[0].problem.message);
+
+    // The next one that keeps the promise takes the problem back.
+    world.call("structured", r#"{"n": 2}"#).await;
+    published.wait_for(|it| it.problems.is_empty()).await.unwrap();
+
+    let none = world.call("unstructured", "{}").await;
+    assert_eq!(told(&none), "no structure");
+    assert_eq!(none.metadata.warnings.len(), 1, "{:?}", none.metadata.warnings);
+    // A tool that fails promises nothing.
+    assert!(world.call("fail", "{}").await.metadata.warnings.is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn hd_102_an_output_schema_that_cannot_be_used_stops_no_result() {
+    let peer = promising();
+    peer.tools.lock().unwrap()[0]["outputSchema"]["properties"]["n"] = json!({"type": "sausage"});
+    let world = World::running(&[("a", peer)]).await;
+    let mut published = world.host.subscribe();
+    let result = world.call("structured", r#"{"n": 1}"#).await;
+    assert!(result.success && result.metadata.warnings.is_empty());
+    assert_eq!(result.metadata.structured_content.unwrap().as_str(), r#"{"n":1}"#);
+    let problems = published.wait_for(|it| !it.problems.is_empty()).await.unwrap().problems.clone();
+    assert_eq!(problems[0].problem.id, "mcp/server/a/tool_result_unvalidated/structured");
+}
+
+#[tokio::test(start_paused = true)]
+async fn hd_102_a_result_is_judged_before_it_is_cut() {
+    let world = World::running(&[("a", promising())]).await;
+    let mut brief = server("a");
+    brief.spec.limits.result_bytes = 1;
+    world.apply(vec![brief]).await;
+    let cut = world.call("structured", r#"{"n": 1}"#).await;
+    assert!(cut.metadata.structured_content.is_none() && cut.metadata.warnings.is_empty());
+}

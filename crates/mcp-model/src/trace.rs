@@ -1,0 +1,121 @@
+//! Which trace a request belongs to: the W3C trace context, as MCP carries it in a request's `_meta`.
+//!
+//! What is held here may be sent as it is. A text that is no context is refused at the border, for a server that is
+//! told nonsense starts a trace of its own, and nobody finds out why.
+
+use std::fmt;
+
+/// A trace context (W3C Trace Context, level 1), which goes into a request's `_meta` under the names `traceparent` and
+/// `tracestate`: MCP keeps these two free of the prefix that other names there must have.
+///
+/// Invariant: both are ASCII without control characters, so they need no escape in a header; `tracestate` has at most
+/// 512 bytes.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct TraceContext {
+    parent: String,
+    state: Option<String>,
+}
+
+/// Why a text is no trace context. Never repeats it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum InvalidTraceContext {
+    /// `traceparent` is not `version-trace-parent-flags` in lower-case hexadecimal digits, or its version is `ff`.
+    #[error("`traceparent` must be two, 32, 16 and two lower-case hexadecimal digits with `-` between them")]
+    Parent,
+    /// The id of the trace or of its parent is all zeros, which stands for none.
+    #[error("`traceparent` names no trace: an id in it is all zeros")]
+    NoTrace,
+    /// `tracestate` is too long, empty, or holds what it may not.
+    #[error("`tracestate` must be 1 to 512 printable ASCII characters")]
+    State,
+}
+
+impl TraceContext {
+    /// The longest `tracestate`, in bytes: as much as everybody on the way must pass on.
+    pub const MAX_STATE: usize = 512;
+
+    /// Reads the values of the two fields. A version that is not known yet may have more behind its four parts.
+    pub fn parse(parent: &str, state: Option<&str>) -> Result<TraceContext, InvalidTraceContext> {
+        let (known, rest) = parent.split_at_checked(55).ok_or(InvalidTraceContext::Parent)?;
+        let parts: Vec<&str> = known.split('-').collect();
+        let &[version, trace, span, flags] = parts.as_slice() else {
+            return Err(InvalidTraceContext::Parent);
+        };
+        let is_hex = |it: &str| it.bytes().all(|it| matches!(it, b'0'..=b'9' | b'a'..=b'f'));
+        let lengths = [version, trace, span, flags].map(str::len) == [2, 32, 16, 2];
+        let plain = rest.bytes().all(|it| it.is_ascii_alphanumeric() || it == b'-');
+        let more =
+            rest.is_empty() || (version != "00" && rest.starts_with('-') && plain && rest.len() <= 256);
+        if !lengths || !parts.iter().all(|it| is_hex(it)) || version == "ff" || !more {
+            return Err(InvalidTraceContext::Parent);
+        }
+        if [trace, span].iter().any(|it| it.bytes().all(|it| it == b'0')) {
+            return Err(InvalidTraceContext::NoTrace);
+        }
+        let printable = |it: &str| it.bytes().all(|it| matches!(it, b'\t' | b' '..=b'~'));
+        if state.is_some_and(|it| it.is_empty() || it.len() > TraceContext::MAX_STATE || !printable(it)) {
+            return Err(InvalidTraceContext::State);
+        }
+        Ok(TraceContext { parent: parent.to_owned(), state: state.map(|it| it.replace('\t', " ")) })
+    }
+
+    /// The value of `traceparent`.
+    pub fn parent(&self) -> &str {
+        &self.parent
+    }
+
+    /// The value of `tracestate`, where there is one.
+    pub fn state(&self) -> Option<&str> {
+        self.state.as_deref()
+    }
+}
+
+impl fmt::Display for TraceContext {
+    /// The value of `traceparent`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.parent)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(parent: &str, state: Option<&str>, want: Result<&str, InvalidTraceContext>) {
+        let got = TraceContext::parse(parent, state);
+        let got = got.as_ref().map(|it| it.state().unwrap_or("-")).map_err(|it| *it);
+        assert_eq!(got, want, "{parent}");
+    }
+
+    const GOOD: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+
+    #[test]
+    fn a_context_is_read_as_w3c_says() {
+        check(GOOD, None, Ok("-"));
+        check(GOOD, Some("a=1,b@c=2"), Ok("a=1,b@c=2"));
+        check(GOOD, Some("a=1,\tb=2"), Ok("a=1, b=2"));
+        // A later version may say more.
+        check(&GOOD.replacen("00", "01", 1), None, Ok("-"));
+        check(&format!("{}-more", GOOD.replacen("00", "01", 1)), None, Ok("-"));
+    }
+
+    #[test]
+    fn what_is_no_context_is_refused() {
+        use InvalidTraceContext::{NoTrace, Parent, State};
+        let upper = GOOD.to_uppercase();
+        let ff = GOOD.replacen("00", "ff", 1);
+        let more = format!("{GOOD}-more");
+        let quoted = format!("{}-\"", GOOD.replacen("00", "01", 1));
+        let cut = GOOD.replace("4736", "47é");
+        for it in ["", "00", &GOOD[1..], &upper, &ff, &more, &quoted, &cut, &GOOD.replace('-', "_")] {
+            check(it, None, Err(Parent));
+        }
+        check("00-00000000000000000000000000000000-00f067aa0ba902b7-01", None, Err(NoTrace));
+        check("00-4bf92f3577b34da6a3ce929d0e0e4736-0000000000000000-01", None, Err(NoTrace));
+        for it in ["", "a=\n", "a=é", &"a".repeat(513)] {
+            check(GOOD, Some(it), Err(State));
+        }
+    }
+}
