@@ -4,11 +4,11 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use mcp_model::{CallResult, ServerId};
+use mcp_model::{CallResult, PromptResult, RawJson, ReadResult, ServerId};
 use tokio::sync::mpsc;
 
 use crate::call::{Desk, Sight};
-use crate::{Failure, Pinned, ToolCall};
+use crate::{Asking, Failure, Pinned, ToolCall};
 
 /// A dialog, or whatever else a host keeps apart: an agent, a session, a task.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -109,6 +109,23 @@ impl Dialog {
     /// Calls a tool for this dialog, as [`Host::call`](crate::Host::call) does.
     pub async fn call(&self, call: ToolCall) -> CallResult {
         self.desk.call(ToolCall { dialog: Some(self.id.clone()), ..call }, Sight::Latest).await
+    }
+
+    /// Fills a prompt in, as [`Host::get_prompt`](crate::Host::get_prompt) does, for this dialog.
+    pub async fn get_prompt(
+        &self,
+        name: &str,
+        arguments: &RawJson,
+        asking: Asking,
+    ) -> Result<PromptResult, Failure> {
+        let asking = Asking { dialog: Some(self.id.clone()), ..asking };
+        self.desk.get_prompt(name, arguments, asking, Sight::Latest).await
+    }
+
+    /// Reads a resource, as [`Host::read_resource`](crate::Host::read_resource) does, for this dialog.
+    pub async fn read_resource(&self, uri: &str, asking: Asking) -> Result<ReadResult, Failure> {
+        let asking = Asking { dialog: Some(self.id.clone()), ..asking };
+        self.desk.read_resource(uri, asking, Sight::Latest).await
     }
 
     /// Keeps the latest generation for a turn of this dialog, as [`Host::pin`](crate::Host::pin) does; its calls are the

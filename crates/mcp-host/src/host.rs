@@ -5,14 +5,17 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use mcp_model::{CallResult, ServerId, TraceContext};
+use mcp_model::{CallResult, Completion, PromptResult, RawJson, ReadResult, ServerId, TraceContext};
 use mcp_registry::{Builtins, Reaction, Validators, View};
-use mcp_transport::{Authorities, ClientInfo, Handlers, OlderServers, Receipts, SessionOptions};
+use mcp_transport::{
+    Authorities, ClientInfo, CompletionArgument, CompletionOf, Handlers, OlderServers, Receipts,
+    SessionOptions,
+};
 use tokio::sync::{broadcast, mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 
 use crate::admin;
-use crate::call::{Desk, Sight, ToolCall};
+use crate::call::{Asking, Desk, Sight, ToolCall};
 use crate::committer::{Command, Committer, Inputs};
 use crate::connector::{Connector, Dialer, own_wires};
 use crate::dialog::default_reminder;
@@ -259,6 +262,34 @@ impl Host {
     /// call and keeps it (DM-074). Calls without a dialog share one.
     pub async fn call(&self, call: ToolCall) -> CallResult {
         self.desk.call(call, Sight::Latest).await
+    }
+
+    /// Fills a prompt in. `name` is its exposed name, or its original name where only one server has one of that name;
+    /// `arguments` a JSON object of strings. Fails before anything is sent where one is missing that it needs. Dropping
+    /// the future cancels it at its server. (HD-081)
+    pub async fn get_prompt(
+        &self,
+        name: &str,
+        arguments: &RawJson,
+        asking: Asking,
+    ) -> Result<PromptResult, Failure> {
+        self.desk.get_prompt(name, arguments, asking, Sight::Latest).await
+    }
+
+    /// Reads a resource: of the server that `asking` names, else of the one that lists the URI, or whose template fits it
+    /// best. What a filter hides cannot be read. Dropping the future cancels it at its server.
+    pub async fn read_resource(&self, uri: &str, asking: Asking) -> Result<ReadResult, Failure> {
+        self.desk.read_resource(uri, asking, Sight::Latest).await
+    }
+
+    /// Says what an argument of a prompt, by its exposed name, or of a resource template could be.
+    pub async fn complete(
+        &self,
+        of: &CompletionOf,
+        argument: &CompletionArgument,
+        asking: Asking,
+    ) -> Result<Completion, Failure> {
+        self.desk.complete(of, argument, asking, Sight::Latest).await
     }
 
     /// Keeps the latest generation: for a turn of an agent, whose model is to be able to call what it was shown.

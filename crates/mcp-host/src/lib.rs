@@ -136,7 +136,7 @@ mod watch;
 mod wires;
 
 pub use admin::Admin;
-pub use call::ToolCall;
+pub use call::{Asking, ToolCall};
 pub use connector::Dialer;
 pub use dialog::{Dialog, DialogId, LeasePolicy, LeaseReceipt, Reminder, ReminderText};
 pub use event::{Happening, HostEvent, ReleaseReason};

@@ -7,12 +7,12 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use mcp_model::{CallResult, ServerId};
+use mcp_model::{CallResult, PromptResult, RawJson, ReadResult, ServerId};
 
 use crate::call::{Desk, Sight};
 use crate::committer::Shared;
 use crate::machine::{Place, Snapshot};
-use crate::{DialogId, Published, ToolCall};
+use crate::{Asking, DialogId, Failure, Published, ToolCall};
 
 /// How often a generation is taken anew whose servers were retired while it was taken.
 const TRIES: usize = 8;
@@ -73,6 +73,25 @@ impl Pinned {
     pub async fn call(&self, call: ToolCall) -> CallResult {
         let dialog = call.dialog.or_else(|| self.dialog.clone());
         self.desk.call(ToolCall { dialog, ..call }, Sight::Pinned(self)).await
+    }
+
+    /// Fills a prompt in, as [`Host::get_prompt`](crate::Host::get_prompt) does, for this generation.
+    pub async fn get_prompt(
+        &self,
+        name: &str,
+        arguments: &RawJson,
+        asking: Asking,
+    ) -> Result<PromptResult, Failure> {
+        let dialog = asking.dialog.or_else(|| self.dialog.clone());
+        let asking = Asking { dialog, ..asking };
+        self.desk.get_prompt(name, arguments, asking, Sight::Pinned(self)).await
+    }
+
+    /// Reads a resource, as [`Host::read_resource`](crate::Host::read_resource) does, for this generation.
+    pub async fn read_resource(&self, uri: &str, asking: Asking) -> Result<ReadResult, Failure> {
+        let dialog = asking.dialog.or_else(|| self.dialog.clone());
+        let asking = Asking { dialog, ..asking };
+        self.desk.read_resource(uri, asking, Sight::Pinned(self)).await
     }
 
     pub(crate) fn snapshot(&self) -> &Arc<Snapshot<Shared>> {

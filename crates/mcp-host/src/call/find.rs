@@ -77,7 +77,7 @@ fn missing<I>(
     let meant = |id: &str| server.is_none_or(|it| it.as_str() == id);
     let owner = |it: &&Absent| meant(&it.name) && (server.is_some() || may_own(it, name));
     if let Some(absent) = snapshot.absent.iter().find(owner) {
-        return unavailable(absent, name);
+        return unavailable(absent, &format!("Tool '{}'", shown(name)));
     }
     let not_found =
         |why: &str| Failure::new(Kind::ToolNotFound, format!("Tool '{}' not found{why}", shown(name)));
@@ -108,15 +108,14 @@ fn missing<I>(
     not_found(&hints)
 }
 
-fn unavailable(absent: &Absent, name: &str) -> Failure {
+/// Why what is asked for, such as `Tool 'x'`, is not there while its server is not.
+pub(super) fn unavailable(absent: &Absent, what: &str) -> Failure {
     if absent.state == ServerState::Disabled {
-        let message =
-            format!("Tool '{}' is not available: server '{}' was switched off", shown(name), absent.name);
+        let message = format!("{what} is not available: server '{}' was switched off", absent.name);
         return Failure::new(Kind::Connection, message);
     }
     let Some(failure) = &absent.failure else {
-        let message =
-            format!("Tool '{}' is not available: server '{}' is being started", shown(name), absent.name);
+        let message = format!("{what} is not available: server '{}' is being started", absent.name);
         return Failure::new(Kind::Connection, message);
     };
     let Failure { kind, message, help } = failure;
@@ -130,8 +129,8 @@ fn unavailable(absent: &Absent, name: &str) -> Failure {
     };
     let own_words = format!("server '{}'", absent.name);
     let message = match message.starts_with(&own_words) {
-        true => format!("Tool '{}' is not available: {message}{again}", shown(name)),
-        false => format!("Tool '{}' is not available: {own_words}: {message}{again}", shown(name)),
+        true => format!("{what} is not available: {message}{again}"),
+        false => format!("{what} is not available: {own_words}: {message}{again}"),
     };
     Failure { kind: *kind, message, help: help.clone() }
 }

@@ -1,9 +1,11 @@
 //! A call from its name to its result. Whatever goes wrong becomes a result that says so.
 
+mod ask;
 mod bound;
 mod find;
 mod outcome;
 mod own;
+mod sought;
 
 use std::fmt;
 use std::sync::Arc;
@@ -25,6 +27,7 @@ use crate::metrics::Meter;
 use crate::observe::CallRecord;
 use crate::spill::Spills;
 use crate::{DialogId, Failure, Pinned, ReminderText, TraceSource, WallClock};
+pub use ask::Asking;
 use find::{find, shown};
 
 /// How much longer than its deadline a call may take in all. The session keeps the deadline itself and says more
@@ -123,6 +126,14 @@ struct Target {
     tool: Tool,
 }
 
+/// Where something is sent, and for whom.
+#[derive(Clone, Copy)]
+struct Seat<'a> {
+    server: &'a ServerId,
+    place: &'a Place<Shared>,
+    dialog: Option<&'a DialogId>,
+}
+
 /// How a call ended.
 struct Ending {
     /// Whose tool it was, if it was found.
@@ -192,8 +203,9 @@ impl Desk {
                 budget: target.server.spec.limits.result_bytes,
                 outcome,
             };
-            let entered = self.instance(call, &target, sight).await;
-            let instance = match entered {
+            let seat =
+                Seat { server: &target.server.spec.id, place: &target.place, dialog: call.dialog.as_ref() };
+            let instance = match self.instance(seat, sight).await {
                 Ok(instance) => instance,
                 Err(Nowhere::Refused(failure)) => return ending(Err(failure)),
                 Err(Nowhere::Retired) => match sight {
@@ -217,14 +229,15 @@ impl Desk {
         nowhere(Failure::new(Kind::Connection, message))
     }
 
-    /// The instance that the call goes to.
-    async fn instance(&self, call: &ToolCall, target: &Target, sight: Sight<'_>) -> Result<Shared, Nowhere> {
-        let base = match &target.place {
+    /// The instance that something goes to.
+    async fn instance(&self, seat: Seat<'_>, sight: Sight<'_>) -> Result<Shared, Nowhere> {
+        let Seat { server, place, dialog } = seat;
+        let base = match place {
             Place::Shared(instance) => return Ok(Arc::clone(instance)),
             Place::Leased(base) => *base,
         };
-        let server = target.server.spec.id.clone();
-        let dialog = call.dialog.clone().unwrap_or_else(DialogId::none);
+        let server = server.clone();
+        let dialog = dialog.cloned().unwrap_or_else(DialogId::none);
         match sight {
             Sight::Latest => self.leased(Wanting { dialog, server, base }).await,
             Sight::Pinned(pinned) => {

@@ -52,7 +52,7 @@ async fn run(link: Link) -> Ended {
     }
 }
 
-struct DemoDial;
+pub(crate) struct DemoDial;
 
 impl Dial for DemoDial {
     fn dial(&self) -> Box<dyn Transport> {

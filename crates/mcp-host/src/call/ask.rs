@@ -1,0 +1,218 @@
+//! What is asked of a server besides calls of its tools: prompts, resources, completions.
+//!
+//! It goes where a call would go: to what is shared, or to what the dialog has leased, of the generation that is looked
+//! at. What a filter hides cannot be asked for; a URI that no list has can, of the server that is named, for servers
+//! make some up as they go.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use mcp_config::ResolvedServer;
+use mcp_model::{Completion, Kind, PromptResult, RawJson, ReadResult, ServerId, TraceContext};
+use mcp_registry::ExposedPrompt;
+use mcp_transport::{CallError, CallOptions, CompletionArgument, CompletionOf, OnProgress, Replay, Session};
+use tokio::time::Instant;
+use tracing::Instrument;
+use tracing::field::Empty;
+
+use super::find::shown;
+use super::sought::{Found, Wish, look, prompt};
+use super::{Desk, Nowhere, OVERTIME, Seat, Sight, TRIES, enter};
+use crate::committer::Shared;
+use crate::connector::{about, call_failure};
+use crate::machine::Snapshot;
+use crate::{DialogId, Failure};
+
+/// How something is asked for; the default asks as anybody would.
+#[derive(Clone, Default)]
+pub struct Asking {
+    /// The server that is meant, where a name or a URI alone is not enough.
+    pub server: Option<ServerId>,
+    /// The dialog that asks. What is not shared is leased to it; asking without a dialog shares with others who do.
+    pub dialog: Option<DialogId>,
+    /// The absolute deadline; the server's `limits.request` where `None`.
+    pub deadline: Option<Duration>,
+    /// Hears the progress.
+    pub progress: Option<OnProgress>,
+    /// The trace that it belongs to, as in [`ToolCall::trace`](crate::ToolCall::trace).
+    pub trace: Option<TraceContext>,
+}
+
+impl Desk {
+    /// Fills a prompt in.
+    pub(crate) async fn get_prompt(
+        &self,
+        name: &str,
+        arguments: &RawJson,
+        asking: Asking,
+        sight: Sight<'_>,
+    ) -> Result<PromptResult, Failure> {
+        let wish = Wish::Prompt(name);
+        let snapshot = self.seen(sight);
+        if let Ok(prompt) = prompt(&snapshot, name, asking.server.as_ref()) {
+            complete_enough(prompt, arguments)?;
+        }
+        let send = async |session: &Session, name: &str, options| {
+            session.get_prompt(name, arguments, options).await.map(|it| it.value)
+        };
+        self.ask("prompts/get", wish, asking, sight, send).await
+    }
+
+    /// Reads a resource.
+    pub(crate) async fn read_resource(
+        &self,
+        uri: &str,
+        asking: Asking,
+        sight: Sight<'_>,
+    ) -> Result<ReadResult, Failure> {
+        let send = async |session: &Session, uri: &str, options| session.read_resource(uri, options).await;
+        self.ask("resources/read", Wish::Resource(uri), asking, sight, send).await
+    }
+
+    /// Says what an argument could be.
+    pub(crate) async fn complete(
+        &self,
+        of: &CompletionOf,
+        argument: &CompletionArgument,
+        asking: Asking,
+        sight: Sight<'_>,
+    ) -> Result<Completion, Failure> {
+        let wish = match of {
+            CompletionOf::Prompt(name) => Wish::Prompt(name),
+            CompletionOf::ResourceTemplate(uri) => Wish::Template(uri),
+        };
+        let send = async |session: &Session, name: &str, options| {
+            let of = match of {
+                CompletionOf::Prompt(_) => CompletionOf::Prompt(name.to_owned()),
+                CompletionOf::ResourceTemplate(_) => CompletionOf::ResourceTemplate(name.to_owned()),
+            };
+            session.complete(&of, argument, options).await
+        };
+        self.ask("completion/complete", wish, asking, sight, send).await
+    }
+
+    fn seen(&self, sight: Sight<'_>) -> Arc<Snapshot<Shared>> {
+        match sight {
+            Sight::Latest => self.latest(),
+            Sight::Pinned(pinned) => Arc::clone(pinned.snapshot()),
+        }
+    }
+
+    async fn ask<T>(
+        &self,
+        method: &'static str,
+        wish: Wish<'_>,
+        asking: Asking,
+        sight: Sight<'_>,
+        send: impl AsyncFn(&Session, &str, CallOptions) -> Result<T, CallError>,
+    ) -> Result<T, Failure> {
+        let span = tracing::info_span!("ask", method, server = Empty, outcome = Empty, duration = Empty);
+        async {
+            let begun = Instant::now();
+            let res = self.answer(wish, &asking, sight, send).await;
+            let outcome = res.as_ref().err().map_or("success", |it| it.kind.as_str());
+            let span = tracing::Span::current();
+            span.record("outcome", outcome).record("duration", begun.elapsed().as_secs_f64());
+            tracing::info!(outcome, duration = ?begun.elapsed(), "asked");
+            res
+        }
+        .instrument(span)
+        .await
+    }
+
+    async fn answer<T>(
+        &self,
+        wish: Wish<'_>,
+        asking: &Asking,
+        sight: Sight<'_>,
+        send: impl AsyncFn(&Session, &str, CallOptions) -> Result<T, CallError>,
+    ) -> Result<T, Failure> {
+        let dialog = asking.dialog.as_ref();
+        if let Some(failure) = dialog.and_then(|it| self.stopped(it)) {
+            return Err(failure);
+        }
+        // As for calls: a retired gate means that another look shows what has taken its place.
+        for _ in 0..TRIES {
+            let Found { server, place, name } = look(&self.seen(sight), wish, asking.server.as_ref())?;
+            tracing::Span::current().record("server", server.spec.id.as_str());
+            let seat = Seat { server: &server.spec.id, place: &place, dialog };
+            let instance = match self.instance(seat, sight).await {
+                Ok(instance) => Some(instance),
+                Err(Nowhere::Refused(failure)) => return Err(failure),
+                Err(Nowhere::Retired) => None,
+            };
+            let guard = instance.as_ref().and_then(|it| enter(it, sight));
+            let (Some(instance), Some(guard)) = (&instance, guard) else {
+                match sight {
+                    Sight::Latest => continue,
+                    Sight::Pinned(_) => return Err(replaced(&server, wish)),
+                }
+            };
+            instance.touch();
+            let outcome =
+                self.within(asking, &server, async |options| send(&instance.session, &name, options).await);
+            let outcome = outcome.await;
+            instance.touch();
+            drop(guard);
+            return outcome;
+        }
+        let message = format!("{} is not available: its server is being replaced", wish.words());
+        Err(Failure::new(Kind::Connection, message))
+    }
+
+    async fn within<T>(
+        &self,
+        asking: &Asking,
+        server: &ResolvedServer,
+        send: impl AsyncFnOnce(CallOptions) -> Result<T, CallError>,
+    ) -> Result<T, Failure> {
+        let limits = &server.spec.limits;
+        let deadline = asking.deadline.unwrap_or(limits.request);
+        let options = CallOptions {
+            deadline: Some(deadline),
+            idle: limits.idle,
+            replay: Replay::Allowed,
+            progress: asking.progress.clone(),
+            trace: asking.trace.clone().or_else(|| self.trace.as_ref().and_then(|it| it())),
+        };
+        match tokio::time::timeout(deadline.saturating_add(OVERTIME), send(options)).await {
+            Ok(Ok(value)) => Ok(value),
+            Ok(Err(error)) => Err(call_failure(server, &error)),
+            Err(_) => {
+                let what = format!("no answer within {} s", deadline.as_secs_f64());
+                Err(about(server, Kind::Timeout, what))
+            }
+        }
+    }
+}
+
+/// Does a prompt get what it says that it needs?
+fn complete_enough(prompt: &ExposedPrompt, arguments: &RawJson) -> Result<(), Failure> {
+    let given: serde_json::Map<String, serde_json::Value> = arguments.read().unwrap_or_default();
+    let missing: Vec<String> = prompt
+        .prompt
+        .arguments()
+        .into_iter()
+        .filter(|it| it.required && !given.contains_key(&it.name))
+        .map(|it| format!("'{}'", shown(&it.name)))
+        .collect();
+    let name = prompt.name.as_str();
+    match missing.as_slice() {
+        [] => Ok(()),
+        [one] => Err(Failure::new(Kind::Validation, format!("Prompt '{name}' needs the argument {one}"))),
+        many => {
+            let message = format!("Prompt '{name}' needs the arguments {}", many.join(", "));
+            Err(Failure::new(Kind::Validation, message))
+        }
+    }
+}
+
+/// What is told who asks too late of a pinned generation.
+fn replaced(server: &ResolvedServer, wish: Wish<'_>) -> Failure {
+    let message = format!(
+        "Replaced: server '{}' was replaced or stopped after this generation; {} of it is no longer there",
+        server.spec.id,
+        wish.words()
+    );
+    Failure::new(Kind::Connection, message)
+}
