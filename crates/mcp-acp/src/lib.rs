@@ -40,6 +40,8 @@ mod parameters;
 mod policy;
 mod refusal;
 mod request;
+#[cfg(feature = "schema")]
+mod schema;
 mod validate;
 mod version;
 
