@@ -53,5 +53,7 @@ pub use finding::{Effect, Finding, Report};
 pub use policy::{Agent, BadEntries, Folder, Policy};
 pub use refusal::{InvalidParams, Refusal};
 pub use request::{SetUp, answer_id};
+#[cfg(feature = "schema")]
+pub use schema::NoWord;
 pub use validate::{Server, Validated, validate};
 pub use version::{Method, SetEffect, Transport, Version};

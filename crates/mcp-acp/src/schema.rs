@@ -4,16 +4,19 @@
 //! written to, never field by field. What a typed request has lost when it was read (an unknown `type`, custom fields)
 //! no conversion brings back; whoever wants all of it takes the request raw.
 
+use std::fmt;
+
 use agent_client_protocol_schema::{v1, v2};
-use mcp_model::{RawJson, RpcError};
+use mcp_model::{Passthrough, RawJson, RpcError, TransportSpec, Value as Configured};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
 
-use crate::{Capabilities, Failure, InvalidParams, Method, Refusal, SetUp, Version};
+use crate::{Capabilities, Failure, InvalidParams, Method, Refusal, Server, SetUp, Transport, Version};
 
 /// The same value in other words. Both are the same JSON object, and what reads it has a default for every field.
 fn same<To: DeserializeOwned>(json: &RawJson) -> To {
-    json.read::<serde_json::Value>()
+    json.read::<Value>()
         .and_then(serde_json::from_value)
         .expect("an object of known fields is read by a type that has defaults for all")
 }
@@ -68,7 +71,7 @@ set_up! {
 }
 
 /// An error in the schema's words. Numbers of ACP are of 32 bits.
-fn parts(error: &RpcError) -> (i32, String, Option<serde_json::Value>) {
+fn parts(error: &RpcError) -> (i32, String, Option<Value>) {
     let number = i32::try_from(error.code).unwrap_or(i32::MIN);
     let data = error.data.as_ref().map(|it| it.read().expect("raw JSON is JSON"));
     (number, error.message.clone(), data)
@@ -91,3 +94,109 @@ macro_rules! errors {
 
 errors!(v1: Refusal, InvalidParams, Failure);
 errors!(v2: Refusal, InvalidParams, Failure);
+
+/// Why a server of a session has no words in a version's schema.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NoWord {
+    /// The server.
+    pub server_name: String,
+    /// Its transport, which the schema does not have, or not for such an entry.
+    pub transport: Transport,
+}
+
+impl fmt::Display for NoWord {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let NoWord { server_name, transport } = self;
+        write!(f, "the schema has no word for MCP server '{}' ({transport})", server_name.escape_debug())
+    }
+}
+
+impl std::error::Error for NoWord {}
+
+impl TryFrom<&Server> for v1::McpServer {
+    type Error = NoWord;
+
+    /// The entry as version 1 has it, `_meta` of the entry included; the schema has no place for custom fields.
+    ///
+    /// The result holds the values of variables and headers in the clear.
+    fn try_from(server: &Server) -> Result<v1::McpServer, NoWord> {
+        let entry = entry(server)?;
+        // The schema would take an unknown type for stdio: which one it is, is decided here.
+        match server.transport() {
+            Transport::Stdio => read(entry, server).map(v1::McpServer::Stdio),
+            Transport::Http => read(entry, server).map(v1::McpServer::Http),
+            Transport::Sse => read(entry, server).map(v1::McpServer::Sse),
+            Transport::Acp => read(entry, server).map(v1::McpServer::Acp),
+            Transport::Other(_) => Err(no_word(server)),
+        }
+    }
+}
+
+impl TryFrom<&Server> for v2::McpServer {
+    type Error = NoWord;
+
+    /// The entry as version 2 has it, `_meta` of the entry included. Extensions keep all their fields; for those of
+    /// other entries the schema has no place.
+    ///
+    /// The result holds the values of variables and headers in the clear.
+    fn try_from(server: &Server) -> Result<v2::McpServer, NoWord> {
+        let entry = entry(server)?;
+        match server.transport() {
+            Transport::Stdio => read(entry, server).map(v2::McpServer::Stdio),
+            Transport::Http => read(entry, server).map(v2::McpServer::Http),
+            Transport::Acp => read(entry, server).map(v2::McpServer::Acp),
+            Transport::Other(_) => read(entry, server).map(v2::McpServer::Other),
+            Transport::Sse => Err(no_word(server)),
+        }
+    }
+}
+
+fn no_word(server: &Server) -> NoWord {
+    NoWord { server_name: server.name().to_owned(), transport: server.transport() }
+}
+
+fn read<T: DeserializeOwned>(entry: Value, server: &Server) -> Result<T, NoWord> {
+    serde_json::from_value(entry).map_err(|_| no_word(server))
+}
+
+/// A server as a client would write it.
+fn entry(server: &Server) -> Result<Value, NoWord> {
+    let spec = match server {
+        Server::Spec(spec) => spec,
+        Server::Extension { name: _, transport: _, entry } => {
+            let (Passthrough::Literal(json) | Passthrough::Template(json)) = entry;
+            return json.read().map_err(|_| no_word(server));
+        }
+    };
+    let mut res = match &spec.transport {
+        TransportSpec::Stdio(it) => json!({
+            "type": "stdio",
+            "command": it.command,
+            "args": it.args.iter().map(literal).collect::<Option<Vec<_>>>().ok_or_else(|| no_word(server))?,
+            "env": pairs(&it.env).ok_or_else(|| no_word(server))?,
+        }),
+        TransportSpec::Http(it) | TransportSpec::Sse(it) | TransportSpec::WebSocket(it) => json!({
+            "type": spec.transport.kind().as_str(),
+            "url": literal(&it.url).ok_or_else(|| no_word(server))?,
+            "headers": pairs(&it.headers).ok_or_else(|| no_word(server))?,
+        }),
+    };
+    res["name"] = spec.id.as_str().into();
+    if let Some(meta) = spec.metadata.get("_meta") {
+        res["_meta"] = meta.read().map_err(|_| no_word(server))?;
+    }
+    Ok(res)
+}
+
+/// The text of a value that an entry of ACP can have; one that is taken from somewhere else has none.
+fn literal(value: &Configured) -> Option<&str> {
+    match value {
+        Configured::Literal(text) => Some(text.expose()),
+        Configured::HostEnv { name: _, prefix: _ } | Configured::Template(_) => None,
+    }
+}
+
+fn pairs(values: &[(String, Configured)]) -> Option<Vec<Value>> {
+    let pair = |(name, value): &(String, Configured)| Some(json!({ "name": name, "value": literal(value)? }));
+    values.iter().map(pair).collect()
+}
