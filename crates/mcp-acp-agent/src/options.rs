@@ -21,6 +21,9 @@ pub struct ConnectOptions {
     pub host: HostOptions,
     /// Wires in place of the usual ones, for servers that are reached in a way of one's own.
     pub dialer: Option<Dialer>,
+    /// The ACP connection, for servers that the client has itself. Without it those are failures.
+    #[cfg(feature = "mcp-over-acp")]
+    pub over_acp: Option<crate::OverAcp>,
 }
 
 impl Default for ConnectOptions {
@@ -32,13 +35,23 @@ impl Default for ConnectOptions {
             required: Required::None,
             host: HostOptions::default(),
             dialer: None,
+            #[cfg(feature = "mcp-over-acp")]
+            over_acp: None,
         }
     }
 }
 
 impl fmt::Debug for ConnectOptions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let ConnectOptions { limits, whole, required, host: _, dialer: _ } = self;
+        let ConnectOptions {
+            limits,
+            whole,
+            required,
+            host: _,
+            dialer: _,
+            #[cfg(feature = "mcp-over-acp")]
+                over_acp: _,
+        } = self;
         f.debug_struct("ConnectOptions")
             .field("limits", limits)
             .field("whole", whole)

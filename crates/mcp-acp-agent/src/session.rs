@@ -7,15 +7,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mcp_acp::{Failure, Report, Validated};
-use mcp_host::{Host, Pinned, Published, ToolCall};
+use mcp_host::{Host, Pinned, ToolCall};
 use mcp_model::{CallResult, Limits};
 use mcp_registry::{Catalog, ExposedTool};
 use serde_json::{Map, Value};
-use tokio::time::Instant;
 
 use crate::evidence::{self, Seen};
 use crate::status::{Board, SeenOf, report};
-use crate::wanted::{Asked, asked};
+use crate::wanted::{Asked, OverAcp, asked};
 use crate::{ConnectOptions, Required, ServerStatus, SetUpError, State, Statuses};
 
 /// The servers of a session.
@@ -57,9 +56,21 @@ impl SessionMcp {
     ///
     /// When called outside of a Tokio runtime.
     pub fn begin(validated: Validated, options: ConnectOptions) -> Connecting {
-        let ConnectOptions { limits, whole, required, mut host, dialer } = options;
+        let ConnectOptions {
+            limits,
+            whole,
+            required,
+            mut host,
+            dialer,
+            #[cfg(feature = "mcp-over-acp")]
+            over_acp,
+        } = options;
+        #[cfg(feature = "mcp-over-acp")]
+        let possible = if over_acp.is_some() { OverAcp::Possible } else { OverAcp::Impossible };
+        #[cfg(not(feature = "mcp-over-acp"))]
+        let possible = OverAcp::Impossible;
         let limits = Limits { startup: limits.startup.min(whole), ..limits };
-        let Asked { described, wanted } = asked(&validated, &limits);
+        let Asked { described, wanted, over_acp: servers } = asked(&validated, &limits, possible);
         let seen = Arc::new(SeenOf::default());
         let (keeps, others) = (Arc::clone(&seen), host.not_connected.take());
         host.not_connected = Some(Arc::new(move |it| {
@@ -68,10 +79,16 @@ impl SessionMcp {
                 others(it);
             }
         }));
-        let host = match dialer {
-            Some(dialer) => Host::with_dialer(host, dialer),
-            None => Host::start(host),
+        let dialer =
+            dialer.unwrap_or_else(|| Arc::new(|it, options| mcp_transport::dialer(&it.endpoint, options)));
+        #[cfg(feature = "mcp-over-acp")]
+        let dialer = match over_acp {
+            Some(over_acp) => over_acp.dialer(servers, dialer),
+            None => dialer,
         };
+        #[cfg(not(feature = "mcp-over-acp"))]
+        drop(servers);
+        let host = Host::with_dialer(host, dialer);
         let board = Arc::new(Board { described, limit: limits.startup, seen });
         let session = SessionMcp { host, board, reports: validated.reports };
         Connecting { session, wanted, required, whole }
@@ -134,18 +151,14 @@ impl Connecting {
     /// Connects them; see [`SessionMcp::connect`].
     pub async fn finish(self) -> Result<SessionMcp, SetUpError> {
         let Connecting { session, wanted, required, whole } = self;
-        let until = Instant::now() + whole;
         let mut published = session.host.subscribe();
-        session.host.apply(wanted).await;
-        let settled = |it: &Arc<Published>| {
-            let statuses = session.board.statuses(it);
-            let connecting = statuses.iter().any(|it| it.state == State::Connecting);
-            let lost =
-                statuses.iter().any(|it| matches!(it.state, State::Failed(_)) && required.holds(&it.name));
-            !connecting || lost
+        let settling = async {
+            session.host.apply(wanted).await;
+            // Fails when the host is gone, which is an end of waiting as well.
+            let _ = published.wait_for(|it| session.board.is_settled(it, &required)).await;
         };
-        // Whether all are settled or the time is over: what holds now is what counts.
-        let _ = tokio::time::timeout_at(until, published.wait_for(settled)).await;
+        // Whether all are settled or the time is over: what holds then is what counts.
+        let _ = tokio::time::timeout(whole, settling).await;
         let failures = session.missing(&required, whole);
         if failures.is_empty() {
             return Ok(session);

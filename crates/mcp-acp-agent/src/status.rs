@@ -14,6 +14,7 @@ use serde::{Serialize, Serializer};
 use serde_json::{Map, Value, json};
 use tokio::sync::watch;
 
+use crate::Required;
 use crate::evidence::{self, Seen};
 use crate::wanted::Described;
 
@@ -102,30 +103,57 @@ impl Board {
         for tool in published.catalog.tools() {
             *tools.entry(tool.server.as_str()).or_default() += 1;
         }
+        let states: HashMap<&str, &mcp_host::ServerStatus> =
+            published.servers.iter().map(|it| (it.id.as_str(), it)).collect();
         let status = |it: &Described| ServerStatus {
             name: it.name.clone(),
             transport: it.transport.clone(),
-            state: self.state(it, published),
+            state: self.state(it, states.get(it.name.as_str()).copied()),
             tools: tools.get(it.name.as_str()).copied().unwrap_or_default(),
         };
         self.described.iter().map(status).collect()
     }
 
-    fn state(&self, server: &Described, published: &Published) -> State {
-        let Some(status) = published.servers.iter().find(|it| it.id == server.name) else {
-            // It is wanted, and what is published is older than the wish.
-            return State::Connecting;
-        };
-        match (status.state, &status.failure) {
-            (ServerState::Ready, _) => State::Connected,
-            (ServerState::Disabled | ServerState::Stopped, _) => State::Closed,
-            (ServerState::Starting, _) | (ServerState::Restarting | ServerState::Failed, None) => {
-                State::Connecting
-            }
-            (ServerState::Restarting | ServerState::Failed, Some(failure)) => {
+    fn state(&self, server: &Described, status: Option<&mcp_host::ServerStatus>) -> State {
+        match (Progress::of(status), status.and_then(|it| it.failure.as_ref())) {
+            (Progress::Connecting, _) | (Progress::Failed, None) => State::Connecting,
+            (Progress::Connected, _) => State::Connected,
+            (Progress::Closed, _) => State::Closed,
+            (Progress::Failed, Some(failure)) => {
                 let seen = self.seen.get(&server.name);
                 State::Failed(evidence::failure(server, failure, seen.as_ref(), self.limit))
             }
+        }
+    }
+
+    /// Is there nothing left to wait for: is every server settled, or one gone that is required?
+    pub(crate) fn is_settled(&self, published: &Published, required: &Required) -> bool {
+        let progress = |it: &mcp_host::ServerStatus| Progress::of(Some(it));
+        let lost =
+            published.servers.iter().any(|it| progress(it) == Progress::Failed && required.holds(&it.id));
+        // What is published may be older than the wish.
+        let known = published.servers.len() >= self.described.len();
+        lost || known && published.servers.iter().all(|it| progress(it) != Progress::Connecting)
+    }
+}
+
+/// How far a server is, without the words for it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Progress {
+    Connecting,
+    Connected,
+    Failed,
+    Closed,
+}
+
+impl Progress {
+    /// A server that is not published yet is wanted, and what is published is older than the wish.
+    fn of(status: Option<&mcp_host::ServerStatus>) -> Progress {
+        match status.map(|it| it.state) {
+            None | Some(ServerState::Starting) => Progress::Connecting,
+            Some(ServerState::Ready) => Progress::Connected,
+            Some(ServerState::Restarting | ServerState::Failed) => Progress::Failed,
+            Some(ServerState::Disabled | ServerState::Stopped) => Progress::Closed,
         }
     }
 }

@@ -128,6 +128,9 @@ impl Failure {
             FailureKind::Exited { command: _, exit_code: _, stderr: _ } => {
                 "run the command by hand; `stderr` says what it wrote"
             }
+            FailureKind::ConnectionFailed { error: _ } if self.transport == Transport::Acp => {
+                "see that the client still has the server"
+            }
             FailureKind::ConnectionFailed { error: _ } => "see that the server runs, and the URL leads to it",
             FailureKind::AuthenticationFailed { error: _ } => "see the headers that the server was given",
             FailureKind::TimedOut { limit: _, stderr: _ } => {

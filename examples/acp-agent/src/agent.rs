@@ -4,9 +4,9 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use agent_client_protocol::Error;
+use agent_client_protocol::{Client, ConnectionTo, Error};
 use mcp_acp::{Capabilities, Policy};
-use mcp_acp_agent::{ConnectOptions, SessionMcp, Sessions, SetUpRequest};
+use mcp_acp_agent::{ConnectOptions, OverAcp, SessionMcp, Sessions, SetUpRequest};
 use tokio::sync::watch;
 
 /// One agent, serving one client.
@@ -60,6 +60,7 @@ impl Agent {
     pub(crate) async fn set_up(
         &self,
         request: &impl SetUpRequest,
+        connection: ConnectionTo<Client>,
     ) -> Result<(String, Arc<SessionMcp>), Error> {
         let session = match request.session_id() {
             Some(session) if !session.is_empty() => session,
@@ -70,7 +71,9 @@ impl Agent {
             _ => return Err(Error::invalid_params().data("'sessionId' is required")),
         };
         let validated = request.validate(&self.capabilities, self.policy)?;
-        let servers = SessionMcp::connect(validated, self.options.clone()).await?;
+        let over_acp = Some(OverAcp::new(connection)?);
+        let options = ConnectOptions { over_acp, ..self.options.clone() };
+        let servers = SessionMcp::connect(validated, options).await?;
         self.turns().entry(session.clone()).or_insert_with(Turns::new);
         let servers = self.sessions.put(session.clone(), servers).await;
         Ok((session, servers))

@@ -97,7 +97,5 @@ async fn main() -> Result<(), Box<dyn Error>> {
     };
     // Whatever the sessions have started ends before this does.
     agent.sessions.close_all().await;
-    // A thread of the SDK may still wait for a line of standard input, which the runtime would wait for.
-    ended?;
-    std::process::exit(0)
+    Ok(ended?)
 }

@@ -37,9 +37,10 @@ pub(crate) fn serve(agent: &Arc<Agent>) -> impl ConnectTo<Client> {
                         responder: Responder<NewSessionResponse>,
                         connection: ConnectionTo<Client>| {
                 let (agent, cancelled) = (Arc::clone(&beginning), responder.cancellation());
+                let through = connection.clone().into_raw();
                 connection.spawn(async move {
                     let set_up = async {
-                        let (session, servers) = agent.set_up(&request).await?;
+                        let (session, servers) = agent.set_up(&request, through).await?;
                         Ok(NewSessionResponse::new(session).meta(servers.meta()))
                     };
                     responder.respond_with_result(cancelled.run_until_cancelled(set_up).await)
@@ -52,9 +53,10 @@ pub(crate) fn serve(agent: &Arc<Agent>) -> impl ConnectTo<Client> {
                         responder: Responder<LoadSessionResponse>,
                         connection: ConnectionTo<Client>| {
                 let (agent, cancelled) = (Arc::clone(&loading), responder.cancellation());
+                let through = connection.clone().into_raw();
                 connection.spawn(async move {
                     let set_up = async {
-                        let (_, servers) = agent.set_up(&request).await?;
+                        let (_, servers) = agent.set_up(&request, through).await?;
                         Ok(LoadSessionResponse::new().meta(servers.meta()))
                     };
                     responder.respond_with_result(cancelled.run_until_cancelled(set_up).await)
@@ -67,9 +69,10 @@ pub(crate) fn serve(agent: &Arc<Agent>) -> impl ConnectTo<Client> {
                         responder: Responder<ResumeSessionResponse>,
                         connection: ConnectionTo<Client>| {
                 let (agent, cancelled) = (Arc::clone(&resuming), responder.cancellation());
+                let through = connection.clone().into_raw();
                 connection.spawn(async move {
                     let set_up = async {
-                        let (_, servers) = agent.set_up(&request).await?;
+                        let (_, servers) = agent.set_up(&request, through).await?;
                         Ok(ResumeSessionResponse::new().meta(servers.meta()))
                     };
                     responder.respond_with_result(cancelled.run_until_cancelled(set_up).await)

@@ -46,7 +46,7 @@ pub(crate) fn serve(agent: &Arc<Agent>) -> impl ConnectTo<Client> {
                 let updates = connection.clone();
                 connection.spawn(async move {
                     let set_up = async {
-                        let (session, servers) = agent.set_up(&request).await?;
+                        let (session, servers) = agent.set_up(&request, updates.clone().into_raw()).await?;
                         Ok((session.clone(), NewSessionResponse::new(session).meta(servers.meta())))
                     };
                     match cancelled.run_until_cancelled(set_up).await {
@@ -67,7 +67,10 @@ pub(crate) fn serve(agent: &Arc<Agent>) -> impl ConnectTo<Client> {
                 let (agent, cancelled) = (Arc::clone(&resuming), responder.cancellation());
                 let updates = connection.clone();
                 connection.spawn(async move {
-                    match cancelled.run_until_cancelled(agent.set_up(&request)).await {
+                    match cancelled
+                        .run_until_cancelled(agent.set_up(&request, updates.clone().into_raw()))
+                        .await
+                    {
                         Ok((session, servers)) => {
                             idle(&updates, &SessionId::new(session), None)?;
                             responder.respond(ResumeSessionResponse::new().meta(servers.meta()))

@@ -156,8 +156,11 @@ pub(crate) const FLOORS: &[Floor] = &[
         name: "mcp-acp-agent",
         ours: &["mcp-acp", "mcp-config", "mcp-host", "mcp-model", "mcp-registry", "mcp-transport"],
         others: &["futures-util", "serde", "serde_json", "tokio"],
-        under_feature: &[("sdk", &["agent-client-protocol"]), ("mcp-over-acp", &["async-trait", "bytes"])],
-        development: &["insta", "mcp-demo", "tempfile"],
+        under_feature: &[
+            ("sdk", &["agent-client-protocol"]),
+            ("mcp-over-acp", &["async-trait", "bytes", "tracing"]),
+        ],
+        development: &["agent-client-protocol", "insta", "mcp-demo", "tempfile"],
     },
     Floor {
         name: "mcp-cli",
@@ -198,6 +201,7 @@ pub(crate) const PURE_CRATES: &[&str] = &["mcp-acp", "mcp-config", "mcp-model", 
 pub(crate) const PURE_FILES: &[&str] = &[
     "crates/mcp-acp-agent/src/error.rs",
     "crates/mcp-acp-agent/src/evidence.rs",
+    "crates/mcp-acp-agent/src/over_acp/message.rs",
     "crates/mcp-acp-agent/src/wanted.rs",
     "crates/mcp-host/src/machine/lease.rs",
     "crates/mcp-host/src/machine/mod.rs",
