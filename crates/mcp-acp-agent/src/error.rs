@@ -17,6 +17,11 @@ pub enum SetUpError {
     ///
     /// Invariant: at least one.
     Failed(Vec<Failure>),
+    /// The agent has as many sessions with servers as it takes.
+    NoRoom {
+        /// How many that is.
+        most: usize,
+    },
 }
 
 impl From<Refusal> for SetUpError {
@@ -40,6 +45,9 @@ impl fmt::Display for SetUpError {
                 Some((first, others)) => write!(f, "{first} (and {} more)", others.len()),
                 None => f.write_str("no server failed"),
             },
+            SetUpError::NoRoom { most } => {
+                write!(f, "this agent has no room for more than {most} sessions with MCP servers at once")
+            }
         }
     }
 }
@@ -64,6 +72,11 @@ impl From<&SetUpError> for RpcError {
                     res.data = RawJson::of(&data).ok();
                 }
                 res
+            }
+            SetUpError::NoRoom { most } => {
+                let data = serde_json::json!({ "limit": most, "suggestion": "close a session first" });
+                let error = RpcError::new(mcp_acp::code::INTERNAL_ERROR, error.to_string());
+                RpcError { data: RawJson::of(&data).ok(), ..error }
             }
         }
     }

@@ -3,7 +3,8 @@
 //! An agent hands over the request as it was sent ([`SetUpRequest`]). What is wrong with it comes back as one error with
 //! everything in it; else [`SessionMcp::connect`] starts what it asks for, each server within its own limit, and gives
 //! tools that can be called. A request that is cancelled, a session that is closed and a client that is gone leave no
-//! process. A handler of agent-client-protocol 5 has three lines:
+//! process. A handler of agent-client-protocol 5 validates, connects and
+//! answers:
 //!
 //! ```no_run
 //! # #[cfg(feature = "sdk")]
@@ -32,8 +33,10 @@
 //!             connection.spawn(async move {
 //!                 let set_up = async {
 //!                     let validated = request.validate(&CAPABILITIES, Policy::default())?;
+//!                     let place = sessions.place()?;
 //!                     let servers = SessionMcp::connect(validated, ConnectOptions::default()).await?;
-//!                     Ok(NewSessionResponse::new("session-1").meta(sessions.put("session-1", servers).await.meta()))
+//!                     let servers = sessions.put("session-1", servers, place).await;
+//!                     Ok(NewSessionResponse::new("session-1").meta(servers.meta()))
 //!                 };
 //!                 responder.respond_with_result(cancelled.run_until_cancelled(set_up).await)
 //!             })
@@ -90,5 +93,5 @@ pub use request::{LoadSession, NewSession, ResumeSession, SetUpRequest};
 #[cfg(feature = "protocol-v2")]
 pub use request::{NewSessionV2, ResumeSessionV2};
 pub use session::{Connecting, SessionMcp};
-pub use sessions::Sessions;
+pub use sessions::{Place, Sessions};
 pub use status::{ServerStatus, State, Statuses};

@@ -71,11 +71,12 @@ impl Agent {
             _ => return Err(Error::invalid_params().data("'sessionId' is required")),
         };
         let validated = request.validate(&self.capabilities, self.policy)?;
+        let place = self.sessions.place()?;
         let over_acp = Some(OverAcp::new(connection)?);
         let options = ConnectOptions { over_acp, ..self.options.clone() };
         let servers = SessionMcp::connect(validated, options).await?;
         self.turns().entry(session.clone()).or_insert_with(Turns::new);
-        let servers = self.sessions.put(session.clone(), servers).await;
+        let servers = self.sessions.put(session.clone(), servers, place).await;
         Ok((session, servers))
     }
 
