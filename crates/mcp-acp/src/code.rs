@@ -16,4 +16,4 @@ pub const OVER_ACP_LIMIT: i64 = -33000;
 /// MCP over ACP: the client has no such server any more.
 pub const OVER_ACP_UNAVAILABLE: i64 = -33001;
 /// MCP over ACP: the server behind the client failed.
-pub const OVER_ACP_BACKEND: i64 = -33002;
+pub const OVER_ACP_BACKEND_FAILURE: i64 = -33002;

@@ -56,6 +56,8 @@ pub enum FailureKind {
     TimedOut {
         /// How long it was waited for.
         limit: Duration,
+        /// The end of what it wrote to standard error; empty where nothing was seen of it.
+        stderr: String,
     },
     /// Both sides speak, but no version of MCP in common.
     NoCommonVersion {
@@ -95,7 +97,9 @@ impl Failure {
             FailureKind::AuthenticationFailed { error } => {
                 FailureKind::AuthenticationFailed { error: clean(&error) }
             }
-            FailureKind::TimedOut { limit } => FailureKind::TimedOut { limit },
+            FailureKind::TimedOut { limit, stderr } => {
+                FailureKind::TimedOut { limit, stderr: clean(&stderr) }
+            }
             FailureKind::NoCommonVersion { expected, actual } => {
                 FailureKind::NoCommonVersion { expected: clean(&expected), actual: clean(&actual) }
             }
@@ -124,9 +128,14 @@ impl Failure {
             FailureKind::Exited { command: _, exit_code: _, stderr: _ } => {
                 "run the command by hand; `stderr` says what it wrote"
             }
+            FailureKind::ConnectionFailed { error: _ } if self.transport == Transport::Acp => {
+                "see that the client still has the server"
+            }
             FailureKind::ConnectionFailed { error: _ } => "see that the server runs, and the URL leads to it",
             FailureKind::AuthenticationFailed { error: _ } => "see the headers that the server was given",
-            FailureKind::TimedOut { limit: _ } => "see whether the server runs, or wait longer for it",
+            FailureKind::TimedOut { limit: _, stderr: _ } => {
+                "see whether the server runs, or wait longer for it"
+            }
             FailureKind::NoCommonVersion { expected: _, actual: _ } => "use another version of the server",
         }
     }
@@ -146,7 +155,7 @@ impl fmt::Display for Failure {
             }
             FailureKind::ConnectionFailed { error: _ } => f.write_str(": connection failed"),
             FailureKind::AuthenticationFailed { error: _ } => f.write_str(": authentication failed"),
-            FailureKind::TimedOut { limit } => {
+            FailureKind::TimedOut { limit, stderr: _ } => {
                 write!(f, " did not answer within {} ms", limit.as_millis())
             }
             FailureKind::NoCommonVersion { expected: _, actual: _ } => {
@@ -199,9 +208,11 @@ impl From<&Failure> for RpcError {
             FailureKind::ConnectionFailed { error } | FailureKind::AuthenticationFailed { error } => {
                 Evidence { error: Some(error), ..none }
             }
-            FailureKind::TimedOut { limit } => {
-                Evidence { timeout_ms: Some(u64::try_from(limit.as_millis()).unwrap_or(u64::MAX)), ..none }
-            }
+            FailureKind::TimedOut { limit, stderr } => Evidence {
+                timeout_ms: Some(u64::try_from(limit.as_millis()).unwrap_or(u64::MAX)),
+                stderr: Some(stderr.as_str()).filter(|it| !it.is_empty()),
+                ..none
+            },
             FailureKind::NoCommonVersion { expected, actual } => {
                 Evidence { expected_version: Some(expected), actual_version: Some(actual), ..none }
             }

@@ -40,6 +40,8 @@ mod parameters;
 mod policy;
 mod refusal;
 mod request;
+#[cfg(feature = "schema")]
+mod schema;
 mod validate;
 mod version;
 
@@ -51,5 +53,7 @@ pub use finding::{Effect, Finding, Report};
 pub use policy::{Agent, BadEntries, Folder, Policy};
 pub use refusal::{InvalidParams, Refusal};
 pub use request::{SetUp, answer_id};
+#[cfg(feature = "schema")]
+pub use schema::NoWord;
 pub use validate::{Server, Validated, validate};
 pub use version::{Method, SetEffect, Transport, Version};

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mcp_config::ResolvedServer;
-use mcp_model::{Endpoint, Era, Kind, Limits};
+use mcp_model::{Endpoint, Era, Kind, Limits, ServerId};
 use mcp_registry::{ListKind, Lists};
 use mcp_transport::{
     Authorities, CallError, Changes, ClientInfo, ConnectError, Dial, DialOptions, Handlers, Listing,
@@ -49,7 +49,23 @@ pub(crate) struct Connector {
     pub(crate) eras: KnownEras,
     pub(crate) wall_clock: WallClock,
     pub(crate) meter: Arc<Meter>,
+    pub(crate) not_connected: Option<OnNotConnected>,
 }
+
+/// A connection that did not come about, as it was seen.
+#[derive(Debug, Clone, Copy)]
+pub struct NotConnected<'a> {
+    /// The server.
+    pub server: &'a ServerId,
+    /// What is published about it, a moment later.
+    pub failure: &'a Failure,
+    /// What it was made from. A server that was connected and whose tools could not be listed has none, and is not
+    /// told about here.
+    pub error: &'a ConnectError,
+}
+
+/// Hears of connections that did not come about, before that is published. Must not wait.
+pub type OnNotConnected = Arc<dyn Fn(NotConnected<'_>) + Send + Sync>;
 
 /// Which lists a start is to bring.
 #[derive(Debug, Clone)]
@@ -101,7 +117,13 @@ impl Connector {
     ) -> Result<Started<Arc<Instance>>, Failure> {
         let ResolvedServer { spec, endpoint: _, config } = &**server;
         let label = server.endpoint.label();
-        let refused = |error: &ConnectError| connect_failure(spec.id.as_str(), &label, error);
+        let refused = |error: &ConnectError| {
+            let failure = connect_failure(spec.id.as_str(), &label, error);
+            if let Some(hears) = &self.not_connected {
+                hears(NotConnected { server: &spec.id, failure: &failure, error });
+            }
+            failure
+        };
         let dial_options = DialOptions {
             limits: spec.limits.clone(),
             receipts: self.receipts.clone(),

@@ -17,7 +17,7 @@ use tokio::task::JoinHandle;
 use crate::admin;
 use crate::call::{Asking, Desk, Sight, ToolCall};
 use crate::committer::{Command, Committer, Inputs};
-use crate::connector::{Connector, Dialer, own_wires};
+use crate::connector::{Connector, Dialer, OnNotConnected, own_wires};
 use crate::dialog::default_reminder;
 use crate::known_eras::KnownEras;
 use crate::machine::Settings;
@@ -71,6 +71,8 @@ pub struct HostOptions {
     /// Which trace a call belongs to that does not say so itself. With the feature `otel` that is the current span's
     /// unless set.
     pub trace: Option<TraceSource>,
+    /// Hears why a server could not be connected, for hosts that tell it in other words than [`Failure`] does.
+    pub not_connected: Option<OnNotConnected>,
 }
 
 /// Says which trace is under way. It is asked in the task that calls, within the call's own span, and must not wait.
@@ -79,7 +81,7 @@ pub type TraceSource = Arc<dyn Fn() -> Option<TraceContext> + Send + Sync>;
 impl Default for HostOptions {
     /// mcp-transport's client name, no receipts, the system's authorities, no names kept, nobody to answer, 5 s of grace,
     /// servers that fail are started again, default leases and reminders, no tools of its own, no files for results, no
-    /// trace but with the feature `otel`.
+    /// trace but with the feature `otel`, nobody to hear why a server could not be connected.
     fn default() -> HostOptions {
         HostOptions {
             client: SessionOptions::default().client,
@@ -96,6 +98,7 @@ impl Default for HostOptions {
             wall_clock: Arc::new(SystemTime::now),
             spill: None,
             trace: default_trace(),
+            not_connected: None,
         }
     }
 }
@@ -150,6 +153,7 @@ impl Host {
             wall_clock,
             spill,
             trace,
+            not_connected,
         } = options;
         let meter = Arc::new(Meter::default());
         let connector = Connector {
@@ -165,6 +169,7 @@ impl Host {
             eras: KnownEras::default(),
             wall_clock: Arc::clone(&wall_clock),
             meter: Arc::clone(&meter),
+            not_connected,
         };
         let own = match admin {
             Admin::Hidden => Vec::new(),

@@ -137,7 +137,7 @@ mod wires;
 
 pub use admin::Admin;
 pub use call::{Asking, ToolCall};
-pub use connector::Dialer;
+pub use connector::{Dialer, NotConnected, OnNotConnected};
 pub use dialog::{Dialog, DialogId, LeasePolicy, LeaseReceipt, Reminder, ReminderText};
 pub use event::{Happening, HostEvent, ReleaseReason};
 pub use failure::Failure;

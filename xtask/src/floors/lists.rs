@@ -117,7 +117,7 @@ pub(crate) const FLOORS: &[Floor] = &[
         name: "mcp-acp",
         ours: &["mcp-config", "mcp-model"],
         others: &["serde", "serde_json", "thiserror", "url"],
-        under_feature: &[("schema", &["schemars"])],
+        under_feature: &[("schema", &["agent-client-protocol-schema"])],
         development: &["insta", "jsonschema", "proptest"],
     },
     Floor {
@@ -151,6 +151,16 @@ pub(crate) const FLOORS: &[Floor] = &[
             ("watch", &["notify"]),
         ],
         development: &["insta", "mcp-demo", "metrics-util", "proptest", "tracing-subscriber"],
+    },
+    Floor {
+        name: "mcp-acp-agent",
+        ours: &["mcp-acp", "mcp-config", "mcp-host", "mcp-model", "mcp-registry", "mcp-transport"],
+        others: &["futures-util", "serde", "serde_json", "tokio"],
+        under_feature: &[
+            ("sdk", &["agent-client-protocol"]),
+            ("mcp-over-acp", &["async-trait", "bytes", "tracing"]),
+        ],
+        development: &["agent-client-protocol", "insta", "mcp-demo", "tempfile"],
     },
     Floor {
         name: "mcp-cli",
@@ -189,6 +199,10 @@ pub(crate) const PURE_CRATES: &[&str] = &["mcp-acp", "mcp-config", "mcp-model", 
 
 /// The files of other crates that decide and do not act.
 pub(crate) const PURE_FILES: &[&str] = &[
+    "crates/mcp-acp-agent/src/error.rs",
+    "crates/mcp-acp-agent/src/evidence.rs",
+    "crates/mcp-acp-agent/src/over_acp/message.rs",
+    "crates/mcp-acp-agent/src/wanted.rs",
     "crates/mcp-host/src/machine/lease.rs",
     "crates/mcp-host/src/machine/mod.rs",
     "crates/mcp-host/src/machine/recover.rs",

@@ -27,7 +27,7 @@ fn acpx_03_acpx_04_every_failure_has_its_evidence() {
         stdio(FailureKind::Exited { command: command(), exit_code: None, stderr: String::new() }),
         http(FailureKind::ConnectionFailed { error: "refused".to_owned() }),
         http(FailureKind::AuthenticationFailed { error: "401".to_owned() }),
-        http(FailureKind::TimedOut { limit: Duration::from_secs(30) }),
+        http(FailureKind::TimedOut { limit: Duration::from_secs(30), stderr: String::new() }),
         http(FailureKind::NoCommonVersion {
             expected: "2025-11-25".to_owned(),
             actual: "1999-01-01".to_owned(),

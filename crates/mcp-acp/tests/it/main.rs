@@ -8,6 +8,8 @@ mod judges;
 mod matrix;
 mod mistakes;
 mod policies;
+#[cfg(feature = "schema")]
+mod schema;
 mod secrets;
 
 use mcp_acp::{Agent, Capabilities, Method, Refusal, SetUp, Validated, Version, validate};

@@ -1,7 +1,9 @@
 //! Servers come up beside each other, and one that does not stays alone with it.
 
-use mcp_host::{Host, HostOptions, Wanted};
-use mcp_model::{Endpoint, StdioEndpoint};
+use std::sync::{Arc, Mutex};
+
+use mcp_host::{Host, HostOptions, NotConnected, OnNotConnected, Supervision, Wanted};
+use mcp_model::{Endpoint, Kind, StdioEndpoint};
 
 use crate::peer::{Beginning, Peer};
 use crate::world::{World, server};
@@ -43,6 +45,27 @@ async fn dm_102_hd_sc6_one_bad_server_never_hides_the_others() {
     for id in ["silent", "unlisted"] {
         assert_eq!(world.peer(id).open(), 0, "{id}");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn hd_116_whoever_wants_it_hears_the_error_that_a_failure_is_made_from() {
+    let heard = Arc::new(Mutex::new(Vec::new()));
+    let hears = Arc::clone(&heard);
+    let not_connected: OnNotConnected = Arc::new(move |it| {
+        let NotConnected { server, failure, error } = it;
+        hears.lock().unwrap().push((server.to_string(), failure.clone(), error.kind()));
+    });
+    let options = HostOptions {
+        not_connected: Some(not_connected),
+        supervision: Supervision::Off,
+        ..HostOptions::default()
+    };
+    let peers = [("good", Peer::new(&["t"])), ("missing", Peer::beginning(Beginning::NotFound))];
+    let world = World::with(&peers, options).started().await;
+    let heard = heard.lock().unwrap();
+    let [(server, failure, kind)] = heard.as_slice() else { panic!("{heard:?}") };
+    assert_eq!((server.as_str(), *kind), ("missing", Kind::Connection));
+    assert_eq!(failure.to_string(), world.failure("missing"));
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,0 +1,90 @@
+//! Why a session has no servers: the request is wrong, or the world is. Both have a JSON-RPC error, and nothing secret
+//! in it.
+
+use std::fmt;
+
+use mcp_acp::{Failure, InvalidParams, Refusal};
+use mcp_model::{RawJson, RpcError};
+use serde_json::Value;
+
+/// Why a session's servers are not there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum SetUpError {
+    /// The request is refused: its parameters are wrong, or ask for what was not declared (ACP-016).
+    Refused(Refusal),
+    /// Servers that the session cannot do without are not there, in the order of its list (ACPX-03).
+    ///
+    /// Invariant: at least one.
+    Failed(Vec<Failure>),
+    /// The agent has as many sessions with servers as it takes.
+    NoRoom {
+        /// How many that is.
+        most: usize,
+    },
+}
+
+impl From<Refusal> for SetUpError {
+    fn from(refusal: Refusal) -> SetUpError {
+        SetUpError::Refused(refusal)
+    }
+}
+
+impl From<InvalidParams> for SetUpError {
+    fn from(invalid: InvalidParams) -> SetUpError {
+        SetUpError::Refused(Refusal::InvalidParams(invalid))
+    }
+}
+
+impl fmt::Display for SetUpError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            SetUpError::Refused(refusal) => refusal.fmt(f),
+            SetUpError::Failed(failures) => match failures.split_first() {
+                Some((first, [])) => first.fmt(f),
+                Some((first, others)) => write!(f, "{first} (and {} more)", others.len()),
+                None => f.write_str("no server failed"),
+            },
+            SetUpError::NoRoom { most } => {
+                write!(f, "this agent has no room for more than {most} sessions with MCP servers at once")
+            }
+        }
+    }
+}
+
+impl std::error::Error for SetUpError {}
+
+impl From<&SetUpError> for RpcError {
+    /// The refusal's error; or the first failure's, whose data has `failures` with every one where there are several.
+    fn from(error: &SetUpError) -> RpcError {
+        match error {
+            SetUpError::Refused(refusal) => RpcError::from(refusal),
+            SetUpError::Failed(failures) => {
+                let mut all = failures.iter().map(RpcError::from);
+                let Some(mut res) = all.next() else {
+                    return RpcError::new(mcp_acp::code::INTERNAL_ERROR, error.to_string());
+                };
+                res.message = error.to_string();
+                let others: Vec<_> = failures.iter().map(RpcError::from).collect();
+                if let ([_, _, ..], Some(data)) = (others.as_slice(), &res.data) {
+                    let mut data: serde_json::Map<String, Value> = data.read().unwrap_or_default();
+                    data.insert("failures".to_owned(), serde_json::json!(others));
+                    res.data = RawJson::of(&data).ok();
+                }
+                res
+            }
+            SetUpError::NoRoom { most } => {
+                let data = serde_json::json!({ "limit": most, "suggestion": "close a session first" });
+                let error = RpcError::new(mcp_acp::code::INTERNAL_ERROR, error.to_string());
+                RpcError { data: RawJson::of(&data).ok(), ..error }
+            }
+        }
+    }
+}
+
+#[cfg(feature = "sdk")]
+impl From<SetUpError> for agent_client_protocol::Error {
+    fn from(error: SetUpError) -> agent_client_protocol::Error {
+        crate::request::sdk_error(&RpcError::from(&error))
+    }
+}

@@ -1,0 +1,97 @@
+//! The MCP servers of an ACP session: connected beside each other, scoped to it, and cleaned up after it.
+//!
+//! An agent hands over the request as it was sent ([`SetUpRequest`]). What is wrong with it comes back as one error with
+//! everything in it; else [`SessionMcp::connect`] starts what it asks for, each server within its own limit, and gives
+//! tools that can be called. A request that is cancelled, a session that is closed and a client that is gone leave no
+//! process. A handler of agent-client-protocol 5 validates, connects and
+//! answers:
+//!
+//! ```no_run
+//! # #[cfg(feature = "sdk")]
+//! # mod agent {
+//! use std::sync::Arc;
+//!
+//! use agent_client_protocol::v1::schema::NewSessionResponse;
+//! use agent_client_protocol::v1::{ConnectionTo, Responder};
+//! use agent_client_protocol::{Agent, Client, ConnectTo, Error, on_receive_request};
+//! use mcp_acp::{Capabilities, Policy};
+//! use mcp_acp_agent::{ConnectOptions, NewSession, SessionMcp, Sessions, SetUpRequest};
+//!
+//! // What the agent declares in `initialize` as well.
+//! const CAPABILITIES: Capabilities =
+//!     Capabilities { stdio: true, http: true, sse: false, acp: false, custom: Vec::new() };
+//!
+//! async fn serve(client: impl ConnectTo<Agent>) -> Result<(), Error> {
+//!     let sessions = Arc::new(Sessions::new());
+//!     let begun = Arc::clone(&sessions);
+//!     let served = Agent.v1().on_receive_request(
+//!         async move |request: NewSession,
+//!                     responder: Responder<NewSessionResponse>,
+//!                     connection: ConnectionTo<Client>| {
+//!             let (sessions, cancelled) = (Arc::clone(&begun), responder.cancellation());
+//!             // Awaiting in the handler itself would hold up every other message.
+//!             connection.spawn(async move {
+//!                 let set_up = async {
+//!                     let validated = request.validate(&CAPABILITIES, Policy::default())?;
+//!                     let place = sessions.place()?;
+//!                     let servers = SessionMcp::connect(validated, ConnectOptions::default()).await?;
+//!                     let servers = sessions.put("session-1", servers, place).await;
+//!                     Ok(NewSessionResponse::new("session-1").meta(servers.meta()))
+//!                 };
+//!                 responder.respond_with_result(cancelled.run_until_cancelled(set_up).await)
+//!             })
+//!         },
+//!         on_receive_request!(),
+//!     );
+//!     let ended = served.connect_to(client).await;
+//!     sessions.close_all().await;
+//!     ended
+//! }
+//! # }
+//! ```
+//!
+//! `examples/acp-agent` is a whole agent, versions 1 and 2, prompts, cancellation and all. Without the SDK the same is
+//! there in plain values: [`mcp_acp::SetUp`] in, [`mcp_model::RpcError`] out.
+//!
+//! Every session has a [`mcp_host::Host`] of its own: no name, tool or process of one is seen by another. A server that is
+//! lost is started again by it; whether a session can begin without one is for [`Required`] to say, and how all of them
+//! are is told as data ([`SessionMcp::statuses`]), as a stream ([`SessionMcp::changes`]) and, for a response's `_meta`, as
+//! JSON ([`SessionMcp::meta`]).
+//!
+//! Features: `sdk`, on by default (requests and errors of agent-client-protocol), `protocol-v2` and `session-fork` (the
+//! same for what is not stable there), and `mcp-over-acp` (servers that the client has itself).
+
+#![forbid(unsafe_code)]
+
+mod error;
+mod evidence;
+mod folder;
+mod options;
+#[cfg(feature = "mcp-over-acp")]
+mod over_acp;
+#[cfg(feature = "sdk")]
+mod request;
+mod session;
+mod sessions;
+mod status;
+mod wanted;
+
+pub use mcp_host::ToolCall;
+pub use mcp_registry::ExposedTool;
+
+pub use error::SetUpError;
+pub use folder::folder;
+pub use options::{ConnectOptions, Required};
+#[cfg(feature = "mcp-over-acp")]
+pub use over_acp::OverAcp;
+#[cfg(all(feature = "sdk", feature = "session-fork"))]
+pub use request::ForkSession;
+#[cfg(all(feature = "protocol-v2", feature = "session-fork"))]
+pub use request::ForkSessionV2;
+#[cfg(feature = "sdk")]
+pub use request::{LoadSession, NewSession, ResumeSession, SetUpRequest};
+#[cfg(feature = "protocol-v2")]
+pub use request::{NewSessionV2, ResumeSessionV2};
+pub use session::{Connecting, SessionMcp};
+pub use sessions::{Place, Sessions};
+pub use status::{ServerStatus, State, Statuses};

@@ -1,0 +1,84 @@
+//! How the servers of a session are connected. Every wait has a limit.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::time::Duration;
+
+use mcp_host::{Dialer, HostOptions};
+use mcp_model::Limits;
+
+/// How the servers of a session are connected.
+#[derive(Clone)]
+pub struct ConnectOptions {
+    /// The limits of each server. `startup` is how long one may take to be connected, from its start to its tools.
+    pub limits: Limits,
+    /// How long all of them together may take. What is not connected by then goes on connecting, and the session begins
+    /// without it.
+    pub whole: Duration,
+    /// Which servers a session cannot do without.
+    pub required: Required,
+    /// How they are run: who the client is, what is done about those that are lost, who answers what they ask.
+    pub host: HostOptions,
+    /// Wires in place of the usual ones, for servers that are reached in a way of one's own.
+    pub dialer: Option<Dialer>,
+    /// The ACP connection, for servers that the client has itself. Without it those are failures.
+    #[cfg(feature = "mcp-over-acp")]
+    pub over_acp: Option<crate::OverAcp>,
+}
+
+impl Default for ConnectOptions {
+    /// 30 s for each, 45 s for all, none is required, a host's default.
+    fn default() -> ConnectOptions {
+        ConnectOptions {
+            limits: Limits { startup: Duration::from_secs(30), ..Limits::default() },
+            whole: Duration::from_secs(45),
+            required: Required::None,
+            host: HostOptions::default(),
+            dialer: None,
+            #[cfg(feature = "mcp-over-acp")]
+            over_acp: None,
+        }
+    }
+}
+
+impl fmt::Debug for ConnectOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ConnectOptions {
+            limits,
+            whole,
+            required,
+            host: _,
+            dialer: _,
+            #[cfg(feature = "mcp-over-acp")]
+                over_acp: _,
+        } = self;
+        f.debug_struct("ConnectOptions")
+            .field("limits", limits)
+            .field("whole", whole)
+            .field("required", required)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Which servers a session cannot do without.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Required {
+    /// It can do without any: what cannot be connected is told, and the others go on (ACP-021).
+    #[default]
+    None,
+    /// It needs these, by their names, where it asks for them.
+    These(BTreeSet<String>),
+    /// It needs every one.
+    All,
+}
+
+impl Required {
+    /// Does it need this server?
+    pub(crate) fn holds(&self, name: &str) -> bool {
+        match self {
+            Required::None => false,
+            Required::These(names) => names.contains(name),
+            Required::All => true,
+        }
+    }
+}

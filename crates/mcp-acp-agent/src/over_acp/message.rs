@@ -1,0 +1,177 @@
+//! `mcp/message`, and what is inside it. Pure.
+
+use std::fmt;
+
+use agent_client_protocol::{Error, JsonRpcMessage, JsonRpcNotification, JsonRpcRequest, UntypedMessage};
+use bytes::Bytes;
+use mcp_transport::{Fault, LaneEnd, RequestId};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+const METHOD: &str = "mcp/message";
+
+/// One MCP message on its way through ACP. `Debug` shows its method: its parameters may be secret.
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Message {
+    pub(super) server_id: String,
+    pub(super) request_id: String,
+    pub(super) method: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) params: Option<Map<String, Value>>,
+}
+
+impl fmt::Debug for Message {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Message({:?}, ***)", self.method)
+    }
+}
+
+impl JsonRpcMessage for Message {
+    fn matches_method(method: &str) -> bool {
+        method == METHOD
+    }
+
+    fn method(&self) -> &str {
+        METHOD
+    }
+
+    fn to_untyped_message(&self) -> Result<UntypedMessage, Error> {
+        UntypedMessage::new(METHOD, self)
+    }
+
+    fn parse_message(method: &str, params: &Value) -> Result<Message, Error> {
+        if method != METHOD {
+            return Err(Error::method_not_found());
+        }
+        // What is wrong with it is not repeated: it may be secret.
+        Message::deserialize(params).map_err(|_| Error::invalid_params())
+    }
+}
+
+impl JsonRpcRequest for Message {
+    type Response = Value;
+}
+
+impl JsonRpcNotification for Message {}
+
+impl Message {
+    /// The notification inside, as a frame of MCP.
+    pub(super) fn notification(&self) -> Bytes {
+        let mut frame = json!({ "jsonrpc": "2.0", "method": self.method });
+        if let Some(params) = &self.params {
+            frame["params"] = Value::Object(params.clone());
+        }
+        frame.to_string().into()
+    }
+}
+
+/// The parameters of one of our own requests. Fails where the frame is none, which is a defect.
+pub(super) fn params(frame: &[u8]) -> Result<Option<Map<String, Value>>, serde_json::Error> {
+    #[derive(Deserialize)]
+    struct Frame {
+        params: Option<Map<String, Value>>,
+    }
+    Ok(serde_json::from_slice::<Frame>(frame)?.params)
+}
+
+/// The answer inside a response, as a frame of MCP: its result, or else its error.
+pub(super) fn answer(id: RequestId, response: Value, longest: usize) -> Result<Bytes, LaneEnd> {
+    let Value::Object(mut response) = response else { return Err(lost("the client's answer is no object")) };
+    let frame = match (response.remove("result"), response.remove("error")) {
+        (Some(result), _) => json!({ "jsonrpc": "2.0", "id": id, "result": result }),
+        (None, Some(error @ Value::Object(_))) => json!({ "jsonrpc": "2.0", "id": id, "error": error }),
+        (None, _) => return Err(lost("the client's answer has neither a result nor an error")),
+    };
+    let frame = frame.to_string();
+    if frame.len() > longest {
+        return Err(lost(&format!("the answer has {} bytes, of which {longest} are taken", frame.len())));
+    }
+    Ok(frame.into())
+}
+
+/// What an error of ACP itself says about the request: whether it may have run.
+pub(super) fn lane_end(error: &Error) -> LaneEnd {
+    let number = i64::from(i32::from(error.code));
+    let what = match number {
+        mcp_acp::code::OVER_ACP_LIMIT => "the client takes no more, or nothing so large",
+        mcp_acp::code::OVER_ACP_UNAVAILABLE => "the client has no such server any more",
+        mcp_acp::code::OVER_ACP_BACKEND_FAILURE => "the server behind the client failed",
+        mcp_acp::code::METHOD_NOT_FOUND => "the client knows no MCP over ACP",
+        _ => "the client answered with an error",
+    };
+    let words: String = error.message.chars().filter(|it| !it.is_control()).take(200).collect();
+    let message = format!("{what}: {words} (code {number})");
+    let fault = Fault { status: None, message, error: None };
+    match number {
+        mcp_acp::code::OVER_ACP_LIMIT
+        | mcp_acp::code::OVER_ACP_UNAVAILABLE
+        | mcp_acp::code::METHOD_NOT_FOUND
+        | mcp_acp::code::INVALID_PARAMS
+        | mcp_acp::code::INVALID_REQUEST => LaneEnd::Refused(fault),
+        _ => LaneEnd::Lost(fault),
+    }
+}
+
+fn lost(message: &str) -> LaneEnd {
+    LaneEnd::Lost(Fault { status: None, message: message.to_owned(), error: None })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(response: Value, want: &str) {
+        let got = match answer(7, response, 200) {
+            Ok(frame) => String::from_utf8(frame.to_vec()).unwrap(),
+            Err(LaneEnd::Lost(fault)) => format!("lost: {fault}"),
+            Err(other) => format!("{other:?}"),
+        };
+        // The order of members depends on what else is built.
+        match serde_json::from_str::<Value>(&got) {
+            Ok(got) => assert_eq!(got, serde_json::from_str::<Value>(want).unwrap()),
+            Err(_) => assert_eq!(got, want),
+        }
+    }
+
+    #[test]
+    fn acpx_12_an_answer_is_its_result_or_its_error() {
+        check(json!({"result": {"a": 1}}), r#"{"jsonrpc":"2.0","id":7,"result":{"a":1}}"#);
+        check(json!({"result": null, "error": {}}), r#"{"jsonrpc":"2.0","id":7,"result":null}"#);
+        let error = json!({"error": {"code": -32601, "message": "no"}, "_meta": {}});
+        check(error, r#"{"jsonrpc":"2.0","id":7,"error":{"code":-32601,"message":"no"}}"#);
+        check(json!({"error": 3}), "lost: the client's answer has neither a result nor an error");
+        check(json!([]), "lost: the client's answer is no object");
+        let large = "x".repeat(200);
+        check(json!({"result": large}), "lost: the answer has 236 bytes, of which 200 are taken");
+    }
+
+    #[test]
+    fn acpx_12_an_error_says_whether_the_request_may_have_run() {
+        #[track_caller]
+        fn check(number: i64, want: &str) {
+            let error = Error::new(i32::try_from(number).unwrap(), "so\u{1b} it is");
+            let got = match lane_end(&error) {
+                LaneEnd::Lost(fault) => format!("lost: {fault}"),
+                LaneEnd::Refused(fault) => format!("refused: {fault}"),
+                LaneEnd::NotExecuted(_) => String::new(),
+            };
+            assert_eq!(got, format!("{want}: so it is (code {number})"));
+        }
+        use mcp_acp::code;
+        check(code::OVER_ACP_LIMIT, "refused: the client takes no more, or nothing so large");
+        check(code::OVER_ACP_UNAVAILABLE, "refused: the client has no such server any more");
+        check(code::OVER_ACP_BACKEND_FAILURE, "lost: the server behind the client failed");
+        check(code::METHOD_NOT_FOUND, "refused: the client knows no MCP over ACP");
+        check(code::INTERNAL_ERROR, "lost: the client answered with an error");
+    }
+
+    #[test]
+    fn a_message_shows_no_parameters() {
+        let params = json!({"serverId": "s", "requestId": "r", "method": "m", "params": {"k": "SECRET"}});
+        let message = Message::parse_message(METHOD, &params).unwrap();
+        assert_eq!(format!("{message:?}"), r#"Message("m", ***)"#);
+        assert!(Message::parse_message(METHOD, &json!({"method": "SECRET"})).is_err());
+    }
+}

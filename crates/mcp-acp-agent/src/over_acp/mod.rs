@@ -1,0 +1,147 @@
+//! MCP through the ACP connection itself: servers that live in the client (ACPX-12).
+//!
+//! Each MCP request is one ACP request, `mcp/message`, from the agent to the client; what the server says while it works
+//! on one comes as notifications that name it. There is no other direction, and no session: only MCP's stateless era
+//! fits through.
+
+mod message;
+mod wire;
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use agent_client_protocol::{
+    Client, ConnectionTo, Dispatch, DynamicHandlerGuard, Error, HandleDispatchFrom, Handled, JsonRpcMessage,
+};
+use mcp_host::Dialer;
+use mcp_transport::{Epoch, Inbox, Lane, RequestId};
+
+use message::Message;
+use wire::OverAcpDial;
+
+/// An ACP connection whose client has MCP servers. Clones are the same.
+///
+/// Hears the client's `mcp/message` notifications for as long as one of its clones is there.
+#[derive(Clone)]
+pub struct OverAcp(Arc<Ends>);
+
+struct Ends {
+    connection: ConnectionTo<Client>,
+    routes: Arc<Routes>,
+    _hears: DynamicHandlerGuard<Client>,
+}
+
+impl OverAcp {
+    /// Takes an agent's connection, of either version (`connection.into_raw()`). Fails where it is over.
+    pub fn new(connection: ConnectionTo<Client>) -> Result<OverAcp, Error> {
+        let routes = Arc::new(Routes::default());
+        let hears = connection.add_dynamic_handler(Hears(Arc::clone(&routes)))?;
+        Ok(OverAcp(Arc::new(Ends { connection, routes, _hears: hears })))
+    }
+
+    /// Reaches the servers of these names by their ids on the connection, and all others as `usual`.
+    pub(crate) fn dialer(self, servers: HashMap<String, String>, usual: Dialer) -> Dialer {
+        Arc::new(move |server, options| match servers.get(server.spec.id.as_str()) {
+            Some(id) => Ok(Arc::new(OverAcpDial {
+                over: self.clone(),
+                server_id: id.clone(),
+                longest: options.limits.message_bytes,
+            })),
+            None => usual(server, options),
+        })
+    }
+}
+
+impl fmt::Debug for OverAcp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("OverAcp")
+    }
+}
+
+/// Which request a notification belongs to, by the id that it carries.
+#[derive(Default)]
+struct Routes {
+    active: Mutex<HashMap<String, Route>>,
+    made: AtomicU64,
+}
+
+struct Route {
+    server_id: String,
+    inbox: Weak<dyn Inbox>,
+    id: RequestId,
+    epoch: Epoch,
+}
+
+impl Routes {
+    /// Opens a way back for a request, which is closed when what is returned is dropped.
+    fn open(self: &Arc<Routes>, route: Route) -> Open {
+        // The ids of two wires may be the same: no two of one connection are.
+        let name = format!("mcp-{}", self.made.fetch_add(1, Ordering::Relaxed));
+        self.lock().insert(name.clone(), route);
+        Open { routes: Arc::clone(self), name }
+    }
+
+    /// Hands a notification to the request that it names. One that names none, or another server's, is nobody's.
+    fn deliver(&self, message: &Message) {
+        let found = match self.lock().get(&message.request_id) {
+            Some(it) if it.server_id == message.server_id => {
+                it.inbox.upgrade().map(|inbox| (inbox, it.id, it.epoch))
+            }
+            Some(_) | None => None,
+        };
+        match found {
+            Some((inbox, id, epoch)) => inbox.deliver(Lane::Request(id, epoch), message.notification()),
+            None => tracing::debug!("a message of MCP over ACP that belongs to no request"),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, Route>> {
+        // A panic elsewhere leaves the map whole: each change is one call.
+        self.active.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A request that is under way.
+struct Open {
+    routes: Arc<Routes>,
+    name: String,
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        self.routes.lock().remove(&self.name);
+    }
+}
+
+/// Hears what the client's servers say.
+struct Hears(Arc<Routes>);
+
+impl HandleDispatchFrom<Client> for Hears {
+    async fn handle_dispatch_from(
+        &mut self,
+        message: Dispatch,
+        _: ConnectionTo<Client>,
+    ) -> Result<Handled<Dispatch>, Error> {
+        match &message {
+            Dispatch::Notification(it) if Message::matches_method(&it.method) => {
+                match Message::parse_message(&it.method, &it.params) {
+                    Ok(read) if self.0.lock().contains_key(&read.request_id) => {
+                        self.0.deliver(&read);
+                        Ok(Handled::Yes)
+                    }
+                    // It may be another session's, which listens for itself.
+                    Ok(_) | Err(_) => Ok(Handled::No { message, retry: false }),
+                }
+            }
+            Dispatch::Notification(_) | Dispatch::Request(..) | Dispatch::Response(..) => {
+                Ok(Handled::No { message, retry: false })
+            }
+        }
+    }
+
+    fn describe_chain(&self) -> impl fmt::Debug {
+        "mcp/message"
+    }
+}

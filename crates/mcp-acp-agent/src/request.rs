@@ -1,0 +1,163 @@
+//! The requests of agent-client-protocol that set a session up, as they were sent.
+//!
+//! The SDK's own types have read the list of servers before a handler runs: what is wrong is gone by then, or told with
+//! every value that was in the request. These keep the parameters as JSON, so that [`mcp_acp::validate`] can say what
+//! is wrong with them; reading them never fails, and showing them shows nothing.
+
+use agent_client_protocol::{Error, JsonRpcMessage, JsonRpcRequest, UntypedMessage, v1::schema};
+use mcp_acp::{Agent, Capabilities, Method, Policy, SetUp, Validated, Version, validate};
+use mcp_model::{RawJson, RpcError};
+use serde_json::Value;
+
+use crate::{SetUpError, folder};
+
+/// A request that sets a session up, with the response of its version.
+pub trait SetUpRequest: JsonRpcRequest {
+    /// The version of the connections that it is for.
+    const VERSION: Version;
+    /// What it asks for.
+    const METHOD: Method;
+
+    /// The parameters as they were sent.
+    fn set_up(&self) -> &SetUp;
+
+    /// Holds it against what the agent has advertised. Its folders are looked at.
+    fn validate(&self, capabilities: &Capabilities, policy: Policy) -> Result<Validated, SetUpError> {
+        let agent = Agent { version: Self::VERSION, capabilities, policy, folder: &folder };
+        Ok(validate(self.set_up(), &agent)?)
+    }
+
+    /// The session that it is about; `None` for `session/new`, and where the request names none.
+    fn session_id(&self) -> Option<String> {
+        #[derive(serde::Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Named {
+            session_id: Option<String>,
+        }
+        self.set_up().params.read::<Named>().ok()?.session_id
+    }
+}
+
+macro_rules! request {
+    ($(#[$documentation:meta])* $name:ident, $method:expr, $version:expr, $response:ty) => {
+        $(#[$documentation])*
+        #[derive(Debug, Clone, PartialEq, Eq)]
+        pub struct $name(SetUp);
+
+        impl JsonRpcMessage for $name {
+            fn matches_method(method: &str) -> bool {
+                method == $method.as_str()
+            }
+
+            fn method(&self) -> &str {
+                $method.as_str()
+            }
+
+            fn to_untyped_message(&self) -> Result<UntypedMessage, Error> {
+                untyped(&self.0)
+            }
+
+            fn parse_message(method: &str, params: &Value) -> Result<$name, Error> {
+                read($method, method, params).map($name)
+            }
+        }
+
+        impl JsonRpcRequest for $name {
+            type Response = $response;
+        }
+
+        impl SetUpRequest for $name {
+            const VERSION: Version = $version;
+            const METHOD: Method = $method;
+
+            fn set_up(&self) -> &SetUp {
+                &self.0
+            }
+        }
+    };
+}
+
+request!(
+    /// `session/new`, version 1.
+    NewSession,
+    Method::New,
+    Version::V1,
+    schema::NewSessionResponse
+);
+request!(
+    /// `session/load`, version 1. Version 2 has none.
+    LoadSession,
+    Method::Load,
+    Version::V1,
+    schema::LoadSessionResponse
+);
+request!(
+    /// `session/resume`, version 1.
+    ResumeSession,
+    Method::Resume,
+    Version::V1,
+    schema::ResumeSessionResponse
+);
+#[cfg(feature = "session-fork")]
+request!(
+    /// `session/fork`, version 1.
+    ForkSession,
+    Method::Fork,
+    Version::V1,
+    schema::ForkSessionResponse
+);
+#[cfg(feature = "protocol-v2")]
+request!(
+    /// `session/new`, version 2.
+    NewSessionV2,
+    Method::New,
+    Version::V2,
+    agent_client_protocol::v2::schema::NewSessionResponse
+);
+#[cfg(feature = "protocol-v2")]
+request!(
+    /// `session/resume`, version 2.
+    ResumeSessionV2,
+    Method::Resume,
+    Version::V2,
+    agent_client_protocol::v2::schema::ResumeSessionResponse
+);
+#[cfg(all(feature = "protocol-v2", feature = "session-fork"))]
+request!(
+    /// `session/fork`, version 2.
+    ForkSessionV2,
+    Method::Fork,
+    Version::V2,
+    agent_client_protocol::v2::schema::ForkSessionResponse
+);
+
+fn untyped(set_up: &SetUp) -> Result<UntypedMessage, Error> {
+    UntypedMessage::new(set_up.method.as_str(), value(&set_up.params))
+}
+
+fn read(wanted: Method, method: &str, params: &Value) -> Result<SetUp, Error> {
+    if method != wanted.as_str() {
+        return Err(Error::method_not_found());
+    }
+    // The SDK says null where a message has no parameters.
+    let params = match params {
+        Value::Null => RawJson::empty_object(),
+        params => RawJson::of(params).expect("what was read from JSON is JSON"),
+    };
+    Ok(SetUp { method: wanted, params })
+}
+
+fn value(json: &RawJson) -> Value {
+    json.read().expect("a raw JSON is JSON")
+}
+
+/// An error of ours as the SDK's handlers answer it.
+pub(crate) fn sdk_error(error: &RpcError) -> Error {
+    let number =
+        i32::try_from(error.code).unwrap_or(i32::from(agent_client_protocol::ErrorCode::INTERNAL_ERROR));
+    let res = Error::new(number, error.message.clone());
+    match &error.data {
+        Some(data) => res.data(value(data)),
+        None => res,
+    }
+}

@@ -1,0 +1,188 @@
+//! The MCP servers of one session: started beside each other, its own, and gone with it.
+//!
+//! Each session has a host of its own, so that no tool, process or name of one is seen by another. Whatever drops this,
+//! or the making of it, ends what was begun: that is how a cancelled request leaves nothing.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use mcp_acp::{Failure, Report, Validated};
+use mcp_host::{Host, Pinned, ToolCall};
+use mcp_model::{CallResult, Limits};
+use mcp_registry::{Catalog, ExposedTool};
+use serde_json::{Map, Value};
+
+use crate::evidence::{self, Seen};
+use crate::status::{Board, SeenOf, report};
+use crate::wanted::{Asked, OverAcp, asked};
+use crate::{ConnectOptions, Required, ServerStatus, SetUpError, State, Statuses};
+
+/// The servers of a session.
+///
+/// All methods may be called at once from many tasks. Dropping it ends everything that it runs, process groups
+/// included, without waiting for that; [`SessionMcp::close`] waits.
+pub struct SessionMcp {
+    host: Host,
+    board: Arc<Board>,
+    reports: Vec<Report>,
+}
+
+/// Servers that are on their way. Dropping it ends them.
+pub struct Connecting {
+    session: SessionMcp,
+    wanted: mcp_host::Wanted,
+    required: Required,
+    whole: Duration,
+}
+
+impl SessionMcp {
+    /// Connects the servers of a request beside each other, and returns when each is there or has failed, or their time
+    /// is over (ACPX-05, ACPX-13). A server that stalls costs its own limit.
+    ///
+    /// Fails as soon as a server has failed that is required; what was started is closed before that is told. Dropping
+    /// the future ends what was begun.
+    ///
+    /// # Panics
+    ///
+    /// When called outside of a Tokio runtime.
+    pub async fn connect(validated: Validated, options: ConnectOptions) -> Result<SessionMcp, SetUpError> {
+        SessionMcp::begin(validated, options).finish().await
+    }
+
+    /// The same in two steps, for whoever wants to show how it goes ([`Connecting::changes`]). Nothing is started
+    /// before [`Connecting::finish`].
+    ///
+    /// # Panics
+    ///
+    /// When called outside of a Tokio runtime.
+    pub fn begin(validated: Validated, options: ConnectOptions) -> Connecting {
+        let ConnectOptions {
+            limits,
+            whole,
+            required,
+            mut host,
+            dialer,
+            #[cfg(feature = "mcp-over-acp")]
+            over_acp,
+        } = options;
+        #[cfg(feature = "mcp-over-acp")]
+        let possible = if over_acp.is_some() { OverAcp::Possible } else { OverAcp::Impossible };
+        #[cfg(not(feature = "mcp-over-acp"))]
+        let possible = OverAcp::Impossible;
+        let limits = Limits { startup: limits.startup.min(whole), ..limits };
+        let Asked { described, wanted, over_acp: servers } = asked(&validated, &limits, possible);
+        let seen = Arc::new(SeenOf::default());
+        let (keeps, others) = (Arc::clone(&seen), host.not_connected.take());
+        host.not_connected = Some(Arc::new(move |it| {
+            keeps.keep(it.server.as_str(), Seen::of(it));
+            if let Some(others) = &others {
+                others(it);
+            }
+        }));
+        let dialer =
+            dialer.unwrap_or_else(|| Arc::new(|it, options| mcp_transport::dialer(&it.endpoint, options)));
+        #[cfg(feature = "mcp-over-acp")]
+        let dialer = match over_acp {
+            Some(over_acp) => over_acp.dialer(servers, dialer),
+            None => dialer,
+        };
+        #[cfg(not(feature = "mcp-over-acp"))]
+        drop(servers);
+        let host = Host::with_dialer(host, dialer);
+        let board = Arc::new(Board { described, limit: limits.startup, seen });
+        let session = SessionMcp { host, board, reports: validated.reports };
+        Connecting { session, wanted, required, whole }
+    }
+
+    /// Every server as it is now, in the order of the session's list.
+    pub fn statuses(&self) -> Vec<ServerStatus> {
+        self.board.statuses(&self.host.published())
+    }
+
+    /// Every server as it is, and as it comes to be.
+    pub fn changes(&self) -> Statuses {
+        Statuses::new(Arc::clone(&self.board), self.host.subscribe())
+    }
+
+    /// What was to be known about the request, with what became of entries that were dropped.
+    pub fn reports(&self) -> &[Report] {
+        &self.reports
+    }
+
+    /// What the response's `_meta` may say of it: `{"mcpServers": [status…], "mcpReports": [report…]}`.
+    pub fn meta(&self) -> Map<String, Value> {
+        report(&self.statuses(), &self.reports)
+    }
+
+    /// The tools that a model may be shown now, in the order of the session's list, under names that every provider
+    /// takes.
+    pub fn tools(&self) -> Vec<ExposedTool> {
+        self.catalog().tools().to_vec()
+    }
+
+    /// The same with prompts and resources, as they are now.
+    pub fn catalog(&self) -> Arc<Catalog> {
+        Arc::clone(&self.host.published().catalog)
+    }
+
+    /// Calls a tool. Whatever goes wrong is in the result. Dropping the future cancels the call at its server.
+    pub async fn call(&self, call: ToolCall) -> CallResult {
+        self.host.call(call).await
+    }
+
+    /// Keeps the tools as they are, for one turn of a model.
+    pub fn pin(&self) -> Pinned {
+        self.host.pin()
+    }
+
+    /// Ends the session's servers with their process groups, and returns when nothing is left. May be called again, and
+    /// by many at once. Cancel-safe: what was begun goes on as long as this value is there.
+    pub async fn close(&self) {
+        self.host.shutdown().await;
+    }
+}
+
+impl Connecting {
+    /// Every server as it is, and as it comes to be.
+    pub fn changes(&self) -> Statuses {
+        self.session.changes()
+    }
+
+    /// Connects them; see [`SessionMcp::connect`].
+    pub async fn finish(self) -> Result<SessionMcp, SetUpError> {
+        let Connecting { session, wanted, required, whole } = self;
+        let mut published = session.host.subscribe();
+        let settling = async {
+            session.host.apply(wanted).await;
+            // Fails when the host is gone, which is an end of waiting as well.
+            let _ = published.wait_for(|it| session.board.is_settled(it, &required)).await;
+        };
+        // Whether all are settled or the time is over: what holds then is what counts.
+        let _ = tokio::time::timeout(whole, settling).await;
+        let failures = session.missing(&required, whole);
+        if failures.is_empty() {
+            return Ok(session);
+        }
+        session.close().await;
+        Err(SetUpError::Failed(failures))
+    }
+}
+
+impl SessionMcp {
+    /// The servers that are required and not there.
+    ///
+    /// One that is still on its way when another has failed is not among them, unless its time is over.
+    fn missing(&self, required: &Required, whole: Duration) -> Vec<Failure> {
+        let statuses = self.statuses();
+        let failed =
+            statuses.iter().any(|it| matches!(it.state, State::Failed(_)) && required.holds(&it.name));
+        let missing = self.board.described.iter().zip(&statuses).filter(|(it, _)| required.holds(&it.name));
+        let failure = |(server, status): (&crate::wanted::Described, &ServerStatus)| match &status.state {
+            State::Connected => None,
+            State::Failed(failure) => Some(failure.clone()),
+            State::Connecting | State::Closed if failed => None,
+            State::Connecting | State::Closed => Some(evidence::late(server, whole)),
+        };
+        missing.filter_map(failure).collect()
+    }
+}

@@ -1,0 +1,168 @@
+//! From the servers that a session may have to those that a host is to run.
+//!
+//! What is kept of each beside is what its failures are told with: its program, and its secrets, which are taken out.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use mcp_acp::{Server, Transport, Validated};
+use mcp_config::{ResolvedServer, Surroundings, resolve};
+use mcp_host::{FailedServer, Failure, Wanted};
+use mcp_model::{
+    Dialect, Discovery, Endpoint, EnvInherit, Exposure, Kind, Limits, NameClass, NamePolicy, Origin,
+    Passthrough, Secret, ServerId, ServerSpec, Sharing, StdioEndpoint, StdioSpec, TransportSpec,
+};
+use serde::Deserialize;
+
+/// A server of a session, as its status needs it.
+#[derive(Clone)]
+pub(crate) struct Described {
+    pub(crate) name: String,
+    pub(crate) transport: Transport,
+    /// The program of a child.
+    pub(crate) command: Option<String>,
+    /// The values of its arguments, variables and headers.
+    pub(crate) secrets: Vec<Secret>,
+}
+
+/// What a session asks for.
+pub(crate) struct Asked {
+    /// In the order of its list.
+    pub(crate) described: Vec<Described>,
+    pub(crate) wanted: Wanted,
+    /// Those that are reached through the ACP connection: their ids on it, by their names.
+    pub(crate) over_acp: HashMap<String, String>,
+}
+
+/// Whether there is an ACP connection to reach servers through.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum OverAcp {
+    Possible,
+    Impossible,
+}
+
+/// Puts the servers of a request in the words of a host. The values of ACP are literal, so that nothing of our
+/// environment is put in.
+pub(crate) fn asked(validated: &Validated, limits: &Limits, over_acp: OverAcp) -> Asked {
+    let mut res = Asked { described: Vec::new(), wanted: Wanted::default(), over_acp: HashMap::new() };
+    for server in &validated.servers {
+        let mut described = Described {
+            name: server.name().to_owned(),
+            transport: server.transport(),
+            command: None,
+            secrets: Vec::new(),
+        };
+        match server {
+            Server::Spec(spec) => match resolved(spec, limits, &validated.cwd) {
+                Ok(resolved) => {
+                    describe(&resolved.endpoint, &mut described);
+                    res.wanted.servers.push(resolved);
+                }
+                Err(failure) => res.wanted.failed.push(FailedServer { id: described.name.clone(), failure }),
+            },
+            Server::Extension { name, transport: Transport::Acp, entry } if over_acp == OverAcp::Possible => {
+                match through_acp(name, entry, limits) {
+                    Ok((resolved, id)) => {
+                        res.wanted.servers.push(resolved);
+                        res.over_acp.insert(name.clone(), id);
+                    }
+                    Err(failure) => res.wanted.failed.push(FailedServer { id: name.clone(), failure }),
+                }
+            }
+            Server::Extension { name, transport, entry: _ } => {
+                let message =
+                    format!("server '{name}': this agent has no wire for the {transport} transport");
+                let failure = Failure { kind: Kind::Connection, message, help: None };
+                res.wanted.failed.push(FailedServer { id: name.clone(), failure });
+            }
+        }
+        res.described.push(described);
+    }
+    res
+}
+
+fn resolved(spec: &ServerSpec, limits: &Limits, cwd: &str) -> Result<ResolvedServer, Failure> {
+    let mut spec = spec.clone();
+    spec.limits = limits.clone();
+    // The session is the owner, and it has a host of its own: there is nobody to share with.
+    spec.sharing = Sharing::Shared;
+    if let TransportSpec::Stdio(stdio) = &mut spec.transport {
+        stdio.cwd.get_or_insert_with(|| cwd.to_owned());
+    }
+    let surroundings = Surroundings {
+        variable: &|_| None,
+        directory: Path::new(cwd),
+        read_file: &|_| Err("a session has no env files".to_owned()),
+    };
+    resolve(&spec, &surroundings).map_err(|errors| {
+        let first = errors.into_iter().next();
+        let (kind, message, help) =
+            first.map_or((Kind::McpConfig, String::new(), None), |it| (it.kind, it.message, it.help));
+        Failure { kind, message: format!("server '{}': {message}", spec.id), help }
+    })
+}
+
+/// A server that the client has itself. A host knows no such endpoint: what stands in its place is never dialled.
+fn through_acp(
+    name: &str,
+    entry: &Passthrough,
+    limits: &Limits,
+) -> Result<(ResolvedServer, String), Failure> {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Entry {
+        server_id: String,
+    }
+    let (Passthrough::Literal(json) | Passthrough::Template(json)) = entry;
+    let wrong = |what: String| Failure {
+        kind: Kind::McpConfig,
+        message: format!("server '{name}': {what}"),
+        help: None,
+    };
+    let Entry { server_id } = json.read().map_err(|_| wrong("'serverId' must be text".to_owned()))?;
+    let id = ServerId::parse(name).map_err(|error| wrong(error.to_string()))?;
+    let stdio = StdioSpec {
+        command: "MCP over ACP".to_owned(),
+        args: Vec::new(),
+        env: Vec::new(),
+        env_file: None,
+        inherit: EnvInherit::None,
+        cwd: None,
+        encoding: "utf-8".to_owned(),
+    };
+    let endpoint = Endpoint::Stdio(StdioEndpoint::new(stdio.command.clone()));
+    let spec = ServerSpec {
+        id,
+        description: None,
+        origin: Origin {
+            dialect: Dialect::Acp,
+            file: "request".to_owned(),
+            pointer: String::new(),
+            span: 0..0,
+        },
+        transport: TransportSpec::Stdio(stdio),
+        limits: limits.clone(),
+        discovery: Discovery::default(),
+        exposure: Exposure::all(NamePolicy::Qualify { class: NameClass::Strict }),
+        sharing: Sharing::Shared,
+        config: None,
+        metadata: std::collections::BTreeMap::new(),
+    };
+    Ok((ResolvedServer { spec, endpoint, config: None }, server_id))
+}
+
+fn describe(endpoint: &Endpoint, described: &mut Described) {
+    match endpoint {
+        Endpoint::Stdio(it) => {
+            described.command = Some(it.command.clone());
+            described.secrets.extend(it.args.iter().cloned());
+            described.secrets.extend(it.env.iter().map(|(_, value)| value.clone()));
+        }
+        Endpoint::Sse(it) | Endpoint::WebSocket(it) | Endpoint::Http(it) => {
+            described.secrets.extend(it.headers.iter().map(|(_, value)| value.clone()));
+            // The label of a URL does without them; what a server says may not.
+            described.secrets.extend(it.url.password().map(Secret::from));
+            described.secrets.extend(it.url.query().map(Secret::from));
+        }
+    }
+}

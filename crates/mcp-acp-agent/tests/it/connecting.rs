@@ -1,0 +1,171 @@
+//! Servers are connected beside each other, each within its own limit and all within theirs. The clock is a virtual one.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use futures_util::StreamExt;
+use mcp_acp_agent::{ConnectOptions, Required, SessionMcp, SetUpError};
+use mcp_model::RpcError;
+use tokio::time::Instant;
+
+use crate::world::{entries, options, seen, session, told, tool_call, validated};
+
+/// How long a server that did not answer may take to end, on top of its limit.
+const PARTING: Duration = Duration::from_secs(1);
+
+fn requiring(names: &[&str]) -> ConnectOptions {
+    let names: BTreeSet<String> = names.iter().map(|it| (*it).to_owned()).collect();
+    ConnectOptions { required: Required::These(names), ..options() }
+}
+
+#[tokio::test(start_paused = true)]
+async fn acp_021_acp_048_acpx_13_each_server_has_its_own_outcome_in_the_order_of_the_list() {
+    let session = session(&["b", "gone", "a"]).await;
+    assert_eq!(seen(&session), "b:connected gone:failed a:connected");
+    assert_eq!(told(&session.call(tool_call("a__echo", r#"{"text":"hello"}"#)).await), "hello");
+    assert!(session.tools().iter().any(|it| it.name.as_str() == "b__add"));
+    session.close().await;
+    assert_eq!(seen(&session), "b:closed gone:closed a:closed");
+}
+
+#[tokio::test(start_paused = true)]
+async fn acpx_05_servers_that_stall_cost_one_limit_between_them() {
+    let begun = Instant::now();
+    let session = session(&["silent-1", "a", "silent-2"]).await;
+    let limit = options().limits.startup;
+    assert!(begun.elapsed() >= limit && begun.elapsed() < limit + PARTING, "{:?}", begun.elapsed());
+    assert_eq!(seen(&session), "silent-1:failed a:connected silent-2:failed");
+}
+
+#[tokio::test(start_paused = true)]
+async fn acpx_05_all_have_a_limit_of_their_own() {
+    let mut options = options();
+    options.limits.startup = Duration::from_secs(3600);
+    let (begun, whole) = (Instant::now(), options.whole);
+    let session = SessionMcp::connect(validated(&entries(&["silent", "a"])), options).await.unwrap();
+    assert!(begun.elapsed() >= whole && begun.elapsed() < whole + PARTING, "{:?}", begun.elapsed());
+    assert!(seen(&session).ends_with("a:connected"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn acpx_03_a_server_that_is_required_ends_the_set_up_at_once() {
+    let begun = Instant::now();
+    let entries = entries(&["silent", "gone", "a"]);
+    let error =
+        SessionMcp::connect(validated(&entries), requiring(&["gone", "a", "other"])).await.err().unwrap();
+    assert!(begun.elapsed() < PARTING, "{:?}", begun.elapsed());
+    let error = serde_json::to_string_pretty(&RpcError::from(&error)).unwrap();
+    insta::assert_snapshot!(error, @r#"
+    {
+      "code": -32603,
+      "message": "MCP server 'gone': connection failed",
+      "data": {"serverName":"gone","transportType":"http","error":"connection refused","suggestion":"see that the server runs, and the URL leads to it"}
+    }
+    "#);
+}
+
+#[tokio::test(start_paused = true)]
+async fn acpx_03_several_that_are_required_are_all_told() {
+    let options = ConnectOptions { required: Required::All, ..options() };
+    let entries = entries(&["locked", "gone"]);
+    // Both fail in one moment, or one a moment before the other: then it alone is told.
+    let error = SessionMcp::connect(validated(&entries), options).await.err().unwrap();
+    let SetUpError::Failed(failures) = &error else { panic!("{error}") };
+    let both = SetUpError::Failed(failures.iter().cycle().take(2).cloned().collect());
+    let data = RpcError::from(&both).data.unwrap().read::<serde_json::Value>().unwrap();
+    assert_eq!(data["failures"].as_array().unwrap().len(), 2);
+    assert_eq!(data["failures"][0]["data"]["serverName"], data["serverName"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn acpx_03_a_required_server_that_stalls_is_a_time_out() {
+    let error =
+        SessionMcp::connect(validated(&entries(&["silent"])), requiring(&["silent"])).await.err().unwrap();
+    assert_eq!(error.to_string(), "MCP server 'silent' did not answer within 10000 ms");
+}
+
+#[tokio::test(start_paused = true)]
+async fn acpx_14_statuses_are_told_as_they_change_and_end_with_the_session() {
+    let connecting = SessionMcp::begin(validated(&entries(&["a", "gone"])), options());
+    let mut changes = connecting.changes();
+    let mut told = Vec::new();
+    for _ in 0..2 {
+        let status = changes.next().await.unwrap();
+        told.push(format!("{}:{}", status.name, status.state.as_str()));
+    }
+    let session = connecting.finish().await.unwrap();
+    session.close().await;
+    drop(session);
+    let mut changes = changes.stream();
+    while let Some(status) = changes.next().await {
+        told.push(format!("{}:{}", status.name, status.state.as_str()));
+    }
+    assert_eq!(told[..2], ["a:connecting", "gone:connecting"]);
+    assert_eq!(told[told.len() - 2..], ["a:closed", "gone:closed"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn acpx_14_the_response_may_say_how_its_servers_are() {
+    let session = session(&["a", "gone"]).await;
+    let mut meta = session.meta();
+    // How many tools the demo server has is its own matter.
+    assert!(meta["mcpServers"][0]["tools"].as_u64().unwrap() > 5);
+    meta["mcpServers"][0]["tools"] = 0.into();
+    let meta = serde_json::to_string_pretty(&meta).unwrap();
+    insta::assert_snapshot!(meta, @r#"
+    {
+      "mcpServers": [
+        {
+          "name": "a",
+          "transport": "http",
+          "status": "connected",
+          "tools": 0
+        },
+        {
+          "name": "gone",
+          "transport": "http",
+          "status": "failed",
+          "tools": 0,
+          "error": {
+            "code": -32603,
+            "message": "MCP server 'gone': connection failed",
+            "data": {
+              "serverName": "gone",
+              "transportType": "http",
+              "error": "connection refused",
+              "suggestion": "see that the server runs, and the URL leads to it"
+            }
+          }
+        }
+      ]
+    }
+    "#);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_is_dropped_leaves_its_server_well() {
+    let session = session(&["a"]).await;
+    let sleep = session.call(tool_call("sleep", r#"{"ms":60000}"#));
+    assert!(tokio::time::timeout(Duration::from_secs(1), sleep).await.is_err());
+    assert_eq!(told(&session.call(tool_call("echo", r#"{"text":"still here"}"#)).await), "still here");
+}
+
+#[tokio::test]
+async fn acp_035_acp_046_http_and_sse_are_connected_over_the_network() {
+    let server = mcp_demo::HttpServer::bind(([127, 0, 0, 1], 0).into()).await.unwrap();
+    let (url, sse_url) = (server.url(), server.sse_url());
+    let serving = tokio::spawn(server.serve(std::future::pending()));
+    let headers = serde_json::json!([{"name": "X-Key", "value": "hunter2"}]);
+    let entries = serde_json::json!([
+        {"type": "http", "name": "new", "url": url, "headers": headers},
+        {"type": "sse", "name": "old", "url": sse_url, "headers": headers},
+    ]);
+    let session = SessionMcp::connect(validated(&entries), crate::world::real()).await.unwrap();
+    assert_eq!(seen(&session), "new:connected old:connected");
+    for tool in ["new__add", "old__add"] {
+        let sum = session.call(tool_call(tool, r#"{"a":2,"b":3}"#)).await;
+        assert_eq!(sum.metadata.structured_content.unwrap().as_str(), r#"{"sum":5}"#);
+    }
+    session.close().await;
+    serving.abort();
+}

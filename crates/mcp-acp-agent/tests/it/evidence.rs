@@ -1,0 +1,121 @@
+//! What the world does to servers, as the client is told it (ACPX-03, ACPX-04).
+
+use std::time::Duration;
+
+use mcp_acp_agent::SessionMcp;
+use serde_json::{Value, json};
+
+use crate::world::{entries, failure, options, real, session, validated};
+
+/// The failure of the one server of a session.
+async fn failed(entry: Value, limit: Duration) -> String {
+    let mut options = real();
+    options.limits.startup = limit;
+    let name = entry["name"].as_str().unwrap().to_owned();
+    let session = SessionMcp::connect(validated(&json!([entry])), options).await.unwrap();
+    failure(&session, &name)
+}
+
+fn script(name: &str, text: &str) -> Value {
+    json!({"name": name, "command": "/bin/sh", "args": ["-c", text], "env": [{"name": "KEY", "value": "hunter2-and-more"}]})
+}
+
+#[tokio::test]
+async fn acpx_03_acpx_04_a_program_that_is_not_there() {
+    let entry = json!({"name": "files", "command": "/no/such/program", "args": [], "env": []});
+    insta::assert_snapshot!(failed(entry, Duration::from_secs(20)).await, @r#"
+    {
+      "code": -32603,
+      "message": "MCP server 'files': executable not found",
+      "data": {"serverName":"files","transportType":"stdio","command":"/no/such/program","suggestion":"install the program, or write the path it is at"}
+    }
+    "#);
+}
+
+#[tokio::test]
+async fn acpx_03_acpx_04_a_file_that_is_no_program() {
+    let entry = json!({"name": "files", "command": "/etc/passwd", "args": [], "env": []});
+    insta::assert_snapshot!(failed(entry, Duration::from_secs(20)).await, @r#"
+    {
+      "code": -32603,
+      "message": "MCP server 'files' could not be started",
+      "data": {"serverName":"files","transportType":"stdio","command":"/etc/passwd","error":"Permission denied (os error 13)","suggestion":"see that the file is a program, and may be executed"}
+    }
+    "#);
+}
+
+#[tokio::test]
+async fn acpx_03_acpx_04_acpx_05_a_program_that_ends_before_it_speaks() {
+    let entry = script("files", "echo no login with \"$KEY\" >&2; exit 3");
+    insta::assert_snapshot!(failed(entry, Duration::from_secs(20)).await, @r#"
+    {
+      "code": -32603,
+      "message": "MCP server 'files' ended with status 3 before it spoke",
+      "data": {"serverName":"files","transportType":"stdio","command":"/bin/sh","exitCode":3,"stderr":"no login with ***","suggestion":"run the command by hand; `stderr` says what it wrote"}
+    }
+    "#);
+}
+
+#[tokio::test]
+async fn acpx_03_acpx_04_a_program_that_is_ended_by_a_signal() {
+    let error = failed(script("files", "kill -9 $$"), Duration::from_secs(20)).await;
+    assert!(
+        error.contains("was ended by a signal before it spoke") && !error.contains("exitCode"),
+        "{error}"
+    );
+}
+
+#[tokio::test]
+async fn acpx_03_acpx_04_a_program_that_keeps_silent() {
+    let entry = script("files", "echo waiting for a login >&2; while read -r line; do :; done");
+    insta::assert_snapshot!(failed(entry, Duration::from_secs(2)).await, @r#"
+    {
+      "code": -32603,
+      "message": "MCP server 'files' did not answer within 2000 ms",
+      "data": {"serverName":"files","transportType":"stdio","stderr":"waiting for a login","timeoutMs":2000,"suggestion":"see whether the server runs, or wait longer for it"}
+    }
+    "#);
+}
+
+#[tokio::test]
+async fn acpx_03_acpx_04_a_server_that_nobody_answers_for() {
+    // A port that was free a moment ago.
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let url = format!("http://127.0.0.1:{port}/mcp?token=hunter2-and-more");
+    let entry = json!({"type": "http", "name": "api", "url": url, "headers": []});
+    let error = failed(entry, Duration::from_secs(20)).await;
+    assert!(error.contains("MCP server 'api': connection failed") && error.contains("-32603"), "{error}");
+    assert!(!error.contains("hunter2"), "{error}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn acpx_03_acpx_04_a_server_that_wants_another_proof() {
+    let session = session(&["locked"]).await;
+    insta::assert_snapshot!(failure(&session, "locked"), @r#"
+    {
+      "code": -32603,
+      "message": "MCP server 'locked': authentication failed",
+      "data": {"serverName":"locked","transportType":"http","error":"the server answered with status 401","suggestion":"see the headers that the server was given"}
+    }
+    "#);
+}
+
+#[tokio::test(start_paused = true)]
+async fn acpx_12_without_a_wire_for_it_an_acp_server_is_a_failure() {
+    let entries = json!([{"type": "acp", "name": "editor", "serverId": "server-1"}]);
+    let session = SessionMcp::connect(validated(&entries), options()).await.unwrap();
+    insta::assert_snapshot!(failure(&session, "editor"), @r#"
+    {
+      "code": -32603,
+      "message": "MCP server 'editor': connection failed",
+      "data": {"serverName":"editor","transportType":"acp","error":"server 'editor': this agent has no wire for the acp transport","suggestion":"see that the client still has the server"}
+    }
+    "#);
+    drop(session);
+    let session = SessionMcp::connect(validated(&entries_of_none()), options()).await.unwrap();
+    assert!(session.statuses().is_empty() && session.tools().is_empty());
+}
+
+fn entries_of_none() -> Value {
+    entries(&[])
+}

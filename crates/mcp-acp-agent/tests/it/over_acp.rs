@@ -1,0 +1,183 @@
+//! MCP over ACP (ACPX-12), with the SDK's own client and its servers on the other side.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use agent_client_protocol::mcp_server::{McpOutcome, McpRequest, McpRequestContext, McpServer, McpService};
+use agent_client_protocol::v1::schema::{McpError, NewSessionResponse};
+use agent_client_protocol::v1::{ConnectionTo, Responder};
+use agent_client_protocol::{Agent, BoxFuture, Client, ConnectTo, Error, NullRun, on_receive_request};
+use mcp_acp::{Capabilities, Policy};
+use mcp_acp_agent::{ConnectOptions, NewSession, OverAcp, SessionMcp, SetUpRequest};
+use serde_json::{Map, Value, json};
+use tokio::sync::mpsc;
+
+use crate::wire::RawClient;
+use crate::world::{failure, options, seen, told, tool_call};
+
+/// A server of the client's, of MCP's stateless era.
+#[derive(Clone, Default)]
+struct Editor {
+    cancelled: Arc<AtomicBool>,
+}
+
+impl McpService<Agent> for Editor {
+    fn execute(
+        &self,
+        request: McpRequest,
+        context: McpRequestContext<Agent>,
+    ) -> BoxFuture<'static, Result<McpOutcome, Error>> {
+        let cancelled = Arc::clone(&self.cancelled);
+        Box::pin(async move {
+            let params = Value::Object(request.params.unwrap_or_default());
+            match (request.method.as_str(), params["name"].as_str()) {
+                ("server/discover", _) => Ok(McpOutcome::Result(json!({
+                    "resultType": "complete",
+                    "supportedVersions": ["2026-07-28"],
+                    "capabilities": {"tools": {}},
+                    "_meta": {"io.modelcontextprotocol/serverInfo": {"name": "editor", "version": "1"}},
+                }))),
+                ("tools/list", _) => {
+                    let tool = |name: &str| json!({"name": name, "inputSchema": {"type": "object"}});
+                    let tools = json!([tool("echo"), tool("fail"), tool("hang"), tool("break")]);
+                    Ok(McpOutcome::Result(
+                        json!({"resultType": "complete", "tools": tools, "ttlMs": 60000, "cacheScope": "private"}),
+                    ))
+                }
+                ("tools/call", Some("echo")) => {
+                    let mut progress = Map::new();
+                    progress.insert("progressToken".to_owned(), params["_meta"]["progressToken"].clone());
+                    progress.insert("progress".to_owned(), json!(1));
+                    context.send_notification("notifications/progress", Some(progress)).await?;
+                    let text = params["arguments"]["text"].clone();
+                    let content = json!([{"type": "text", "text": text}]);
+                    Ok(McpOutcome::Result(json!({"resultType": "complete", "content": content})))
+                }
+                ("tools/call", Some("hang")) => {
+                    context.operation_cancellation().cancelled().await;
+                    cancelled.store(true, Ordering::SeqCst);
+                    Err(Error::request_cancelled())
+                }
+                ("tools/call", Some("break")) => Err(Error::new(-33002, "the backend is gone")),
+                ("tools/call", _) => Ok(McpOutcome::Error(McpError::new(-32000, "as asked"))),
+                _ => Ok(McpOutcome::Error(McpError::new(-32601, "no such method"))),
+            }
+        })
+    }
+}
+
+/// An agent that hands the sessions that it makes to the test.
+fn agent(sessions: mpsc::UnboundedSender<SessionMcp>) -> impl ConnectTo<Client> + 'static {
+    Agent.v1().on_receive_request(
+        async move |request: NewSession,
+                    responder: Responder<NewSessionResponse>,
+                    connection: ConnectionTo<Client>| {
+            let sessions = sessions.clone();
+            let through = connection.clone().into_raw();
+            connection.spawn(async move {
+                let set_up = async {
+                    let capabilities = Capabilities { acp: true, ..Capabilities::STDIO };
+                    let validated = request.validate(&capabilities, Policy::default())?;
+                    let options = ConnectOptions { over_acp: Some(OverAcp::new(through)?), ..options() };
+                    Ok::<_, Error>(SessionMcp::connect(validated, options).await?)
+                };
+                match set_up.await {
+                    Ok(session) => {
+                        let _ = sessions.send(session);
+                        responder.respond(NewSessionResponse::new("s"))
+                    }
+                    Err(error) => responder.respond_with_error(error),
+                }
+            })
+        },
+        on_receive_request!(),
+    )
+}
+
+#[tokio::test]
+async fn acpx_12_a_server_of_the_client_is_called_through_the_connection() {
+    let (sessions, mut made) = mpsc::unbounded_channel();
+    let editor = Editor::default();
+    let cancelled = Arc::clone(&editor.cancelled);
+    let served = Client.v1().connect_with(agent(sessions), async move |connection| {
+        let server = McpServer::new_service("editor", editor, NullRun);
+        let theirs =
+            connection.build_session_cwd()?.with_mcp_server(server)?.block_task().start_session().await?;
+        let session = made.recv().await.unwrap();
+        assert_eq!(seen(&session), "editor:connected");
+
+        let heard = Arc::new(AtomicBool::new(false));
+        let hears = Arc::clone(&heard);
+        let mut echo = tool_call("editor__echo", r#"{"text":"hello"}"#);
+        echo.progress = Some(Arc::new(move |_| hears.store(true, Ordering::SeqCst)));
+        assert_eq!(told(&session.call(echo).await), "hello");
+        assert!(heard.load(Ordering::SeqCst));
+
+        let error = told(&session.call(tool_call("fail", "{}")).await);
+        assert!(error.contains("as asked"), "{error}");
+        let error = told(&session.call(tool_call("break", "{}")).await);
+        assert!(error.contains("the server behind the client failed") && error.contains("-33002"), "{error}");
+
+        // Calls wait beside each other, and one that is dropped is cancelled at its server.
+        let hang = session.call(tool_call("hang", "{}"));
+        let echo = session.call(tool_call("echo", r#"{"text":"meanwhile"}"#));
+        tokio::select! {
+            hung = hang => panic!("{hung:?}"),
+            echoed = echo => assert_eq!(told(&echoed), "meanwhile"),
+        }
+        while !cancelled.load(Ordering::SeqCst) {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        drop(theirs);
+        session.close().await;
+        assert_eq!(seen(&session), "editor:closed");
+        Ok(())
+    });
+    tokio::time::timeout(Duration::from_secs(30), served).await.unwrap().unwrap();
+}
+
+/// A session whose client answers every `mcp/message` like this.
+async fn answered(error: Value) -> SessionMcp {
+    let (sessions, mut made) = mpsc::unbounded_channel();
+    let mut client = RawClient::of(agent(sessions));
+    let servers = json!([{"type": "acp", "name": "editor", "serverId": "server-1"}]);
+    let params = json!({"cwd": std::env::temp_dir(), "mcpServers": servers});
+    client.say(json!({"jsonrpc": "2.0", "id": "new", "method": "session/new", "params": params}));
+    loop {
+        let message = client.hear().await;
+        if message["id"] == "new" {
+            return made.recv().await.unwrap();
+        }
+        if message["method"] == "mcp/message" {
+            assert_eq!(message["params"]["serverId"], "server-1");
+            client.say(json!({"jsonrpc": "2.0", "id": message["id"], "error": error}));
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn acpx_12_a_client_that_has_no_such_server_is_told_of() {
+    let session = answered(json!({"code": -33001, "message": "it was closed"})).await;
+    insta::assert_snapshot!(failure(&session, "editor"), @r#"
+    {
+      "code": -32603,
+      "message": "MCP server 'editor': connection failed",
+      "data": {"serverName":"editor","transportType":"acp","error":"the client has no such server any more: it was closed (code -33001)","suggestion":"see that the client still has the server"}
+    }
+    "#);
+}
+
+#[tokio::test(start_paused = true)]
+async fn acpx_12_a_client_that_knows_no_mcp_over_acp_is_told_of() {
+    let session = answered(json!({"code": -32601, "message": "Method not found"})).await;
+    let error = failure(&session, "editor");
+    assert!(error.contains("the client knows no MCP over ACP"), "{error}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn acpx_12_a_backend_that_fails_is_not_asked_in_another_era() {
+    let session = answered(json!({"code": -33002, "message": "no backend"})).await;
+    let error = failure(&session, "editor");
+    assert!(error.contains("the server behind the client failed: no backend (code -33002)"), "{error}");
+}

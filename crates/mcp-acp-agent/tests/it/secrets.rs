@@ -1,0 +1,106 @@
+//! No answer repeats a secret of the request. The SDK's own types do, which is why ours are raw.
+
+use agent_client_protocol::v1::schema::{NewSessionRequest, NewSessionResponse};
+use agent_client_protocol::v1::{ConnectionTo, Responder};
+use agent_client_protocol::{Agent, Client, JsonRpcMessage, on_receive_request};
+use mcp_acp::{Capabilities, Policy};
+use mcp_acp_agent::{LoadSession, NewSession, Required, SessionMcp, SetUpRequest};
+use serde_json::{Value, json};
+
+use crate::wire::RawClient;
+use crate::world::options;
+
+/// One entry is wrong; all of them have secrets.
+fn params() -> Value {
+    json!({"cwd": std::env::temp_dir(), "mcpServers": [
+        {"name": "files", "command": "/opt/files", "args": ["--key=SECRET-1"], "env": [{"name": "KEY", "value": "SECRET-2"}]},
+        {"type": "http", "name": "api", "url": "https://user:SECRET-3@api.example/mcp?token=SECRET-4",
+         "headers": [{"name": "Authorization", "value": "Bearer SECRET-5"}]},
+        {"name": "wrong", "command": 7, "args": ["SECRET-6"]},
+    ]})
+}
+
+#[tokio::test]
+async fn acpx_04_what_the_sdk_repeats_is_not_repeated_here() {
+    let typed = Agent.v1().on_receive_request(
+        async |_: NewSessionRequest, responder: Responder<NewSessionResponse>, _: ConnectionTo<Client>| {
+            responder.respond(NewSessionResponse::new("never"))
+        },
+        on_receive_request!(),
+    );
+    let theirs = RawClient::of(typed).ask("session/new", params()).await;
+    assert_eq!(theirs["error"]["code"], -32602);
+    // Should this fail one day, the SDK has mended it.
+    assert!(theirs.to_string().contains("SECRET-2"), "{theirs}");
+
+    let raw = Agent.v1().on_receive_request(
+        async |request: NewSession, responder: Responder<NewSessionResponse>, _: ConnectionTo<Client>| {
+            let capabilities = Capabilities { http: true, ..Capabilities::STDIO };
+            let refused = request.validate(&capabilities, Policy::default()).unwrap_err();
+            responder.respond_with_error(refused.into())
+        },
+        on_receive_request!(),
+    );
+    let ours = RawClient::of(raw).ask("session/new", params()).await;
+    assert!(!ours.to_string().contains("SECRET"), "{ours}");
+    let error = serde_json::to_string_pretty(&ours["error"]).unwrap();
+    insta::assert_snapshot!(error, @r#"
+    {
+      "code": -32602,
+      "message": "Invalid mcpServers: 2 errors",
+      "data": {
+        "supportedTransports": [
+          "stdio",
+          "http"
+        ],
+        "serverName": "wrong",
+        "errors": [
+          {
+            "index": 2,
+            "serverName": "wrong",
+            "field": "env",
+            "pointer": "/params/mcpServers/2/env",
+            "message": "MCP server 'wrong': 'env' is required",
+            "suggestion": "add `\"env\": []`"
+          },
+          {
+            "index": 2,
+            "serverName": "wrong",
+            "field": "command",
+            "pointer": "/params/mcpServers/2/command",
+            "message": "'command' must be text, not a number",
+            "suggestion": "put the value into quotes"
+          }
+        ]
+      }
+    }
+    "#);
+}
+
+#[test]
+fn a_request_shows_nothing_of_itself() {
+    let request = NewSession::parse_message("session/new", &params()).unwrap();
+    assert_eq!(format!("{request:?}"), "NewSession(SetUp(session/new, ***))");
+    assert_eq!(request.to_untyped_message().unwrap().params, params());
+    // Whatever the parameters are, reading them is not what fails.
+    for odd in [Value::Null, json!([1]), json!("SECRET"), json!({"mcpServers": 3})] {
+        let request = LoadSession::parse_message("session/load", &odd).unwrap();
+        assert!(request.session_id().is_none());
+        let refused = request.validate(&Capabilities::STDIO, Policy::default()).unwrap_err();
+        assert!(!format!("{refused} {refused:?}").contains("SECRET"), "{refused:?}");
+    }
+    assert!(LoadSession::parse_message("session/new", &params()).is_err());
+}
+
+#[tokio::test(start_paused = true)]
+async fn acpx_03_what_the_world_did_is_an_internal_error_of_the_sdk() {
+    let validated = crate::world::validated(&json!([
+        {"type": "http", "name": "locked", "url": "https://api.example/mcp?token=SECRET", "headers": []},
+    ]));
+    let options = mcp_acp_agent::ConnectOptions { required: Required::All, ..options() };
+    let error = SessionMcp::connect(validated, options).await.err().unwrap();
+    let error: agent_client_protocol::Error = error.into();
+    assert_eq!(error.code, agent_client_protocol::ErrorCode::INTERNAL_ERROR);
+    assert_eq!(error.message, "MCP server 'locked': authentication failed");
+    assert!(error.data.is_some_and(|it| it["serverName"] == "locked" && !it.to_string().contains("SECRET")));
+}

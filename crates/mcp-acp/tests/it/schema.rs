@@ -1,0 +1,133 @@
+//! What the official types of the schema say, and what becomes of it here and back (feature `schema`).
+
+use agent_client_protocol_schema::{v1, v2};
+use mcp_acp::{
+    Agent, Capabilities, Failure, FailureKind, Method, Refusal, SetUp, Transport, Validated, Version,
+    validate,
+};
+use mcp_model::{RawJson, RpcError};
+use serde_json::{Value, json};
+
+fn all() -> Capabilities {
+    Capabilities {
+        http: true,
+        sse: true,
+        acp: true,
+        custom: vec!["_pigeon".to_owned()],
+        ..Capabilities::STDIO
+    }
+}
+
+fn validated(version: Version, method: Method, params: &Value) -> Validated {
+    let set_up = SetUp { method, params: RawJson::of(params).unwrap() };
+    validate(&set_up, &Agent::new(version, &all())).unwrap()
+}
+
+/// The entries of version 1 with everything in them that the schema has a place for.
+fn entries() -> Value {
+    json!([
+        {"name": "files", "command": "/opt/files", "args": ["--all"], "env": [{"name": "KEY", "value": "v"}], "_meta": {"a": [1]}},
+        {"type": "http", "name": "api", "url": "https://api.example/mcp", "headers": [{"name": "X-Key", "value": "v"}]},
+        {"type": "sse", "name": "events", "url": "https://events.example/sse", "headers": [], "_meta": {"b": null}},
+        {"type": "acp", "name": "editor", "serverId": "server-1"},
+    ])
+}
+
+#[test]
+fn acp_004_acp_005_acp_006_acpx_12_a_server_of_version_1_goes_there_and_back() {
+    let params = json!({"cwd": "/desk", "mcpServers": entries()});
+    let validated = validated(Version::V1, Method::New, &params);
+    let theirs: Vec<v1::McpServer> = validated.servers.iter().map(|it| it.try_into().unwrap()).collect();
+    assert_eq!(serde_json::to_value(&theirs).unwrap(), entries());
+    let typed = v1::NewSessionRequest::new("/desk").mcp_servers(theirs);
+    assert_eq!(SetUp::from(&typed).params.read::<Value>().unwrap(), params);
+}
+
+#[test]
+fn acpx_11_a_server_of_version_2_goes_there_and_back_with_its_extensions() {
+    let entries = json!([
+        {"type": "stdio", "name": "files", "command": "/opt/files", "env": [{"name": "KEY", "value": "v"}]},
+        {"type": "http", "name": "api", "url": "https://api.example/mcp", "_meta": {"a": 1}},
+        {"type": "acp", "name": "editor", "serverId": "server-1"},
+        {"type": "_pigeon", "name": "loft", "ring": {"left": true}, "_meta": {"b": 2}},
+    ]);
+    let params = json!({"cwd": "/desk", "mcpServers": entries});
+    let validated = validated(Version::V2, Method::New, &params);
+    let theirs: Vec<v2::McpServer> = validated.servers.iter().map(|it| it.try_into().unwrap()).collect();
+    assert_eq!(serde_json::to_value(&theirs).unwrap(), entries);
+    let typed = v2::NewSessionRequest::new("/desk").mcp_servers(theirs);
+    assert_eq!(SetUp::from(&typed).params.read::<Value>().unwrap(), params);
+}
+
+#[test]
+fn acpx_11_what_a_version_has_no_word_for_is_told() {
+    let params = json!({"cwd": "/desk", "mcpServers": [
+        {"type": "sse", "name": "events", "url": "https://events.example/sse?SECRET", "headers": []},
+    ]});
+    let sse = validated(Version::V1, Method::New, &params);
+    let error = v2::McpServer::try_from(&sse.servers[0]).unwrap_err();
+    assert_eq!(error.to_string(), "the schema has no word for MCP server 'events' (sse)");
+    let params = json!({"cwd": "/desk", "mcpServers": [{"type": "_pigeon", "name": "loft"}]});
+    let pigeon = validated(Version::V2, Method::New, &params);
+    let error = v1::McpServer::try_from(&pigeon.servers[0]).unwrap_err();
+    assert_eq!(
+        (error.server_name.as_str(), error.transport),
+        ("loft", Transport::Other("_pigeon".to_owned()))
+    );
+}
+
+#[test]
+fn acp_015_capabilities_are_the_same_on_both_sides() {
+    for number in 0_u8..16 {
+        let bit = |it: u8| number & (1 << it) != 0;
+        let ours = Capabilities { stdio: bit(0), http: bit(1), sse: bit(2), acp: bit(3), custom: Vec::new() };
+        let theirs = v1::McpCapabilities::from(&ours);
+        assert_eq!((theirs.http, theirs.sse, theirs.acp), (bit(1), bit(2), bit(3)));
+        assert_eq!(Capabilities::from(&theirs), Capabilities { stdio: true, ..ours.clone() });
+        let theirs = v2::McpCapabilities::from(&ours);
+        assert_eq!(
+            (theirs.stdio.is_some(), theirs.http.is_some(), theirs.acp.is_some()),
+            (bit(0), bit(1), bit(3))
+        );
+        assert_eq!(Capabilities::from(&theirs), Capabilities { sse: false, ..ours });
+    }
+}
+
+#[test]
+fn acpx_10_every_typed_request_is_the_raw_one() {
+    #[track_caller]
+    fn check(set_up: &SetUp, method: Method, more: &Value) {
+        let mut want = json!({"cwd": "/desk"});
+        want.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        assert_eq!((set_up.method, set_up.params.read::<Value>().unwrap()), (method, want));
+    }
+    let session = json!({"sessionId": "s"});
+    let listed = json!({"sessionId": "s", "mcpServers": []});
+    check(&(&v1::NewSessionRequest::new("/desk")).into(), Method::New, &json!({"mcpServers": []}));
+    check(&(&v1::LoadSessionRequest::new("s", "/desk")).into(), Method::Load, &listed);
+    check(&(&v1::ResumeSessionRequest::new("s", "/desk")).into(), Method::Resume, &session);
+    check(&(&v1::ForkSessionRequest::new("s", "/desk")).into(), Method::Fork, &session);
+    check(&(&v2::NewSessionRequest::new("/desk")).into(), Method::New, &json!({}));
+    check(&(&v2::ResumeSessionRequest::new("s", "/desk")).into(), Method::Resume, &session);
+    check(&(&v2::ForkSessionRequest::new("s", "/desk")).into(), Method::Fork, &session);
+}
+
+#[test]
+fn acpx_03_an_error_is_the_same_in_every_type() {
+    let set_up = SetUp { method: Method::New, params: RawJson::of(&json!({"mcpServers": []})).unwrap() };
+    let refusal = validate(&set_up, &Agent::new(Version::V1, &all())).unwrap_err();
+    let Refusal::InvalidParams(invalid) = &refusal else { panic!() };
+    let kind = FailureKind::ExecutableNotFound { command: "/a".to_owned() };
+    let failure = Failure::new("a", Transport::Stdio, kind, &[]);
+    let check = |ours: RpcError, v1: v1::Error, v2: v2::Error| {
+        let ours = serde_json::to_value(ours).unwrap();
+        assert_eq!(serde_json::to_value(v1).unwrap(), ours);
+        assert_eq!(serde_json::to_value(v2).unwrap(), ours);
+    };
+    check((&refusal).into(), (&refusal).into(), (&refusal).into());
+    check(invalid.into(), invalid.into(), invalid.into());
+    check((&failure).into(), (&failure).into(), (&failure).into());
+    // Without data there is none.
+    let bare = Refusal::NoRequest;
+    check((&bare).into(), (&bare).into(), (&bare).into());
+}

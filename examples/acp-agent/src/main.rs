@@ -1,0 +1,101 @@
+//! A complete ACP agent, versions 1 and 2, whose model is its user: `/tool {"a": 1}` calls a tool of the session's MCP
+//! servers, and the answer is streamed.
+//!
+//! It shows what mcp-acp-agent is for. `session/new`, `load` and `resume` take their servers raw, and answer with every
+//! mistake at once; a handler waits for nothing; a request that is cancelled, a session that is closed and a client that
+//! is gone leave no process behind.
+
+#![forbid(unsafe_code)]
+
+mod agent;
+mod prompt;
+mod turn;
+mod v1;
+mod v2;
+
+use std::error::Error;
+use std::sync::Arc;
+use std::time::Duration;
+
+use agent_client_protocol::{ConnectTo, Stdio};
+use clap::{Parser, ValueEnum};
+use mcp_acp::{BadEntries, Capabilities, Leniency, Policy, Relief};
+use mcp_acp_agent::{ConnectOptions, Required};
+use tokio::signal::unix::{SignalKind, signal};
+
+use agent::Agent;
+
+/// An ACP agent on standard input and output.
+#[derive(Parser)]
+struct Arguments {
+    /// The transports it declares; those that are left out it refuses. Version 1 has stdio in any case, version 2 no sse.
+    #[arg(long, value_delimiter = ',', default_value = "stdio,http,sse")]
+    transports: Vec<Transport>,
+    /// Goes on without a server whose entry is wrong, in place of refusing the request.
+    #[arg(long)]
+    drop_bad_entries: bool,
+    /// Takes a command that is no absolute path, and entries without `args`, `env` or `headers`.
+    #[arg(long)]
+    lenient: bool,
+    /// Refuses a session one of whose servers cannot be connected.
+    #[arg(long)]
+    require_all: bool,
+    /// How long each server may take to be connected, in milliseconds.
+    #[arg(long, default_value_t = 30_000)]
+    limit: u64,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Transport {
+    Stdio,
+    Http,
+    Sse,
+    Acp,
+}
+
+impl Arguments {
+    fn agent(&self) -> Agent {
+        let has = |it| self.transports.contains(&it);
+        let capabilities = Capabilities {
+            stdio: has(Transport::Stdio),
+            http: has(Transport::Http),
+            sse: has(Transport::Sse),
+            acp: has(Transport::Acp),
+            custom: Vec::new(),
+        };
+        let mut policy = Policy::default();
+        if self.drop_bad_entries {
+            policy.bad_entries = BadEntries::Drop;
+        }
+        if self.lenient {
+            policy.leniency =
+                Leniency { relative_commands: Relief::Reported, missing_lists: Relief::Reported };
+        }
+        let mut options = ConnectOptions::default();
+        options.limits.startup = Duration::from_millis(self.limit.max(1));
+        if self.require_all {
+            options.required = Required::All;
+        }
+        Agent::new(capabilities, policy, options)
+    }
+}
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn Error>> {
+    let agent = Arc::new(Arguments::parse().agent());
+    let served = agent_client_protocol::Agent
+        .protocol_router()
+        .with_v1(v1::serve(&agent))
+        .with_v2(v2::serve(&agent))
+        .connect_to(Stdio::new());
+    let (mut terminated, mut interrupted) =
+        (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+    let ended = tokio::select! {
+        ended = served => ended,
+        _ = terminated.recv() => Ok(()),
+        _ = interrupted.recv() => Ok(()),
+    };
+    // Whatever the sessions have started ends before this does.
+    agent.sessions.close_all().await;
+    Ok(ended?)
+}
