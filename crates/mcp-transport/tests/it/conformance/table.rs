@@ -281,11 +281,17 @@ fn nonsense() -> Vec<Row> {
             "a result without an id, then one",
             script::first_after(|_| vec![said_to(&Value::Null, "nobody's")]),
             drive::twice,
+            Want::Same("hello | hello"),
+        ),
+        row(
+            "a result without an id",
+            script::first(|_| vec![Act::Say(said_to(&Value::Null, "nobody's"))]),
+            drive::impatient,
             Want::Each {
-                stdio: "hello | hello",
-                sse: "hello | hello",
-                websocket: "hello | hello",
-                http: "nobody's | hello",
+                stdio: "timed out | hello",
+                sse: "timed out | hello",
+                websocket: "timed out | hello",
+                http: "outcome unknown | hello",
             },
         ),
         row(
