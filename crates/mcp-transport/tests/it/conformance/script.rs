@@ -10,6 +10,7 @@ use super::wires::{Act, Script};
 pub(super) fn server(rest: impl Fn(&Value) -> Vec<Act> + Send + Sync + 'static) -> Script {
     Arc::new(move |message| match (message["method"].as_str(), message["params"]["name"].as_str()) {
         (Some("initialize"), _) => vec![Act::Say(initialized(message))],
+        (Some("server/discover"), _) => vec![Act::Say(discovered(message))],
         (Some("tools/list"), _) => vec![Act::Say(listed(message))],
         (Some("tools/call"), Some("other")) => vec![Act::Say(said(message, "hello"))],
         _ => rest(message),
@@ -68,10 +69,13 @@ pub(super) fn in_two() -> Script {
     })
 }
 
-/// A server that does this when it hears of a method, and is as it should be otherwise.
-pub(super) fn on(method: &'static str, acts: Vec<Act>) -> Script {
+/// A server that does this about the handshake, and is as it should be otherwise.
+pub(super) fn opening(acts: Vec<Act>) -> Script {
     let usual = server(|_| vec![]);
-    Arc::new(move |message| if message["method"] == method { acts.clone() } else { usual(message) })
+    Arc::new(move |message| match message["method"].as_str() {
+        Some("initialize" | "server/discover") => acts.clone(),
+        _ => usual(message),
+    })
 }
 
 fn initialized(message: &Value) -> String {
@@ -80,6 +84,17 @@ fn initialized(message: &Value) -> String {
         &json!({
             "protocolVersion": "2025-06-18", "capabilities": {"tools": {"listChanged": true}},
             "serverInfo": {"name": "rude", "version": "1"},
+        }),
+    )
+}
+
+fn discovered(message: &Value) -> String {
+    result(
+        message,
+        &json!({
+            "resultType": "complete", "supportedVersions": ["2026-07-28"],
+            "capabilities": {"tools": {"listChanged": true}},
+            "_meta": {"io.modelcontextprotocol/serverInfo": {"name": "rude", "version": "1"}},
         }),
     )
 }

@@ -9,7 +9,7 @@ use super::drive::{self, Drive};
 use super::framing::Ends;
 use super::road::Pace;
 use super::script::{self, error, notice, said, said_to};
-use super::wires::{Act, Manner, PLAIN, Script, Wire};
+use super::wires::{Act, Manner, PLAIN, Script, Way, Wire};
 
 /// One behaviour.
 pub(super) struct Row {
@@ -18,7 +18,16 @@ pub(super) struct Row {
     pub(super) limits: Limits,
     pub(super) script: Script,
     pub(super) drive: Drive,
+    /// What a peer says in several messages has no place in a response that is one document.
+    says: Says,
     want: Want,
+}
+
+/// How much a peer says about one message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Says {
+    One,
+    Several,
 }
 
 /// What comes of it.
@@ -30,21 +39,31 @@ enum Want {
 }
 
 impl Row {
-    pub(super) fn want(&self, wire: Wire) -> &'static str {
+    /// Makes it sense there?
+    pub(super) fn is_for(&self, way: Way) -> bool {
+        way.wire != Wire::HttpJson || self.says == Says::One
+    }
+
+    pub(super) fn want(&self, way: Way) -> &'static str {
         match self.want {
             Want::Same(want) => want,
-            Want::Each { stdio, sse, websocket, http } => match wire {
+            Want::Each { stdio, sse, websocket, http } => match way.wire {
                 Wire::Stdio => stdio,
                 Wire::Sse => sse,
                 Wire::WebSocket => websocket,
-                Wire::Http => http,
+                Wire::Http | Wire::HttpJson => http,
             },
         }
     }
 }
 
 fn row(name: &'static str, script: Script, drive: Drive, want: Want) -> Row {
-    Row { name, manner: PLAIN, limits: Limits::default(), script, drive, want }
+    Row { name, manner: PLAIN, limits: Limits::default(), script, drive, says: Says::One, want }
+}
+
+/// A row in which the peer says several things about one message.
+fn several(name: &'static str, script: Script, drive: Drive, want: Want) -> Row {
+    Row { says: Says::Several, ..row(name, script, drive, want) }
 }
 
 /// All behaviours. Where the wires differ, it is for one reason: over HTTP a request has a response of its own. What goes
@@ -65,10 +84,10 @@ fn well_behaved() -> Vec<Row> {
     };
     let changed = |_: &Value| vec![notice("notifications/tools/list_changed", &json!({})); 2];
     vec![
-        row("order", script::first_after(progress), drive::in_order, Want::Same("in order")),
+        several("order", script::first_after(progress), drive::in_order, Want::Same("in order")),
         row("concurrency", script::reversed(3), drive::three, Want::Same("3 of 3")),
         row("64 calls at once", script::reversed(64), drive::sixty_four, Want::Same("64 of 64")),
-        row(
+        several(
             "list_changed before a response",
             script::first_after(changed),
             drive::changed,
@@ -175,7 +194,7 @@ fn ends() -> Vec<Row> {
         ),
         row(
             "the peer dies in the handshake",
-            script::on("initialize", vec![Act::Die]),
+            script::opening(vec![Act::Die]),
             drive::twice,
             Want::Each {
                 stdio: "no session: peer closed",
@@ -210,7 +229,7 @@ fn ends() -> Vec<Row> {
             limits: soon(),
             ..row(
                 "a peer that is silent in the handshake",
-                script::on("initialize", vec![]),
+                script::opening(vec![]),
                 drive::twice,
                 Want::Same("no session: timed out"),
             )
@@ -243,7 +262,7 @@ fn nonsense() -> Vec<Row> {
         )]
     };
     vec![
-        row(
+        several(
             "garbage before the answer",
             script::first_after(garbage),
             drive::twice,
@@ -260,7 +279,7 @@ fn nonsense() -> Vec<Row> {
                 http: "outcome unknown | hello",
             },
         ),
-        row(
+        several(
             "answers with a wrong id, then one",
             script::first_after(wrong),
             drive::twice,
@@ -277,7 +296,7 @@ fn nonsense() -> Vec<Row> {
                 http: "outcome unknown | hello",
             },
         ),
-        row(
+        several(
             "a result without an id, then one",
             script::first_after(|_| vec![said_to(&Value::Null, "nobody's")]),
             drive::twice,
@@ -294,7 +313,7 @@ fn nonsense() -> Vec<Row> {
                 http: "outcome unknown | hello",
             },
         ),
-        row(
+        several(
             "two answers to one call",
             script::first(|it| ["one", "two"].map(|text| Act::Say(said(it, text))).to_vec()),
             drive::twice,
@@ -317,7 +336,7 @@ fn nonsense() -> Vec<Row> {
             drive::twice,
             Want::Same("error -32603 | hello"),
         ),
-        row(
+        several(
             "a ping with the number of one of our calls",
             script::first_after(|it| {
                 vec![json!({"jsonrpc": "2.0", "id": it["id"], "method": "ping"}).to_string()]
