@@ -1,5 +1,6 @@
-//! One list of behaviours, run through all four wires against a peer that misbehaves on request: [`table`] says what
-//! the peer does and what comes of it, [`wires`] what that means on each wire.
+//! One list of behaviours, run through all four wires against a peer that misbehaves on request, in both eras, and over
+//! Streamable HTTP with event streams and with JSON documents for answers: [`table`] says what the peer does and what
+//! comes of it, [`wires`] what that means on each wire.
 //!
 //! Failures that clients are known for, and where it is proven that this one does not share them:
 //!
