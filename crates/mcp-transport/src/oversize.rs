@@ -72,7 +72,8 @@ impl Oversize {
     }
 }
 
-#[cfg(all(test, any(feature = "stdio", feature = "sse")))]
+#[cfg(test)]
+#[cfg(any(feature = "stdio", feature = "sse"))]
 mod tests {
     use super::*;
 

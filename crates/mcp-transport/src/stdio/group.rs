@@ -120,7 +120,8 @@ fn tells_of_life(stat: &str, group: Pid) -> bool {
     !ended && of.parse() == Ok(group.as_raw())
 }
 
-#[cfg(all(test, target_os = "linux"))]
+#[cfg(test)]
+#[cfg(target_os = "linux")]
 mod tests {
     use std::os::unix::process::CommandExt;
     use std::process::{Child, Command, Stdio};
