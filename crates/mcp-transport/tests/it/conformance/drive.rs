@@ -179,6 +179,24 @@ pub(super) fn closed_twice(_: Way, peer: Peer, limits: Limits) -> BoxFuture<'sta
     .boxed()
 }
 
+/// A call whose answer is large, which nobody takes while another one is made beside it.
+pub(super) fn beside(_: Way, peer: Peer, limits: Limits) -> BoxFuture<'static, String> {
+    async move {
+        let session = peer.connect(&limits).await.unwrap();
+        let mut first = Box::pin(call(&session, "first", CallOptions::default()));
+        tokio::select! {
+            called = &mut first => return called,
+            () = until(|| peer.count("tools/call") == 1) => {}
+        }
+        // The first call's own task does not run here: whatever is done for its answer is done by others.
+        let other = call(&session, "echo", CallOptions::default()).await;
+        let first = first.await;
+        session.close(GRACE).await;
+        format!("{other} | {first}")
+    }
+    .boxed()
+}
+
 /// The tools of a list, and what is none.
 pub(super) fn listed(_: Way, peer: Peer, limits: Limits) -> BoxFuture<'static, String> {
     async move {

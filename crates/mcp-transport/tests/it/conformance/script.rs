@@ -53,6 +53,23 @@ pub(super) fn reversed(number: usize) -> Script {
     })
 }
 
+/// A server that answers `first` with so many bytes when it hears of `echo`, and that one right behind.
+pub(super) fn large_then_small(size: usize) -> Script {
+    let held = Mutex::new(Value::Null);
+    server(move |message| match message["params"]["name"].as_str() {
+        Some("first") => {
+            *held.lock().unwrap() = message.clone();
+            vec![Act::Hold]
+        }
+        Some("echo") => {
+            let first = held.lock().unwrap();
+            let large = Act::Answer(first["id"].clone(), said(&first, &"x".repeat(size)));
+            vec![large, Act::Say(said(message, "hello"))]
+        }
+        _ => vec![],
+    })
+}
+
 /// A server that sends half of the answer to `first`, and the rest when the call was given up.
 pub(super) fn in_two() -> Script {
     let begun = Mutex::new(None);

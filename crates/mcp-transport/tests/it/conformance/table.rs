@@ -124,6 +124,12 @@ fn sizes_and_paces() -> Vec<Row> {
         })
     };
     vec![
+        row(
+            "a small answer behind a large one that nobody takes",
+            script::large_then_small(4 << 20),
+            drive::beside,
+            Want::Same("hello | 4194304 bytes"),
+        ),
         row("a message of 10 MiB", sends(10 << 20), drive::twice, Want::Same("10485760 bytes | hello")),
         Row {
             limits: Limits { message_bytes: 100_000, ..Limits::default() },
