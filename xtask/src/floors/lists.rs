@@ -107,6 +107,7 @@ pub(crate) const FLOORS: &[Floor] = &[
                     "rustls-platform-verifier",
                     "tokio-rustls",
                     "tokio-tungstenite",
+                    "tower-service",
                     "url",
                 ],
             ),
