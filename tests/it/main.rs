@@ -8,6 +8,7 @@ mod death;
 mod editor;
 mod following;
 mod live;
+mod peers;
 mod readme;
 mod real;
 mod same;

@@ -101,3 +101,53 @@ fn the_proxy_of_the_environment_is_asked_for_a_tunnel() {
     let want = "CONNECT mcp.example:80 HTTP/1.1\r\nHost: mcp.example:80\r\nProxy-Authorization: Basic dXNlcjpwYSBzcw==\r\n\r\n";
     assert_eq!(head, want);
 }
+
+#[test]
+fn a_socks_proxy_of_the_environment_is_gone_through_on_every_wire_that_takes_a_url() {
+    let folder = tempfile::tempdir().unwrap();
+    let (_server, url) = demo(folder.path(), |it| it.starts_with("ws://"));
+    let address = url.strip_prefix("ws://").unwrap().strip_suffix("/ws").unwrap().to_owned();
+    let proxy = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+    let variable = format!("socks5h://{}", proxy.local_addr().unwrap());
+    let (asked, names) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        for client in proxy.incoming() {
+            let (asked, address) = (asked.clone(), address.clone());
+            std::thread::spawn(move || carry(client.unwrap(), &asked, &address));
+        }
+    });
+    for (transport, url) in [
+        ("websocket", "ws://mcp.example:81/ws"),
+        ("http", "https://mcp.example:81/mcp"),
+        ("sse", "https://mcp.example:81/sse"),
+    ] {
+        let file = holodeck(folder.path(), transport, url).display().to_string();
+        let run = Run::new(folder.path(), folder.path(), &["tools", &file, "--format", "json"]);
+        let ran = run.env("ALL_PROXY", &variable).env("NO_PROXY", "").finish();
+        let error = ran.json()["servers"][0]["error"].to_string();
+        // The demo server knows no `mcp.example`, and no TLS either: it was reached.
+        let want = if transport == "websocket" { "for this machine only" } else { "does not speak TLS" };
+        assert!(error.contains(want), "{transport}: {ran:#?}");
+        assert_eq!(names.recv().unwrap(), b"\x0bmcp.example\x00\x51", "{transport}");
+        while names.try_recv().is_ok() {}
+    }
+}
+
+/// What a SOCKS proxy does for one client: tells which name it was asked for, and leads to the one server there is.
+fn carry(mut client: TcpStream, asked: &std::sync::mpsc::Sender<Vec<u8>>, address: &str) {
+    let mut greeting = [0; 3];
+    client.read_exact(&mut greeting).unwrap();
+    client.write_all(b"\x05\x00").unwrap();
+    let mut place = [0; 18];
+    client.read_exact(&mut place).unwrap();
+    asked.send(place[4..].to_vec()).unwrap();
+    client.write_all(b"\x05\x00\x00\x01\0\0\0\0\0\0").unwrap();
+    let mut server = TcpStream::connect(address).unwrap();
+    let (mut to_client, mut from_server) = (client.try_clone().unwrap(), server.try_clone().unwrap());
+    std::thread::spawn(move || {
+        let _ = std::io::copy(&mut from_server, &mut to_client);
+        let _ = to_client.shutdown(std::net::Shutdown::Both);
+    });
+    let _ = std::io::copy(&mut client, &mut server);
+    let _ = server.shutdown(std::net::Shutdown::Both);
+}

@@ -1,4 +1,4 @@
-"""A real server on the official SDK: `server.py stdio`, or `server.py sse PORT`."""
+"""A real server on the official SDK: `server.py stdio`, or `server.py sse|http|json PORT`."""
 
 import sys
 
@@ -19,7 +19,10 @@ def greet(name: str, *, loud: bool = False) -> list[str]:
     return ["Hello", name.upper() if loud else name]
 
 
-if sys.argv[1] == "sse":
-    server.run("sse", host="127.0.0.1", port=int(sys.argv[2]))
-else:
-    server.run("stdio")
+match sys.argv[1]:
+    case "stdio":
+        server.run("stdio")
+    case "sse":
+        server.run("sse", host="127.0.0.1", port=int(sys.argv[2]))
+    case form:
+        server.run("streamable-http", host="127.0.0.1", port=int(sys.argv[2]), json_response=form == "json")

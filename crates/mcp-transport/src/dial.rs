@@ -45,8 +45,7 @@ impl ProcessCell {
 /// The wire for an endpoint. Fails where this build does not have it, or the endpoint cannot be used.
 ///
 /// Wires that take a URL go through the proxy that the environment names (`HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY`, but
-/// for the hosts of `NO_PROXY` and for this machine). WebSocket does so through a tunnel, which SOCKS proxies are not
-/// asked for: there it fails, and does not go round them.
+/// for the hosts of `NO_PROXY` and for this machine), be it one for HTTP or SOCKS. WebSocket goes through a tunnel.
 pub fn dialer(endpoint: &Endpoint, options: &DialOptions) -> Result<Arc<dyn Dial>, ConnectError> {
     // Named here because a build without wires uses neither.
     let _ = options;

@@ -303,15 +303,21 @@ impl Engine {
             Scanned::Response { id: Id::Number(id), is_error, payload } => {
                 self.pending.tell(id, Outcome::Answer { frame, is_error, payload });
             }
-            // An error without an id is about the request whose lane it came by.
-            Scanned::Response { id: Id::Absent, is_error, payload } => match lane {
+            // The peer could not read whose it was: it can only be the request whose lane it came by.
+            Scanned::Response { id: Id::Absent, is_error: true, payload } => match lane {
                 Lane::Request(id, _) => {
-                    self.pending.tell(id, Outcome::Answer { frame, is_error, payload });
+                    self.pending.tell(id, Outcome::Answer { frame, is_error: true, payload });
                 }
                 Lane::Shared | Lane::Listening(_) => {
-                    tracing::debug!("the server sent an error that belongs to no request")
+                    tracing::debug!("the server sent an error that belongs to no request");
+                    self.fault(|| "an error that belongs to no request".to_owned());
                 }
             },
+            // Whoever has a result has read the request, and its id: a result without one is nobody's.
+            Scanned::Response { id: Id::Absent, is_error: false, payload: _ } => {
+                tracing::debug!("the server sent a result without an id");
+                self.fault(|| "a result without an id".to_owned());
+            }
             Scanned::Response { id: Id::Foreign, .. } => {
                 tracing::debug!("the server answered a request that is not ours");
                 self.fault(|| "an answer to a request that is not ours".to_owned());

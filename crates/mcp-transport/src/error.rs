@@ -129,7 +129,9 @@ impl ConnectError {
                 Some(401 | 403) => Some("the server wants authorization: check the `Authorization` header".to_owned()),
                 Some(404 | 405) => Some("check the path of the URL: Streamable HTTP servers usually listen at /mcp, those with server-sent events at /sse, WebSocket servers at /ws".to_owned()),
                 Some(_) => None,
-                None => Some("check that the server is running, and that host and port are right".to_owned()),
+                None => Some(tls_help(fault).unwrap_or_else(|| {
+                    "check that the server is running, and that host and port are right".to_owned()
+                })),
             },
             ConnectError::Unsupported(_)
             | ConnectError::Invalid(_)
@@ -213,7 +215,7 @@ impl CallError {
                 (_, Some(401 | 403)) => {
                     Some("the server wants authorization: check the `Authorization` header".to_owned())
                 }
-                _ => None,
+                _ => tls_help(fault),
             },
             CallError::InputRequired(_) => Some(
                 "give the session a handler for what is asked, or call a tool that asks for nothing"
@@ -233,6 +235,18 @@ impl CallError {
             | CallError::TooMuch(_) => None,
         }
     }
+}
+
+/// What to do where TLS failed.
+#[cfg(any(feature = "http", feature = "sse", feature = "websocket"))]
+fn tls_help(fault: &Fault) -> Option<String> {
+    crate::web::tls::help(&fault.message).map(str::to_owned)
+}
+
+/// A build without TLS has no trouble with it.
+#[cfg(not(any(feature = "http", feature = "sse", feature = "websocket")))]
+fn tls_help(_: &Fault) -> Option<String> {
+    None
 }
 
 /// What to do about an error of the server's, as far as its number says.

@@ -45,6 +45,8 @@ mod frame;
 #[cfg(feature = "http")]
 mod http;
 mod link;
+#[cfg(any(feature = "stdio", feature = "http", feature = "sse"))]
+mod oversize;
 mod pending;
 mod progress;
 mod redact;

@@ -93,6 +93,24 @@ async fn a_late_a_foreign_and_a_second_answer_touch_nobody() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn without_an_id_only_an_error_is_an_answer_and_only_on_its_requests_own_lane() {
+    let mut peer = peer();
+    let waiting = [(); 2].map(|()| call(&peer.engine, terms(60, None)));
+    let ids = [peer.sent().await as u64, peer.sent().await as u64];
+    let say = |lane, text: &'static str| peer.engine.deliver(lane, Bytes::from_static(text.as_bytes()));
+    let own = |id| Lane::Request(id, Epoch(0));
+    for nobodys in [r#"{"id":null,"result":"nobody's"}"#, r#"{"result":{}}"#, r#"[{"result":1,"id":null}]"#] {
+        ids.into_iter().for_each(|id| say(own(id), nobodys));
+    }
+    say(Lane::Listening(Epoch(0)), r#"{"id":null,"error":{"code":-1}}"#);
+    say(own(ids[1]), r#"{"id":null,"error":{"code":-2}}"#);
+    peer.say(format!(r#"{{"id":{},"result":2}}"#, ids[0]));
+    let [first, second] = waiting;
+    assert_eq!(first.await.unwrap(), "result 2}");
+    assert_eq!(second.await.unwrap(), r#"error {"code":-2}}"#);
+}
+
+#[tokio::test(start_paused = true)]
 async fn hd_119_a_silent_peer_costs_a_call_its_deadline_and_is_told() {
     let mut peer = peer();
     let begun = Instant::now();

@@ -1,6 +1,6 @@
 //! Answers that are bodies of responses, within bounds.
 
-use bytes::{Bytes, BytesMut};
+use bytes::{Buf, Bytes, BytesMut};
 use reqwest::Response;
 
 use crate::web::client;
@@ -17,7 +17,11 @@ pub(super) enum Incomplete {
     Broke(String),
 }
 
-/// The whole body, unless it has more than `limit` bytes. A body that arrives at once is not copied.
+/// The byte order mark that some servers begin a text with.
+const MARK: &[u8] = b"\xEF\xBB\xBF";
+
+/// The whole body, unless it has more than `limit` bytes, without a byte order mark. A body that arrives at once is not
+/// copied.
 pub(super) async fn whole(response: &mut Response, limit: usize) -> Result<Bytes, Incomplete> {
     let promised = response.content_length().map_or(0, |it| usize::try_from(it).unwrap_or(usize::MAX));
     if promised > limit {
@@ -39,5 +43,9 @@ pub(super) async fn whole(response: &mut Response, limit: usize) -> Result<Bytes
         }
         res.extend_from_slice(&chunk);
     }
-    Ok(if res.is_empty() { first } else { res.freeze() })
+    let mut body = if res.is_empty() { first } else { res.freeze() };
+    if body.starts_with(MARK) {
+        body.advance(MARK.len());
+    }
+    Ok(body)
 }

@@ -84,17 +84,17 @@ impl Hearing {
                 Ok(Err(error)) => return StreamEnd::Broke(client::cause(&error)),
                 Err(_) => return StreamEnd::Silent,
             };
-            if stream.feed(chunk, |event| self.take(wire, event)).is_err() {
+            let mut too_large = false;
+            stream.feed(chunk, |event| match event {
+                Event::Message(message) => self.deliver(wire, message),
+                // The older transport's, which has no meaning here.
+                Event::Endpoint(_) => {}
+                Event::TooLarge(_) => too_large = true,
+            });
+            // What is too large on a lane of its own can only be meant for its request.
+            if too_large || stream.skips() {
                 return StreamEnd::TooLarge;
             }
-        }
-    }
-
-    fn take(&mut self, wire: &Wire, event: Event) {
-        match event {
-            Event::Message(message) => self.deliver(wire, message),
-            // The older transport's, which has no meaning here.
-            Event::Endpoint(_) => {}
         }
     }
 

@@ -24,11 +24,12 @@ pub(super) enum Verdict {
     Lost,
 }
 
-/// Does this frame hold the answer to request `id`? An error without an id does, on the request's own lane.
+/// Does this frame hold the answer to request `id`? An error without an id does, on the request's own lane; a result
+/// without one is nobody's.
 pub(super) fn answers(frame: &[u8], id: RequestId) -> bool {
     match scan(frame) {
         Scanned::Response { id: Id::Number(number), .. } => number == id,
-        Scanned::Response { id: Id::Absent, .. } => true,
+        Scanned::Response { id: Id::Absent, is_error, payload: _ } => is_error,
         Scanned::Batch(items) => items.into_iter().any(|it| {
             let item = &frame[it];
             item.first() == Some(&b'{') && answers(item, id)
@@ -201,6 +202,9 @@ mod tests {
         check(r#"{"jsonrpc":"2.0","id":7,"result":{}}"#, true);
         check(r#"{"result":{"id":8},"id":"7"}"#, true);
         check(r#"{"error":{"code":1,"message":""},"id":null}"#, true);
+        check(r#"{"result":{},"id":null}"#, false);
+        check(r#"{"result":{}}"#, false);
+        check(r#"[{"result":{}},{"id":7,"result":1}]"#, true);
         check(r#"[{"id":8,"result":1},{"id":7,"result":1}]"#, true);
         check(r#"[[{"id":7,"result":1}]]"#, false);
         check(r#"{"id":8,"result":{}}"#, false);

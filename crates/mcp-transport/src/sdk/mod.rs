@@ -4,6 +4,7 @@
 //! not have, a handshake that ends, and errors instead of requests that wait for ever when a server dies, answers what
 //! cannot be read, or forgets its session. What the SDK does above the transport stays as it is.
 
+mod asked;
 mod convert;
 mod ledger;
 

@@ -4,6 +4,10 @@
 //! dies of it: an error leads to `initialize` at once, silence to `initialize` after a short patience while the probe
 //! still waits (a cold `npx` takes longer to start than any patience, and answers both then), and death to a new
 //! connection without a probe. Where a wire is refused altogether, another one to the same server may be tried.
+//!
+//! The `ttlMs` of what `server/discover` answers is not used: it says how long the answer may be shown again without
+//! asking, and it is never shown again. Each connection asks, also where the era is remembered, so that who is connected
+//! has met somebody; and a session keeps what it was told, as one of the older era does.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -187,6 +187,15 @@ fn hear(wire: &Wire, lanes: &mut Lanes, event: Event) {
             }
             wire.inbox.deliver(Lane::Shared, message);
         }
+        Event::TooLarge(oversize) => {
+            wire.inbox.noise(oversize.len);
+            // The call that it answered need not wait for its deadline.
+            if let Some(id) = oversize.answers() {
+                lanes.answered(id);
+                let message = "its answer is larger than a message may be".to_owned();
+                wire.inbox.lane_ended(id, LaneEnd::Lost(Fault { status: None, message, error: None }));
+            }
+        }
         // The place was named once, and stays.
         Event::Endpoint(_) => tracing::debug!("{} names a place for messages again", wire.place.label),
     }

@@ -52,8 +52,6 @@ pub(super) enum StreamEnd {
     Broke(String),
     /// Nothing came for so long.
     Silent(Duration),
-    /// An event was larger than this many bytes.
-    TooLarge(usize),
 }
 
 impl StreamLimits {
@@ -118,7 +116,7 @@ impl Stream {
         loop {
             match self.take() {
                 Some(Event::Endpoint(data)) => return Ok(data),
-                Some(Event::Message(_)) => {}
+                Some(Event::Message(_) | Event::TooLarge(_)) => {}
                 None => self.more().await?,
             }
         }
@@ -140,9 +138,8 @@ impl Stream {
         };
         self.heard = Instant::now();
         let Stream { parser, events, .. } = self;
-        parser
-            .feed(chunk, |event| events.push_back(event))
-            .map_err(|_| StreamEnd::TooLarge(self.limits.event_bytes))
+        parser.feed(chunk, |event| events.push_back(event));
+        Ok(())
     }
 
     /// The next event of what came.
@@ -157,7 +154,6 @@ impl StreamEnd {
             StreamEnd::Closed => "the server ended the stream".to_owned(),
             StreamEnd::Broke(why) => format!("the stream broke off ({why})"),
             StreamEnd::Silent(limit) => format!("nothing came on the stream for {} s", limit.as_secs_f64()),
-            StreamEnd::TooLarge(bytes) => format!("a message on the stream is larger than {bytes} bytes"),
         }
     }
 }
@@ -166,9 +162,7 @@ impl From<StreamEnd> for EndReason {
     fn from(end: StreamEnd) -> EndReason {
         match end {
             StreamEnd::Closed => EndReason::PeerClosed,
-            StreamEnd::Broke(_) | StreamEnd::Silent(_) | StreamEnd::TooLarge(_) => {
-                EndReason::Broken(end.words())
-            }
+            StreamEnd::Broke(_) | StreamEnd::Silent(_) => EndReason::Broken(end.words()),
         }
     }
 }
@@ -207,6 +201,7 @@ mod tests {
                     said.push(match event {
                         Event::Message(data) => String::from_utf8_lossy(&data).into_owned(),
                         Event::Endpoint(data) => format!("at {}", String::from_utf8_lossy(&data)),
+                        Event::TooLarge(it) => format!("one of {}", it.len),
                     });
                 }
                 if let Err(end) = more {
@@ -251,7 +246,7 @@ mod tests {
         check(
             &[(0, "data: a\n\ndata: 123456789012345678901\n\ndata: b\n\n")],
             true,
-            "a; a message on the stream is larger than 20 bytes after 0 s",
+            &format!("a, one of 21, b; {closed} after 0 s"),
         )
         .await;
     }

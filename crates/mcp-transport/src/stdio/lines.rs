@@ -5,6 +5,8 @@
 
 use bytes::{Bytes, BytesMut};
 
+use crate::oversize::{Oversize, Skipped};
+
 /// How much room there is at least for the next read.
 const ROOM: usize = 16 << 10;
 
@@ -19,27 +21,13 @@ pub(crate) struct Lines {
     begun: bool,
 }
 
-/// What is kept of a line that is over the limit.
-struct Skipped {
-    head: Bytes,
-    tail: BytesMut,
-    len: usize,
-}
-
 /// What came out.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Line {
     /// A line without its end; never empty.
     Whole(Bytes),
     /// A line that is over the limit.
-    TooLong {
-        /// Its first bytes.
-        head: Bytes,
-        /// Its last bytes.
-        tail: Bytes,
-        /// How many bytes it had.
-        len: usize,
-    },
+    TooLong(Oversize),
 }
 
 impl Lines {
@@ -68,10 +56,10 @@ impl Lines {
             self.scanned = 0;
             if let Some(mut skipped) = self.skipping.take() {
                 skipped.add(&line);
-                return Some(skipped.finish());
+                return Some(Line::TooLong(skipped.finish()));
             }
             if line.len() > self.limit {
-                return Some(Skipped::begin(&line).finish());
+                return Some(Line::TooLong(Skipped::begin(&line).finish()));
             }
             if let Some(line) = self.trim(line) {
                 return Some(Line::Whole(line));
@@ -84,7 +72,7 @@ impl Lines {
         let line = self.buffer.split().freeze();
         self.scanned = 0;
         match self.skipping.take() {
-            Some(skipped) => Some(skipped.head),
+            Some(skipped) => Some(skipped.finish().head),
             None => self.trim(line),
         }
     }
@@ -112,29 +100,6 @@ impl Lines {
     }
 }
 
-/// How much of each end of a line is kept: enough to see whose answer it was.
-const END: usize = 256;
-
-impl Skipped {
-    fn begin(bytes: &[u8]) -> Skipped {
-        let head = Bytes::copy_from_slice(&bytes[..bytes.len().min(END)]);
-        let mut res = Skipped { head, tail: BytesMut::new(), len: 0 };
-        res.add(bytes);
-        res
-    }
-
-    fn add(&mut self, bytes: &[u8]) {
-        self.len += bytes.len();
-        self.tail.extend_from_slice(&bytes[bytes.len().saturating_sub(END)..]);
-        let surplus = self.tail.len().saturating_sub(END);
-        self.tail = self.tail.split_off(surplus);
-    }
-
-    fn finish(self) -> Line {
-        Line::TooLong { head: self.head, tail: self.tail.freeze(), len: self.len }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -148,7 +113,7 @@ mod tests {
             while let Some(line) = lines.next() {
                 res.push(match line {
                     Line::Whole(it) => String::from_utf8_lossy(&it).into_owned(),
-                    Line::TooLong { head, tail, len } => {
+                    Line::TooLong(Oversize { head, tail, len }) => {
                         assert!(len >= tail.len());
                         format!("!{} {len}", String::from_utf8_lossy(&head))
                     }
@@ -176,7 +141,7 @@ mod tests {
     #[test]
     fn a_line_over_the_limit_is_given_up_and_the_next_one_stands() {
         check(&["123456789\nb\n"], &["!123456789\n 10", "b"]);
-        check(&["12345", "6789", "abcdefghijk", "l\nb\n"], &["!123456789 22", "b"]);
+        check(&["12345", "6789", "abcdefghijk", "l\nb\n"], &["!123456789abcdefghijkl\n 22", "b"]);
         check(&["123456789"], &["~123456789"]);
         check(&["12345678\n"], &["!12345678\n 9"]);
         check(&["1234567\n"], &["1234567"]);

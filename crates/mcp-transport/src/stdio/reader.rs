@@ -9,9 +9,9 @@ use tokio::process::ChildStdout;
 use super::Place;
 use super::encoding::StreamDecoder;
 use super::lines::{Line, Lines};
+use crate::oversize::Oversize;
 use crate::redact::Redactor;
-use crate::scan::{Id, Scanned, scan};
-use crate::{EndReason, Fault, Inbox, Lane, LaneEnd, RequestId};
+use crate::{EndReason, Fault, Inbox, Lane, LaneEnd};
 
 /// How much is read at once where it has to be decoded first.
 const RAW_BYTES: usize = 64 << 10;
@@ -81,12 +81,13 @@ impl Reader {
                 Some(b'{' | b'[') => self.inbox.deliver(Lane::Shared, line),
                 _ => self.noise(&line),
             },
-            Line::TooLong { head, tail, len } => {
-                self.noise(&head);
+            Line::TooLong(oversize) => {
+                let Oversize { head, tail: _, len } = &oversize;
+                self.noise(head);
                 self.noise += (len - head.len()) as u64;
                 self.inbox.noise(len - head.len());
                 // The call that it answered need not wait for its deadline.
-                if let Some(id) = whose_answer(&head, &tail) {
+                if let Some(id) = oversize.answers() {
                     let message = "its answer is larger than a message may be".to_owned();
                     self.inbox.lane_ended(id, LaneEnd::Lost(Fault { status: None, message, error: None }));
                 }
@@ -99,21 +100,4 @@ impl Reader {
         self.inbox.noise(bytes.len());
         self.sample.get_or_insert_with(|| self.redactor.clean(&String::from_utf8_lossy(bytes), 120));
     }
-}
-
-/// Which request a message answers of which only the ends are known: servers write the id before the result, or last.
-fn whose_answer(head: &[u8], tail: &[u8]) -> Option<RequestId> {
-    if let Scanned::Response { id: Id::Number(id), .. } = scan(head) {
-        return Some(id);
-    }
-    let begin = head.strip_prefix(b"{")?;
-    let begin = begin.strip_prefix(br#""jsonrpc":"2.0","#).unwrap_or(begin);
-    if !begin.starts_with(br#""result":"#) && !begin.starts_with(br#""error":"#) {
-        return None;
-    }
-    let tail = String::from_utf8_lossy(tail.trim_ascii_end());
-    let tail = tail.strip_suffix('}')?;
-    let tail = tail.strip_suffix(r#","jsonrpc":"2.0""#).unwrap_or(tail);
-    let (_, id) = tail.rsplit_once(r#","id":"#)?;
-    id.parse().ok()
 }

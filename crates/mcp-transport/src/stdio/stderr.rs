@@ -42,7 +42,11 @@ pub(crate) async fn read(mut stderr: ChildStderr, tail: Tail, redactor: Arc<Reda
             Ok(0) | Err(_) => break,
             Ok(_) => {}
         }
-        while let Some(Line::Whole(line) | Line::TooLong { head: line, .. }) = lines.next() {
+        while let Some(line) = lines.next() {
+            let line = match line {
+                Line::Whole(line) => line,
+                Line::TooLong(oversize) => oversize.head,
+            };
             keep(&line, &tail, &redactor, &server);
             // A flood of short lines is many of them in one read.
             tokio::task::consume_budget().await;

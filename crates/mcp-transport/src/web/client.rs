@@ -157,6 +157,7 @@ mod tests {
             socket
         };
         let (said, _socket) = tokio::join!(words(&url), peer);
-        assert_eq!(said, "TLS failed: received corrupt message of type InvalidContentType");
+        let want = "TLS failed: what answers there does not speak TLS (received corrupt message of type InvalidContentType)";
+        assert_eq!(said, want);
     }
 }

@@ -1,11 +1,17 @@
 //! `text/event-stream`, parsed as it arrives: bytes in, events out, no I/O.
 //!
-//! Each byte is looked at once, whatever the chunks are, and a line that arrives in one chunk is not copied. Absent on
-//! purpose: event types other than `message` and `endpoint`, which carry no protocol here.
+//! Each byte is looked at once, whatever the chunks are, and a line that arrives in one chunk is not copied. An event that
+//! holds more than it may is let go of as it comes, and what follows it is read: [`Event::TooLarge`]. Absent on purpose:
+//! event types other than `message` and `endpoint`, which carry no protocol here.
 
 use std::time::Duration;
 
 use bytes::{Buf, Bytes, BytesMut};
+
+use crate::oversize::{Oversize, Skipped};
+
+/// The longest line besides data that is kept whatever the limit is, in bytes.
+const LONGEST_FIELD: usize = 1024;
 
 /// The parser of one stream.
 pub(crate) struct EventStream {
@@ -22,6 +28,16 @@ pub(crate) struct EventStream {
     /// A CR ended the last line: an LF that follows belongs to it.
     after_cr: bool,
     begun: bool,
+    skipping: Skipping,
+}
+
+/// What of the stream is let go of.
+enum Skipping {
+    Nothing,
+    /// The rest of a line that means nothing.
+    Line,
+    /// The rest of an event, of whose line so many bytes have come.
+    Event(Skipped, usize),
 }
 
 /// An event that means something here.
@@ -31,6 +47,8 @@ pub(crate) enum Event {
     Message(Bytes),
     /// Where a server of 2024-11-05 takes messages.
     Endpoint(Bytes),
+    /// A message that holds more than it may.
+    TooLarge(Oversize),
 }
 
 /// The type of the event being read.
@@ -50,10 +68,6 @@ enum Data {
     Lines(BytesMut),
 }
 
-/// An event is larger than a message may be.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct TooLarge;
-
 impl EventStream {
     /// A stream whose events hold at most `limit` bytes of data.
     pub(crate) fn new(limit: usize) -> EventStream {
@@ -67,11 +81,12 @@ impl EventStream {
             retry: None,
             after_cr: false,
             begun: false,
+            skipping: Skipping::Nothing,
         }
     }
 
-    /// Takes what arrived, and gives each event that it completes. After an error the stream is of no more use.
-    pub(crate) fn feed(&mut self, chunk: Bytes, mut event: impl FnMut(Event)) -> Result<(), TooLarge> {
+    /// Takes what arrived, and gives each event that it completes.
+    pub(crate) fn feed(&mut self, chunk: Bytes, mut event: impl FnMut(Event)) {
         let mut rest = chunk;
         if self.after_cr && !rest.is_empty() {
             self.after_cr = false;
@@ -81,16 +96,9 @@ impl EventStream {
         }
         while !rest.is_empty() {
             let found = memchr::memchr2(b'\n', b'\r', &rest);
-            let length = found.unwrap_or(rest.len());
-            if self.line.len() + self.data.len() + length > self.limit.saturating_add(b"data: ".len()) {
-                return Err(TooLarge);
-            }
-            let part = rest.split_to(length);
-            if found.is_none() {
-                self.line.extend_from_slice(&part);
-                return Ok(());
-            }
+            let part = rest.split_to(found.unwrap_or(rest.len()));
             match &rest[..] {
+                [] => {}
                 [b'\r', b'\n', ..] => rest.advance(2),
                 [b'\r'] => {
                     rest.advance(1);
@@ -98,31 +106,120 @@ impl EventStream {
                 }
                 _ => rest.advance(1),
             }
+            let Some(part) = self.unless_skipped(part, found.is_some(), &mut event) else { continue };
+            if found.is_none() {
+                self.line.extend_from_slice(&part);
+                return;
+            }
             let line = if self.line.is_empty() {
                 part
             } else {
                 self.line.extend_from_slice(&part);
                 std::mem::take(&mut self.line).freeze()
             };
-            self.end_line(line, &mut event)?;
+            self.end_line(line, &mut event);
         }
-        Ok(())
+    }
+
+    /// Is an event being let go of?
+    #[cfg(feature = "http")]
+    pub(crate) fn skips(&self) -> bool {
+        matches!(self.skipping, Skipping::Event(..))
+    }
+
+    /// A part of a line, unless it belongs to what is let go of.
+    fn unless_skipped(&mut self, part: Bytes, ends: bool, event: &mut impl FnMut(Event)) -> Option<Bytes> {
+        match &mut self.skipping {
+            Skipping::Nothing => {}
+            Skipping::Line => {
+                if ends {
+                    self.skipping = Skipping::Nothing;
+                }
+                return None;
+            }
+            Skipping::Event(skipped, length) => {
+                *length += part.len();
+                skipped.add(&part);
+                match (ends, *length) {
+                    (true, 0) => self.end_skipped(event),
+                    (true, _) => *length = 0,
+                    (false, _) => {}
+                }
+                return None;
+            }
+        }
+        // So much has to be there that it can be told what the line is.
+        let known = self.line.len() + part.len() >= b"\xef\xbb\xbfdata: ".len() || ends;
+        let total = self.line.len() + self.data.len() + part.len();
+        if !known || total <= self.limit.saturating_add(b"data: ".len()) {
+            return Some(part);
+        }
+        self.line.extend_from_slice(&part);
+        let line = std::mem::take(&mut self.line);
+        let text = line.strip_prefix(b"\xef\xbb\xbf").filter(|_| !self.begun).unwrap_or(&line);
+        let value = text.strip_prefix(b"data").filter(|it| matches!(it.first(), Some(b':') | None));
+        let Some(value) = value else {
+            // A line that is no data does not make its event larger, and means something only where it is short.
+            return match (line.len() <= LONGEST_FIELD, ends) {
+                (true, true) => Some(line.freeze()),
+                (true, false) => {
+                    self.line = line;
+                    Some(Bytes::new())
+                }
+                (false, true) => None,
+                (false, false) => {
+                    self.skipping = Skipping::Line;
+                    None
+                }
+            };
+        };
+        self.begun = true;
+        let value = value.strip_prefix(b":").unwrap_or(value);
+        self.skip(value.strip_prefix(b" ").unwrap_or(value), if ends { 0 } else { line.len() });
+        None
+    }
+
+    /// Lets go of the event being read, whose data goes on with this.
+    fn skip(&mut self, value: &[u8], length: usize) {
+        let skipped = match std::mem::replace(&mut self.data, Data::Absent) {
+            Data::Absent => Skipped::begin(value),
+            Data::Line(line) => begun_with(&line, value),
+            Data::Lines(lines) => begun_with(&lines, value),
+        };
+        self.skipping = Skipping::Event(skipped, length);
+    }
+
+    /// The event that was let go of is over.
+    fn end_skipped(&mut self, event: &mut impl FnMut(Event)) {
+        let Skipping::Event(skipped, _) = std::mem::replace(&mut self.skipping, Skipping::Nothing) else {
+            return;
+        };
+        if let Some(id) = self.id.take() {
+            self.last_id = Some(id);
+        }
+        match std::mem::replace(&mut self.kind, Kind::Message) {
+            Kind::Message => event(Event::TooLarge(skipped.finish())),
+            Kind::Endpoint | Kind::Other => {}
+        }
     }
 
     /// The stream has ended cleanly: what it leaves without the empty line that ends an event, where that `is_whole`. The
     /// standard discards it; some servers forget the line. An event that was cut off leaves no id either: the stream is
     /// taken up before it, not after.
     pub(crate) fn finish(&mut self, is_whole: impl Fn(&[u8]) -> bool) -> Option<Bytes> {
+        if !matches!(self.skipping, Skipping::Nothing) {
+            return None;
+        }
         let before = self.last_id.clone();
         let mut rest = None;
         let line = std::mem::take(&mut self.line).freeze();
         if !line.is_empty() {
-            self.end_line(line, &mut |it| rest = Some(it)).ok()?;
+            self.end_line(line, &mut |it| rest = Some(it));
         }
         self.dispatch(&mut |it| rest = Some(it));
         let rest = match rest {
             Some(Event::Message(message)) if is_whole(&message) => Some(message),
-            Some(Event::Message(_) | Event::Endpoint(_)) | None => None,
+            Some(Event::Message(_) | Event::Endpoint(_) | Event::TooLarge(_)) | None => None,
         };
         if rest.is_none() {
             self.last_id = before;
@@ -142,7 +239,7 @@ impl EventStream {
         self.retry
     }
 
-    fn end_line(&mut self, mut line: Bytes, event: &mut impl FnMut(Event)) -> Result<(), TooLarge> {
+    fn end_line(&mut self, mut line: Bytes, event: &mut impl FnMut(Event)) {
         if !self.begun {
             self.begun = true;
             if line.starts_with(b"\xef\xbb\xbf") {
@@ -150,8 +247,7 @@ impl EventStream {
             }
         }
         if line.is_empty() {
-            self.dispatch(event);
-            return Ok(());
+            return self.dispatch(event);
         }
         let (name, value) = match memchr::memchr(b':', &line) {
             Some(at) => (line.slice(..at), line.slice(at + 1..)),
@@ -161,7 +257,7 @@ impl EventStream {
         match &name[..] {
             b"data" => {
                 if self.data.len() + value.len() > self.limit {
-                    return Err(TooLarge);
+                    return self.skip(&value, 0);
                 }
                 self.data.push(value);
             }
@@ -181,7 +277,6 @@ impl EventStream {
             // A comment has an empty name.
             _ => {}
         }
-        Ok(())
     }
 
     fn dispatch(&mut self, event: &mut impl FnMut(Event)) {
@@ -201,6 +296,13 @@ impl EventStream {
             Kind::Other => {}
         }
     }
+}
+
+fn begun_with(data: &[u8], value: &[u8]) -> Skipped {
+    let mut res = Skipped::begin(data);
+    res.add(b"\n");
+    res.add(value);
+    res
 }
 
 impl Data {

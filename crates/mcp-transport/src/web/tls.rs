@@ -66,7 +66,7 @@ pub(crate) fn cause(error: &(dyn Error + 'static)) -> Option<String> {
     for _ in 0..DEEPEST {
         let Some(cause) = next else { break };
         if let Some(tls) = cause.downcast_ref::<rustls::Error>() {
-            return Some(format!("TLS failed: {tls}"));
+            return Some(format!("TLS failed: {}", words(tls)));
         }
         innermost = Some(match cause.downcast_ref::<io::Error>() {
             Some(error) => kind_words(error),
@@ -79,6 +79,120 @@ pub(crate) fn cause(error: &(dyn Error + 'static)) -> Option<String> {
         };
     }
     innermost
+}
+
+/// What is the matter with TLS, where something can be done about it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Trouble {
+    Unknown,
+    Name,
+    Expired,
+    Early,
+    Revoked,
+    Plain,
+    Versions,
+    Client,
+}
+
+impl Trouble {
+    const ALL: [Trouble; 8] = [
+        Trouble::Unknown,
+        Trouble::Name,
+        Trouble::Expired,
+        Trouble::Early,
+        Trouble::Revoked,
+        Trouble::Plain,
+        Trouble::Versions,
+        Trouble::Client,
+    ];
+
+    fn of(error: &rustls::Error) -> Option<Trouble> {
+        use rustls::{AlertDescription, CertificateError, Error, OtherError};
+        match error {
+            Error::InvalidCertificate(certificate) => match certificate {
+                CertificateError::UnknownIssuer | CertificateError::BadSignature => Some(Trouble::Unknown),
+                CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
+                    Some(Trouble::Name)
+                }
+                CertificateError::Expired | CertificateError::ExpiredContext { .. } => Some(Trouble::Expired),
+                CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => {
+                    Some(Trouble::Early)
+                }
+                CertificateError::Revoked => Some(Trouble::Revoked),
+                // What a certificate that has signed itself and calls itself an authority brings.
+                CertificateError::Other(OtherError(other))
+                    if other.to_string().contains("CaUsedAsEndEntity") =>
+                {
+                    Some(Trouble::Unknown)
+                }
+                _ => None,
+            },
+            Error::InvalidMessage(_) => Some(Trouble::Plain),
+            Error::PeerIncompatible(_) => Some(Trouble::Versions),
+            Error::AlertReceived(alert) => match alert {
+                AlertDescription::ProtocolVersion | AlertDescription::HandshakeFailure => {
+                    Some(Trouble::Versions)
+                }
+                AlertDescription::CertificateRequired => Some(Trouble::Client),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// What failed.
+    fn words(self) -> &'static str {
+        match self {
+            Trouble::Unknown => "nobody who is trusted here has issued the certificate",
+            Trouble::Name => "the certificate is for another name",
+            Trouble::Expired => "the certificate has expired",
+            Trouble::Early => "the certificate is not valid yet",
+            Trouble::Revoked => "the certificate was revoked",
+            Trouble::Plain => "what answers there does not speak TLS",
+            Trouble::Versions => "there is no version of TLS, or no cipher, that both sides have",
+            Trouble::Client => "the server wants a certificate of its client",
+        }
+    }
+
+    /// What to do.
+    fn help(self) -> &'static str {
+        match self {
+            Trouble::Unknown => {
+                "if the server is yours or your company's, name a PEM file with the authority that issued its certificate in \
+                 the environment variable SSL_CERT_FILE (it stands in for the system's authorities), or have the system \
+                 trust it; a program gives it to `HostOptions::authorities`"
+            }
+            Trouble::Name => {
+                "write the name that the certificate is for into the URL, or have one issued for the URL's"
+            }
+            Trouble::Expired => {
+                "have the server's certificate renewed; if it has been, check this machine's clock"
+            }
+            Trouble::Early => "check this machine's clock",
+            Trouble::Revoked => "have a new certificate issued for the server, and do not trust this one",
+            Trouble::Plain => {
+                "check the port; if the server is meant to have no TLS, begin the URL with http:// or ws:// instead"
+            }
+            Trouble::Versions => "let the server speak TLS 1.2 or 1.3",
+            Trouble::Client => {
+                "certificates of clients are not supported: let the server take another authorization"
+            }
+        }
+    }
+}
+
+/// What TLS says of itself, after what it means.
+fn words(error: &rustls::Error) -> String {
+    match Trouble::of(error) {
+        Some(trouble) => format!("{} ({error})", trouble.words()),
+        None => error.to_string(),
+    }
+}
+
+/// What to do about a fault that TLS is the cause of, by the words that were found for it above.
+pub(crate) fn help(fault: &str) -> Option<&'static str> {
+    let (_, words) = fault.split_once("TLS failed: ")?;
+    Trouble::ALL.into_iter().find(|it| words.starts_with(it.words())).map(Trouble::help)
 }
 
 /// Why reading or writing failed, in words.

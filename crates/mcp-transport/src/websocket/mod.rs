@@ -5,8 +5,8 @@
 //! [`upgrade`]); what awaits is in [`open`], [`reader`], [`writer`] and [`conversation`].
 //!
 //! The protocol's frames are tungstenite's. Its opening handshake is not used, for it turns away servers that choose no
-//! subprotocol, and says little of a server that refuses. Absent on purpose: compression, redirects, SOCKS proxies, and
-//! the sessions of Streamable HTTP.
+//! subprotocol, and says little of a server that refuses. Absent on purpose: compression, redirects, and the sessions of
+//! Streamable HTTP.
 
 mod conversation;
 mod head;
@@ -17,6 +17,7 @@ mod pulse;
 mod reach;
 mod reader;
 mod socket;
+mod socks;
 mod upgrade;
 mod writer;
 

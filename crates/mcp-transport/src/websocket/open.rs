@@ -11,6 +11,7 @@ use tokio_tungstenite::tungstenite::protocol::Role;
 use url::Host;
 
 use super::observed::{Observed, Stream};
+use super::proxy::Speaks;
 use super::{Place, proxy, reach, socket, upgrade};
 use crate::Fault;
 use crate::web::{nearby, tls};
@@ -80,16 +81,22 @@ async fn connect(
     let mut stream: Box<dyn Stream> = match proxy {
         None => Box::new(reach::connect(&host, port).await?),
         Some(proxy) => {
-            let tcp = reach::connect(&proxy.host, proxy.port).await;
-            let tcp = tcp.map_err(|it| format!("{}: {it}", proxy.label()))?;
+            let told = |it| format!("{}: {it}", proxy.label());
+            let tcp = reach::connect(&proxy.host, proxy.port).await.map_err(told)?;
             reached(Step::Tunnelling);
-            let mut stream: Box<dyn Stream> = Box::new(tcp);
-            if proxy.secure {
-                let secured = secure(place, &proxy.host, stream).await;
-                stream = secured.map_err(|it| format!("{}: {it}", proxy.label()))?;
+            match &proxy.speaks {
+                Speaks::Socks(socks) => Box::new(socks.through(tcp, url).await.map_err(told)?),
+                Speaks::Http(known) => {
+                    let mut stream: Box<dyn Stream> = Box::new(tcp);
+                    proxy.tunnel(&mut *stream, known.as_ref(), url).await?;
+                    stream
+                }
+                Speaks::Https(known) => {
+                    let mut stream = secure(place, &proxy.host, Box::new(tcp)).await.map_err(told)?;
+                    proxy.tunnel(&mut *stream, known.as_ref(), url).await?;
+                    stream
+                }
             }
-            proxy.tunnel(&mut *stream, url).await?;
-            stream
         }
     };
     if url.scheme() == "wss" {

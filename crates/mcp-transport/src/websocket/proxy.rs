@@ -1,8 +1,9 @@
 //! The proxy before a server, where the environment or the system names one, and the tunnel through it.
 //!
 //! The rules are those of the HTTP wires (`HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY`, `NO_PROXY`), `wss` read as `https`
-//! and `ws` as `http`; for both a tunnel is asked for with CONNECT, as browsers do. A proxy of another kind is an
-//! error: to go round it would send what its owner wanted to see elsewhere.
+//! and `ws` as `http`; of an HTTP proxy a tunnel is asked for with CONNECT for both, as browsers do, and a SOCKS proxy is
+//! asked in its own way ([`Socks`]). A proxy of another kind is an error: to go round it would send what its owner wanted
+//! to see elsewhere.
 
 use bytes::BytesMut;
 use http::{HeaderValue, Uri};
@@ -12,15 +13,25 @@ use url::{Host, Url};
 
 use super::head;
 use super::observed::Stream;
+use super::socks::Socks;
 
-/// A proxy that speaks HTTP.
-#[derive(Debug, PartialEq, Eq)]
+/// A proxy.
+#[derive(PartialEq, Eq)]
 pub(super) struct Proxy {
     pub(super) host: Host<String>,
     pub(super) port: u16,
-    /// It is spoken to over TLS.
-    pub(super) secure: bool,
-    authorization: Option<HeaderValue>,
+    pub(super) speaks: Speaks,
+}
+
+/// What a proxy speaks.
+#[derive(PartialEq, Eq)]
+pub(super) enum Speaks {
+    /// HTTP, to whom it is asked as.
+    Http(Option<HeaderValue>),
+    /// The same over TLS.
+    Https(Option<HeaderValue>),
+    /// SOCKS.
+    Socks(Socks),
 }
 
 /// The proxy for a URL. Says in words why there can be none.
@@ -33,17 +44,21 @@ pub(super) fn find(matcher: &Matcher, url: &Url) -> Result<Option<Proxy>, String
 
 fn read(intercept: Intercept) -> Result<Proxy, String> {
     let uri = intercept.uri();
-    let secure = match uri.scheme_str() {
-        Some("http") | None => false,
-        Some("https") => true,
-        Some(_) => {
-            return Err("the proxy is not an HTTP proxy, and no other kind can be used here".to_owned());
-        }
+    let authorization = || intercept.basic_auth().cloned();
+    let (speaks, usual) = match uri.scheme_str() {
+        Some("http") | None => (Speaks::Http(authorization()), 80),
+        Some("https") => (Speaks::Https(authorization()), 443),
+        Some(other) => match Socks::of(other, intercept.raw_auth()) {
+            Some(socks) => (Speaks::Socks(socks), 1080),
+            None => {
+                return Err("the proxy is neither an HTTP nor a SOCKS proxy, and no other kind can be used"
+                    .to_owned());
+            }
+        },
     };
     let host = uri.host().and_then(|it| Host::parse(it).ok());
     let host = host.ok_or_else(|| "the proxy's address cannot be read".to_owned())?;
-    let port = uri.port_u16().unwrap_or(if secure { 443 } else { 80 });
-    Ok(Proxy { host, port, secure, authorization: intercept.basic_auth().cloned() })
+    Ok(Proxy { host, port: uri.port_u16().unwrap_or(usual), speaks })
 }
 
 impl Proxy {
@@ -53,12 +68,17 @@ impl Proxy {
     }
 
     /// Makes of a connection to the proxy one to the server. Says in words why it cannot.
-    pub(super) async fn tunnel(&self, stream: &mut dyn Stream, url: &Url) -> Result<(), String> {
+    pub(super) async fn tunnel(
+        &self,
+        stream: &mut dyn Stream,
+        authorization: Option<&HeaderValue>,
+        url: &Url,
+    ) -> Result<(), String> {
         let mut stream = stream;
         let host = url.host_str().unwrap_or_default();
         let port = url.port_or_known_default().unwrap_or_default();
         let mut request = format!("CONNECT {host}:{port} HTTP/1.1\r\nHost: {host}:{port}\r\n").into_bytes();
-        if let Some(authorization) = &self.authorization {
+        if let Some(authorization) = authorization {
             request.extend_from_slice(b"Proxy-Authorization: ");
             request.extend_from_slice(authorization.as_bytes());
             request.extend_from_slice(b"\r\n");
@@ -93,9 +113,12 @@ mod tests {
         let got = match find(&matcher, &Url::parse(url).unwrap()) {
             Ok(None) => "none".to_owned(),
             Ok(Some(proxy)) => {
-                let secure = if proxy.secure { " over TLS" } else { "" };
-                let known = if proxy.authorization.is_some() { " as somebody" } else { "" };
-                format!("{}{secure}{known}", proxy.label())
+                let (how, known) = match &proxy.speaks {
+                    Speaks::Http(known) => ("", known.is_some()),
+                    Speaks::Https(known) => (" over TLS", known.is_some()),
+                    Speaks::Socks(socks) => (" with SOCKS", *socks != Socks::of("socks5", None).unwrap()),
+                };
+                format!("{}{how}{}", proxy.label(), if known { " as somebody" } else { "" })
             }
             Err(words) => words,
         };
@@ -111,7 +134,8 @@ mod tests {
         check("ws://10.1.2.3/", http, https, "none");
         check("ws://[::1]/", "http://[::2]:8080", "", "the proxy [::2]:8080");
         check("wss://x.example/", http, "", "none");
-        let other = "the proxy is not an HTTP proxy, and no other kind can be used here";
-        check("wss://x.example/", http, "socks5://user:pw@c.example", other);
+        check("wss://x.example/", http, "socks5://c.example", "the proxy c.example:1080 with SOCKS");
+        let somebody = "the proxy c.example:9 with SOCKS as somebody";
+        check("wss://x.example/", http, "socks5://user:pw@c.example:9", somebody);
     }
 }

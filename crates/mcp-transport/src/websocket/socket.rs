@@ -28,7 +28,9 @@ const READ: usize = 32 << 10;
 /// An open WebSocket.
 pub(super) struct Socket(Mutex<WebSocketStream<Observed>>);
 
-/// How a socket of ours is set up, with the largest message that it takes.
+/// How a socket of ours is set up, with the largest message that it takes. One that is larger ends the connection: the
+/// library stops at the head of a frame that it does not take, and cannot go on behind it; RFC 6455 has the code 1009 for
+/// this, so that the peer knows why.
 pub(super) fn settings(message_bytes: usize) -> WebSocketConfig {
     WebSocketConfig::default()
         .read_buffer_size(READ)

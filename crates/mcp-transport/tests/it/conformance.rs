@@ -1,5 +1,6 @@
-//! One list of behaviours, run through all four wires against a peer that misbehaves on request: [`table`] says what
-//! the peer does and what comes of it, [`wires`] what that means on each wire.
+//! One list of behaviours, run through all four wires against a peer that misbehaves on request, in both eras, and over
+//! Streamable HTTP with event streams and with JSON documents for answers: [`table`] says what the peer does and what
+//! comes of it, [`wires`] what that means on each wire.
 //!
 //! Failures that clients are known for, and where it is proven that this one does not share them:
 //!
@@ -36,21 +37,25 @@ mod wires;
 
 use std::time::Duration;
 
-use wires::{Peer, Wire};
+use mcp_model::Era;
+use wires::{Peer, Way, Wire};
 
 /// Nothing hangs: what a row does is done long before this.
 const BOUND: Duration = Duration::from_secs(60);
 
-/// All rows on one wire; what differs from the table, in words.
+/// All rows on one wire, in both eras; what differs from the table, in words.
 async fn check(wire: Wire) {
     let mut wrong = Vec::new();
-    for row in table::rows() {
-        let want = row.want(wire);
-        let peer = Peer::start(wire, row.manner, row.script).await;
-        let got = tokio::time::timeout(BOUND, (row.drive)(wire, peer, row.limits)).await;
-        let got = got.unwrap_or_else(|_| "it hangs".to_owned());
-        if got != want {
-            wrong.push(format!("{}: {got}, and not {want}", row.name));
+    for era in [Era::Legacy, Era::Modern] {
+        let way = Way { wire, era };
+        for row in table::rows().into_iter().filter(|it| it.is_for(way)) {
+            let want = row.want(way);
+            let peer = Peer::start(way, row.manner, row.script).await;
+            let got = tokio::time::timeout(BOUND, (row.drive)(way, peer, row.limits)).await;
+            let got = got.unwrap_or_else(|_| "it hangs".to_owned());
+            if got != want {
+                wrong.push(format!("{era:?}, {}: {got}, and not {want}", row.name));
+            }
         }
     }
     assert!(wrong.is_empty(), "{wire:?}\n{}", wrong.join("\n"));
@@ -74,4 +79,9 @@ async fn hd_117_hd_119_websocket_is_as_the_table_says() {
 #[tokio::test]
 async fn hd_117_hd_119_http_is_as_the_table_says() {
     check(Wire::Http).await;
+}
+
+#[tokio::test]
+async fn hd_117_hd_119_http_with_json_is_as_the_table_says() {
+    check(Wire::HttpJson).await;
 }

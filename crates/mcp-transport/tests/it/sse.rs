@@ -50,7 +50,7 @@ impl How {
 }
 
 /// A legacy server: answers on its stream, and leaves what is no matter of the opening to `rest`.
-fn legacy(heard: &Heard, rest: impl Fn(&Heard) -> Reply) -> Reply {
+pub(crate) fn legacy(heard: &Heard, rest: impl Fn(&Heard) -> Reply) -> Reply {
     match heard.what().as_str() {
         "GET" => stream(),
         "server/discover" => taken().push(no_method(heard)),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use mcp_model::{Endpoint, UrlEndpoint};
 use mcp_transport::{Authorities, ConnectError, DialOptions, Session, SessionOptions, dialer};
-use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
+use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair, date_time_ymd};
 use rustls::ServerConfig;
 use rustls::pki_types::PrivateKeyDer;
 use serde_json::{Value, json};
@@ -21,8 +21,23 @@ struct Company {
     acceptor: TlsAcceptor,
 }
 
+/// When a certificate is valid.
+#[derive(Clone, Copy)]
+enum Valid {
+    Now,
+    Once,
+    Later,
+}
+
+/// Who says that it is.
+#[derive(Clone, Copy, PartialEq)]
+enum Issued {
+    ByAuthority,
+    ByItself,
+}
+
 /// With a certificate for these names and addresses.
-fn company(names: &[&str]) -> Company {
+fn company(names: &[&str], valid: Valid, issued: Issued) -> Company {
     let mut params = CertificateParams::new(Vec::new()).unwrap();
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
     let key = KeyPair::generate().unwrap();
@@ -30,7 +45,16 @@ fn company(names: &[&str]) -> Company {
     let issuer = Issuer::new(params, key);
     let names: Vec<String> = names.iter().map(|it| (*it).to_owned()).collect();
     let key = KeyPair::generate().unwrap();
-    let certificate = CertificateParams::new(names).unwrap().signed_by(&key, &issuer).unwrap();
+    let mut params = CertificateParams::new(names).unwrap();
+    match valid {
+        Valid::Now => {}
+        Valid::Once => params.not_after = date_time_ymd(2020, 1, 1),
+        Valid::Later => params.not_before = date_time_ymd(2999, 1, 1),
+    }
+    let certificate = match issued {
+        Issued::ByAuthority => params.signed_by(&key, &issuer).unwrap(),
+        Issued::ByItself => params.self_signed(&key).unwrap(),
+    };
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let builder =
         ServerConfig::builder_with_provider(provider).with_safe_default_protocol_versions().unwrap();
@@ -87,10 +111,10 @@ async fn connect(endpoint: Endpoint, authorities: Authorities) -> Result<Session
     Session::connect(dial, SessionOptions::default()).await
 }
 
-/// Connects over both wires to servers with a certificate for `names`, and tells what comes of it: who trusts the
-/// authority calls a tool, who does not hears why not.
-async fn check(names: &[&str], trusting: &str, untrusting: &str) {
-    let Company { authority, acceptor } = company(names);
+/// Connects over both wires to servers of this company, and tells what comes of it: who trusts the authority calls a tool,
+/// who does not hears why not, and what to do.
+async fn check(company: Company, trusting: &str, untrusting: &str) {
+    let Company { authority, acceptor } = company;
     let opening = Opening::Open("Sec-WebSocket-Protocol: mcp\r\n");
     let plan = Plan { opening, tls: Some(acceptor.clone()) };
     let peer = Peer::planned(plan, |it| modern(it, |it| vec![said(it, "hello")])).await;
@@ -102,39 +126,65 @@ async fn check(names: &[&str], trusting: &str, untrusting: &str) {
         for (authorities, want) in [(authorities.clone(), trusting), (Authorities::default(), untrusting)] {
             let got = match connect(endpoint.clone(), authorities).await {
                 Ok(session) => call(&session).await.unwrap(),
-                Err(error) => error.to_string(),
+                Err(error) => format!("{error}\n{}", error.help().unwrap()),
             };
-            // What the certificate is good for instead is told too, in words that are not ours.
-            assert!(got.replace(&label, "URL").starts_with(want), "{got}");
+            // What TLS says of itself stands behind it, in words that are not ours.
+            let got = got.replace(&label, "URL");
+            let (what, todo) = want.split_once('|').unwrap_or((want, ""));
+            assert!(got.starts_with(what) && got.contains(todo), "{got}");
         }
     }
 }
 
+const UNKNOWN: &str = "cannot connect to URL: TLS failed: nobody who is trusted here has issued the certificate (\
+                       |\nif the server is yours or your company's, name a PEM file with the authority";
+
 #[tokio::test]
 async fn an_authority_of_ones_own_is_trusted_where_it_is_configured() {
-    let unknown = "cannot connect to URL: TLS failed: invalid peer certificate: UnknownIssuer";
-    check(&["127.0.0.1"], "hello", unknown).await;
+    check(company(&["127.0.0.1"], Valid::Now, Issued::ByAuthority), "hello", UNKNOWN).await;
+}
+
+#[tokio::test]
+async fn a_certificate_that_vouches_for_itself_is_refused_and_told_so() {
+    check(company(&["127.0.0.1"], Valid::Now, Issued::ByItself), UNKNOWN, UNKNOWN).await;
 }
 
 #[tokio::test]
 async fn a_certificate_for_another_name_is_refused() {
-    let unknown = "cannot connect to URL: TLS failed: invalid peer certificate: UnknownIssuer";
-    let other = "cannot connect to URL: TLS failed: invalid peer certificate: certificate not valid for name";
-    check(&["server.example"], other, unknown).await;
+    let other = "cannot connect to URL: TLS failed: the certificate is for another name (\
+                 |\nwrite the name that the certificate is for into the URL";
+    check(company(&["server.example"], Valid::Now, Issued::ByAuthority), other, UNKNOWN).await;
+}
+
+#[tokio::test]
+async fn a_certificate_out_of_its_time_is_refused() {
+    let expired = "cannot connect to URL: TLS failed: the certificate has expired (\
+                   |\nhave the server's certificate renewed; if it has been, check this machine's clock";
+    check(company(&["127.0.0.1"], Valid::Once, Issued::ByAuthority), expired, expired).await;
+    let early = "cannot connect to URL: TLS failed: the certificate is not valid yet (\
+                 |\ncheck this machine's clock";
+    check(company(&["127.0.0.1"], Valid::Later, Issued::ByAuthority), early, early).await;
 }
 
 #[tokio::test]
 async fn what_speaks_no_tls_is_told_so() {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let url = format!("wss://{}/ws", listener.local_addr().unwrap());
-    let answering = async {
-        let (mut socket, _) = listener.accept().await.unwrap();
-        socket.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n").await.unwrap();
-        socket
-    };
-    let endpoint = Endpoint::WebSocket(UrlEndpoint::new(url.parse().unwrap()));
-    let (error, _socket) = tokio::join!(connect(endpoint, Authorities::default()), answering);
-    let want =
-        format!("cannot connect to {url}: TLS failed: received corrupt message of type InvalidContentType");
-    assert_eq!(error.err().unwrap().to_string(), want);
+    for scheme in ["wss", "https"] {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("{scheme}://{}/ws", listener.local_addr().unwrap());
+        let answering = async {
+            let (mut socket, _) = listener.accept().await.unwrap();
+            socket.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n").await.unwrap();
+            socket
+        };
+        let endpoint = UrlEndpoint::new(url.parse().unwrap());
+        let endpoint = if scheme == "wss" { Endpoint::WebSocket(endpoint) } else { Endpoint::Http(endpoint) };
+        let (error, _socket) = tokio::join!(connect(endpoint, Authorities::default()), answering);
+        let error = error.err().unwrap();
+        let want = format!(
+            "cannot connect to {url}: TLS failed: what answers there does not speak TLS (received corrupt message of type \
+             InvalidContentType)"
+        );
+        assert_eq!(error.to_string(), want);
+        assert!(error.help().unwrap().contains("begin the URL with http:// or ws:// instead"));
+    }
 }

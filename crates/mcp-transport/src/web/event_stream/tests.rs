@@ -8,6 +8,10 @@ fn words(event: &Event) -> String {
     match event {
         Event::Message(data) => String::from_utf8_lossy(data).into_owned(),
         Event::Endpoint(data) => format!("<endpoint> {}", String::from_utf8_lossy(data)),
+        Event::TooLarge(it) => {
+            let Oversize { head, tail, len: _ } = it;
+            format!("<too large> {}…{}", String::from_utf8_lossy(head), String::from_utf8_lossy(tail))
+        }
     }
 }
 
@@ -16,11 +20,7 @@ fn read<'a>(chunks: impl IntoIterator<Item = &'a [u8]>, limit: usize) -> String 
     let mut stream = EventStream::new(limit);
     let mut res = Vec::new();
     for chunk in chunks {
-        let fed = stream.feed(Bytes::copy_from_slice(chunk), |it| res.push(words(&it)));
-        if fed.is_err() {
-            res.push("<too large>".to_owned());
-            return res.join(" | ");
-        }
+        stream.feed(Bytes::copy_from_slice(chunk), |it| res.push(words(&it)));
     }
     if let Some(rest) = stream.finish(|it| !it.ends_with(b"cut")) {
         res.push(format!("<rest> {}", String::from_utf8_lossy(&rest)));
@@ -120,10 +120,27 @@ fn an_event_is_bounded_however_it_comes() {
         whole
     };
     assert_eq!(limited("data: 12345\n\ndata:12345\n\n", 5), "12345 | 12345");
-    assert_eq!(limited("data: 123456\n\n", 5), "<too large>");
+    assert_eq!(limited("data: 123456\n\ndata: a\n\n", 5), "<too large> 123456…123456 | a");
+    assert_eq!(limited("data: 123456\r\n\r\ndata: a\r\n\r\n", 5), "<too large> 123456…123456 | a");
+    assert_eq!(
+        limited("data: 12345678901234567\nid: 3\n\ndata: a\n\n", 5),
+        "<too large> 12345678901234567id: 3…12345678901234567id: 3 | a"
+    );
+    assert_eq!(
+        limited("id: 3\ndata: 123\ndata: 456\n\nid: 4\n\n", 5),
+        "<too large> 123\n456…123\n456 | <id> 4"
+    );
+    assert_eq!(
+        limited("\u{feff}data: 123456789012345\n\ndata: a\n\n", 5),
+        "<too large> 123456789012345…123456789012345 | a"
+    );
+    assert_eq!(limited("event: ping\ndata: 123456789012345\n\ndata: a\n\n", 5), "a");
+    assert_eq!(limited("event: endpoint\ndata: 123456789012345\n\ndata: a\n\n", 5), "a");
+    assert_eq!(limited("data: a\n\ndata: 123456789012345678901234", 5), "a");
     assert_eq!(limited("data: 12\ndata: 34\n\n", 5), "12\n34");
-    assert_eq!(limited(&format!("data: 1\n\n: {}", "x".repeat(100)), 50), "1 | <too large>");
-    assert_eq!(limited(&"data\n".repeat(20), 5), "<too large>");
+    let comment = format!("data: 1\n: {}\ndata: 2\n\n", "x".repeat(2000));
+    assert_eq!(limited(&comment, 50), "1\n2", "a comment may be long, and is not kept");
+    assert_eq!(limited(&("data\n".repeat(20) + "\ndata: a\n\n"), 5).chars().last(), Some('a'));
 }
 
 #[test]
@@ -131,7 +148,7 @@ fn a_line_in_one_chunk_is_not_copied() {
     let chunk = Bytes::from_static(b"data: payload\n\n");
     let mut stream = EventStream::new(100);
     let mut seen = None;
-    stream.feed(chunk.clone(), |it| seen = Some(it)).unwrap();
+    stream.feed(chunk.clone(), |it| seen = Some(it));
     let Some(Event::Message(seen)) = seen else { panic!("no message") };
     assert_eq!(seen.as_ptr(), chunk[6..].as_ptr());
 }

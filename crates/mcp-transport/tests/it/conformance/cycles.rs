@@ -11,13 +11,13 @@
 use std::process::Stdio;
 use std::time::Duration;
 
-use mcp_model::{Endpoint, Limits, RawJson, Secret};
+use mcp_model::{Endpoint, Era, Limits, RawJson, Secret};
 use mcp_transport::CallOptions;
 use tokio::runtime::Handle;
 
 use super::drive::until;
 use super::script;
-use super::wires::{PLAIN, Peer, Wire, connect};
+use super::wires::{PLAIN, Peer, Way, Wire, connect};
 use crate::stdio;
 
 /// Names the wire and the port to the process that counts.
@@ -55,7 +55,7 @@ fn hd_117_cycles_leave_nothing() {
 
 /// Runs the process that counts on one wire.
 async fn watch(name: &str, wire: Wire) {
-    let peer = Peer::start(wire, PLAIN, script::first_after(|_| vec![])).await;
+    let peer = Peer::start(Way { wire, era: Era::Legacy }, PLAIN, script::first_after(|_| vec![])).await;
     let counting = tokio::process::Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "conformance::cycles::hd_117_cycles_leave_nothing", "--nocapture"])
         .env(PEER, format!("{name} {}", peer.road.begin.port()))
@@ -117,7 +117,7 @@ async fn count(wire: Wire, port: u16) {
             endpoint.env.push((name.to_owned(), Secret::new(value)));
             Endpoint::Stdio(endpoint)
         }
-        Wire::Sse | Wire::WebSocket | Wire::Http => wire.endpoint(port),
+        Wire::Sse | Wire::WebSocket | Wire::Http | Wire::HttpJson => wire.endpoint(port),
     };
     let beginning = Counted::now(&mark);
     assert_eq!(beginning.processes, 0);
@@ -139,7 +139,7 @@ async fn count(wire: Wire, port: u16) {
 }
 
 async fn cycle(endpoint: &Endpoint, connected: impl Fn()) {
-    let session = connect(endpoint, &Limits::default()).await.unwrap();
+    let session = connect(endpoint, Era::Legacy, &Limits::default()).await.unwrap();
     connected();
     let answer = session.call_tool("first", &RawJson::empty_object(), CallOptions::default()).await.unwrap();
     assert_eq!(answer.value.text(), "hello");

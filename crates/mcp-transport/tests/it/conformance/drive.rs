@@ -8,10 +8,10 @@ use mcp_model::{Limits, RawJson};
 use mcp_transport::{CallError, CallOptions, ConnectError, EndReason, Ended, Session};
 use serde_json::json;
 
-use super::wires::{self, Peer, Wire};
+use super::wires::{self, Peer, Way};
 
 /// What is done, and in words what came of it.
-pub(super) type Drive = fn(Wire, Peer, Limits) -> BoxFuture<'static, String>;
+pub(super) type Drive = fn(Way, Peer, Limits) -> BoxFuture<'static, String>;
 
 const GRACE: Duration = Duration::from_secs(5);
 
@@ -19,12 +19,12 @@ const GRACE: Duration = Duration::from_secs(5);
 const IMPATIENT: Duration = Duration::from_millis(300);
 
 /// A call, and another one: `what came of the first | what came of the other`.
-pub(super) fn twice(_: Wire, peer: Peer, limits: Limits) -> BoxFuture<'static, String> {
+pub(super) fn twice(_: Way, peer: Peer, limits: Limits) -> BoxFuture<'static, String> {
     call_and_other(peer, limits, CallOptions::default()).boxed()
 }
 
 /// The same, where the first call is not waited for long.
-pub(super) fn impatient(_: Wire, peer: Peer, limits: Limits) -> BoxFuture<'static, String> {
+pub(super) fn impatient(_: Way, peer: Peer, limits: Limits) -> BoxFuture<'static, String> {
     let options = CallOptions { deadline: Some(IMPATIENT), ..CallOptions::default() };
     call_and_other(peer, limits, options).boxed()
 }
@@ -41,10 +41,10 @@ async fn call_and_other(peer: Peer, limits: Limits, options: CallOptions) -> Str
 }
 
 /// Only the handshake, with a peer that is where no peer is.
-pub(super) fn nobody(wire: Wire, peer: Peer, limits: Limits) -> BoxFuture<'static, String> {
+pub(super) fn nobody(way: Way, peer: Peer, limits: Limits) -> BoxFuture<'static, String> {
     drop(peer);
     async move {
-        match wires::connect(&wire.nobody(), &limits).await {
+        match wires::connect(&way.wire.nobody(), way.era, &limits).await {
             Ok(_) => "connected".to_owned(),
             Err(error) => unconnected(&error),
         }
@@ -53,13 +53,16 @@ pub(super) fn nobody(wire: Wire, peer: Peer, limits: Limits) -> BoxFuture<'stati
 }
 
 /// A call after the peer has died.
-pub(super) fn widowed(wire: Wire, peer: Peer, limits: Limits) -> BoxFuture<'static, String> {
+pub(super) fn widowed(way: Way, peer: Peer, limits: Limits) -> BoxFuture<'static, String> {
     async move {
         let session = peer.connect(&limits).await.unwrap();
         drop(peer);
-        // Over HTTP there is no connection that could tell.
-        if wire != Wire::Http {
+        // Over HTTP there is no connection that could tell. A call may find out that the last one is gone, and then
+        // nobody knows whether it ran; the next one finds nobody.
+        if !way.wire.is_http() {
             session.closed().await;
+        } else if call(&session, "other", CallOptions::default()).await == "hello" {
+            return "the dead have answered".to_owned();
         }
         call(&session, "other", CallOptions::default()).await
     }
@@ -67,11 +70,11 @@ pub(super) fn widowed(wire: Wire, peer: Peer, limits: Limits) -> BoxFuture<'stat
 }
 
 /// Three calls at once, and sixty-four: how many brought their own answer.
-pub(super) fn three(_: Wire, peer: Peer, limits: Limits) -> BoxFuture<'static, String> {
+pub(super) fn three(_: Way, peer: Peer, limits: Limits) -> BoxFuture<'static, String> {
     at_once(3, peer, limits).boxed()
 }
 
-pub(super) fn sixty_four(_: Wire, peer: Peer, limits: Limits) -> BoxFuture<'static, String> {
+pub(super) fn sixty_four(_: Way, peer: Peer, limits: Limits) -> BoxFuture<'static, String> {
     at_once(64, peer, limits).boxed()
 }
 
@@ -85,7 +88,7 @@ async fn at_once(number: usize, peer: Peer, limits: Limits) -> String {
 }
 
 /// Eight calls, one after another, each with eight notices of progress.
-pub(super) fn in_order(_: Wire, peer: Peer, limits: Limits) -> BoxFuture<'static, String> {
+pub(super) fn in_order(_: Way, peer: Peer, limits: Limits) -> BoxFuture<'static, String> {
     async move {
         let session = peer.connect(&limits).await.unwrap();
         let names: Vec<String> = (0..8).map(|it| format!("tool-{it}")).collect();
@@ -108,7 +111,7 @@ pub(super) fn in_order(_: Wire, peer: Peer, limits: Limits) -> BoxFuture<'static
 }
 
 /// A large call that is given up when a part of it has left, and another one.
-pub(super) fn given_up_going_out(_: Wire, peer: Peer, limits: Limits) -> BoxFuture<'static, String> {
+pub(super) fn given_up_going_out(_: Way, peer: Peer, limits: Limits) -> BoxFuture<'static, String> {
     async move {
         let session = peer.connect(&limits).await.unwrap();
         let before = peer.road.carried();
@@ -125,14 +128,16 @@ pub(super) fn given_up_going_out(_: Wire, peer: Peer, limits: Limits) -> BoxFutu
 }
 
 /// A call that is given up when half of its answer may have come; the server is told; and another call.
-pub(super) fn given_up_coming_in(_: Wire, peer: Peer, limits: Limits) -> BoxFuture<'static, String> {
+pub(super) fn given_up_coming_in(way: Way, peer: Peer, limits: Limits) -> BoxFuture<'static, String> {
     async move {
         let session = peer.connect(&limits).await.unwrap();
         tokio::select! {
             called = call(&session, "first", CallOptions::default()) => return called,
             () = until(|| peer.count("tools/call") == 1) => {}
         }
-        until(|| peer.count("notifications/cancelled") == 1).await;
+        if way.tells_of_giving_up() {
+            until(|| peer.count("notifications/cancelled") == 1).await;
+        }
         let other = call(&session, "other", CallOptions::default()).await;
         session.close(GRACE).await;
         other
@@ -141,7 +146,7 @@ pub(super) fn given_up_coming_in(_: Wire, peer: Peer, limits: Limits) -> BoxFutu
 }
 
 /// A call of four megabytes.
-pub(super) fn large_call(_: Wire, peer: Peer, limits: Limits) -> BoxFuture<'static, String> {
+pub(super) fn large_call(_: Way, peer: Peer, limits: Limits) -> BoxFuture<'static, String> {
     async move {
         let session = peer.connect(&limits).await.unwrap();
         let arguments = RawJson::of(&json!({"text": "x".repeat(4 << 20)})).unwrap();
@@ -155,7 +160,7 @@ pub(super) fn large_call(_: Wire, peer: Peer, limits: Limits) -> BoxFuture<'stat
 }
 
 /// Closing while a call waits, closing again, calling and listing after it.
-pub(super) fn closed_twice(_: Wire, peer: Peer, limits: Limits) -> BoxFuture<'static, String> {
+pub(super) fn closed_twice(_: Way, peer: Peer, limits: Limits) -> BoxFuture<'static, String> {
     async move {
         let session = peer.connect(&limits).await.unwrap();
         session.list_tools().await.unwrap();
@@ -174,8 +179,26 @@ pub(super) fn closed_twice(_: Wire, peer: Peer, limits: Limits) -> BoxFuture<'st
     .boxed()
 }
 
+/// A call whose answer is large, which nobody takes while another one is made beside it.
+pub(super) fn beside(_: Way, peer: Peer, limits: Limits) -> BoxFuture<'static, String> {
+    async move {
+        let session = peer.connect(&limits).await.unwrap();
+        let mut first = Box::pin(call(&session, "first", CallOptions::default()));
+        tokio::select! {
+            called = &mut first => return called,
+            () = until(|| peer.count("tools/call") == 1) => {}
+        }
+        // The first call's own task does not run here: whatever is done for its answer is done by others.
+        let other = call(&session, "echo", CallOptions::default()).await;
+        let first = first.await;
+        session.close(GRACE).await;
+        format!("{other} | {first}")
+    }
+    .boxed()
+}
+
 /// The tools of a list, and what is none.
-pub(super) fn listed(_: Wire, peer: Peer, limits: Limits) -> BoxFuture<'static, String> {
+pub(super) fn listed(_: Way, peer: Peer, limits: Limits) -> BoxFuture<'static, String> {
     async move {
         let session = peer.connect(&limits).await.unwrap();
         let listing = session.list_tools().await.unwrap();
@@ -186,7 +209,7 @@ pub(super) fn listed(_: Wire, peer: Peer, limits: Limits) -> BoxFuture<'static, 
 }
 
 /// How many changes of lists are known when the answer is there.
-pub(super) fn changed(_: Wire, peer: Peer, limits: Limits) -> BoxFuture<'static, String> {
+pub(super) fn changed(_: Way, peer: Peer, limits: Limits) -> BoxFuture<'static, String> {
     async move {
         let session = peer.connect(&limits).await.unwrap();
         let mut changes = session.changes();
@@ -199,7 +222,7 @@ pub(super) fn changed(_: Wire, peer: Peer, limits: Limits) -> BoxFuture<'static,
 }
 
 /// A call during which the server pings under the call's own number.
-pub(super) fn pinged(_: Wire, peer: Peer, limits: Limits) -> BoxFuture<'static, String> {
+pub(super) fn pinged(_: Way, peer: Peer, limits: Limits) -> BoxFuture<'static, String> {
     async move {
         let session = peer.connect(&limits).await.unwrap();
         let first = call(&session, "first", CallOptions::default()).await;

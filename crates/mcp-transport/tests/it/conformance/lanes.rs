@@ -1,5 +1,5 @@
 //! The peer on Streamable HTTP, where each request has a response of its own: an event stream, which is open as long as
-//! the script has something to say on it.
+//! the script has something to say on it, or one JSON document.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -14,12 +14,21 @@ use crate::http::peer::{Heard, Peer, Reply, Step, reply};
 /// The responses that are open, by the id of their request.
 type Lanes = Arc<Mutex<HashMap<String, UnboundedSender<Step>>>>;
 
-pub(super) async fn start(manner: Manner, script: Script) -> Peer {
-    let lanes = Lanes::default();
-    Peer::start(move |heard| answer(heard, manner, &script, &lanes)).await
+/// What a response is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Form {
+    /// An event stream.
+    Events,
+    /// A JSON document, which is one message: what is said after it is not heard.
+    Json,
 }
 
-fn answer(heard: &Heard, manner: Manner, script: &Script, lanes: &Lanes) -> Reply {
+pub(super) async fn start(form: Form, manner: Manner, script: Script) -> Peer {
+    let lanes = Lanes::default();
+    Peer::start(move |heard| answer(heard, form, manner, &script, &lanes)).await
+}
+
+fn answer(heard: &Heard, form: Form, manner: Manner, script: &Script, lanes: &Lanes) -> Reply {
     match heard.verb.as_str() {
         "POST" => {}
         "GET" => return reply(405, "", ""),
@@ -32,24 +41,34 @@ fn answer(heard: &Heard, manner: Manner, script: &Script, lanes: &Lanes) -> Repl
         return if dies { vec![Step::Close] } else { reply(202, "", "") };
     }
     let (lane, steps) = unbounded_channel();
-    let head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n";
-    lane.send(Step::Write(head.into())).unwrap();
-    if !manner.begin.is_empty() {
-        lane.send(Step::Write(framing::chunk(manner.begin))).unwrap();
+    if form == Form::Events {
+        let head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n";
+        lane.send(Step::Write(head.into())).unwrap();
+        if !manner.begin.is_empty() {
+            lane.send(Step::Write(framing::chunk(manner.begin))).unwrap();
+        }
     }
+    let said = move |text: &str| match form {
+        Form::Events => framing::chunk(&framing::event(text, manner.ends)),
+        Form::Json => document(text, manner),
+    };
+    let begun = move |text: &str| match form {
+        Form::Events => framing::chunk(framing::halves(&framing::event(text, manner.ends)).0),
+        Form::Json => framing::halved(&document(text, manner)).0.to_vec(),
+    };
+    // What ends a response: a document says itself how long it is.
+    let end = move || Step::Write(if form == Form::Events { b"0\r\n\r\n".to_vec() } else { Vec::new() });
     let key = |id: &Value| id.to_string();
     lanes.lock().unwrap().insert(key(&message["id"]), lane.clone());
     let mut over = !acts.is_empty();
     for act in acts {
-        let event = |text: &str| framing::event(text, manner.ends);
-        let write = |text: &str| Step::Write(framing::chunk(text));
         let step = match act {
-            Act::Say(text) => write(&event(&text)),
-            Act::Begin(text) => write(framing::halves(&event(&text)).0),
+            Act::Say(text) => Step::Write(said(&text)),
+            Act::Begin(text) => Step::Write(begun(&text)),
             Act::Die => Step::Close,
             Act::Answer(id, text) => {
                 if let Some(lane) = lanes.lock().unwrap().remove(&key(&id)) {
-                    let _ = lane.send(write(&event(&text)));
+                    let _ = lane.send(Step::Write(said(&text)));
                     let _ = lane.send(end());
                 }
                 continue;
@@ -68,7 +87,11 @@ fn answer(heard: &Heard, manner: Manner, script: &Script, lanes: &Lanes) -> Repl
     vec![Step::Follow(Arc::new(tokio::sync::Mutex::new(steps)))]
 }
 
-/// The orderly end of a response.
-fn end() -> Step {
-    Step::Write(b"0\r\n\r\n".to_vec())
+/// A whole response.
+fn document(text: &str, manner: Manner) -> Vec<u8> {
+    let body = format!("{}{text}{}", manner.begin, manner.ends.after_json());
+    let length = body.len();
+    let head =
+        format!("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\r\n");
+    format!("{head}{body}").into_bytes()
 }

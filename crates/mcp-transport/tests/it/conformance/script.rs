@@ -10,6 +10,7 @@ use super::wires::{Act, Script};
 pub(super) fn server(rest: impl Fn(&Value) -> Vec<Act> + Send + Sync + 'static) -> Script {
     Arc::new(move |message| match (message["method"].as_str(), message["params"]["name"].as_str()) {
         (Some("initialize"), _) => vec![Act::Say(initialized(message))],
+        (Some("server/discover"), _) => vec![Act::Say(discovered(message))],
         (Some("tools/list"), _) => vec![Act::Say(listed(message))],
         (Some("tools/call"), Some("other")) => vec![Act::Say(said(message, "hello"))],
         _ => rest(message),
@@ -52,6 +53,23 @@ pub(super) fn reversed(number: usize) -> Script {
     })
 }
 
+/// A server that answers `first` with so many bytes when it hears of `echo`, and that one right behind.
+pub(super) fn large_then_small(size: usize) -> Script {
+    let held = Mutex::new(Value::Null);
+    server(move |message| match message["params"]["name"].as_str() {
+        Some("first") => {
+            *held.lock().unwrap() = message.clone();
+            vec![Act::Hold]
+        }
+        Some("echo") => {
+            let first = held.lock().unwrap();
+            let large = Act::Answer(first["id"].clone(), said(&first, &"x".repeat(size)));
+            vec![large, Act::Say(said(message, "hello"))]
+        }
+        _ => vec![],
+    })
+}
+
 /// A server that sends half of the answer to `first`, and the rest when the call was given up.
 pub(super) fn in_two() -> Script {
     let begun = Mutex::new(None);
@@ -68,10 +86,13 @@ pub(super) fn in_two() -> Script {
     })
 }
 
-/// A server that does this when it hears of a method, and is as it should be otherwise.
-pub(super) fn on(method: &'static str, acts: Vec<Act>) -> Script {
+/// A server that does this about the handshake, and is as it should be otherwise.
+pub(super) fn opening(acts: Vec<Act>) -> Script {
     let usual = server(|_| vec![]);
-    Arc::new(move |message| if message["method"] == method { acts.clone() } else { usual(message) })
+    Arc::new(move |message| match message["method"].as_str() {
+        Some("initialize" | "server/discover") => acts.clone(),
+        _ => usual(message),
+    })
 }
 
 fn initialized(message: &Value) -> String {
@@ -80,6 +101,17 @@ fn initialized(message: &Value) -> String {
         &json!({
             "protocolVersion": "2025-06-18", "capabilities": {"tools": {"listChanged": true}},
             "serverInfo": {"name": "rude", "version": "1"},
+        }),
+    )
+}
+
+fn discovered(message: &Value) -> String {
+    result(
+        message,
+        &json!({
+            "resultType": "complete", "supportedVersions": ["2026-07-28"],
+            "capabilities": {"tools": {"listChanged": true}},
+            "_meta": {"io.modelcontextprotocol/serverInfo": {"name": "rude", "version": "1"}},
         }),
     )
 }

@@ -9,7 +9,7 @@ use super::drive::{self, Drive};
 use super::framing::Ends;
 use super::road::Pace;
 use super::script::{self, error, notice, said, said_to};
-use super::wires::{Act, Manner, PLAIN, Script, Wire};
+use super::wires::{Act, Manner, PLAIN, Script, Way, Wire};
 
 /// One behaviour.
 pub(super) struct Row {
@@ -18,7 +18,16 @@ pub(super) struct Row {
     pub(super) limits: Limits,
     pub(super) script: Script,
     pub(super) drive: Drive,
+    /// What a peer says in several messages has no place in a response that is one document.
+    says: Says,
     want: Want,
+}
+
+/// How much a peer says about one message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Says {
+    One,
+    Several,
 }
 
 /// What comes of it.
@@ -30,28 +39,38 @@ enum Want {
 }
 
 impl Row {
-    pub(super) fn want(&self, wire: Wire) -> &'static str {
+    /// Makes it sense there?
+    pub(super) fn is_for(&self, way: Way) -> bool {
+        way.wire != Wire::HttpJson || self.says == Says::One
+    }
+
+    pub(super) fn want(&self, way: Way) -> &'static str {
         match self.want {
             Want::Same(want) => want,
-            Want::Each { stdio, sse, websocket, http } => match wire {
+            Want::Each { stdio, sse, websocket, http } => match way.wire {
                 Wire::Stdio => stdio,
                 Wire::Sse => sse,
                 Wire::WebSocket => websocket,
-                Wire::Http => http,
+                Wire::Http | Wire::HttpJson => http,
             },
         }
     }
 }
 
 fn row(name: &'static str, script: Script, drive: Drive, want: Want) -> Row {
-    Row { name, manner: PLAIN, limits: Limits::default(), script, drive, want }
+    Row { name, manner: PLAIN, limits: Limits::default(), script, drive, says: Says::One, want }
+}
+
+/// A row in which the peer says several things about one message.
+fn several(name: &'static str, script: Script, drive: Drive, want: Want) -> Row {
+    Row { says: Says::Several, ..row(name, script, drive, want) }
 }
 
 /// All behaviours. Where the wires differ, it is for one reason: over HTTP a request has a response of its own. What goes
 /// wrong with that is over with that request, what it brings can only be meant for it, and its end tells that no answer
 /// will come. On the other wires all requests share one stream: what breaks it ends all, and what is missing on it is
-/// waited for. Only lines can be skipped when they are too long; what follows a frame or an event that is given up is
-/// not read.
+/// waited for. A line or an event that is too long is let go of as it comes. Not so a message of a WebSocket: whoever gets
+/// one that is too big ends the connection with a code of its own, 1009, by which the other side knows why.
 pub(super) fn rows() -> Vec<Row> {
     [well_behaved(), sizes_and_paces(), ends(), nonsense(), closing()].into_iter().flatten().collect()
 }
@@ -65,10 +84,10 @@ fn well_behaved() -> Vec<Row> {
     };
     let changed = |_: &Value| vec![notice("notifications/tools/list_changed", &json!({})); 2];
     vec![
-        row("order", script::first_after(progress), drive::in_order, Want::Same("in order")),
+        several("order", script::first_after(progress), drive::in_order, Want::Same("in order")),
         row("concurrency", script::reversed(3), drive::three, Want::Same("3 of 3")),
         row("64 calls at once", script::reversed(64), drive::sixty_four, Want::Same("64 of 64")),
-        row(
+        several(
             "list_changed before a response",
             script::first_after(changed),
             drive::changed,
@@ -105,6 +124,12 @@ fn sizes_and_paces() -> Vec<Row> {
         })
     };
     vec![
+        row(
+            "a small answer behind a large one that nobody takes",
+            script::large_then_small(4 << 20),
+            drive::beside,
+            Want::Same("hello | 4194304 bytes"),
+        ),
         row("a message of 10 MiB", sends(10 << 20), drive::twice, Want::Same("10485760 bytes | hello")),
         Row {
             limits: Limits { message_bytes: 100_000, ..Limits::default() },
@@ -114,7 +139,7 @@ fn sizes_and_paces() -> Vec<Row> {
                 drive::twice,
                 Want::Each {
                     stdio: "outcome unknown | hello",
-                    sse: "closed: broken | not sent: broken",
+                    sse: "outcome unknown | hello",
                     websocket: "closed: broken | not sent: broken",
                     http: "outcome unknown | hello",
                 },
@@ -175,7 +200,7 @@ fn ends() -> Vec<Row> {
         ),
         row(
             "the peer dies in the handshake",
-            script::on("initialize", vec![Act::Die]),
+            script::opening(vec![Act::Die]),
             drive::twice,
             Want::Each {
                 stdio: "no session: peer closed",
@@ -210,7 +235,7 @@ fn ends() -> Vec<Row> {
             limits: soon(),
             ..row(
                 "a peer that is silent in the handshake",
-                script::on("initialize", vec![]),
+                script::opening(vec![]),
                 drive::twice,
                 Want::Same("no session: timed out"),
             )
@@ -243,7 +268,7 @@ fn nonsense() -> Vec<Row> {
         )]
     };
     vec![
-        row(
+        several(
             "garbage before the answer",
             script::first_after(garbage),
             drive::twice,
@@ -260,7 +285,7 @@ fn nonsense() -> Vec<Row> {
                 http: "outcome unknown | hello",
             },
         ),
-        row(
+        several(
             "answers with a wrong id, then one",
             script::first_after(wrong),
             drive::twice,
@@ -277,18 +302,24 @@ fn nonsense() -> Vec<Row> {
                 http: "outcome unknown | hello",
             },
         ),
-        row(
+        several(
             "a result without an id, then one",
             script::first_after(|_| vec![said_to(&Value::Null, "nobody's")]),
             drive::twice,
-            Want::Each {
-                stdio: "hello | hello",
-                sse: "hello | hello",
-                websocket: "hello | hello",
-                http: "nobody's | hello",
-            },
+            Want::Same("hello | hello"),
         ),
         row(
+            "a result without an id",
+            script::first(|_| vec![Act::Say(said_to(&Value::Null, "nobody's"))]),
+            drive::impatient,
+            Want::Each {
+                stdio: "timed out | hello",
+                sse: "timed out | hello",
+                websocket: "timed out | hello",
+                http: "outcome unknown | hello",
+            },
+        ),
+        several(
             "two answers to one call",
             script::first(|it| ["one", "two"].map(|text| Act::Say(said(it, text))).to_vec()),
             drive::twice,
@@ -311,7 +342,7 @@ fn nonsense() -> Vec<Row> {
             drive::twice,
             Want::Same("error -32603 | hello"),
         ),
-        row(
+        several(
             "a ping with the number of one of our calls",
             script::first_after(|it| {
                 vec![json!({"jsonrpc": "2.0", "id": it["id"], "method": "ping"}).to_string()]

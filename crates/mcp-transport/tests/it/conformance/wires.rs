@@ -4,13 +4,14 @@
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 
-use mcp_model::{Endpoint, Limits, Secret, StdioEndpoint, UrlEndpoint};
+use mcp_model::{Endpoint, Era, Limits, Secret, StdioEndpoint, UrlEndpoint};
 use mcp_transport::{ConnectError, DialOptions, Eras, Session, SessionOptions, dialer};
 use serde_json::Value;
 
 use super::framing::{self, Ends};
+use super::lanes::{self, Form};
+use super::process;
 use super::road::{Pace, Road};
-use super::{lanes, process};
 use crate::{sse, websocket};
 
 /// A way to a server.
@@ -19,7 +20,17 @@ pub(super) enum Wire {
     Stdio,
     Sse,
     WebSocket,
+    /// Streamable HTTP; an answer is an event stream.
     Http,
+    /// The same; an answer is a JSON document.
+    HttpJson,
+}
+
+/// A way to a server in one era of the protocol.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Way {
+    pub(super) wire: Wire,
+    pub(super) era: Era,
 }
 
 /// One thing that a peer does about a message.
@@ -55,7 +66,7 @@ pub(super) const PLAIN: Manner = Manner { ends: Ends::Lf, begin: "", pace: Pace:
 
 /// A running peer; it ends when dropped, and all its connections with it.
 pub(super) struct Peer {
-    wire: Wire,
+    way: Way,
     pub(super) road: Road,
     heard: Arc<Mutex<Vec<Value>>>,
     _serving: Serving,
@@ -70,14 +81,14 @@ enum Serving {
 }
 
 impl Peer {
-    pub(super) async fn start(wire: Wire, manner: Manner, script: Script) -> Peer {
+    pub(super) async fn start(way: Way, manner: Manner, script: Script) -> Peer {
         let heard = Arc::new(Mutex::new(Vec::new()));
         let log = Arc::clone(&heard);
         let script: Script = Arc::new(move |message| {
             log.lock().unwrap().push(message.clone());
             script(message)
         });
-        let (port, serving) = match wire {
+        let (port, serving) = match way.wire {
             Wire::Stdio => {
                 let peer = process::Peer::start(manner, script).await;
                 (peer.port, Serving::Process { _it: peer })
@@ -90,18 +101,19 @@ impl Peer {
                 let peer = on_websocket(manner, script).await;
                 (port_of(&peer.url), Serving::WebSocket { _it: peer })
             }
-            Wire::Http => {
-                let peer = lanes::start(manner, script).await;
+            Wire::Http | Wire::HttpJson => {
+                let form = if way.wire == Wire::Http { Form::Events } else { Form::Json };
+                let peer = lanes::start(form, manner, script).await;
                 (port_of(&peer.url), Serving::Http { _it: peer })
             }
         };
         let road = Road::to(SocketAddr::from(([127, 0, 0, 1], port)), manner.pace);
-        Peer { wire, road, heard, _serving: serving }
+        Peer { way, road, heard, _serving: serving }
     }
 
-    /// Connects with the handshake that all four wires have in common.
+    /// Connects with the handshake of the era.
     pub(super) async fn connect(&self, limits: &Limits) -> Result<Session, ConnectError> {
-        connect(&self.wire.endpoint(self.road.begin.port()), limits).await
+        connect(&self.way.wire.endpoint(self.road.begin.port()), self.way.era, limits).await
     }
 
     /// How often a method was heard.
@@ -121,13 +133,29 @@ impl Peer {
     }
 }
 
-pub(super) async fn connect(endpoint: &Endpoint, limits: &Limits) -> Result<Session, ConnectError> {
+pub(super) async fn connect(endpoint: &Endpoint, era: Era, limits: &Limits) -> Result<Session, ConnectError> {
+    let eras = match era {
+        Era::Legacy => Eras::Legacy,
+        Era::Modern => Eras::Modern,
+    };
     let dial = dialer(endpoint, &DialOptions { limits: limits.clone(), ..DialOptions::default() })?;
-    let options = SessionOptions { limits: limits.clone(), eras: Eras::Legacy, ..SessionOptions::default() };
+    let options = SessionOptions { limits: limits.clone(), eras, ..SessionOptions::default() };
     Session::connect(dial, options).await
 }
 
+impl Way {
+    /// Whether a call that is given up is told of by a message: where a response of its own is closed, that says it.
+    pub(super) fn tells_of_giving_up(self) -> bool {
+        !(self.era == Era::Modern && self.wire.is_http())
+    }
+}
+
 impl Wire {
+    /// Has each request a response of its own?
+    pub(super) fn is_http(self) -> bool {
+        matches!(self, Wire::Http | Wire::HttpJson)
+    }
+
     /// Where a peer at this port is found.
     pub(super) fn endpoint(self, port: u16) -> Endpoint {
         let url = |text: String| UrlEndpoint::new(text.parse().unwrap());
@@ -135,7 +163,7 @@ impl Wire {
             Wire::Stdio => Endpoint::Stdio(process::endpoint(port)),
             Wire::Sse => Endpoint::Sse(url(format!("http://127.0.0.1:{port}/sse"))),
             Wire::WebSocket => Endpoint::WebSocket(url(format!("ws://127.0.0.1:{port}/ws"))),
-            Wire::Http => Endpoint::Http(url(format!("http://127.0.0.1:{port}/mcp"))),
+            Wire::Http | Wire::HttpJson => Endpoint::Http(url(format!("http://127.0.0.1:{port}/mcp"))),
         }
     }
 
@@ -148,7 +176,9 @@ impl Wire {
                 endpoint.args = vec![Secret::new("-c"), Secret::new("exit 3")];
                 Endpoint::Stdio(endpoint)
             }
-            Wire::Sse | Wire::WebSocket | Wire::Http => self.endpoint(listener.local_addr().unwrap().port()),
+            Wire::Sse | Wire::WebSocket | Wire::Http | Wire::HttpJson => {
+                self.endpoint(listener.local_addr().unwrap().port())
+            }
         }
     }
 }

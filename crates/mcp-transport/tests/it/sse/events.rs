@@ -59,7 +59,7 @@ async fn hd_122_a_silent_stream_is_the_end_of_the_connection() {
 }
 
 #[tokio::test]
-async fn a_message_that_is_too_large_is_the_end_of_the_connection() {
+async fn a_message_that_is_too_large_costs_its_own_call_alone() {
     let peer = Peer::start(|it| {
         legacy(it, |it| {
             let size = if it.rpc()["params"]["name"] == "large" { 10 << 20 } else { 12 << 20 };
@@ -73,8 +73,11 @@ async fn a_message_that_is_too_large_is_the_end_of_the_connection() {
     let large = session.call_tool("large", &empty, CallOptions::default()).await.unwrap();
     assert_eq!(large.value.text().len(), 10 << 20);
     let error = session.call_tool("larger", &empty, CallOptions::default()).await.unwrap_err();
-    let want = "the server is no longer available: a message on the stream is larger than 11534336 bytes";
+    let want = "the answer was lost (its answer is larger than a message may be), and it is not known whether the call ran";
     assert_eq!(error.to_string(), want);
+    assert!(session.counters().0 > 12 << 20, "it is counted");
+    let large = session.call_tool("large", &empty, CallOptions::default()).await.unwrap();
+    assert_eq!(large.value.text().len(), 10 << 20);
 }
 
 #[tokio::test]

@@ -1,0 +1,85 @@
+//! The SDK's client over real processes that misbehave.
+
+use super::*;
+use crate::stdio::{script, server};
+
+/// Calls the tool of a server that does this, twice, and says what came of it.
+async fn twice(tool: &str) -> [String; 2] {
+    let client = serve(&Endpoint::Stdio(server(tool))).await.unwrap();
+    let said = |it: Result<String, ServiceError>| it.unwrap_or_else(|error| error.to_string());
+    let res = [said(call(&client).await), said(call(&client).await)];
+    client.cancel().await.unwrap();
+    res
+}
+
+#[tokio::test]
+async fn tools_are_listed_and_called() {
+    let client = serve(&Endpoint::Stdio(server(r#"text "$id" hello"#))).await.unwrap();
+    assert_eq!(client.peer_info().unwrap().server_info.as_ref().unwrap().name, "sh");
+    assert_eq!(client.list_all_tools().await.unwrap()[0].name, "t");
+    assert_eq!(call(&client).await.unwrap(), "hello");
+    client.cancel().await.unwrap();
+}
+
+#[tokio::test]
+async fn an_answer_that_cannot_be_read_ends_its_request_and_nothing_else() {
+    // An error whose code is no integer; the SDK alone drops it, and the request hangs.
+    let odd = r#"printf '{"jsonrpc":"2.0","id":%s,"error":{"code":"E_NOPE","message":"odd"}}\n' "$id""#;
+    let [first, second] = twice(odd).await;
+    assert!(first.contains("odd"), "{first}");
+    assert_eq!(first, second);
+    // A result of a shape that a call does not have, and an error without an id: neither waits.
+    let [first, _] = twice(r#"answer "$id" 7"#).await;
+    assert!(!first.is_empty());
+}
+
+#[tokio::test]
+async fn a_line_that_is_too_long_ends_the_connection_with_words() {
+    let long = r#"head -c 3000000 /dev/zero | tr '\0' x; echo; exit 3"#;
+    let [first, second] = twice(long).await;
+    assert!(first.contains("no longer available"), "{first}");
+    assert!(!second.is_empty());
+}
+
+#[tokio::test]
+async fn a_server_that_dies_in_a_call_leaves_its_last_words() {
+    let [first, _] = twice("echo 'out of cheese' >&2; exit 7").await;
+    assert!(
+        first.contains("exit status") && first.contains('7') && first.contains("out of cheese"),
+        "{first}"
+    );
+}
+
+#[tokio::test]
+async fn a_grandchild_that_holds_the_pipe_holds_nobody_up() {
+    let [first, _] = twice("sleep 600 & exit 5").await;
+    assert!(first.contains("no longer available"), "{first}");
+}
+
+#[tokio::test]
+async fn an_exit_before_the_handshake_is_told_with_its_evidence() {
+    let error = serve(&Endpoint::Stdio(script("echo 'no key' >&2; exit 4"))).await.err().unwrap().to_string();
+    assert!(error.contains("no key") && error.contains('4'), "{error}");
+    let gone = serve(&Endpoint::Stdio(mcp_model::StdioEndpoint::new("no-such-program-at-all"))).await;
+    let error = gone.err().unwrap().to_string();
+    assert!(error.contains("the command was not found"), "{error}");
+}
+
+#[tokio::test]
+async fn a_silent_server_ends_the_handshake_and_its_process() {
+    let options = RmcpOptions { handshake: Duration::from_millis(50), grace: Duration::from_millis(50) };
+    let transport = RmcpTransport::new(&*dial(&Endpoint::Stdio(script("exec sleep 600"))), options);
+    let ended = transport.ended();
+    let error = ().serve(transport).await.err().unwrap().to_string();
+    assert!(error.contains("did not answer within 0.05 s"), "{error}");
+    ended.await;
+}
+
+#[tokio::test]
+async fn a_close_takes_no_longer_than_its_grace_when_the_server_does_not_read() {
+    let client = serve(&Endpoint::Stdio(server("exec sleep 600"))).await.unwrap();
+    let peer = client.peer().clone();
+    let waiting = tokio::spawn(async move { peer.call_tool(CallToolRequestParams::new("t")).await });
+    client.cancel().await.unwrap();
+    assert!(waiting.await.unwrap().is_err());
+}
