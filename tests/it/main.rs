@@ -4,10 +4,12 @@
 
 mod acp_samples;
 mod acp_schema;
+mod crowd;
 mod death;
 mod editor;
 mod following;
 mod live;
+mod place;
 mod readme;
 mod real;
 mod same;

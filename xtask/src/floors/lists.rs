@@ -165,6 +165,7 @@ pub(crate) const PURE_CRATES: &[&str] = &["mcp-acp", "mcp-config", "mcp-model", 
 /// The files of other crates that decide and do not act.
 pub(crate) const PURE_FILES: &[&str] = &[
     "crates/mcp-host/src/machine/lease.rs",
+    "crates/mcp-host/src/machine/lease/backoff.rs",
     "crates/mcp-host/src/machine/mod.rs",
     "crates/mcp-host/src/machine/recover.rs",
     "crates/mcp-host/src/machine/slot.rs",

@@ -23,6 +23,7 @@ use crate::listed::Listed;
 use crate::{FailedServer, Failure, Happening, Wanted};
 use lease::{Leases, is_leased};
 use slot::{Live, Slot, Start};
+use supervision::next_probe;
 pub use supervision::{Probe, RestartPolicy, Supervision};
 
 pub(crate) use lease::{Answer, LeaseTable, Waiter, Wanting};
@@ -101,7 +102,7 @@ impl<I: Clone> Machine<I> {
             Event::Unvalidated { server, tool, reason } => self.unvalidated(&server, tool, reason),
             Event::Alive(ticket) => self.alive(&ticket, now),
             Event::Woke(slept) => self.woke(slept, now),
-            Event::Lease(wanting, waiter) => self.lease(wanting, waiter),
+            Event::Lease(wanting, waiter) => self.lease(wanting, waiter, now),
             Event::Seen(ticket, unused) => self.lease_seen(&ticket, unused, now),
             Event::Release(dialog, server, waiter) => self.release(&dialog, &server, waiter),
             Event::DialogOver(dialog) => self.dialog_over(&dialog),
@@ -181,7 +182,6 @@ impl<I: Clone> Machine<I> {
             Err(started) => started,
         };
         let Started { instance, era, listed } = started;
-        let first_probe = self.first_probe(now);
         let Some(slot) = self.slots.iter_mut().find(|it| it.waits_for(&ticket)) else {
             return vec![Action::retire(instance, Drain::Shut)];
         };
@@ -210,7 +210,8 @@ impl<I: Clone> Machine<I> {
             probe: None,
             unvalidated: BTreeMap::new(),
         };
-        live.probe = first_probe.filter(|_| live.is_asked());
+        let next = next_probe(&self.settings.supervision, &live.server, now);
+        live.probe = next.filter(|_| live.is_asked());
         let before = slot.live.replace(live);
         slot.last = None;
         self.news.push(News::new(&slot.name, Happening::Ready { era }));
