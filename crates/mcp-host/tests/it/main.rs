@@ -13,6 +13,7 @@ mod loading;
 mod oracles;
 mod peer;
 mod pinning;
+mod racing;
 mod reloading;
 mod stopping;
 mod supervising;
