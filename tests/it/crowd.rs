@@ -24,7 +24,7 @@ const CALLERS: usize = 64;
 const BREATH: usize = 4;
 
 /// How much more memory may be in use in the last quarter of the edits than in the third, in KiB.
-const GROWTH: usize = 8 << 10;
+const GROWTH: usize = 4 << 10;
 
 /// How long a file must be gone to be taken for deleted. On a busy machine a short absence may be a long one.
 const SETTLE: Duration = Duration::from_secs(5);

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use mcp_demo::Offer;
 use mcp_host::{Dialer, Host, HostOptions, ToolCall, Wanted};
-use mcp_model::{Content, RawJson};
+use mcp_model::{Content, Era, RawJson};
 use mcp_transport::{Dial, EndReason, Ended, Lane, Link, Opening, Out, Transport};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 
@@ -153,5 +153,12 @@ async fn hd_100_the_demo_server_is_used_from_beginning_to_end() {
     let slept = host.call(sleep).await;
     assert!(slept.success, "{slept:?}");
     assert!(!heard.lock().unwrap().is_empty());
+
+    // HD-115 in the era without a session, where changes are listened for.
+    assert_eq!(published.servers[0].era, Some(Era::Modern));
+    let changed = told(&host.call(call("change_tools", r#"{"name":"surprise"}"#)).await);
+    assert_eq!(changed, "added surprise");
+    host.subscribe().wait_for(|it| it.catalog.tool("demo__surprise").is_some()).await.unwrap();
+    assert_eq!(told(&host.call(call("demo__surprise", "{}")).await), "I am surprise, added at run time");
     host.shutdown().await;
 }

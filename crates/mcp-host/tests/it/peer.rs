@@ -29,6 +29,8 @@ pub(crate) struct Peer {
     pub(crate) log: Mutex<Vec<String>>,
     /// Its prompts: a definition each. Without, it is a server that has none.
     pub(crate) prompts: Mutex<Option<Vec<Value>>>,
+    /// Its resources, likewise.
+    pub(crate) resources: Mutex<Option<Vec<Value>>>,
     /// Announces its tools whenever they were asked for.
     pub(crate) restless: AtomicBool,
     /// Lets calls of the tool `slow` go on.
@@ -69,6 +71,7 @@ impl Peer {
             silent: Mutex::default(),
             log: Mutex::default(),
             prompts: Mutex::default(),
+            resources: Mutex::default(),
             restless: AtomicBool::new(false),
             release: Notify::new(),
             delay: Mutex::default(),
@@ -93,7 +96,12 @@ impl Peer {
 
     /// Says that its list of tools has changed.
     pub(crate) fn announce(&self) {
-        let message = json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"});
+        self.announce_list("tools");
+    }
+
+    /// Says that a list has changed.
+    pub(crate) fn announce_list(&self, list: &str) {
+        let message = json!({"jsonrpc": "2.0", "method": format!("notifications/{list}/list_changed")});
         self.orders.send(Order::Say(message)).unwrap();
     }
 
@@ -114,6 +122,18 @@ impl Peer {
 
     fn note(&self, what: &str) {
         self.log.lock().unwrap().push(what.to_owned());
+    }
+
+    /// What it says that it can do; only of tools that it announces changes.
+    fn capabilities(&self) -> Value {
+        let mut res = json!({"tools": {"listChanged": true}});
+        if self.prompts.lock().unwrap().is_some() {
+            res["prompts"] = json!({});
+        }
+        if self.resources.lock().unwrap().is_some() {
+            res["resources"] = json!({});
+        }
+        res
     }
 
     /// Its tools as it lists them.
@@ -159,13 +179,11 @@ impl Peer {
         Some(Ok(match method {
             "initialize" => json!({
                 "protocolVersion": "2025-11-25",
-                "capabilities": match *self.prompts.lock().unwrap() {
-                    Some(_) => json!({"tools": {"listChanged": true}, "prompts": {}}),
-                    None => json!({"tools": {"listChanged": true}}),
-                },
+                "capabilities": self.capabilities(),
                 "serverInfo": {"name": "peer", "version": "1"}
             }),
             "tools/list" => json!({"tools": self.listed().await}),
+            "resources/list" => json!({"resources": *self.resources.lock().unwrap()}),
             "prompts/list" => json!({"prompts": *self.prompts.lock().unwrap()}),
             "tools/call" => match params["name"].as_str().unwrap() {
                 "slow" => {
