@@ -1,6 +1,8 @@
 //! A crowd that never stops calling while somebody does all that can be done to the files: nothing that could have been
 //! answered fails, who is not touched notices nothing, and afterwards nothing is left.
 
+#![expect(clippy::print_stderr, reason = "a run tells its figures")]
+
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};

@@ -155,7 +155,7 @@ async fn dm_104_the_drain_deadline_falls_before_into_and_after_the_end_of_a_call
 #[tokio::test(start_paused = true)]
 async fn who_needs_some_servers_waits_for_no_others() {
     let ids = |names: &[&str]| -> Vec<mcp_model::ServerId> {
-        names.iter().map(|it| mcp_model::ServerId::parse(*it).unwrap()).collect()
+        names.iter().map(|it| mcp_model::ServerId::parse(it).unwrap()).collect()
     };
     let world = World::new(&[("a", Peer::new(&["t"])), ("b", Peer::new(&["t"])), ("c", Peer::new(&["t"]))]);
     *world.peer("b").delay.lock().unwrap() = milliseconds(1000);
