@@ -14,7 +14,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use mcp_host::{Host, HostOptions, LoadRequest, ToolCall, load};
+use mcp_host::{Host, HostOptions, LoadRequest, RestartPolicy, Supervision, ToolCall, load};
 use mcp_model::{RawJson, ServerId};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
@@ -96,8 +96,17 @@ async fn measure(rounds: usize) -> Outcome<()> {
     let folder = tempfile::tempdir()?;
     let path = folder.path().join("mcp.yaml");
     let pid = folder.path().join("pid");
+    // Who is killed again and again is not to be left alone for it here.
+    let pause = Duration::from_millis(50);
+    let policy = RestartPolicy {
+        first_pause: pause,
+        longest_pause: pause,
+        most_setbacks: u32::MAX,
+        ..RestartPolicy::default()
+    };
     let host = Arc::new(Host::start(HostOptions {
         own_executable: Some(std::env::current_exe()?),
+        supervision: Supervision::Restart(policy),
         ..HostOptions::default()
     }));
     apply(&host, &path, &pid, None).await?;
