@@ -143,8 +143,8 @@ async fn measure(rounds: usize) -> Outcome<()> {
         );
     }
     let mut ends = Vec::new();
-    for _ in 0..rounds * 2 {
-        ends.push(kill(&host, &pid).await?.as_secs_f64() * 1000.0);
+    while ends.len() < rounds * 2 {
+        ends.extend(kill(&host, &pid).await?.map(|it| it.as_secs_f64() * 1000.0));
     }
     let longest = ends.iter().copied().fold(0.0, f64::max);
     println!(
@@ -192,7 +192,7 @@ async fn count(host: &Arc<Host>) -> Outcome<f64> {
 }
 
 /// From the kill to the end of the call that was under way, which has to say why.
-async fn kill(host: &Host, pid: &Path) -> Outcome<Duration> {
+async fn kill(host: &Host, pid: &Path) -> Outcome<Option<Duration>> {
     let mut published = host.subscribe();
     published.wait_for(|it| it.catalog.tool("a_sleep").is_some()).await?;
     let under_way = Arc::new(Notify::new());
@@ -202,21 +202,23 @@ async fn kill(host: &Host, pid: &Path) -> Outcome<Duration> {
         progress: Some(Arc::new(move |_| tell.notify_one())),
         ..ToolCall::new("a_sleep", arguments)
     });
-    let killed = async {
-        under_way.notified().await;
-        let id = std::fs::read_to_string(pid).unwrap_or_default();
-        let begun = Instant::now();
-        // Its own time counts as well.
-        let sent = Command::new("kill").args(["-KILL", &id]).status();
-        (begun, sent.is_ok_and(|it| it.success()))
-    };
-    let (result, (begun, sent)) = tokio::join!(call, killed);
+    let mut call = std::pin::pin!(call);
+    tokio::select! {
+        // It came to one that was killed before, of which nobody knew yet.
+        _ = &mut call => return Ok(None),
+        () = under_way.notified() => {}
+    }
+    let id = std::fs::read_to_string(pid)?;
+    let begun = Instant::now();
+    // Its own time counts as well.
+    let sent = Command::new("kill").args(["-KILL", &id]).status()?.success();
+    let result = call.await;
     let end = begun.elapsed();
     let message = result.error.map(|it| it.message).unwrap_or_default();
     if !sent || !message.contains("SIGKILL") {
         return Err(format!("it was not killed, or nobody knows: {message}").into());
     }
-    Ok(end)
+    Ok(Some(end))
 }
 
 fn call(name: &str, arguments: &'static str) -> Option<ToolCall> {
