@@ -4,11 +4,13 @@
 
 mod acp_samples;
 mod acp_schema;
+mod crowd;
 mod death;
 mod editor;
 mod following;
 mod live;
 mod peers;
+mod place;
 mod readme;
 mod real;
 mod same;

@@ -5,12 +5,16 @@
 #![forbid(unsafe_code)]
 #![expect(clippy::print_stderr, reason = "a test that is skipped says so")]
 
+mod alone;
+
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
+
+pub use alone::{Alone, Holdings, alone, resident};
 
 /// The workspace's root.
 pub fn root() -> &'static Path {

@@ -47,4 +47,5 @@ mod tools;
 mod websocket;
 
 pub use http::HttpServer;
-pub use serve::{DemoError, Ended, serve_stdio, serve_stream};
+pub use serve::{DemoError, Ended, serve_offering, serve_stdio, serve_stream};
+pub use state::Offer;

@@ -11,7 +11,12 @@ use rmcp::{
 };
 use tokio::io::{AsyncRead, AsyncWrite};
 
-use crate::{connection::Connection, life::Life, server::Demo, state::State};
+use crate::{
+    connection::Connection,
+    life::Life,
+    server::Demo,
+    state::{Offer, State},
+};
 
 /// Why a server ended without a fault.
 #[must_use = "a process that serves is asked by `Exited` to end with that code"]
@@ -67,8 +72,25 @@ where
     R: AsyncRead + Send + Unpin + 'static,
     W: AsyncWrite + Send + Unpin + 'static,
 {
+    serve_state(State::default(), read, write).await
+}
+
+/// The same, with these tools in the place of its own, and neither prompts nor resources.
+pub async fn serve_offering<R, W>(offer: Offer, read: R, write: W) -> Result<Ended, DemoError>
+where
+    R: AsyncRead + Send + Unpin + 'static,
+    W: AsyncWrite + Send + Unpin + 'static,
+{
+    serve_state(State::offering(offer), read, write).await
+}
+
+async fn serve_state<R, W>(state: State, read: R, write: W) -> Result<Ended, DemoError>
+where
+    R: AsyncRead + Send + Unpin + 'static,
+    W: AsyncWrite + Send + Unpin + 'static,
+{
     let life = Arc::new(Life::default());
-    let state = Arc::new(State::default());
+    let state = Arc::new(state);
     let demo = Demo::new(Arc::clone(&state), state, Arc::clone(&life));
     let connection = Connection::new(AsyncRwTransport::new_server(read, write), Arc::clone(&life));
     tokio::select! {

@@ -80,6 +80,12 @@ fn one_page(request: Option<PaginatedRequestParams>) -> Result<(), ErrorData> {
 
 impl ServerHandler for Demo {
     fn get_info(&self) -> ServerConfig {
+        let name = Implementation::new("mcp-demo", env!("CARGO_PKG_VERSION")).with_title("MCP demo server");
+        if self.session.offer().is_some() {
+            let capabilities =
+                ServerCapabilities::builder().enable_tools().enable_tool_list_changed().build();
+            return ServerConfig::new(capabilities).with_server_info(name);
+        }
         let capabilities = ServerCapabilities::builder()
             .enable_logging()
             .enable_prompts()
@@ -87,7 +93,6 @@ impl ServerHandler for Demo {
             .enable_tools()
             .enable_tool_list_changed()
             .build();
-        let name = Implementation::new("mcp-demo", env!("CARGO_PKG_VERSION")).with_title("MCP demo server");
         ServerConfig::new(capabilities).with_server_info(name).with_instructions(INSTRUCTIONS)
     }
 
@@ -96,8 +101,15 @@ impl ServerHandler for Demo {
         request: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
+        let state = self.state(era(&context));
+        if let Some(offer) = state.offer() {
+            let (tools, next) = tools::offered(offer, request.and_then(|it| it.cursor).as_deref())?;
+            let mut res = ListToolsResult::with_all_items(tools);
+            res.next_cursor = next;
+            return Ok(res);
+        }
         one_page(request)?;
-        Ok(ListToolsResult::with_all_items(tools::list(&self.state(era(&context)).added())))
+        Ok(ListToolsResult::with_all_items(tools::list(&state.added())))
     }
 
     async fn call_tool(

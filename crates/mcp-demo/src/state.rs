@@ -5,10 +5,12 @@
 
 use std::{
     collections::BTreeSet,
+    num::NonZeroUsize,
     sync::{
         Mutex, MutexGuard, PoisonError,
         atomic::{AtomicU8, Ordering},
     },
+    time::Duration,
 };
 
 use tokio::sync::watch;
@@ -27,20 +29,43 @@ pub(crate) enum Toggled {
     Full,
 }
 
+/// Tools that stand in the place of the server's own, for tests that need names of their choice.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Offer {
+    /// Their names, which may be any. One that has the name of an own tool is that tool; the others say who they are.
+    pub tools: Vec<String>,
+    /// How many of them a page of the list has.
+    pub page: Option<NonZeroUsize>,
+    /// How long those take that only say who they are.
+    pub delay: Duration,
+}
+
 /// The memory of one server process or session.
 pub(crate) struct State {
     added: Mutex<BTreeSet<String>>,
     threshold: AtomicU8,
     changes: watch::Sender<u64>,
+    offer: Option<Offer>,
 }
 
 impl Default for State {
     fn default() -> State {
-        State { added: Mutex::default(), threshold: AtomicU8::new(0), changes: watch::Sender::new(0) }
+        let (added, threshold, changes) = (Mutex::default(), AtomicU8::new(0), watch::Sender::new(0));
+        State { added, threshold, changes, offer: None }
     }
 }
 
 impl State {
+    /// A memory of a server that offers this and nothing else.
+    pub(crate) fn offering(offer: Offer) -> State {
+        State { offer: Some(offer), ..State::default() }
+    }
+
+    /// What stands in the place of the server's own tools.
+    pub(crate) fn offer(&self) -> Option<&Offer> {
+        self.offer.as_ref()
+    }
+
     /// The tools added at run time, by name.
     pub(crate) fn added(&self) -> Vec<String> {
         self.lock().iter().cloned().collect()

@@ -170,6 +170,77 @@ mod tests {
         check("pin unpin retire wait", "empty");
     }
 
+    /// One who calls, one who calls by what he has pinned, and who retires and then seals the gate, each in his own order.
+    const HANDS: [&[&str]; 4] =
+        [&["in", "out"], &["in", "out"], &["pin", "pinned-in", "out", "unpin"], &["retire", "seal"]];
+
+    /// Wakes by noting it.
+    struct Woken(std::sync::atomic::AtomicBool);
+
+    impl std::task::Wake for Woken {
+        fn wake(self: Arc<Self>) {
+            self.0.store(true, Ordering::SeqCst);
+        }
+    }
+
+    /// Does the hands' steps in this order. Who waits for the end looks only when he was woken.
+    fn play(order: &[usize]) {
+        let gate = Gate::default();
+        let woken = Arc::new(Woken(true.into()));
+        let waker = Waker::from(Arc::clone(&woken));
+        let mut wait = Box::pin(gate.emptied());
+        let (mut next, mut pinned, mut is_empty) = ([0; HANDS.len()], false, false);
+        let mut inside: [Option<Guard<'_>>; HANDS.len()] = Default::default();
+        let (mut retired, mut sealed) = (false, false);
+        for hand in order {
+            let step = HANDS[*hand][next[*hand]];
+            next[*hand] += 1;
+            match step {
+                "in" => {
+                    inside[*hand] = gate.begin();
+                    assert_eq!(inside[*hand].is_some(), !retired, "{order:?}");
+                }
+                "pin" => {
+                    pinned = gate.pin();
+                    assert_eq!(pinned, !retired, "{order:?}");
+                }
+                "pinned-in" if pinned => {
+                    inside[*hand] = gate.begin_pinned();
+                    assert_eq!(inside[*hand].is_some(), !sealed, "{order:?}");
+                }
+                "out" => inside[*hand] = None,
+                "unpin" if pinned => {
+                    pinned = false;
+                    gate.unpin();
+                }
+                "retire" => (retired, ()) = (true, gate.retire()),
+                "seal" => (sealed, ()) = (true, gate.seal()),
+                _ => {}
+            }
+            if !is_empty && woken.0.swap(false, Ordering::SeqCst) {
+                is_empty = wait.as_mut().poll(&mut Context::from_waker(&waker)).is_ready();
+            }
+            let holds = retired && inside.iter().all(Option::is_none) && (sealed || !pinned);
+            assert_eq!(is_empty, holds, "{order:?} at {step}");
+        }
+        assert!(is_empty, "{order:?}");
+    }
+
+    #[test]
+    fn dm_104_the_deadline_in_mid_call_and_every_other_order() {
+        let mut orders = vec![Vec::new()];
+        for _ in 0..HANDS.iter().map(|it| it.len()).sum() {
+            let longer = orders.iter().flat_map(|order: &Vec<usize>| {
+                let left = |it: &usize| order.iter().filter(|hand| *hand == it).count() < HANDS[*it].len();
+                (0..HANDS.len()).filter(left).map(|it| [&order[..], &[it]].concat())
+            });
+            orders = longer.collect();
+        }
+        // 10! orders of all steps, less those in which a hand's own are in disorder.
+        assert_eq!(orders.len(), 3_628_800 / (2 * 2 * 24 * 2));
+        orders.iter().for_each(|it| play(it));
+    }
+
     #[test]
     fn dm_104_in_a_crowd_nobody_is_inside_once_it_is_empty() {
         for _ in 0..50 {

@@ -28,7 +28,7 @@ use crate::spill::Spills;
 use crate::wires::Wires;
 use crate::{
     Admin, Dialog, DialogId, Failure, FollowRequest, Following, HostEvent, LeasePolicy, LeaseReceipt, Pinned,
-    ProviderRefusal, Published, ReminderText, ServerState, SpillPolicy, Supervision, WallClock, Wanted,
+    ProviderRefusal, Published, ReminderText, ServerState, ServerStatus, SpillPolicy, Supervision, WallClock, Wanted,
 };
 
 /// How many commands may wait for the committer, which is never busy for long.
@@ -244,6 +244,22 @@ impl Host {
         let settled = |it: &Arc<Published>| it.servers.iter().all(|it| it.state != ServerState::Starting);
         // A host that was shut down or has failed starts nothing, so its end is an answer as well.
         let _ = published.wait_for(settled).await;
+    }
+
+    /// The same for these servers alone, however long others take: for whoever needs a few of many. Gives how each of
+    /// them stands then, in the order of `servers`; one that is not wanted now is left out. Cancel-safe.
+    pub async fn ready_of(&self, servers: &[ServerId]) -> Vec<ServerStatus> {
+        let of = |it: &Arc<Published>| -> Vec<ServerStatus> {
+            let status = |id: &ServerId| it.servers.iter().find(|it| it.id == id.as_str()).cloned();
+            servers.iter().filter_map(status).collect()
+        };
+        let mut published = self.subscribe();
+        let settled = |it: &Arc<Published>| of(it).iter().all(|it| it.state != ServerState::Starting);
+        match published.wait_for(settled).await {
+            Ok(it) => of(&it),
+            // What a host that is gone has said last stands.
+            Err(_) => of(&self.published()),
+        }
     }
 
     /// The latest generation.

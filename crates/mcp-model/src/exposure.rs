@@ -77,6 +77,9 @@ pub enum NamePolicy {
         /// The characters that stay.
         class: NameClass,
     },
+    /// Every run of characters outside of `[A-Za-z0-9_-]` becomes one `_`, and none stays at either end; what has nothing
+    /// left is called `resource`. A name that is longer than its [`NameLimit`] ends with a hash (DMX-10).
+    Slug,
     /// Names stay as they are.
     Pass,
 }

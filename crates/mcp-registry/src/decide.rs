@@ -9,7 +9,7 @@ use mcp_model::{NamePolicy, Rules, ServerId, Transform};
 use serde::Serialize;
 
 use crate::filter::{Ruling, Sieve};
-use crate::name::{ExposedName, is_valid, normalise, qualify, rule, shorten};
+use crate::name::{ExposedName, is_valid, normalise, qualify, rule, shorten, slug};
 use crate::quote::{cut, quote};
 
 pub use stages::{Stage, StageRule};
@@ -139,6 +139,7 @@ impl<'a> Decider<'a> {
             NamePolicy::Pass if name.is_empty() => renamed(name),
             NamePolicy::Reject | NamePolicy::Pass => Ok((name, why)),
             NamePolicy::Normalise { class } => renamed(normalise(class, &name)),
+            NamePolicy::Slug => renamed(slug(&name)),
             NamePolicy::Qualify { class } => renamed(qualify(class, self.server.as_str(), &name)),
         }
     }

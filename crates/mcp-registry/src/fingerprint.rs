@@ -140,6 +140,7 @@ fn rules(encoder: &mut Encoder, rules: &Rules) {
         NamePolicy::Pass => 3,
         NamePolicy::Normalise { class: NameClass::Strict } => 4,
         NamePolicy::Normalise { class: NameClass::WithDot } => 5,
+        NamePolicy::Slug => 6,
     });
     encoder.number(limit.bytes() as u64);
 }

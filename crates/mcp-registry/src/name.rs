@@ -69,6 +69,27 @@ pub(crate) fn normalise(class: NameClass, name: &str) -> String {
     name.chars().map(|it| if keeps(class, it) { it } else { '-' }).collect()
 }
 
+/// The name with every run of characters that no provider takes replaced by one `_`, and none at its ends; of nothing
+/// `resource` (DMX-10).
+pub(crate) fn slug(name: &str) -> String {
+    let mut res = String::with_capacity(name.len());
+    let mut left_out = false;
+    for it in name.chars() {
+        if keeps(NameClass::Strict, it) {
+            if std::mem::take(&mut left_out) {
+                res.push('_');
+            }
+            res.push(it);
+        } else {
+            left_out = true;
+        }
+    }
+    match res.trim_matches('_') {
+        "" => "resource".to_owned(),
+        trimmed => trimmed.to_owned(),
+    }
+}
+
 /// The name `<server>__<name>`, both parts normalised (HD-114).
 pub(crate) fn qualify(class: NameClass, server: &str, name: &str) -> String {
     format!("{}__{}", normalise(class, server), normalise(class, name))
@@ -108,6 +129,23 @@ mod tests {
     fn check(class: NameClass, server: &str, name: &str, want: &str) {
         assert_eq!(qualify(class, server, name), want);
         assert_eq!(normalise(class, name), want.split_once("__").expect("it is qualified").1);
+    }
+
+    #[test]
+    fn dmx_10_what_a_slug_leaves_of_a_name() {
+        for (name, want) in [
+            ("read_file-2", "read_file-2"),
+            ("ask me", "ask_me"),
+            ("a .. b", "a_b"),
+            ("a_ .b", "a__b"),
+            ("  x!", "x"),
+            ("__x__", "x"),
+            ("-x-", "-x-"),
+            ("é", "resource"),
+            ("_", "resource"),
+        ] {
+            assert_eq!(slug(name), want, "{name}");
+        }
     }
 
     /// HD-FR015, SK-01.

@@ -205,6 +205,7 @@ pub(crate) const PURE_FILES: &[&str] = &[
     "crates/mcp-acp-agent/src/over_acp/message.rs",
     "crates/mcp-acp-agent/src/wanted.rs",
     "crates/mcp-host/src/machine/lease.rs",
+    "crates/mcp-host/src/machine/lease/backoff.rs",
     "crates/mcp-host/src/machine/mod.rs",
     "crates/mcp-host/src/machine/recover.rs",
     "crates/mcp-host/src/machine/slot.rs",

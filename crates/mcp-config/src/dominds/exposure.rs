@@ -31,26 +31,27 @@ pub(super) fn lower(named: Named, pass: &Pass) -> Lowered {
     let own = transforms(transform, pass).unwrap_or_default();
     let (resources, settings) = match resources.take() {
         Some(it) => resource_rules(it, &own, pass),
-        None => (rules(Filter::default(), own.clone()), None),
+        None => (rules(Filter::default(), own.clone(), NamePolicy::Slug), None),
     };
     let exposure = Exposure {
-        tools: list_rules(tools.take(), &own, pass),
-        prompts: list_rules(prompts.take(), &own, pass),
+        tools: list_rules(tools.take(), &own, NamePolicy::Reject, pass),
+        // DMX-10: theirs are made safe, where tools' are refused.
+        prompts: list_rules(prompts.take(), &own, NamePolicy::Slug, pass),
         resources,
     };
     Lowered { exposure, resources: settings }
 }
 
-fn rules(filter: Filter, transforms: Vec<Transform>) -> Rules {
-    Rules { filter, transforms, naming: NamePolicy::Reject, limit: NameLimit::Common }
+fn rules(filter: Filter, transforms: Vec<Transform>, naming: NamePolicy) -> Rules {
+    Rules { filter, transforms, naming, limit: NameLimit::Common }
 }
 
-fn list_rules(lists: Option<Lists>, inherited: &[Transform], pass: &Pass) -> Rules {
+fn list_rules(lists: Option<Lists>, inherited: &[Transform], naming: NamePolicy, pass: &Pass) -> Rules {
     let Some(Lists { whitelist, blacklist, transform }) = lists else {
-        return rules(Filter::default(), inherited.to_vec());
+        return rules(Filter::default(), inherited.to_vec(), naming);
     };
     let filter = Filter { whitelist: patterns(whitelist), blacklist: patterns(blacklist) };
-    rules(filter, transforms(transform, pass).unwrap_or_else(|| inherited.to_vec()))
+    rules(filter, transforms(transform, pass).unwrap_or_else(|| inherited.to_vec()), naming)
 }
 
 fn resource_rules(resources: Resources, inherited: &[Transform], pass: &Pass) -> (Rules, Option<RawJson>) {
@@ -79,7 +80,7 @@ fn resource_rules(resources: Resources, inherited: &[Transform], pass: &Pass) ->
     let filter = Filter { whitelist: patterns(whitelist), blacklist: patterns(blacklist) };
     let transforms = transforms(transform, pass).unwrap_or_else(|| inherited.to_vec());
     let settings = is_set.then(|| RawJson::of(&settings).ok()).flatten();
-    (rules(filter, transforms), settings)
+    (rules(filter, transforms, NamePolicy::Slug), settings)
 }
 
 /// Patterns, blank ones dropped, none trimmed (DM-016).

@@ -120,6 +120,10 @@ impl NewServer {
         if transport.kind() == TransportKind::Sse && dialect == Dialect::HoloDeck {
             limits.connect = crate::lowering::SSE_CONNECT;
         }
+        let mut exposure = Exposure::all(naming);
+        if dialect == Dialect::Dominds {
+            (exposure.prompts.naming, exposure.resources.naming) = (NamePolicy::Slug, NamePolicy::Slug);
+        }
         ServerSpec {
             id,
             description,
@@ -127,7 +131,7 @@ impl NewServer {
             transport,
             limits,
             discovery: Discovery::default(),
-            exposure: Exposure::all(naming),
+            exposure,
             sharing,
             config: None,
             metadata: BTreeMap::new(),

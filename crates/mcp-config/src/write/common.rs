@@ -113,21 +113,22 @@ pub(super) fn exposure(exposure: &Exposure, naming: Option<NamePolicy>, report: 
         }
     }
     if let Some(naming) = naming {
-        self::naming(exposure, naming, report);
+        self::naming(exposure, [naming; 3], report);
     }
 }
 
-/// A naming that is not the dialect's.
-pub(super) fn naming(exposure: &Exposure, given: NamePolicy, report: &mut Report<'_>) {
-    if lists(exposure).iter().all(|it| it.1.naming == given) {
+/// A naming that is not the dialect's: `given` of tools, prompts and resources.
+pub(super) fn naming(exposure: &Exposure, given: [NamePolicy; 3], report: &mut Report<'_>) {
+    if lists(exposure).map(|it| it.1.naming) == given {
         return;
     }
-    let done = match given {
+    let done = match given[0] {
         NamePolicy::Reject => "names stay as they are, and those that no model takes are left out",
         NamePolicy::Normalise { class: _ } => {
             "names keep the characters that models take, and `-` stands for the others"
         }
         NamePolicy::Qualify { class: _ } => "names begin with that of the server",
+        NamePolicy::Slug => "names keep the characters that models take, and `_` stands for the others",
         NamePolicy::Pass => "names stay as they are",
     };
     report.instead("naming", format!("{} names things in its own way", report.title()), done);

@@ -73,7 +73,7 @@ pub(super) fn entry(server: &ServerSpec, report: &mut Report<'_>) -> Option<(Str
     }
     let hidden = hidden(*discovery, exposure, report);
     res.extend(exposed(exposure, hidden, metadata.get("resources")));
-    common::naming(exposure, NamePolicy::Reject, report);
+    common::naming(exposure, [NamePolicy::Reject, NamePolicy::Slug, NamePolicy::Slug], report);
     common::limits(limits, transport.kind(), &[], report);
     common::metadata(metadata, &["resources"], report);
     Some((id.to_string(), Data::Map(res)))

@@ -92,7 +92,7 @@ pub(super) fn entry(server: &ServerSpec, report: &mut Report<'_>) -> Option<(Str
     times(&mut res, limits);
     shown(&mut res, exposure, report);
     common::discovery(*discovery, report);
-    common::naming(exposure, NamePolicy::Qualify { class: NameClass::Strict }, report);
+    common::naming(exposure, [NamePolicy::Qualify { class: NameClass::Strict }; 3], report);
     common::sharing(*sharing, Sharing::Shared, report);
     common::limits(limits, kind, &["limits.request", "limits.connect", "limits.startup"], report);
     let mut said = vec![URL_KEY];

@@ -2,7 +2,8 @@
 
 use mcp_config::Profile;
 use mcp_model::{
-    EnvInherit, NamePolicy, Secret, ServerSpec, Sharing, Transform, TransportKind, TransportSpec, Value,
+    EnvInherit, Exposure, NamePolicy, Secret, ServerSpec, Sharing, Transform, TransportKind, TransportSpec,
+    Value,
 };
 
 use crate::{found, reading};
@@ -81,6 +82,17 @@ fn dm_042_to_dm_045_dmx_09_transforms_keep_their_order_and_do_not_stack() {
             "skills": { "enabled": true, "whitelist": ["skill://*"], "blacklist": [] }
         })
     );
+}
+
+#[test]
+fn dmx_08_dmx_10_names_of_tools_are_refused_where_others_are_made_safe() {
+    let spec =
+        only(&server("transport: stdio, command: x, prompts: {whitelist: ['*']}, resources: {maxBytes: 9}"));
+    let Exposure { tools, prompts, resources } = &spec.exposure;
+    let namings = [tools.naming, prompts.naming, resources.naming];
+    assert_eq!(namings, [NamePolicy::Reject, NamePolicy::Slug, NamePolicy::Slug]);
+    let kept = spec.metadata["resources"].read::<serde_json::Value>().unwrap();
+    assert_eq!(kept["maxBytes"], 9);
 }
 
 #[test]

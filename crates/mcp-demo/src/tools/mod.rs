@@ -20,7 +20,11 @@ use rmcp::{
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::{Value, json};
 
-use crate::{life::Life, server::Era, state::State};
+use crate::{
+    life::Life,
+    server::Era,
+    state::{Offer, State},
+};
 
 /// One call and all that a tool may need for it.
 pub(crate) struct Call<'a> {
@@ -166,11 +170,30 @@ pub(crate) fn list(added: &[String]) -> Vec<Tool> {
     built_in.chain(added.iter().map(|name| change::added_tool(name))).collect()
 }
 
+/// A page of what is offered in place of all that, from the tool that `cursor` counts to, and the next page's cursor.
+pub(crate) fn offered(offer: &Offer, cursor: Option<&str>) -> Result<(Vec<Tool>, Option<String>), ErrorData> {
+    let odd = || ErrorData::invalid_params("this cursor is not one of ours", None);
+    let from = match cursor {
+        None => 0,
+        Some(it) => it.parse().ok().filter(|it| *it < offer.tools.len()).ok_or_else(odd)?,
+    };
+    let end = offer.page.map_or(offer.tools.len(), |it| offer.tools.len().min(from + it.get()));
+    let tool = |name: &String| BuiltIn::find(name).map_or_else(|| change::added_tool(name), BuiltIn::tool);
+    let tools = offer.tools[from..end].iter().map(tool).collect();
+    Ok((tools, (end < offer.tools.len()).then(|| end.to_string())))
+}
+
 /// Carries out one call.
 pub(crate) async fn call(call: Call<'_>) -> Result<CallToolResponse, ErrorData> {
     let name = &call.request.name;
-    let answer = match BuiltIn::find(name) {
+    let offer = call.state.offer();
+    let has = offer.is_none_or(|it| it.tools.iter().any(|it| it == name));
+    let answer = match BuiltIn::find(name).filter(|_| has) {
         Some(tool) => answer(tool, &call).await,
+        None if has && offer.is_some() => {
+            tokio::time::sleep(offer.map(|it| it.delay).unwrap_or_default()).await;
+            Ok(text(format!("I am {name}")))
+        }
         None if call.state.has(name) => Ok(text(format!("I am {name}, added at run time"))),
         None => Err(ErrorData::invalid_params(format!("there is no tool `{name}`"), None).into()),
     };

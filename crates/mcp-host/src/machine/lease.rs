@@ -4,6 +4,8 @@
 //! A lease stands on the base of its server: the start that last read its lists. When that is replaced, what was
 //! leased on it goes, and whoever waited looks again.
 
+mod backoff;
+
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -12,10 +14,12 @@ use mcp_model::{Era, Kind, ServerId, Sharing};
 use mcp_registry::Lists;
 use tokio::time::Instant;
 
-use super::supervision::later;
+use super::supervision::{later, next_probe};
 use super::{Action, Drain, Machine, News, Phase, Started, Ticket};
 use crate::listed::Listed;
 use crate::{DialogId, Failure, Happening, ReleaseReason};
+
+pub(super) use backoff::Tries;
 
 /// Somebody who waits for an answer.
 pub(crate) type Waiter = u64;
@@ -84,6 +88,8 @@ struct Live<I> {
     instance: I,
     era: Era,
     lists: Arc<Lists>,
+    /// Since when it runs.
+    since: Instant,
     /// When it is next looked at whether it lies unused.
     look: Option<Instant>,
     /// When it is next asked whether it lives.
@@ -149,14 +155,17 @@ impl<I: Clone> Machine<I> {
     }
 
     /// A call of a dialog needs an instance.
-    pub(super) fn lease(&mut self, wanting: Wanting, waiter: Waiter) -> Vec<Action<I>> {
+    pub(super) fn lease(&mut self, wanting: Wanting, waiter: Waiter, now: Instant) -> Vec<Action<I>> {
         let Wanting { dialog, server, base } = wanting;
         if self.phase == Phase::Closed {
             return vec![Action::Answer(waiter, Answer::Refused(shut_down()))];
         }
         let slot = self.slots.iter().find(|it| it.name == server.as_str());
         let live = slot.and_then(|it| it.live.as_ref());
-        let Some(live) = live.filter(|it| it.ticket.number == base && it.instance.is_none()) else {
+        let live = live.filter(|it| it.ticket.number == base && it.instance.is_none());
+        let Some((base_ticket, entry, lists)) =
+            live.map(|it| (it.ticket.clone(), Arc::clone(&it.server), Arc::clone(&it.listed.lists)))
+        else {
             return vec![Action::Answer(waiter, Answer::Again)];
         };
         let own = self.leases.held.iter_mut().find(|it| it.dialog == dialog && it.base == base);
@@ -170,6 +179,9 @@ impl<I: Clone> Machine<I> {
             }
             None => {}
         }
+        if let Some(failure) = self.lease_refusal(&server, now) {
+            return vec![Action::Answer(waiter, Answer::Refused(failure))];
+        }
         let most = self.settings.leases.most;
         if self.leases.held.len() >= most {
             let message = format!(
@@ -179,8 +191,8 @@ impl<I: Clone> Machine<I> {
             return vec![Action::Answer(waiter, Answer::Refused(Failure::new(Kind::Connection, message)))];
         }
         self.starts += 1;
-        let ticket = Ticket { server, runtime: live.ticket.runtime, number: self.starts };
-        let (server, lists) = (Arc::clone(&live.server), Arc::clone(&live.listed.lists));
+        let server = entry;
+        let ticket = Ticket { number: self.starts, ..base_ticket };
         self.leases.held.push(Lease {
             dialog,
             ticket: ticket.clone(),
@@ -198,7 +210,6 @@ impl<I: Clone> Machine<I> {
         started: Started<I>,
         now: Instant,
     ) -> Result<Vec<Action<I>>, Started<I>> {
-        let probe = self.first_probe(now);
         let idle = self.settings.leases.idle;
         let waits = |it: &&mut Lease<I>| it.ticket == *ticket && matches!(it.state, State::Starting(_));
         let Some(lease) = self.leases.held.iter_mut().find(waits) else { return Err(started) };
@@ -212,8 +223,9 @@ impl<I: Clone> Machine<I> {
             instance: instance.clone(),
             era,
             lists: listed.lists,
+            since: now,
             look: idle.map(|it| later(now, it)),
-            probe: probe.filter(|_| era == Era::Legacy),
+            probe: next_probe(&self.settings.supervision, &lease.server, now).filter(|_| era == Era::Legacy),
         };
         let State::Starting(waiting) = std::mem::replace(&mut lease.state, State::Live(live)) else {
             unreachable!("it was found by this")
@@ -227,30 +239,8 @@ impl<I: Clone> Machine<I> {
             self.leases.reminders.push(owner);
         }
         self.leases.changed = true;
+        self.lease_is_well(&ticket.server, now);
         Ok(actions)
-    }
-
-    /// A start of a lease failed.
-    pub(super) fn lease_failed(&mut self, ticket: &Ticket, failure: &Failure) -> Vec<Action<I>> {
-        let Some(at) = self.leases.held.iter().position(|it| it.ticket == *ticket) else { return Vec::new() };
-        let lease = self.leases.held.remove(at);
-        let (server, dialog) = (ticket.server.as_str(), lease.dialog);
-        self.news.push(News::new(server, Happening::NotLeased { dialog, failure: failure.clone() }));
-        match lease.state {
-            State::Starting(waiting) => {
-                waiting.into_iter().map(|it| Action::Answer(it, Answer::Refused(failure.clone()))).collect()
-            }
-            State::Live(live) => vec![Action::retire(live.instance, Drain::Swap)],
-        }
-    }
-
-    /// A leased instance is gone. Its dialog gets another one with its next call.
-    pub(super) fn lease_died(&mut self, ticket: &Ticket, failure: Failure) -> Vec<Action<I>> {
-        if self.leases.live_by(ticket).is_none() {
-            return Vec::new();
-        }
-        self.news.push(News::new(ticket.server.as_str(), Happening::Lost(failure)));
-        self.end_leases(|it| it == ticket, Going::swapped(ReleaseReason::Lost))
     }
 
     /// A leased instance has read its lists again: they are those of its server.
@@ -404,9 +394,10 @@ impl<I: Clone> Machine<I> {
 
     /// A leased instance lives.
     pub(super) fn lease_alive(&mut self, ticket: &Ticket, now: Instant) {
-        let probe = self.first_probe(now);
-        if let Some((live, ..)) = self.leases.live_by(ticket) {
-            live.probe = probe.filter(|_| live.era == Era::Legacy);
+        let Some(lease) = self.leases.held.iter_mut().find(|it| it.ticket == *ticket) else { return };
+        if let State::Live(live) = &mut lease.state {
+            let next = next_probe(&self.settings.supervision, &lease.server, now);
+            live.probe = next.filter(|_| live.era == Era::Legacy);
         }
     }
 

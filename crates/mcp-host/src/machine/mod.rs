@@ -24,6 +24,7 @@ use crate::listed::Listed;
 use crate::{DialogId, FailedServer, Failure, Happening, Wanted};
 use lease::{Leases, is_leased};
 use slot::{Live, Slot, Start};
+use supervision::next_probe;
 pub use supervision::{Probe, RestartPolicy, Supervision};
 
 pub(crate) use lease::{Answer, LeaseTable, Waiter, Wanting};
@@ -111,7 +112,7 @@ impl<I: Clone> Machine<I> {
             Event::Resume(dialog) => self.resume(&dialog),
             Event::Alive(ticket) => self.alive(&ticket, now),
             Event::Woke(slept) => self.woke(slept, now),
-            Event::Lease(wanting, waiter) => self.lease(wanting, waiter),
+            Event::Lease(wanting, waiter) => self.lease(wanting, waiter, now),
             Event::Seen(ticket, unused) => self.lease_seen(&ticket, unused, now),
             Event::Release(dialog, server, waiter) => self.release(&dialog, &server, waiter),
             Event::DialogOver(dialog) => {
@@ -194,7 +195,6 @@ impl<I: Clone> Machine<I> {
             Err(started) => started,
         };
         let Started { instance, era, listed } = started;
-        let first_probe = self.first_probe(now);
         let Some(slot) = self.slots.iter_mut().find(|it| it.waits_for(&ticket)) else {
             return vec![Action::retire(instance, Drain::Shut)];
         };
@@ -223,7 +223,8 @@ impl<I: Clone> Machine<I> {
             probe: None,
             tool_notes: BTreeMap::new(),
         };
-        live.probe = first_probe.filter(|_| live.is_asked());
+        let next = next_probe(&self.settings.supervision, &live.server, now);
+        live.probe = next.filter(|_| live.is_asked());
         let before = slot.live.replace(live);
         slot.last = None;
         self.news.push(News::new(&slot.name, Happening::Ready { era }));

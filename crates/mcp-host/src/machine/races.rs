@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, UNIX_EPOCH};
 
 use mcp_model::{Era, Kind, ServerId};
+use mcp_registry::ProblemKind;
 use tokio::time::Instant;
 
 use super::{
@@ -15,7 +16,7 @@ use super::{
     Wanting,
 };
 use crate::fixture::{listed, server};
-use crate::{DialogId, Failure, LeasePolicy, Wanted};
+use crate::{ActiveProblem, DialogId, Failure, LeasePolicy, Wanted};
 
 /// What may go on by itself.
 #[derive(Clone, Copy, PartialEq)]
@@ -236,6 +237,14 @@ impl<'a> Story<'a> {
                 matches!(place, Some(Place::Leased(base)) if *base == held.base),
                 "leased on what is there"
             );
+        }
+        // DM-124: what is told is so now.
+        for ActiveProblem { problem, .. } in &snapshot.published.problems {
+            let server = problem.server.as_ref().map(ServerId::as_str).unwrap_or_default();
+            let status = snapshot.published.servers.iter().find(|it| it.id == server);
+            let status = status.expect("a problem is of a server that is there");
+            let is_down = status.failure.is_some();
+            assert!(problem.kind != ProblemKind::ServerError || is_down, "{problem:?} of {status:?}");
         }
         for (instance, retired) in &self.instances {
             let want = usize::from(!used.contains(instance));

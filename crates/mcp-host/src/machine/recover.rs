@@ -6,7 +6,7 @@ use mcp_model::Era;
 use tokio::time::Instant;
 
 use super::slot::{Live, Slot, Start};
-use super::supervision::{Down, Probe, RestartPolicy, Supervision, Verdict, later};
+use super::supervision::{Down, Probe, RestartPolicy, Supervision, Verdict, next_probe};
 use super::{Action, Machine, News, Phase, Ticket};
 use crate::{Failure, Happening};
 
@@ -14,7 +14,7 @@ impl<I: Clone> Machine<I> {
     /// A start failed.
     pub(super) fn failed(&mut self, ticket: &Ticket, failure: Failure, now: Instant) -> Vec<Action<I>> {
         let Some(slot) = self.slots.iter_mut().find(|it| it.waits_for(ticket)) else {
-            return self.lease_failed(ticket, &failure);
+            return self.lease_failed(ticket, failure, now);
         };
         let before = (slot.state(), slot.failure().cloned());
         let down = Down { kind: failure.kind, uptime: None };
@@ -31,7 +31,7 @@ impl<I: Clone> Machine<I> {
     /// What ran is gone.
     pub(super) fn died(&mut self, ticket: &Ticket, failure: Failure, now: Instant) -> Vec<Action<I>> {
         let Some(slot) = self.slots.iter_mut().find(|it| it.runs_by(ticket)) else {
-            return self.lease_died(ticket, failure);
+            return self.lease_died(ticket, failure, now);
         };
         let uptime = slot.live.as_ref().map(|it| now.saturating_duration_since(it.since));
         let down = Down { kind: failure.kind, uptime };
@@ -94,17 +94,12 @@ impl<I: Clone> Machine<I> {
 
     /// A server that was asked lives.
     pub(super) fn alive(&mut self, ticket: &Ticket, now: Instant) -> Vec<Action<I>> {
-        let next = self.first_probe(now);
         if let Some(live) = self.slots.iter_mut().find_map(|it| it.lives_by(ticket)) {
+            let next = next_probe(&self.settings.supervision, &live.server, now);
             live.probe = next.filter(|_| live.is_asked());
         }
         self.lease_alive(ticket, now);
         Vec::new()
-    }
-
-    /// When a server that is well at `now` is asked.
-    pub(super) fn first_probe(&self, now: Instant) -> Option<Instant> {
-        Some(later(now, self.probe()?.every?))
     }
 
     pub(super) fn probe(&self) -> Option<&Probe> {

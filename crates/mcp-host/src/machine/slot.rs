@@ -8,7 +8,7 @@ use mcp_model::Era;
 use mcp_registry::{Desired, Lists};
 use tokio::time::Instant;
 
-use super::lease::is_leased;
+use super::lease::{Tries, is_leased};
 use super::supervision::Trouble;
 use super::{Action, Drain, Ticket, ToolNote, desired};
 use crate::Failure;
@@ -26,6 +26,8 @@ pub(super) struct Slot<I> {
     pub(super) mode: Mode,
     /// What it has been through, and when it is tried again.
     pub(super) trouble: Trouble,
+    /// What instances that dialogs have of it have been through.
+    pub(super) tries: Tries,
     /// What runs: an instance of what is wanted, or of what was wanted before.
     pub(super) live: Option<Live<I>>,
     /// What ran before it died: enough to tell a caller whose tool he asks for.
@@ -94,6 +96,7 @@ impl<I: Clone> Slot<I> {
             start: Start::Done,
             mode: Mode::On,
             trouble: Trouble::default(),
+            tries: Tries::default(),
             live: None,
             last: None,
         }
@@ -166,6 +169,7 @@ impl<I: Clone> Slot<I> {
         }
         actions.extend(self.abort());
         self.trouble = Trouble::default();
+        self.tries = Tries::default();
         *starts += 1;
         let ticket = Ticket { server: id, runtime, number: *starts };
         actions.push(self.begin(ticket, server, None));
@@ -225,6 +229,7 @@ impl<I: Clone> Slot<I> {
         let mut actions = self.abort();
         self.mode = Mode::On;
         self.trouble = Trouble::default();
+        self.tries = Tries::default();
         let Desired { id, runtime, exposure: _ } = desired(&server);
         *starts += 1;
         actions.push(self.begin(Ticket { server: id, runtime, number: *starts }, server, None));
@@ -235,6 +240,7 @@ impl<I: Clone> Slot<I> {
     pub(super) fn disable(&mut self) -> Vec<Action<I>> {
         let mut actions = self.abort();
         self.mode = Mode::Disabled;
+        self.tries = Tries::default();
         if let Some(live) = self.live.take() {
             self.last = Some((live.server, live.listed.lists));
             actions.extend(live.instance.map(|it| Action::retire(it, Drain::Swap)));

@@ -6,7 +6,8 @@
 
 use std::time::Duration;
 
-use mcp_model::Kind;
+use mcp_config::ResolvedServer;
+use mcp_model::{Endpoint, Kind, SseFallback};
 use tokio::time::Instant;
 
 /// What a host does about servers that fail.
@@ -39,10 +40,12 @@ pub struct RestartPolicy {
 }
 
 /// How servers are asked whether they still live, in the era that has a `ping`. One that is busy with a call is not
-/// asked; one that misses two in a row is taken for lost. After this machine has slept, all are asked at once.
+/// asked; one that misses two in a row is taken for lost. After this machine has slept, all are asked at once. A server
+/// that is reached by an event stream with a limit of silence (HD-026) is asked three times within that, for its
+/// answer is what keeps the stream: it is none that has merely nothing to say.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Probe {
-    /// How often; `None` for only after a sleep.
+    /// How often; `None` for only after a sleep, and where a stream has to be kept.
     pub every: Option<Duration>,
     /// How long an answer may take.
     pub within: Duration,
@@ -157,6 +160,24 @@ pub(crate) struct Down {
     pub(crate) uptime: Option<Duration>,
 }
 
+/// When a server that is well at `now` is asked next.
+pub(super) fn next_probe(
+    supervision: &Supervision,
+    server: &ResolvedServer,
+    now: Instant,
+) -> Option<Instant> {
+    /// However short a stream's limit is, it is not asked more often.
+    const LEAST: Duration = Duration::from_millis(500);
+    let Supervision::Restart(RestartPolicy { probe, .. }) = supervision else { return None };
+    let is_stream = match &server.endpoint {
+        Endpoint::Sse(_) => true,
+        Endpoint::Http(endpoint) => endpoint.sse_fallback == SseFallback::Allowed,
+        Endpoint::Stdio(_) | Endpoint::WebSocket(_) => false,
+    };
+    let stream = is_stream.then(|| (server.spec.limits.sse_read / 3).max(LEAST));
+    Some(later(now, probe.every.into_iter().chain(stream).min()?))
+}
+
 /// The moment `after` from `now`; one that the clock cannot count to is as good as a year.
 pub(crate) fn later(now: Instant, after: Duration) -> Instant {
     const YEAR: Duration = Duration::from_secs(60 * 60 * 24 * 365);
@@ -267,6 +288,34 @@ mod tests {
             quarters[((after.as_millis() as usize - 250) * 4 / 251).min(3)] += 1;
         }
         assert!(quarters.iter().all(|it| *it > 50), "{quarters:?}");
+    }
+
+    /// Asked every so often (`-` for never), a server that is reached like this, with a limit of silence in seconds, is
+    /// asked after these milliseconds.
+    #[track_caller]
+    fn check_probe(every: Option<u64>, url: Option<&str>, silence: f64, want: Option<u128>) {
+        let mut server = crate::fixture::server("a=1.1");
+        if let Some(url) = url {
+            server.endpoint = Endpoint::Sse(mcp_model::UrlEndpoint::new(url.parse().unwrap()));
+        }
+        server.spec.limits.sse_read = Duration::from_secs_f64(silence);
+        let probe = Probe { every: every.map(Duration::from_secs), within: Duration::from_secs(10) };
+        let supervision = Supervision::Restart(RestartPolicy { probe, ..policy() });
+        let now = Instant::now();
+        let got = next_probe(&supervision, &server, now).map(|it| (it - now).as_millis());
+        assert_eq!(got, want);
+        assert_eq!(next_probe(&Supervision::Off, &server, now), None);
+    }
+
+    #[test]
+    fn hd_026_a_stream_that_may_not_be_silent_for_long_is_kept_by_asking() {
+        let sse = Some("https://x/sse");
+        check_probe(Some(60), None, 5.0, Some(60_000));
+        check_probe(None, None, 5.0, None);
+        check_probe(Some(60), sse, 300.0, Some(60_000));
+        check_probe(Some(60), sse, 60.0, Some(20_000));
+        check_probe(None, sse, 300.0, Some(100_000));
+        check_probe(Some(60), sse, 0.001, Some(500));
     }
 
     #[test]

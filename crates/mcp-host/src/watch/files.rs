@@ -129,10 +129,14 @@ impl Files {
         res
     }
 
-    /// What there is to say about the files as they are.
-    pub(crate) fn problem(&self) -> Option<Problem> {
-        let messages: Vec<&str> =
-            self.files.iter().filter_map(|it| Some(it.refusal.as_ref()?.message.as_str())).collect();
+    /// What there is to say about the files as they are, where they could be read; else `unread` says why not.
+    pub(crate) fn problem(&self, unread: Option<&str>) -> Option<Problem> {
+        let refused = self.files.iter().filter_map(|it| Some(it.refusal.as_ref()?.message.clone()));
+        let unread = unread.map(|why| {
+            let paths: Vec<&str> = self.files.iter().map(|it| it.path.as_str()).collect();
+            format!("{} cannot be read now: {why}; what was read before stays", paths.join(", "))
+        });
+        let messages: Vec<String> = refused.chain(unread).collect();
         (!messages.is_empty()).then(|| Problem::workspace_config_error(messages.join("; ")))
     }
 

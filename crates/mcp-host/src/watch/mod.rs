@@ -12,6 +12,7 @@ mod files;
 mod look;
 mod merge;
 mod places;
+mod reading;
 mod task;
 
 use std::time::Duration;
@@ -42,11 +43,14 @@ pub struct FollowRequest {
     pub settle: Duration,
     /// How often they are looked at without being told (DM-092); brought within 100 ms to 1 hour.
     pub poll: Duration,
+    /// How long reading them may take before it is given up, and tried again by the next look. Meanwhile what was read
+    /// before stays, and a problem says so.
+    pub patience: Duration,
 }
 
 impl FollowRequest {
     /// These files, read 200 ms after the last change but at the latest 1 s after the first; 1 s of patience with what
-    /// has vanished, a look every 2 s.
+    /// has vanished, a look every 2 s, 10 s for the disk to answer.
     pub fn new(files: Vec<LoadRequest>) -> FollowRequest {
         FollowRequest {
             files,
@@ -54,6 +58,7 @@ impl FollowRequest {
             longest_wait: Duration::from_secs(1),
             settle: Duration::from_secs(1),
             poll: Duration::from_secs(2),
+            patience: Duration::from_secs(10),
         }
     }
 }
@@ -68,7 +73,7 @@ pub struct Following {
 }
 
 impl Following {
-    /// Begins; returns when the files were read once, and what they want is published.
+    /// Begins; returns when the files were read once, and what they want is published, or cannot be read for now.
     pub(crate) async fn begin(request: FollowRequest, commands: mpsc::Sender<Command>) -> Following {
         let (tell, events) = broadcast::channel(EVENTS);
         let (stop, stopped) = oneshot::channel();

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use mcp_registry::Problem;
 use tokio::sync::{broadcast, mpsc, oneshot};
-use tokio::task::{JoinError, JoinHandle};
+use tokio::task::JoinError;
 use tokio::time::Instant;
 
 use super::FollowRequest;
@@ -17,6 +17,7 @@ use super::ear::{Ear, Heard, MakeWatch, Trust};
 use super::event::{FollowEvent, Watching};
 use super::files::{Files, Judgement, Since};
 use super::look::{Look, Sources, absolute, is_same, look};
+use super::reading::{Bench, End, Work};
 use crate::LoadRequest;
 use crate::committer::Command;
 
@@ -27,6 +28,7 @@ pub(super) struct Follower {
     events: broadcast::Sender<FollowEvent>,
     make: Option<MakeWatch>,
     heard: Arc<Heard>,
+    bench: Bench,
     /// Not here while it is at work.
     ear: Option<Ear>,
     debounce: Debounce,
@@ -72,7 +74,7 @@ impl Follower {
         events: broadcast::Sender<FollowEvent>,
         make: Option<MakeWatch>,
     ) -> Follower {
-        let FollowRequest { files, debounce, longest_wait, settle, poll } = request;
+        let FollowRequest { files, debounce, longest_wait, settle, poll, patience } = request;
         let debounce = debounce.clamp(Duration::from_millis(100), Duration::from_millis(500));
         let heard = Arc::new(Heard::default());
         Follower {
@@ -82,6 +84,7 @@ impl Follower {
             ear: Some(Ear::new(make.clone(), Arc::clone(&heard))),
             make,
             heard,
+            bench: Bench::new(patience),
             debounce: Debounce::new(debounce, longest_wait),
             again: None,
             poll: poll.clamp(Duration::from_millis(100), Duration::from_secs(3600)),
@@ -131,7 +134,7 @@ impl Follower {
     }
 
     /// Has the files read beside this task.
-    fn begin(&mut self, purpose: Purpose) -> JoinHandle<Round> {
+    fn begin(&mut self, purpose: Purpose) -> Work<Round> {
         match purpose {
             Purpose::Poll => {}
             Purpose::Judge(..) => {
@@ -143,19 +146,18 @@ impl Follower {
         }
         let ear = self.ear.take().unwrap_or_else(|| Ear::new(self.make.clone(), Arc::clone(&self.heard)));
         let requests = self.files.requests();
-        tokio::task::spawn_blocking(move || read(ear, &requests, purpose))
+        self.bench.begin(move || read(ear, &requests, purpose))
     }
 
-    async fn take(&mut self, joined: Result<Round, JoinError>) {
+    async fn take(&mut self, ended: Result<End<Round>, JoinError>) {
         let now = Instant::now();
         self.next_poll = now + self.poll;
-        let Round { ear, purpose, news } = match joined {
-            Ok(round) => round,
-            Err(error) => {
-                // What was read last stays; the next look may be at something that can be read.
-                tracing::error!(%error, "reading the files that are followed failed");
-                return;
-            }
+        let Round { ear, purpose, news } = match ended {
+            Ok(End::Done(round)) => round,
+            // What was read last stays; the next look may be at something that can be read.
+            Ok(End::GivenUp) => return self.not_read("they do not answer").await,
+            Ok(End::Failed) => return self.not_read("a defect of this host ended it").await,
+            Err(error) => return self.not_read(&error.to_string()).await,
         };
         let watching = match (&self.make, ear.trouble()) {
             (None, _) => Watching::PollOnly(None),
@@ -181,7 +183,7 @@ impl Follower {
             "looked at the files"
         );
         self.again = again;
-        let problems = self.files.problem().into_iter().chain(unwatched(&watching)).collect();
+        let problems = self.files.problem(None).into_iter().chain(unwatched(&watching)).collect();
         if wanted.is_some() || self.said != problems {
             self.say(wanted, problems).await;
         }
@@ -191,6 +193,19 @@ impl Follower {
         for event in news.into_iter().chain(events) {
             // Fails when nobody fetches them.
             let _ = self.events.send(event);
+        }
+    }
+
+    /// The files could not be read, which whoever waits for them is told. What still hangs there must not be heard when
+    /// it comes back.
+    async fn not_read(&mut self, why: &str) {
+        tracing::error!(why, "reading the files that are followed failed");
+        self.heard = Arc::new(Heard::default());
+        self.ear = None;
+        let watching = self.watching.as_ref().and_then(unwatched);
+        let problems = self.files.problem(Some(why)).into_iter().chain(watching).collect();
+        if self.said != problems {
+            self.say(None, problems).await;
         }
     }
 
@@ -212,9 +227,9 @@ async fn until((at, purpose): (Instant, Purpose)) -> Purpose {
 }
 
 /// The end of the job; `None` at once where there is none.
-async fn finished(job: &mut Option<JoinHandle<Round>>) -> Option<Result<Round, JoinError>> {
+async fn finished(job: &mut Option<Work<Round>>) -> Option<Result<End<Round>, JoinError>> {
     match job {
-        Some(job) => Some(job.await),
+        Some(job) => Some(job.end().await),
         None => None,
     }
 }

@@ -13,7 +13,7 @@ use crate::peer::Peer;
 use crate::world::{World, server};
 
 async fn host(servers: Vec<ResolvedServer>) -> Host {
-    let dialer: Dialer = Arc::new(|_, _| Ok(Arc::new(DemoDial)));
+    let dialer: Dialer = Arc::new(|_, _| Ok(Arc::new(DemoDial(Arc::default()))));
     let host =
         Host::with_dialer(HostOptions { supervision: Supervision::Off, ..HostOptions::default() }, dialer);
     host.apply(Wanted { servers, failed: Vec::new() }).await;

@@ -2,32 +2,83 @@
 
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
+use mcp_demo::Offer;
 use mcp_host::{Dialer, Host, HostOptions, ToolCall, Wanted};
-use mcp_model::{Content, RawJson};
+use mcp_model::{Content, Era, RawJson};
 use mcp_transport::{Dial, EndReason, Ended, Lane, Link, Opening, Out, Transport};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 
 use crate::world::{server, told};
 
+/// Where a demo server is that can be connected to any number of times, each time to another one.
+#[derive(Default)]
+pub(crate) struct Site {
+    /// What it offers in the place of its own tools.
+    pub(crate) offer: Option<Offer>,
+    connected: AtomicUsize,
+    open: AtomicUsize,
+}
+
+impl Site {
+    /// One that offers this.
+    pub(crate) fn offering(offer: Offer) -> Site {
+        Site { offer: Some(offer), ..Site::default() }
+    }
+
+    /// How often it was connected to.
+    pub(crate) fn connected(&self) -> usize {
+        self.connected.load(Ordering::SeqCst)
+    }
+
+    /// How many connections are open.
+    pub(crate) fn open(&self) -> usize {
+        self.open.load(Ordering::SeqCst)
+    }
+}
+
 /// The demo server on the other side of a pair of streams, one message a line.
-struct Demo;
+struct Demo(Arc<Site>);
 
 impl Transport for Demo {
     fn run<'a>(self: Box<Self>, link: Link) -> Pin<Box<dyn Future<Output = Ended> + Send + 'a>>
     where
         Self: 'a,
     {
-        Box::pin(run(link))
+        Box::pin(async move {
+            let open = Open::new(self.0);
+            run(&open.0, link).await
+        })
     }
 }
 
-async fn run(link: Link) -> Ended {
+/// Counts a connection, however it ends.
+struct Open(Arc<Site>);
+
+impl Open {
+    fn new(site: Arc<Site>) -> Open {
+        site.connected.fetch_add(1, Ordering::SeqCst);
+        site.open.fetch_add(1, Ordering::SeqCst);
+        Open(site)
+    }
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        self.0.open.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+async fn run(site: &Site, link: Link) -> Ended {
     let Link { mut out, inbox, mut stop } = link;
     let (here, there) = tokio::io::duplex(1 << 16);
     let (read, write) = tokio::io::split(there);
-    let mut served = Box::pin(mcp_demo::serve_stream(read, write));
+    let mut served: Pin<Box<dyn Future<Output = _> + Send>> = match site.offer.clone() {
+        None => Box::pin(mcp_demo::serve_stream(read, write)),
+        Some(offer) => Box::pin(mcp_demo::serve_offering(offer, read, write)),
+    };
     let (read, mut write) = tokio::io::split(here);
     let mut lines = BufReader::new(read).lines();
     loop {
@@ -52,11 +103,11 @@ async fn run(link: Link) -> Ended {
     }
 }
 
-pub(crate) struct DemoDial;
+pub(crate) struct DemoDial(pub(crate) Arc<Site>);
 
 impl Dial for DemoDial {
     fn dial(&self) -> Box<dyn Transport> {
-        Box::new(Demo)
+        Box::new(Demo(Arc::clone(&self.0)))
     }
 
     fn label(&self) -> String {
@@ -74,7 +125,7 @@ impl Dial for DemoDial {
 
 #[tokio::test(start_paused = true)]
 async fn hd_100_the_demo_server_is_used_from_beginning_to_end() {
-    let dialer: Dialer = Arc::new(|_, _| Ok(Arc::new(DemoDial)));
+    let dialer: Dialer = Arc::new(|_, _| Ok(Arc::new(DemoDial(Arc::default()))));
     let host = Host::with_dialer(HostOptions::default(), dialer);
     host.apply(Wanted { servers: vec![server("demo")], failed: Vec::new() }).await;
     host.ready().await;
@@ -102,5 +153,12 @@ async fn hd_100_the_demo_server_is_used_from_beginning_to_end() {
     let slept = host.call(sleep).await;
     assert!(slept.success, "{slept:?}");
     assert!(!heard.lock().unwrap().is_empty());
+
+    // HD-115 in the era without a session, where changes are listened for.
+    assert_eq!(published.servers[0].era, Some(Era::Modern));
+    let changed = told(&host.call(call("change_tools", r#"{"name":"surprise"}"#)).await);
+    assert_eq!(changed, "added surprise");
+    host.subscribe().wait_for(|it| it.catalog.tool("demo__surprise").is_some()).await.unwrap();
+    assert_eq!(told(&host.call(call("demo__surprise", "{}")).await), "I am surprise, added at run time");
     host.shutdown().await;
 }

@@ -272,6 +272,28 @@ async fn hd_058_hd_134_files_that_a_configuration_refers_to_are_followed_too() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn an_editors_file_is_followed_like_any_other() {
+    const FILE: &str = ".cursor/mcp.json";
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join(FILE);
+    let place = Place::following(folder, vec![LoadRequest::new(path)]).await;
+    let json = |entries: &str| format!("{{\"mcpServers\": {{{entries}}}}}");
+    let [a, b] = ["a", "b"].map(|it| format!(r#""{it}": {{"command": "npx", "args": ["1"]}}"#));
+    place.write(FILE, &json(&a));
+    place.until("a:ready | a__ta", &[], [1, 0, 0]).await;
+    place.write(FILE, &json(&format!("{a}, // and\n{b}")));
+    place.until("a:ready b:ready | a__ta b__tb", &[], [1, 1, 0]).await;
+    place.write(FILE, &json(&format!("{a}, {}", b.replace("\"1\"", "\"2\""))));
+    place.until("a:ready b:ready | a__ta b__tb", &[], [1, 2, 0]).await;
+    place.write(FILE, "{\"mcpServers\": {");
+    place.until("a:ready b:ready | a__ta b__tb", &[CONFIG_ERROR], [1, 2, 0]).await;
+    place.write(FILE, &json(&b.replace("\"1\"", "\"2\"")));
+    place.until("b:ready | b__tb", &[], [1, 2, 0]).await;
+    std::fs::remove_file(place.path(FILE)).unwrap();
+    place.until("|", &[], [1, 2, 0]).await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_project_counts_before_its_user() {
     let folder = tempfile::tempdir().unwrap();
     let files = ["project/.minds/mcp.yaml", "user/.minds/mcp.yaml"]

@@ -49,6 +49,27 @@ async fn hd_115_prompts_that_could_not_be_read_at_first_are_tried_again_and_noth
 }
 
 #[tokio::test(start_paused = true)]
+async fn hd_115_lists_of_every_kind_are_read_again_also_by_servers_that_never_said_they_would_announce_it() {
+    let world = World::new(&[("a", Peer::new(&["t"]))]);
+    let peer = world.peer("a");
+    *peer.prompts.lock().unwrap() = Some(vec![json!({"name": "p"})]);
+    *peer.resources.lock().unwrap() = Some(vec![json!({"name": "r", "uri": "f:1"})]);
+    world.apply(vec![server("a")]).await;
+    world.host.ready().await;
+    let counts = || ["tools/list", "prompts/list", "resources/list"].map(|it| world.peer("a").count(it));
+    assert_eq!(counts(), [1, 1, 1]);
+    let mut published = world.host.subscribe();
+    peer.prompts.lock().unwrap().as_mut().unwrap().push(json!({"name": "q"}));
+    peer.announce_list("prompts");
+    let prompts = published.wait_for(|it| it.catalog.prompts().len() == 2).await.unwrap().generation;
+    assert_eq!(counts(), [1, 2, 1]);
+    peer.resources.lock().unwrap().as_mut().unwrap().clear();
+    peer.announce_list("resources");
+    let resources = published.wait_for(|it| it.catalog.resources().is_empty()).await.unwrap().generation;
+    assert_eq!((counts(), resources), ([1, 2, 2], prompts + 1));
+}
+
+#[tokio::test(start_paused = true)]
 async fn hd_115_a_server_that_announces_whenever_it_is_read_is_read_less_and_less_often() {
     let peer = Peer::new(&["t"]);
     peer.restless.store(true, Ordering::Relaxed);

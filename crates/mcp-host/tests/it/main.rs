@@ -18,6 +18,7 @@ mod oracles;
 mod otel;
 mod peer;
 mod pinning;
+mod racing;
 mod refusing;
 mod reloading;
 mod results;

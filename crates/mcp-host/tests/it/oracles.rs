@@ -2,19 +2,23 @@
 //! statuses and problems, or a reason.
 //!
 //! The recording is not part of the project. `MCP_HOST_ORACLES` names its folder; without it this test says that it is
-//! skipped. Its servers are the scripted peer, which offers the tools that the recording's arguments name; a process of
-//! its own is a connection of its own here.
+//! skipped. Its servers are the demo server, which offers the tools that the recording's arguments name; a process of its
+//! own is a connection to a demo server of its own here.
 
 use std::collections::HashMap;
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
+use mcp_demo::Offer;
 use mcp_host::{DialogId, Host, HostOptions, LoadRequest, ServerState, Supervision, ToolCall, Wanted, load};
 use mcp_model::{Endpoint, RawJson, ServerId};
 use mcp_registry::Builtins;
 use mcp_transport::Dial;
 use serde_json::Value;
 
+use crate::demo::{DemoDial, Site};
 use crate::peer::{Beginning, Peer, PeerDial};
 use crate::world::told;
 
@@ -41,21 +45,24 @@ const DIFFERENCES: &[[&str; 5]] = &[
     ["reordered only", "tools", "z1 a1 m1", "m1 a1 z1", "the order is that of the file"],
 ];
 
+/// How long a call takes.
+const SLOW: Duration = Duration::from_millis(500);
+
 /// Their defect: a problem of a server that is gone stays.
 const STALE: &str = "mcp/server/builtin_ts/server_error";
 
 struct Replay {
     folder: tempfile::TempDir,
     host: Host,
-    peers: Arc<Mutex<HashMap<String, Arc<Peer>>>>,
+    sites: Arc<Mutex<HashMap<String, Arc<Site>>>>,
     refused: bool,
     seen: Vec<String>,
 }
 
 impl Replay {
     fn new() -> Replay {
-        let peers: Arc<Mutex<HashMap<String, Arc<Peer>>>> = Arc::default();
-        let dialled = Arc::clone(&peers);
+        let sites: Arc<Mutex<HashMap<String, Arc<Site>>>> = Arc::default();
+        let dialled = Arc::clone(&sites);
         let builtins = Builtins { tools: vec!["builtin_probe".into()], toolsets: vec!["builtin_ts".into()] };
         let options = HostOptions { builtins, supervision: Supervision::Off, ..HostOptions::default() };
         let host = Host::with_dialer(
@@ -63,25 +70,29 @@ impl Replay {
             Arc::new(move |server, _| {
                 let Endpoint::Stdio(endpoint) = &server.endpoint else { panic!("all of them are processes") };
                 let script = endpoint.args.get(1).map_or("", |it| it.expose());
-                let peer = || match (endpoint.command.as_str(), script) {
-                    ("node", "NONE") => Peer::new(&[]),
-                    ("node", "CRASH") => Peer::beginning(Beginning::NotFound),
-                    ("node", "PAGED") => Peer::new(&["p0", "p1", "p2", "p3", "p4"]),
-                    ("node", tools) => Peer::new(&tools.split(',').collect::<Vec<_>>()),
-                    _ => Peer::beginning(Beginning::NotFound),
+                let page = NonZeroUsize::new(2);
+                let (tools, page) = match (endpoint.command.as_str(), script) {
+                    ("node", "NONE") => ("", None),
+                    ("node", "PAGED") => ("p0,p1,p2,p3,p4", page),
+                    ("node", tools) if tools != "CRASH" => (tools, None),
+                    _ => {
+                        let crash = PeerDial(Peer::beginning(Beginning::NotFound));
+                        return Ok(Arc::new(crash) as Arc<dyn Dial>);
+                    }
                 };
-                let key = format!("{} {script}", endpoint.command);
-                let peer = Arc::clone(dialled.lock().unwrap().entry(key).or_insert_with(peer));
-                Ok(Arc::new(PeerDial(peer)) as Arc<dyn Dial>)
+                let tools = tools.split(',').filter(|it| !it.is_empty()).map(str::to_owned).collect();
+                let site = || Arc::new(Site::offering(Offer { tools, page, delay: SLOW }));
+                let site = Arc::clone(dialled.lock().unwrap().entry(script.to_owned()).or_insert_with(site));
+                Ok(Arc::new(DemoDial(site)) as Arc<dyn Dial>)
             }),
         );
         let folder = tempfile::tempdir().unwrap();
         std::fs::create_dir(folder.path().join(".minds")).unwrap();
-        Replay { folder, host, peers, refused: false, seen: Vec::new() }
+        Replay { folder, host, sites, refused: false, seen: Vec::new() }
     }
 
-    fn peer(&self, script: &str) -> Arc<Peer> {
-        Arc::clone(&self.peers.lock().unwrap()[&format!("node {script}")])
+    fn site(&self, script: &str) -> Arc<Site> {
+        Arc::clone(&self.sites.lock().unwrap()[script])
     }
 
     async fn apply(&mut self, yaml: Option<&str>, env: &Value) {
@@ -232,11 +243,9 @@ async fn dm_074_to_dm_110_dm_121_to_dm_124_each_step_comes_to_the_same_or_has_a_
             steps += 1;
             if label == "slow server" {
                 // A call that is in flight when its server is taken out ends well.
-                let peer = replay.peer("slow");
                 let (result, ()) = tokio::join!(replay.call("d", "slow"), async {
-                    tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+                    tokio::time::sleep(SLOW / 2).await;
                     replay.host.apply(Wanted::default()).await;
-                    peer.release.notify_one();
                 });
                 slow = Some(result);
             }
@@ -253,29 +262,29 @@ async fn dm_074_to_dm_110_dm_121_to_dm_124_each_step_comes_to_the_same_or_has_a_
                 assert_eq!(failure.message, step["r"]["errorText"].as_str().unwrap());
             }
             "lease pids" => {
-                let peer = replay.peer("pid");
-                let before = peer.count("connect");
+                let site = replay.site("pid");
+                let before = site.connected();
                 tokio::join!(replay.call("d1", "pid"), replay.call("d1", "pid"));
                 replay.call("d1", "pid").await;
-                assert_eq!((peer.count("connect") - before, peer.open()), (1, 1));
+                assert_eq!((site.connected() - before, site.open()), (1, 1));
                 replay.call("d2", "pid").await;
-                assert_eq!((peer.count("connect") - before, peer.open()), (2, 2));
+                assert_eq!((site.connected() - before, site.open()), (2, 2));
             }
             "release d1" => {
                 assert_eq!(replay.host.release(&DialogId::new("d1"), &a).await, Ok(true));
                 assert_eq!(replay.host.release(&DialogId::new("d1"), &a).await, Ok(false));
-                assert_eq!(replay.peer("pid").open(), 1);
+                assert_eq!(replay.site("pid").open(), 1);
             }
             "after release new process" => {
                 replay.call("d1", "pid").await;
-                assert_eq!(replay.peer("pid").open(), 2);
+                assert_eq!(replay.site("pid").open(), 2);
             }
             "restart" => {
                 replay.host.restart(&a).await.unwrap();
                 assert_eq!(replay.host.leases().len(), 0);
             }
-            "stale tool object call after restart" => assert_eq!(replay.call("d1", "pid").await, "{}"),
-            "in-flight result" => assert_eq!(slow.as_deref(), Some("at last")),
+            "stale tool object call after restart" => assert_eq!(replay.call("d1", "pid").await, "I am pid"),
+            "in-flight result" => assert_eq!(slow.as_deref(), Some("I am slow")),
             "mcp_disable" => {
                 replay.host.disable(&a).await.unwrap();
                 assert_eq!(replay.ours()["statuses"], ["a:off"]);

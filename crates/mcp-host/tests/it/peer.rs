@@ -5,6 +5,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use mcp_transport::{
     Dial, EndReason, Ended, Fault, Inbox, Lane, LaneEnd, Link, Opening, Out, StartFailure, Transport,
@@ -28,10 +29,17 @@ pub(crate) struct Peer {
     pub(crate) log: Mutex<Vec<String>>,
     /// Its prompts: a definition each. Without, it is a server that has none.
     pub(crate) prompts: Mutex<Option<Vec<Value>>>,
+    /// Its resources, likewise.
+    pub(crate) resources: Mutex<Option<Vec<Value>>>,
     /// Announces its tools whenever they were asked for.
     pub(crate) restless: AtomicBool,
     /// Lets calls of the tool `slow` go on.
     pub(crate) release: Notify,
+    /// How long it takes for each answer.
+    pub(crate) delay: Mutex<Duration>,
+    /// What happens while its tools are read the next time, a millisecond apart: `c` they change to `u` alone, `a` that
+    /// is announced, `r` the answer is written down, `d` and sent; what follows comes after it.
+    pub(crate) interlude: Mutex<String>,
     orders: broadcast::Sender<Order>,
 }
 
@@ -63,8 +71,11 @@ impl Peer {
             silent: Mutex::default(),
             log: Mutex::default(),
             prompts: Mutex::default(),
+            resources: Mutex::default(),
             restless: AtomicBool::new(false),
             release: Notify::new(),
+            delay: Mutex::default(),
+            interlude: Mutex::default(),
             orders: broadcast::channel(64).0,
         };
         peer.set_tools(names);
@@ -85,7 +96,12 @@ impl Peer {
 
     /// Says that its list of tools has changed.
     pub(crate) fn announce(&self) {
-        let message = json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"});
+        self.announce_list("tools");
+    }
+
+    /// Says that a list has changed.
+    pub(crate) fn announce_list(&self, list: &str) {
+        let message = json!({"jsonrpc": "2.0", "method": format!("notifications/{list}/list_changed")});
         self.orders.send(Order::Say(message)).unwrap();
     }
 
@@ -108,6 +124,45 @@ impl Peer {
         self.log.lock().unwrap().push(what.to_owned());
     }
 
+    /// What it says that it can do; only of tools that it announces changes.
+    fn capabilities(&self) -> Value {
+        let mut res = json!({"tools": {"listChanged": true}});
+        if self.prompts.lock().unwrap().is_some() {
+            res["prompts"] = json!({});
+        }
+        if self.resources.lock().unwrap().is_some() {
+            res["resources"] = json!({});
+        }
+        res
+    }
+
+    /// Its tools as it lists them.
+    async fn listed(&self) -> Vec<Value> {
+        let mut res = self.tools.lock().unwrap().clone();
+        while let Some(step) = self.next_step() {
+            match step {
+                'r' => res = self.tools.lock().unwrap().clone(),
+                'd' => break,
+                other => self.step(other).await,
+            }
+        }
+        res
+    }
+
+    fn next_step(&self) -> Option<char> {
+        let mut interlude = self.interlude.lock().unwrap();
+        if interlude.is_empty() { None } else { Some(interlude.remove(0)) }
+    }
+
+    async fn step(&self, step: char) {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+        match step {
+            'c' => self.set_tools(&["u"]),
+            'a' => self.announce(),
+            other => panic!("no such step: {other}"),
+        }
+    }
+
     /// The answer to a request, or `None` for none.
     async fn answer(&self, method: &str, params: &Value) -> Option<Result<Value, Value>> {
         if method == "tools/list" && self.restless.load(Ordering::Relaxed) {
@@ -124,13 +179,11 @@ impl Peer {
         Some(Ok(match method {
             "initialize" => json!({
                 "protocolVersion": "2025-11-25",
-                "capabilities": match *self.prompts.lock().unwrap() {
-                    Some(_) => json!({"tools": {"listChanged": true}, "prompts": {}}),
-                    None => json!({"tools": {"listChanged": true}}),
-                },
+                "capabilities": self.capabilities(),
                 "serverInfo": {"name": "peer", "version": "1"}
             }),
-            "tools/list" => json!({"tools": *self.tools.lock().unwrap()}),
+            "tools/list" => json!({"tools": self.listed().await}),
+            "resources/list" => json!({"resources": *self.resources.lock().unwrap()}),
             "prompts/list" => json!({"prompts": *self.prompts.lock().unwrap()}),
             "tools/call" => match params["name"].as_str().unwrap() {
                 "slow" => {
@@ -223,6 +276,8 @@ async fn take(peer: Arc<Peer>, message: Value, inbox: Arc<dyn Inbox>) {
         inbox.lane_ended(message["id"].as_u64().unwrap(), LaneEnd::Lost(message_lost));
         return;
     }
+    let delay = *peer.delay.lock().unwrap();
+    tokio::time::sleep(delay).await;
     let Some(answer) = peer.answer(&method, &message["params"]).await else { return };
     let mut res = BTreeMap::from([("jsonrpc", json!("2.0")), ("id", message["id"].clone())]);
     match answer {
@@ -230,6 +285,11 @@ async fn take(peer: Arc<Peer>, message: Value, inbox: Arc<dyn Inbox>) {
         Err(error) => res.insert("error", error),
     };
     inbox.deliver(Lane::Shared, serde_json::to_vec(&res).unwrap().into());
+    if method == "tools/list" {
+        while let Some(step) = peer.next_step() {
+            peer.step(step).await;
+        }
+    }
 }
 
 /// Where a peer is.

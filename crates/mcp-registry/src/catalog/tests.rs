@@ -293,7 +293,7 @@ fn dmx_07_dmx_10_each_list_has_rules_of_its_own() {
         id: ServerId::parse("a").unwrap(),
         exposure: Exposure {
             tools: rules(NamePolicy::Reject, ""),
-            prompts: rules(NamePolicy::Normalise { class: NameClass::Strict }, "black=no* suffix=_p"),
+            prompts: rules(NamePolicy::Slug, "black=no* suffix=_p"),
             resources: rules(NamePolicy::Reject, "white=*.md prefix=r-"),
         },
         lists: Arc::new(full("ask.me tell", "ask.me nothing", &[("f:1", "ask me.md"), ("f:2", "x.tmp")])),
@@ -305,7 +305,7 @@ fn dmx_07_dmx_10_each_list_has_rules_of_its_own() {
             .collect()
     };
     assert_eq!(shown(ListKind::Tool), ["invalid_name", "tell"]);
-    assert_eq!(shown(ListKind::Prompt), ["ask-me_p", "blacklisted"]);
+    assert_eq!(shown(ListKind::Prompt), ["ask_me_p", "blacklisted"]);
     // Of each resource there is a template, too. A label need be no function's name.
     let resources = ["r-ask me.md", "not_whitelisted"];
     assert_eq!(shown(ListKind::Resource), [resources, resources].concat());

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::{Decider, transform};
 use crate::ListKind;
-use crate::name::{is_valid, normalise, qualify, rule, shorten};
+use crate::name::{is_valid, normalise, qualify, rule, shorten, slug};
 use crate::quote::quote;
 
 /// What one rule says of a name.
@@ -100,6 +100,10 @@ impl Decider<'_> {
             NamePolicy::Normalise { class } => (
                 format!("what is not of {} becomes `-`", class_text(class)),
                 Some(normalise(class, &walk.name)),
+            ),
+            NamePolicy::Slug => (
+                format!("what is not of {} becomes one `_`, none at its ends", class_text(NameClass::Strict)),
+                Some(slug(&walk.name)),
             ),
             NamePolicy::Qualify { class } => {
                 let said = format!("`<server>__<name>`; what is not of {} becomes `-`", class_text(class));

@@ -17,6 +17,7 @@ fn naming() -> impl Strategy<Value = NamePolicy> {
     prop_oneof![
         Just(NamePolicy::Reject),
         Just(NamePolicy::Pass),
+        Just(NamePolicy::Slug),
         Just(NamePolicy::Qualify { class: NameClass::Strict }),
         Just(NamePolicy::Qualify { class: NameClass::WithDot }),
         Just(NamePolicy::Normalise { class: NameClass::Strict }),
@@ -137,6 +138,7 @@ proptest! {
             let valid = match rules.naming {
                 NamePolicy::Pass => !name.as_str().is_empty(),
                 NamePolicy::Reject
+                | NamePolicy::Slug
                 | NamePolicy::Normalise { class: NameClass::Strict }
                 | NamePolicy::Qualify { class: NameClass::Strict } => within && name.as_str().chars().all(kept),
                 NamePolicy::Normalise { class: NameClass::WithDot }

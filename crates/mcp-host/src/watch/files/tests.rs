@@ -78,7 +78,7 @@ fn check(paths: &[&str], steps: &[Step<'_>]) {
             let failed = wanted.failed.iter().map(|it| format!("{}!", it.id));
             words.push(format!("wants [{}]", servers.chain(failed).collect::<Vec<_>>().join(" ")));
         }
-        words.extend(files.problem().map(|_| "problem".to_owned()));
+        words.extend(files.problem(None).map(|_| "problem".to_owned()));
         assert_eq!(words.join(", "), *want, "step {number}");
     }
 }

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::sync::Mutex;
 
 use tempfile::TempDir;
+use tokio::task::JoinHandle;
 
 use super::*;
 use crate::watch::ear::FolderWatch;
@@ -18,12 +19,19 @@ struct Watches {
     watched: BTreeSet<PathBuf>,
     /// Whom to tell.
     heard: Option<Arc<Heard>>,
+    /// The next folder to watch is on a disk that does not answer until this is dropped.
+    hangs: Option<std::sync::mpsc::Receiver<()>>,
 }
 
 struct Watch(Arc<Mutex<Watches>>);
 
 impl FolderWatch for Watch {
     fn watch(&mut self, folder: &Path) -> Result<(), String> {
+        let hangs = self.0.lock().unwrap().hangs.take();
+        if let Some(hangs) = hangs {
+            // Only its end is waited for.
+            let _ = hangs.recv();
+        }
         self.0.lock().unwrap().watched.insert(folder.to_owned());
         Ok(())
     }
@@ -198,4 +206,31 @@ async fn dm_124_when_it_stops_nothing_is_said_of_the_files_any_more() {
     place.task.await.unwrap();
     assert_eq!(place.asked.recv().await.unwrap(), "as before");
     assert_eq!(place.asked.recv().await, None);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_disk_that_does_not_answer_holds_up_nobody() {
+    let mut place = Place::new(None, |it| it.patience = Duration::from_millis(100));
+    assert_eq!(place.asked().await.1, "[]");
+    let (release, hangs) = std::sync::mpsc::channel();
+    place.watches.lock().unwrap().hangs = Some(hangs);
+    place.write("a");
+    place.tell(".minds");
+    assert_eq!(place.asked().await.1, "as before workspace_config_error");
+    // Another look finds it well again, and the problem is gone; the one that hangs changes nothing any more.
+    assert_eq!(place.asked().await.1, "as before");
+    assert_eq!(place.asked().await.1, "[a]");
+    drop(release);
+    place.write("b");
+    place.tell(".minds/mcp.yaml");
+    assert_eq!(place.asked().await.1, "[b]");
+    // Nor is it waited for at the end, nor at the beginning.
+    let (release, hangs) = std::sync::mpsc::channel();
+    place.watches.lock().unwrap().hangs = Some(hangs);
+    place.watches.lock().unwrap().heard.as_ref().unwrap().lost("unmounted".to_owned());
+    std::fs::remove_dir_all(place.folder.path().join(".minds")).unwrap();
+    assert_eq!(place.asked().await.1, "as before workspace_config_error");
+    place.stop.send(()).unwrap();
+    place.task.await.unwrap();
+    drop(release);
 }

@@ -1,4 +1,5 @@
-//! How soon an edit is live: `bench_reload [ROUNDS]` prints a line for each kind of edit to a file of 20 servers.
+//! How soon an edit is live: `cargo bench -p mcp-host --bench reload [-- ROUNDS]` prints a line for each kind of edit to
+//! a file of 20 servers, and how soon servers are ready that take their time.
 //!
 //! The servers are this very program as the bundled demo server, a process each. What is measured begins when the file
 //! is written and ends when a generation shows the edit; the debounce is taken off, for it is the user's choice. A
@@ -17,6 +18,9 @@ const SERVERS: usize = 20;
 
 const DEBOUNCE: Duration = Duration::from_millis(100);
 
+/// How long a slow server takes before it begins.
+const SLOW: Duration = Duration::from_millis(250);
+
 /// An edit of the first server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Edit {
@@ -28,9 +32,14 @@ enum Edit {
 
 fn main() -> Result<(), Box<dyn Error>> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    let mut arguments = std::env::args().skip(1);
+    // Cargo says that it is a bench.
+    let mut arguments = std::env::args().skip(1).filter(|it| it != "--bench");
     match arguments.next().as_deref() {
         Some("demo-server") => Ok(runtime.block_on(mcp_demo::serve_stdio())?),
+        Some("slow-server") => {
+            std::thread::sleep(SLOW);
+            Ok(runtime.block_on(mcp_demo::serve_stdio())?)
+        }
         Some(rounds) => runtime.block_on(measure(rounds.parse()?)),
         None => runtime.block_on(measure(20)),
     }
@@ -44,6 +53,7 @@ async fn measure(rounds: usize) -> Result<(), Box<dyn Error>> {
     let folder = tempfile::tempdir()?;
     let path = folder.path().join("mcp.yaml");
     print("start one server alone", alone(&path, rounds).await?);
+    print("start 8 servers that take 250 ms each", slow(&path, rounds).await?);
 
     std::fs::write(&path, text(SERVERS, 0, 0))?;
     let host = host()?;
@@ -84,6 +94,26 @@ async fn alone(path: &Path, rounds: usize) -> Result<Vec<Duration>, Box<dyn Erro
     Ok(res)
 }
 
+/// What eight starts take beside each other.
+async fn slow(path: &Path, rounds: usize) -> Result<Vec<Duration>, Box<dyn Error>> {
+    let text = text(8, 0, 0).replace("demo-server", "slow-server");
+    std::fs::write(path, text)?;
+    let mut res = Vec::new();
+    for _ in 0..rounds.min(10) {
+        let wanted = load(&LoadRequest::new(path))?.wanted;
+        let host = host()?;
+        let begun = Instant::now();
+        host.apply(wanted).await;
+        host.ready().await;
+        res.push(begun.elapsed());
+        if host.published().servers.iter().any(|it| it.state != ServerState::Ready) {
+            return Err("a slow server has failed".into());
+        }
+        host.shutdown().await;
+    }
+    Ok(res)
+}
+
 /// From the save to the generation that shows it, without the debounce.
 async fn live(host: &Host, path: &Path, text: &str, names: usize) -> Result<Duration, Box<dyn Error>> {
     let mut published = host.subscribe();
@@ -104,7 +134,7 @@ fn text(servers: usize, process: usize, names: usize) -> String {
         // Writing to a text does not fail.
         let _ = writeln!(
             res,
-            "  s{at}: {{transport: stdio, command: mcp-host, args: [demo-server, r{process}], transform: [{{prefix: \
+            "  s{at}: {{truely-stateless: true, transport: stdio, command: mcp-host, args: [demo-server, r{process}], transform: [{{prefix: \
              s{at}_{names}_}}]}}"
         );
     }

@@ -1,0 +1,150 @@
+//! What a leased server is spared when its instances do not come up, or fall over soon: for a while calls are told why
+//! at once, and nothing is started for them.
+//!
+//! Nobody waits for such a server, so nothing starts it by itself: the first call after the pause does. While that is
+//! under way the others are still told why, so that a server that is down costs one process at a time, however many
+//! dialogs call.
+
+use std::time::Duration;
+
+use mcp_model::ServerId;
+use tokio::time::Instant;
+
+use super::super::supervision::{Down, RestartPolicy, Supervision, Trouble};
+use super::{Action, Answer, Drain, Going, Live, Machine, News, State, Ticket};
+use crate::{Failure, Happening, ReleaseReason};
+
+/// What the instances of one leased server have been through.
+#[derive(Debug, Default)]
+pub(in crate::machine) struct Tries {
+    trouble: Trouble,
+    /// Why the last one is not there; `None` once one is.
+    failure: Option<Failure>,
+    /// Since when they come up.
+    well: Option<Instant>,
+    /// The last start that had begun when something last went wrong: those before it fail for the same reason.
+    counted: u64,
+}
+
+/// Something went wrong with an instance.
+struct Setback<'a> {
+    ticket: &'a Ticket,
+    failure: Failure,
+    down: Down,
+}
+
+impl Tries {
+    /// Why a call gets no instance at `now`; `None` where one may be started for it.
+    fn refusal(&self, is_tried: bool, now: Instant) -> Option<Failure> {
+        let failure = self.failure.as_ref()?;
+        let when = match self.trouble.next().and_then(|it| it.checked_duration_since(now)) {
+            Some(left) if left > Duration::ZERO => {
+                format!("the first call after {:.1} s starts it again", left.as_secs_f64())
+            }
+            Some(_) | None if is_tried => "it is being started again just now".to_owned(),
+            Some(_) | None => return None,
+        };
+        Some(Failure { message: format!("{}; {when}", failure.message), ..failure.clone() })
+    }
+
+    /// Why its instances do not come up, as long as that is so.
+    pub(in crate::machine) fn failure(&self) -> Option<&Failure> {
+        self.failure.as_ref()
+    }
+
+    /// One came up at `now`.
+    fn well(&mut self, now: Instant) {
+        self.failure = None;
+        self.trouble.tried();
+        self.well.get_or_insert(now);
+    }
+
+    /// One was lost, or did not come up. `starts` have begun until now.
+    fn set_back(&mut self, policy: &RestartPolicy, setback: Setback<'_>, starts: u64, now: Instant) {
+        let Setback { ticket, failure, down } = setback;
+        let is_old = ticket.number <= self.counted && self.failure.is_some();
+        self.failure = Some(failure);
+        if is_old {
+            return;
+        }
+        let well = self.well.take().map(|it| now.saturating_duration_since(it));
+        let down = Down { uptime: down.uptime.or(well), ..down };
+        self.trouble.setback(policy, ticket.server.as_str(), down, now);
+        self.counted = starts;
+    }
+}
+
+impl<I: Clone> Machine<I> {
+    /// Why a call gets no instance of `server` at `now`.
+    pub(super) fn lease_refusal(&mut self, server: &ServerId, now: Instant) -> Option<Failure> {
+        let is_tried = self.leases.held.iter().any(|it| match it.state {
+            State::Starting(_) => it.ticket.server == *server,
+            State::Live(_) => false,
+        });
+        self.tries(server)?.refusal(is_tried, now)
+    }
+
+    /// An instance came up.
+    pub(super) fn lease_is_well(&mut self, server: &ServerId, now: Instant) {
+        let Some(tries) = self.tries(server) else { return };
+        let was_down = tries.failure.is_some();
+        tries.well(now);
+        self.changed |= was_down;
+    }
+
+    /// A start of a lease failed.
+    pub(in crate::machine) fn lease_failed(
+        &mut self,
+        ticket: &Ticket,
+        failure: Failure,
+        now: Instant,
+    ) -> Vec<Action<I>> {
+        let Some(at) = self.leases.held.iter().position(|it| it.ticket == *ticket) else { return Vec::new() };
+        let lease = self.leases.held.remove(at);
+        let (server, dialog) = (ticket.server.as_str(), lease.dialog);
+        self.news.push(News::new(server, Happening::NotLeased { dialog, failure: failure.clone() }));
+        let down = Down { kind: failure.kind, uptime: None };
+        self.lease_set_back(Setback { ticket, failure: failure.clone(), down }, now);
+        match lease.state {
+            State::Starting(waiting) => {
+                waiting.into_iter().map(|it| Action::Answer(it, Answer::Refused(failure.clone()))).collect()
+            }
+            State::Live(live) => vec![Action::retire(live.instance, Drain::Swap)],
+        }
+    }
+
+    /// A leased instance is gone. One that ran for long is replaced with its dialog's next call; one that fell over
+    /// soon after a pause.
+    pub(in crate::machine) fn lease_died(
+        &mut self,
+        ticket: &Ticket,
+        failure: Failure,
+        now: Instant,
+    ) -> Vec<Action<I>> {
+        let Some((Live { since, .. }, ..)) = self.leases.live_by(ticket) else { return Vec::new() };
+        let uptime = now.saturating_duration_since(*since);
+        let lasted = match &self.settings.supervision {
+            Supervision::Off => true,
+            Supervision::Restart(policy) => uptime >= policy.sustained,
+        };
+        if !lasted {
+            let down = Down { kind: failure.kind, uptime: Some(uptime) };
+            self.lease_set_back(Setback { ticket, failure: failure.clone(), down }, now);
+        }
+        self.news.push(News::new(ticket.server.as_str(), Happening::Lost(failure)));
+        self.end_leases(|it| it == ticket, Going::swapped(ReleaseReason::Lost))
+    }
+
+    fn lease_set_back(&mut self, setback: Setback<'_>, now: Instant) {
+        let Supervision::Restart(policy) = &self.settings.supervision else { return };
+        let server = setback.ticket.server.as_str();
+        let Some(slot) = self.slots.iter_mut().find(|it| it.name == server) else { return };
+        slot.tries.set_back(policy, setback, self.starts, now);
+        self.changed = true;
+    }
+
+    fn tries(&mut self, server: &ServerId) -> Option<&mut Tries> {
+        let slot = self.slots.iter_mut().find(|it| it.name == server.as_str())?;
+        Some(&mut slot.tries)
+    }
+}
