@@ -13,14 +13,14 @@ use serde_json::{Value, json};
 use crate::acp_samples::{Sample, V1, V2};
 
 /// The official schema; `None` where the package is not installed.
-fn official(version: Version, file: &str) -> Option<Value> {
+pub(crate) fn official(version: Version, file: &str) -> Option<Value> {
     let modules = installed("MCP_HOST_NODE_MODULES")?;
     let folder = modules.join(format!("@agentclientprotocol/sdk/schema/v{}", version.number()));
     Some(serde_json::from_str(&std::fs::read_to_string(folder.join(file)).unwrap()).unwrap())
 }
 
 /// What judges by one of its definitions.
-fn judge(schema: &Value, definition: &str) -> Validator {
+pub(crate) fn judge(schema: &Value, definition: &str) -> Validator {
     assert!(schema["$defs"][definition].is_object(), "{definition} is gone");
     let schema = json!({ "$ref": format!("#/$defs/{definition}"), "$defs": schema["$defs"] });
     jsonschema::validator_for(&schema).unwrap()
@@ -64,7 +64,7 @@ fn acp_027_acpx_03_every_error_is_as_the_protocol_has_it() {
         "7",
     ];
     let failures = [
-        FailureKind::TimedOut { limit: std::time::Duration::from_secs(30) },
+        FailureKind::TimedOut { limit: std::time::Duration::from_secs(30), stderr: "no".to_owned() },
         FailureKind::Exited { command: "/a".to_owned(), exit_code: Some(1), stderr: "no".to_owned() },
     ];
     for version in Version::ALL {

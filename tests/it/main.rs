@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
+mod acp_clients;
+mod acp_proxy;
 mod acp_samples;
 mod acp_schema;
 mod crowd;

@@ -21,24 +21,27 @@ pub fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the package lies in the workspace")
 }
 
-/// The program, built if it is not: `cargo test -p mcp-tests` alone builds no other package's binary.
+/// The program, built if it is not.
 pub fn binary() -> &'static Path {
     static BINARY: OnceLock<PathBuf> = OnceLock::new();
-    BINARY.get_or_init(|| {
-        let output = Command::new(env!("CARGO"))
-            .args(["build", "--quiet", "--package", "mcp-cli", "--bin", "mcp-host", "--message-format=json"])
-            .current_dir(root())
-            .stderr(Stdio::inherit())
-            .output()
-            .expect("cargo runs, for it runs this test");
-        assert!(output.status.success(), "mcp-host does not build");
-        let lines = String::from_utf8_lossy(&output.stdout);
-        lines
-            .lines()
-            .filter_map(|it| serde_json::from_str::<Value>(it).ok())
-            .find_map(|it| it["executable"].as_str().map(PathBuf::from))
-            .expect("cargo names the executable that it built")
-    })
+    BINARY.get_or_init(|| built("mcp-cli", "mcp-host"))
+}
+
+/// A binary of a package, built if it is not: `cargo test -p mcp-tests` alone builds no other package's.
+pub fn built(package: &str, binary: &str) -> PathBuf {
+    let output = Command::new(env!("CARGO"))
+        .args(["build", "--quiet", "--package", package, "--bin", binary, "--message-format=json"])
+        .current_dir(root())
+        .stderr(Stdio::inherit())
+        .output()
+        .expect("cargo runs, for it runs this test");
+    assert!(output.status.success(), "{binary} does not build");
+    let lines = String::from_utf8_lossy(&output.stdout);
+    lines
+        .lines()
+        .filter_map(|it| serde_json::from_str::<Value>(it).ok())
+        .find_map(|it| it["executable"].as_str().map(PathBuf::from))
+        .expect("cargo names the executable that it built")
 }
 
 /// What a run of the program brought.

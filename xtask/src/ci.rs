@@ -108,8 +108,8 @@ fn pack(arguments: &str) -> Result<(), Failure> {
 /// What is packed must be what is committed; a person at work may pack what is not yet.
 fn package(in_ci: bool) -> &'static str {
     match in_ci {
-        true => "package --workspace --exclude xtask --exclude mcp-tests",
-        false => "package --workspace --exclude xtask --exclude mcp-tests --allow-dirty",
+        true => "package --workspace --exclude xtask --exclude mcp-tests --exclude acp-proxy",
+        false => "package --workspace --exclude xtask --exclude mcp-tests --exclude acp-proxy --allow-dirty",
     }
 }
 

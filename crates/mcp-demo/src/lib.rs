@@ -1,9 +1,9 @@
 //! The demo MCP server that comes with the host, so that a first run needs nothing but Rust.
 //!
-//! It offers tools that answer, add, sleep, fail, log, grow, ask, change the list and end the server, two prompts, and
-//! a few resources, in both eras of the protocol (2025-11-25 with `initialize`, 2026-07-28 without), over standard
-//! input and output ([`serve_stdio`]), any pair of streams ([`serve_stream`]), and Streamable HTTP, HTTP with
-//! server-sent events and WebSocket ([`HttpServer`]).
+//! It offers tools that answer, add, sleep, fail, log, grow, ask, tell what the host gave them, change the list and end
+//! the server, two prompts, and a few resources, in both eras of the protocol (2025-11-25 with `initialize`, 2026-07-28
+//! without), over standard input and output ([`serve_stdio`]), any pair of streams ([`serve_stream`]), and Streamable
+//! HTTP, HTTP with server-sent events and WebSocket ([`HttpServer`]).
 //! It stands on rmcp's server and on none of our crates: what it says on the wire is another implementation's word.
 //!
 //! It keeps nothing on disk, opens no connection, and listens on loopback only.

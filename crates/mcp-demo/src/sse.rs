@@ -17,7 +17,7 @@ use axum::{
     Router,
     body::Bytes,
     extract::{RawQuery, State as Shared},
-    http::{HeaderMap, StatusCode},
+    http::{HeaderMap, StatusCode, request::Parts},
     response::{
         IntoResponse, Response,
         sse::{Event, KeepAlive, Sse},
@@ -27,7 +27,7 @@ use axum::{
 use futures_util::stream;
 use rmcp::{
     RoleServer,
-    model::{ClientJsonRpcMessage, ServerJsonRpcMessage},
+    model::{ClientJsonRpcMessage, GetExtensions, ServerJsonRpcMessage},
     transport::Transport,
 };
 use tokio::sync::mpsc;
@@ -131,10 +131,10 @@ async fn open(Shared(sessions): Shared<Arc<Sessions>>, headers: HeaderMap) -> Re
 async fn take(
     Shared(sessions): Shared<Arc<Sessions>>,
     RawQuery(query): RawQuery,
-    headers: HeaderMap,
+    parts: Parts,
     body: Bytes,
 ) -> Response {
-    if !is_neighbour(&headers, sessions.address.ip()) {
+    if !is_neighbour(&parts.headers, sessions.address.ip()) {
         return StatusCode::FORBIDDEN.into_response();
     }
     let query = query.unwrap_or_default();
@@ -143,12 +143,16 @@ async fn take(
     let Some(sender) = sender else {
         return (StatusCode::NOT_FOUND, "there is no such session").into_response();
     };
-    let message = match serde_json::from_slice(&body) {
+    let mut message: ClientJsonRpcMessage = match serde_json::from_slice(&body) {
         Ok(message) => message,
         Err(error) => {
             return (StatusCode::BAD_REQUEST, format!("this is no message: {error}")).into_response();
         }
     };
+    // A tool tells the headers that its call came with; rmcp's Streamable HTTP leaves them in the same place.
+    if let ClientJsonRpcMessage::Request(request) = &mut message {
+        request.request.extensions_mut().insert(parts);
+    }
     match sender.send(message).await {
         Ok(()) => StatusCode::ACCEPTED.into_response(),
         Err(_) => (StatusCode::NOT_FOUND, "the session is over").into_response(),

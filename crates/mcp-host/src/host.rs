@@ -28,7 +28,8 @@ use crate::spill::Spills;
 use crate::wires::Wires;
 use crate::{
     Admin, Dialog, DialogId, Failure, FollowRequest, Following, HostEvent, LeasePolicy, LeaseReceipt, Pinned,
-    ProviderRefusal, Published, ReminderText, ServerState, ServerStatus, SpillPolicy, Supervision, WallClock, Wanted,
+    ProviderRefusal, Published, ReminderText, ServerState, ServerStatus, SpillPolicy, Supervision, WallClock,
+    Wanted,
 };
 
 /// How many commands may wait for the committer, which is never busy for long.

@@ -5,6 +5,7 @@
 
 mod ask;
 mod change;
+mod given;
 pub(crate) mod log;
 mod plain;
 mod sleep;
@@ -85,10 +86,12 @@ enum BuiltIn {
     Grow,
     Exit,
     Ask,
+    Env,
+    Header,
 }
 
 impl BuiltIn {
-    const ALL: [BuiltIn; 10] = [
+    const ALL: [BuiltIn; 12] = [
         BuiltIn::Echo,
         BuiltIn::Add,
         BuiltIn::Sleep,
@@ -99,6 +102,8 @@ impl BuiltIn {
         BuiltIn::Grow,
         BuiltIn::Exit,
         BuiltIn::Ask,
+        BuiltIn::Env,
+        BuiltIn::Header,
     ];
 
     fn find(name: &str) -> Option<BuiltIn> {
@@ -117,6 +122,8 @@ impl BuiltIn {
             BuiltIn::Grow => "grow",
             BuiltIn::Exit => "exit",
             BuiltIn::Ask => "ask",
+            BuiltIn::Env => "env",
+            BuiltIn::Header => "header",
         }
     }
 
@@ -160,6 +167,14 @@ impl BuiltIn {
                     .with_input_schema::<ask::Ask>()
                     .with_annotations(safe.open_world(true))
             }
+            BuiltIn::Env => {
+                tool("Answers with a variable of the server's environment, if its name begins with `DEMO_`")
+                    .with_input_schema::<given::Env>()
+                    .with_annotations(repeatable)
+            }
+            BuiltIn::Header => tool("Answers with a header of the HTTP request that brought the call")
+                .with_input_schema::<given::Header>()
+                .with_annotations(repeatable),
         }
     }
 }
@@ -216,6 +231,8 @@ async fn answer(tool: BuiltIn, call: &Call<'_>) -> Result<CallToolResponse, Faul
         BuiltIn::Grow => plain::grow(call.arguments()?),
         BuiltIn::Exit => change::exit(call, call.arguments()?).await,
         BuiltIn::Ask => ask::ask(call, call.arguments()?).await,
+        BuiltIn::Env => given::env(call.arguments()?),
+        BuiltIn::Header => given::header(call, call.arguments()?),
     }
 }
 

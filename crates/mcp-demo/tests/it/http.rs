@@ -103,6 +103,25 @@ async fn each_legacy_session_has_a_list_of_its_own() {
 }
 
 #[tokio::test]
+async fn a_call_is_told_a_header_of_its_own_request() {
+    let server = Server::start().await;
+    let session = server.open().await;
+    for (era, headers) in [(Era::Legacy, session), (Era::Sessionless, modern("header"))] {
+        let headers = format!("{headers}x-colour: green\r\nx-bytes: \u{fc}\r\n");
+        for (name, want) in [
+            ("X-Colour", "green"),
+            ("x-none", "failed: there is no such header, or its value is no text"),
+            ("x-bytes", "failed: there is no such header, or its value is no text"),
+            ("no token", "failed: there is no such header, or its value is no text"),
+        ] {
+            let ask = call(era, "header", json!({"name": name}));
+            assert_eq!(words(&server.post(&headers, &ask).await.message.unwrap()), want, "{era:?}");
+        }
+    }
+    server.stop().await;
+}
+
+#[tokio::test]
 async fn sessionless_requests_share_one_list() {
     let server = Server::start().await;
     let change = call(Era::Sessionless, "change_tools", json!({"name": "ours"}));

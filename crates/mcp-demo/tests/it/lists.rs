@@ -12,7 +12,7 @@ fn names(answer: &Value, list: &str, key: &str) -> String {
     names.join(" ")
 }
 
-const BUILT_IN: &str = "echo add sleep fail mixed change_tools log grow exit ask";
+const BUILT_IN: &str = "echo add sleep fail mixed change_tools log grow exit ask env header";
 
 #[tokio::test]
 async fn every_list_has_its_order() {
@@ -49,7 +49,10 @@ async fn every_tool_says_what_it_does_and_what_it_takes() {
             hints.into_iter().filter(|(name, _)| hint(name)).map(|(_, letter)| letter).collect();
         said.push_str(&format!("{}:{hints} ", tool["name"].as_str().unwrap()));
     }
-    assert_eq!(said, "echo:ri add:ri sleep:ri fail:ri mixed:ri change_tools: log:r grow:ri exit:d ask:r ");
+    assert_eq!(
+        said,
+        "echo:ri add:ri sleep:ri fail:ri mixed:ri change_tools: log:r grow:ri exit:d ask:r env:ri header:ri "
+    );
 }
 
 #[tokio::test]

@@ -89,7 +89,8 @@ impl Client {
     }
 
     async fn post(&self, message: &Value) -> u16 {
-        status(&self.address, &format!("POST {}", self.endpoint), "", &message.to_string()).await
+        let headers = "x-colour: green\r\n";
+        status(&self.address, &format!("POST {}", self.endpoint), headers, &message.to_string()).await
     }
 
     async fn request(&mut self, method: &str, params: Value) -> Value {
@@ -119,6 +120,7 @@ async fn each_client_has_a_list_of_its_own_in_both_eras() {
         assert_eq!(first.call("change_tools", json!({"name": "mine"})).await, "added mine");
         assert_eq!(first.call("mine", json!({})).await, "I am mine, added at run time");
         assert_eq!(second.call("mine", json!({})).await, "-32602: there is no tool `mine`");
+        assert_eq!(second.call("header", json!({"name": "X-Colour"})).await, "green");
     }
     server.stop.send(()).unwrap();
     assert_eq!(server.running.await.unwrap().unwrap(), Ended::Closed);

@@ -57,6 +57,16 @@ fn plain_tools_answer_and_fail() {
 }
 
 #[test]
+fn what_is_not_the_servers_to_tell_is_not_told() {
+    for name in ["PATH", "", "DEMO", "demo_x", "DEMO_=", "DEMO_\0"] {
+        check("env", json!({"name": name}), "failed: only variables that begin with `DEMO_` are told");
+    }
+    let unset = "failed: there is no such variable, or its value is no text";
+    check("env", json!({"name": "DEMO_NOBODY_SETS_THIS"}), unset);
+    check("header", json!({"name": "authorization"}), "failed: this call came without headers");
+}
+
+#[test]
 fn sleep_reports_each_step_to_who_gave_a_token() {
     check("sleep", json!({"ms": 60_000}), "slept 60000 ms in 1 step");
     check("sleep", json!({"ms": 1, "steps": 0}), "failed: `ms` is at most 600000, `steps` 1 to 1000");

@@ -1,0 +1,83 @@
+//! acpx, a client for the command line: its own configuration file, its own way to put the servers.
+
+use std::process::{Command, Output, Stdio};
+
+use mcp_acp::Version;
+use mcp_tests::installed;
+use serde_json::{Value, json};
+
+use super::agent;
+use super::conversation::assert_official;
+use super::servers::{self, Web};
+
+/// What acpx tells of the wire, and its exit code.
+struct Ran {
+    wire: Vec<Value>,
+    code: Option<i32>,
+    told: String,
+}
+
+impl Ran {
+    /// The text of the agent's answer.
+    fn said(&self) -> String {
+        let updates = self.wire.iter().map(|it| &it["message"]["params"]["update"]);
+        let chunks = updates.filter(|it| it["sessionUpdate"] == "agent_message_chunk");
+        chunks.map(|it| it["content"]["text"].as_str().unwrap()).collect()
+    }
+}
+
+/// One prompt in a session with these servers. acpx keeps what it writes in a folder of the test's.
+fn run(transports: &str, servers: &Value, prompt: &str) -> Option<Ran> {
+    let acpx = installed("MCP_HOST_NODE_MODULES")?.join("acpx/dist/cli.js");
+    let home = tempfile::tempdir().unwrap();
+    let configuration = home.path().join("mcp.json");
+    std::fs::write(&configuration, json!({ "mcpServers": servers }).to_string()).unwrap();
+    let mut command = Command::new("node");
+    command.arg(acpx).args(["--agent", &agent(&["--transports", transports]).join(" ")]);
+    command.args(["--cwd", "/", "--format", "json", "--approve-all", "--timeout", "60", "--mcp-config"]);
+    command.arg(&configuration).args(["exec", prompt]);
+    command.env("HOME", home.path()).env("XDG_STATE_HOME", home.path()).stdin(Stdio::null());
+    let Output { status, stdout, stderr } = command.output().unwrap();
+    let told = format!("{}\n{}", String::from_utf8_lossy(&stdout), String::from_utf8_lossy(&stderr));
+    let messages = String::from_utf8_lossy(&stdout).into_owned();
+    let messages = messages.lines().filter_map(|it| serde_json::from_str::<Value>(it).ok());
+    let wire: Vec<_> = messages
+        .filter(|it| it["jsonrpc"] == "2.0")
+        .map(|message| {
+            let method = message["method"].as_str();
+            let client = method.is_some_and(|it| it != "session/update");
+            json!({ "from": if client { "client" } else { "agent" }, "message": message })
+        })
+        .collect();
+    assert_official(Version::V1, &wire);
+    Some(Ran { wire, code: status.code(), told })
+}
+
+#[test]
+fn acp_046_acp_047_acpx_calls_a_tool_over_each_transport() {
+    let folder = tempfile::tempdir().unwrap();
+    let web = Web::start(folder.path());
+    let mut pipe = servers::stdio(Version::V1, "pipe", "green");
+    pipe["type"] = "stdio".into();
+    let servers = json!([pipe, web.http("web", "blue"), web.sse("events", "red")]);
+    for (prompt, want) in [
+        (r#"/pipe__env {"name": "DEMO_COLOUR"}"#, "green"),
+        (r#"/web__header {"name": "x-colour"}"#, "blue"),
+        (r#"/events__header {"name": "x-colour"}"#, "red"),
+    ] {
+        let Some(ran) = run("stdio,http,sse", &servers, prompt) else { return };
+        assert_eq!((ran.said().as_str(), ran.code), (want, Some(0)), "{}", ran.told);
+    }
+}
+
+#[test]
+fn acp_016_acp_029_acpx_is_told_what_the_agent_did_not_declare() {
+    let folder = tempfile::tempdir().unwrap();
+    let web = Web::start(folder.path());
+    let Some(ran) = run("http", &json!([web.sse("events", "red")]), "/tools") else { return };
+    let errors = ran.wire.iter().filter_map(|it| it["message"].get("error"));
+    let refused = errors.map(|it| (it["code"].clone(), it["message"].clone()));
+    let message = "SSE transport not supported: agent did not declare mcpCapabilities.sse";
+    assert_eq!(refused.collect::<Vec<_>>(), [(json!(-32602), json!(message))], "{}", ran.told);
+    assert_ne!(ran.code, Some(0), "{}", ran.told);
+}

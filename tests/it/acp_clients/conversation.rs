@@ -1,0 +1,186 @@
+//! A real client drives an agent: what it is told to do, and what came of it.
+
+use std::collections::BTreeMap;
+use std::process::{Command, Stdio};
+
+use jsonschema::Validator;
+use mcp_acp::Version;
+use mcp_tests::{installed, root};
+use serde_json::{Value, json};
+
+use crate::acp_schema::{judge, official};
+
+/// A client that people have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Client {
+    /// `@agentclientprotocol/sdk` of npm.
+    Node,
+    /// `agent-client-protocol` of PyPI; it speaks version 1 only.
+    Python,
+}
+
+/// Each client with each version that it speaks.
+pub(crate) const PAIRS: [(Client, Version); 3] =
+    [(Client::Node, Version::V1), (Client::Python, Version::V1), (Client::Node, Version::V2)];
+
+/// What `DEMO_INHERITED` is for a client, and for whatever it starts.
+pub(crate) const INHERITED: &str = "of the client";
+
+/// What a client is to do.
+#[derive(Debug)]
+pub(crate) struct Scenario {
+    version: Version,
+    steps: Vec<Value>,
+}
+
+impl Scenario {
+    pub(crate) fn new(version: Version) -> Scenario {
+        Scenario { version, steps: Vec::new() }
+    }
+
+    pub(crate) fn step(&mut self, method: &str, params: Value) -> &mut Scenario {
+        self.steps.push(json!({ "method": method, "params": params }));
+        self
+    }
+
+    pub(crate) fn new_session(&mut self, servers: Value) -> &mut Scenario {
+        self.step("session/new", json!({ "cwd": "/", "mcpServers": servers }))
+    }
+
+    pub(crate) fn prompt(&mut self, text: &str) -> &mut Scenario {
+        self.step("session/prompt", json!({ "prompt": [{ "type": "text", "text": text }] }))
+    }
+
+    /// The last step is cancelled: when the file is there, or at the first `update`; by `request` or by `session`.
+    pub(crate) fn cancelled(&mut self, when: &str, by: &str) -> &mut Scenario {
+        let step = self.steps.last_mut().unwrap();
+        step["cancel"] = json!({ "when": when, "by": by });
+        self
+    }
+
+    /// Waits until the process is gone whose id is in this file.
+    pub(crate) fn until_gone(&mut self, file: &std::path::Path) -> &mut Scenario {
+        self.step("$gone", json!({ "file": file }))
+    }
+
+    /// Runs it against the agent that this command starts. `None` where the client is not installed.
+    #[track_caller]
+    pub(crate) fn run(&self, client: Client, agent: &[String]) -> Option<Conversation> {
+        let (modules, venv) = (installed("MCP_HOST_NODE_MODULES")?, installed("MCP_HOST_VENV")?);
+        let tests = root().join("tests");
+        let mut command = match client {
+            Client::Node => Command::new("node"),
+            Client::Python => Command::new(venv.join("bin/python")),
+        };
+        command.arg(match client {
+            Client::Node => tests.join("node/acp_client.mjs"),
+            Client::Python => tests.join("python/acp_client.py"),
+        });
+        let text = json!({ "version": self.version.number(), "steps": self.steps }).to_string();
+        command.arg(text).args(agent).env("MCP_HOST_NODE_MODULES", modules).env("DEMO_INHERITED", INHERITED);
+        let output = command.stdin(Stdio::null()).output().unwrap();
+        let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        let Ok(mut told) = serde_json::from_str::<Value>(&out) else { panic!("{client:?}: {out}\n{err}") };
+        let mut list = |key: &str| match told[key].take() {
+            Value::Array(items) => items,
+            other => panic!("{client:?}: {key} is {other}\n{err}"),
+        };
+        let res = Conversation {
+            steps: list("steps"),
+            wire: list("wire"),
+            exit: told["exit"].take(),
+            stderr: err.into_owned(),
+        };
+        let faults: Vec<_> = res.steps.iter().filter(|it| it.get("fault").is_some()).collect();
+        assert!(faults.is_empty(), "{client:?}: {faults:#?}\n{res:#?}");
+        assert_official(self.version, &res.wire);
+        Some(res)
+    }
+}
+
+/// What came of a scenario.
+#[derive(Debug)]
+pub(crate) struct Conversation {
+    /// What each step brought, `initialize` first: `method`, `sent`, and `result` or `error`, which is verbatim.
+    pub(crate) steps: Vec<Value>,
+    /// Every message, in the order in which the client saw it: `from`, which is `client` or `agent`, and `message`.
+    pub(crate) wire: Vec<Value>,
+    /// How the agent ended.
+    pub(crate) exit: Value,
+    /// What was written to standard error, by both.
+    pub(crate) stderr: String,
+}
+
+impl Conversation {
+    /// The text that followed each prompt.
+    pub(crate) fn said(&self) -> Vec<String> {
+        let mut res: Vec<String> = Vec::new();
+        for it in &self.wire {
+            let (message, update) = (&it["message"], &it["message"]["params"]["update"]);
+            if it["from"] == "client" && message["method"] == "session/prompt" {
+                res.push(String::new());
+            } else if update["sessionUpdate"] == "agent_message_chunk" {
+                res.last_mut().unwrap().push_str(update["content"]["text"].as_str().unwrap());
+            }
+        }
+        res
+    }
+
+    /// All that the agent has written, to look for what it must not say.
+    pub(crate) fn of_agent(&self) -> String {
+        let messages =
+            self.wire.iter().filter(|it| it["from"] == "agent").map(|it| it["message"].to_string());
+        messages.chain([self.stderr.clone()]).collect::<Vec<_>>().join("\n")
+    }
+}
+
+/// Holds every message of the agent's against the official schema of its version (ACP-037).
+#[track_caller]
+pub(crate) fn assert_official(version: Version, wire: &[Value]) {
+    let Some(schema) = official(version, "schema.json") else { return };
+    let mut judges: BTreeMap<&str, Validator> = BTreeMap::new();
+    let mut asked: BTreeMap<String, String> = BTreeMap::new();
+    let update = match version {
+        Version::V1 => "SessionNotification",
+        Version::V2 => "UpdateSessionNotification",
+    };
+    let mut judged = 0;
+    for it in wire {
+        let message = &it["message"];
+        if it["from"] == "client" {
+            if let (Some(method), false) = (message["method"].as_str(), message["id"].is_null()) {
+                asked.insert(message["id"].to_string(), method.to_owned());
+            }
+            continue;
+        }
+        assert_eq!(message["jsonrpc"], "2.0", "{message}");
+        let members: Vec<_> = message.as_object().unwrap().keys().map(String::as_str).collect();
+        let (definition, part) = match (message.get("method"), message.get("result"), message.get("error")) {
+            (Some(method), None, None) if method == "session/update" => (update, &message["params"]),
+            (None, None, Some(error)) => ("Error", error),
+            (None, Some(result), None) => {
+                let method = asked.get(&message["id"].to_string());
+                (response(method.unwrap_or_else(|| panic!("an answer to nothing: {message}"))), result)
+            }
+            _ => panic!("{members:?} is no message that the agent has a reason for: {message}"),
+        };
+        let judge = judges.entry(definition).or_insert_with(|| judge(&schema, definition));
+        let wrong: Vec<_> = judge.iter_errors(part).map(|it| it.to_string()).collect();
+        assert!(wrong.is_empty(), "{definition}: {wrong:#?}\n{message}");
+        judged += 1;
+    }
+    assert!(judged > 0, "the agent has said nothing");
+}
+
+/// The schema's name for the result of a method.
+fn response(method: &str) -> &'static str {
+    match method {
+        "initialize" => "InitializeResponse",
+        "session/new" => "NewSessionResponse",
+        "session/load" => "LoadSessionResponse",
+        "session/resume" => "ResumeSessionResponse",
+        "session/prompt" => "PromptResponse",
+        "session/close" => "CloseSessionResponse",
+        other => panic!("the agent has answered {other}"),
+    }
+}

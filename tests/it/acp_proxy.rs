@@ -1,0 +1,202 @@
+//! The example proxy before real agents: one that validates nothing is guarded, one that does is not noticed to have
+//! company, and bytes pass as they are.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::OnceLock;
+
+use mcp_acp::Version;
+use mcp_tests::{built, eventually, lives, root};
+use serde_json::{Value, json};
+
+use crate::acp_clients::conversation::{Client, PAIRS, Scenario};
+use crate::acp_clients::servers::Web;
+use crate::acp_clients::{agent, assert_colours, colours};
+
+fn proxy() -> &'static Path {
+    static PROXY: OnceLock<PathBuf> = OnceLock::new();
+    PROXY.get_or_init(|| built("acp-proxy", "acp-proxy"))
+}
+
+/// The command of an agent, behind the proxy.
+fn guarded(agent: &[String]) -> Vec<String> {
+    std::iter::once(proxy().display().to_string()).chain(agent.iter().cloned()).collect()
+}
+
+/// An agent of the official npm SDK that looks at nothing.
+fn trusting() -> Vec<String> {
+    vec!["node".to_owned(), root().join("tests/node/acp_agent.mjs").display().to_string()]
+}
+
+#[test]
+fn acp_048_an_agent_behind_the_proxy_works_as_before() {
+    let folder = tempfile::tempdir().unwrap();
+    let web = Web::start(folder.path());
+    for (client, version) in PAIRS {
+        let Some(conversation) = colours(version, &web).run(client, &guarded(&agent(&[]))) else { return };
+        assert_colours(version, &conversation);
+    }
+}
+
+/// Entries that the official SDK hands to its agent, and the field that is wrong with each.
+const TRUSTED: [(&str, &str); 6] = [
+    (r#"{"type":"sse","name":"b","url":"https://b.example","headers":[]}"#, "type"),
+    (r#"{"type":"websocket","name":"b","command":"/b","args":["SECRET"],"env":[]}"#, "type"),
+    (r#"{"name":"b","command":"npx","args":[],"env":[]}"#, "command"),
+    (r#"{"name":"","command":"/b","args":[],"env":[]}"#, "name"),
+    (r#"{"type":"http","name":"b","url":"SECRET","headers":[]}"#, "url"),
+    (
+        r#"{"type":"http","name":"b","url":"https://b.example","headers":[{"name":"K","value":"SECRET\r\nX: y"}]}"#,
+        "headers[0].value",
+    ),
+];
+
+#[test]
+fn acp_016_acp_039_the_proxy_refuses_what_an_agent_of_the_official_sdk_takes() {
+    let good = json!({ "name": "a", "command": "/a", "args": ["x"], "env": [{ "name": "K", "value": "v" }] });
+    for client in [Client::Node, Client::Python] {
+        let mut scenario = Scenario::new(Version::V1);
+        scenario.new_session(json!([good])).prompt("?");
+        for method in ["session/new", "session/load"] {
+            for (entry, _) in TRUSTED {
+                let servers = [good.clone(), serde_json::from_str(entry).unwrap()];
+                scenario.step(method, json!({ "cwd": "/", "mcpServers": servers }));
+            }
+        }
+        // It takes them all, alone; that is what the proxy is for.
+        let Some(alone) = scenario.run(client, &trusting()) else { return };
+        assert!(alone.steps.iter().all(|it| it.get("result").is_some()), "{alone:#?}");
+
+        let Some(conversation) = scenario.run(client, &guarded(&trusting())) else { return };
+        assert!(!conversation.of_agent().contains("SECRET"), "{conversation:#?}");
+        assert_eq!(serde_json::from_str::<Value>(&conversation.said()[0]).unwrap(), json!([good]));
+        let wanted = TRUSTED.iter().chain(&TRUSTED);
+        for ((entry, field), step) in wanted.zip(&conversation.steps[3..]) {
+            let error = &step["error"];
+            assert_eq!(error["code"], -32602, "{entry}: {step:#}");
+            let errors = error["data"]["errors"].as_array().unwrap();
+            assert_eq!((errors.len(), &errors[0]["field"]), (1, &json!(field)), "{entry}: {step:#}");
+        }
+        assert_eq!(conversation.steps.len(), 3 + 2 * TRUSTED.len());
+        let message = "SSE transport not supported: agent did not declare mcpCapabilities.sse";
+        assert_eq!(conversation.steps[3]["error"]["message"], message);
+    }
+}
+
+/// The proxy before a shell that is the agent.
+struct Shell(Child);
+
+impl Shell {
+    fn start(script: &str) -> Shell {
+        let mut command = Command::new(proxy());
+        command.args(["/bin/sh", "-c", script]);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+        Shell(command.spawn().unwrap())
+    }
+
+    fn signal(&self, signal: &str) {
+        let status = Command::new("kill").args([signal, &self.0.id().to_string()]).status().unwrap();
+        assert!(status.success());
+    }
+
+    fn code(&mut self) -> Option<i32> {
+        self.0.wait().unwrap().code()
+    }
+}
+
+impl Drop for Shell {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn what_is_not_refused_passes_byte_for_byte_both_ways() {
+    let long = format!("{{\"id\":4,\"method\":\"session/prompt\",\"params\":\"{}\"}}\n", "x".repeat(3 << 20));
+    let lines: [&[u8]; 6] = [
+        b"  {\"params\": 1e400,\"jsonrpc\":\"2.0\" ,\"method\":\"session/prompt\",\"id\":1}  \r\n",
+        b"\n",
+        "{\"method\":\"x\u{2028}\\u2028\u{1f600}\",\"id\":18446744073709551616}\n".as_bytes(),
+        long.as_bytes(),
+        b"{\"id\":5,\"result\":null}\n",
+        b"{\"method\":\"session/cancel\"}",
+    ];
+    let mut shell = Shell::start("exec cat");
+    let (mut input, mut output) = (shell.0.stdin.take().unwrap(), shell.0.stdout.take().unwrap());
+    let sent = lines.concat();
+    let whole = sent.clone();
+    let writing = std::thread::spawn(move || input.write_all(&whole).unwrap());
+    let mut got = Vec::new();
+    output.read_to_end(&mut got).unwrap();
+    writing.join().unwrap();
+    assert!(got == sent, "{} bytes came of {}", got.len(), sent.len());
+    assert_eq!(shell.code(), Some(0));
+}
+
+#[test]
+fn a_refusal_is_answered_while_the_agent_is_busy_and_is_not_seen_by_it() {
+    let initialized = r#"{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":1}}"#;
+    let mut shell = Shell::start(&format!("read line; echo '{initialized}'; exec cat"));
+    let mut input = shell.0.stdin.take().unwrap();
+    let mut lines = BufReader::new(shell.0.stdout.take().unwrap()).lines().map(Result::unwrap);
+    writeln!(input, r#"{{"jsonrpc":"2.0","id":0,"method":"initialize","params":{{"protocolVersion":1}}}}"#)
+        .unwrap();
+    assert_eq!(lines.next().unwrap(), initialized);
+    writeln!(
+        input,
+        r#"{{"jsonrpc":"2.0","id":"é","method":"session/new","params":{{"cwd":"/","mcpServers":[7]}}}}"#
+    )
+    .unwrap();
+    let refused: Value = serde_json::from_str(&lines.next().unwrap()).unwrap();
+    assert_eq!((&refused["id"], &refused["error"]["code"]), (&json!("é"), &json!(-32602)), "{refused}");
+    let good = r#"{"jsonrpc":"2.0","id":2,"method":"session/new","params":{"cwd":"/","mcpServers":[]}}"#;
+    writeln!(input, "{good}").unwrap();
+    assert_eq!(lines.next().unwrap(), good);
+    drop(input);
+    assert_eq!((lines.next(), shell.code()), (None, Some(0)));
+}
+
+#[test]
+fn the_group_of_the_agent_ends_with_the_proxy_and_its_code_is_passed_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str| folder.path().join(name);
+    let script = format!(
+        "sleep 600 & echo $! > '{0}.new'; mv '{0}.new' '{0}'; echo $$ > '{1}.new'; mv '{1}.new' '{1}'; ",
+        file("grandchild").display(),
+        file("child").display()
+    );
+    let pid = |name: &str| std::fs::read_to_string(file(name)).ok()?.trim().parse::<u32>().ok();
+    for (signal, then, want) in [
+        // Ended by a signal, which the agent does not care for.
+        (Some("-TERM"), "trap '' INT; wait", Some(128 + 15)),
+        (Some("-HUP"), "exec sleep 600", Some(128 + 1)),
+        // The agent ends by itself, at the end of its input, and leaves a child behind.
+        (None, "cat > /dev/null; exit 7", Some(7)),
+    ] {
+        let mut shell = Shell::start(&format!("{script}{then}"));
+        eventually("the agent runs", || file("child").exists());
+        let (child, grandchild) = (pid("child").unwrap(), pid("grandchild").unwrap());
+        assert!(lives(child) && lives(grandchild));
+        match signal {
+            Some(signal) => shell.signal(signal),
+            None => drop(shell.0.stdin.take()),
+        }
+        assert_eq!(shell.code(), want, "{then}");
+        assert!(!lives(child) && !lives(grandchild), "{then}");
+        std::fs::remove_file(file("child")).unwrap();
+    }
+}
+
+#[test]
+fn an_agent_that_cannot_be_started_is_said() {
+    for (arguments, code, want) in
+        [(&["/no/such/agent"][..], 127, "/no/such/agent cannot be started"), (&[], 2, "usage: acp-proxy")]
+    {
+        let output = Command::new(proxy()).args(arguments).stdin(Stdio::null()).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!((output.status.code(), said.contains(want)), (Some(code), true), "{said}");
+        assert!(output.stdout.is_empty());
+    }
+}

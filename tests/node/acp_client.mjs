@@ -1,0 +1,142 @@
+// A real ACP client, on the official npm SDK: `node acp_client.mjs SCENARIO AGENT [ARGUMENT…]`.
+//
+// SCENARIO is a JSON text: {"version": 1 | 2, "steps": [{"method", "params", "cancel"?: {"when", "by"}}]}. It starts the agent,
+// says `initialize`, then each step in turn, whatever came of the one before, and prints one JSON document: what each step
+// brought as the SDK gave it, every message on the wire, and how the agent ended. A step without `sessionId` means the
+// last session. The SDK checks the params of a request by TypeScript only, so that every entry goes out as it is
+// written. `cancel.when` is a file to wait for, or `update`: the first one; `cancel.by` is `request` or `session`. The step
+// `$gone` asks the agent nothing: it waits until the process is gone whose id is in `params.file`.
+
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { existsSync, readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { join } from "node:path";
+import { Readable, Writable } from "node:stream";
+import { setTimeout as after } from "node:timers/promises";
+import { pathToFileURL } from "node:url";
+
+const LONGEST_STEP = 60_000;
+const GRACE = 10_000;
+
+const [scenarioText, command, ...commandArguments] = process.argv.slice(2);
+const scenario = JSON.parse(scenarioText);
+
+// The packages are installed elsewhere than this file stands.
+const packages = createRequire(join(process.env.MCP_HOST_NODE_MODULES, "here.js"));
+const entry = { 1: "@agentclientprotocol/sdk", 2: "@agentclientprotocol/sdk/experimental/v2" }[scenario.version];
+const acp = await import(pathToFileURL(packages.resolve(entry)));
+
+const child = spawn(command, commandArguments, { stdio: ["pipe", "pipe", "inherit"] });
+const exited = once(child, "exit");
+child.stdin.on("error", () => {}); // An agent that has gone is told of by the steps.
+
+const wire = [];
+const heard = new EventTarget();
+
+/** Lets each message pass, and keeps it. */
+function tap(from) {
+  return new TransformStream({
+    transform(message, controller) {
+      wire.push({ from, message: structuredClone(message) });
+      controller.enqueue(message);
+    },
+  });
+}
+
+const stream = acp.ndJsonStream(Writable.toWeb(child.stdin), Readable.toWeb(child.stdout));
+const outgoing = tap("client");
+outgoing.readable.pipeTo(stream.writable).catch(() => {});
+const connection = acp
+  .client({ name: "acp-client" })
+  .onNotification("session/update", ({ params }) => heard.dispatchEvent(new CustomEvent("update", { detail: params.update })))
+  .connect({ writable: outgoing.writable, readable: stream.readable.pipeThrough(tap("agent")) });
+
+/** Resolves with the first update from now on that is wanted. */
+function update(wanted) {
+  return new Promise((resolve) => {
+    heard.addEventListener("update", function look({ detail }) {
+      if (!wanted(detail)) return;
+      heard.removeEventListener("update", look);
+      resolve(detail);
+    });
+  });
+}
+
+/** Resolves with the end of the turn that is to begin. */
+function turn() {
+  let begun = false;
+  return update((it) => {
+    if (it.sessionUpdate !== "state_update") return false;
+    begun ||= it.state === "running";
+    return begun && it.state === "idle";
+  });
+}
+
+/** Resolves when the process is gone whose id the file has. */
+async function gone({ file }) {
+  const pid = Number(readFileSync(file, "utf8"));
+  for (;;) {
+    try {
+      process.kill(pid, 0);
+    } catch {
+      return { result: pid };
+    }
+    await after(5);
+  }
+}
+
+async function cancelled({ when, by }, params, controller) {
+  if (when === "update") {
+    await update(() => true);
+  } else {
+    while (!existsSync(when)) await after(5);
+  }
+  if (by === "session") {
+    await connection.agent.notify("session/cancel", { sessionId: params.sessionId });
+  } else {
+    controller.abort();
+  }
+}
+
+let session;
+
+async function step({ method, params = {}, cancel }) {
+  if (method === "$gone") return gone(params);
+  const needsSession = method.startsWith("session/") && method !== "session/new" && session !== undefined;
+  const whole = needsSession ? { sessionId: session, ...params } : params;
+  const controller = new AbortController();
+  const idle =
+    scenario.version === 2 && method === "session/prompt"
+      ? turn()
+      : undefined;
+  const request = connection.agent.request(method, whole, { cancellationSignal: controller.signal });
+  if (cancel !== undefined) await cancelled(cancel, whole, controller);
+  const result = await request;
+  if (method === "session/new" || method === "session/fork") session = result.sessionId;
+  return { result: result ?? null, ended: await idle };
+}
+
+/** What a step brought, whatever it is. */
+async function run(it) {
+  const tooLong = after(LONGEST_STEP, undefined, { ref: false }).then(() => {
+    throw new Error(`no answer to ${it.method} within ${LONGEST_STEP} ms`);
+  });
+  const brought = await Promise.race([step(it), tooLong]).catch((error) => {
+    if (!(error instanceof acp.RequestError)) return { fault: String(error) };
+    return { error: { code: error.code, message: error.message, data: error.data } };
+  });
+  return { method: it.method, sent: "typed", ...brought };
+}
+
+const who = { name: "acp-client", version: "0.0.0" };
+const opening = scenario.version === 2 ? { info: who, capabilities: {} } : { clientInfo: who, clientCapabilities: {} };
+const steps = [];
+for (const it of [{ method: "initialize", params: { protocolVersion: scenario.version, ...opening } }, ...scenario.steps]) {
+  steps.push(await run(it));
+}
+
+child.stdin.end();
+const killed = after(GRACE, undefined, { ref: false }).then(() => child.kill("SIGKILL"));
+const [code, signal] = await Promise.race([exited, killed.then(() => exited)]);
+process.stdout.write(`${JSON.stringify({ steps, wire, exit: { code, signal } })}\n`, () => process.exit());
