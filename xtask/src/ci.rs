@@ -87,6 +87,14 @@ fn gates(sources: &[Source]) -> Vec<Gate> {
     for wire in ["stdio", "http", "sse", "websocket", "rmcp"] {
         res.push(Gate::cargo(&format!("check -p mcp-transport --no-default-features --features {wire}")));
     }
+    for (library, feature) in [
+        ("mcp-acp", "schema"),
+        ("mcp-acp-agent", "mcp-over-acp"),
+        ("mcp-acp-agent", "protocol-v2"),
+        ("mcp-host", "otel"),
+    ] {
+        res.push(Gate::cargo(&format!("check -p {library} --no-default-features --features {feature}")));
+    }
     let arguments = package(is_ci());
     res.push(Gate::new(format!("cargo {arguments}"), move || pack(arguments)));
     res
@@ -108,8 +116,12 @@ fn pack(arguments: &str) -> Result<(), Failure> {
 /// What is packed must be what is committed; a person at work may pack what is not yet.
 fn package(in_ci: bool) -> &'static str {
     match in_ci {
-        true => "package --workspace --exclude xtask --exclude mcp-tests --exclude acp-proxy",
-        false => "package --workspace --exclude xtask --exclude mcp-tests --exclude acp-proxy --allow-dirty",
+        true => {
+            "package --workspace --exclude xtask --exclude mcp-tests --exclude acp-agent --exclude acp-proxy"
+        }
+        false => {
+            "package --workspace --exclude xtask --exclude mcp-tests --exclude acp-agent --exclude acp-proxy --allow-dirty"
+        }
     }
 }
 
