@@ -122,7 +122,7 @@ fn failed(context: &Context, target: Profile, message: String, help: Option<&str
 }
 
 /// Losses for people, the servers in their order.
-fn report(losses: &[Loss], colour: Colour) -> String {
+pub(super) fn report(losses: &[Loss], colour: Colour) -> String {
     let mut res = String::new();
     for Loss { server, field, why, done } in losses {
         let severity = match done {

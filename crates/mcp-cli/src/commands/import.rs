@@ -8,12 +8,13 @@ use std::collections::BTreeSet;
 use std::env;
 use std::path::{Path, PathBuf};
 
-use mcp_config::{Added, Done, EditError, Loss, changes};
+use mcp_config::{Added, EditError, Loss, changes};
 use mcp_host::save;
 use mcp_model::{ServerSpec, Severity};
 use serde::Serialize;
 
 use crate::args::Format;
+use crate::commands::convert::report;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::output::cause::chain;
@@ -262,14 +263,7 @@ fn text(context: &Context, found: &[Found], imported: Option<&Imported>, dry_run
         let text = plain::line(&format!("`{server}` is left out: {why}"));
         res.push_str(&format!("{}: {text}\n", paint::severity(colour, Severity::Warning)));
     }
-    for Loss { server, field, why, done } in losses {
-        let severity = match done {
-            Done::ServerLeftOut => Severity::Warning,
-            Done::LeftOut | Done::Instead(_) => Severity::Info,
-        };
-        let text = plain::line(&format!("{server}: {field}: {why}; {done}"));
-        res.push_str(&format!("{}: {text}\n", paint::severity(colour, severity)));
-    }
+    res.push_str(&report(losses, colour));
     let count = if added.len() == 1 { "1 server".to_owned() } else { format!("{} servers", added.len()) };
     let line = match dry_run {
         true => format!("{} {count} not added: dry run\n", paint::paint(colour, paint::NOTE, "·")),

@@ -18,7 +18,18 @@ servers:
 #[test]
 fn dm_036_dm_042_each_rule_is_told_in_its_order() {
     let place = Place::dominds(FILTERED);
-    let run = place.run(&["explain", ".", "--tool", "read_file", "--tool", "wipe", "--prompt", "a.b"]);
+    let run = place.run(&[
+        "explain",
+        ".",
+        "--tool",
+        "read_file",
+        "--tool",
+        "wipe",
+        "--tool",
+        "a.b",
+        "--prompt",
+        "a.b",
+    ]);
     assert_eq!(run.code, Some(0), "{run:?}");
     insta::assert_snapshot!(run.out, @r"
     tool `read_file` of server `files` is shown as `fs_read_file`
@@ -31,8 +42,13 @@ fn dm_036_dm_042_each_rule_is_told_in_its_order() {
       original   it matches ^[a-zA-Z0-9_-]{1,64}$ → `wipe`
       filter     blacklist `*` → hidden
 
-    prompt `a.b` of server `files` is not shown: invalid_name
+    tool `a.b` of server `files` is not shown: invalid_name
       original   it must match ^[a-zA-Z0-9_-]{1,64}$ → hidden
+
+    prompt `a.b` of server `files` is shown as `fs_a_b`
+      filter     no filter → `a.b`
+      transform  `fs_` is put before it → `fs_a.b`
+      naming     what is not of [A-Za-z0-9_-] becomes one `_`, none at its ends → `fs_a_b`
     ");
 }
 

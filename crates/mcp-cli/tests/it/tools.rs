@@ -50,7 +50,7 @@ fn an_entry_that_is_written_wrongly_is_named_and_counts_more() {
         (&rejected["state"], &rejected["error"]["kind"]),
         (&"failed".into(), &"MCPConfigError".into())
     );
-    assert_eq!(document["tools"].as_array().unwrap().len(), 10);
+    assert_eq!(document["tools"].as_array().unwrap().len(), 12);
 }
 
 #[test]

@@ -209,17 +209,7 @@ impl WirePackage {
             return None;
         }
         let name = package.versioned(identifier, version.as_deref());
-        let mut env = Vec::new();
-        for it in variables {
-            let Some(name) = it.name.clone() else { continue };
-            let written = match (&it.value, &it.default) {
-                (Some(value), _) => placeholders(value, wants, it),
-                (None, Some(value)) if !it.secret => value.clone(),
-                (None, _) if it.required || it.secret => wanted(&name, wants, it),
-                (None, _) => continue,
-            };
-            env.push((name, written));
-        }
+        let env = named(variables, wants);
         let before = arguments(before, wants);
         let after = arguments(after, wants);
         Some(package.start(before, &name, after, env))
@@ -235,17 +225,7 @@ impl Remote {
             "websocket" | "ws" => UrlKind::WebSocket,
             _ => return None,
         };
-        let mut said = Vec::new();
-        for it in headers {
-            let Some(name) = it.name.clone() else { continue };
-            let written = match (&it.value, &it.default) {
-                (Some(value), _) => placeholders(value, wants, it),
-                (None, Some(value)) if !it.secret => value.clone(),
-                (None, _) if it.required || it.secret => wanted(&name, wants, it),
-                (None, _) => continue,
-            };
-            said.push((name, written));
-        }
+        let headers = named(headers, wants);
         let nothing = Input {
             name: None,
             value: None,
@@ -255,8 +235,24 @@ impl Remote {
             required: true,
             secret: false,
         };
-        Some(NewReach::Url { kind, url: placeholders(url, wants, &nothing), headers: said })
+        Some(NewReach::Url { kind, url: placeholders(url, wants, &nothing), headers })
     }
+}
+
+/// Variables or headers: those with a value, and those that want one.
+fn named(inputs: &[Input], wants: &mut Vec<String>) -> Vec<(String, String)> {
+    let mut res = Vec::new();
+    for it in inputs {
+        let Some(name) = it.name.clone() else { continue };
+        let written = match (&it.value, &it.default) {
+            (Some(value), _) => placeholders(value, wants, it),
+            (None, Some(value)) if !it.secret => value.clone(),
+            (None, _) if it.required || it.secret => wanted(&name, wants, it),
+            (None, _) => continue,
+        };
+        res.push((name, written));
+    }
+    res
 }
 
 fn arguments(inputs: &[Input], wants: &mut Vec<String>) -> Vec<String> {
