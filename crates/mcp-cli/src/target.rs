@@ -2,7 +2,8 @@
 //! nearest in this folder and those above it.
 //!
 //! What stands in a folder above may be somebody else's, who could have put it there to be started: it is taken only
-//! where it belongs to this user or to the system, and the search ends at the home folder.
+//! where nobody but this user and the system can change it or put another one in its place, and the search ends at the
+//! home folder. This folder itself is where the user has chosen to be.
 
 use std::env;
 use std::fs;
@@ -39,7 +40,9 @@ pub(crate) struct Target {
 pub(crate) fn locate(path: &Path) -> Result<Target, String> {
     if path.as_os_str().is_empty() {
         let here = env::current_dir().map_err(|it| format!("this folder cannot be told: {it}"))?;
-        return nearest(&here, env::home_dir().as_deref(), &|it| it.is_file() && is_trusted(it));
+        return nearest(&here, env::home_dir().as_deref(), &|it, folder| {
+            it.is_file() && (folder == here || is_trusted(it, folder))
+        });
     }
     if path == Path::new("-") {
         return Ok(Target { path: "/dev/stdin".into(), found: false });
@@ -61,10 +64,14 @@ fn inside(folder: &Path, is_file: &dyn Fn(&Path) -> bool) -> Result<Target, Stri
 }
 
 /// Looks in the folder `here`, then in those above it, up to `home`.
-fn nearest(here: &Path, home: Option<&Path>, is_file: &dyn Fn(&Path) -> bool) -> Result<Target, String> {
+fn nearest(
+    here: &Path,
+    home: Option<&Path>,
+    is_file: &dyn Fn(&Path, &Path) -> bool,
+) -> Result<Target, String> {
     let mut base = PathBuf::new();
     for folder in here.ancestors().take(HIGHEST) {
-        if let Some(place) = PLACES.iter().find(|it| is_file(&folder.join(it))) {
+        if let Some(place) = PLACES.iter().find(|it| is_file(&folder.join(it), folder)) {
             return Ok(Target { path: base.join(place), found: true });
         }
         if Some(folder) == home {
@@ -76,9 +83,16 @@ fn nearest(here: &Path, home: Option<&Path>, is_file: &dyn Fn(&Path) -> bool) ->
     Err(format!("neither this folder nor one above it holds one of {places}; name a file, or a folder"))
 }
 
-/// Does the file belong to this user, or to the system?
-fn is_trusted(path: &Path) -> bool {
-    fs::metadata(path).is_ok_and(|it| it.uid() == geteuid().as_raw() || it.uid() == 0)
+/// Can nobody but this user and the system say what is in the file? Neither the file, nor the folders that its name goes
+/// through below `folder`, may be a link or be written by others, for whoever may do that may put another one there.
+fn is_trusted(path: &Path, folder: &Path) -> bool {
+    let is_own = |it: &Path| {
+        fs::symlink_metadata(it).is_ok_and(|it| {
+            let owned = it.uid() == geteuid().as_raw() || it.uid() == 0;
+            owned && !it.is_symlink() && it.mode() & 0o022 == 0
+        })
+    };
+    path.ancestors().take_while(|it| *it != folder).all(is_own) && is_own(folder)
 }
 
 #[cfg(test)]
@@ -109,7 +123,7 @@ mod tests {
 
     #[track_caller]
     fn check_nearest(here: &str, files: &[&str], want: &str) {
-        let is_file = |path: &Path| files.iter().any(|it| Path::new(it) == path);
+        let is_file = |path: &Path, _: &Path| files.iter().any(|it| Path::new(it) == path);
         let got = nearest(Path::new(here), Some(Path::new("/home/me")), &is_file);
         assert_eq!(got.map_or_else(|it| it, |it| it.path.display().to_string()), want);
     }
@@ -125,6 +139,30 @@ mod tests {
                     a folder";
         check_nearest("/home/me/a", &["/home/agent.yaml", "/agent.yaml"], none);
         check_nearest("/srv", &[], none);
+    }
+
+    #[test]
+    fn what_others_may_change_is_not_taken_from_above() {
+        use std::os::unix::fs::{PermissionsExt, symlink};
+
+        let place = tempfile::tempdir().unwrap();
+        let folder = place.path();
+        let mode = |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+        mode(folder, 0o755);
+        let (minds, file) = (folder.join(".minds"), folder.join(".minds/mcp.yaml"));
+        fs::create_dir(&minds).unwrap();
+        fs::write(&file, "").unwrap();
+        mode(&minds, 0o755);
+        mode(&file, 0o644);
+        assert!(is_trusted(&file, folder));
+        for (path, usual) in [(&file, 0o644), (&minds, 0o755), (&folder.to_path_buf(), 0o755)] {
+            mode(path, usual | 0o020);
+            assert!(!is_trusted(&file, folder), "{path:?} may be written by others");
+            mode(path, usual);
+        }
+        let link = folder.join("mcp.json");
+        symlink(&file, &link).unwrap();
+        assert!(!is_trusted(&link, folder), "a link may be made to lead elsewhere");
     }
 
     #[test]

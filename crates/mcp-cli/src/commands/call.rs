@@ -88,8 +88,18 @@ async fn prepare(context: &Context, request: Request<'_>) -> Result<(Typed, Want
     context.tell(Report { out: String::new(), err, exit: Exit::Done }).await;
     match Refusal::of(&source) {
         Some(refusal) => Err(refuse(context, request, refusal).await),
-        None => Ok((arguments, source.loaded.wanted)),
+        None => Ok((arguments, roomy(source.loaded.wanted, request.save))),
     }
+}
+
+/// What is to be kept in files must not be cut for a model's sake.
+fn roomy(mut wanted: Wanted, save: Option<&Path>) -> Wanted {
+    if save.is_some() {
+        for it in &mut wanted.servers {
+            it.spec.limits.result_bytes = it.spec.limits.message_bytes;
+        }
+    }
+    wanted
 }
 
 /// Keeps what is no text, where that was asked for, and says under which names.

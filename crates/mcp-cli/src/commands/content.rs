@@ -28,7 +28,8 @@ fn block(content: &Content) -> String {
                 note("link", &about.collect::<Vec<_>>())
             } else {
                 let size = size(decoded(data));
-                note("resource", &about.chain([size.as_str()]).collect::<Vec<_>>())
+                let note = note("resource", &about.chain([size.as_str()]).collect::<Vec<_>>());
+                note + &text.as_deref().map(whole_lines).unwrap_or_default()
             }
         }
         Content::Unknown(raw) => note("a block of an unknown kind", &[&size(raw.as_bytes().len())]),
@@ -126,7 +127,7 @@ mod tests {
         );
         check(
             r#"{"content":[{"type":"resource","resource":{"uri":"a://b","mimeType":"text/plain","text":"hi"}}]}"#,
-            "[resource: text/plain, a://b, 2 bytes]\n",
+            "[resource: text/plain, a://b, 2 bytes]\nhi\n",
         );
         check(
             r#"{"content":[{"type":"resource_link","uri":"file:///x","name":"x"}]}"#,

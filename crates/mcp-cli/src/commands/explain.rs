@@ -73,7 +73,7 @@ pub(crate) fn run(context: &Context, words: &Words) -> Report {
 /// The rules of the server that is meant. Fails with a sentence.
 fn rules<'a>(source: &'a Source, name: Option<&str>) -> Result<(ServerId, &'a Exposure), (Exit, String)> {
     let Loaded { reading, .. } = &source.loaded;
-    let names = || reading.entries.iter().map(|it| it.name.as_str()).collect::<Vec<_>>().join(", ");
+    let names = || reading.entries.iter().map(|it| plain::line(&it.name)).collect::<Vec<_>>().join(", ");
     let entry = match (name, reading.entries.as_slice()) {
         (_, []) => return Err((Exit::Wrong, "there are no servers in it".to_owned())),
         (None, [entry]) => entry,

@@ -106,6 +106,8 @@ struct Imported {
     added: Vec<String>,
     left: Vec<Left>,
     losses: Vec<Loss>,
+    /// A server that was asked for by name is nowhere.
+    is_short: bool,
 }
 
 /// Shows what there is, and takes it over. Blocks.
@@ -133,6 +135,7 @@ pub(crate) fn run(context: &Context, words: &Words) -> Report {
         Format::Text => text(context, &found, imported.as_ref(), *dry_run),
     };
     let broken = found.iter().any(|it| it.opened.is_err() && !from.is_empty());
+    let broken = broken || imported.as_ref().is_some_and(|it| it.is_short);
     Report { out, err: String::new(), exit: if broken { Exit::Wrong } else { Exit::Done } }
 }
 
@@ -163,6 +166,7 @@ fn import(context: &Context, found: &[Found], into: &Path, only: &[String]) -> R
         added: Vec::new(),
         left: Vec::new(),
         losses: Vec::new(),
+        is_short: false,
     };
     let real = |path: &Path| path.canonicalize().ok();
     let sources = found.iter().filter_map(|it| it.opened.as_ref().ok());
@@ -191,6 +195,7 @@ fn import(context: &Context, found: &[Found], into: &Path, only: &[String]) -> R
     let why = "no file that was looked at has it, or its entry is written wrongly";
     let missing: Vec<Left> =
         missing.into_iter().map(|it| Left { server: it.clone(), why: why.to_owned() }).collect();
+    res.is_short = !missing.is_empty();
     res.left.extend(missing);
     Ok(res)
 }
@@ -216,7 +221,7 @@ fn document<'a>(found: &'a [Found], imported: Option<&Imported>) -> Document<'a>
     let found = found.iter().map(place).collect();
     match imported {
         None => Document { found, into: None, added: Vec::new(), left: Vec::new(), losses: Vec::new() },
-        Some(Imported { path, before: _, after: _, added, left, losses }) => Document {
+        Some(Imported { path, before: _, after: _, added, left, losses, is_short: _ }) => Document {
             found,
             into: Some(path.display().to_string()),
             added: added.clone(),
@@ -250,7 +255,7 @@ fn text(context: &Context, found: &[Found], imported: Option<&Imported>, dry_run
     if res.is_empty() {
         res.push_str("no program known here has a configuration on this machine\n");
     }
-    let Some(Imported { path, before, after, added, left, losses }) = imported else {
+    let Some(Imported { path, before, after, added, left, losses, is_short: _ }) = imported else {
         if !rows.is_empty() {
             res.push_str(&paint::help(colour, "`mcp-host import --into FILE` adds them to a configuration"));
         }

@@ -104,8 +104,11 @@ pub(super) fn only(mut wanted: Wanted, name: &str) -> Result<Wanted, String> {
     wanted.failed.retain(|it| it.id == name);
     match (wanted.servers.is_empty() && wanted.failed.is_empty(), names.is_empty()) {
         (false, _) => Ok(wanted),
-        (true, false) => Err(format!("there is no server `{name}`; there are: {}", names.join(", "))),
-        (true, true) => Err(format!("there is no server `{name}`, nor any other")),
+        (true, false) => {
+            let names = plain::line(&names.join(", "));
+            Err(format!("there is no server `{}`; there are: {names}", plain::line(name)))
+        }
+        (true, true) => Err(format!("there is no server `{}`, nor any other", plain::line(name))),
     }
 }
 

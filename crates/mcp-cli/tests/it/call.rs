@@ -21,7 +21,8 @@ fn answers_and_failures_in_words() {
         (
             0,
             "One block of each kind:\n[image: image/png, 76 bytes]\n[audio: audio/wav, 124 bytes]\n\
-             [resource: text/plain, demo://greeting, 28 bytes]\n[link: text/plain, demo://greeting]\n",
+             [resource: text/plain, demo://greeting, 28 bytes]\nHello from the demo server.\n\
+             [link: text/plain, demo://greeting]\n",
             "",
         ),
     );

@@ -63,6 +63,7 @@ fn one_server_of_one_file_can_be_chosen() {
     assert_eq!(place.run(&words).code, Some(0));
     assert!(std::fs::read_to_string(place.path().join(".minds/mcp.yaml")).unwrap().contains("own"));
     let run = place.run(&["import", "--into", ".minds/mcp.yaml", "--server", "nobody"]);
+    assert_eq!(run.code, Some(1), "{run:?}");
     assert!(run.out.contains("`nobody` is left out: no file that was looked at has it"), "{run:?}");
     assert_eq!(place.run(&["import", "--from", "nowhere.json"]).code, Some(1));
     assert_eq!(place.run(&["import", "--into", "nowhere.json"]).code, Some(1));

@@ -4,6 +4,7 @@
 //! what is secret, or has no value yet, becomes a variable of the environment, and is told.
 
 use serde::Deserialize;
+use serde_json::Value;
 
 use super::{NewReach, UrlKind};
 
@@ -102,6 +103,11 @@ pub enum PublishedError {
     /// It is not written as one.
     #[error("it is no server.json: {0}")]
     Unreadable(String),
+    /// It takes a variable of the environment by name, which whoever adds it has not been asked for.
+    #[error(
+        "it takes a variable of the environment by name, at `{0}`: what is published asks for values, and takes none"
+    )]
+    Takes(String),
     /// Nothing in it can be started or reached from here.
     #[error("it has no package of npm, PyPI or OCI that speaks on its standard streams, and no URL")]
     Nothing,
@@ -120,6 +126,10 @@ pub fn published(text: &str) -> Result<PublishedServer, PublishedError> {
             it.column()
         ))
     };
+    let all: Value = serde_json::from_str(text).map_err(unreadable)?;
+    if let Some(place) = taking(&all, String::new()) {
+        return Err(PublishedError::Takes(place));
+    }
     let wrapped: Wrapped = serde_json::from_str(text).map_err(unreadable)?;
     let server: Server = match wrapped.server {
         Some(_) => serde_json::from_str::<Whole>(text).map_err(unreadable)?.server,
@@ -132,6 +142,21 @@ pub fn published(text: &str) -> Result<PublishedServer, PublishedError> {
     let last = name.rsplit('/').next().unwrap_or_default().to_owned();
     let reach = reach.ok_or(PublishedError::Nothing)?;
     Ok(PublishedServer { name: last, description, reach, wants })
+}
+
+/// The pointer of the first text that would be a variable's value in a configuration. Descriptions end nowhere.
+fn taking(value: &Value, place: String) -> Option<String> {
+    match value {
+        Value::String(text) => text.contains("${").then_some(place),
+        Value::Array(items) => {
+            items.iter().enumerate().find_map(|(at, it)| taking(it, format!("{place}/{at}")))
+        }
+        Value::Object(members) => members
+            .iter()
+            .filter(|(key, _)| !["description", "_meta", "title"].contains(&key.as_str()))
+            .find_map(|(key, it)| taking(it, format!("{place}/{key}"))),
+        Value::Null | Value::Bool(_) | Value::Number(_) => None,
+    }
 }
 
 #[derive(Deserialize)]
@@ -299,7 +324,7 @@ fn placeholders(text: &str, wants: &mut Vec<String>, about: &Input) -> String {
     while let Some((before, after)) = rest.split_once('{') {
         res.push_str(before);
         match after.split_once('}') {
-            Some((name, behind)) if is_name(name) && !before.ends_with('$') => {
+            Some((name, behind)) if is_name(name) => {
                 res.push_str(&wanted(name, wants, about));
                 rest = behind;
             }
@@ -400,6 +425,19 @@ mod tests {
             "it has no package of npm, PyPI or OCI that speaks on its standard streams, and no URL",
         );
         check(r#"{"name":"#, "it is no server.json: line 1, column 8 is not as it should be");
+        let takes = |at: &str| {
+            format!(
+                "it takes a variable of the environment by name, at `{at}`: what is published asks for values, and takes none"
+            )
+        };
+        check(
+            r#"{"name":"a/g","description":"${HOME}","remotes":[{"type":"sse","url":"https://e/?k=${AWS_KEY}"}]}"#,
+            &takes("/remotes/0/url"),
+        );
+        check(
+            r#"{"name":"a/h","packages":[{"registryType":"npm","identifier":"h","environmentVariables":[{"name":"A","default":"${B}"}]}]}"#,
+            &takes("/packages/0/environmentVariables/0/default"),
+        );
         check(&" ".repeat(MOST + 1), "it is longer than 1024 KiB");
     }
 }

@@ -8,7 +8,7 @@ use mcp_registry::{Decision, ExposedPrompt, ListKind};
 
 use super::find::{shown, unavailable};
 use crate::committer::Shared;
-use crate::machine::{Place, Snapshot};
+use crate::machine::{Place, Route, Snapshot};
 use crate::{Failure, ServerState};
 
 /// What is asked for.
@@ -104,6 +104,14 @@ fn resource(snapshot: &Snapshot<Shared>, uri: &str, server: Option<&ServerId>) -
     if !listed.is_empty() {
         return one_of(snapshot, wish, server, listed.into_iter());
     }
+    // Whoever has it in his list does not show it: no template brings it back.
+    let hiding = |(id, route): &(&ServerId, &Route<Shared>)| {
+        server.is_none_or(|server| server == *id) && route.lists.resources.iter().any(|it| &*it.uri == uri)
+    };
+    if let Some((id, _)) = snapshot.routes.iter().filter(hiding).min_by_key(|(id, _)| *id) {
+        let message = format!("{} not found: server '{id}' has it, but it is not shown", wish.words());
+        return Err(Failure::new(Kind::Validation, message));
+    }
     if let Some(server) = server {
         if hides(snapshot, server, uri) {
             let message =
@@ -134,12 +142,48 @@ fn hides(snapshot: &Snapshot<Shared>, server: &ServerId, uri: &str) -> bool {
     filters && !shown()
 }
 
-/// How much of a URI stands literally in a template that it may come from; `None` where it cannot.
+/// How much of a URI stands literally in a template that it may come from (RFC 6570); `None` where it cannot. What is put
+/// in for a plain `{x}` holds no `/`.
 fn fits(template: &str, uri: &str) -> Option<usize> {
-    let before = template.split('{').next().unwrap_or_default();
-    let after = template.rsplit('}').next().filter(|_| template.contains('}')).unwrap_or_default();
-    let between = uri.strip_prefix(before)?.strip_suffix(after)?;
-    (template.contains('{') && !between.is_empty()).then_some(before.len() + after.len())
+    /// Looking closer would take long, and nobody writes such.
+    const LONGEST: usize = 4096;
+    if template.len() > LONGEST || uri.len() > LONGEST || !template.contains('{') {
+        return None;
+    }
+    let mut literal = 0;
+    // Where in the URI what was looked at so far may end.
+    let mut ends = vec![false; uri.len() + 1];
+    ends[0] = true;
+    let mut rest = template;
+    while !rest.is_empty() {
+        let (text, behind) = rest.split_once('{').map_or((rest, None), |(text, it)| (text, Some(it)));
+        literal += text.len();
+        ends = after_text(&ends, uri, text);
+        let Some(behind) = behind else { break };
+        let (expression, behind) = behind.split_once('}')?;
+        ends = after_value(&ends, uri, expression.starts_with(['+', '#', '/', '?', '&']));
+        rest = behind;
+    }
+    ends.last().is_some_and(|it| *it).then_some(literal)
+}
+
+fn after_text(ends: &[bool], uri: &str, text: &str) -> Vec<bool> {
+    let mut res = vec![false; ends.len()];
+    let begins = ends.iter().enumerate().filter(|(_, is_end)| **is_end).map(|(at, _)| at);
+    for at in begins.filter(|at| uri.as_bytes()[*at..].starts_with(text.as_bytes())) {
+        res[at + text.len()] = true;
+    }
+    res
+}
+
+fn after_value(ends: &[bool], uri: &str, holds_slashes: bool) -> Vec<bool> {
+    let mut res = vec![false; ends.len()];
+    let mut is_inside = false;
+    for (at, byte) in uri.bytes().enumerate() {
+        is_inside = (is_inside || ends[at]) && (holds_slashes || byte != b'/');
+        res[at + 1] = is_inside;
+    }
+    res
 }
 
 fn one_of<'a>(
@@ -212,11 +256,18 @@ mod tests {
     #[test]
     fn a_template_fits_what_it_may_have_made() {
         check("demo://numbers/{count}", "demo://numbers/7", Some(15));
+        check("demo://numbers/{count}", "demo://numbers/7/8", None);
         check("demo://numbers/{count}", "demo://other/7", None);
         check("demo://numbers/{count}", "demo://numbers/", None);
         check("file:///{+path}.md", "file:///a/b.md", Some(11));
         check("file:///{+path}.md", "file:///a/b.txt", None);
+        check("sec://{user}/public/{id}", "sec://root/public/key", Some(14));
+        check("sec://{user}/public/{id}", "sec://root/private/key", None);
+        check("sec://{user}/public/{id}", "sec://a/public/public/key", None);
         check("a{b}a", "a", None);
+        check("a{b}{c}d", "axyd", Some(2));
+        check("a{b", "ax", None);
+        check("{+x}", &"y".repeat(5000), None);
         check("plain", "plain", None);
     }
 }

@@ -85,8 +85,7 @@ pub fn create(path: &Path, text: &str, like: &Path) -> Result<(), SaveError> {
     Ok(())
 }
 
-/// Writes a file that is not there yet, and the folder that it is in. Blocks. What could not be written whole is taken
-/// away again.
+/// Writes a file that is not there yet, for its owner alone, and the folder that it is in. Blocks.
 pub fn create_new(path: &Path, text: &str) -> Result<(), SaveError> {
     let shown = path.display().to_string();
     let refused = |source: io::Error| match source.kind() {
@@ -94,13 +93,13 @@ pub fn create_new(path: &Path, text: &str) -> Result<(), SaveError> {
         _ => SaveError::Io { path: shown.clone(), source },
     };
     fs::create_dir_all(folder(path)).map_err(refused)?;
-    let mut file = fs::File::create_new(path).map_err(refused)?;
-    let written = file.write_all(text.as_bytes()).and_then(|()| file.sync_all());
-    if written.is_err() {
-        // What is half there would be read as a mistake of its author's.
-        let _ = fs::remove_file(path);
-    }
-    written.map_err(refused)?;
+    // Nobody else is to read what may hold secrets, as far as the system knows such words.
+    #[cfg(unix)]
+    let permissions = std::os::unix::fs::PermissionsExt::from_mode(0o600);
+    #[cfg(not(unix))]
+    let permissions = fs::metadata(folder(path)).map_err(refused)?.permissions();
+    let file = beside(path, text, permissions).map_err(refused)?;
+    file.persist_noclobber(path).map_err(|it| refused(it.error))?;
     settle(path);
     Ok(())
 }

@@ -34,6 +34,8 @@ pub(crate) struct Route<I> {
     pub(crate) server: Arc<ResolvedServer>,
     /// Where its calls go.
     pub(crate) place: Place<I>,
+    /// What it offers, shown or not.
+    pub(crate) lists: Arc<Lists>,
 }
 
 /// Where calls go.
@@ -95,7 +97,8 @@ impl<I: Clone> Machine<I> {
                         None => Place::Leased(live.ticket.number),
                     };
                     let server = Arc::clone(&live.server);
-                    routes.insert(live.ticket.server.clone(), Route { server, place });
+                    let lists = Arc::clone(&live.listed.lists);
+                    routes.insert(live.ticket.server.clone(), Route { server, place, lists });
                 }
                 None => absent.push(slot.absent()),
             }

@@ -113,7 +113,10 @@ async fn what_a_filter_hides_cannot_be_read() {
     let host = host(vec![some, server("b")]).await;
     let ask = async |uri: &str, asking| read(host.read_resource(uri, asking).await);
     assert!(ask("demo://greeting", of("a")).await.contains("ello"));
-    for hidden in ["demo://picture", "demo://numbers/3", "other://x"] {
+    let listed =
+        "ValidationError: Resource 'demo://picture' not found: server 'a' has it, but it is not shown";
+    assert_eq!(ask("demo://picture", of("a")).await, listed);
+    for hidden in ["demo://numbers/3", "other://x"] {
         let want = format!(
             "ValidationError: Resource '{hidden}' not found: server 'a' has a filter, and it is not shown"
         );
@@ -122,6 +125,20 @@ async fn what_a_filter_hides_cannot_be_read() {
     let both = "ValidationError: Resource 'demo://greeting' is ambiguous: say which server: 'a', 'b'";
     assert_eq!(ask("demo://greeting", Asking::default()).await, both);
     assert!(ask("demo://picture", Asking::default()).await.ends_with(" bytes"), "only b shows it");
+}
+
+/// A template that is shown brings nothing back that a filter hides.
+#[tokio::test(start_paused = true)]
+async fn what_a_filter_hides_is_not_read_by_way_of_a_template() {
+    let mut some = server("a");
+    some.spec.exposure.resources.filter = Filter { whitelist: vec![], blacklist: vec!["greeting".into()] };
+    let host = host(vec![some]).await;
+    let ask = async |uri: &str, asking| read(host.read_resource(uri, asking).await);
+    assert_eq!(ask("demo://numbers/2", of("a")).await.trim(), "1\n2");
+    let hidden =
+        "ValidationError: Resource 'demo://greeting' not found: server 'a' has it, but it is not shown";
+    assert_eq!(ask("demo://greeting", of("a")).await, hidden);
+    assert_eq!(ask("demo://greeting", Asking::default()).await, hidden);
 }
 
 #[tokio::test(start_paused = true)]
