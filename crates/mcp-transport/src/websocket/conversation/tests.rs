@@ -14,7 +14,9 @@ use url::Url;
 use super::super::{WebSocketDial, socket};
 use super::*;
 use crate::link::OutSender;
-use crate::{DialOptions, Epoch, Head, Inbox, Lane, LaneEnd, Out, OutQueue, Outgoing, RequestId, Stop};
+use crate::{
+    DialOptions, Epoch, Head, Inbox, Lane, LaneEnd, Out, OutQueue, Outgoing, RequestId, Stop, Worth,
+};
 
 /// How much the pipe holds in each direction.
 const PIPE: usize = 16 << 10;
@@ -23,8 +25,9 @@ const PIPE: usize = 16 << 10;
 struct Seen(Mutex<Vec<String>>);
 
 impl Inbox for Seen {
-    fn deliver(&self, _: Lane, frame: Bytes) {
+    fn deliver(&self, _: Lane, frame: Bytes) -> Worth {
         self.0.lock().unwrap().push(String::from_utf8_lossy(&frame).into_owned());
+        Worth::Awaited
     }
 
     fn lane_ended(&self, _: RequestId, _: LaneEnd) {
