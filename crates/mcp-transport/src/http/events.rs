@@ -27,8 +27,8 @@ pub(super) struct Hearing {
     pub(super) last_id: Option<HeaderValue>,
     /// How long the server wants us to wait before that.
     pub(super) retry: Option<Duration>,
-    /// How many messages of the last chunk nobody waits for, and their bytes.
-    idle: (usize, usize),
+    /// The last chunk held something that nobody waits for.
+    idle: bool,
 }
 
 /// A silence longer than this is none that anybody waits for, and might be more than the clock can count.
@@ -49,7 +49,7 @@ pub(super) enum StreamEnd {
 
 impl Hearing {
     pub(super) fn new(lane: Lane) -> Hearing {
-        Hearing { lane, answered: false, messages: 0, last_id: None, retry: None, idle: (0, 0) }
+        Hearing { lane, answered: false, messages: 0, last_id: None, retry: None, idle: false }
     }
 
     /// Delivers what the stream brings until it ends.
@@ -70,11 +70,13 @@ impl Hearing {
             if self.answered {
                 last_words.get_or_insert_with(|| Instant::now() + AFTER_ANSWER);
             }
-            if let (1.., _) = self.idle
-                && let Some(paused) = wire.pause(std::mem::take(&mut self.idle))
-            {
+            if std::mem::take(&mut self.idle) && wire.pace().counts() {
+                let paused = wire.pace().pause(Instant::now());
                 // What follows the answer is not waited for longer than it may take.
-                tokio::time::sleep_until(last_words.map_or(paused, |it| paused.min(it))).await;
+                let paused = paused.map(|it| last_words.map_or(it, |last| it.min(last)));
+                if let Some(paused) = paused {
+                    tokio::time::sleep_until(paused).await;
+                }
             }
             let silence = Instant::now() + wire.place.sse_read.min(LONGEST);
             // What follows the answer has a time of its own, all together: else a server could hold the lane for ever.
@@ -115,8 +117,11 @@ impl Hearing {
         self.answered |= own.is_some_and(|it| reply::answers(&message, it));
         let others = reply::answered_others(&message, own);
         let bytes = message.len();
-        if let Worth::Idle(messages) = wire.inbox.deliver(self.lane, message) {
-            self.idle = (self.idle.0 + messages, self.idle.1 + bytes);
+        let worth = wire.inbox.deliver(self.lane, message);
+        // The lock is for those that need it: calls at once share nothing here.
+        if worth != Worth::Awaited {
+            self.idle = true;
+            wire.pace().took(worth, bytes);
         }
         // After the delivery: what lets go of its response must not be the first to tell the call.
         others.into_iter().for_each(|it| wire.open.release(it));

@@ -20,7 +20,7 @@ mod resume;
 mod sessions;
 
 use std::pin::pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -152,11 +152,8 @@ impl Wire {
         self.client.send(&self.url, method, headers, body).await
     }
 
-    /// So many messages came on a stream that nobody waits for, with so many bytes. Until when it is not to be read.
-    fn pause(&self, (messages, bytes): (usize, usize)) -> Option<Instant> {
-        let mut pace = self.pace.lock().unwrap_or_else(PoisonError::into_inner);
-        pace.wasted(messages, bytes);
-        pace.pause(Instant::now())
+    fn pace(&self) -> MutexGuard<'_, Pace> {
+        self.pace.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Ends the session where there is one that is ours to end.

@@ -229,3 +229,19 @@ async fn the_end_of_the_engine_is_the_end_of_the_socket() {
             .contains(&words(heard).as_str())
     );
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_flood_that_nobody_waits_for_is_read_at_its_rate_and_ends_when_it_must() {
+    let Both { seen, running, mut peer, out: _out, stop } = both().await;
+    let begun = Instant::now();
+    let flood =
+        tokio::spawn(async move { while peer.feed(Message::text("the sky is falling")).await.is_ok() {} });
+    tokio::time::sleep(Duration::from_secs(10)).await;
+    let heard = seen.0.lock().unwrap().len();
+    // The burst and the rate.
+    assert!((80_000..100_000).contains(&heard), "{heard}");
+    stop.send(Some(Instant::now() + Duration::from_secs(2))).unwrap();
+    assert_eq!(running.await.unwrap().to_string(), "it was stopped");
+    assert!(begun.elapsed() <= Duration::from_secs(13));
+    flood.await.unwrap();
+}
