@@ -241,7 +241,7 @@ async fn a_flood_that_nobody_waits_for_is_read_at_its_rate_and_ends_when_it_must
     // The burst and the rate.
     assert!((80_000..100_000).contains(&heard), "{heard}");
     stop.send(Some(Instant::now() + Duration::from_secs(2))).unwrap();
-    assert_eq!(running.await.unwrap().to_string(), "it was stopped");
+    assert_eq!(running.await.unwrap().reason, EndReason::Stopped);
     assert!(begun.elapsed() <= Duration::from_secs(13));
     flood.await.unwrap();
 }
