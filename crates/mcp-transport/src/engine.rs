@@ -4,6 +4,7 @@
 //! payload is parsed once, by the caller, in the caller's task.
 
 use std::borrow::Cow;
+use std::ops::Range;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -20,7 +21,8 @@ use crate::pending::{MOST_CALLS, Outcome, Pending};
 use crate::progress::{OnProgress, Progress};
 use crate::scan::{Id, Scanned, scan};
 use crate::{
-    Ended, Epoch, Fault, Head, Inbox, Lane, LaneEnd, Out, OutQueue, Outgoing, RequestId, frame, progress,
+    Ended, Epoch, Fault, Head, Inbox, Lane, LaneEnd, Out, OutQueue, Outgoing, RequestId, Worth, frame,
+    progress,
 };
 
 /// How many frames of the peer's own may wait for us. A peer that floods loses notifications, and its requests are
@@ -298,61 +300,85 @@ impl Engine {
         self.out.send(Out::Abandon { id, notice: Some(frame::cancelled(id, reason)) });
     }
 
-    fn take(&self, lane: Lane, frame: Bytes) {
+    fn take(&self, lane: Lane, frame: Bytes) -> Worth {
+        let idle = Worth::Idle(1);
         match scan(&frame) {
             Scanned::Response { id: Id::Number(id), is_error, payload } => {
-                self.pending.tell(id, Outcome::Answer { frame, is_error, payload });
+                self.answered(id, Outcome::Answer { frame, is_error, payload })
             }
             // The peer could not read whose it was: it can only be the request whose lane it came by.
             Scanned::Response { id: Id::Absent, is_error: true, payload } => match lane {
-                Lane::Request(id, _) => {
-                    self.pending.tell(id, Outcome::Answer { frame, is_error: true, payload });
-                }
+                Lane::Request(id, _) => self.answered(id, Outcome::Answer { frame, is_error: true, payload }),
                 Lane::Shared | Lane::Listening(_) => {
                     tracing::debug!("the server sent an error that belongs to no request");
                     self.fault(|| "an error that belongs to no request".to_owned());
+                    idle
                 }
             },
             // Whoever has a result has read the request, and its id: a result without one is nobody's.
             Scanned::Response { id: Id::Absent, is_error: false, payload: _ } => {
                 tracing::debug!("the server sent a result without an id");
                 self.fault(|| "a result without an id".to_owned());
+                idle
             }
             Scanned::Response { id: Id::Foreign, .. } => {
                 tracing::debug!("the server answered a request that is not ours");
                 self.fault(|| "an answer to a request that is not ours".to_owned());
+                idle
             }
-            Scanned::Request { id, method } => {
-                if id.len() > LONGEST_FOREIGN_ID {
-                    return self.noise(frame.len());
-                }
-                let text = String::from_utf8_lossy(&frame[id]).into_owned();
-                let id = ForeignId { epoch: lane.epoch(), text };
-                let Some(method) = method_name(&frame[method]) else { return self.noise(frame.len()) };
-                if !self.hand_on(Incoming::Request { id: id.clone(), method, frame }) {
-                    let refusal = RpcError::new(code::INTERNAL_ERROR, "too many requests at once");
-                    self.answer(&id, &Err(refusal));
-                }
-            }
+            Scanned::Request { id, method } => self.asked(lane, frame, id, method),
             Scanned::Notification { method, params } => {
-                let Some(method) = method_name(&frame[method]) else { return self.noise(frame.len()) };
-                if method != "notifications/progress" {
-                    self.hand_on(Incoming::Notification { epoch: lane.epoch(), method, frame });
-                } else if let Some((id, progress)) = params.and_then(|it| progress::read(&frame[it..])) {
-                    self.tell(|| Incoming::Progress { request: id, progress: progress.clone() });
-                    self.pending.heard(id, progress, Instant::now());
-                }
-            }
-            Scanned::Batch(items) => {
-                for item in items {
-                    // A batch inside a batch is no JSON-RPC; taking it would let a peer nest without end.
-                    if frame[item.clone()].first() == Some(&b'{') {
-                        self.take(lane, frame.slice(item));
+                match method_name(&frame[method]) {
+                    None => self.noise(frame.len()),
+                    Some(method) if method != "notifications/progress" => {
+                        self.hand_on(Incoming::Notification { epoch: lane.epoch(), method, frame });
+                    }
+                    Some(_) => {
+                        let Some((id, progress)) = params.and_then(|it| progress::read(&frame[it..])) else {
+                            return idle;
+                        };
+                        self.tell(|| Incoming::Progress { request: id, progress: progress.clone() });
+                        if self.pending.heard(id, progress, Instant::now()) {
+                            return Worth::Awaited;
+                        }
                     }
                 }
+                idle
             }
-            Scanned::Noise => self.noise(frame.len()),
+            Scanned::Batch(items) => {
+                // A batch inside a batch is no JSON-RPC; taking it would let a peer nest without end.
+                let items = items.into_iter().filter(|it| frame[it.clone()].first() == Some(&b'{'));
+                items.map(|it| self.take(lane, frame.slice(it))).reduce(Worth::and).unwrap_or(idle)
+            }
+            Scanned::Noise => {
+                self.noise(frame.len());
+                idle
+            }
         }
+    }
+
+    /// An answer came.
+    fn answered(&self, id: RequestId, answer: Outcome) -> Worth {
+        match self.pending.tell(id, answer) {
+            true => Worth::Awaited,
+            false => Worth::Idle(1),
+        }
+    }
+
+    /// A request of the peer's came. `id` and `method` say where they stand in it.
+    fn asked(&self, lane: Lane, frame: Bytes, id: Range<usize>, method: Range<usize>) -> Worth {
+        let is_short = id.len() <= LONGEST_FOREIGN_ID;
+        let Some(method) = method_name(&frame[method]).filter(|_| is_short) else {
+            self.noise(frame.len());
+            return Worth::Idle(1);
+        };
+        let text = String::from_utf8_lossy(&frame[id]).into_owned();
+        let id = ForeignId { epoch: lane.epoch(), text };
+        if self.hand_on(Incoming::Request { id: id.clone(), method, frame }) {
+            return Worth::Awaited;
+        }
+        self.answer(&id, &Err(RpcError::new(code::INTERNAL_ERROR, "too many requests at once")));
+        Worth::Idle(1)
     }
 }
 
@@ -361,8 +387,8 @@ fn method_name(json: &[u8]) -> Option<String> {
 }
 
 impl Inbox for Engine {
-    fn deliver(&self, lane: Lane, frame: Bytes) {
-        self.take(lane, frame);
+    fn deliver(&self, lane: Lane, frame: Bytes) -> Worth {
+        self.take(lane, frame)
     }
 
     fn lane_ended(&self, id: RequestId, why: LaneEnd) {

@@ -47,6 +47,8 @@ mod http;
 mod link;
 #[cfg(any(feature = "stdio", feature = "http", feature = "sse"))]
 mod oversize;
+#[cfg(any(feature = "stdio", feature = "http", feature = "sse", feature = "websocket"))]
+mod pace;
 mod pending;
 mod progress;
 mod redact;
@@ -71,7 +73,7 @@ pub use error::{CallError, ConnectError};
 pub use fallback::OlderServers;
 pub use link::{
     Dial, Epoch, Head, Inbox, Lane, LaneEnd, Link, Mirrored, Named, Opening, Out, OutQueue, Outgoing,
-    RequestId, Stop, Transport,
+    RequestId, Stop, Transport, Worth,
 };
 pub use progress::{OnProgress, Progress};
 #[cfg(feature = "rmcp")]

@@ -6,7 +6,8 @@
 //! 1. The engine calls [`Transport::run`] once, in a task of its own, and joins it.
 //! 2. The wire connects, then takes [`Out`]s from [`Link::out`] in order until it ends. It may write several at once.
 //! 3. Each complete frame that arrives goes to [`Inbox::deliver`], on the lane it came by. Bytes that are no frame
-//!    are counted with [`Inbox::noise`].
+//!    are counted with [`Inbox::noise`]. A wire that hears much that nobody waits for reads more slowly, so that its
+//!    peer does not take the processor away from others: [`Inbox::deliver`] says what a frame was worth.
 //! 4. A lane of its own that ends without an answer is reported with [`Inbox::lane_ended`]. A pipe never reports
 //!    lanes: when it ends, `run` returns, and that ends every call.
 //! 5. When [`Stop::requested`] resolves, the wire closes politely and returns before the deadline it gives.
@@ -183,14 +184,34 @@ impl Head {
     }
 }
 
-/// The engine's end, as a wire sees it. Nothing here waits, so a wire's reader is never held up.
+/// The engine's end, as a wire sees it. Nothing here waits: whether its reader is to pause is for the wire to decide.
 pub trait Inbox: Send + Sync {
-    /// Takes one complete frame.
-    fn deliver(&self, lane: Lane, frame: Bytes);
+    /// Takes one complete frame. A wire whose peer cannot flood it may leave what is returned.
+    fn deliver(&self, lane: Lane, frame: Bytes) -> Worth;
     /// The lane of request `id` ended without an answer.
     fn lane_ended(&self, id: RequestId, why: LaneEnd);
     /// Bytes arrived that are no frame.
     fn noise(&self, bytes: usize);
+}
+
+/// What a frame was worth to the one who took it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Worth {
+    /// Somebody waited for it, or will answer it: an answer to a call, progress of a call that goes on, a request.
+    Awaited,
+    /// It held so many messages that nobody waits for: announcements, late answers, what was dropped, what is no message.
+    Idle(usize),
+}
+
+impl Worth {
+    /// Of what holds both.
+    pub(crate) fn and(self, other: Worth) -> Worth {
+        match (self, other) {
+            (Worth::Awaited, Worth::Awaited) => Worth::Awaited,
+            (Worth::Idle(one), Worth::Idle(other)) => Worth::Idle(one.saturating_add(other)),
+            (Worth::Idle(idle), Worth::Awaited) | (Worth::Awaited, Worth::Idle(idle)) => Worth::Idle(idle),
+        }
+    }
 }
 
 /// The way a frame came by.

@@ -142,17 +142,21 @@ impl Pending {
         true
     }
 
-    /// Progress of call `id` was heard.
-    pub(crate) fn heard(&self, id: RequestId, progress: Progress, now: Instant) {
+    /// Progress of call `id` was heard. False when that is over, or never was.
+    pub(crate) fn heard(&self, id: RequestId, progress: Progress, now: Instant) -> bool {
         let on_progress = {
             let mut table = self.lock();
-            let Some(call) = table.get(id) else { return };
+            let Some(call) = table.get(id) else { return false };
+            if matches!(call.state, State::Told(_)) {
+                return false;
+            }
             call.deadline.heard(now);
             call.progress.clone()
         };
         if let Some(on_progress) = on_progress {
             on_progress(progress);
         }
+        true
     }
 
     /// Tells every call whose deadline has passed. Returns them, and when to look again.

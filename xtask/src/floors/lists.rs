@@ -223,6 +223,7 @@ pub(crate) const PURE_FILES: &[&str] = &[
     "crates/mcp-transport/src/web/event_stream.rs",
     "crates/mcp-transport/src/websocket/pulse.rs",
     "crates/mcp-transport/src/oversize.rs",
+    "crates/mcp-transport/src/pace.rs",
     "crates/mcp-transport/src/redact.rs",
     "crates/mcp-transport/src/sdk/asked.rs",
     "crates/mcp-transport/src/sdk/convert.rs",

@@ -92,7 +92,10 @@ impl Routes {
             Some(_) | None => None,
         };
         match found {
-            Some((inbox, id, epoch)) => inbox.deliver(Lane::Request(id, epoch), message.notification()),
+            Some((inbox, id, epoch)) => {
+                // The pipe is the client's, and carries more than this: it is not for us to slow it.
+                inbox.deliver(Lane::Request(id, epoch), message.notification());
+            }
             None => tracing::debug!("a message of MCP over ACP that belongs to no request"),
         }
     }

@@ -152,7 +152,9 @@ impl OverAcpWire {
             Err(error) => Err(lane_end(&error)),
         };
         match answer {
-            Ok(frame) => inbox.deliver(Lane::Request(id, epoch), frame),
+            Ok(frame) => {
+                inbox.deliver(Lane::Request(id, epoch), frame);
+            }
             Err(end) => {
                 if let LaneEnd::Refused(fault) | LaneEnd::Lost(fault) = &end {
                     self.refused.get_or_insert_with(|| fault.clone());

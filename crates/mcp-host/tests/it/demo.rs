@@ -83,23 +83,25 @@ async fn run(site: &Site, link: Link) -> Ended {
     let mut lines = BufReader::new(read).lines();
     loop {
         tokio::select! {
-            _ = stop.requested() => return Ended::new(EndReason::Stopped),
-            _ = &mut served => return Ended::new(EndReason::PeerClosed),
-            line = lines.next_line() => match line.unwrap() {
-                Some(line) => inbox.deliver(Lane::Shared, line.into()),
-                None => return Ended::new(EndReason::PeerClosed),
-            },
-            out = out.next() => {
-                let body = match out {
-                    Some(Out::Message(message)) => message.body,
-                    Some(Out::Abandon { notice: Some(notice), .. }) => notice,
-                    Some(Out::Abandon { notice: None, .. }) => continue,
-                    None => return Ended::new(EndReason::Stopped),
-                };
-                write.write_all(&body).await.unwrap();
-                write.write_all(b"\n").await.unwrap();
-            }
+                    _ = stop.requested() => return Ended::new(EndReason::Stopped),
+                    _ = &mut served => return Ended::new(EndReason::PeerClosed),
+                    line = lines.next_line() => match line.unwrap() {
+                        Some(line) => {
+        inbox.deliver(Lane::Shared, line.into());
         }
+                        None => return Ended::new(EndReason::PeerClosed),
+                    },
+                    out = out.next() => {
+                        let body = match out {
+                            Some(Out::Message(message)) => message.body,
+                            Some(Out::Abandon { notice: Some(notice), .. }) => notice,
+                            Some(Out::Abandon { notice: None, .. }) => continue,
+                            None => return Ended::new(EndReason::Stopped),
+                        };
+                        write.write_all(&body).await.unwrap();
+                        write.write_all(b"\n").await.unwrap();
+                    }
+                }
     }
 }
 

@@ -240,20 +240,22 @@ async fn run(peer: Arc<Peer>, link: Link) -> Ended {
     let mut answering = tokio::task::JoinSet::new();
     let reason = loop {
         tokio::select! {
-            _ = stop.requested() => break EndReason::Stopped,
-            order = orders.recv() => match order.unwrap() {
-                Order::Say(message) => inbox.deliver(Lane::Shared, message.to_string().into()),
-                Order::Die => break EndReason::PeerClosed,
-            },
-            out = out.next() => match out {
-                Some(Out::Message(message)) => {
-                    let message: Value = serde_json::from_slice(&message.body).unwrap();
-                    answering.spawn(take(Arc::clone(&peer), message, Arc::clone(&inbox)));
-                }
-                Some(Out::Abandon { .. }) => peer.note("abandon"),
-                None => break EndReason::Stopped,
-            },
+                    _ = stop.requested() => break EndReason::Stopped,
+                    order = orders.recv() => match order.unwrap() {
+                        Order::Say(message) => {
+        inbox.deliver(Lane::Shared, message.to_string().into());
         }
+                        Order::Die => break EndReason::PeerClosed,
+                    },
+                    out = out.next() => match out {
+                        Some(Out::Message(message)) => {
+                            let message: Value = serde_json::from_slice(&message.body).unwrap();
+                            answering.spawn(take(Arc::clone(&peer), message, Arc::clone(&inbox)));
+                        }
+                        Some(Out::Abandon { .. }) => peer.note("abandon"),
+                        None => break EndReason::Stopped,
+                    },
+                }
     };
     drop(noted);
     let mut ended = Ended::new(reason);

@@ -97,7 +97,9 @@ async fn without_an_id_only_an_error_is_an_answer_and_only_on_its_requests_own_l
     let mut peer = peer();
     let waiting = [(); 2].map(|()| call(&peer.engine, terms(60, None)));
     let ids = [peer.sent().await as u64, peer.sent().await as u64];
-    let say = |lane, text: &'static str| peer.engine.deliver(lane, Bytes::from_static(text.as_bytes()));
+    let say = |lane, text: &'static str| {
+        peer.engine.deliver(lane, Bytes::from_static(text.as_bytes()));
+    };
     let own = |id| Lane::Request(id, Epoch(0));
     for nobodys in [r#"{"id":null,"result":"nobody's"}"#, r#"{"result":{}}"#, r#"[{"result":1,"id":null}]"#] {
         ids.into_iter().for_each(|id| say(own(id), nobodys));
@@ -258,4 +260,40 @@ async fn a_batch_is_taken_apart_once() {
     assert!(
         matches!(peer.incoming.recv().await, Some(Incoming::Notification { method, .. }) if method == "n")
     );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_wire_is_told_what_somebody_waited_for_and_what_was_nobodys() {
+    let mut peer = peer();
+    let waiting = call(&peer.engine, terms(60, None));
+    let id = peer.sent().await;
+    let check = |text: String, want| {
+        assert_eq!(peer.engine.deliver(Lane::Shared, Bytes::from(text.clone())), want, "{text}");
+    };
+    let changed = r#"{"method":"notifications/tools/list_changed"}"#;
+    let progress = |token| {
+        format!(r#"{{"method":"notifications/progress","params":{{"progressToken":{token},"progress":1}}}}"#)
+    };
+    check(progress(id), Worth::Awaited);
+    check(progress(id + 1), Worth::Idle(1));
+    check(r#"{"method":"notifications/progress"}"#.to_owned(), Worth::Idle(1));
+    check(r#"{"id":1,"method":"ping"}"#.to_owned(), Worth::Awaited);
+    check(format!(r#"{{"id":"{}","method":"ping"}}"#, "x".repeat(LONGEST_FOREIGN_ID)), Worth::Idle(1));
+    for idle in
+        [changed, r#"{"id":null,"result":1}"#, r#"{"id":"x","result":1}"#, "{what", "[]", r#"{"method":1}"#]
+    {
+        check(idle.to_owned(), Worth::Idle(1));
+    }
+    check(format!("[{changed},{changed},{}]", progress(id)), Worth::Idle(2));
+    check(format!(r#"[{},{{"id":2,"method":"ping"}}]"#, progress(id)), Worth::Awaited);
+    check(format!(r#"{{"id":{id},"result":2}}"#), Worth::Awaited);
+    // It was answered: what comes still is late.
+    check(progress(id), Worth::Idle(1));
+    check(format!(r#"{{"id":{id},"result":3}}"#), Worth::Idle(1));
+    assert_eq!(waiting.await.unwrap(), "result 2}");
+    // Nobody takes what waits: a request for which there is no room is refused, and nobody's.
+    for _ in 0..MOST_INCOMING {
+        peer.engine.deliver(Lane::Shared, Bytes::from_static(br#"{"id":3,"method":"x"}"#));
+    }
+    check(r#"{"id":3,"method":"x"}"#.to_owned(), Worth::Idle(1));
 }

@@ -8,9 +8,9 @@ use serde::de::IgnoredAny;
 use tokio::time::Instant;
 
 use super::{Wire, reply};
-use crate::Lane;
 use crate::web::client;
 use crate::web::event_stream::{Event, EventStream};
+use crate::{Lane, Worth};
 
 /// How long a stream is kept after it has brought the answer. An orderly server ends it at once, and the connection
 /// can be used again.
@@ -27,6 +27,8 @@ pub(super) struct Hearing {
     pub(super) last_id: Option<HeaderValue>,
     /// How long the server wants us to wait before that.
     pub(super) retry: Option<Duration>,
+    /// The last chunk held something that nobody waits for.
+    idle: bool,
 }
 
 /// A silence longer than this is none that anybody waits for, and might be more than the clock can count.
@@ -47,7 +49,7 @@ pub(super) enum StreamEnd {
 
 impl Hearing {
     pub(super) fn new(lane: Lane) -> Hearing {
-        Hearing { lane, answered: false, messages: 0, last_id: None, retry: None }
+        Hearing { lane, answered: false, messages: 0, last_id: None, retry: None, idle: false }
     }
 
     /// Delivers what the stream brings until it ends.
@@ -65,12 +67,20 @@ impl Hearing {
     async fn read(&mut self, wire: &Wire, response: &mut Response, stream: &mut EventStream) -> StreamEnd {
         let mut last_words = None;
         loop {
+            if self.answered {
+                last_words.get_or_insert_with(|| Instant::now() + AFTER_ANSWER);
+            }
+            if std::mem::take(&mut self.idle) && wire.pace().counts() {
+                let paused = wire.pace().pause(Instant::now());
+                // What follows the answer is not waited for longer than it may take.
+                let paused = paused.map(|it| last_words.map_or(it, |last| it.min(last)));
+                if let Some(paused) = paused {
+                    tokio::time::sleep_until(paused).await;
+                }
+            }
             let silence = Instant::now() + wire.place.sse_read.min(LONGEST);
             // What follows the answer has a time of its own, all together: else a server could hold the lane for ever.
-            let until = match self.answered {
-                true => *last_words.get_or_insert_with(|| Instant::now() + AFTER_ANSWER),
-                false => silence,
-            };
+            let until = last_words.unwrap_or(silence);
             let chunk = match tokio::time::timeout_at(until, response.chunk()).await {
                 Ok(Ok(Some(chunk))) => chunk,
                 Ok(Ok(None)) => {
@@ -106,7 +116,13 @@ impl Hearing {
         };
         self.answered |= own.is_some_and(|it| reply::answers(&message, it));
         let others = reply::answered_others(&message, own);
-        wire.inbox.deliver(self.lane, message);
+        let bytes = message.len();
+        let worth = wire.inbox.deliver(self.lane, message);
+        // The lock is for those that need it: calls at once share nothing here.
+        if worth != Worth::Awaited {
+            self.idle = true;
+            wire.pace().took(worth, bytes);
+        }
         // After the delivery: what lets go of its response must not be the first to tell the call.
         others.into_iter().for_each(|it| wire.open.release(it));
     }

@@ -20,7 +20,7 @@ mod resume;
 mod sessions;
 
 use std::pin::pin;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -34,6 +34,7 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 use url::Url;
 
+use crate::pace::Pace;
 use crate::web::{Client, Failed, Place};
 use crate::{
     ConnectError, Dial, DialOptions, EndReason, Ended, Epoch, Fault, Inbox, LaneEnd, Link, Opening, OutQueue,
@@ -74,6 +75,8 @@ struct Wire {
     sessions: Sessions,
     terminate_on_close: bool,
     open: Open,
+    /// One for all streams, for a server can open many.
+    pace: Mutex<Pace>,
     /// Where it is told that the opening is over, with the session that is known to be open by now.
     ready: mpsc::UnboundedSender<Option<Epoch>>,
 }
@@ -123,7 +126,8 @@ impl Transport for HttpTransport {
         let sessions = Sessions::new(plain, session_id);
         let (ready, mut readiness) = mpsc::unbounded_channel();
         let open = Open::default();
-        let wire = Wire { place, client, url, inbox, sessions, terminate_on_close, open, ready };
+        let pace = Mutex::new(Pace::new(Instant::now()));
+        let wire = Wire { place, client, url, inbox, sessions, terminate_on_close, open, pace, ready };
         let deadline = {
             let stopping = pin!(stop.requested());
             drive(&wire, &mut out, &mut readiness, stopping).await
@@ -146,6 +150,10 @@ impl Wire {
         body: Option<&Bytes>,
     ) -> Result<Response, Failed> {
         self.client.send(&self.url, method, headers, body).await
+    }
+
+    fn pace(&self) -> MutexGuard<'_, Pace> {
+        self.pace.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Ends the session where there is one that is ours to end.

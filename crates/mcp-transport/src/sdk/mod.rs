@@ -28,7 +28,7 @@ pub use convert::{
 
 use crate::link::OutSender;
 use crate::scan::{Id, Scanned, scan};
-use crate::{Dial, EndReason, Ended, Inbox, Lane, LaneEnd, Link, OutQueue, RequestId, Stop, frame};
+use crate::{Dial, EndReason, Ended, Inbox, Lane, LaneEnd, Link, OutQueue, RequestId, Stop, Worth, frame};
 use ledger::{Act, Ledger};
 
 /// How many messages of the server's own may wait for the SDK; more are dropped, and requests refused.
@@ -255,34 +255,42 @@ impl Bridge {
 
     fn perform(&self, acts: Vec<Act>) {
         for act in acts {
-            match act {
-                Act::Send(out) => self.out.send(out),
-                Act::Frame(frame) => self.give(frame),
-                Act::Fail(id, error) => {
-                    let _ = self.given.send(Given::Failure(id, error));
-                }
+            self.act(act);
+        }
+    }
+
+    /// Does one thing, and says what the frame was worth from which it comes.
+    fn act(&self, act: Act) -> Worth {
+        match act {
+            Act::Send(out) => self.out.send(out),
+            Act::Frame(frame) => return self.give(frame),
+            Act::Fail(id, error) => {
+                let _ = self.given.send(Given::Failure(id, error));
             }
         }
+        Worth::Awaited
     }
 
     /// Hands a frame on. Answers always arrive, for their number is bounded by the requests; what the server says on
     /// its own is bounded here.
-    fn give(&self, frame: Bytes) {
-        match scan(&frame) {
+    fn give(&self, frame: Bytes) -> Worth {
+        let worth = match scan(&frame) {
             Scanned::Request { id, .. } if !self.room_for(frame.len()) => {
                 let error = RpcError::new(code::INTERNAL_ERROR, "too many requests at once");
-                return self.refuse(&frame[id], error);
+                self.refuse(&frame[id], error);
+                return Worth::Idle(1);
             }
             Scanned::Notification { .. } if !self.room_for(frame.len()) => {
-                return tracing::debug!("a notification was dropped: too many wait");
+                tracing::debug!("a notification was dropped: too many wait");
+                return Worth::Idle(1);
             }
-            Scanned::Request { .. }
-            | Scanned::Notification { .. }
-            | Scanned::Response { .. }
-            | Scanned::Batch(_)
-            | Scanned::Noise => {}
-        }
+            Scanned::Notification { .. } => Worth::Idle(1),
+            Scanned::Request { .. } | Scanned::Response { .. } | Scanned::Batch(_) | Scanned::Noise => {
+                Worth::Awaited
+            }
+        };
         let _ = self.given.send(Given::Frame(frame));
+        worth
     }
 
     fn room_for(&self, bytes: usize) -> bool {
@@ -348,9 +356,10 @@ fn failure(id: RequestId, error: &RpcError) -> RxJsonRpcMessage<RoleClient> {
 }
 
 impl Inbox for Bridge {
-    fn deliver(&self, lane: Lane, frame: Bytes) {
+    fn deliver(&self, lane: Lane, frame: Bytes) -> Worth {
         let acts = self.ledger().frame(lane, frame);
-        self.perform(acts);
+        // What leads to nothing was nobody's.
+        acts.into_iter().map(|it| self.act(it)).reduce(Worth::and).unwrap_or(Worth::Idle(1))
     }
 
     fn lane_ended(&self, id: RequestId, why: LaneEnd) {

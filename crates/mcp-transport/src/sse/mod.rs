@@ -21,9 +21,10 @@ use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use http::HeaderMap;
 use mcp_model::UrlEndpoint;
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep_until};
 use url::Url;
 
+use crate::pace::Pace;
 use crate::scan::{Id, Scanned, scan};
 use crate::web::event_stream::Event;
 use crate::web::{Client, Place};
@@ -139,9 +140,14 @@ async fn drive(
     let mut work = FuturesUnordered::new();
     let mut lanes = Lanes::default();
     let mut batch = Vec::with_capacity(BATCH);
+    let mut pace = Pace::new(Instant::now());
+    let mut paused = None;
     loop {
         while let Some(event) = stream.take() {
-            hear(wire, &mut lanes, event);
+            hear(wire, &mut lanes, &mut pace, event);
+        }
+        if pace.counts() {
+            paused = pace.pause(Instant::now());
         }
         while let Some((message, left)) = lanes.next() {
             work.push(post::carry(wire, message, left));
@@ -167,10 +173,11 @@ async fn drive(
                     }
                 }
             }
-            more = stream.more() => if let Err(end) = more {
+            () = sleep_until(paused.unwrap_or_else(Instant::now)), if paused.is_some() => paused = None,
+            more = stream.more(), if paused.is_none() => if let Err(end) = more {
                 // What came before the end counts.
                 while let Some(event) = stream.take() {
-                    hear(wire, &mut lanes, event);
+                    hear(wire, &mut lanes, &mut pace, event);
                 }
                 return end.into();
             },
@@ -179,15 +186,17 @@ async fn drive(
 }
 
 /// Delivers what came.
-fn hear(wire: &Wire, lanes: &mut Lanes, event: Event) {
+fn hear(wire: &Wire, lanes: &mut Lanes, pace: &mut Pace, event: Event) {
     match event {
         Event::Message(message) => {
             if lanes.posts_requests() {
                 answers(&message, &mut |id| lanes.answered(id));
             }
-            wire.inbox.deliver(Lane::Shared, message);
+            let bytes = message.len();
+            pace.took(wire.inbox.deliver(Lane::Shared, message), bytes);
         }
         Event::TooLarge(oversize) => {
+            pace.wasted(1, oversize.len);
             wire.inbox.noise(oversize.len);
             // The call that it answered need not wait for its deadline.
             if let Some(id) = oversize.answers() {
@@ -197,7 +206,10 @@ fn hear(wire: &Wire, lanes: &mut Lanes, event: Event) {
             }
         }
         // The place was named once, and stays.
-        Event::Endpoint(_) => tracing::debug!("{} names a place for messages again", wire.place.label),
+        Event::Endpoint(place) => {
+            pace.wasted(1, place.len());
+            tracing::debug!("{} names a place for messages again", wire.place.label);
+        }
     }
 }
 

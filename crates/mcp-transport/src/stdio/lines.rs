@@ -67,6 +67,11 @@ impl Lines {
         }
     }
 
+    /// Whether what came last belongs to a line that is too long, and goes on.
+    pub(crate) fn skips(&self) -> bool {
+        self.skipping.is_some()
+    }
+
     /// What is left when the stream has ended: a last line without an end.
     pub(crate) fn rest(&mut self) -> Option<Bytes> {
         let line = self.buffer.split().freeze();

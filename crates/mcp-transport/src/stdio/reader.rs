@@ -3,13 +3,15 @@
 use std::sync::Arc;
 
 use bytes::BytesMut;
-use tokio::io::AsyncReadExt;
+use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::process::ChildStdout;
+use tokio::time::Instant;
 
 use super::Place;
 use super::encoding::StreamDecoder;
 use super::lines::{Line, Lines};
 use crate::oversize::Oversize;
+use crate::pace::Pace;
 use crate::redact::Redactor;
 use crate::{EndReason, Fault, Inbox, Lane, LaneEnd};
 
@@ -17,68 +19,96 @@ use crate::{EndReason, Fault, Inbox, Lane, LaneEnd};
 const RAW_BYTES: usize = 64 << 10;
 
 /// Reads messages and hands them to the engine.
-pub(super) struct Reader {
-    stdout: ChildStdout,
+pub(super) struct Reader<S = ChildStdout> {
+    stdout: S,
     inbox: Arc<dyn Inbox>,
     lines: Lines,
     decoder: Option<(StreamDecoder, BytesMut)>,
     redactor: Arc<Redactor>,
+    pace: Pace,
+    /// Nothing is read until then.
+    paused: Option<Instant>,
     /// Bytes that were no protocol, and the first of them as text.
     pub(super) noise: u64,
     pub(super) sample: Option<String>,
 }
 
-impl Reader {
-    pub(super) fn new(stdout: ChildStdout, inbox: Arc<dyn Inbox>, place: &Place) -> Reader {
+impl<S: AsyncRead + Unpin> Reader<S> {
+    pub(super) fn new(stdout: S, inbox: Arc<dyn Inbox>, place: &Place) -> Reader<S> {
         Reader {
             stdout,
             inbox,
             lines: Lines::new(place.message_bytes),
             decoder: place.encoding.decoder().map(|it| (it, BytesMut::with_capacity(RAW_BYTES))),
             redactor: Arc::clone(&place.redactor),
+            pace: Pace::new(Instant::now()),
+            paused: None,
             noise: 0,
             sample: None,
         }
     }
 
-    /// Reads until the stream ends. Cancel-safe: what was read is in `lines`.
+    /// Reads until the stream ends, with pauses when much comes that nobody waits for. Cancel-safe: what was read is in
+    /// `lines`.
     pub(super) async fn run(&mut self) -> EndReason {
         loop {
-            let read = match &mut self.decoder {
-                None => self.stdout.read_buf(self.lines.room()).await,
-                Some((decoder, raw)) => {
-                    raw.clear();
-                    let read = self.stdout.read_buf(raw).await;
-                    decoder.decode(raw, self.lines.room());
-                    read
-                }
-            };
-            match read {
-                Ok(0) => {
-                    // Half a line is no message.
-                    if let Some(rest) = self.lines.rest() {
-                        self.noise(&rest);
-                    }
-                    return EndReason::PeerClosed;
-                }
-                Ok(_) => {}
-                Err(error) => return EndReason::Broken(format!("reading from it failed: {error}")),
+            if let Some(until) = self.paused {
+                tokio::time::sleep_until(until).await;
+                self.paused = None;
             }
-            while let Some(line) = self.lines.next() {
-                self.take(line);
+            if let Some(reason) = self.read().await {
+                return reason;
+            }
+            if self.pace.counts() {
+                self.paused = self.pace.pause(Instant::now());
             }
         }
     }
 
-    /// Reads on while the process ends: answers that still come are delivered.
+    /// Reads on while the process ends: answers that still come are delivered. Without pauses, for the end has a
+    /// deadline, and the last words may stand behind much else.
     pub(super) async fn drain(&mut self) {
-        self.run().await;
+        while self.read().await.is_none() {}
+    }
+
+    /// Reads once. Cancel-safe.
+    async fn read(&mut self) -> Option<EndReason> {
+        let read = match &mut self.decoder {
+            None => self.stdout.read_buf(self.lines.room()).await,
+            Some((decoder, raw)) => {
+                raw.clear();
+                let read = self.stdout.read_buf(raw).await;
+                decoder.decode(raw, self.lines.room());
+                read
+            }
+        };
+        let count = match read {
+            Ok(0) => {
+                // Half a line is no message.
+                if let Some(rest) = self.lines.rest() {
+                    self.noise(&rest);
+                }
+                return Some(EndReason::PeerClosed);
+            }
+            Ok(count) => count,
+            Err(error) => return Some(EndReason::Broken(format!("reading from it failed: {error}"))),
+        };
+        while let Some(line) = self.lines.next() {
+            self.take(line);
+        }
+        if self.lines.skips() {
+            self.pace.wasted(0, count);
+        }
+        None
     }
 
     fn take(&mut self, line: Line) {
         match line {
             Line::Whole(line) => match line.iter().find(|it| !it.is_ascii_whitespace()) {
-                Some(b'{' | b'[') => self.inbox.deliver(Lane::Shared, line),
+                Some(b'{' | b'[') => {
+                    let bytes = line.len();
+                    self.pace.took(self.inbox.deliver(Lane::Shared, line), bytes);
+                }
                 _ => self.noise(&line),
             },
             Line::TooLong(oversize) => {
@@ -97,7 +127,149 @@ impl Reader {
 
     fn noise(&mut self, bytes: &[u8]) {
         self.noise += bytes.len() as u64;
+        self.pace.wasted(1, bytes.len());
         self.inbox.noise(bytes.len());
         self.sample.get_or_insert_with(|| self.redactor.clean(&String::from_utf8_lossy(bytes), 120));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+    use std::time::Duration;
+
+    use bytes::Bytes;
+    use mcp_model::{Limits, StdioEndpoint};
+    use tokio::io::{AsyncWriteExt, DuplexStream};
+
+    use super::*;
+    use crate::stdio::StdioDial;
+    use crate::{DialOptions, RequestId, Worth};
+
+    /// Waits for answers alone, and notes how much else there was before each.
+    #[derive(Default)]
+    struct Counts(Mutex<(usize, Vec<(usize, Instant)>)>);
+
+    impl Counts {
+        fn idle(&self) -> usize {
+            self.0.lock().unwrap().0
+        }
+    }
+
+    impl Inbox for Counts {
+        fn deliver(&self, _: Lane, frame: Bytes) -> Worth {
+            let (idle, answers) = &mut *self.0.lock().unwrap();
+            if frame.starts_with(b"{\"result\"") {
+                answers.push((*idle, Instant::now()));
+                return Worth::Awaited;
+            }
+            *idle += 1;
+            Worth::Idle(1)
+        }
+
+        fn lane_ended(&self, _: RequestId, _: LaneEnd) {}
+
+        fn noise(&self, _: usize) {
+            self.0.lock().unwrap().0 += 1;
+        }
+    }
+
+    const ANSWER: &[u8] = b"{\"result\":1}\n";
+
+    /// A reader of a pipe of the usual size, into which this is written without end; an answer after every `each` of it.
+    fn flooded(line: &'static [u8], each: usize) -> (Reader<DuplexStream>, Arc<Counts>) {
+        let limits = Limits { message_bytes: 1 << 20, ..Limits::default() };
+        let options = DialOptions { limits, ..DialOptions::default() };
+        let StdioDial(place) = StdioDial::new(&StdioEndpoint::new("x"), &options).unwrap();
+        let (ours, mut theirs) = tokio::io::duplex(64 << 10);
+        tokio::spawn(async move {
+            loop {
+                for _ in 0..each {
+                    theirs.write_all(line).await?;
+                }
+                theirs.write_all(ANSWER).await?;
+            }
+            #[expect(unreachable_code, reason = "it gives the block its type")]
+            std::io::Result::Ok(())
+        });
+        let counts = Arc::new(Counts::default());
+        (Reader::new(ours, Arc::clone(&counts) as _, &place), counts)
+    }
+
+    async fn seconds(reader: &mut Reader<DuplexStream>, seconds: u64) {
+        let run = tokio::time::timeout(Duration::from_secs(seconds), reader.run()).await;
+        assert!(run.is_err(), "it floods without end");
+    }
+
+    const CHANGED: &[u8] = b"{\"method\":\"notifications/tools/list_changed\"}\n";
+
+    /// In ten seconds no more than the burst and the rate, and what one read may bring.
+    #[track_caller]
+    fn check_ten_seconds(idle: usize) {
+        assert!((80_000..100_000).contains(&idle), "{idle}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_flood_of_announcements_is_read_at_its_rate() {
+        let (mut reader, counts) = flooded(CHANGED, usize::MAX);
+        seconds(&mut reader, 10).await;
+        check_ten_seconds(counts.idle());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_flood_of_noise_is_read_at_its_rate() {
+        let (mut reader, counts) = flooded(b"the sky is falling\n", usize::MAX);
+        seconds(&mut reader, 10).await;
+        check_ten_seconds(counts.idle());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_line_without_end_is_read_at_its_rate() {
+        let (mut reader, counts) = flooded(&[b'x'; 4096], usize::MAX);
+        seconds(&mut reader, 10).await;
+        assert_eq!(counts.idle(), 0, "it is one line");
+        // It cannot be counted where it is never over; that the clock moves at all shows that it is not read through.
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_answer_that_stands_behind_a_flood_comes_soon() {
+        let (mut reader, counts) = flooded(CHANGED, 50_000);
+        seconds(&mut reader, 20).await;
+        let answers = counts.0.lock().unwrap().1.clone();
+        assert!(answers.len() >= 3, "{answers:?}");
+        // Whoever wrote it waits no longer than what the pipe holds takes.
+        for both in answers.windows(2) {
+            assert!(both[1].1 - both[0].1 < Duration::from_millis(50_000 / 8 + 1_000), "{both:?}");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn answers_and_what_comes_with_them_never_pause() {
+        let (mut reader, counts) = flooded(CHANGED, 4);
+        let begun = Instant::now();
+        // The clock stands still as long as somebody works: a pause would move it.
+        while counts.idle() < 400_000 {
+            assert!(reader.read().await.is_none());
+            assert!(!reader.pace.counts() || reader.pace.pause(Instant::now()).is_none());
+        }
+        assert_eq!(begun.elapsed(), Duration::ZERO);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_pause_ends_with_the_connection() {
+        let (mut reader, counts) = flooded(CHANGED, 20_000);
+        seconds(&mut reader, 2).await;
+        assert!(reader.paused.is_some());
+        let (before, now) = (counts.idle(), Instant::now());
+        tokio::select! {
+            biased;
+            () = reader.drain() => panic!("it floods without end"),
+            () = async {
+                while counts.idle() < before + 100_000 {
+                    tokio::task::yield_now().await;
+                }
+            } => {}
+        }
+        assert_eq!(now.elapsed(), Duration::ZERO);
     }
 }

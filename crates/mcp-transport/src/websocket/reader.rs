@@ -3,12 +3,14 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use tokio::time::Instant;
 use tokio_tungstenite::tungstenite::error::{CapacityError, ProtocolError};
 use tokio_tungstenite::tungstenite::protocol::CloseFrame;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 use tokio_tungstenite::tungstenite::{Error, Message};
 
 use super::socket::Socket;
+use crate::pace::Pace;
 use crate::redact::Redactor;
 use crate::{EndReason, Inbox, Lane};
 
@@ -17,6 +19,9 @@ pub(super) struct Reader<'a> {
     socket: &'a Socket,
     inbox: Arc<dyn Inbox>,
     redactor: &'a Redactor,
+    pace: Pace,
+    /// Nothing is read until then.
+    paused: Option<Instant>,
     /// Bytes that were no protocol, and the first of them as text.
     pub(super) noise: u64,
     pub(super) sample: Option<String>,
@@ -34,12 +39,18 @@ pub(super) struct Over {
 
 impl<'a> Reader<'a> {
     pub(super) fn new(socket: &'a Socket, inbox: Arc<dyn Inbox>, redactor: &'a Redactor) -> Reader<'a> {
-        Reader { socket, inbox, redactor, noise: 0, sample: None, close: None }
+        let pace = Pace::new(Instant::now());
+        Reader { socket, inbox, redactor, pace, paused: None, noise: 0, sample: None, close: None }
     }
 
-    /// Reads until the peer closes, or cannot be understood. Cancel-safe.
+    /// Reads until the peer closes, or cannot be understood, with pauses when much comes that nobody waits for.
+    /// Cancel-safe.
     pub(super) async fn run(&mut self) -> Over {
         loop {
+            if let Some(until) = self.paused {
+                tokio::time::sleep_until(until).await;
+                self.paused = None;
+            }
             match self.socket.next().await {
                 Some(Ok(Message::Text(text))) => self.take(text.into()),
                 Some(Ok(Message::Binary(bytes))) => match str::from_utf8(&bytes) {
@@ -47,13 +58,17 @@ impl<'a> Reader<'a> {
                     Err(_) => self.noise(&bytes),
                 },
                 // Pings are answered below us, and what a pong says is that it came. Raw frames are never read.
-                Some(Ok(Message::Ping(_) | Message::Pong(_) | Message::Frame(_))) => {}
+                Some(Ok(Message::Ping(bytes) | Message::Pong(bytes))) => self.pace.wasted(1, bytes.len()),
+                Some(Ok(Message::Frame(_))) => {}
                 Some(Ok(Message::Close(frame))) => {
                     self.close = Some(close_words(frame.as_ref(), self.redactor));
                     return Over { reason: EndReason::PeerClosed, farewell: None };
                 }
                 Some(Err(error)) => return self.failed(&error),
                 None => return Over { reason: EndReason::PeerClosed, farewell: None },
+            }
+            if self.pace.counts() {
+                self.paused = self.pace.pause(Instant::now());
             }
             // A flood of small messages is many of them in one read.
             tokio::task::consume_budget().await;
@@ -66,13 +81,17 @@ impl<'a> Reader<'a> {
             message = message.slice(3..);
         }
         match message.iter().find(|it| !it.is_ascii_whitespace()) {
-            Some(b'{' | b'[') => self.inbox.deliver(Lane::Shared, message),
+            Some(b'{' | b'[') => {
+                let bytes = message.len();
+                self.pace.took(self.inbox.deliver(Lane::Shared, message), bytes);
+            }
             Some(_) | None => self.noise(&message),
         }
     }
 
     fn noise(&mut self, bytes: &[u8]) {
         self.noise += bytes.len() as u64;
+        self.pace.wasted(1, bytes.len());
         self.inbox.noise(bytes.len());
         let beginning = &bytes[..bytes.len().min(4096)];
         self.sample.get_or_insert_with(|| self.redactor.clean(&String::from_utf8_lossy(beginning), 120));

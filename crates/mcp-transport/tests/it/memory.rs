@@ -73,9 +73,13 @@ impl Wire {
     fn answer(&self, body: &Bytes, inbox: &dyn Inbox) -> bool {
         for reply in (self.0)(&serde_json::from_slice(body).unwrap()) {
             match reply {
-                Reply::Say(value) => inbox.deliver(Lane::Shared, value.to_string().into()),
+                Reply::Say(value) => {
+                    inbox.deliver(Lane::Shared, value.to_string().into());
+                }
                 Reply::End(id, why) => inbox.lane_ended(id, why),
-                Reply::Noise => inbox.deliver(Lane::Shared, Bytes::from_static(b"{what is this")),
+                Reply::Noise => {
+                    inbox.deliver(Lane::Shared, Bytes::from_static(b"{what is this"));
+                }
                 Reply::Leave => return false,
             }
         }

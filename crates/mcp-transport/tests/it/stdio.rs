@@ -382,3 +382,38 @@ async fn hd_117_closing_politely_leaves_no_grandchild() {
     assert_eq!(ended.evidence.exit.as_deref(), Some("exit status 0"), "the leader ends by itself");
     assert_dies(&pid);
 }
+
+/// What a server does that floods: a line, again and again, each written as a whole.
+fn flooding(line: &str, tool: &str) -> StdioEndpoint {
+    let endpoint = script(&format!("(while echo '{line}'; do :; done) &\n{SERVER}"));
+    StdioEndpoint { env: vec![("TOOL".to_owned(), Secret::new(tool))], ..endpoint }
+}
+
+#[tokio::test]
+async fn a_server_that_floods_is_answered_by_its_deadlines_and_closed_at_once() {
+    for line in [r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#, "the sky is falling"] {
+        let tool = r#"case "$line" in *hang*) ;; *) text "$id" "hello" ;; esac"#;
+        let session = connect(flooding(line, tool)).await.unwrap();
+        for _ in 0..5 {
+            assert_eq!(call(&session, 60_000).await.unwrap(), "hello");
+        }
+        let hang = RawJson::of(&serde_json::json!({ "x": "hang" })).unwrap();
+        let options = CallOptions { deadline: Some(Duration::from_millis(100)), ..CallOptions::default() };
+        let error = session.call_tool("t", &hang, options).await.err().unwrap();
+        assert!(matches!(error, CallError::TimedOut(_)), "{error}");
+        assert_eq!(call(&session, 60_000).await.unwrap(), "hello");
+        let begun = Instant::now();
+        let ended = session.close(Duration::from_secs(10)).await;
+        assert_eq!(ended.reason, EndReason::Stopped);
+        assert_eq!(ended.evidence.exit.as_deref(), Some("exit status 0"), "it was not cut off");
+        assert!(begun.elapsed() < Duration::from_secs(8));
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_floods_and_dies_is_noticed_while_its_reader_pauses() {
+    let line = r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#;
+    let session = connect(flooding(line, "kill -9 $$")).await.unwrap();
+    let error = call(&session, 60_000).await.unwrap_err();
+    assert!(error.to_string().contains("SIGKILL"), "{error}");
+}

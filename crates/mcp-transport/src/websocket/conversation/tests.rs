@@ -14,7 +14,9 @@ use url::Url;
 use super::super::{WebSocketDial, socket};
 use super::*;
 use crate::link::OutSender;
-use crate::{DialOptions, Epoch, Head, Inbox, Lane, LaneEnd, Out, OutQueue, Outgoing, RequestId, Stop};
+use crate::{
+    DialOptions, Epoch, Head, Inbox, Lane, LaneEnd, Out, OutQueue, Outgoing, RequestId, Stop, Worth,
+};
 
 /// How much the pipe holds in each direction.
 const PIPE: usize = 16 << 10;
@@ -23,8 +25,9 @@ const PIPE: usize = 16 << 10;
 struct Seen(Mutex<Vec<String>>);
 
 impl Inbox for Seen {
-    fn deliver(&self, _: Lane, frame: Bytes) {
+    fn deliver(&self, _: Lane, frame: Bytes) -> Worth {
         self.0.lock().unwrap().push(String::from_utf8_lossy(&frame).into_owned());
+        Worth::Awaited
     }
 
     fn lane_ended(&self, _: RequestId, _: LaneEnd) {
@@ -225,4 +228,20 @@ async fn the_end_of_the_engine_is_the_end_of_the_socket() {
         ["close 1000", "end", "WebSocket protocol error: Connection reset without closing handshake"]
             .contains(&words(heard).as_str())
     );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_flood_that_nobody_waits_for_is_read_at_its_rate_and_ends_when_it_must() {
+    let Both { seen, running, mut peer, out: _out, stop } = both().await;
+    let begun = Instant::now();
+    let flood =
+        tokio::spawn(async move { while peer.feed(Message::text("the sky is falling")).await.is_ok() {} });
+    tokio::time::sleep(Duration::from_secs(10)).await;
+    let heard = seen.0.lock().unwrap().len();
+    // The burst and the rate.
+    assert!((80_000..100_000).contains(&heard), "{heard}");
+    stop.send(Some(Instant::now() + Duration::from_secs(2))).unwrap();
+    assert_eq!(running.await.unwrap().reason, EndReason::Stopped);
+    assert!(begun.elapsed() <= Duration::from_secs(13));
+    flood.await.unwrap();
 }
