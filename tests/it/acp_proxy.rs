@@ -100,7 +100,14 @@ impl Shell {
         assert!(status.success());
     }
 
+    /// Waits for the first byte that the agent says. The proxy waits for signals before it passes anything on.
+    fn begins(&mut self) {
+        self.0.stdout.as_mut().unwrap().read_exact(&mut [0]).unwrap();
+    }
+
     fn code(&mut self) -> Option<i32> {
+        // Whoever waits closes the input, which would be another reason to end.
+        let _open = self.0.stdin.take();
         self.0.wait().unwrap().code()
     }
 }
@@ -191,13 +198,10 @@ fn an_agent_that_says_much_before_it_reads_on_holds_nobody_up() {
 #[test]
 fn the_agent_hears_the_signals_that_the_proxy_waits_for() {
     let folder = tempfile::tempdir().unwrap();
-    let (runs, heard) = (folder.path().join("runs"), folder.path().join("heard"));
-    let mut shell = Shell::start(&format!(
-        "trap 'echo > \"{}\"; exit 0' TERM; echo > \"{}\"; sleep 600 & wait",
-        heard.display(),
-        runs.display()
-    ));
-    eventually("the agent runs", || runs.exists());
+    let heard = folder.path().join("heard");
+    let trap = format!("trap 'echo > \"{}\"; exit 0' TERM; echo; sleep 600 & wait", heard.display());
+    let mut shell = Shell::start(&trap);
+    shell.begins();
     shell.signal("-TERM");
     assert_eq!(shell.code(), Some(128 + 15));
     assert!(heard.exists(), "it was ended by force");
@@ -221,7 +225,7 @@ fn the_group_of_the_agent_ends_with_the_proxy_and_its_code_is_passed_on() {
     let folder = tempfile::tempdir().unwrap();
     let file = |name: &str| folder.path().join(name);
     let script = format!(
-        "sleep 600 & echo $! > '{0}.new'; mv '{0}.new' '{0}'; echo $$ > '{1}.new'; mv '{1}.new' '{1}'; ",
+        "sleep 600 & echo $! > '{0}.new'; mv '{0}.new' '{0}'; echo $$ > '{1}.new'; mv '{1}.new' '{1}'; echo; ",
         file("grandchild").display(),
         file("child").display()
     );
@@ -234,7 +238,7 @@ fn the_group_of_the_agent_ends_with_the_proxy_and_its_code_is_passed_on() {
         (None, "cat > /dev/null; exit 7", Some(7)),
     ] {
         let mut shell = Shell::start(&format!("{script}{then}"));
-        eventually("the agent runs", || file("child").exists());
+        shell.begins();
         let (child, grandchild) = (pid("child").unwrap(), pid("grandchild").unwrap());
         assert!(lives(child) && lives(grandchild));
         match signal {
