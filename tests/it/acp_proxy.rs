@@ -100,7 +100,14 @@ impl Shell {
         assert!(status.success());
     }
 
+    /// Waits for the first byte that the agent says. The proxy waits for signals before it passes anything on.
+    fn begins(&mut self) {
+        self.0.stdout.as_mut().unwrap().read_exact(&mut [0]).unwrap();
+    }
+
     fn code(&mut self) -> Option<i32> {
+        // Whoever waits closes the input, which would be another reason to end.
+        let _open = self.0.stdin.take();
         self.0.wait().unwrap().code()
     }
 }
@@ -159,11 +166,66 @@ fn a_refusal_is_answered_while_the_agent_is_busy_and_is_not_seen_by_it() {
 }
 
 #[test]
+fn an_agent_that_says_much_before_it_reads_on_holds_nobody_up() {
+    // Once it has taken a byte of the prompt, the proxy is within the write of the rest, which no pipe holds.
+    let mut shell = Shell::start(
+        "read line; echo '{\"jsonrpc\":\"2.0\",\"id\":0,\"result\":{\"protocolVersion\":1}}'; \
+         dd bs=1 count=1 of=/dev/null 2> /dev/null; \
+         yes '{\"jsonrpc\":\"2.0\",\"method\":\"session/update\",\"params\":\"01234567890123456789\"}' | head -n 4000; \
+         wc -c",
+    );
+    let prompt =
+        format!("{{\"id\":1,\"method\":\"session/prompt\",\"params\":\"{}\"}}\n", "z".repeat(400_000));
+    let rest = prompt.len() - 1;
+    let mut input = shell.0.stdin.take().unwrap();
+    let mut output = BufReader::new(shell.0.stdout.take().unwrap());
+    let writing = std::thread::spawn(move || {
+        let open = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":1}}"#;
+        writeln!(input, "{open}").and_then(|()| input.write_all(prompt.as_bytes()))
+    });
+    let reading = std::thread::spawn(move || {
+        let mut said = String::new();
+        output.read_to_string(&mut said).map(|_| said)
+    });
+    eventually("the agent has said and read everything", || reading.is_finished());
+    let said = reading.join().unwrap().unwrap();
+    writing.join().unwrap().unwrap();
+    assert_eq!(said.matches("session/update").count(), 4000);
+    assert_eq!(said.lines().last().unwrap().trim(), rest.to_string());
+    assert_eq!(shell.code(), Some(0));
+}
+
+#[test]
+fn the_agent_hears_the_signals_that_the_proxy_waits_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let heard = folder.path().join("heard");
+    let trap = format!("trap 'echo > \"{}\"; exit 0' TERM; echo; sleep 600 & wait", heard.display());
+    let mut shell = Shell::start(&trap);
+    shell.begins();
+    shell.signal("-TERM");
+    assert_eq!(shell.code(), Some(128 + 15));
+    assert!(heard.exists(), "it was ended by force");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn the_agent_has_the_signal_mask_that_the_proxy_was_given() {
+    let mask = ["SigBlk", "/proc/self/status"];
+    let of = |command: &mut Command| {
+        let output = command.args(mask).stdin(Stdio::piped()).output().unwrap();
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let alone = of(&mut Command::new("grep"));
+    assert!(alone.starts_with("SigBlk:"), "{alone}");
+    assert_eq!(of(Command::new(proxy()).arg("grep")), alone);
+}
+
+#[test]
 fn the_group_of_the_agent_ends_with_the_proxy_and_its_code_is_passed_on() {
     let folder = tempfile::tempdir().unwrap();
     let file = |name: &str| folder.path().join(name);
     let script = format!(
-        "sleep 600 & echo $! > '{0}.new'; mv '{0}.new' '{0}'; echo $$ > '{1}.new'; mv '{1}.new' '{1}'; ",
+        "sleep 600 & echo $! > '{0}.new'; mv '{0}.new' '{0}'; echo $$ > '{1}.new'; mv '{1}.new' '{1}'; echo; ",
         file("grandchild").display(),
         file("child").display()
     );
@@ -176,7 +238,7 @@ fn the_group_of_the_agent_ends_with_the_proxy_and_its_code_is_passed_on() {
         (None, "cat > /dev/null; exit 7", Some(7)),
     ] {
         let mut shell = Shell::start(&format!("{script}{then}"));
-        eventually("the agent runs", || file("child").exists());
+        shell.begins();
         let (child, grandchild) = (pid("child").unwrap(), pid("grandchild").unwrap());
         assert!(lives(child) && lives(grandchild));
         match signal {

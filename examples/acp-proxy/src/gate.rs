@@ -1,8 +1,9 @@
 //! What passes from a client to an agent, and what is learnt from the agent's answer to `initialize`.
 //!
-//! A request that sets a session up passes when mcp-acp has found nothing against it. A message that this side reads
-//! otherwise than an agent might (no JSON, a list of messages, a key that stands twice) does not pass either: what
-//! would be judged is not what would be done.
+//! A request that sets a session up passes when mcp-acp has found nothing against it. So that what is judged is what is
+//! done, some lines do not pass whatever they ask for: what is no JSON or no object, a raw `\r` before the line's end,
+//! a key of the message that stands twice, and one that is a known one but for its case. The same holds of keys in the
+//! parameters of a set-up and in its servers. A reader that takes a line otherwise in any other way is not guarded.
 
 use std::path::Path;
 
@@ -11,6 +12,8 @@ use mcp_model::{RawJson, RpcError};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
+
+mod keys;
 
 /// A message of the client's that does not go to the agent.
 #[derive(Debug, PartialEq, Eq)]
@@ -36,7 +39,7 @@ enum Agreed {
     Unknown,
 }
 
-/// A message, as far as it has to be understood. A key that stands twice is an error.
+/// A message, as far as it has to be understood. One of these keys that stands twice is an error.
 #[derive(Deserialize)]
 struct Message<'a> {
     #[serde(borrow)]
@@ -52,15 +55,22 @@ struct Message<'a> {
 impl Gate {
     /// Judges a line of the client's. What passes goes to the agent as it is.
     pub(crate) fn admit(&mut self, line: &[u8]) -> Result<(), Refused> {
+        let invalid = |why: &str| Refused::unread(RpcError::new(code::INVALID_REQUEST, why));
+        if holds_carriage_return(line) {
+            return Err(invalid("a carriage return stands within this line"));
+        }
         if line.trim_ascii().is_empty() {
             return Ok(());
         }
         let json = RawJson::parse(line.to_vec().into()).map_err(|_| {
             Refused::unread(RpcError::new(code::PARSE_ERROR, "this line holds no JSON value"))
         })?;
-        let nothing = || Refused::unread(RpcError::new(code::INVALID_REQUEST, "this is no message of ACP"));
+        let nothing = || invalid("this is no message of ACP");
         if !json.is_object() {
             return Err(nothing());
+        }
+        if let Some(key) = keys::near(json.as_str(), keys::MESSAGE).map_err(|_| nothing())? {
+            return Err(invalid(&format!("a key of this message is `{key}` but for its case")));
         }
         let message = json.read::<Message<'_>>().map_err(|_| nothing())?;
         // Without a method it is an answer to the agent.
@@ -92,7 +102,15 @@ impl Gate {
         };
         let agent = Agent { folder: &folder, ..Agent::new(version, capabilities) };
         let set_up = SetUp::read(request).map_err(|refusal| RpcError::from(&refusal))?;
-        validate(&set_up, &agent).map(drop).map_err(|refusal| RpcError::from(&refusal))
+        validate(&set_up, &agent).map_err(|refusal| RpcError::from(&refusal))?;
+        let why = match keys::near(set_up.params.as_str(), keys::SET_UP) {
+            Ok(None) => return Ok(()),
+            Ok(Some(key)) => {
+                format!("a key of these parameters, or of a server in them, is `{key}` but for its case")
+            }
+            Err(_) => "the keys of these parameters cannot be read".to_owned(),
+        };
+        Err(RpcError::new(code::INVALID_PARAMS, why))
     }
 
     /// Learns from a line of the agent's. It passes, whatever it is.
@@ -138,6 +156,11 @@ impl Refused {
         let why = format!("a message is longer than {limit} bytes");
         Refused::unread(RpcError::new(code::INVALID_REQUEST, why))
     }
+}
+
+/// Where some reader would see more lines than one: JSON may hold `\r` between any two of its words.
+fn holds_carriage_return(line: &[u8]) -> bool {
+    line.strip_suffix(b"\r\n").unwrap_or(line).contains(&b'\r')
 }
 
 fn as_value(json: &RawValue) -> Option<Value> {

@@ -2,7 +2,10 @@
 //!
 //! What may pass, [`gate`] decides; all that does passes byte for byte. The agent has a process group of its own, which
 //! ends with this process: at the end of the client's input, on SIGTERM, SIGINT and SIGHUP, or with the agent itself.
-//! An agent whose proxy is killed by force sees the end of its input. Threads, and no runtime: two pipes need none.
+//! An agent whose proxy is killed by force, or by a signal in the moment of the start, sees the end of its input.
+//! Threads, and no runtime: two pipes need none. No thread waits for a lock while it holds another, and none holds one
+//! while it writes, but that of the output it writes to. So neither direction waits for the other, but for a
+//! refusal, which the client has to take before more of it is read.
 
 #![forbid(unsafe_code)]
 #![expect(
@@ -45,12 +48,6 @@ fn main() -> ExitCode {
         eprintln!("usage: acp-proxy COMMAND [ARGUMENT…]");
         return ExitCode::from(2);
     };
-    // Every thread inherits the mask, and no child does: the standard library clears it.
-    let awaited = SigSet::from_iter([Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP]);
-    if let Err(error) = awaited.thread_block() {
-        eprintln!("acp-proxy: signals cannot be waited for: {error}");
-        return ExitCode::FAILURE;
-    }
     let mut program = Command::new(&command);
     program.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped());
     let (agent, input, output) = match Agent::start(&mut program) {
@@ -60,6 +57,13 @@ fn main() -> ExitCode {
             return ExitCode::from(127);
         }
     };
+    // A child inherits the mask as a thread does: the agent is there already, the threads are not.
+    let awaited = SigSet::from_iter([Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP]);
+    if let Err(error) = awaited.thread_block() {
+        eprintln!("acp-proxy: signals cannot be waited for: {error}");
+        agent.watch(drop).end();
+        return ExitCode::FAILURE;
+    }
 
     let (ends, ended) = mpsc::channel();
     let gate = Arc::new(Mutex::new(Gate::default()));
@@ -109,10 +113,14 @@ fn ask(
     let mut lines = Lines::new(BufReader::new(from), LONGEST);
     while let Some(line) = lines.next()? {
         let judged = match line {
-            Line::Whole(line) => match lock(gate).admit(line) {
-                Ok(()) => to.write_all(line).and_then(|()| to.flush()).map(Ok)?,
-                Err(refused) => Err(refused),
-            },
+            Line::Whole(line) => {
+                // The gate is free again before the agent takes the line, which it may do late.
+                let judged = lock(gate).admit(line);
+                if judged.is_ok() {
+                    to.write_all(line).and_then(|()| to.flush())?;
+                }
+                judged
+            }
             Line::Part(_) => lines.skip().map(|()| Err(Refused::too_long(LONGEST)))?,
         };
         let Err(Refused { answer, error }) = judged else { continue };
@@ -129,12 +137,12 @@ fn ask(
 fn answer(from: impl Read, gate: &Mutex<Gate>, client: &Mutex<impl Write>) -> io::Result<()> {
     let mut lines = Lines::new(BufReader::new(from), LONGEST);
     while let Some(line) = lines.next()? {
+        if let Line::Whole(line) = line {
+            lock(gate).learn(line);
+        }
         let mut to = lock(client);
         match line {
-            Line::Whole(line) => {
-                lock(gate).learn(line);
-                to.write_all(line)?;
-            }
+            Line::Whole(line) => to.write_all(line)?,
             Line::Part(line) => {
                 to.write_all(line)?;
                 // Until the line is over, nobody writes between.

@@ -113,6 +113,107 @@ fn what_an_agent_might_read_otherwise_does_not_pass() {
 }
 
 #[test]
+fn a_line_is_one_line_to_whoever_ends_lines_at_a_carriage_return_too() {
+    let line = |text: &str| says(&mut after(&[V1]), text.as_bytes());
+    let split = "null -32600 a carriage return stands within this line";
+    let hidden = asks("session/new", SSE);
+    for text in [
+        format!("{{\"result\":[\r{hidden}\r]}}\n"),
+        format!("{{\"id\":3,\"method\":\"session/prompt\",\"params\":\r{hidden}}}\r\n"),
+        "{\"id\":3,\r\"result\":null}".to_owned(),
+        "{\"id\":3,\"result\":null}\r\r\n".to_owned(),
+        "{\"id\":3,\"result\":null}\r".to_owned(),
+        "{\"id\":3,\"result\":null}\r \n".to_owned(),
+        "\r\r\n".to_owned(),
+    ] {
+        assert_eq!(line(&text), split, "{text:?}");
+    }
+    for text in ["\r\n", "{\"id\":3,\"result\":\"\\r\"}\r\n", "{\"id\":3,\"result\":\"\\r\"}\n"] {
+        assert_eq!(line(text), "", "{text:?}");
+    }
+}
+
+#[test]
+fn a_key_of_a_message_is_not_taken_for_another_by_whoever_ignores_case() {
+    let near = |key: &str| format!("null -32600 a key of this message is `{key}` but for its case");
+    let hidden = asks("session/new", SSE);
+    for (written, key) in [
+        ("Method", "method"),
+        ("METHOD", "method"),
+        (r"\u004dethod", "method"),
+        ("Params", "params"),
+        ("Id", "id"),
+        ("\u{131}d", "id"),
+        ("\u{130}d", "id"),
+        ("JSONRPC", "jsonrpc"),
+        ("re\u{17f}ult", "result"),
+        ("Error", "error"),
+    ] {
+        let line = format!(r#"{{"{written}":"session/new","other":{hidden}}}"#);
+        check(&[V1], &line, &near(key));
+        let both = format!(r#"{{"id":1,"method":"session/prompt","params":{{}},"{written}":7}}"#);
+        check(&[V1], &both, &near(key));
+    }
+    for line in
+        [r#"{"id":1,"method":"session/prompt","params":{"Id":1,"MCPServers":7}}"#, r#"{"id":1,"ids":2}"#]
+    {
+        check(&[V1], line, "");
+    }
+}
+
+#[test]
+fn a_key_of_a_set_up_is_not_taken_for_another_by_whoever_ignores_case() {
+    let near = |key: &str| {
+        format!(
+            r#""x" -32602 a key of these parameters, or of a server in them, is `{key}` but for its case"#
+        )
+    };
+    for method in ["session/new", "session/load", "session/resume", "session/fork"] {
+        for (more, key) in [
+            (r#""MCPServers":[7]"#, "mcpServers"),
+            (r#""mcpservers":[]"#, "mcpServers"),
+            ("\"mcp\u{17f}ervers\":[]", "mcpServers"),
+            (r#""CWD":"/nowhere""#, "cwd"),
+            (r#""SessionId":"t""#, "sessionId"),
+            (r#""AdditionalDirectories":["x"]"#, "additionalDirectories"),
+        ] {
+            let line = asks(method, STDIO).replace(r#""cwd":"/""#, &format!(r#""cwd":"/",{more}"#));
+            check(&[V1], &line, &near(key));
+        }
+    }
+    for (written, key) in [
+        ("Type", "type"),
+        ("NAME", "name"),
+        ("Command", "command"),
+        ("Args", "args"),
+        ("Env", "env"),
+        ("Cwd", "cwd"),
+        ("URL", "url"),
+        ("Headers", "headers"),
+        ("ServerID", "serverId"),
+    ] {
+        let other = STDIO.replace(r#""a""#, r#""b""#);
+        for entry in [STDIO, HTTP] {
+            let entry = entry.replace(r#""name""#, &format!(r#""{written}":"SECRET","name""#));
+            check(&[V1], &asks("session/new", &format!("{other},{entry}")), &near(key));
+        }
+    }
+    for (written, key) in [("Name", "name"), ("VALUE", "value")] {
+        let pair = format!(r#"[{{"name":"K","{written}":"SECRET","value":"v"}}]"#);
+        check(
+            &[V1],
+            &asks("session/new", &STDIO.replace(r#""env":[]"#, &format!(r#""env":{pair}"#))),
+            &near(key),
+        );
+        let http = HTTP.replace(r#""headers":[]"#, &format!(r#""headers":{pair}"#));
+        check(&[V1], &asks("session/new", &http), &near(key));
+    }
+    // What is below `_meta` belongs to others, and may be any JSON.
+    let meta = r#""name":"a","_meta":{"Name":7,"URL":[]}"#;
+    check(&[V1], &asks("session/new", &STDIO.replace(r#""name":"a""#, meta)), "");
+}
+
+#[test]
 fn acpx_02_the_folder_of_the_session_is_looked_at() {
     let line = asks("session/new", "").replace(r#""cwd":"/""#, r#""cwd":"/nowhere/at/all""#);
     let said = says(&mut after(&[V1]), line.as_bytes());

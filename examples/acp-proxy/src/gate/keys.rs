@@ -1,0 +1,104 @@
+//! Keys that are almost the ones that are judged.
+//!
+//! Some readers of JSON ignore the case of a key. To them `Method` is the method, and what was judged is not what they
+//! do. So next to a known key none may stand that differs from it in case alone. Keys that nobody here knows pass.
+
+use std::fmt;
+
+use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+
+/// An object whose keys are looked at, or each object of a list.
+pub(super) struct Object {
+    keys: &'static [&'static str],
+    /// What stands below some of them.
+    below: &'static [(&'static str, &'static Object)],
+}
+
+/// A message of JSON-RPC.
+pub(super) const MESSAGE: &Object =
+    &Object { keys: &["jsonrpc", "id", "method", "params", "result", "error"], below: &[] };
+
+/// The parameters of whatever sets a session up.
+pub(super) const SET_UP: &Object = &Object {
+    keys: &["cwd", "mcpServers", "additionalDirectories", "sessionId", "_meta"],
+    below: &[("mcpServers", SERVER)],
+};
+
+const SERVER: &Object = &Object {
+    keys: &["type", "name", "command", "args", "env", "cwd", "url", "headers", "serverId", "_meta"],
+    below: &[("env", PAIR), ("headers", PAIR)],
+};
+
+const PAIR: &Object = &Object { keys: &["name", "value", "_meta"], below: &[] };
+
+/// The known key that some key in `json` differs from in case alone. Fails where `json` is none.
+pub(super) fn near(json: &str, object: &'static Object) -> Result<Option<&'static str>, serde_json::Error> {
+    object.deserialize(&mut serde_json::Deserializer::from_str(json))
+}
+
+/// Without its case, in the widest sense: there are readers to whom `ſ` is an `s`, and `İ` an `i`.
+fn folded(key: &str) -> impl Iterator<Item = char> {
+    let upper = key.chars().flat_map(char::to_uppercase);
+    upper.flat_map(char::to_lowercase).filter(|it| *it != '\u{307}')
+}
+
+impl<'de> DeserializeSeed<'de> for &'static Object {
+    type Value = Option<&'static str>;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for &'static Object {
+    type Value = Option<&'static str>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("JSON")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        let mut near = None;
+        while let Some(key) = map.next_key::<String>()? {
+            let known = self.keys.iter().copied().find(|it| folded(it).eq(folded(&key)));
+            near = near.or(known.filter(|it| *it != key));
+            match self.below.iter().find(|(it, _)| *it == key) {
+                Some((_, below)) => near = near.or(map.next_value_seed(*below)?),
+                None => drop(map.next_value::<IgnoredAny>()?),
+            }
+        }
+        Ok(near)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
+        let mut near = None;
+        while let Some(item) = list.next_element_seed(self)? {
+            near = near.or(item);
+        }
+        Ok(near)
+    }
+
+    fn visit_unit<E>(self) -> Result<Self::Value, E> {
+        Ok(None)
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<Self::Value, E> {
+        Ok(None)
+    }
+
+    fn visit_u64<E>(self, _: u64) -> Result<Self::Value, E> {
+        Ok(None)
+    }
+
+    fn visit_i64<E>(self, _: i64) -> Result<Self::Value, E> {
+        Ok(None)
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<Self::Value, E> {
+        Ok(None)
+    }
+
+    fn visit_str<E>(self, _: &str) -> Result<Self::Value, E> {
+        Ok(None)
+    }
+}
