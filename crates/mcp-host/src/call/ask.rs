@@ -11,7 +11,6 @@ use mcp_config::ResolvedServer;
 use mcp_model::{Completion, Kind, PromptResult, RawJson, ReadResult, ServerId, TraceContext};
 use mcp_registry::ExposedPrompt;
 use mcp_transport::{CallError, CallOptions, CompletionArgument, CompletionOf, OnProgress, Replay, Session};
-use tokio::time::Instant;
 use tracing::Instrument;
 use tracing::field::Empty;
 
@@ -21,6 +20,7 @@ use super::{Desk, Nowhere, OVERTIME, Seat, Sight, TRIES, enter};
 use crate::committer::Shared;
 use crate::connector::{about, call_failure};
 use crate::machine::Snapshot;
+use crate::observe::Record;
 use crate::{DialogId, Failure};
 
 /// How something is asked for; the default asks as anybody would.
@@ -108,12 +108,11 @@ impl Desk {
     ) -> Result<T, Failure> {
         let span = tracing::info_span!("ask", method, server = Empty, outcome = Empty, duration = Empty);
         async {
-            let begun = Instant::now();
+            let record = Record::begin();
             let res = self.answer(wish, &asking, sight, send).await;
             let outcome = res.as_ref().err().map_or("success", |it| it.kind.as_str());
-            let span = tracing::Span::current();
-            span.record("outcome", outcome).record("duration", begun.elapsed().as_secs_f64());
-            tracing::info!(outcome, duration = ?begun.elapsed(), "asked");
+            let duration = record.end(outcome);
+            tracing::info!(outcome, ?duration, "asked");
             res
         }
         .instrument(span)
