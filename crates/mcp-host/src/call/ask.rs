@@ -14,6 +14,7 @@ use mcp_transport::{CallError, CallOptions, CompletionArgument, CompletionOf, On
 use tracing::Instrument;
 use tracing::field::Empty;
 
+use super::due::Due;
 use super::find::shown;
 use super::sought::{Found, Wish, look, prompt};
 use super::{Desk, Nowhere, OVERTIME, Seat, Sight, TRIES, enter};
@@ -30,7 +31,7 @@ pub struct Asking {
     pub server: Option<ServerId>,
     /// The dialog that asks. What is not shared is leased to it; asking without a dialog shares with others who do.
     pub dialog: Option<DialogId>,
-    /// The absolute deadline; the server's `limits.request` where `None`.
+    /// The absolute deadline, of a lease's start as well; as in [`ToolCall::deadline`](crate::ToolCall::deadline).
     pub deadline: Option<Duration>,
     /// Hears the progress.
     pub progress: Option<OnProgress>,
@@ -130,15 +131,17 @@ impl Desk {
         if let Some(failure) = dialog.and_then(|it| self.stopped(it)) {
             return Err(failure);
         }
+        let due = Due::begin(asking.deadline);
         // As for calls: a retired gate means that another look shows what has taken its place.
         for _ in 0..TRIES {
             let Found { server, place, name } = look(&self.seen(sight), wish, asking.server.as_ref())?;
             tracing::Span::current().record("server", server.spec.id.as_str());
             let seat = Seat { server: &server.spec.id, place: &place, dialog };
-            let instance = match self.instance(seat, sight).await {
-                Ok(instance) => Some(instance),
-                Err(Nowhere::Refused(failure)) => return Err(failure),
-                Err(Nowhere::Retired) => None,
+            let instance = match due.within(self.instance(seat, sight)).await {
+                None => return Err(due.missed(&server)),
+                Some(Ok(instance)) => Some(instance),
+                Some(Err(Nowhere::Refused(failure))) => return Err(failure),
+                Some(Err(Nowhere::Retired)) => None,
             };
             let guard = instance.as_ref().and_then(|it| enter(it, sight));
             let (Some(instance), Some(guard)) = (&instance, guard) else {
@@ -148,8 +151,8 @@ impl Desk {
                 }
             };
             instance.touch();
-            let outcome =
-                self.within(asking, &server, async |options| send(&instance.session, &name, options).await);
+            let outcome = self
+                .within(asking, &server, due, async |options| send(&instance.session, &name, options).await);
             let outcome = outcome.await;
             instance.touch();
             drop(guard);
@@ -163,10 +166,11 @@ impl Desk {
         &self,
         asking: &Asking,
         server: &ResolvedServer,
+        due: Due,
         send: impl AsyncFnOnce(CallOptions) -> Result<T, CallError>,
     ) -> Result<T, Failure> {
         let limits = &server.spec.limits;
-        let deadline = asking.deadline.unwrap_or(limits.request);
+        let deadline = due.rest(limits.request);
         let options = CallOptions {
             deadline: Some(deadline),
             idle: limits.idle,
