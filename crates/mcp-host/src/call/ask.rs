@@ -20,7 +20,7 @@ use super::sought::{Found, Wish, look, prompt};
 use super::{Desk, Nowhere, OVERTIME, Seat, Sight, TRIES, enter};
 use crate::committer::Shared;
 use crate::connector::{about, call_failure};
-use crate::machine::Snapshot;
+use crate::machine::{Place, Snapshot};
 use crate::observe::Record;
 use crate::{DialogId, Failure};
 
@@ -145,9 +145,12 @@ impl Desk {
             };
             let guard = instance.as_ref().and_then(|it| enter(it, sight));
             let (Some(instance), Some(guard)) = (&instance, guard) else {
-                match sight {
-                    Sight::Latest => continue,
-                    Sight::Pinned(_) => return Err(replaced(&server, wish)),
+                match (sight, &place, &instance) {
+                    // As for calls: a lease may have been given back in this moment.
+                    (Sight::Latest, ..) | (Sight::Pinned(_), Place::Leased(_), Some(_)) => continue,
+                    (Sight::Pinned(_), Place::Shared(_), _) | (Sight::Pinned(_), Place::Leased(_), None) => {
+                        return Err(replaced(&server, wish));
+                    }
                 }
             };
             instance.touch();

@@ -222,9 +222,10 @@ impl Desk {
                 },
             };
             let Some(guard) = enter(&instance, sight) else {
-                match sight {
-                    Sight::Latest => continue,
-                    Sight::Pinned(_) => return ending(Err(replaced(call, &target))),
+                match (sight, &target.place) {
+                    // A lease that was given back in this moment.
+                    (Sight::Latest, _) | (Sight::Pinned(_), Place::Leased(_)) => continue,
+                    (Sight::Pinned(_), Place::Shared(_)) => return ending(Err(replaced(call, &target))),
                 }
             };
             instance.touch();
@@ -249,13 +250,21 @@ impl Desk {
         match sight {
             Sight::Latest => self.leased(Wanting { dialog, server, base }).await,
             Sight::Pinned(pinned) => {
-                if let Some(instance) = pinned.leased(&dialog, &server) {
-                    return Ok(instance);
+                let kept = pinned.leased(&dialog, &server);
+                if let Some(kept) = kept.as_ref().filter(|it| it.gate.is_open() && !it.is_over()) {
+                    return Ok(Arc::clone(kept));
                 }
+                // Given back or lost: another one of the same start is as good. Where that start was replaced, what is
+                // kept takes the turn's calls while it drains.
                 let wanting = Wanting { dialog: dialog.clone(), server: server.clone(), base };
-                let instance = self.leased(wanting).await?;
-                pinned.keep(&dialog, &server, &instance);
-                Ok(instance)
+                match self.leased(wanting).await {
+                    Ok(instance) => {
+                        pinned.keep(&dialog, &server, &instance);
+                        Ok(instance)
+                    }
+                    Err(Nowhere::Retired) => kept.filter(|it| it.takes_pinned()).ok_or(Nowhere::Retired),
+                    Err(Nowhere::Refused(failure)) => Err(Nowhere::Refused(failure)),
+                }
             }
         }
     }
