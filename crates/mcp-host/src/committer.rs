@@ -4,7 +4,7 @@
 //! and only then carries out its actions. All tasks of a host are in its one `JoinSet`, so nothing outlives it.
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::{Duration, SystemTime};
 
 use mcp_model::{Kind, ServerId};
@@ -17,7 +17,7 @@ use crate::connector::{Connector, Wish};
 use crate::follow::follow;
 use crate::instance::Instance;
 use crate::machine::{Action, Answer, Event, Machine, News, Settings, Ticket, Waiter, Wanting, later};
-use crate::metrics::Reload;
+use crate::metrics::{Leased, Reload};
 use crate::outlets::Outlets;
 use crate::sleep::Clocks;
 use crate::{DialogId, Failure, Happening, HostEvent, Wanted};
@@ -69,8 +69,10 @@ pub(crate) struct Committer {
     /// Who waits for an answer about a lease.
     waiters: HashMap<Waiter, oneshot::Sender<Answer<Shared>>>,
     last_waiter: Waiter,
-    /// How many leases there were when they were last told.
-    held: usize,
+    /// How many leases there are, as was last told.
+    held: Leased,
+    /// Everything that was started and is still known to somebody.
+    instances: Vec<Weak<Instance>>,
     /// When everything that runs is over, once that is known.
     end: watch::Sender<Option<Instant>>,
 }
@@ -115,7 +117,8 @@ impl Committer {
             jobs: HashMap::new(),
             waiters: HashMap::new(),
             last_waiter: 0,
-            held: 0,
+            held: Leased::default(),
+            instances: Vec::new(),
             end: watch::Sender::new(None),
         }
     }
@@ -127,6 +130,7 @@ impl Committer {
         let mut closing = false;
         loop {
             let mut batch = Batch::default();
+            let mut ends = Vec::new();
             let wake = self.clocks.next().min(self.machine.next_wake().unwrap_or(self.clocks.next()));
             tokio::select! {
                 command = commands.recv() => match command {
@@ -134,14 +138,19 @@ impl Committer {
                     // The host was dropped: whatever runs is dropped with this task.
                     None => return,
                 },
-                Some(dialog) = over.recv() => batch.events.push(Event::DialogOver(dialog)),
+                Some(dialog) = over.recv() => ends.push(dialog),
                 Some(joined) = self.tasks.join_next_with_id() => batch.events.extend(self.joined(joined)),
                 () = tokio::time::sleep_until(wake) => {}
             }
-            // Whatever has happened meanwhile belongs to the same publication.
+            // Whatever has happened meanwhile belongs to the same publication. The ends of dialogs that found no room
+            // among the commands are looked at first, and come after what was queued before them.
+            while let Ok(dialog) = over.try_recv() {
+                ends.push(dialog);
+            }
             while let Ok(command) = commands.try_recv() {
                 self.take(command, &mut batch);
             }
+            batch.events.extend(ends.into_iter().map(Event::DialogOver));
             while let Some(joined) = self.tasks.try_join_next_with_id() {
                 batch.events.extend(self.joined(joined));
             }
@@ -150,10 +159,13 @@ impl Committer {
             events.push(Event::Tick);
             for event in &events {
                 match event {
+                    Event::Ready(_, started) => {
+                        self.instances.retain(|it| it.strong_count() > 0);
+                        self.instances.push(Arc::downgrade(&started.instance));
+                    }
                     Event::Config(wanted) => self.outlets.wanted(wanted),
                     Event::Close => closing = true,
                     Event::Source(_)
-                    | Event::Ready(..)
                     | Event::Failed(..)
                     | Event::Lists(..)
                     | Event::Died(..)
@@ -214,8 +226,7 @@ impl Committer {
             self.publish_snapshot(at);
         }
         if let Some(table) = self.machine.lease_table() {
-            let held = table.held.len();
-            self.connector.meter.leased(std::mem::replace(&mut self.held, held), held);
+            self.held.are(table.held.len());
             self.outlets.lease(table);
         }
         // Told after it is published, so that who hears of it finds it.
@@ -413,5 +424,22 @@ impl Committer {
             }
         }
         self.connector.wires.ended().await;
+    }
+}
+
+impl Drop for Committer {
+    /// Its host is gone, or has shut down. Whatever still runs ends now, whoever holds it: a dialog, or a turn.
+    fn drop(&mut self) {
+        self.connector.wires.cut();
+        // A machine that has panicked is not asked again: the outlets have a word for that.
+        if !self.outlets.is_end_asked() && !std::thread::panicking() {
+            self.outlets.end_asked();
+            // What it would have done is done here, all at once.
+            let _ = self.machine.handle(Event::Close, Instant::now());
+            self.publish();
+        }
+        for instance in self.instances.drain(..).filter_map(|it| it.upgrade()) {
+            instance.cut();
+        }
     }
 }

@@ -99,10 +99,11 @@ impl Connector {
             era = Empty
         );
         async {
-            let begun = Instant::now();
-            let outcome = self.connect_within(server, wish, later(begun, server.spec.limits.startup)).await;
+            let record = observe::Record::begin();
+            let deadline = later(Instant::now(), server.spec.limits.startup);
+            let outcome = self.connect_within(server, wish, deadline).await;
             let era = outcome.as_ref().map(|it| it.era);
-            observe::connected(&self.meter, id.as_str(), era, begun.elapsed());
+            observe::connected(&self.meter, id.as_str(), era, record);
             outcome
         }
         .instrument(span)
@@ -252,13 +253,13 @@ pub(crate) async fn read_within(
         bytes = Empty
     );
     async {
-        let begun = Instant::now();
+        let (record, begun) = (observe::Record::begin(), Instant::now());
         let fresh = match tokio::time::timeout_at(deadline, read(session, kind)).await {
             Ok(Ok(fresh)) => fresh,
             Ok(Err(error)) => Fresh::Failed(kind, call_failure(server, &error)),
             Err(_) => Fresh::Failed(kind, list_timeout(server, kind, begun.elapsed())),
         };
-        observe::listed(meter, server.spec.id.as_str(), &fresh, begun.elapsed());
+        observe::listed(meter, server.spec.id.as_str(), &fresh, record);
         fresh
     }
     .instrument(span)

@@ -8,6 +8,8 @@ use mcp_model::{CallResult, PromptResult, RawJson, ReadResult, ServerId};
 use tokio::sync::mpsc;
 
 use crate::call::{Desk, Sight};
+use crate::committer::Command;
+use crate::machine::Event;
 use crate::{Asking, Failure, Pinned, ToolCall};
 
 /// A dialog, or whatever else a host keeps apart: an agent, a session, a task.
@@ -66,7 +68,7 @@ pub struct LeaseReceipt {
     pub started: SystemTime,
     /// When a call last began or ended; `None` before the first.
     pub last_call: Option<SystemTime>,
-    /// When it ends by itself if it is not called before; `None` for never, or while a call runs.
+    /// When it ends by itself if it is not called before; `None` for never, or while a call runs or a turn counts on it.
     pub deadline: Option<SystemTime>,
 }
 
@@ -92,23 +94,47 @@ pub(crate) fn default_reminder() -> ReminderText {
     })
 }
 
-/// A dialog that is under way. Dropping it gives back everything that it has leased; calls of it that still run have
-/// the host's grace to end. There is to be one of these for each dialog: the first that is dropped gives all back.
+/// A dialog that is under way. Dropping it, and its [turns](Dialog::pin), gives back everything that it has leased; calls
+/// of it that still run have the host's grace to end. There is to be one of these for each dialog: the first that is
+/// dropped gives all back.
 pub struct Dialog {
-    pub(crate) id: DialogId,
     pub(crate) desk: Arc<Desk>,
+    pub(crate) course: Arc<Course>,
+}
+
+/// That a dialog goes on: as long as itself or one of its turns is there.
+pub(crate) struct Course {
+    pub(crate) id: DialogId,
+    /// The end stands behind whatever the dialog has asked for before.
+    pub(crate) commands: mpsc::Sender<Command>,
+    /// Where it goes when that queue is full: what comes by this way comes after all that is queued.
     pub(crate) over: mpsc::UnboundedSender<DialogId>,
+}
+
+impl Drop for Course {
+    fn drop(&mut self) {
+        if let Err(mpsc::error::TrySendError::Full(_)) =
+            self.commands.try_send(Command::Found(Event::DialogOver(self.id.clone())))
+        {
+            // A host that is gone has given everything back.
+            let _ = self.over.send(self.id.clone());
+        }
+    }
 }
 
 impl Dialog {
     /// Who it is.
     pub fn id(&self) -> &DialogId {
-        &self.id
+        &self.course.id
+    }
+
+    fn own(&self) -> Option<DialogId> {
+        Some(self.id().clone())
     }
 
     /// Calls a tool for this dialog, as [`Host::call`](crate::Host::call) does.
     pub async fn call(&self, call: ToolCall) -> CallResult {
-        self.desk.call(ToolCall { dialog: Some(self.id.clone()), ..call }, Sight::Latest).await
+        self.desk.call(ToolCall { dialog: self.own(), ..call }, Sight::Latest).await
     }
 
     /// Fills a prompt in, as [`Host::get_prompt`](crate::Host::get_prompt) does, for this dialog.
@@ -118,48 +144,41 @@ impl Dialog {
         arguments: &RawJson,
         asking: Asking,
     ) -> Result<PromptResult, Failure> {
-        let asking = Asking { dialog: Some(self.id.clone()), ..asking };
+        let asking = Asking { dialog: self.own(), ..asking };
         self.desk.get_prompt(name, arguments, asking, Sight::Latest).await
     }
 
     /// Reads a resource, as [`Host::read_resource`](crate::Host::read_resource) does, for this dialog.
     pub async fn read_resource(&self, uri: &str, asking: Asking) -> Result<ReadResult, Failure> {
-        let asking = Asking { dialog: Some(self.id.clone()), ..asking };
+        let asking = Asking { dialog: self.own(), ..asking };
         self.desk.read_resource(uri, asking, Sight::Latest).await
     }
 
     /// Keeps the latest generation for a turn of this dialog, as [`Host::pin`](crate::Host::pin) does; its calls are the
-    /// dialog's.
+    /// dialog's, which is not over before the turn is.
     pub fn pin(&self) -> Pinned {
-        Pinned::new(&self.desk, Some(self.id.clone()))
+        Pinned::new(&self.desk, Some(Arc::clone(&self.course)))
     }
 
     /// Why it is stopped: to be looked at before its model is asked again. `None` where it is not.
     pub fn stopped(&self) -> Option<Failure> {
-        self.desk.stopped(&self.id)
+        self.desk.stopped(self.id())
     }
 
     /// Lets it go on after it was stopped, as [`Host::resume`](crate::Host::resume) does.
     pub async fn resume(&self) {
-        self.desk.resume(&self.id).await;
+        self.desk.resume(self.id()).await;
     }
 
     /// What its model should keep in mind now: one reminder for each server that it has leased, in the order in which
     /// they were leased first.
     pub fn reminders(&self) -> Vec<Reminder> {
-        self.desk.reminders(&self.id)
+        self.desk.reminders(self.id())
     }
 }
 
 impl fmt::Debug for Dialog {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Dialog").field("id", &self.id).finish_non_exhaustive()
-    }
-}
-
-impl Drop for Dialog {
-    fn drop(&mut self) {
-        // A host that is gone has given everything back.
-        let _ = self.over.send(self.id.clone());
+        f.debug_struct("Dialog").field("id", self.id()).finish_non_exhaustive()
     }
 }

@@ -70,6 +70,16 @@ impl Gate {
         self.state.load(Ordering::Acquire) & (PIN - 1) != 0
     }
 
+    /// Is anybody inside, or has anybody pinned it?
+    pub(crate) fn is_counted_on(&self) -> bool {
+        self.state.load(Ordering::Acquire) & !(RETIRED | SEALED) != 0
+    }
+
+    /// Is nobody let in any more?
+    pub(crate) fn is_sealed(&self) -> bool {
+        self.state.load(Ordering::Acquire) & SEALED != 0
+    }
+
     /// Resolves when a retired gate has nobody inside and is pinned by nobody, or a sealed one has nobody inside.
     /// Cancel-safe.
     pub(crate) async fn emptied(&self) {

@@ -18,7 +18,7 @@ use crate::admin;
 use crate::call::{Asking, Desk, Sight, ToolCall};
 use crate::committer::{Command, Committer, Inputs};
 use crate::connector::{Connector, Dialer, OnNotConnected, own_wires};
-use crate::dialog::default_reminder;
+use crate::dialog::{Course, default_reminder};
 use crate::known_eras::KnownEras;
 use crate::machine::Settings;
 use crate::metrics::Meter;
@@ -114,7 +114,7 @@ impl Default for HostOptions {
 /// problem says so, and calls answer with it.
 ///
 /// All methods may be called at once from many tasks. Dropping a host ends everything it runs without waiting for
-/// that; [`Host::shutdown`] waits.
+/// that, also what a [`Dialog`] or a [`Pinned`] is still there for; [`Host::shutdown`] waits.
 pub struct Host {
     commands: mpsc::Sender<Command>,
     over: mpsc::UnboundedSender<DialogId>,
@@ -319,9 +319,10 @@ impl Host {
         Pinned::new(&self.desk, None)
     }
 
-    /// A dialog that begins. Whatever it leases is given back when this is dropped.
+    /// A dialog that begins. Whatever it leases is given back when this and its turns are dropped.
     pub fn dialog(&self, id: DialogId) -> Dialog {
-        Dialog { id, desk: Arc::clone(&self.desk), over: self.over.clone() }
+        let course = Course { id, commands: self.commands.clone(), over: self.over.clone() };
+        Dialog { desk: Arc::clone(&self.desk), course: Arc::new(course) }
     }
 
     /// What is leased now, by server and dialog.

@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 
 use mcp_config::ResolvedServer;
 use mcp_model::{Era, Kind, RawJson};
-use mcp_transport::{CallError, CallOptions, ProcessCell, Session};
+use mcp_transport::{CallError, CallOptions, ProcessCell, Session, State};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
@@ -61,9 +61,9 @@ impl Instance {
         self.used.fetch_max(u64::try_from(after).unwrap_or(u64::MAX), Ordering::Relaxed);
     }
 
-    /// Since when nobody uses it; `None` while somebody does.
+    /// Since when nobody uses it; `None` while somebody does, or a turn counts on it.
     pub(crate) fn unused(&self) -> Option<Instant> {
-        (!self.gate.is_busy()).then(|| self.made.0 + self.last_call().unwrap_or_default())
+        (!self.gate.is_counted_on()).then(|| self.made.0 + self.last_call().unwrap_or_default())
     }
 
     /// When a call last began or ended, counted from when it was made.
@@ -156,6 +156,26 @@ impl Instance {
         self.gate.seal();
         let left = deadline.saturating_duration_since(Instant::now());
         self.session.close(left.max(FAREWELL)).await;
+        self.count_out();
+    }
+
+    /// Can a call that has pinned it still go to it?
+    pub(crate) fn takes_pinned(&self) -> bool {
+        !self.gate.is_sealed() && !self.is_over()
+    }
+
+    /// Is its connection over?
+    pub(crate) fn is_over(&self) -> bool {
+        matches!(*self.session.state().borrow(), State::Disconnected | State::Error(_))
+    }
+
+    /// Nobody comes in any more, and it is no longer counted: its host is gone, and its wire was cut.
+    pub(crate) fn cut(&self) {
+        self.gate.seal();
+        self.count_out();
+    }
+
+    fn count_out(&self) {
         self.open.lock().unwrap_or_else(PoisonError::into_inner).take();
     }
 }

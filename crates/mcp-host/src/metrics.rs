@@ -117,6 +117,29 @@ impl Drop for Open {
     }
 }
 
+/// How many leases a host has; none of them is left when this is dropped.
+#[derive(Debug, Default)]
+pub(crate) struct Leased(usize);
+
+impl Leased {
+    /// There are so many now.
+    pub(crate) fn are(&mut self, now: usize) {
+        let before = std::mem::replace(&mut self.0, now);
+        match now.checked_sub(before) {
+            Some(more) => gauge!(LEASES).increment(more as f64),
+            None => gauge!(LEASES).decrement((before - now) as f64),
+        }
+    }
+}
+
+impl Drop for Leased {
+    fn drop(&mut self) {
+        if self.0 > 0 {
+            self.are(0);
+        }
+    }
+}
+
 impl Meter {
     /// A call has ended.
     pub(crate) fn called(&self, server: Option<&str>, outcome: &'static str, duration: Duration) {
@@ -142,14 +165,6 @@ impl Meter {
         let server = self.server(Some(server));
         gauge!(INSTANCES, "server" => server.clone()).increment(1.0);
         Open(server)
-    }
-
-    /// So many more leases are held than before.
-    pub(crate) fn leased(&self, before: usize, now: usize) {
-        match now.checked_sub(before) {
-            Some(more) => gauge!(LEASES).increment(more as f64),
-            None => gauge!(LEASES).decrement((before - now) as f64),
-        }
     }
 
     /// A configuration came.

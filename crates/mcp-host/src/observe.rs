@@ -5,6 +5,7 @@
 //! | `connect` | `server`, `transport`, `outcome`, `duration`, `era` |
 //! | `list` | `server`, `list`, `outcome`, `duration`, `items`, `bytes` |
 //! | `call` | `server`, `tool`, `outcome`, `duration`, `bytes` |
+//! | `ask` | `method`, `server`, `outcome`, `duration` |
 //!
 //! `outcome` is `success`, a kind of failure, or `cancelled`; `duration` is in seconds; `bytes` is what the answer held
 //! before anything of it was left out. No span and no event says what an argument or a result held.
@@ -23,6 +24,40 @@ use crate::metrics::{Meter, Operation};
 
 /// What became of something that was not waited for to its end.
 const CANCELLED: &str = "cancelled";
+
+/// Says in the current span how something ended, also when it is not waited for to its end.
+pub(crate) struct Record {
+    span: Span,
+    begun: Instant,
+    is_over: bool,
+}
+
+impl Record {
+    /// It begins, in its span.
+    pub(crate) fn begin() -> Record {
+        Record { span: Span::current(), begun: Instant::now(), is_over: false }
+    }
+
+    /// It has ended like this; gives how long it took.
+    pub(crate) fn end(mut self, outcome: &'static str) -> Duration {
+        self.is_over = true;
+        self.tell(outcome)
+    }
+
+    fn tell(&self, outcome: &'static str) -> Duration {
+        let duration = self.begun.elapsed();
+        self.span.record("outcome", outcome).record("duration", duration.as_secs_f64());
+        duration
+    }
+}
+
+impl Drop for Record {
+    fn drop(&mut self) {
+        if !self.is_over {
+            self.tell(CANCELLED);
+        }
+    }
+}
 
 /// Tells how a call ended, also when its caller stops waiting.
 pub(crate) struct CallRecord<'a> {
@@ -104,19 +139,18 @@ pub(crate) fn connected(
     meter: &Meter,
     server: &str,
     outcome: Result<mcp_model::Era, &Failure>,
-    duration: Duration,
+    record: Record,
 ) {
-    let span = Span::current();
-    span.record("duration", duration.as_secs_f64());
     match outcome {
         Ok(era) => {
-            span.record("outcome", "success").record("era", era.as_str());
+            Span::current().record("era", era.as_str());
+            let duration = record.end("success");
             tracing::info!(outcome = "ready", era = era.as_str(), ?duration, "connected");
         }
         // The reason names no secret, and a log is where it is looked for (DM-105).
         Err(failure) => {
             let outcome = failure.kind.as_str();
-            span.record("outcome", outcome);
+            let duration = record.end(outcome);
             meter.failed(Operation::Connect, Some(server), failure.kind);
             tracing::warn!(outcome, ?duration, reason = failure.message, "not connected");
         }
@@ -124,18 +158,17 @@ pub(crate) fn connected(
 }
 
 /// What a list has brought, in its span.
-pub(crate) fn listed(meter: &Meter, server: &str, fresh: &Fresh, duration: Duration) {
-    let span = Span::current();
-    span.record("duration", duration.as_secs_f64());
+pub(crate) fn listed(meter: &Meter, server: &str, fresh: &Fresh, record: Record) {
     match fresh {
         Fresh::Tools(_) | Fresh::Prompts(_) | Fresh::Resources(..) => {
             let (items, bytes) = fresh.size();
-            span.record("outcome", "success").record("items", items).record("bytes", bytes);
+            Span::current().record("items", items).record("bytes", bytes);
+            let duration = record.end("success");
             tracing::debug!(outcome = "success", ?duration, "listed");
         }
         Fresh::Failed(_, failure) => {
             let outcome = failure.kind.as_str();
-            span.record("outcome", outcome);
+            let duration = record.end(outcome);
             meter.failed(Operation::List, Some(server), failure.kind);
             tracing::warn!(outcome, ?duration, reason = failure.message, "not listed");
         }

@@ -77,7 +77,7 @@ pub enum ExportError {
     },
 }
 
-/// An export that is set up. Dropping it sends what is left, as [`Export::shutdown`] does.
+/// An export that is set up. Dropping it sends what is left and blocks until then, as [`Export::shutdown`] does.
 #[derive(Debug)]
 pub struct Export {
     traces: SdkTracerProvider,
@@ -144,6 +144,12 @@ impl Export {
 
     /// Sends what is left, and ends the export. Blocks likewise.
     pub fn shutdown(self) {
+        drop(self);
+    }
+}
+
+impl Drop for Export {
+    fn drop(&mut self) {
         let ended = [self.traces.shutdown(), self.metrics.shutdown()];
         for error in ended.into_iter().filter_map(Result::err) {
             tracing::warn!(%error, "OpenTelemetry: not everything could be sent");

@@ -105,6 +105,11 @@ impl Outlets {
         self.end = End::Asked;
     }
 
+    /// Was it?
+    pub(crate) fn is_end_asked(&self) -> bool {
+        self.end == End::Asked
+    }
+
     /// Tells something to whoever listens.
     pub(crate) fn tell(&self, event: HostEvent) {
         // Nobody listens: nobody misses it.
@@ -124,7 +129,7 @@ impl Outlets {
 
 impl Drop for Outlets {
     fn drop(&mut self) {
-        // Without a panic the task is dropped because its host or its runtime is, and nobody is misled.
+        // Without a panic the task is dropped because its host or its runtime is, and has said so.
         if self.end == End::Asked || !std::thread::panicking() {
             return;
         }

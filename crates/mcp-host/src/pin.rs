@@ -11,6 +11,7 @@ use mcp_model::{CallResult, PromptResult, RawJson, ReadResult, ServerId};
 
 use crate::call::{Desk, Sight};
 use crate::committer::Shared;
+use crate::dialog::Course;
 use crate::machine::{Place, Snapshot};
 use crate::{Asking, DialogId, Failure, Published, ToolCall};
 
@@ -21,8 +22,8 @@ const TRIES: usize = 8;
 /// retired meanwhile, so it is to be dropped when the turn is over.
 pub struct Pinned {
     desk: Arc<Desk>,
-    /// Whose turn it is.
-    dialog: Option<DialogId>,
+    /// Whose turn it is: a dialog that is not over before this.
+    course: Option<Arc<Course>>,
     snapshot: Arc<Snapshot<Shared>>,
     /// What is shared is pinned from the beginning.
     _shared: Vec<Pin>,
@@ -47,7 +48,7 @@ impl Pin {
 
 impl Pinned {
     /// Takes the latest generation.
-    pub(crate) fn new(desk: &Arc<Desk>, dialog: Option<DialogId>) -> Pinned {
+    pub(crate) fn new(desk: &Arc<Desk>, course: Option<Arc<Course>>) -> Pinned {
         let mut snapshot = desk.latest();
         let mut shared = Vec::new();
         for _ in 0..TRIES {
@@ -59,7 +60,7 @@ impl Pinned {
             snapshot = desk.latest();
         }
         let desk = Arc::clone(desk);
-        Pinned { desk, dialog, snapshot, _shared: shared, leased: Mutex::default() }
+        Pinned { desk, course, snapshot, _shared: shared, leased: Mutex::default() }
     }
 
     /// The generation.
@@ -71,7 +72,7 @@ impl Pinned {
     /// replaced or stopped since, and given the host's grace, fails with a message that begins with `Replaced`. In a
     /// dialog's turn ([`Dialog::pin`](crate::Dialog::pin)) it is a call of that dialog unless it names another one.
     pub async fn call(&self, call: ToolCall) -> CallResult {
-        let dialog = call.dialog.or_else(|| self.dialog.clone());
+        let dialog = call.dialog.or_else(|| self.dialog());
         self.desk.call(ToolCall { dialog, ..call }, Sight::Pinned(self)).await
     }
 
@@ -82,16 +83,20 @@ impl Pinned {
         arguments: &RawJson,
         asking: Asking,
     ) -> Result<PromptResult, Failure> {
-        let dialog = asking.dialog.or_else(|| self.dialog.clone());
+        let dialog = asking.dialog.or_else(|| self.dialog());
         let asking = Asking { dialog, ..asking };
         self.desk.get_prompt(name, arguments, asking, Sight::Pinned(self)).await
     }
 
     /// Reads a resource, as [`Host::read_resource`](crate::Host::read_resource) does, for this generation.
     pub async fn read_resource(&self, uri: &str, asking: Asking) -> Result<ReadResult, Failure> {
-        let dialog = asking.dialog.or_else(|| self.dialog.clone());
+        let dialog = asking.dialog.or_else(|| self.dialog());
         let asking = Asking { dialog, ..asking };
         self.desk.read_resource(uri, asking, Sight::Pinned(self)).await
+    }
+
+    fn dialog(&self) -> Option<DialogId> {
+        self.course.as_ref().map(|it| it.id.clone())
     }
 
     pub(crate) fn snapshot(&self) -> &Arc<Snapshot<Shared>> {
@@ -108,7 +113,8 @@ impl Pinned {
     pub(crate) fn keep(&self, dialog: &DialogId, server: &ServerId, instance: &Shared) {
         if let Some(pin) = Pin::new(instance) {
             let mut leased = self.leased.lock().unwrap_or_else(PoisonError::into_inner);
-            leased.entry((dialog.clone(), server.clone())).or_insert(pin);
+            // What was there before was given back, or lost.
+            leased.insert((dialog.clone(), server.clone()), pin);
         }
     }
 }
@@ -117,7 +123,7 @@ impl fmt::Debug for Pinned {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let generation = self.published().generation;
         let mut res = f.debug_struct("Pinned");
-        res.field("generation", &generation).field("dialog", &self.dialog).finish_non_exhaustive()
+        res.field("generation", &generation).field("dialog", &self.dialog()).finish_non_exhaustive()
     }
 }
 

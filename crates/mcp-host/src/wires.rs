@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mcp_transport::{Dial, EndReason, Ended, Fault, Link, Opening, Transport};
+use tokio::sync::watch;
 
 use crate::gate::Gate;
 
@@ -17,31 +18,43 @@ const PATIENCE: Duration = Duration::from_secs(2);
 
 /// The connections of one host.
 #[derive(Clone, Default)]
-pub(crate) struct Wires(Arc<Gate>);
+pub(crate) struct Wires(Arc<Place>);
+
+#[derive(Default)]
+struct Place {
+    gate: Gate,
+    cut: watch::Sender<bool>,
+}
 
 impl Wires {
     /// The same place, with its connections counted.
     pub(crate) fn counted(&self, dial: Arc<dyn Dial>) -> Arc<dyn Dial> {
-        Arc::new(CountedDial { dial, gate: Arc::clone(&self.0) })
+        Arc::new(CountedDial { dial, place: Arc::clone(&self.0) })
     }
 
     /// Lets no connection begin any more, and resolves when none is left.
     pub(crate) async fn ended(&self) {
-        self.0.seal();
-        if tokio::time::timeout(PATIENCE, self.0.emptied()).await.is_err() {
+        self.0.gate.seal();
+        if tokio::time::timeout(PATIENCE, self.0.gate.emptied()).await.is_err() {
             tracing::error!("a connection does not end");
         }
+    }
+
+    /// Gives up all connections, however many hold them, and lets none begin any more.
+    pub(crate) fn cut(&self) {
+        self.0.gate.seal();
+        self.0.cut.send_replace(true);
     }
 }
 
 struct CountedDial {
     dial: Arc<dyn Dial>,
-    gate: Arc<Gate>,
+    place: Arc<Place>,
 }
 
 impl Dial for CountedDial {
     fn dial(&self) -> Box<dyn Transport> {
-        Box::new(CountedWire { wire: self.dial.dial(), gate: Arc::clone(&self.gate) })
+        Box::new(CountedWire { wire: self.dial.dial(), place: Arc::clone(&self.place) })
     }
 
     fn label(&self) -> String {
@@ -58,13 +71,13 @@ impl Dial for CountedDial {
 
     fn otherwise(&self, refusal: &Fault) -> Option<Arc<dyn Dial>> {
         let dial = self.dial.otherwise(refusal)?;
-        Some(Arc::new(CountedDial { dial, gate: Arc::clone(&self.gate) }))
+        Some(Arc::new(CountedDial { dial, place: Arc::clone(&self.place) }))
     }
 }
 
 struct CountedWire {
     wire: Box<dyn Transport>,
-    gate: Arc<Gate>,
+    place: Arc<Place>,
 }
 
 impl Transport for CountedWire {
@@ -72,11 +85,16 @@ impl Transport for CountedWire {
     where
         Self: 'a,
     {
-        let CountedWire { wire, gate } = *self;
+        let CountedWire { wire, place } = *self;
         Box::pin(async move {
-            let Some(guard) = gate.begin() else { return Ended::new(EndReason::Stopped) };
-            // When this is dropped, the wire goes before the guard, for it was made after it.
-            let ended = wire.run(link).await;
+            let mut cut = place.cut.subscribe();
+            let Some(guard) = place.gate.begin() else { return Ended::new(EndReason::Stopped) };
+            // When this is dropped, the wire goes before the guard, for it was made after it. What it holds goes with
+            // it, by its contract.
+            let ended = tokio::select! {
+                ended = wire.run(link) => ended,
+                _ = cut.wait_for(|it| *it) => Ended::new(EndReason::Stopped),
+            };
             drop(guard);
             ended
         })

@@ -11,16 +11,17 @@ use mcp_config::ResolvedServer;
 use mcp_model::{Completion, Kind, PromptResult, RawJson, ReadResult, ServerId, TraceContext};
 use mcp_registry::ExposedPrompt;
 use mcp_transport::{CallError, CallOptions, CompletionArgument, CompletionOf, OnProgress, Replay, Session};
-use tokio::time::Instant;
 use tracing::Instrument;
 use tracing::field::Empty;
 
+use super::due::Due;
 use super::find::shown;
 use super::sought::{Found, Wish, look, prompt};
 use super::{Desk, Nowhere, OVERTIME, Seat, Sight, TRIES, enter};
 use crate::committer::Shared;
 use crate::connector::{about, call_failure};
-use crate::machine::Snapshot;
+use crate::machine::{Place, Snapshot};
+use crate::observe::Record;
 use crate::{DialogId, Failure};
 
 /// How something is asked for; the default asks as anybody would.
@@ -30,7 +31,7 @@ pub struct Asking {
     pub server: Option<ServerId>,
     /// The dialog that asks. What is not shared is leased to it; asking without a dialog shares with others who do.
     pub dialog: Option<DialogId>,
-    /// The absolute deadline; the server's `limits.request` where `None`.
+    /// The absolute deadline, of a lease's start as well; as in [`ToolCall::deadline`](crate::ToolCall::deadline).
     pub deadline: Option<Duration>,
     /// Hears the progress.
     pub progress: Option<OnProgress>,
@@ -108,12 +109,11 @@ impl Desk {
     ) -> Result<T, Failure> {
         let span = tracing::info_span!("ask", method, server = Empty, outcome = Empty, duration = Empty);
         async {
-            let begun = Instant::now();
+            let record = Record::begin();
             let res = self.answer(wish, &asking, sight, send).await;
             let outcome = res.as_ref().err().map_or("success", |it| it.kind.as_str());
-            let span = tracing::Span::current();
-            span.record("outcome", outcome).record("duration", begun.elapsed().as_secs_f64());
-            tracing::info!(outcome, duration = ?begun.elapsed(), "asked");
+            let duration = record.end(outcome);
+            tracing::info!(outcome, ?duration, "asked");
             res
         }
         .instrument(span)
@@ -131,26 +131,31 @@ impl Desk {
         if let Some(failure) = dialog.and_then(|it| self.stopped(it)) {
             return Err(failure);
         }
+        let due = Due::begin(asking.deadline);
         // As for calls: a retired gate means that another look shows what has taken its place.
         for _ in 0..TRIES {
             let Found { server, place, name } = look(&self.seen(sight), wish, asking.server.as_ref())?;
             tracing::Span::current().record("server", server.spec.id.as_str());
             let seat = Seat { server: &server.spec.id, place: &place, dialog };
-            let instance = match self.instance(seat, sight).await {
-                Ok(instance) => Some(instance),
-                Err(Nowhere::Refused(failure)) => return Err(failure),
-                Err(Nowhere::Retired) => None,
+            let instance = match due.within(self.instance(seat, sight)).await {
+                None => return Err(due.missed(&server)),
+                Some(Ok(instance)) => Some(instance),
+                Some(Err(Nowhere::Refused(failure))) => return Err(failure),
+                Some(Err(Nowhere::Retired)) => None,
             };
             let guard = instance.as_ref().and_then(|it| enter(it, sight));
             let (Some(instance), Some(guard)) = (&instance, guard) else {
-                match sight {
-                    Sight::Latest => continue,
-                    Sight::Pinned(_) => return Err(replaced(&server, wish)),
+                match (sight, &place, &instance) {
+                    // As for calls: a lease may have been given back in this moment.
+                    (Sight::Latest, ..) | (Sight::Pinned(_), Place::Leased(_), Some(_)) => continue,
+                    (Sight::Pinned(_), Place::Shared(_), _) | (Sight::Pinned(_), Place::Leased(_), None) => {
+                        return Err(replaced(&server, wish));
+                    }
                 }
             };
             instance.touch();
-            let outcome =
-                self.within(asking, &server, async |options| send(&instance.session, &name, options).await);
+            let outcome = self
+                .within(asking, &server, due, async |options| send(&instance.session, &name, options).await);
             let outcome = outcome.await;
             instance.touch();
             drop(guard);
@@ -164,10 +169,11 @@ impl Desk {
         &self,
         asking: &Asking,
         server: &ResolvedServer,
+        due: Due,
         send: impl AsyncFnOnce(CallOptions) -> Result<T, CallError>,
     ) -> Result<T, Failure> {
         let limits = &server.spec.limits;
-        let deadline = asking.deadline.unwrap_or(limits.request);
+        let deadline = due.rest(limits.request);
         let options = CallOptions {
             deadline: Some(deadline),
             idle: limits.idle,

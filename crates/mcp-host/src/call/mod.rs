@@ -2,6 +2,7 @@
 
 mod ask;
 mod bound;
+mod due;
 mod find;
 mod outcome;
 mod own;
@@ -28,6 +29,7 @@ use crate::observe::CallRecord;
 use crate::spill::Spills;
 use crate::{DialogId, Failure, Pinned, ReminderText, TraceSource, WallClock};
 pub use ask::Asking;
+use due::Due;
 use find::{find, shown};
 
 /// How much longer than its deadline a call may take in all. The session keeps the deadline itself and says more
@@ -46,7 +48,8 @@ pub struct ToolCall {
     pub arguments: RawJson,
     /// Hears the call's progress.
     pub progress: Option<OnProgress>,
-    /// The absolute deadline; the server's `limits.request` where `None`.
+    /// The absolute deadline, which covers also the start of what is leased; that start goes on without the call. Where
+    /// `None`, a start has the server's `limits.startup`, and the call itself `limits.request`.
     pub deadline: Option<Duration>,
     /// The server that is meant, where the name alone is not enough.
     pub server: Option<ServerId>,
@@ -184,6 +187,7 @@ impl Desk {
         if let Some(failure) = call.dialog.as_ref().and_then(|it| self.stopped(it)) {
             return nowhere(failure);
         }
+        let due = Due::begin(call.deadline);
         // A gate that is retired means that the server was replaced or stopped since the look-up, and that its
         // successor, or its absence, was published before. So one more look-up is enough, but for a lease, which may
         // be given back again and again.
@@ -205,7 +209,11 @@ impl Desk {
             };
             let seat =
                 Seat { server: &target.server.spec.id, place: &target.place, dialog: call.dialog.as_ref() };
-            let instance = match self.instance(seat, sight).await {
+            let instance = match due.within(self.instance(seat, sight)).await {
+                None => return ending(Err(due.missed(&target.server))),
+                Some(found) => found,
+            };
+            let instance = match instance {
                 Ok(instance) => instance,
                 Err(Nowhere::Refused(failure)) => return ending(Err(failure)),
                 Err(Nowhere::Retired) => match sight {
@@ -214,13 +222,14 @@ impl Desk {
                 },
             };
             let Some(guard) = enter(&instance, sight) else {
-                match sight {
-                    Sight::Latest => continue,
-                    Sight::Pinned(_) => return ending(Err(replaced(call, &target))),
+                match (sight, &target.place) {
+                    // A lease that was given back in this moment.
+                    (Sight::Latest, _) | (Sight::Pinned(_), Place::Leased(_)) => continue,
+                    (Sight::Pinned(_), Place::Shared(_)) => return ending(Err(replaced(call, &target))),
                 }
             };
             instance.touch();
-            let outcome = self.send(call, &target, &instance).await;
+            let outcome = self.send(call, &target, &instance, due).await;
             instance.touch();
             drop(guard);
             return ending(outcome);
@@ -241,13 +250,21 @@ impl Desk {
         match sight {
             Sight::Latest => self.leased(Wanting { dialog, server, base }).await,
             Sight::Pinned(pinned) => {
-                if let Some(instance) = pinned.leased(&dialog, &server) {
-                    return Ok(instance);
+                let kept = pinned.leased(&dialog, &server);
+                if let Some(kept) = kept.as_ref().filter(|it| it.gate.is_open() && !it.is_over()) {
+                    return Ok(Arc::clone(kept));
                 }
+                // Given back or lost: another one of the same start is as good. Where that start was replaced, what is
+                // kept takes the turn's calls while it drains.
                 let wanting = Wanting { dialog: dialog.clone(), server: server.clone(), base };
-                let instance = self.leased(wanting).await?;
-                pinned.keep(&dialog, &server, &instance);
-                Ok(instance)
+                match self.leased(wanting).await {
+                    Ok(instance) => {
+                        pinned.keep(&dialog, &server, &instance);
+                        Ok(instance)
+                    }
+                    Err(Nowhere::Retired) => kept.filter(|it| it.takes_pinned()).ok_or(Nowhere::Retired),
+                    Err(Nowhere::Refused(failure)) => Err(Nowhere::Refused(failure)),
+                }
             }
         }
     }
@@ -272,11 +289,17 @@ impl Desk {
         }
     }
 
-    async fn send(&self, call: &ToolCall, target: &Target, instance: &Shared) -> Result<Done, Failure> {
+    async fn send(
+        &self,
+        call: &ToolCall,
+        target: &Target,
+        instance: &Shared,
+        due: Due,
+    ) -> Result<Done, Failure> {
         let Target { server, place: _, tool } = target;
         self.validate(call, &server.spec.id, tool)?;
         let limits = &server.spec.limits;
-        let deadline = call.deadline.unwrap_or(limits.request);
+        let deadline = due.rest(limits.request);
         let replay = if tool.hints.repeatable() { Replay::Allowed } else { Replay::Forbidden };
         let options = CallOptions {
             deadline: Some(deadline),

@@ -9,6 +9,7 @@ mod demo;
 mod example;
 mod failing;
 mod following;
+mod lasting;
 mod leasing;
 mod listing;
 mod loading;

@@ -145,6 +145,33 @@ async fn connections_lists_and_calls_are_spans_without_content() {
     assert!(everything.contains("called") && !everything.contains("hunter2"), "{everything}");
 }
 
+#[tokio::test(start_paused = true)]
+async fn what_is_given_up_is_cancelled() {
+    let (seen, _guard) = collect();
+    let (listless, silent) = (Peer::new(&["t"]), Peer::beginning(Beginning::Silent));
+    listless.silent.lock().unwrap().push("tools/list");
+    let asked = Peer::new(&["t"]);
+    *asked.prompts.lock().unwrap() = Some(vec![json!({"name": "p"})]);
+    asked.silent.lock().unwrap().push("prompts/get");
+    let world = World::new(&[("a", asked), ("b", listless), ("c", silent)]);
+    world.apply(vec![server("a"), server("b"), server("c")]).await;
+    let ask =
+        async { world.host.get_prompt("p", &RawJson::empty_object(), mcp_host::Asking::default()).await };
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert!(tokio::time::timeout(Duration::from_secs(1), ask).await.is_err());
+    world.host.shutdown().await;
+    let asks = seen.lines("ask", &["method", "server", "outcome", "duration?"]);
+    assert_eq!(asks, ["method=prompts/get server=a outcome=cancelled duration?"]);
+    let mut connects = seen.lines("connect", &["server", "outcome", "duration?"]);
+    connects.sort();
+    assert_eq!(
+        connects[1..],
+        ["server=b outcome=cancelled duration?", "server=c outcome=cancelled duration?"]
+    );
+    let lists = seen.lines("list", &["server", "list", "outcome", "duration?"]);
+    assert!(lists.contains(&"server=b list=tool outcome=cancelled duration?".to_owned()), "{lists:?}");
+}
+
 /// `name{label=value} value` of everything that was counted, in order; durations only by how many there are.
 fn counted(snapshotter: &Snapshotter) -> Vec<String> {
     let all = snapshotter.snapshot().into_vec().into_iter().map(|(key, unit, text, value)| {

@@ -99,6 +99,20 @@ async fn a_collector_gets_spans_and_metrics_and_the_server_the_same_trace() {
 }
 
 #[test]
+fn an_export_that_is_dropped_sends_what_is_left() {
+    let (address, requests) = collector();
+    let export =
+        export(Collector { endpoint: Some(address), service: "agent-of-a-test".to_owned() }).unwrap();
+    // The program's own subscriber lives on, and with it a tracer.
+    let layer = tracing_subscriber::registry().with(export.layer());
+    tracing::subscriber::with_default(layer, || {
+        tracing::info_span!("last-words").in_scope(|| {});
+        drop(export);
+        assert!(holds(&requests, "/v1/traces", b"last-words"));
+    });
+}
+
+#[test]
 fn without_an_exporter_there_is_no_trace() {
     assert_eq!(mcp_host::otel::current_trace(), None);
     let _subscriber = tracing::subscriber::set_default(tracing_subscriber::registry());

@@ -1,0 +1,50 @@
+//! By when something that is asked for must be over, of all that it takes: the lease's start, and the answer.
+//!
+//! One moment counts for both, so that no part of it gets a deadline of its own.
+
+use std::time::Duration;
+
+use mcp_config::ResolvedServer;
+use mcp_model::Kind;
+use tokio::time::Instant;
+
+use crate::Failure;
+use crate::connector::about;
+use crate::machine::later;
+
+/// A deadline that its caller gave, if any, and when it began to run.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Due {
+    begun: Instant,
+    given: Option<Duration>,
+}
+
+impl Due {
+    /// It begins to run now.
+    pub(super) fn begin(given: Option<Duration>) -> Due {
+        Due { begun: Instant::now(), given }
+    }
+
+    /// What comes before the answer, or `None` when it is not there in time.
+    pub(super) async fn within<T>(self, future: impl Future<Output = T>) -> Option<T> {
+        match self.given {
+            Some(given) => tokio::time::timeout_at(later(self.begun, given), future).await.ok(),
+            None => Some(future.await),
+        }
+    }
+
+    /// How long the answer may take, in whole milliseconds; `limit` where nobody gave a deadline.
+    pub(super) fn rest(self, limit: Duration) -> Duration {
+        let Some(given) = self.given else { return limit };
+        let spent =
+            Duration::from_millis(u64::try_from(self.begun.elapsed().as_millis()).unwrap_or(u64::MAX));
+        given.saturating_sub(spent)
+    }
+
+    /// What is told when it was over before there was anybody to ask.
+    pub(super) fn missed(self, server: &ResolvedServer) -> Failure {
+        let given = self.given.unwrap_or_default().as_secs_f64();
+        let what = format!("no answer within {given} s: its instance for the caller was still being started");
+        about(server, Kind::Timeout, what)
+    }
+}
