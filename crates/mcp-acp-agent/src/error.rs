@@ -22,6 +22,15 @@ pub enum SetUpError {
         /// How many that is.
         most: usize,
     },
+    /// The session was closed while its servers were being connected. They are closed as well.
+    Closed,
+    /// More servers are asked for than a session may have. Nothing was started.
+    TooManyServers {
+        /// How many are asked for.
+        asked: usize,
+        /// How many there may be.
+        most: usize,
+    },
 }
 
 impl From<Refusal> for SetUpError {
@@ -47,6 +56,12 @@ impl fmt::Display for SetUpError {
             },
             SetUpError::NoRoom { most } => {
                 write!(f, "this agent has no room for more than {most} sessions with MCP servers at once")
+            }
+            SetUpError::Closed => {
+                f.write_str("the session was closed while its MCP servers were being connected")
+            }
+            SetUpError::TooManyServers { asked, most } => {
+                write!(f, "{asked} MCP servers are asked for, and a session may have {most} at most")
             }
         }
     }
@@ -76,6 +91,12 @@ impl From<&SetUpError> for RpcError {
             SetUpError::NoRoom { most } => {
                 let data = serde_json::json!({ "limit": most, "suggestion": "close a session first" });
                 let error = RpcError::new(mcp_acp::code::INTERNAL_ERROR, error.to_string());
+                RpcError { data: RawJson::of(&data).ok(), ..error }
+            }
+            SetUpError::Closed => RpcError::new(mcp_acp::code::INTERNAL_ERROR, error.to_string()),
+            SetUpError::TooManyServers { asked, most } => {
+                let data = serde_json::json!({ "servers": asked, "limit": most });
+                let error = RpcError::new(mcp_acp::code::INVALID_PARAMS, error.to_string());
                 RpcError { data: RawJson::of(&data).ok(), ..error }
             }
         }

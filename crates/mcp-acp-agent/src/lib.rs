@@ -10,6 +10,7 @@
 //! # #[cfg(feature = "sdk")]
 //! # mod agent {
 //! use std::sync::Arc;
+//! use std::sync::atomic::{AtomicU64, Ordering};
 //!
 //! use agent_client_protocol::v1::schema::NewSessionResponse;
 //! use agent_client_protocol::v1::{ConnectionTo, Responder};
@@ -24,19 +25,22 @@
 //! async fn serve(client: impl ConnectTo<Agent>) -> Result<(), Error> {
 //!     let sessions = Arc::new(Sessions::new());
 //!     let begun = Arc::clone(&sessions);
+//!     // Good as long as the agent loads no session of an earlier run: then ids have to be random.
+//!     let made = AtomicU64::new(0);
 //!     let served = Agent.v1().on_receive_request(
 //!         async move |request: NewSession,
 //!                     responder: Responder<NewSessionResponse>,
 //!                     connection: ConnectionTo<Client>| {
 //!             let (sessions, cancelled) = (Arc::clone(&begun), responder.cancellation());
+//!             let id = format!("session-{}", made.fetch_add(1, Ordering::Relaxed));
 //!             // Awaiting in the handler itself would hold up every other message.
 //!             connection.spawn(async move {
 //!                 let set_up = async {
 //!                     let validated = request.validate(&CAPABILITIES, Policy::default())?;
-//!                     let place = sessions.place()?;
+//!                     let place = sessions.place(id.as_str())?;
 //!                     let servers = SessionMcp::connect(validated, ConnectOptions::default()).await?;
-//!                     let servers = sessions.put("session-1", servers, place).await;
-//!                     Ok(NewSessionResponse::new("session-1").meta(servers.meta()))
+//!                     let exchanged = sessions.put(servers, place)?;
+//!                     Ok(NewSessionResponse::new(id).meta(exchanged.servers.meta()))
 //!                 };
 //!                 responder.respond_with_result(cancelled.run_until_cancelled(set_up).await)
 //!             })
@@ -93,5 +97,5 @@ pub use request::{LoadSession, NewSession, ResumeSession, SetUpRequest};
 #[cfg(feature = "protocol-v2")]
 pub use request::{NewSessionV2, ResumeSessionV2};
 pub use session::{Connecting, SessionMcp};
-pub use sessions::{Place, Sessions};
+pub use sessions::{Exchanged, Place, Sessions};
 pub use status::{ServerStatus, State, Statuses};

@@ -15,6 +15,8 @@ pub struct ConnectOptions {
     /// How long all of them together may take. What is not connected by then goes on connecting, and the session begins
     /// without it.
     pub whole: Duration,
+    /// How many servers one session may ask for. A request for more is refused before anything is started.
+    pub most_servers: usize,
     /// Which servers a session cannot do without.
     pub required: Required,
     /// How they are run: who the client is, what is done about those that are lost, who answers what they ask.
@@ -27,11 +29,12 @@ pub struct ConnectOptions {
 }
 
 impl Default for ConnectOptions {
-    /// 30 s for each, 45 s for all, none is required, a host's default.
+    /// 30 s for each, 45 s for all, 64 at most, none is required, a host's default.
     fn default() -> ConnectOptions {
         ConnectOptions {
             limits: Limits { startup: Duration::from_secs(30), ..Limits::default() },
             whole: Duration::from_secs(45),
+            most_servers: 64,
             required: Required::None,
             host: HostOptions::default(),
             dialer: None,
@@ -46,6 +49,7 @@ impl fmt::Debug for ConnectOptions {
         let ConnectOptions {
             limits,
             whole,
+            most_servers,
             required,
             host: _,
             dialer: _,
@@ -55,6 +59,7 @@ impl fmt::Debug for ConnectOptions {
         f.debug_struct("ConnectOptions")
             .field("limits", limits)
             .field("whole", whole)
+            .field("most_servers", most_servers)
             .field("required", required)
             .finish_non_exhaustive()
     }

@@ -2,7 +2,8 @@
 //!
 //! The SDK's own types have read the list of servers before a handler runs: what is wrong is gone by then, or told with
 //! every value that was in the request. These keep the parameters as JSON, so that [`mcp_acp::validate`] can say what
-//! is wrong with them; reading them never fails, and showing them shows nothing.
+//! is wrong with them; reading them never fails, and showing them shows nothing. The SDK hands parameters over as a
+//! `Value`, so that of a key that stands twice only the last is left: that it stood twice cannot be told here.
 
 use agent_client_protocol::{Error, JsonRpcMessage, JsonRpcRequest, UntypedMessage, v1::schema};
 use mcp_acp::{Agent, Capabilities, Method, Policy, SetUp, Validated, Version, validate};
@@ -27,8 +28,15 @@ pub trait SetUpRequest: JsonRpcRequest {
         Ok(validate(self.set_up(), &agent)?)
     }
 
-    /// The session that it is about; `None` for `session/new`, and where the request names none.
+    /// The session that it is about; `None` for `session/new`, whatever else it says, and where the request names none.
+    ///
+    /// For `session/fork` it is the session that is forked, which goes on: the servers are those of a new one, and must
+    /// not take the place of its own.
     fn session_id(&self) -> Option<String> {
+        match Self::METHOD {
+            Method::New => return None,
+            Method::Load | Method::Resume | Method::Fork => {}
+        }
         #[derive(serde::Deserialize)]
         #[serde(rename_all = "camelCase")]
         struct Named {

@@ -33,13 +33,15 @@ pub struct Connecting {
     wanted: mcp_host::Wanted,
     required: Required,
     whole: Duration,
+    most_servers: usize,
 }
 
 impl SessionMcp {
     /// Connects the servers of a request beside each other, and returns when each is there or has failed, or their time
     /// is over (ACPX-05, ACPX-13). A server that stalls costs its own limit.
     ///
-    /// Fails as soon as a server has failed that is required; what was started is closed before that is told. Dropping
+    /// Fails where more servers are asked for than there may be ([`ConnectOptions::most_servers`]), before any is started,
+    /// and as soon as a server has failed that is required; what was started is closed before that is told. Dropping
     /// the future ends what was begun.
     ///
     /// # Panics
@@ -59,6 +61,7 @@ impl SessionMcp {
         let ConnectOptions {
             limits,
             whole,
+            most_servers,
             required,
             mut host,
             dialer,
@@ -91,7 +94,7 @@ impl SessionMcp {
         let host = Host::with_dialer(host, dialer);
         let board = Arc::new(Board { described, limit: limits.startup, seen });
         let session = SessionMcp { host, board, reports: validated.reports };
-        Connecting { session, wanted, required, whole }
+        Connecting { session, wanted, required, whole, most_servers }
     }
 
     /// Every server as it is now, in the order of the session's list.
@@ -150,7 +153,11 @@ impl Connecting {
 
     /// Connects them; see [`SessionMcp::connect`].
     pub async fn finish(self) -> Result<SessionMcp, SetUpError> {
-        let Connecting { session, wanted, required, whole } = self;
+        let Connecting { session, wanted, required, whole, most_servers } = self;
+        let asked = session.board.described.len();
+        if asked > most_servers {
+            return Err(SetUpError::TooManyServers { asked, most: most_servers });
+        }
         let mut published = session.host.subscribe();
         let settling = async {
             session.host.apply(wanted).await;

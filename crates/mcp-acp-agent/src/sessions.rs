@@ -1,12 +1,14 @@
 //! Which session has which servers. A session has one set: another one takes its place, and the former is closed.
 //!
 //! There is room for so many sets and no more, those that are being connected included: a client that asks for sessions
-//! without end is refused before anything is started for it.
+//! without end is refused before anything is started for it. A place is one of its session as it is now: when the
+//! session is closed meanwhile, what was connected for it is closed as well.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::task::JoinSet;
 
 use crate::{SessionMcp, SetUpError};
 
@@ -17,16 +19,40 @@ const MOST: usize = 64;
 ///
 /// Dropping it ends the servers of all of them, unless somebody else holds a set.
 pub struct Sessions {
-    open: Mutex<HashMap<String, (Arc<SessionMcp>, Place)>>,
+    open: Mutex<Open>,
     room: Arc<Semaphore>,
     most: usize,
 }
 
-/// Room for one set of servers, held from before they are connected. Dropping it gives it back.
+#[derive(Default)]
+struct Open {
+    sets: HashMap<String, (Arc<SessionMcp>, Place)>,
+    /// The generation of each session that has a place; closing a session forgets it. As many live as there are places.
+    generations: HashMap<String, Weak<Generation>>,
+    /// The sets that are being closed. They hold their places until they are.
+    parting: JoinSet<()>,
+}
+
+/// What a session is from one closing to the next. Two are the same when they are one value.
 #[derive(Debug)]
-pub struct Place(
-    #[expect(dead_code, reason = "it is held, and given back when it is dropped")] OwnedSemaphorePermit,
-);
+struct Generation;
+
+/// Room for one set of servers of one session, held from before they are connected. Dropping it gives it back.
+#[derive(Debug)]
+pub struct Place {
+    session: String,
+    generation: Arc<Generation>,
+    #[expect(dead_code, reason = "it is held, and given back when it is dropped")]
+    permit: OwnedSemaphorePermit,
+}
+
+/// A session has other servers than before.
+pub struct Exchanged {
+    /// Those that it has now.
+    pub servers: Arc<SessionMcp>,
+    /// Those that it had. They are being closed, whether anybody waits for [`SessionMcp::close`] or not.
+    pub former: Option<Arc<SessionMcp>>,
+}
 
 impl Default for Sessions {
     /// Room for 64.
@@ -47,42 +73,69 @@ impl Sessions {
         Sessions { open: Mutex::default(), room: Arc::new(Semaphore::new(most)), most }
     }
 
-    /// Takes room for a set, before it is connected. Fails where there is none, which is
-    /// [`SetUpError::NoRoom`]. A set that will take the place of another needs room beside it until then.
-    pub fn place(&self) -> Result<Place, SetUpError> {
+    /// Takes room for a set of this session, before it is connected. Fails where there is none, which is
+    /// [`SetUpError::NoRoom`]. A set that will take the place of another needs room beside it until that is closed.
+    pub fn place(&self, session: impl Into<String>) -> Result<Place, SetUpError> {
+        let session = session.into();
         let permit = Arc::clone(&self.room).try_acquire_owned();
-        permit.map(Place).map_err(|_| SetUpError::NoRoom { most: self.most })
+        let permit = permit.map_err(|_| SetUpError::NoRoom { most: self.most })?;
+        let mut open = self.lock();
+        open.generations.retain(|_, it| it.strong_count() > 0);
+        let known = open.generations.get(&session).and_then(Weak::upgrade);
+        let generation = known.unwrap_or_else(|| {
+            let generation = Arc::new(Generation);
+            open.generations.insert(session.clone(), Arc::downgrade(&generation));
+            generation
+        });
+        Ok(Place { session, generation, permit })
     }
 
-    /// These are the servers of the session from now on; those that it had are closed (ACPX-10). Returns when they are.
+    /// These are the servers of the place's session from now on; those that it had are closed (ACPX-10), by a task of
+    /// this value, so that whoever answers a request need not wait for that. Fails with [`SetUpError::Closed`] where the
+    /// session was closed since the place was taken; then these are closed.
     ///
     /// For `session/load` and `session/resume` this comes after the new ones are connected: a request that fails, or is
-    /// cancelled, leaves the session as it was. Cancel-safe: the exchange is done with the first poll, and former
-    /// servers that are not waited for end all the same.
-    pub async fn put(
-        &self,
-        session: impl Into<String>,
-        servers: SessionMcp,
-        place: Place,
-    ) -> Arc<SessionMcp> {
+    /// cancelled, leaves the session as it was. It is one step: a request is cancelled before it, or has succeeded.
+    ///
+    /// # Panics
+    ///
+    /// When called outside of a Tokio runtime.
+    pub fn put(&self, servers: SessionMcp, place: Place) -> Result<Exchanged, SetUpError> {
         let servers = Arc::new(servers);
-        let former = self.lock().insert(session.into(), (Arc::clone(&servers), place));
-        if let Some((former, _place)) = former {
-            former.close().await;
+        let mut open = self.lock();
+        let now = open.generations.get(&place.session).and_then(Weak::upgrade);
+        if !now.is_some_and(|it| Arc::ptr_eq(&it, &place.generation)) {
+            open.part((servers, place));
+            return Err(SetUpError::Closed);
         }
-        servers
+        let former = open.sets.insert(place.session.clone(), (Arc::clone(&servers), place));
+        let former = former.map(|it| open.part(it));
+        Ok(Exchanged { servers, former })
     }
 
     /// The servers of a session.
     pub fn get(&self, session: &str) -> Option<Arc<SessionMcp>> {
-        self.lock().get(session).map(|it| Arc::clone(&it.0))
+        self.lock().sets.get(session).map(|it| Arc::clone(&it.0))
     }
 
-    /// Ends the servers of a session and returns when nothing is left of them. False where there is no such session.
+    /// Closes a session: it has no servers any more, and what is being connected for it will not be put. Those that it
+    /// had are being closed; [`SessionMcp::close`] waits for that. `None` where it had none.
+    ///
+    /// # Panics
+    ///
+    /// When called outside of a Tokio runtime.
+    pub fn take(&self, session: &str) -> Option<Arc<SessionMcp>> {
+        let mut open = self.lock();
+        open.generations.remove(session);
+        let former = open.sets.remove(session)?;
+        Some(open.part(former))
+    }
+
+    /// The same, and returns when nothing is left of them. False where there is no such session. Cancel-safe.
     pub async fn close(&self, session: &str) -> bool {
-        let former = self.lock().remove(session);
+        let former = self.take(session);
         match former {
-            Some((former, _place)) => {
+            Some(former) => {
                 former.close().await;
                 true
             }
@@ -90,14 +143,37 @@ impl Sessions {
         }
     }
 
-    /// Ends the servers of all sessions beside each other, and returns when nothing is left.
+    /// Ends the servers of all sessions beside each other, and returns when nothing is left, of those that were being
+    /// closed included.
     pub async fn close_all(&self) {
-        let all: Vec<_> = self.lock().drain().map(|it| it.1).collect();
-        futures_util::future::join_all(all.iter().map(|it| it.0.close())).await;
+        let mut parting = {
+            let mut open = self.lock();
+            open.generations.clear();
+            let all: Vec<_> = open.sets.drain().map(|it| it.1).collect();
+            for set in all {
+                open.part(set);
+            }
+            std::mem::take(&mut open.parting)
+        };
+        while parting.join_next().await.is_some() {}
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<String, (Arc<SessionMcp>, Place)>> {
-        // A panic elsewhere leaves the map whole: each change is one call.
+    fn lock(&self) -> MutexGuard<'_, Open> {
+        // A panic elsewhere leaves the maps whole: each change is one call.
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Open {
+    /// Has a set closed, which keeps its place until then.
+    fn part(&mut self, (servers, place): (Arc<SessionMcp>, Place)) -> Arc<SessionMcp> {
+        // Those that are done are not kept.
+        while self.parting.try_join_next().is_some() {}
+        let closing = Arc::clone(&servers);
+        self.parting.spawn(async move {
+            closing.close().await;
+            drop(place);
+        });
+        servers
     }
 }

@@ -1,6 +1,7 @@
 //! What the two versions have in common: sessions, their servers, and the turns that can be cancelled.
 
 use std::collections::HashMap;
+use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -65,25 +66,32 @@ impl Agent {
         let session = match request.session_id() {
             Some(session) if !session.is_empty() => session,
             // Only `session/new` and `session/fork` make a session.
-            _ if request.method() == "session/new" => {
-                format!("session-{}", self.made.fetch_add(1, Ordering::Relaxed) + 1)
-            }
+            _ if request.method() == "session/new" => self.fresh(),
             _ => return Err(Error::invalid_params().data("'sessionId' is required")),
         };
         let validated = request.validate(&self.capabilities, self.policy)?;
-        let place = self.sessions.place()?;
+        let place = self.sessions.place(session.as_str())?;
         let over_acp = Some(OverAcp::new(connection)?);
         let options = ConnectOptions { over_acp, ..self.options.clone() };
         let servers = SessionMcp::connect(validated, options).await?;
-        self.turns().entry(session.clone()).or_insert_with(Turns::new);
-        let servers = self.sessions.put(session.clone(), servers, place).await;
-        Ok((session, servers))
+        // Both or none, for `close` does it under the same lock. Nothing is awaited: what was exchanged is answered.
+        let mut turns = self.turns();
+        let exchanged = self.sessions.put(servers, place)?;
+        turns.entry(session.clone()).or_insert_with(Turns::new);
+        Ok((session, exchanged.servers))
     }
 
-    /// The servers of a session, and its turns.
-    pub(crate) fn session(&self, session: &str) -> Option<(Arc<SessionMcp>, Turns)> {
-        let turns = self.turns().get(session).cloned()?;
-        Some((self.sessions.get(session)?, turns))
+    /// The turns of a session. Its servers are asked for when a turn begins: they may be others by then.
+    pub(crate) fn session(&self, session: &str) -> Option<Turns> {
+        self.turns().get(session).cloned()
+    }
+
+    /// The id of a new session. A client may load sessions of an earlier run: a number would come again.
+    fn fresh(&self) -> String {
+        let number = self.made.fetch_add(1, Ordering::Relaxed);
+        // The standard library's only source of chance: a keyed hash, whose keys are of the system.
+        let half = |salt: u64| RandomState::new().hash_one((number, salt));
+        format!("session-{:016x}{:016x}", half(0), half(1))
     }
 
     /// A message's id, and whatever else has to be told from others.
@@ -100,11 +108,20 @@ impl Agent {
 
     /// Ends a session, and returns when nothing is left of it.
     pub(crate) async fn close(&self, session: &str) -> bool {
-        let turns = self.turns().remove(session);
-        if let Some(turns) = turns {
-            turns.cancel();
+        let former = {
+            let mut turns = self.turns();
+            if let Some(turns) = turns.remove(session) {
+                turns.cancel();
+            }
+            self.sessions.take(session)
+        };
+        match former {
+            Some(former) => {
+                former.close().await;
+                true
+            }
+            None => false,
         }
-        self.sessions.close(session).await
     }
 
     fn turns(&self) -> MutexGuard<'_, HashMap<String, Turns>> {

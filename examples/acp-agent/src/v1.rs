@@ -132,7 +132,7 @@ fn prompt(
     responder: Responder<PromptResponse>,
     connection: ConnectionTo<Client>,
 ) -> Result<(), Error> {
-    let Some((servers, turns)) = agent.session(&request.session_id.0) else {
+    let Some(turns) = agent.session(&request.session_id.0) else {
         return responder.respond_with_error(SchemaError::session_not_found(request.session_id).into());
     };
     let (mut cancelled, withdrawn) = (turns.cancelled(), responder.cancellation());
@@ -151,10 +151,13 @@ fn prompt(
         })
         .collect();
     let said = said.join("\n");
+    let agent = Arc::clone(agent);
     connection.spawn(async move {
         let out = Arc::clone(&tells);
         let turn = async {
             let _one = turns.one.lock().await;
+            // A session that is closed has cancelled this turn.
+            let Some(servers) = agent.sessions.get(&tells.session.0) else { return };
             run(&servers, &said, Arc::new(move |it| out.tell(it))).await;
         };
         let stopped = tokio::select! {

@@ -127,7 +127,7 @@ fn prompt(
     responder: Responder<PromptResponse>,
     connection: ConnectionTo<Client>,
 ) -> Result<(), Error> {
-    let Some((servers, turns)) = agent.session(&request.session_id.to_string()) else {
+    let Some(turns) = agent.session(&request.session_id.to_string()) else {
         return responder.respond_with_error(SchemaError::session_not_found(request.session_id).into());
     };
     if request.prompt.is_empty() {
@@ -143,6 +143,10 @@ fn prompt(
             () = withdrawn.cancelled() => return responder.respond_with_error(Error::request_cancelled()),
         };
         let session = request.session_id;
+        // Closed meanwhile.
+        let Some(servers) = agent.sessions.get(&session.to_string()) else {
+            return responder.respond_with_error(Error::request_cancelled());
+        };
         let said: Vec<&str> = request
             .prompt
             .iter()

@@ -82,7 +82,7 @@ fn check(version: Version, switches: &str, advertised: &str, taken: &[&str], fol
         for (step, (transport, method)) in conversation.steps[2..].iter().zip(want) {
             let what = format!("{client:?} {version:?} {switches}: {method} {transport}: {step:#}");
             if taken.contains(&transport) {
-                assert!(step.get("result").is_some(), "{what}");
+                assert_eq!(step["result"]["_meta"]["mcpServers"][0]["status"], "connected", "{what}");
             } else {
                 assert_eq!(step["error"], refusal(version, transport, taken), "{what}");
             }

@@ -90,6 +90,11 @@ fn a_request_shows_nothing_of_itself() {
         assert!(!format!("{refused} {refused:?}").contains("SECRET"), "{refused:?}");
     }
     assert!(LoadSession::parse_message("session/new", &params()).is_err());
+    // A new session is no session that is there, whatever the request says.
+    let named = json!({"sessionId": "session-1"});
+    assert!(NewSession::parse_message("session/new", &named).unwrap().session_id().is_none());
+    let loaded = LoadSession::parse_message("session/load", &named).unwrap();
+    assert_eq!(loaded.session_id().unwrap(), "session-1");
 }
 
 #[tokio::test(start_paused = true)]
