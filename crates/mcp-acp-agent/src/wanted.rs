@@ -12,6 +12,7 @@ use mcp_model::{
     Dialect, Discovery, Endpoint, EnvInherit, Exposure, Kind, Limits, NameClass, NamePolicy, Origin,
     Passthrough, Secret, ServerId, ServerSpec, Sharing, StdioEndpoint, StdioSpec, TransportSpec,
 };
+use mcp_transport::secret_parts;
 use serde::Deserialize;
 
 /// A server of a session, as its status needs it.
@@ -155,11 +156,11 @@ fn describe(endpoint: &Endpoint, described: &mut Described) {
     match endpoint {
         Endpoint::Stdio(it) => {
             described.command = Some(it.command.clone());
-            described.secrets.extend(it.args.iter().cloned());
-            described.secrets.extend(it.env.iter().map(|(_, value)| value.clone()));
+            let given = it.args.iter().chain(it.env.iter().map(|(_, value)| value));
+            described.secrets.extend(given.flat_map(secret_parts));
         }
         Endpoint::Sse(it) | Endpoint::WebSocket(it) | Endpoint::Http(it) => {
-            described.secrets.extend(it.headers.iter().map(|(_, value)| value.clone()));
+            described.secrets.extend(it.headers.iter().flat_map(|(_, value)| secret_parts(value)));
             // The label of a URL does without them; what a server says may not.
             described.secrets.extend(it.url.password().map(Secret::from));
             described.secrets.extend(it.url.query().map(Secret::from));

@@ -76,6 +76,7 @@ pub use link::{
     RequestId, Stop, Transport, Worth,
 };
 pub use progress::{OnProgress, Progress};
+pub use redact::secret_parts;
 #[cfg(feature = "rmcp")]
 pub use sdk::{
     ConvertError, RmcpError, RmcpOptions, RmcpTransport, content_from_rmcp, content_to_rmcp, error_from_rmcp,

@@ -5,6 +5,33 @@ use mcp_model::Secret;
 /// Values shorter than this are not looked for: they are no secrets, and would hide half of every message.
 const SHORTEST: usize = 6;
 
+/// Words of a value that are shorter are common ones.
+const SHORTEST_WORD: usize = 8;
+
+/// A value that may be a secret, and the parts of it that a server may repeat alone: what stands behind a first `=` or `:`
+/// (`--token=X`, `Authorization:Bearer X`), its words, and of a URL the user, the password and the values of its query.
+pub fn secret_parts(value: &Secret) -> Vec<Secret> {
+    let whole = value.expose();
+    let mut res = vec![value.clone()];
+    // `/bin:/usr/bin` names nothing, and half of every message would be hidden.
+    let is_name = |it: &str| it.chars().all(|it| it.is_ascii_alphanumeric() || "-_.".contains(it));
+    let named = ['=', ':'].into_iter().filter_map(|it| whole.split_once(it));
+    let behind = named.filter(|(name, _)| is_name(name)).map(|(_, behind)| behind.trim());
+    let parts: Vec<&str> = std::iter::once(whole).chain(behind).collect();
+    res.extend(parts[1..].iter().map(|it| Secret::from(*it)));
+    let words = parts.iter().flat_map(|it| it.split_whitespace());
+    res.extend(words.filter(|it| it.len() >= SHORTEST_WORD).map(Secret::from));
+    if let Some((_, rest)) = whole.split_once("://") {
+        let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+        let user = authority.rsplit_once('@').map(|(user, _)| user).unwrap_or_default();
+        res.extend(user.splitn(2, ':').map(Secret::from));
+        let query = rest.split_once('?').map(|(_, it)| it.split('#').next().unwrap_or_default());
+        let values = query.into_iter().flat_map(|it| it.split('&'));
+        res.extend(values.filter_map(|it| it.split_once('=')).map(|(_, value)| Secret::from(value)));
+    }
+    res
+}
+
 /// The values to look for.
 pub(crate) struct Redactor(Vec<Secret>);
 
@@ -61,6 +88,22 @@ mod tests {
     fn check(text: &str, want: &str) {
         let secrets = [Secret::new("hunter2-and-more"), Secret::new("hunter2"), Secret::new("1")];
         assert_eq!(Redactor::new(secrets.iter()).clean(text, 40), want);
+    }
+
+    /// What a server says that was given `value`.
+    #[track_caller]
+    fn check_parts(value: &str, text: &str, want: &str) {
+        assert_eq!(Redactor::new(secret_parts(&Secret::new(value)).iter()).clean(text, 200), want);
+    }
+
+    #[test]
+    fn hd_sc5_parts_of_a_secret_do_not_come_back_either() {
+        check_parts("--token=hunter2-and-more", "bad token hunter2-and-more", "bad token ***");
+        check_parts("Authorization:Bearer abcdefgh", "no abcdefgh", "no ***");
+        check_parts("Bearer abcdefgh", "Bearer is no abcdefgh", "Bearer is no ***");
+        check_parts("postgres://me:pa55word@db/x?sslkey=k3yk3y", "pa55word k3yk3y of db", "*** *** of db");
+        check_parts("plain", "a plain word", "a plain word");
+        check_parts("/bin:/usr/bin", "nothing in /usr/bin", "nothing in /usr/bin");
     }
 
     #[test]

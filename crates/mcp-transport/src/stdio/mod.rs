@@ -23,7 +23,7 @@ use tokio::process::{Child, Command};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-use crate::redact::Redactor;
+use crate::redact::{Redactor, secret_parts};
 use crate::{
     ConnectError, Dial, DialOptions, EndReason, Ended, Evidence, Link, Opening, ProcessCell, StartFailure,
     Transport,
@@ -76,8 +76,9 @@ impl StdioDial {
             ));
         }
         let secrets = endpoint.env.iter().map(|it| &it.1).chain(secret_arguments(endpoint));
+        let secrets: Vec<Secret> = secrets.flat_map(secret_parts).collect();
         Ok(StdioDial(Arc::new(Place {
-            redactor: Arc::new(Redactor::new(secrets)),
+            redactor: Arc::new(Redactor::new(secrets.iter())),
             endpoint: endpoint.clone(),
             encoding,
             message_bytes: limits.message_bytes,
