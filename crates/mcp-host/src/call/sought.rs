@@ -261,8 +261,8 @@ mod tests {
         check("demo://numbers/{count}", "demo://numbers/", None);
         check("file:///{+path}.md", "file:///a/b.md", Some(11));
         check("file:///{+path}.md", "file:///a/b.txt", None);
-        check("sec://{user}/public/{id}", "sec://root/public/key", Some(14));
-        check("sec://{user}/public/{id}", "sec://root/private/key", None);
+        check("sec://{user}/public/{id}", "sec://ann/public/key", Some(14));
+        check("sec://{user}/public/{id}", "sec://ann/private/key", None);
         check("sec://{user}/public/{id}", "sec://a/public/public/key", None);
         check("a{b}a", "a", None);
         check("a{b}{c}d", "axyd", Some(2));
