@@ -9,7 +9,7 @@ const SHORTEST: usize = 6;
 const SHORTEST_WORD: usize = 8;
 
 /// A value that may be a secret, and the parts of it that a server may repeat alone: what stands behind a first `=` or `:`
-/// (`--token=X`, `Authorization:Bearer X`), its words, and of a URL the user, the password and the values of its query.
+/// (`--token=X`, `Authorization:Bearer X`), the words where there are two, and of a URL the user, the password and the values of its query.
 pub fn secret_parts(value: &Secret) -> Vec<Secret> {
     let whole = value.expose();
     let mut res = vec![value.clone()];
@@ -19,7 +19,9 @@ pub fn secret_parts(value: &Secret) -> Vec<Secret> {
     let behind = named.filter(|(name, _)| is_name(name)).map(|(_, behind)| behind.trim());
     let parts: Vec<&str> = std::iter::once(whole).chain(behind).collect();
     res.extend(parts[1..].iter().map(|it| Secret::from(*it)));
-    let words = parts.iter().flat_map(|it| it.split_whitespace());
+    // `Bearer X` has two words; a text of more, such as a script, has common ones.
+    let short = parts.iter().filter(|it| it.split_whitespace().count() <= 2);
+    let words = short.flat_map(|it| it.split_whitespace());
     res.extend(words.filter(|it| it.len() >= SHORTEST_WORD).map(Secret::from));
     if let Some((_, rest)) = whole.split_once("://") {
         let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
@@ -103,6 +105,7 @@ mod tests {
         check_parts("Bearer abcdefgh", "Bearer is no abcdefgh", "Bearer is no ***");
         check_parts("postgres://me:pa55word@db/x?sslkey=k3yk3y", "pa55word k3yk3y of db", "*** *** of db");
         check_parts("plain", "a plain word", "a plain word");
+        check_parts("echo starting up >&2; exit 3", "starting up", "starting up");
         check_parts("/bin:/usr/bin", "nothing in /usr/bin", "nothing in /usr/bin");
     }
 
