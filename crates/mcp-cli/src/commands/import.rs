@@ -76,11 +76,11 @@ struct Document<'a> {
     /// The file that servers were added to; null where none was asked for.
     into: Option<String>,
     /// Servers that were added; in a dry run, that would be.
-    added: Vec<String>,
+    added: &'a [String],
     /// Servers that were not, and why.
-    left: Vec<Left>,
+    left: &'a [Left],
     /// What of those that were added could not be said in their new place.
-    losses: Vec<Loss>,
+    losses: &'a [Loss],
 }
 
 #[derive(Serialize)]
@@ -206,7 +206,7 @@ fn wanted<'a>(source: &'a Source, only: &'a [String]) -> impl Iterator<Item = &'
     servers.filter(|it| only.is_empty() || only.iter().any(|name| name == it.id.as_str()))
 }
 
-fn document<'a>(found: &'a [Found], imported: Option<&Imported>) -> Document<'a> {
+fn document<'a>(found: &'a [Found], imported: Option<&'a Imported>) -> Document<'a> {
     let place = |it: &'a Found| match &it.opened {
         Ok(source) => Place {
             owner: it.owner,
@@ -220,17 +220,10 @@ fn document<'a>(found: &'a [Found], imported: Option<&Imported>) -> Document<'a>
     };
     let found = found.iter().map(place).collect();
     match imported {
-        None => Document { found, into: None, added: Vec::new(), left: Vec::new(), losses: Vec::new() },
-        Some(Imported { path, before: _, after: _, added, left, losses, is_short: _ }) => Document {
-            found,
-            into: Some(path.display().to_string()),
-            added: added.clone(),
-            left: left
-                .iter()
-                .map(|Left { server, why }| Left { server: server.clone(), why: why.clone() })
-                .collect(),
-            losses: losses.clone(),
-        },
+        None => Document { found, into: None, added: &[], left: &[], losses: &[] },
+        Some(Imported { path, before: _, after: _, added, left, losses, is_short: _ }) => {
+            Document { found, into: Some(path.display().to_string()), added, left, losses }
+        }
     }
 }
 

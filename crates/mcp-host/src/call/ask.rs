@@ -4,7 +4,6 @@
 //! at. What a filter hides cannot be asked for; a URI that no list has can, of the server that is named, for servers
 //! make some up as they go.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use mcp_config::ResolvedServer;
@@ -18,9 +17,8 @@ use super::due::Due;
 use super::find::shown;
 use super::sought::{Found, Wish, look, prompt};
 use super::{Desk, Nowhere, OVERTIME, Seat, Sight, TRIES, enter};
-use crate::committer::Shared;
 use crate::connector::{about, call_failure};
-use crate::machine::{Place, Snapshot};
+use crate::machine::Place;
 use crate::observe::Record;
 use crate::{DialogId, Failure};
 
@@ -90,13 +88,6 @@ impl Desk {
             session.complete(&of, argument, options).await
         };
         self.ask("completion/complete", wish, asking, sight, send).await
-    }
-
-    fn seen(&self, sight: Sight<'_>) -> Arc<Snapshot<Shared>> {
-        match sight {
-            Sight::Latest => self.latest(),
-            Sight::Pinned(pinned) => Arc::clone(pinned.snapshot()),
-        }
     }
 
     async fn ask<T>(
@@ -179,7 +170,7 @@ impl Desk {
             idle: limits.idle,
             replay: Replay::Allowed,
             progress: asking.progress.clone(),
-            trace: asking.trace.clone().or_else(|| self.trace.as_ref().and_then(|it| it())),
+            trace: self.traced(asking.trace.as_ref()),
         };
         match tokio::time::timeout(deadline.saturating_add(OVERTIME), send(options)).await {
             Ok(Ok(value)) => Ok(value),

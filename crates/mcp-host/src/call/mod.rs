@@ -181,6 +181,19 @@ impl Desk {
         Arc::clone(&self.snapshot.borrow())
     }
 
+    /// The generation that is looked at.
+    fn seen(&self, sight: Sight<'_>) -> Arc<Snapshot<Shared>> {
+        match sight {
+            Sight::Latest => self.latest(),
+            Sight::Pinned(pinned) => Arc::clone(pinned.snapshot()),
+        }
+    }
+
+    /// The trace that something belongs to: the one that its caller says, else the host's own.
+    fn traced(&self, said: Option<&TraceContext>) -> Option<TraceContext> {
+        said.cloned().or_else(|| self.trace.as_ref().and_then(|it| it()))
+    }
+
     async fn make(&self, call: &ToolCall, sight: Sight<'_>, record: &CallRecord<'_>) -> Ending {
         let nowhere = |failure| Ending { tool: None, budget: usize::MAX, outcome: Err(failure) };
         // Also of a pinned generation: that a dialog is stopped holds from the moment it is said (DM-066).
@@ -192,10 +205,7 @@ impl Desk {
         // successor, or its absence, was published before. So one more look-up is enough, but for a lease, which may
         // be given back again and again.
         for _ in 0..TRIES {
-            let snapshot = match sight {
-                Sight::Latest => self.latest(),
-                Sight::Pinned(pinned) => Arc::clone(pinned.snapshot()),
-            };
+            let snapshot = self.seen(sight);
             let target = match target(&snapshot, call) {
                 Ok(Found::Servers(target)) => target,
                 Ok(Found::Own(tool)) => return self.order(call, &tool, record).await,
@@ -306,7 +316,7 @@ impl Desk {
             idle: limits.idle,
             replay,
             progress: call.progress.clone(),
-            trace: call.trace.clone().or_else(|| self.trace.as_ref().and_then(|it| it())),
+            trace: self.traced(call.trace.as_ref()),
         };
         let answer = instance.session.call_tool(&tool.name, &call.arguments, options);
         match tokio::time::timeout(deadline.saturating_add(OVERTIME), answer).await {
