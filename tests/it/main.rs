@@ -10,6 +10,7 @@ mod crowd;
 mod death;
 mod editor;
 mod following;
+mod guide;
 mod live;
 mod peers;
 mod place;

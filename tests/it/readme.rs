@@ -1,6 +1,6 @@
 //! The README's commands do what it says.
 
-use mcp_tests::{Run, root};
+use mcp_tests::{Run, root, words};
 
 /// The lines of the README that run the program, as arguments.
 fn commands() -> Vec<Vec<String>> {
@@ -10,21 +10,6 @@ fn commands() -> Vec<Vec<String>> {
         .filter_map(|it| it.trim().strip_prefix("cargo run -- "))
         .map(|it| words(it.split_once(" #").map_or(it, |(command, _)| command)))
         .collect()
-}
-
-/// Words as a shell splits them, for the two kinds of quoting that the README uses: none, and single quotes.
-fn words(line: &str) -> Vec<String> {
-    let mut res = Vec::new();
-    let mut quoted = false;
-    for part in line.split('\'') {
-        if quoted {
-            res.push(part.to_owned());
-        } else {
-            res.extend(part.split_whitespace().map(str::to_owned));
-        }
-        quoted = !quoted;
-    }
-    res
 }
 
 #[test]

@@ -6,6 +6,8 @@
 #![expect(clippy::print_stderr, reason = "a test that is skipped says so")]
 
 mod alone;
+#[cfg(doctest)]
+mod library;
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
@@ -19,6 +21,27 @@ pub use alone::{Alone, Holdings, alone, resident};
 /// The workspace's root.
 pub fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the package lies in the workspace")
+}
+
+/// A command line's words, as a shell splits them: blanks between them, quotes of both kinds around them or inside.
+pub fn words(line: &str) -> Vec<String> {
+    let mut res = Vec::new();
+    let mut word: Option<String> = None;
+    let mut quote = None;
+    for it in line.chars() {
+        match quote {
+            Some(open) if it == open => quote = None,
+            Some(_) => word.get_or_insert_default().push(it),
+            None if it == '\'' || it == '"' => {
+                quote = Some(it);
+                word.get_or_insert_default();
+            }
+            None if it.is_whitespace() => res.extend(word.take()),
+            None => word.get_or_insert_default().push(it),
+        }
+    }
+    res.extend(word);
+    res
 }
 
 /// The program, built if it is not.
@@ -82,6 +105,12 @@ impl Run {
     /// With one more variable in its environment.
     pub fn env(mut self, name: &str, value: impl AsRef<std::ffi::OsStr>) -> Run {
         self.command.env(name, value);
+        self
+    }
+
+    /// With this file as its standard input.
+    pub fn input(mut self, file: std::fs::File) -> Run {
+        self.command.stdin(file);
         self
     }
 

@@ -60,25 +60,38 @@ fn generated_schemas() -> [(&'static str, String); 5] {
     })
 }
 
-/// `docs/diagnostics.md`, from the explanations of the codes.
+/// `docs/diagnostics.md` and a page for each code, from the explanations of the codes.
 pub(crate) fn diagnostics(mode: Mode) -> Result<(), Failure> {
     let codes: Vec<(String, String)> =
         Code::ALL.iter().map(|it| (it.as_str().to_owned(), it.explain().to_owned())).collect();
-    let made = Made { path: "docs/diagnostics.md".to_owned(), text: page(&codes) };
-    settle(&tree::root(), &[made], "cargo xtask docs", mode)
+    settle(&tree::root(), &pages(&codes), "cargo xtask docs", mode)
 }
 
-/// One heading for each code, so that `docs/diagnostics.md#mcp0001` is a link.
-fn page(codes: &[(String, String)]) -> String {
-    let mut res = String::from(
+/// A list of all codes, and a page for each, so that whoever looks a code up finds it by its name.
+fn pages(codes: &[(String, String)]) -> Vec<Made> {
+    let mut list = String::from(
         "# Diagnostics\n\n\
          What each code means, and what to do about it. `mcp-host check` prints the code with every mistake it\n\
-         finds. This page is made from the code by `cargo xtask docs`.\n",
+         finds. This page and those it names are made from the code by `cargo xtask docs`.\n\n\
+         | code | means |\n|---|---|\n",
     );
+    let mut res = Vec::new();
     for (code, explanation) in codes {
-        res += &format!("\n## {code}\n\n{}\n", explanation.trim());
+        let path = format!("diagnostics/{}.md", code.to_lowercase());
+        list += &format!("| [{code}]({path}) | {} |\n", first_sentence(explanation));
+        let text = format!("# {code}\n\n{}\n", explanation.trim());
+        res.push(Made { path: format!("docs/{path}"), text });
     }
+    res.insert(0, Made { path: "docs/diagnostics.md".to_owned(), text: list });
     res
+}
+
+/// What stands before the first full stop or colon that ends something, fit for a cell of a table.
+fn first_sentence(text: &str) -> String {
+    let paragraph = text.trim().split("\n\n").next().unwrap_or_default().replace('\n', " ");
+    let end = [". ", ": ", "; "].iter().filter_map(|it| paragraph.find(it)).min();
+    let sentence = end.map_or(paragraph.as_str(), |it| &paragraph[..it]);
+    sentence.trim_end_matches(['.', ':']).replace('|', "\\|")
 }
 
 fn settle(root: &Path, made: &[Made], command: &str, mode: Mode) -> Result<(), Failure> {
@@ -142,8 +155,19 @@ mod tests {
     }
 
     #[test]
-    fn each_code_has_a_heading() {
-        let page = page(&[("MCP0001".into(), "One.\n".into()), ("MCP0002".into(), "Two.".into())]);
-        assert!(page.ends_with("\n\n## MCP0001\n\nOne.\n\n## MCP0002\n\nTwo.\n"), "{page}");
+    fn each_code_has_a_page_and_a_line_in_the_list() {
+        let pages = pages(&[
+            ("MCP0001".into(), "One: it | is.\n".into()),
+            ("MCP0002".into(), "Two\nlines. More.".into()),
+        ]);
+        let paths: Vec<&str> = pages.iter().map(|it| it.path.as_str()).collect();
+        assert_eq!(
+            paths,
+            ["docs/diagnostics.md", "docs/diagnostics/mcp0001.md", "docs/diagnostics/mcp0002.md"]
+        );
+        let list = &pages[0].text;
+        assert!(list.contains("| [MCP0001](diagnostics/mcp0001.md) | One |\n"), "{list}");
+        assert!(list.contains("| [MCP0002](diagnostics/mcp0002.md) | Two lines |\n"), "{list}");
+        assert_eq!(pages[1].text, "# MCP0001\n\nOne: it | is.\n");
     }
 }

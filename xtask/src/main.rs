@@ -32,7 +32,7 @@ Usage: cargo xtask <command>
   ci                                every gate that is no test: format, lints, docs, builds, packages, house rules
   schema [--check]                  write schemas/<dialect>.schema.json, or fail if they are stale or break a release
   schema --release                  freeze the schemas as the release of this version
-  docs [--check]                    write docs/diagnostics.md, or fail if it is stale
+  docs [--check]                    write the pages of docs/diagnostics, or fail if one is stale
   floors                            dependencies, forbidden words, error numbers, unsafe
   tidy                              heads, lengths, unfinished code, forgotten files, paths of one machine
   features                          which rules of docs/rules.md some test proves

@@ -81,4 +81,13 @@ impl Source {
         let Loaded { path, text, diagnostics, .. } = &self.loaded;
         if diagnostics.is_empty() { String::new() } else { render(path, text, diagnostics, colour) }
     }
+
+    /// The same without variables that have no value here: who starts nothing does not need them.
+    pub(crate) fn mistakes(&self, colour: Colour) -> String {
+        let Loaded { path, text, reading, .. } = &self.loaded;
+        match reading.diagnostics.as_slice() {
+            [] => String::new(),
+            diagnostics => render(path, text, diagnostics, colour),
+        }
+    }
 }

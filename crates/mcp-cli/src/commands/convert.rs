@@ -60,7 +60,7 @@ pub(crate) fn run(context: &Context, words: &Words) -> Report {
         }
     };
     let colour = context.console.err;
-    let mut err = source.taken(colour) + &source.complaints(colour);
+    let mut err = source.taken(colour) + &source.mistakes(colour);
     if source.loaded.reading.refused {
         let mut res = failed(context, target, "nothing of the file can be used".to_owned(), None);
         res.err.insert_str(0, &err);

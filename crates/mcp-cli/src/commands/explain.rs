@@ -46,7 +46,7 @@ pub(crate) fn run(context: &Context, words: &Words) -> Report {
             return context.console.failure(Exit::Wrong, &plain::line(&message), help.as_deref());
         }
     };
-    let err = source.taken(colour) + &source.complaints(colour);
+    let err = source.taken(colour) + &source.mistakes(colour);
     let (id, exposure) = match rules(&source, server.as_deref()) {
         Ok(found) => found,
         Err((exit, message)) => {

@@ -85,3 +85,21 @@ fn each_dialect_has_its_schema() {
         assert_eq!(run.json()["$schema"], "https://json-schema.org/draft/2020-12/schema");
     }
 }
+
+#[test]
+fn who_starts_nothing_needs_no_values() {
+    let place = Place::empty();
+    let server =
+        r#"{"mcpServers": {"demo": {"command": "npx", "args": ["x"], "env": {"A": "${NOT_SET_ANYWHERE}"}}}}"#;
+    place.write(".mcp.json", server);
+    for arguments in [
+        ["convert", ".mcp.json", "--to", "dominds"].as_slice(),
+        &["explain", ".mcp.json", "--server", "demo", "--tool", "echo"],
+    ] {
+        let run = place.run(arguments);
+        assert_eq!(run.code, Some(0), "{run:?}");
+        assert!(!run.err.contains("MCP0034"), "{run:?}");
+    }
+    let run = place.run(&["check", ".mcp.json"]);
+    assert!(run.out.contains("NOT_SET_ANYWHERE"), "{run:?}");
+}

@@ -1,0 +1,183 @@
+//! The guide's commands do what its pages say, and its pages are all there (HD-SC1).
+//!
+//! What a page shows is what is tested: its files are written, its commands run in their order, and what they print is
+//! compared with what stands there. No page needs anything but the program, or says so.
+
+mod page;
+
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::Child;
+
+use mcp_tests::{Run, eventually, installed, root, words};
+use page::{Block, Needs, Step, agrees, blocks, links};
+
+fn docs() -> PathBuf {
+    root().join("docs")
+}
+
+fn text(page: &str) -> String {
+    std::fs::read_to_string(docs().join(page)).unwrap_or_else(|error| panic!("{page}: {error}"))
+}
+
+/// The pages that the book has, in its order.
+fn listed() -> Vec<String> {
+    links(&text("SUMMARY.md"))
+}
+
+/// Every page below a folder, by its path from `docs`.
+fn found(folder: &Path, into: &mut BTreeSet<String>) {
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            found(&path, into);
+        } else if path.extension().is_some_and(|it| it == "md") {
+            into.insert(path.strip_prefix(docs()).unwrap().to_string_lossy().into_owned());
+        }
+    }
+}
+
+#[test]
+fn every_page_is_in_the_summary_and_every_link_leads_to_one() {
+    let mut pages = BTreeSet::new();
+    found(&docs(), &mut pages);
+    assert!(pages.remove("SUMMARY.md"));
+    assert_eq!(listed().into_iter().collect::<BTreeSet<_>>(), pages);
+
+    let mut seen = 0;
+    for page in &pages {
+        let folder = docs().join(page).parent().unwrap().to_owned();
+        for link in links(&text(page)) {
+            assert!(folder.join(&link).exists(), "{page} names {link}, which is not there");
+            seen += 1;
+        }
+    }
+    assert!(seen > 50, "the pages name each other: {seen} links");
+}
+
+/// Where the real servers are that some commands start.
+struct Npm {
+    modules: PathBuf,
+    path: OsString,
+}
+
+impl Npm {
+    fn find() -> Option<Npm> {
+        let modules = installed("MCP_HOST_NODE_MODULES")?;
+        let inherited = std::env::var_os("PATH").unwrap_or_default();
+        let paths = [modules.join(".bin")].into_iter().chain(std::env::split_paths(&inherited));
+        Some(Npm { path: std::env::join_paths(paths).unwrap(), modules })
+    }
+}
+
+/// A page while it is run.
+struct Reader<'a> {
+    page: &'a str,
+    folder: tempfile::TempDir,
+    state: tempfile::TempDir,
+    beside: Vec<Child>,
+    code: Option<i32>,
+    npm: Option<&'a Npm>,
+}
+
+impl Drop for Reader<'_> {
+    fn drop(&mut self) {
+        for child in &mut self.beside {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+impl Reader<'_> {
+    fn file(&self, path: &str, text: &str) {
+        let path = self.folder.path().join(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    }
+
+    fn step(&mut self, step: &Step) {
+        let page = self.page;
+        let printed = match step.command.as_str() {
+            "echo $?" => format!("{}\n", self.code.expect("a command ended before it")),
+            command => match command.strip_suffix(" &") {
+                Some(command) => self.begin(command),
+                None => self.run(command),
+            },
+        };
+        assert!(
+            agrees(&step.printed, &printed),
+            "{page}: `{}` prints\n{printed}\nand the page says\n{}",
+            step.command,
+            step.printed
+        );
+    }
+
+    /// The program with the command's words, and with its input where there is one.
+    fn command(&self, command: &str) -> Run {
+        let (command, input) = match command.split_once(" < ") {
+            Some((command, input)) => (command, Some(input)),
+            None => (command, None),
+        };
+        let words = words(command);
+        let (program, arguments) = words.split_first().expect("a command has a word");
+        assert_eq!(program, "mcp-host", "{}: {command}", self.page);
+        let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+        let mut res = Run::new(self.folder.path(), self.state.path(), &arguments);
+        if let Some(npm) = self.npm {
+            res = res.env("PATH", &npm.path);
+        }
+        match input {
+            Some(input) => res.input(std::fs::File::open(self.folder.path().join(input)).unwrap()),
+            None => res,
+        }
+    }
+
+    fn run(&mut self, command: &str) -> String {
+        let ran = self.command(command).finish();
+        self.code = ran.code;
+        ran.stderr + &ran.stdout
+    }
+
+    /// Starts what goes on beside the page, and waits until it listens where it was told to.
+    fn begin(&mut self, command: &str) -> String {
+        self.beside.push(self.command(command).start());
+        let words = words(command);
+        let address = words.iter().find(|it| it.starts_with("127.0.0.1:")).expect("it listens somewhere");
+        eventually(&format!("{command} listens"), || std::net::TcpStream::connect(address.as_str()).is_ok());
+        String::new()
+    }
+}
+
+#[test]
+fn hd_sc1_the_commands_of_every_page_do_what_it_says() {
+    let npm = Npm::find();
+    let mut seen = 0;
+    for page in &listed() {
+        let mut reader = Reader {
+            page,
+            folder: tempfile::tempdir().unwrap(),
+            state: tempfile::tempdir().unwrap(),
+            beside: Vec::new(),
+            code: None,
+            npm: npm.as_ref(),
+        };
+        if let Some(npm) = &npm {
+            std::os::unix::fs::symlink(&npm.modules, reader.folder.path().join("node_modules")).unwrap();
+        }
+        for block in blocks(page, &text(page)) {
+            match block {
+                Block::File { path, text } => reader.file(&path, &text),
+                Block::Commands { needs: Needs::Npm, .. } if npm.is_none() => {}
+                Block::Commands { needs: Needs::Npm | Needs::Nothing, steps } => {
+                    for step in &steps {
+                        reader.step(step);
+                        seen += 1;
+                    }
+                }
+            }
+        }
+    }
+    assert!(seen > 40, "the pages have commands: {seen}");
+}

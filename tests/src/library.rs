@@ -1,0 +1,22 @@
+//! The programs on the guide's pages for Rust authors, as doc tests: they compile, and run where they need no server.
+
+#[doc = include_str!("../../docs/library/mcp-model.md")]
+pub struct Model;
+
+#[doc = include_str!("../../docs/library/mcp-config.md")]
+pub struct Config;
+
+#[doc = include_str!("../../docs/library/mcp-transport.md")]
+pub struct Transport;
+
+#[doc = include_str!("../../docs/library/mcp-registry.md")]
+pub struct Registry;
+
+#[doc = include_str!("../../docs/library/mcp-host.md")]
+pub struct Host;
+
+#[doc = include_str!("../../docs/library/mcp-acp.md")]
+pub struct Acp;
+
+#[doc = include_str!("../../docs/library/mcp-acp-agent.md")]
+pub struct AcpAgent;
