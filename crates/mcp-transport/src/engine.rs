@@ -338,9 +338,7 @@ impl Engine {
                             return idle;
                         };
                         self.tell(|| Incoming::Progress { request: id, progress: progress.clone() });
-                        if self.pending.heard(id, progress, Instant::now()) {
-                            return Worth::Awaited;
-                        }
+                        self.pending.heard(id, progress, Instant::now());
                     }
                 }
                 idle
@@ -374,10 +372,9 @@ impl Engine {
         };
         let text = String::from_utf8_lossy(&frame[id]).into_owned();
         let id = ForeignId { epoch: lane.epoch(), text };
-        if self.hand_on(Incoming::Request { id: id.clone(), method, frame }) {
-            return Worth::Awaited;
+        if !self.hand_on(Incoming::Request { id: id.clone(), method, frame }) {
+            self.answer(&id, &Err(RpcError::new(code::INTERNAL_ERROR, "too many requests at once")));
         }
-        self.answer(&id, &Err(RpcError::new(code::INTERNAL_ERROR, "too many requests at once")));
         Worth::Idle(1)
     }
 }

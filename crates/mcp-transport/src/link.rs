@@ -197,9 +197,10 @@ pub trait Inbox: Send + Sync {
 /// What a frame was worth to the one who took it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Worth {
-    /// Somebody waited for it, or will answer it: an answer to a call, progress of a call that goes on, a request.
+    /// Somebody waited for it: an answer to a call. There is one for each, so nobody can flood with them.
     Awaited,
-    /// It held so many messages that nobody waits for: announcements, late answers, what was dropped, what is no message.
+    /// It held so many messages of which a server may send as many as it likes: announcements, progress, requests, late
+    /// answers, what was dropped, what is no message.
     Idle(usize),
 }
 

@@ -16,7 +16,7 @@ use crate::Worth;
 const EACH: Duration = Duration::from_micros(125);
 
 /// So many bytes of idle messages count as one more.
-const BYTES: usize = 4 << 10;
+pub(crate) const BYTES: usize = 4 << 10;
 
 /// How much may come at once after it was quiet: 8,000 messages, or 32 MiB.
 const BURST: Duration = Duration::from_secs(1);
@@ -51,9 +51,15 @@ impl Pace {
     /// A frame of so many bytes came.
     pub(crate) fn took(&mut self, worth: Worth, bytes: usize) {
         match worth {
-            Worth::Awaited => self.idle = (self.idle - WITH_EACH).max(-MOST_FREE),
+            Worth::Awaited => self.awaited(1),
             Worth::Idle(messages) => self.wasted(messages, bytes),
         }
+    }
+
+    /// So many messages came that somebody waited for.
+    pub(crate) fn awaited(&mut self, messages: u64) {
+        let free = WITH_EACH.saturating_mul(i64::try_from(messages).unwrap_or(i64::MAX));
+        self.idle = self.idle.saturating_sub(free).max(-MOST_FREE);
     }
 
     /// So many messages came that nobody waits for, with so many bytes together.

@@ -142,13 +142,13 @@ impl Pending {
         true
     }
 
-    /// Progress of call `id` was heard. False when that is over, or never was.
-    pub(crate) fn heard(&self, id: RequestId, progress: Progress, now: Instant) -> bool {
+    /// Progress of call `id` was heard, which is nothing where that is over, or never was.
+    pub(crate) fn heard(&self, id: RequestId, progress: Progress, now: Instant) {
         let on_progress = {
             let mut table = self.lock();
-            let Some(call) = table.get(id) else { return false };
+            let Some(call) = table.get(id) else { return };
             if matches!(call.state, State::Told(_)) {
-                return false;
+                return;
             }
             call.deadline.heard(now);
             call.progress.clone()
@@ -156,7 +156,6 @@ impl Pending {
         if let Some(on_progress) = on_progress {
             on_progress(progress);
         }
-        true
     }
 
     /// Tells every call whose deadline has passed. Returns them, and when to look again.

@@ -284,10 +284,8 @@ impl Bridge {
                 tracing::debug!("a notification was dropped: too many wait");
                 return Worth::Idle(1);
             }
-            Scanned::Notification { .. } => Worth::Idle(1),
-            Scanned::Request { .. } | Scanned::Response { .. } | Scanned::Batch(_) | Scanned::Noise => {
-                Worth::Awaited
-            }
+            Scanned::Notification { .. } | Scanned::Request { .. } => Worth::Idle(1),
+            Scanned::Response { .. } | Scanned::Batch(_) | Scanned::Noise => Worth::Awaited,
         };
         let _ = self.given.send(Given::Frame(frame));
         worth

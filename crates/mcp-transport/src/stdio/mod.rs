@@ -20,6 +20,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use mcp_model::{EnvInherit, Secret, StdioEndpoint};
 use tokio::process::{Child, Command};
+use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
@@ -194,18 +195,15 @@ impl Process {
         let stdin = self.child.stdin.take().expect("it was asked for");
         let stdout = self.child.stdout.take().expect("it was asked for");
         let stderr = self.child.stderr.take().expect("it was asked for");
+        let mut reader = Reader::new(stdout, inbox, place);
         let tail = Tail::default();
         // Reading, writing and standard error have a task each, so that none waits for another; they end with this set.
         let mut logging = JoinSet::new();
-        logging.spawn(stderr::read(
-            stderr,
-            tail.clone(),
-            Arc::clone(&place.redactor),
-            place.endpoint.command.clone(),
-        ));
+        let reading = stderr::Reader::new(stderr, place, tail.clone(), Arc::clone(&reader.awaited));
+        let (live, is_live) = oneshot::channel();
+        logging.spawn(reading.run(is_live));
         let mut writing = JoinSet::new();
         writing.spawn(writer::write(stdin, out, place.encoding, place.stall));
-        let mut reader = Reader::new(stdout, inbox, place);
 
         let (reason, deadline) = tokio::select! {
             deadline = stop.requested() => (EndReason::Stopped, deadline),
@@ -226,6 +224,7 @@ impl Process {
             },
             _ = self.child.wait() => (EndReason::PeerClosed, Instant::now() + AFTERLIFE),
         };
+        drop(live);
         // Dropping the writer closes the child's standard input: the polite way to ask.
         drop(writing);
         let status = self.end(&mut reader, deadline).await;

@@ -1,6 +1,7 @@
 //! The way from a child: lines to frames, and everything else to evidence.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::BytesMut;
 use tokio::io::{AsyncRead, AsyncReadExt};
@@ -13,7 +14,7 @@ use super::lines::{Line, Lines};
 use crate::oversize::Oversize;
 use crate::pace::Pace;
 use crate::redact::Redactor;
-use crate::{EndReason, Fault, Inbox, Lane, LaneEnd};
+use crate::{EndReason, Fault, Inbox, Lane, LaneEnd, Worth};
 
 /// How much is read at once where it has to be decoded first.
 const RAW_BYTES: usize = 64 << 10;
@@ -28,6 +29,8 @@ pub(super) struct Reader<S = ChildStdout> {
     pace: Pace,
     /// Nothing is read until then.
     paused: Option<Instant>,
+    /// How many frames came that somebody waited for: a server may log what it does for them.
+    pub(super) awaited: Arc<AtomicU64>,
     /// Bytes that were no protocol, and the first of them as text.
     pub(super) noise: u64,
     pub(super) sample: Option<String>,
@@ -43,6 +46,7 @@ impl<S: AsyncRead + Unpin> Reader<S> {
             redactor: Arc::clone(&place.redactor),
             pace: Pace::new(Instant::now()),
             paused: None,
+            awaited: Arc::default(),
             noise: 0,
             sample: None,
         }
@@ -107,7 +111,11 @@ impl<S: AsyncRead + Unpin> Reader<S> {
             Line::Whole(line) => match line.iter().find(|it| !it.is_ascii_whitespace()) {
                 Some(b'{' | b'[') => {
                     let bytes = line.len();
-                    self.pace.took(self.inbox.deliver(Lane::Shared, line), bytes);
+                    let worth = self.inbox.deliver(Lane::Shared, line);
+                    if worth == Worth::Awaited {
+                        self.awaited.fetch_add(1, Ordering::Relaxed);
+                    }
+                    self.pace.took(worth, bytes);
                 }
                 _ => self.noise(&line),
             },
@@ -144,7 +152,7 @@ mod tests {
 
     use super::*;
     use crate::stdio::StdioDial;
-    use crate::{DialOptions, RequestId, Worth};
+    use crate::{DialOptions, RequestId};
 
     /// Waits for answers alone, and notes how much else there was before each.
     #[derive(Default)]

@@ -417,3 +417,33 @@ async fn a_server_that_floods_and_dies_is_noticed_while_its_reader_pauses() {
     let error = call(&session, 60_000).await.unwrap_err();
     assert!(error.to_string().contains("SIGKILL"), "{error}");
 }
+
+/// What a server says that numbers its lines on standard error, without end.
+fn flooding_stderr(tool: &str) -> StdioEndpoint {
+    let flood = "(i=0; while echo \"line $i of many\" >&2; do i=$((i+1)); done) &";
+    let endpoint = script(&format!("{flood}\n{SERVER}"));
+    StdioEndpoint { env: vec![("TOOL".to_owned(), Secret::new(tool))], ..endpoint }
+}
+
+#[tokio::test]
+async fn a_server_that_floods_standard_error_is_answered_and_closed_at_once() {
+    let session = connect(flooding_stderr(r#"text "$id" "hello""#)).await.unwrap();
+    for _ in 0..5 {
+        assert_eq!(call(&session, 60_000).await.unwrap(), "hello");
+    }
+    let begun = Instant::now();
+    let ended = session.close(Duration::from_secs(10)).await;
+    assert_eq!((&ended.reason, ended.evidence.exit.as_deref()), (&EndReason::Stopped, Some("exit status 0")));
+    assert!(begun.elapsed() < Duration::from_secs(8));
+}
+
+#[tokio::test]
+async fn a_server_that_floods_standard_error_and_dies_is_noticed_and_its_last_lines_are_the_last() {
+    // All that floods is in the pipe, and more than a pause's worth was read, when the server says its last words.
+    let tool = r#"i=0; while [ $i -lt 20000 ]; do echo "line $i of many" >&2; i=$((i+1)); done; kill -9 $$"#;
+    let session = connect(server(tool)).await.unwrap();
+    let Err(CallError::Closed(ended)) = call(&session, 60_000).await else { panic!("it died") };
+    assert_eq!(ended.evidence.exit.as_deref(), Some("signal 9 (SIGKILL)"));
+    let want: Vec<String> = (19_980..20_000).map(|it| format!("line {it} of many")).collect();
+    assert_eq!(ended.evidence.stderr, want);
+}
