@@ -46,6 +46,12 @@ impl Skipped {
         self.tail = self.tail.split_off(surplus);
     }
 
+    /// How much of it came so far.
+    #[cfg(any(feature = "http", feature = "sse"))]
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+
     /// Its end.
     pub(crate) fn finish(self) -> Oversize {
         Oversize { head: self.head.freeze(), tail: self.tail.freeze(), len: self.len }

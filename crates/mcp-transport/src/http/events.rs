@@ -78,6 +78,10 @@ impl Hearing {
                     tokio::time::sleep_until(paused).await;
                 }
             }
+            // One that goes on and on has always more to read, and would never be late by that.
+            if last_words.is_some_and(|it| it <= Instant::now()) {
+                return StreamEnd::Silent;
+            }
             let silence = Instant::now() + wire.place.sse_read.min(LONGEST);
             // What follows the answer has a time of its own, all together: else a server could hold the lane for ever.
             let until = last_words.unwrap_or(silence);
@@ -101,6 +105,11 @@ impl Hearing {
                 Event::Endpoint(_) => {}
                 Event::TooLarge(_) => too_large = true,
             });
+            let idle = stream.idle();
+            if idle > 0 {
+                self.idle = true;
+                wire.pace().wasted(idle, 0);
+            }
             // What is too large on a lane of its own can only be meant for its request.
             if too_large || stream.skips() {
                 return StreamEnd::TooLarge;

@@ -262,3 +262,6 @@ async fn perform(wire: &Wire, task: Task, registration: AbortRegistration) -> Do
     // An abandoned lane is forgotten by whoever abandoned it.
     Abortable::new(performed, registration).await.unwrap_or(Done::Other)
 }
+
+#[cfg(test)]
+mod tests;

@@ -146,6 +146,7 @@ async fn drive(
         while let Some(event) = stream.take() {
             hear(wire, &mut lanes, &mut pace, event);
         }
+        pace.wasted(stream.idle(), 0);
         if pace.counts() {
             paused = pace.pause(Instant::now());
         }
@@ -196,7 +197,8 @@ fn hear(wire: &Wire, lanes: &mut Lanes, pace: &mut Pace, event: Event) {
             pace.took(wire.inbox.deliver(Lane::Shared, message), bytes);
         }
         Event::TooLarge(oversize) => {
-            pace.wasted(1, oversize.len);
+            // Its bytes were counted as they came.
+            pace.wasted(1, 0);
             wire.inbox.noise(oversize.len);
             // The call that it answered need not wait for its deadline.
             if let Some(id) = oversize.answers() {
@@ -230,3 +232,6 @@ fn answers(frame: &[u8], answered: &mut impl FnMut(crate::RequestId)) {
         | Scanned::Noise => {}
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -106,7 +106,7 @@ async fn refusal(place: &Place, mut response: Response) -> Fault {
 }
 
 impl Stream {
-    fn new(response: Response, limits: StreamLimits) -> Stream {
+    pub(super) fn new(response: Response, limits: StreamLimits) -> Stream {
         let parser = EventStream::new(limits.event_bytes);
         Stream { response, parser, events: VecDeque::new(), limits, heard: Instant::now() }
     }
@@ -140,6 +140,11 @@ impl Stream {
         let Stream { parser, events, .. } = self;
         parser.feed(chunk, |event| events.push_back(event));
         Ok(())
+    }
+
+    /// What came since this was asked last that carried no message, as so many messages that nobody waits for.
+    pub(super) fn idle(&mut self) -> usize {
+        self.parser.idle()
     }
 
     /// The next event of what came.

@@ -200,7 +200,8 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_line_without_end_is_read_at_its_rate() {
-        let flood = flood("xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx");
+        let flood =
+            flood("xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx");
         tokio::time::sleep(Duration::from_secs(3)).await;
         // 32 MiB at once, and as many a second: that the clock moves at all shows that it is not read through.
         assert!(flood.written() * 90 < 200 << 20, "{}", flood.written());

@@ -9,9 +9,16 @@ use std::time::Duration;
 use bytes::{Buf, Bytes, BytesMut};
 
 use crate::oversize::{Oversize, Skipped};
+use crate::pace::BYTES;
 
 /// The longest line besides data that is kept whatever the limit is, in bytes.
 const LONGEST_FIELD: usize = 1024;
+
+/// So many lines may stand beside the data of an event: its type, its id, a `retry`, and the empty one that ends it.
+const FIELDS: usize = 4;
+
+/// What a line of data costs besides its bytes, in bytes: short ones are many.
+const LINE: usize = 64;
 
 /// The parser of one stream.
 pub(crate) struct EventStream {
@@ -29,6 +36,16 @@ pub(crate) struct EventStream {
     after_cr: bool,
     begun: bool,
     skipping: Skipping,
+    idle: Idle,
+}
+
+/// What came that carried no message.
+#[derive(Default)]
+struct Idle {
+    /// Lines of the event being read that are no data; they count only if it comes to nothing.
+    fields: usize,
+    lines: usize,
+    bytes: usize,
 }
 
 /// What of the stream is let go of.
@@ -82,7 +99,17 @@ impl EventStream {
             after_cr: false,
             begun: false,
             skipping: Skipping::Nothing,
+            idle: Idle::default(),
         }
+    }
+
+    /// What came since this was asked last that carried no message, as so many messages that nobody waits for: comments,
+    /// events without data or of another type, and what was let go of.
+    pub(crate) fn idle(&mut self) -> usize {
+        let Idle { fields: _, lines, bytes } = &mut self.idle;
+        let pages = *bytes / BYTES;
+        *bytes %= BYTES;
+        std::mem::take(lines) + pages
     }
 
     /// Takes what arrived, and gives each event that it completes.
@@ -132,12 +159,14 @@ impl EventStream {
         match &mut self.skipping {
             Skipping::Nothing => {}
             Skipping::Line => {
+                self.idle.bytes += part.len();
                 if ends {
                     self.skipping = Skipping::Nothing;
                 }
                 return None;
             }
             Skipping::Event(skipped, length) => {
+                self.idle.bytes += part.len() + LINE;
                 *length += part.len();
                 skipped.add(&part);
                 match (ends, *length) {
@@ -166,8 +195,12 @@ impl EventStream {
                     self.line = line;
                     Some(Bytes::new())
                 }
-                (false, true) => None,
+                (false, true) => {
+                    self.idle.field(line.len());
+                    None
+                }
                 (false, false) => {
+                    self.idle.field(line.len());
                     self.skipping = Skipping::Line;
                     None
                 }
@@ -186,6 +219,7 @@ impl EventStream {
             Data::Line(line) => begun_with(&line, value),
             Data::Lines(lines) => begun_with(&lines, value),
         };
+        self.idle.bytes += skipped.len();
         self.skipping = Skipping::Event(skipped, length);
     }
 
@@ -249,6 +283,7 @@ impl EventStream {
         if line.is_empty() {
             return self.dispatch(event);
         }
+        let length = line.len();
         let (name, value) = match memchr::memchr(b':', &line) {
             Some(at) => (line.slice(..at), line.slice(at + 1..)),
             None => (line, Bytes::new()),
@@ -256,10 +291,12 @@ impl EventStream {
         let value = if value.first() == Some(&b' ') { value.slice(1..) } else { value };
         match &name[..] {
             b"data" => {
+                self.idle.bytes += LINE;
                 if self.data.len() + value.len() > self.limit {
                     return self.skip(&value, 0);
                 }
                 self.data.push(value);
+                return;
             }
             b"event" => {
                 self.kind = match &value[..] {
@@ -277,6 +314,7 @@ impl EventStream {
             // A comment has an empty name.
             _ => {}
         }
+        self.idle.field(length);
     }
 
     fn dispatch(&mut self, event: &mut impl FnMut(Event)) {
@@ -288,13 +326,27 @@ impl EventStream {
             Data::Line(line) => line,
             Data::Lines(lines) => lines.freeze(),
         };
+        let fields = std::mem::take(&mut self.idle.fields);
         // An event without data gives an id or a `retry`, and says nothing.
         match std::mem::replace(&mut self.kind, Kind::Message) {
-            _ if data.is_empty() => {}
-            Kind::Message => event(Event::Message(data)),
-            Kind::Endpoint => event(Event::Endpoint(data)),
-            Kind::Other => {}
+            Kind::Message if !data.is_empty() => event(Event::Message(data)),
+            Kind::Endpoint if !data.is_empty() => event(Event::Endpoint(data)),
+            Kind::Message | Kind::Endpoint | Kind::Other => {
+                self.idle.lines += fields + 1;
+                self.idle.bytes += data.len();
+            }
         }
+    }
+}
+
+impl Idle {
+    /// A line came that is no data.
+    fn field(&mut self, bytes: usize) {
+        match self.fields + 1 < FIELDS {
+            true => self.fields += 1,
+            false => self.lines += 1,
+        }
+        self.bytes += bytes;
     }
 }
 

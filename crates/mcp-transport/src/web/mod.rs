@@ -10,6 +10,8 @@ pub(crate) mod configured;
 pub(crate) mod event_stream;
 #[cfg(any(feature = "http", feature = "sse"))]
 mod exchange;
+#[cfg(all(test, any(feature = "http", feature = "sse")))]
+pub(crate) mod flooding;
 #[cfg(any(feature = "http", feature = "sse"))]
 pub(crate) mod headers;
 pub(crate) mod nearby;

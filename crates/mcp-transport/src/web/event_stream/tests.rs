@@ -174,3 +174,31 @@ proptest! {
         prop_assert_eq!(read(chunks, limit), read([text.as_bytes()], limit));
     }
 }
+
+/// How many messages that nobody waits for a stream is worth, whatever its chunks are.
+#[track_caller]
+fn check_idle(text: &str, want: usize) {
+    for size in [1, 7, text.len()] {
+        let mut stream = EventStream::new(1 << 20);
+        let mut idle = 0;
+        for chunk in text.as_bytes().chunks(size) {
+            stream.feed(Bytes::copy_from_slice(chunk), drop);
+            idle += stream.idle();
+        }
+        assert_eq!(idle, want, "{text:.40?} in pieces of {size}");
+    }
+}
+
+#[test]
+fn what_carries_no_message_is_counted() {
+    check_idle("event: message\nid: 7\nretry: 5\ndata: {}\n\n", 0);
+    check_idle(": ping\ndata: {\ndata: }\n\n", 0);
+    check_idle(": ping\n\n", 2);
+    check_idle(&":\n".repeat(100), 97);
+    check_idle("event: ping\ndata: {}\n\n\n", 3);
+    check_idle("data\n\n", 1);
+    check_idle(&format!(": {}\n\ndata: {{}}\n\n", "x".repeat(40_960)), 12);
+    // Short lines of one event cost something as well, and few of them nothing.
+    check_idle(&format!("{}\n", "data: x\n".repeat(63)), 0);
+    check_idle(&format!("{}\n", "data: x\n".repeat(640)), 10);
+}

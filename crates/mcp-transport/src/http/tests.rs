@@ -1,0 +1,90 @@
+//! Streams that flood, on a virtual clock: they are read at one rate together, and what stands behind a flood comes.
+
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use mcp_model::{Limits, UrlEndpoint};
+
+use super::events::Hearing;
+use super::*;
+use crate::Lane;
+use crate::web::flooding::{self, Answers, FLOODS};
+
+fn wire() -> (Wire, Arc<Answers>) {
+    let endpoint = UrlEndpoint::new(Url::parse("http://localhost:1/mcp").unwrap());
+    let limits = Limits { message_bytes: 1 << 20, ..Limits::default() };
+    let options = DialOptions { limits, ..DialOptions::default() };
+    let place = Arc::new(Place::new(&endpoint, &options).unwrap());
+    let client = Client::new(Arc::clone(&place)).unwrap();
+    let (url, plain) = client.plain();
+    let answers = Arc::new(Answers::default());
+    let wire = Wire {
+        place,
+        client,
+        url,
+        inbox: Arc::clone(&answers) as _,
+        sessions: Sessions::new(plain, None),
+        terminate_on_close: true,
+        open: Open::default(),
+        pace: Mutex::new(Pace::new(Instant::now())),
+        ready: mpsc::unbounded_channel().0,
+    };
+    (wire, answers)
+}
+
+/// Reads a stream that brings this without end for ten seconds: how often it did.
+async fn ten_seconds(wire: &Wire, lane: Lane, text: &str) -> usize {
+    let (mut response, sent) = flooding::response(text);
+    let mut hearing = Hearing::new(lane);
+    let heard = tokio::time::timeout(Duration::from_secs(10), hearing.hear(wire, &mut response)).await;
+    assert!(heard.is_err(), "it has no end: {heard:?}");
+    sent.load(Ordering::Relaxed)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_flood_of_anything_is_read_at_its_rate() {
+    for (text, worth) in FLOODS {
+        let sent = ten_seconds(&wire().0, Lane::Listening(Epoch(1)), text).await;
+        assert!((78_000..100_000).contains(&(sent * worth)), "{text:?}: {sent}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn all_streams_of_a_server_have_one_rate_together() {
+    let (wire, _) = wire();
+    let request = |id| ten_seconds(&wire, Lane::Request(id, Epoch(1)), FLOODS[1].0);
+    let (one, other, third) =
+        tokio::join!(request(1), request(2), ten_seconds(&wire, Lane::Listening(Epoch(1)), FLOODS[0].0));
+    let idle = one * FLOODS[1].1 + other * FLOODS[1].1 + third * FLOODS[0].1;
+    assert!((78_000..110_000).contains(&idle), "{one} {other} {third}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_comment_without_end_is_read_at_its_rate() {
+    let text = format!(": {}", "x".repeat(4094));
+    let (mut response, sent) = flooding::response(&text);
+    let (wire, _) = wire();
+    let mut hearing = Hearing::new(Lane::Listening(Epoch(1)));
+    let heard = tokio::time::timeout(Duration::from_secs(2), hearing.hear(&wire, &mut response)).await;
+    assert!(heard.is_err(), "it has no end: {heard:?}");
+    // 32 MiB may come at once, and as many a second.
+    let bytes = sent.load(Ordering::Relaxed) * text.len();
+    assert!(bytes < 120 << 20, "{bytes}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_is_not_held_up_by_what_follows_it_nor_by_another_stream() {
+    let (wire, answers) = wire();
+    let flood = ten_seconds(&wire, Lane::Listening(Epoch(1)), FLOODS[1].0);
+    let call = async {
+        tokio::time::sleep(Duration::from_secs(5)).await;
+        let begun = Instant::now();
+        let text = format!("data: {{\"id\":1,\"result\":{{}}}}\n\n{}", FLOODS[1].0.repeat(100));
+        let (mut response, _) = flooding::response(&text);
+        Hearing::new(Lane::Request(1, Epoch(1))).hear(&wire, &mut response).await;
+        // The answer is there at once, and the stream that does not end after it is let go of after its time.
+        assert_eq!(answers.times()[0], begun);
+        assert!(begun.elapsed() <= Duration::from_millis(251), "{:?}", begun.elapsed());
+    };
+    tokio::join!(flood, call);
+}

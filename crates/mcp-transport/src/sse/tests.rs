@@ -1,0 +1,58 @@
+//! A stream that floods, on a virtual clock: it is read at a rate, and what stands behind a flood comes.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use mcp_model::{Limits, UrlEndpoint};
+
+use super::*;
+use crate::DialOptions;
+use crate::web::flooding::{self, Answers, FLOODS};
+
+/// Drives a connection whose stream brings this without end for some seconds: how often it was read, and the answers.
+async fn flooded(seconds: u64, text: &str) -> (usize, Arc<Answers>) {
+    let endpoint = UrlEndpoint::new(Url::parse("http://localhost:1/sse").unwrap());
+    let limits = Limits { message_bytes: 1 << 20, ..Limits::default() };
+    let options = DialOptions { limits, ..DialOptions::default() };
+    let place = Arc::new(Place::new(&endpoint, &options).unwrap());
+    let client = Client::new(Arc::clone(&place)).unwrap();
+    let (endpoint, plain) = client.plain();
+    let answers = Arc::new(Answers::default());
+    let limits = stream::StreamLimits::of(&place);
+    let wire = Wire { place, client, endpoint, plain, inbox: Arc::clone(&answers) as _ };
+    let (response, sent) = flooding::response(text);
+    let (_out, mut queue) = OutQueue::new();
+    let stopping = pin!(tokio::time::sleep_until(Instant::now() + Duration::from_secs(seconds)));
+    let stopping = pin!(futures_util::FutureExt::map(stopping, |()| Instant::now()));
+    let end = drive(&wire, Stream::new(response, limits), &mut queue, stopping).await;
+    assert_eq!(end, EndReason::Stopped);
+    (AtomicUsize::load(&sent, Ordering::Relaxed), answers)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_flood_of_anything_is_read_at_its_rate() {
+    for (text, worth) in FLOODS {
+        let (sent, _) = flooded(10, text).await;
+        assert!((78_000..100_000).contains(&(sent * worth)), "{text:?}: {sent}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_has_no_end_is_read_at_its_rate() {
+    let comment = format!(": {}", "x".repeat(4094));
+    let data = format!("data: {}\n", "x".repeat(1000));
+    // A comment in one line, and an event that is let go of line by line. 32 MiB may come at once, and as many a second.
+    for text in [comment, data] {
+        let (sent, _) = flooded(2, &text).await;
+        assert!(sent * text.len() < 120 << 20, "{sent} of {}", text.len());
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_that_stands_behind_a_flood_comes_soon() {
+    let (_, answers) = flooded(10, &format!("{}data: {{\"id\":1}}\n\n", ": ping\n\n".repeat(50))).await;
+    let times = answers.times();
+    assert!(times.len() > 500, "{}", times.len());
+    // What one chunk brings is a hundred such floods.
+    assert!(times.windows(2).all(|it| it[1] - it[0] <= Duration::from_millis(1_250)), "{times:?}");
+}
