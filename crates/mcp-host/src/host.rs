@@ -187,6 +187,8 @@ impl Host {
             Clocks::new(Arc::clone(&wall_clock)),
             grace,
         );
+        let spills = Spills::new(spill);
+        spills.tidy();
         let committer = tokio::spawn(committer.run(Inputs { commands: taken, over: ended }));
         let desk = Arc::new(Desk {
             snapshot: senders.snapshot.subscribe(),
@@ -197,7 +199,7 @@ impl Host {
             idle,
             wall_clock,
             meter,
-            spills: Arc::new(Spills::new(spill)),
+            spills,
             trace,
         });
         Host { commands, over, senders, desk, committer }
@@ -372,9 +374,7 @@ impl Host {
         // Fails when the host is shut down already.
         let _ = self.commands.send(Command::Shutdown).await;
         self.commands.closed().await;
-        let spills = Arc::clone(&self.desk.spills);
-        // Fails only when the runtime goes, and then the files go with the host.
-        let _ = tokio::task::spawn_blocking(move || spills.close()).await;
+        self.desk.spills.close().await;
     }
 }
 
@@ -396,6 +396,6 @@ impl Drop for Host {
     fn drop(&mut self) {
         self.committer.abort();
         // A dialog or a pinned generation that is kept longer keeps no files.
-        self.desk.spills.close();
+        self.desk.spills.close_blocking();
     }
 }

@@ -134,6 +134,7 @@ mod spill;
 mod wanted;
 mod watch;
 mod wires;
+mod work;
 
 pub use admin::Admin;
 pub use call::{Asking, ToolCall};

@@ -89,6 +89,6 @@ pub use session::{
     SessionOptions, State,
 };
 #[cfg(feature = "stdio")]
-pub use stdio::{Reaped, Receipts};
+pub use stdio::{Owner, Reaped, Receipts};
 #[cfg(any(feature = "http", feature = "sse", feature = "websocket"))]
 pub use web::tls::Authorities;

@@ -100,7 +100,7 @@ pub(crate) struct Desk {
     pub(crate) idle: Option<Duration>,
     pub(crate) wall_clock: WallClock,
     pub(crate) meter: Arc<Meter>,
-    pub(crate) spills: Arc<Spills>,
+    pub(crate) spills: Spills,
     pub(crate) trace: Option<TraceSource>,
 }
 

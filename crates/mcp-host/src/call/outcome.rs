@@ -2,7 +2,6 @@
 //! it should be.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 
 use mcp_model::{CallMetadata, CallResult, Content, Kind, ServerId, Tool, ToolResult};
 use mcp_registry::{Checked, Problem, ProblemKind};
@@ -61,16 +60,11 @@ impl Desk {
         CallResult { success: !is_error, content, error, metadata }
     }
 
-    /// Writes parts to files beside the runtime's threads; those that cannot be written have no path.
+    /// Writes parts to files; those that cannot be written have no path.
     async fn spill(&self, server: Option<&ServerId>, parts: Vec<Whole>) -> Vec<Option<PathBuf>> {
         let mut files = Vec::new();
         if !parts.is_empty() {
-            let spills = Arc::clone(&self.spills);
-            let write = move || parts.iter().map(|it| spills.write(it)).collect::<Vec<_>>();
-            match tokio::task::spawn_blocking(write).await {
-                Ok(written) => files = self.written(written),
-                Err(error) => tracing::error!(%error, "writing a large result failed"),
-            }
+            files = self.written(self.spills.write(parts).await.unwrap_or_else(|error| vec![Err(error)]));
         }
         let spilled = files.iter().flatten().count();
         self.meter.cut(server.map(ServerId::as_str), spilled);
@@ -89,7 +83,7 @@ impl Desk {
             Err(error) => {
                 tracing::warn!(%error, "a large result is cut");
                 // One that is larger than all that may be kept says nothing about the folder.
-                if matches!(error, SpillError::Io { .. }) {
+                if matches!(error, SpillError::Io { .. } | SpillError::Slow { .. } | SpillError::Failed) {
                     trouble = Some(Problem::spill_failed(&error.to_string()));
                 }
                 None

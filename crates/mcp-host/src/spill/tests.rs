@@ -1,5 +1,9 @@
 //! Files of large results, each test in a folder of its own.
 
+use std::fs;
+
+use mcp_model::{Content, RawJson};
+
 use super::*;
 
 fn spills(directory: &Path, most_bytes: u64) -> Spills {
@@ -8,6 +12,11 @@ fn spills(directory: &Path, most_bytes: u64) -> Spills {
 
 fn text(text: &str) -> Whole {
     Whole::Text(text.to_owned())
+}
+
+/// The one part of a result.
+fn write(spills: &Spills, it: &str) -> Result<PathBuf, SpillError> {
+    spills.files.write_all(&[text(it)]).remove(0)
 }
 
 /// What is in the folders of `directory`, by content.
@@ -27,20 +36,20 @@ fn hd_133_a_file_is_its_owners_alone_and_goes_with_the_host() {
     let directory = place.path().join("deep/results");
     let spills = spills(&directory, 100);
     assert!(!directory.exists(), "nothing is made before it is needed");
-    let path = spills.write(&text("é")).unwrap();
+    let path = write(&spills, "é").unwrap();
     let mode = |it: &Path| fs::metadata(it).unwrap().permissions().mode() & 0o777;
     let folder = path.parent().unwrap();
     assert_eq!((mode(&path), mode(folder), mode(&directory)), (0o600, 0o700, 0o700));
     assert_eq!(fs::read_to_string(&path).unwrap(), "é");
     assert!(path.is_absolute() && folder.parent() == Some(directory.as_path()));
-    let other = spills.write(&text("é")).unwrap();
+    let other = write(&spills, "é").unwrap();
     assert_ne!(path, other);
     // Long enough that nobody makes it first.
     let name = path.file_name().unwrap().to_str().unwrap();
     assert!(name.len() == "result-.txt".len() + 16 && name.ends_with(".txt"), "{name}");
-    spills.close();
+    spills.close_blocking();
     assert!(!folder.exists() && directory.exists());
-    assert!(matches!(spills.write(&text("late")), Err(SpillError::Off)) && !spills.is_on());
+    assert!(matches!(write(&spills, "late"), Err(SpillError::Off)) && !spills.is_on());
 }
 
 #[cfg(unix)]
@@ -53,18 +62,28 @@ fn hd_133_a_folder_that_others_may_write_in_is_refused_and_a_link_is_looked_behi
     let link = place.path().join("link");
     symlink(&real, &link).unwrap();
     let mode = |it: u32| fs::set_permissions(&real, fs::Permissions::from_mode(it)).unwrap();
+    let nested = real.join("nested");
+    fs::create_dir(&nested).unwrap();
     for (bits, is_taken) in [(0o777, false), (0o770, false), (0o1777, true), (0o755, true)] {
         mode(bits);
-        let written = spills(&link, 10).write(&text("a"));
+        let written = write(&spills(&link, 10), "a");
         assert_eq!(written.is_ok(), is_taken, "{bits:o}: {written:?}");
+        // Whoever may rename a folder may put another one in its place.
+        assert_eq!(write(&spills(&nested, 10), "a").is_ok(), is_taken, "{bits:o}");
         if let Ok(path) = written {
             assert!(path.starts_with(real.canonicalize().unwrap()), "{}", path.display());
         }
     }
+    mode(0o777);
+    let error = write(&spills(&nested, 10), "a").unwrap_err().to_string();
+    let real = real.canonicalize().unwrap();
+    let want = format!("other users may replace what is in {} (its mode is 777)", real.display());
+    assert!(error.ends_with(&want), "{error}");
+    assert_eq!(fs::read_dir(&nested).unwrap().count(), 0, "nothing is left of what was refused");
     // A link that leads nowhere is not followed to make something there.
     let dangling = place.path().join("dangling");
     symlink(place.path().join("elsewhere"), &dangling).unwrap();
-    assert!(spills(&dangling, 10).write(&text("a")).is_err());
+    assert!(write(&spills(&dangling, 10), "a").is_err());
     assert!(!place.path().join("elsewhere").exists());
 }
 
@@ -73,12 +92,12 @@ fn hd_133_the_oldest_make_room_and_what_is_too_large_is_refused() {
     let place = tempfile::tempdir().unwrap();
     let spills = spills(place.path(), 10);
     for it in ["aaaa", "bbbb", "cc"] {
-        spills.write(&text(it)).unwrap();
+        write(&spills, it).unwrap();
     }
     assert_eq!(contents(place.path()), ["aaaa", "bbbb", "cc"]);
-    spills.write(&text("ddddd")).unwrap();
+    write(&spills, "ddddd").unwrap();
     assert_eq!(contents(place.path()), ["cc", "ddddd"]);
-    let error = spills.write(&text("too long by far")).unwrap_err();
+    let error = write(&spills, "too long by far").unwrap_err();
     assert_eq!(error.to_string(), "it has 15 bytes, and the files of this host may have 10 together");
     assert_eq!(contents(place.path()), ["cc", "ddddd"]);
 }
@@ -88,14 +107,14 @@ fn hd_133_a_folder_that_cannot_be_made_is_told_and_one_that_was_removed_is_made_
     let place = tempfile::tempdir().unwrap();
     let file = place.path().join("file");
     fs::write(&file, "").unwrap();
-    let error = spills(&file.join("x"), 10).write(&text("a")).unwrap_err();
+    let error = write(&spills(&file.join("x"), 10), "a").unwrap_err();
     assert!(error.to_string().starts_with(&format!("{}/x: ", file.display())), "{error}");
 
     let directory = place.path().join("results");
     let spills = spills(&directory, 10);
-    spills.write(&text("a")).unwrap();
+    write(&spills, "a").unwrap();
     fs::remove_dir_all(&directory).unwrap();
-    spills.write(&text("b")).unwrap();
+    write(&spills, "b").unwrap();
     assert_eq!(contents(&directory), ["b"]);
 }
 
@@ -124,4 +143,109 @@ fn hd_133_a_file_holds_what_the_block_stands_for() {
     check(&binary("AQID", Some("t")), (&[1, 2, 3], "bin"));
     check(&binary("", Some("t")), (b"t", "txt"));
     check(&binary("", None), (b"", "bin"));
+}
+
+#[test]
+fn hd_133_files_of_one_result_make_no_room_for_each_other() {
+    let place = tempfile::tempdir().unwrap();
+    let spills = spills(place.path(), 10);
+    write(&spills, "old").unwrap();
+    let parts = ["aaaaaa", "bbbbbb", "cccc"].map(text);
+    let written = spills.files.write_all(&parts);
+    assert!(written[0].is_ok() && written[2].is_ok());
+    let error = written[1].as_ref().unwrap_err().to_string();
+    assert_eq!(error, "it has 6 bytes, and beside what is being written there is room for 4");
+    assert_eq!(contents(place.path()), ["aaaaaa", "cccc"]);
+    // The next result is another one.
+    write(&spills, "ddddd").unwrap();
+    assert_eq!(contents(place.path()), ["cccc", "ddddd"]);
+}
+
+/// A disk that does not answer while the other end of this is held.
+#[derive(Debug)]
+struct Hanging(Mutex<mpsc::Receiver<()>>);
+
+impl Disk for Hanging {
+    fn make(&self, directory: &Path) -> io::Result<TempDir> {
+        Local.make(directory)
+    }
+
+    fn write(&self, folder: &Path, bytes: &[u8], extension: &str) -> io::Result<PathBuf> {
+        if bytes == b"hang" {
+            let _ = self.0.lock().unwrap().recv();
+        }
+        Local.write(folder, bytes, extension)
+    }
+
+    fn remove(&self, file: &Path) {
+        Local.remove(file);
+    }
+
+    fn clear(&self, folder: TempDir) -> io::Result<()> {
+        Local.clear(folder)
+    }
+}
+
+fn hanging(directory: &Path, patience: Duration) -> (Spills, mpsc::Sender<()>) {
+    let (release, hangs) = mpsc::channel();
+    let policy = SpillPolicy { directory: directory.to_owned(), most_bytes: 100 };
+    (Spills::on(Box::new(Hanging(Mutex::new(hangs))), patience, Some(policy)), release)
+}
+
+#[tokio::test]
+async fn hd_133_a_disk_that_hangs_costs_its_patience_and_hangs_no_more_than_so_many() {
+    let place = tempfile::tempdir().unwrap();
+    let (spills, release) = hanging(place.path(), Duration::from_millis(20));
+    let write = async |it: &str| spills.write(vec![text(it)]).await.map(|it| it.len());
+    for _ in 0..MOST {
+        let error = write("hang").await.unwrap_err().to_string();
+        let want = format!("{}: the disk did not answer within 0.02 s", place.path().display());
+        assert_eq!(error, want);
+    }
+    assert_eq!(spills.room.available_permits(), 0);
+    assert!(matches!(write("more").await, Err(SpillError::Slow { .. })));
+    assert_eq!(contents(place.path()), [""; 0], "it was not begun");
+    drop(release);
+    while spills.room.available_permits() < MOST {
+        tokio::task::yield_now().await;
+    }
+    let patience = Duration::from_secs(600);
+    let spills = Spills { patience, bench: Bench::new(patience, MOST), ..spills };
+    assert_eq!(spills.write(vec![text("more")]).await.map(|it| it.len()).ok(), Some(1));
+    // What was given up was written all the same, and is counted.
+    assert_eq!(contents(place.path()).len(), MOST + 1);
+    assert_eq!(spills.files.state().bytes, 4 * (MOST as u64 + 1));
+}
+
+#[tokio::test]
+async fn hd_133_while_one_result_hangs_others_are_written_and_the_host_can_end() {
+    let place = tempfile::tempdir().unwrap();
+    let (spills, release) = hanging(place.path(), Duration::from_secs(600));
+    let mut hung = Box::pin(spills.write(vec![text("hang"), text("late")]));
+    assert!(once(&mut hung).await.is_none());
+    while spills.files.state().bytes == 0 {
+        tokio::task::yield_now().await;
+    }
+    let written = spills.write(vec![text("a")]).await.unwrap().remove(0).unwrap();
+    assert_eq!(fs::read_to_string(written).unwrap(), "a");
+    assert!(spills.is_on());
+    spills.close().await;
+    assert!(!spills.is_on());
+    // What hung comes to its end later, leaves nothing, and is no file of anybody's.
+    drop(release);
+    let written = hung.await.unwrap();
+    assert!(matches!(written[..], [Err(SpillError::Off), Err(SpillError::Off)]), "{written:?}");
+    assert_eq!(fs::read_dir(place.path()).unwrap().count(), 0);
+    assert_eq!(spills.files.state().bytes, 0);
+}
+
+/// Polls it once.
+async fn once<T>(it: &mut (impl Future<Output = T> + Unpin)) -> Option<T> {
+    std::future::poll_fn(|context| {
+        std::task::Poll::Ready(match std::pin::Pin::new(&mut *it).poll(context) {
+            std::task::Poll::Ready(it) => Some(it),
+            std::task::Poll::Pending => None,
+        })
+    })
+    .await
 }

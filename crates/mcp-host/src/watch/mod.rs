@@ -12,7 +12,6 @@ mod files;
 mod look;
 mod merge;
 mod places;
-mod reading;
 mod task;
 
 use std::time::Duration;

@@ -17,9 +17,12 @@ use super::ear::{Ear, Heard, MakeWatch, Trust};
 use super::event::{FollowEvent, Watching};
 use super::files::{Files, Judgement, Since};
 use super::look::{Look, Sources, absolute, is_same, look};
-use super::reading::{Bench, End, Work};
 use crate::LoadRequest;
 use crate::committer::Command;
+use crate::work::{Bench, End, Work};
+
+/// How many readings may hang.
+const MOST_HANGING: usize = 4;
 
 /// The task's state.
 pub(super) struct Follower {
@@ -84,7 +87,7 @@ impl Follower {
             ear: Some(Ear::new(make.clone(), Arc::clone(&heard))),
             make,
             heard,
-            bench: Bench::new(patience),
+            bench: Bench::new(patience, MOST_HANGING),
             debounce: Debounce::new(debounce, longest_wait),
             again: None,
             poll: poll.clamp(Duration::from_millis(100), Duration::from_secs(3600)),

@@ -7,6 +7,7 @@
 mod encoding;
 mod group;
 mod lines;
+mod owner;
 mod reader;
 mod receipt;
 mod spawn;
@@ -31,6 +32,7 @@ use crate::{
 };
 use encoding::StreamEncoding;
 use group::Group;
+pub use owner::Owner;
 use reader::Reader;
 pub use receipt::{Reaped, Receipts};
 use spawn::Started;

@@ -18,6 +18,8 @@ use nix::sys::wait::waitpid;
 use nix::unistd::{Pid, getpgid};
 use serde::{Deserialize, Serialize};
 
+use super::owner::{started, world};
+
 /// The environment variable that carries the token.
 pub(crate) const TOKEN: &str = "MCP_HOST_INSTANCE";
 
@@ -148,21 +150,6 @@ pub(crate) fn token() -> String {
 fn make_private(path: &Path) -> io::Result<()> {
     use std::os::unix::fs::DirBuilderExt;
     fs::DirBuilder::new().recursive(true).mode(0o700).create(path)
-}
-
-/// When a process started, in clock ticks since boot. `None` when there is none of that id.
-fn started(pid: u32) -> Option<u64> {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The second field is the name in parentheses, and may hold anything.
-    let after_name = stat.rsplit_once(')')?.1;
-    after_name.split_ascii_whitespace().nth(19)?.parse().ok()
-}
-
-/// The boot's id and the namespace of process ids.
-fn world() -> String {
-    let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
-    let namespace = fs::read_link("/proc/self/ns/pid").unwrap_or_default();
-    format!("{} {}", boot.trim(), namespace.display())
 }
 
 /// Kills the processes that carry the token at once: children of ours that nobody holds.
