@@ -8,7 +8,7 @@ use std::sync::{Arc, Weak};
 use std::time::{Duration, SystemTime};
 
 use mcp_model::{Kind, ServerId};
-use mcp_registry::{Problem, ProblemKind, View};
+use mcp_registry::{Problem, View};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::{AbortHandle, Id, JoinError, JoinSet};
 use tokio::time::Instant;
@@ -36,6 +36,8 @@ pub(crate) enum Command {
         wanted: Option<Box<Wanted>>,
         /// Everything that is wrong with the files.
         problems: Vec<Problem>,
+        /// What became of what the files said anew, if they did.
+        outcome: Option<Reload>,
         /// The answer.
         answer: oneshot::Sender<()>,
     },
@@ -355,13 +357,9 @@ impl Committer {
                 events.push(Event::Config(*wanted));
                 answers.push(answer);
             }
-            Command::Adopt { wanted, problems, answer } => {
-                match &wanted {
-                    Some(_) => self.connector.meter.reloaded(Reload::Taken),
-                    None if problems.iter().any(|it| it.kind == ProblemKind::WorkspaceConfigError) => {
-                        self.connector.meter.reloaded(Reload::Refused);
-                    }
-                    None => {}
+            Command::Adopt { wanted, problems, outcome, answer } => {
+                if let Some(outcome) = outcome {
+                    self.connector.meter.reloaded(outcome);
                 }
                 events.push(Event::Source(problems));
                 events.extend(wanted.map(|it| Event::Config(*it)));

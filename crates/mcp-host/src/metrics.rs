@@ -21,7 +21,8 @@
 //!
 //! `outcome` of a call is `success`, `cancelled` for one whose caller stopped waiting, or the kind of its failure as in
 //! [`Kind::as_str`](mcp_model::Kind::as_str). `operation` is `connect`, `list` or `call`, and `kind` a kind of failure.
-//! `outcome` of a reload is `taken` or `refused`. A call that found no server has the server [`NO_SERVER`].
+//! `outcome` of a reload is `taken`, `refused`, or `unread` each time when the files that are followed begin not to
+//! answer. A call that found no server has the server [`NO_SERVER`].
 //!
 //! The gauges of several hosts in one process are added up, but for the generation, which is that of the last to publish.
 
@@ -43,7 +44,7 @@ pub const RESTARTS: &str = "mcp_host_restarts_total";
 pub const INSTANCES: &str = "mcp_host_running_instances";
 /// Instances that dialogs hold now.
 pub const LEASES: &str = "mcp_host_leases";
-/// Configurations that were applied, or refused, by `outcome`.
+/// Configurations that were applied, or refused, or could not be read, by `outcome`.
 pub const RELOADS: &str = "mcp_host_reloads_total";
 /// The number of the last generation.
 pub const GENERATION: &str = "mcp_host_generation";
@@ -99,6 +100,7 @@ impl Operation {
 pub(crate) enum Reload {
     Taken,
     Refused,
+    Unread,
 }
 
 /// Counts for one host, and knows the names of its servers.
@@ -172,6 +174,7 @@ impl Meter {
         let outcome = match outcome {
             Reload::Taken => "taken",
             Reload::Refused => "refused",
+            Reload::Unread => "unread",
         };
         counter!(RELOADS, "outcome" => outcome).increment(1);
     }

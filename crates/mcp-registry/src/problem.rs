@@ -36,6 +36,8 @@ pub enum ProblemKind {
     WorkspaceConfigError,
     /// The system does not tell of changes to the configuration, so that they are noticed late (DM-092).
     WorkspaceUnwatched,
+    /// A server's entry does not count, because a file that stands before its own has one of that name.
+    ServerShadowed,
     /// A server could not be used (DM-122).
     ServerError,
     /// An item of a server's list is not shown (DM-123).
@@ -65,6 +67,7 @@ impl fmt::Display for ProblemKind {
         match self {
             ProblemKind::WorkspaceConfigError => f.write_str("mcp_workspace_config_error"),
             ProblemKind::WorkspaceUnwatched => f.write_str("mcp_workspace_unwatched"),
+            ProblemKind::ServerShadowed => f.write_str("mcp_server_shadowed"),
             ProblemKind::ServerError => f.write_str("mcp_server_error"),
             ProblemKind::Hidden { list, verdict } => write!(f, "mcp_{}_{}", list.as_str(), verdict.as_str()),
             ProblemKind::Unvalidated => f.write_str("mcp_tool_unvalidated"),
@@ -107,6 +110,18 @@ impl Problem {
             message: format!(
                 "changes to the configuration are noticed late, for its files cannot be watched: {reason}"
             ),
+        }
+    }
+
+    /// An entry of this name does not count; `message` says where it stands, and which one counts.
+    pub fn server_shadowed(server: &str, message: impl Into<String>) -> Problem {
+        Problem {
+            id: format!("mcp/server/{}/server_shadowed", label(server)),
+            kind: ProblemKind::ServerShadowed,
+            severity: Severity::Warning,
+            server: ServerId::parse(server).ok(),
+            tool: None,
+            message: message.into(),
         }
     }
 

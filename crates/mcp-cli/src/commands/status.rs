@@ -90,6 +90,7 @@ fn filtered(alike: &[&ActiveProblem]) -> String {
         ProblemKind::Hidden { list, verdict: _ } => (list, "whitelist"),
         ProblemKind::WorkspaceConfigError
         | ProblemKind::WorkspaceUnwatched
+        | ProblemKind::ServerShadowed
         | ProblemKind::ServerError
         | ProblemKind::Unvalidated
         | ProblemKind::ResultInvalid
@@ -113,6 +114,9 @@ fn help(kind: ProblemKind) -> Option<&'static str> {
     match kind {
         ProblemKind::WorkspaceConfigError => Some("`mcp-host check` shows every mistake with its line"),
         ProblemKind::WorkspaceUnwatched => Some("where the system has a limit for watches, raise it"),
+        ProblemKind::ServerShadowed => {
+            Some("take one of the two entries out, or give one of them another name")
+        }
         ProblemKind::ServerError => None,
         ProblemKind::Unvalidated => {
             Some("only the server's authors can mend its schema; calls work all the same")

@@ -5,6 +5,7 @@
 //! saying that; so does one that has suddenly nothing in it, until it has had nothing for a while: an editor that
 //! empties a file before it writes it must not stop every server.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use mcp_config::{Profile, detect};
@@ -12,7 +13,7 @@ use mcp_model::{Dialect, Kind};
 use mcp_registry::{Desired, Plan, Problem};
 use tokio::time::Instant;
 
-use super::event::{FollowEvent, Presence, ReadFile, RefusedFile, Reload};
+use super::event::{FollowEvent, Presence, ReadFile, RefusedFile, Reload, Shadowed};
 use super::look::{Look, Sources, is_absent};
 use super::merge::{Good, merge};
 use crate::machine::desired;
@@ -25,6 +26,8 @@ pub(crate) struct Files {
     settle: Duration,
     /// What was wanted last, as a plan compares it.
     desired: Vec<Desired>,
+    /// What of it does not count.
+    shadowed: Vec<Shadowed>,
 }
 
 /// One file.
@@ -96,7 +99,12 @@ impl Files {
             let path = request.path.display().to_string();
             File { request, path, seen: None, doubt: None, good: None, refusal: None }
         };
-        Files { files: requests.into_iter().map(file).collect(), settle, desired: Vec::new() }
+        Files {
+            files: requests.into_iter().map(file).collect(),
+            settle,
+            desired: Vec::new(),
+            shadowed: Vec::new(),
+        }
     }
 
     /// What to look at: each request, and what it read when it was judged last.
@@ -123,6 +131,7 @@ impl Files {
             let good = self.files.iter().filter_map(|it| Some((it.path.as_str(), it.good.as_ref()?)));
             let (wanted, shadowed) = merge(good);
             let plan = self.plan(&wanted);
+            self.shadowed.clone_from(&shadowed);
             res.events.push(FollowEvent::Reloaded(Reload { files: read, plan, shadowed }));
             res.wanted = Some(wanted);
         }
@@ -130,14 +139,24 @@ impl Files {
     }
 
     /// What there is to say about the files as they are, where they could be read; else `unread` says why not.
-    pub(crate) fn problem(&self, unread: Option<&str>) -> Option<Problem> {
+    pub(crate) fn problems(&self, unread: Option<&str>) -> Vec<Problem> {
         let refused = self.files.iter().filter_map(|it| Some(it.refusal.as_ref()?.message.clone()));
         let unread = unread.map(|why| {
             let paths: Vec<&str> = self.files.iter().map(|it| it.path.as_str()).collect();
             format!("{} cannot be read now: {why}; what was read before stays", paths.join(", "))
         });
         let messages: Vec<String> = refused.chain(unread).collect();
-        (!messages.is_empty()).then(|| Problem::workspace_config_error(messages.join("; ")))
+        let error = (!messages.is_empty()).then(|| Problem::workspace_config_error(messages.join("; ")));
+        error.into_iter().chain(self.shadowing()).collect()
+    }
+
+    /// A warning for each server of which an entry does not count.
+    fn shadowing(&self) -> impl Iterator<Item = Problem> {
+        let mut servers: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+        for it in &self.shadowed {
+            servers.entry(&it.server).or_default().push(it.to_string());
+        }
+        servers.into_iter().map(|(server, messages)| Problem::server_shadowed(server, messages.join("; ")))
     }
 
     /// The steps to `wanted`. An entry that is wrong now leaves its server as it is (DM-105).

@@ -19,6 +19,7 @@ use super::files::{Files, Judgement, Since};
 use super::look::{Look, Sources, absolute, is_same, look};
 use crate::LoadRequest;
 use crate::committer::Command;
+use crate::metrics::Reload;
 use crate::work::{Bench, End, Work};
 
 /// How many readings may hang.
@@ -124,7 +125,7 @@ impl Follower {
             }
         }
         // Nobody would take back what is said of the files now.
-        self.say(None, Vec::new()).await;
+        self.say(None, Vec::new(), None).await;
     }
 
     /// What is to be done next, and when.
@@ -186,9 +187,15 @@ impl Follower {
             "looked at the files"
         );
         self.again = again;
-        let problems = self.files.problem(None).into_iter().chain(unwatched(&watching)).collect();
-        if wanted.is_some() || self.said != problems {
-            self.say(wanted, problems).await;
+        let problems = self.files.problems(None).into_iter().chain(unwatched(&watching)).collect();
+        let refused = events.iter().any(|it| matches!(it, FollowEvent::Refused(_)));
+        let outcome = match (&wanted, refused) {
+            (Some(_), _) => Some(Reload::Taken),
+            (None, true) => Some(Reload::Refused),
+            (None, false) => None,
+        };
+        if outcome.is_some() || self.said != problems {
+            self.say(wanted, problems, outcome).await;
         }
         let changed = self.watching.as_ref() != Some(&watching);
         let news = changed.then(|| FollowEvent::Watching(watching.clone()));
@@ -206,17 +213,18 @@ impl Follower {
         self.heard = Arc::new(Heard::default());
         self.ear = None;
         let watching = self.watching.as_ref().and_then(unwatched);
-        let problems = self.files.problem(Some(why)).into_iter().chain(watching).collect();
+        let problems = self.files.problems(Some(why)).into_iter().chain(watching).collect();
         if self.said != problems {
-            self.say(None, problems).await;
+            self.say(None, problems, Some(Reload::Unread)).await;
         }
     }
 
-    /// Tells the host what is wanted from now on, if that is something else, and what is wrong with the files.
-    async fn say(&mut self, wanted: Option<crate::Wanted>, problems: Vec<Problem>) {
+    /// Tells the host what is wanted from now on, if that is something else, what is wrong with the files, and what became
+    /// of what they said anew.
+    async fn say(&mut self, wanted: Option<crate::Wanted>, problems: Vec<Problem>, outcome: Option<Reload>) {
         self.said.clone_from(&problems);
         let (answer, taken) = oneshot::channel();
-        let command = Command::Adopt { wanted: wanted.map(Box::new), problems, answer };
+        let command = Command::Adopt { wanted: wanted.map(Box::new), problems, outcome, answer };
         if self.commands.send(command).await.is_ok() {
             // No answer means that the host is gone, which the next wait finds out.
             let _ = taken.await;

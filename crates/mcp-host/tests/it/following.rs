@@ -304,7 +304,8 @@ async fn a_project_counts_before_its_user() {
     assert_eq!(place.event().await, "reloaded 2: +[] -[] *[] 0 ");
     assert_eq!(place.event().await, "reloaded 1: +[a b] -[] *[] 0 ");
     place.write("project/.minds/mcp.yaml", &dominds("c b=2"));
-    place.until("c:ready b:ready a:ready | tc tb ta", &[], [1, 2, 1]).await;
+    let shadowed = |id: &str| format!("mcp/server/{id}/server_shadowed");
+    place.until("c:ready b:ready a:ready | tc tb ta", &[&shadowed("b")], [1, 2, 1]).await;
     let event = place.event().await.replace(&format!("{}/", place.folder.path().display()), "");
     assert_eq!(
         event,
@@ -313,7 +314,12 @@ async fn a_project_counts_before_its_user() {
     );
     // What is switched off here does not run because it stands there.
     place.write("project/.minds/mcp.yaml", &dominds("c a-"));
-    place.until("c:ready b:ready | tc tb", &[], [1, 3, 1]).await;
+    place.until("c:ready b:ready | tc tb", &[&shadowed("a")], [1, 3, 1]).await;
+    let problems = place.world.host.published().problems.clone();
+    assert!(problems[0].problem.message.starts_with("server 'a' of "), "{}", problems[0].problem.message);
+    // A problem for as long as it is so.
+    place.write("project/.minds/mcp.yaml", &dominds("c"));
+    place.until("c:ready a:ready b:ready | tc ta tb", &[], [2, 3, 1]).await;
 }
 
 #[tokio::test(start_paused = true)]

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use mcp_registry::ProblemKind;
+
 use super::*;
 use crate::FileError;
 use crate::load::load_through;
@@ -78,7 +80,10 @@ fn check(paths: &[&str], steps: &[Step<'_>]) {
             let failed = wanted.failed.iter().map(|it| format!("{}!", it.id));
             words.push(format!("wants [{}]", servers.chain(failed).collect::<Vec<_>>().join(" ")));
         }
-        words.extend(files.problem(None).map(|_| "problem".to_owned()));
+        words.extend(files.problems(None).into_iter().map(|it| match it.kind {
+            ProblemKind::ServerShadowed => format!("shadowed {}", it.server.unwrap()),
+            _ => "problem".to_owned(),
+        }));
         assert_eq!(words.join(", "), *want, "step {number}");
     }
 }
@@ -237,11 +242,19 @@ fn several_files_are_one_configuration() {
                 &[("mcp.yaml", "a"), ("agent.yaml", "-")],
                 "refused agent.yaml, reloaded +a, wants [a], problem",
             ),
-            (1, &[("agent.yaml", "b a"), ("s.env", "")], "reloaded +b =a a<.minds/mcp.yaml, wants [a b]"),
-            (2, &[("mcp.yaml", "?")], "refused .minds/mcp.yaml, keeps, problem"),
+            (
+                1,
+                &[("agent.yaml", "b a"), ("s.env", "")],
+                "reloaded +b =a a<.minds/mcp.yaml, wants [a b], shadowed a",
+            ),
+            (2, &[("mcp.yaml", "?")], "refused .minds/mcp.yaml, keeps, problem, shadowed a"),
             // One file's mistake stops no edit of another one.
-            (3, &[("agent.yaml", "b=2 c a")], "reloaded +c *b =a a<.minds/mcp.yaml, wants [a b c], problem"),
-            (4, &[("mcp.yaml", "-")], "again at 1004, problem"),
+            (
+                3,
+                &[("agent.yaml", "b=2 c a")],
+                "reloaded +c *b =a a<.minds/mcp.yaml, wants [a b c], problem, shadowed a",
+            ),
+            (4, &[("mcp.yaml", "-")], "again at 1004, problem, shadowed a"),
             (1004, &[], "reloaded no .minds/mcp.yaml *a =b =c, wants [b c a]"),
         ],
     );

@@ -69,13 +69,18 @@ impl Place {
         let (commands, mut taken) = mpsc::channel(8);
         let (tell, asked) = mpsc::unbounded_channel();
         tokio::spawn(async move {
-            while let Some(Command::Adopt { wanted, problems, answer }) = taken.recv().await {
+            while let Some(Command::Adopt { wanted, problems, outcome, answer }) = taken.recv().await {
                 let servers = wanted.map(|it| {
                     it.servers.iter().map(|it| it.spec.id.to_string()).collect::<Vec<_>>().join(" ")
                 });
                 let servers = servers.map_or("as before".to_owned(), |it| format!("[{it}]"));
                 let ids = problems.iter().map(|it| format!(" {}", it.id.trim_start_matches("mcp/")));
-                tell.send(format!("{servers}{}", ids.collect::<String>())).unwrap();
+                let outcome = match outcome {
+                    Some(Reload::Unread) => ", unread",
+                    Some(Reload::Refused) => ", refused",
+                    Some(Reload::Taken) | None => "",
+                };
+                tell.send(format!("{servers}{}{outcome}", ids.collect::<String>())).unwrap();
                 answer.send(()).unwrap();
             }
         });
@@ -216,7 +221,7 @@ async fn a_disk_that_does_not_answer_holds_up_nobody() {
     place.watches.lock().unwrap().hangs = Some(hangs);
     place.write("a");
     place.tell(".minds");
-    assert_eq!(place.asked().await.1, "as before workspace_config_error");
+    assert_eq!(place.asked().await.1, "as before workspace_config_error, unread");
     // Another look finds it well again, and the problem is gone; the one that hangs changes nothing any more.
     assert_eq!(place.asked().await.1, "as before");
     assert_eq!(place.asked().await.1, "[a]");
@@ -229,7 +234,7 @@ async fn a_disk_that_does_not_answer_holds_up_nobody() {
     place.watches.lock().unwrap().hangs = Some(hangs);
     place.watches.lock().unwrap().heard.as_ref().unwrap().lost("unmounted".to_owned());
     std::fs::remove_dir_all(place.folder.path().join(".minds")).unwrap();
-    assert_eq!(place.asked().await.1, "as before workspace_config_error");
+    assert_eq!(place.asked().await.1, "as before workspace_config_error, unread");
     place.stop.send(()).unwrap();
     place.task.await.unwrap();
     drop(release);
