@@ -14,6 +14,7 @@ use tokio::task::{AbortHandle, Id, JoinError, JoinSet};
 use tokio::time::Instant;
 
 use crate::connector::{Connector, Wish};
+use crate::dialog::DialogEnd;
 use crate::follow::follow;
 use crate::instance::Instance;
 use crate::machine::{Action, Answer, Event, Machine, News, Settings, Ticket, Waiter, Wanting, later};
@@ -48,7 +49,7 @@ pub(crate) enum Command {
     /// These views of the catalog are in use; answers when that is published.
     Views(Vec<View>, oneshot::Sender<()>),
     /// A call of a dialog needs an instance.
-    Lease(Wanting, oneshot::Sender<Answer<Shared>>),
+    Lease(Wanting, u64, oneshot::Sender<Answer<Shared>>),
     /// A dialog gives an instance back; answers when it is closed.
     Release(DialogId, ServerId, oneshot::Sender<Answer<Shared>>),
     /// Start this server anew; answers when that is published.
@@ -82,7 +83,7 @@ pub(crate) struct Committer {
 /// What comes to a committer from outside.
 pub(crate) struct Inputs {
     pub(crate) commands: mpsc::Receiver<Command>,
-    pub(crate) over: mpsc::UnboundedReceiver<DialogId>,
+    pub(crate) over: mpsc::UnboundedReceiver<DialogEnd>,
 }
 
 /// One round of work.
@@ -183,7 +184,7 @@ impl Committer {
                     | Event::Tick
                     | Event::Noted { .. }
                     | Event::Spilling(_)
-                    | Event::Rejected(..)
+                    | Event::Rejected { .. }
                     | Event::Resume(_) => {}
                 }
             }
@@ -374,7 +375,9 @@ impl Committer {
                 events.push(Event::Views(views));
                 answers.push(answer);
             }
-            Command::Lease(wanting, answer) => events.push(Event::Lease(wanting, self.waits(answer))),
+            Command::Lease(wanting, asked, answer) => {
+                events.push(Event::Lease(wanting, asked, self.waits(answer)));
+            }
             Command::Release(dialog, server, answer) => {
                 events.push(Event::Release(dialog, server, self.waits(answer)));
             }

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
 use mcp_model::{CallResult, PromptResult, RawJson, ReadResult, ServerId};
@@ -105,20 +106,48 @@ pub struct Dialog {
 /// That a dialog goes on: as long as itself or one of its turns is there.
 pub(crate) struct Course {
     pub(crate) id: DialogId,
+    pub(crate) ends: Ends,
     /// The end stands behind whatever the dialog has asked for before.
     pub(crate) commands: mpsc::Sender<Command>,
-    /// Where it goes when that queue is full: what comes by this way comes after all that is queued.
-    pub(crate) over: mpsc::UnboundedSender<DialogId>,
+    /// Where it goes when that queue is full: what comes by this way comes after all that is queued, and after what a new
+    /// dialog of that name has queued meanwhile.
+    pub(crate) over: mpsc::UnboundedSender<DialogEnd>,
 }
 
 impl Drop for Course {
     fn drop(&mut self) {
+        let end = DialogEnd { dialog: self.id.clone(), number: self.ends.another() };
         if let Err(mpsc::error::TrySendError::Full(_)) =
-            self.commands.try_send(Command::Found(Event::DialogOver(self.id.clone())))
+            self.commands.try_send(Command::Found(Event::DialogOver(end.clone())))
         {
             // A host that is gone has given everything back.
-            let _ = self.over.send(self.id.clone());
+            let _ = self.over.send(end);
         }
+    }
+}
+
+/// The end of one dialog, which ends nothing that a later one of that name has asked for.
+#[derive(Debug, Clone)]
+pub(crate) struct DialogEnd {
+    /// The dialog.
+    pub(crate) dialog: DialogId,
+    /// What was asked before has this number or a lower one.
+    pub(crate) number: u64,
+}
+
+/// How many dialogs have ended, by which it is known what was asked for before an end.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Ends(Arc<AtomicU64>);
+
+impl Ends {
+    /// The number of what is asked now.
+    pub(crate) fn so_far(&self) -> u64 {
+        self.0.load(Ordering::SeqCst)
+    }
+
+    /// One more: the number of what was asked until now.
+    fn another(&self) -> u64 {
+        self.0.fetch_add(1, Ordering::SeqCst)
     }
 }
 

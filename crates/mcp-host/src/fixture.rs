@@ -12,6 +12,7 @@ use mcp_registry::{Builtins, ListKind, Lists, Problem, ProviderRejection};
 use mcp_transport::Changes;
 use tokio::time::Instant;
 
+use crate::dialog::DialogEnd;
 use crate::listed::Listed;
 use crate::machine::{
     Action, Answer, Drain, Event, Machine, Place, Settings, Started, Ticket, ToolNote, Waiter, Wanting,
@@ -119,12 +120,14 @@ impl Run {
     /// `spilled` (or why not), `alive 1`, `woke`, `wait 3` (seconds),
     /// `due` (waits until there is something to do), `lease d a 1` (dialog d wants a as
     /// of start 1), `seen 2 5` (nobody uses it for 5 s; `busy`), `release d a`, `over d`, `restart a`, `disable a`,
-    /// `close`; other numbers are starts.
+    /// `close`; other numbers are starts. `stop d why 1`, `lease d a 1 1` and `over d 1` say behind how many ends of dialogs
+    /// they stand.
     fn event(&mut self, step: &str) -> Event<u64> {
         let mut words = step.split_whitespace();
         let verb = words.next().unwrap();
         let words: Vec<&str> = words.collect();
         let ticket = || self.tickets.iter().find(|it| it.number.to_string() == words[0]).unwrap().clone();
+        let number = |at: usize| words.get(at).map_or(0, |it| it.parse().unwrap());
         let names = || words.get(1).copied().unwrap_or("t");
         match verb {
             "want" => {
@@ -157,7 +160,8 @@ impl Run {
             "stop" => {
                 let (provider, tool) = ("p", None);
                 let rejection = ProviderRejection { provider, dialog: words[0], tool, text: words[1] };
-                Event::Rejected(DialogId::new(words[0]), Problem::provider_rejected(&rejection))
+                let problem = Problem::provider_rejected(&rejection);
+                Event::Rejected { dialog: DialogId::new(words[0]), problem, asked: number(2) }
             }
             "resume" => Event::Resume(DialogId::new(words[0])),
             "spilled" => Event::Spilling(words.first().map(|it| Problem::spill_failed(it))),
@@ -167,7 +171,8 @@ impl Run {
             "lease" => {
                 self.waiters += 1;
                 let (dialog, server) = (DialogId::new(words[0]), ServerId::parse(words[1]).unwrap());
-                Event::Lease(Wanting { dialog, server, base: words[2].parse().unwrap() }, self.waiters)
+                let wanting = Wanting { dialog, server, base: words[2].parse().unwrap() };
+                Event::Lease(wanting, number(3), self.waiters)
             }
             "seen" => {
                 let unused = words[1].parse().ok().map(|it| self.now - Duration::from_secs(it));
@@ -177,7 +182,7 @@ impl Run {
                 self.waiters += 1;
                 Event::Release(DialogId::new(words[0]), ServerId::parse(words[1]).unwrap(), self.waiters)
             }
-            "over" => Event::DialogOver(DialogId::new(words[0])),
+            "over" => Event::DialogOver(DialogEnd { dialog: DialogId::new(words[0]), number: number(1) }),
             "restart" => Event::Restart(ServerId::parse(words[0]).unwrap()),
             "disable" => Event::Disable(ServerId::parse(words[0]).unwrap()),
             "close" => Event::Close,

@@ -18,7 +18,7 @@ use crate::admin;
 use crate::call::{Asking, Desk, Sight, ToolCall};
 use crate::committer::{Command, Committer, Inputs};
 use crate::connector::{Connector, Dialer, OnNotConnected, own_wires};
-use crate::dialog::{Course, default_reminder};
+use crate::dialog::{Course, DialogEnd, Ends, default_reminder};
 use crate::known_eras::KnownEras;
 use crate::machine::Settings;
 use crate::metrics::Meter;
@@ -117,7 +117,7 @@ impl Default for HostOptions {
 /// that, also what a [`Dialog`] or a [`Pinned`] is still there for; [`Host::shutdown`] waits.
 pub struct Host {
     commands: mpsc::Sender<Command>,
-    over: mpsc::UnboundedSender<DialogId>,
+    over: mpsc::UnboundedSender<DialogEnd>,
     senders: Arc<Senders>,
     desk: Arc<Desk>,
     committer: JoinHandle<()>,
@@ -200,6 +200,7 @@ impl Host {
             wall_clock,
             meter,
             spills,
+            ends: Ends::default(),
             trace,
         });
         Host { commands, over, senders, desk, committer }
@@ -323,7 +324,12 @@ impl Host {
 
     /// A dialog that begins. Whatever it leases is given back when this and its turns are dropped.
     pub fn dialog(&self, id: DialogId) -> Dialog {
-        let course = Course { id, commands: self.commands.clone(), over: self.over.clone() };
+        let course = Course {
+            id,
+            ends: self.desk.ends.clone(),
+            commands: self.commands.clone(),
+            over: self.over.clone(),
+        };
         Dialog { desk: Arc::clone(&self.desk), course: Arc::new(course) }
     }
 

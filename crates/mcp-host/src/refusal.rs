@@ -44,7 +44,8 @@ impl Desk {
                     ProviderRejection { provider: &provider, dialog: dialog.as_str(), tool, text };
                 let problem = Problem::provider_rejected(&rejection);
                 tracing::warn!(provider, %dialog, tool, attempt, problem = problem.message, "dialog stopped");
-                self.tell(Event::Rejected(dialog, problem)).await;
+                let asked = self.ends.so_far();
+                self.tell(Event::Rejected { dialog, problem, asked }).await;
             }
         }
         reaction
@@ -53,7 +54,7 @@ impl Desk {
     /// Why a dialog is stopped, if it is.
     pub(crate) fn stopped(&self, dialog: &DialogId) -> Option<Failure> {
         let stopped = Arc::clone(&self.snapshot.borrow().stopped);
-        let problem = stopped.get(dialog)?;
+        let problem = &stopped.get(dialog)?.problem;
         let message = format!("dialog '{dialog}' is stopped: {}", problem.message);
         let help = Some("mend what was refused, then let the dialog go on".to_owned());
         Some(Failure { kind: Kind::Validation, message, help })

@@ -21,6 +21,7 @@ use tracing::Instrument;
 
 use crate::committer::{Command, Shared};
 use crate::connector::{about, call_failure};
+use crate::dialog::Ends;
 use crate::excerpt::excerpt;
 use crate::gate::Guard;
 use crate::machine::{Answer, Event, LeaseTable, Place, Snapshot, ToolNote, Wanting};
@@ -101,6 +102,7 @@ pub(crate) struct Desk {
     pub(crate) wall_clock: WallClock,
     pub(crate) meter: Arc<Meter>,
     pub(crate) spills: Spills,
+    pub(crate) ends: Ends,
     pub(crate) trace: Option<TraceSource>,
 }
 
@@ -290,7 +292,8 @@ impl Desk {
         }
         let (answer, taken) = oneshot::channel();
         let shut_down = || Nowhere::Refused(Failure::new(Kind::Connection, "the host was shut down"));
-        self.commands.send(Command::Lease(wanting, answer)).await.map_err(|_| shut_down())?;
+        let asked = self.ends.so_far();
+        self.commands.send(Command::Lease(wanting, asked, answer)).await.map_err(|_| shut_down())?;
         match taken.await {
             Ok(Answer::Granted(instance)) => Ok(instance),
             Ok(Answer::Refused(failure)) => Err(Nowhere::Refused(failure)),

@@ -16,6 +16,7 @@ use tokio::time::Instant;
 
 use super::supervision::{later, next_probe};
 use super::{Action, Drain, Machine, News, Phase, Started, Ticket};
+use crate::dialog::DialogEnd;
 use crate::listed::Listed;
 use crate::{DialogId, Failure, Happening, ReleaseReason};
 
@@ -73,6 +74,8 @@ pub(super) struct Leases<I> {
 
 struct Lease<I> {
     dialog: DialogId,
+    /// How many dialogs had ended when it was last asked for: an end that was before that is not its dialog's.
+    asked: u64,
     ticket: Ticket,
     base: u64,
     server: Arc<ResolvedServer>,
@@ -155,7 +158,13 @@ impl<I: Clone> Machine<I> {
     }
 
     /// A call of a dialog needs an instance.
-    pub(super) fn lease(&mut self, wanting: Wanting, waiter: Waiter, now: Instant) -> Vec<Action<I>> {
+    pub(super) fn lease(
+        &mut self,
+        wanting: Wanting,
+        asked: u64,
+        waiter: Waiter,
+        now: Instant,
+    ) -> Vec<Action<I>> {
         let Wanting { dialog, server, base } = wanting;
         if self.phase == Phase::Closed {
             return vec![Action::Answer(waiter, Answer::Refused(shut_down()))];
@@ -169,7 +178,11 @@ impl<I: Clone> Machine<I> {
             return vec![Action::Answer(waiter, Answer::Again)];
         };
         let own = self.leases.held.iter_mut().find(|it| it.dialog == dialog && it.base == base);
-        match own.map(|it| &mut it.state) {
+        let own = own.map(|it| {
+            it.asked = it.asked.max(asked);
+            &mut it.state
+        });
+        match own {
             Some(State::Live(live)) => {
                 return vec![Action::Answer(waiter, Answer::Granted(live.instance.clone()))];
             }
@@ -195,6 +208,7 @@ impl<I: Clone> Machine<I> {
         let ticket = Ticket { number: self.starts, ..base_ticket };
         self.leases.held.push(Lease {
             dialog,
+            asked,
             ticket: ticket.clone(),
             base,
             server: Arc::clone(&server),
@@ -312,12 +326,14 @@ impl<I: Clone> Machine<I> {
         actions
     }
 
-    /// A dialog is over.
-    pub(super) fn dialog_over(&mut self, dialog: &DialogId) -> Vec<Action<I>> {
-        self.leases.reminders.retain(|it| it.0 != *dialog);
+    /// A dialog is over. What a later one of that name has asked for stays.
+    pub(super) fn dialog_over(&mut self, end: &DialogEnd) -> Vec<Action<I>> {
+        let alike = self.leases.held.iter().filter(|it| it.dialog == end.dialog);
+        let (own, later): (Vec<_>, Vec<_>) = alike.partition(|it| it.asked <= end.number);
+        let own: Vec<Ticket> = own.into_iter().map(|it| it.ticket.clone()).collect();
+        let later: Vec<ServerId> = later.into_iter().map(|it| it.ticket.server.clone()).collect();
+        self.leases.reminders.retain(|it| it.0 != end.dialog || later.contains(&it.1));
         self.leases.changed = true;
-        let own = self.leases.held.iter().filter(|it| it.dialog == *dialog);
-        let own: Vec<Ticket> = own.map(|it| it.ticket.clone()).collect();
         let failure = Failure::new(Kind::Connection, "the dialog is over");
         let going =
             Going { drain: Drain::Shut, answer: Answer::Refused(failure), reason: ReleaseReason::DialogOver };

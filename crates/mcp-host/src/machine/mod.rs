@@ -24,6 +24,7 @@ use crate::listed::Listed;
 use crate::{DialogId, FailedServer, Failure, Happening, Wanted};
 use lease::{Leases, is_leased};
 use slot::{Live, Slot, Start};
+pub(crate) use stopped::Stop;
 use supervision::next_probe;
 pub use supervision::{Probe, RestartPolicy, Supervision};
 
@@ -55,7 +56,7 @@ pub(crate) struct Machine<I> {
     /// Why the last result that was too large could not be written to a file.
     spilling: Option<Problem>,
     /// Dialogs whose model's provider refused a request, and what is to be shown of that.
-    stopped: Arc<BTreeMap<DialogId, Problem>>,
+    stopped: Arc<BTreeMap<DialogId, Stop>>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -108,16 +109,16 @@ impl<I: Clone> Machine<I> {
             Event::Died(ticket, failure) => self.died(&ticket, failure, now),
             Event::Noted { server, tool, note, reason } => self.noted(&server, (tool, note), reason),
             Event::Spilling(problem) => self.spilling(problem),
-            Event::Rejected(dialog, problem) => self.stop(dialog, problem),
+            Event::Rejected { dialog, problem, asked } => self.stop(dialog, Stop { problem, asked }),
             Event::Resume(dialog) => self.resume(&dialog),
             Event::Alive(ticket) => self.alive(&ticket, now),
             Event::Woke(slept) => self.woke(slept, now),
-            Event::Lease(wanting, waiter) => self.lease(wanting, waiter, now),
+            Event::Lease(wanting, asked, waiter) => self.lease(wanting, asked, waiter, now),
             Event::Seen(ticket, unused) => self.lease_seen(&ticket, unused, now),
             Event::Release(dialog, server, waiter) => self.release(&dialog, &server, waiter),
-            Event::DialogOver(dialog) => {
-                self.resume(&dialog);
-                self.dialog_over(&dialog)
+            Event::DialogOver(end) => {
+                self.stopped_over(&end);
+                self.dialog_over(&end)
             }
             Event::Restart(server) => self.restart(&server),
             Event::Disable(server) => self.disable(&server),

@@ -15,6 +15,7 @@ use super::{
     Action, Answer, Event, LeaseTable, Machine, Place, Settings, Started, Supervision, Ticket, Waiter,
     Wanting,
 };
+use crate::dialog::DialogEnd;
 use crate::fixture::{listed, server};
 use crate::{ActiveProblem, DialogId, Failure, LeasePolicy, Wanted};
 
@@ -155,7 +156,9 @@ impl<'a> Story<'a> {
                 let waiter = self.waits(dialog, server);
                 self.happens(Event::Release(DialogId::new(dialog), id(server), waiter));
             }
-            ["over", dialog] => self.happens(Event::DialogOver(DialogId::new(dialog))),
+            ["over", dialog] => {
+                self.happens(Event::DialogOver(DialogEnd { dialog: DialogId::new(dialog), number: 0 }))
+            }
             ["restart", server] => self.happens(Event::Restart(id(server))),
             ["disable", server] => self.happens(Event::Disable(id(server))),
             _ => panic!("no such step: {step}"),
@@ -178,6 +181,7 @@ impl<'a> Story<'a> {
         let waiter = self.waits(dialog, server);
         self.happens(Event::Lease(
             Wanting { dialog: DialogId::new(dialog), server: id(server), base },
+            0,
             waiter,
         ));
     }

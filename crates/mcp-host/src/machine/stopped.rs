@@ -8,24 +8,41 @@ use mcp_registry::Problem;
 
 use super::{Action, Machine};
 use crate::DialogId;
+use crate::dialog::DialogEnd;
 
 /// How many dialogs can be stopped at once. A host that stops more of them has lost count, and the one with the first
 /// name goes on.
 const MOST: usize = 4096;
 
+/// Why a dialog is stopped.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Stop {
+    /// In words.
+    pub(crate) problem: Problem,
+    /// How many dialogs had ended when it was stopped.
+    pub(super) asked: u64,
+}
+
 impl<I: Clone> Machine<I> {
     /// Stops a dialog for this reason; one that is stopped already has the new reason.
-    pub(super) fn stop(&mut self, dialog: DialogId, problem: Problem) -> Vec<Action<I>> {
-        if self.stopped.get(&dialog) == Some(&problem) {
+    pub(super) fn stop(&mut self, dialog: DialogId, stop: Stop) -> Vec<Action<I>> {
+        if self.stopped.get(&dialog) == Some(&stop) {
             return Vec::new();
         }
         let stopped = Arc::make_mut(&mut self.stopped);
-        stopped.insert(dialog, problem);
+        stopped.insert(dialog, stop);
         if stopped.len() > MOST {
             stopped.pop_first();
         }
         self.changed = true;
         Vec::new()
+    }
+
+    /// A dialog is over. A later one of that name stays as it is.
+    pub(super) fn stopped_over(&mut self, end: &DialogEnd) {
+        if self.stopped.get(&end.dialog).is_some_and(|it| it.asked <= end.number) {
+            self.resume(&end.dialog);
+        }
     }
 
     /// Lets a dialog go on.

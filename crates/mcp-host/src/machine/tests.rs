@@ -231,6 +231,8 @@ fn dm_066_dm_124_a_stopped_dialog_is_a_problem_until_it_goes_on_or_is_over() {
     problems(&["want a=1.1", "stop d why", "stop d why", "resume e"], &[stopped]);
     problems(&["want a=1.1", "stop d why", "resume d"], &[]);
     problems(&["want a=1.1", "stop d why", "over d"], &[]);
+    // The end of an earlier dialog of that name.
+    problems(&["want a=1.1", "stop d why 1", "over d 0"], &[stopped]);
 }
 
 #[test]

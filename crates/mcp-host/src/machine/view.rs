@@ -9,7 +9,7 @@ use mcp_model::{ServerId, Severity};
 use mcp_registry::{Catalog, Lists, Problem, ProblemKind, ServerEntry};
 
 use super::slot::{Mode, Slot, Start, Wish};
-use super::{Machine, Phase, plural};
+use super::{Machine, Phase, Stop, plural};
 use crate::{ActiveProblem, DialogId, Failure, Published, ServerState, ServerStatus};
 
 /// A generation with the instances that belong to it.
@@ -24,7 +24,7 @@ pub(crate) struct Snapshot<I> {
     /// What is wrong with the host itself: then nothing can be called.
     pub(crate) fault: Option<Failure>,
     /// Dialogs that are stopped, and why.
-    pub(crate) stopped: Arc<BTreeMap<DialogId, Problem>>,
+    pub(crate) stopped: Arc<BTreeMap<DialogId, Stop>>,
 }
 
 /// Where the calls of one server go.
@@ -131,7 +131,7 @@ impl<I: Clone> Machine<I> {
     fn problems(&mut self, catalog: &Catalog, now: SystemTime) -> Vec<ActiveProblem> {
         let own = self.source.iter().cloned().chain(self.slots.iter().flat_map(Slot::problems));
         let views = self.views.iter().flat_map(|it| catalog.view(it).problems);
-        let results = self.spilling.iter().chain(self.stopped.values()).cloned();
+        let results = self.spilling.iter().chain(self.stopped.values().map(|it| &it.problem)).cloned();
         let all = own.chain(catalog.problems().iter().cloned()).chain(views).chain(results);
         self.problems = ActiveProblem::carry(&self.problems, all, now);
         self.problems.clone()

@@ -10,6 +10,7 @@ use tokio::time::Instant;
 
 use super::lease::{Answer, Waiter, Wanting};
 use super::supervision::Supervision;
+use crate::dialog::DialogEnd;
 use crate::listed::Listed;
 use crate::{DialogId, Failure, Happening, LeasePolicy, Wanted};
 
@@ -54,22 +55,29 @@ pub(crate) enum Event<I> {
     },
     /// A result that was too large was written to a file, or could not be, which is this problem.
     Spilling(Option<Problem>),
-    /// A provider refused a request of this dialog, which is stopped now.
-    Rejected(DialogId, Problem),
+    /// A provider refused a request of a dialog, which is stopped now.
+    Rejected {
+        /// The dialog.
+        dialog: DialogId,
+        /// What is said of it.
+        problem: Problem,
+        /// How many dialogs had ended when that was.
+        asked: u64,
+    },
     /// A stopped dialog may go on.
     Resume(DialogId),
     /// A running server that was asked whether it lives does.
     Alive(Ticket),
     /// This machine has slept for so long.
     Woke(Duration),
-    /// A call of a dialog needs an instance of its own.
-    Lease(Wanting, Waiter),
+    /// A call of a dialog needs an instance of its own, and did when so many dialogs had ended.
+    Lease(Wanting, u64, Waiter),
     /// A leased instance was looked at: since when does nobody use it? `None` while somebody does.
     Seen(Ticket, Option<Instant>),
     /// A dialog gives back what it has leased of a server.
     Release(DialogId, ServerId, Waiter),
     /// A dialog is over.
-    DialogOver(DialogId),
+    DialogOver(DialogEnd),
     /// Start this server anew, also one that was switched off.
     Restart(ServerId),
     /// Let this server run no more.

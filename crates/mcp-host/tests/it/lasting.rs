@@ -96,7 +96,10 @@ async fn dm_074_a_dialog_that_begins_again_at_once_keeps_what_it_leases() {
     let world = world(HostOptions::default()).await;
     for round in 0..20 {
         let first = dialog(&world);
-        begin(first.call(tool("a__t")));
+        // Every other time there is no room for its end in the queue of the host.
+        for _ in 0..1 + round % 2 * 100 {
+            begin(first.call(tool("a__t")));
+        }
         drop(first);
         let second = dialog(&world);
         assert!(second.call(tool("a__t")).await.success, "round {round}");

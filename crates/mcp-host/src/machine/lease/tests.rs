@@ -165,6 +165,27 @@ fn what_a_dialog_has_goes_with_it() {
 }
 
 #[test]
+fn an_end_that_comes_late_ends_nothing_of_a_later_dialog() {
+    check(&[
+        ["want a=1.1-own b=1.1-own", "start a=1, start b=2", "-"],
+        ["ready 1", "shut 1", "-"],
+        ["ready 2", "shut 2", "-"],
+        ["lease d a 1 0", "open a=3", "-"],
+        ["ready 3", "follow 3, 1 gets 3", "d/a=3 | d/a"],
+        // The dialog has ended, and its end found no room: a new one of that name is heard first.
+        ["lease d b 2 1", "open b=4", "-"],
+        ["over d 0", "shut 3", "|"],
+        ["ready 4", "follow 4, 2 gets 4", "d/b=4 | d/b"],
+        // Nor is what it began to wait for beside the former one's.
+        ["lease d a 1 1", "open a=5", "-"],
+        ["lease d a 1 2", "", "-"],
+        ["over d 1", "shut 4", "|"],
+        ["ready 5", "follow 5, 3 gets 5, 4 gets 5", "d/a=5 | d/a"],
+        ["over d 2", "shut 5", "|"],
+    ]);
+}
+
+#[test]
 fn no_more_are_leased_than_the_policy_says() {
     check(&[
         ["want a=1.1-own", "start a=1", "-"],
