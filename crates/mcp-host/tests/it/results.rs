@@ -52,6 +52,28 @@ async fn hd_133_a_host_that_is_dropped_leaves_no_files() {
     drop(turn);
 }
 
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn hd_133_a_host_that_starts_removes_what_a_killed_one_has_left() {
+    let folder = tempfile::tempdir().unwrap();
+    let first = world(folder.path(), Peer::new(&["big"])).await;
+    first.call("big", "{}").await;
+    // The folder of one that lives, and one of a process with our number that had started earlier.
+    let living = files(folder.path()).remove(0).parent().unwrap().to_owned();
+    let name = living.file_name().unwrap().to_str().unwrap();
+    let parts: Vec<&str> = name.split('-').collect();
+    let ["mcp", "host", id, _, world_of, _] = parts[..] else { panic!("{name}") };
+    let left = folder.path().join(format!("mcp-host-{id}-1-{world_of}-left"));
+    std::fs::create_dir(&left).unwrap();
+    std::fs::write(left.join("result.txt"), "x").unwrap();
+    let second = world(folder.path(), Peer::new(&["big"])).await;
+    while left.exists() {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(files(&living.join("..")).len(), 1, "nothing of a living host's is touched");
+    drop((first, second));
+}
+
 #[tokio::test]
 async fn hd_133_what_cannot_be_written_is_cut_and_a_problem_until_it_can() {
     let folder = tempfile::tempdir().unwrap();
