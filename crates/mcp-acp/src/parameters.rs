@@ -1,9 +1,13 @@
 //! The parameters beside the servers: the session's folders, and lists that are null.
 //!
-//! What a path is, is decided by its text; whether it is there, the caller says ([`Folder`]).
+//! What a path is, is decided by its text; whether it is there, the caller says ([`Folder`]). Only what is looked at is
+//! read: what a client sends besides, `_meta` above all, may be any JSON, also what no value of ours could hold.
+
+use std::collections::HashMap;
 
 use mcp_config::acp::Relief;
-use serde_json::Value;
+use serde::Deserialize;
+use serde_json::value::RawValue;
 
 use crate::finding::SERVERS;
 use crate::{Agent, Finding, Folder, SetUp};
@@ -11,10 +15,51 @@ use crate::{Agent, Finding, Folder, SetUp};
 /// The longest parameters that are looked at a second time. mcp-config refuses longer ones.
 const LONGEST: usize = 1 << 20;
 
-/// What the parameters say, as values.
+/// How many folders a session may have besides its own.
+const MOST_DIRECTORIES: usize = 128;
+
+/// The longest path of a folder, in bytes; no system that is known takes a longer one.
+const LONGEST_PATH: usize = 4096;
+
+/// What the parameters say, as far as it is looked at.
+#[derive(Default)]
 pub(crate) struct Parameters {
-    params: Value,
+    cwd: Written,
+    additional: Member<Vec<Written>>,
+    servers: Member<Vec<Entry>>,
 }
+
+/// A member that may be a list.
+#[derive(Default)]
+enum Member<T> {
+    #[default]
+    Absent,
+    Null,
+    List(T),
+    Other,
+}
+
+/// A member that may be text.
+#[derive(Default)]
+enum Written {
+    #[default]
+    Absent,
+    Text(String),
+    /// It is no text, or text that cannot be read.
+    Other,
+}
+
+/// An entry of `mcpServers`.
+#[derive(Default)]
+struct Entry {
+    tag: Written,
+    name: Written,
+    /// Those of its lists that are null.
+    nulls: Vec<&'static str>,
+}
+
+/// The members of an object. Of two of one name the last counts; mcp-config tells of both.
+type Members<'a> = HashMap<String, &'a RawValue>;
 
 /// What is wrong with them, and what is forgiven.
 #[derive(Default)]
@@ -32,37 +77,90 @@ impl Findings {
     }
 }
 
+impl Written {
+    fn of(json: Option<&RawValue>) -> Written {
+        match json.map(|it| serde_json::from_str(it.get())) {
+            None => Written::Absent,
+            Some(Ok(text)) => Written::Text(text),
+            Some(Err(_)) => Written::Other,
+        }
+    }
+
+    fn text(&self) -> Option<&str> {
+        match self {
+            Written::Text(text) => Some(text),
+            Written::Absent | Written::Other => None,
+        }
+    }
+}
+
+impl<T> Member<Vec<T>> {
+    fn of<'a>(json: Option<&'a RawValue>, item: impl Fn(&'a RawValue) -> T) -> Member<Vec<T>> {
+        let Some(json) = json else { return Member::Absent };
+        if json.get() == "null" {
+            return Member::Null;
+        }
+        match <Vec<&RawValue>>::deserialize(json) {
+            Ok(items) => Member::List(items.into_iter().map(item).collect()),
+            Err(_) => Member::Other,
+        }
+    }
+
+    fn items(&self) -> &[T] {
+        match self {
+            Member::List(items) => items,
+            Member::Absent | Member::Null | Member::Other => &[],
+        }
+    }
+}
+
+impl Entry {
+    fn of(json: &RawValue) -> Entry {
+        let members = Members::deserialize(json).unwrap_or_default();
+        let of = |key: &str| members.get(key).copied();
+        let nulls = ["args", "env", "headers"].into_iter();
+        Entry {
+            tag: Written::of(of("type")),
+            name: Written::of(of("name")),
+            nulls: nulls.filter(|key| of(key).is_some_and(|it| it.get() == "null")).collect(),
+        }
+    }
+}
+
 impl Parameters {
     pub(crate) fn read(set_up: &SetUp) -> Parameters {
         let text = set_up.params.as_str();
-        let params = if text.len() > LONGEST { None } else { serde_json::from_str(text).ok() };
-        Parameters { params: params.unwrap_or_default() }
+        if text.len() > LONGEST {
+            return Parameters::default();
+        }
+        // That they are no object, mcp-config says.
+        let members: Members<'_> = serde_json::from_str(text).unwrap_or_default();
+        let of = |key: &str| members.get(key).copied();
+        Parameters {
+            cwd: Written::of(of("cwd")),
+            additional: Member::of(of("additionalDirectories"), |it| Written::of(Some(it))),
+            servers: Member::of(of("mcpServers"), Entry::of),
+        }
     }
 
     /// The folder of the session.
     pub(crate) fn cwd(&self) -> Option<&str> {
-        self.params["cwd"].as_str()
+        self.cwd.text()
     }
 
     /// The folders besides; only those that are text.
     pub(crate) fn additional_directories(&self) -> Vec<String> {
-        let all = self.params["additionalDirectories"].as_array();
-        all.into_iter().flatten().filter_map(|it| it.as_str().map(str::to_owned)).collect()
-    }
-
-    /// The entries as they are written.
-    fn entries(&self) -> &[Value] {
-        self.params["mcpServers"].as_array().map_or(&[], Vec::as_slice)
+        self.additional.items().iter().filter_map(|it| it.text().map(str::to_owned)).collect()
     }
 
     /// What an entry's `type` says.
     pub(crate) fn type_of(&self, index: usize) -> Option<&str> {
-        self.entries().get(index)?["type"].as_str()
+        self.servers.items().get(index)?.tag.text()
     }
 
     /// What an entry is called.
     pub(crate) fn name_of(&self, index: usize) -> Option<String> {
-        let name = self.entries().get(index)?["name"].as_str().filter(|it| !it.is_empty())?;
+        let name = self.servers.items().get(index)?.name.text().filter(|it| !it.is_empty())?;
         Some(name.chars().take(256).collect())
     }
 
@@ -77,14 +175,12 @@ impl Parameters {
         }
         self.additional(agent, &mut res);
         let nulls = agent.policy.null_lists;
-        if self.params.get("mcpServers").is_some_and(Value::is_null) {
+        if matches!(self.servers, Member::Null) {
             res.add(nulls, null(SERVERS, "mcpServers"));
         }
-        for (index, entry) in self.entries().iter().enumerate() {
-            for key in ["args", "env", "headers"] {
-                if entry.get(key).is_some_and(Value::is_null) {
-                    res.add(nulls, null(&format!("{SERVERS}/{index}/{key}"), key));
-                }
+        for (index, entry) in self.servers.items().iter().enumerate() {
+            for key in &entry.nulls {
+                res.add(nulls, null(&format!("{SERVERS}/{index}/{key}"), key));
             }
         }
         res
@@ -92,17 +188,26 @@ impl Parameters {
 
     fn additional(&self, agent: &Agent<'_>, res: &mut Findings) {
         const POINTER: &str = "/params/additionalDirectories";
-        let Some(list) = self.params.get("additionalDirectories") else { return };
-        if list.is_null() {
-            return res.add(agent.policy.null_lists, null(POINTER, "additionalDirectories"));
-        }
-        let Some(items) = list.as_array() else {
-            let finding = Finding::at(POINTER, "'additionalDirectories' must be a list");
-            return res.errors.push(finding.suggest("write a list of absolute paths"));
+        let items = match &self.additional {
+            Member::Absent => return,
+            Member::Null => return res.add(agent.policy.null_lists, null(POINTER, "additionalDirectories")),
+            Member::Other => {
+                let finding = Finding::at(POINTER, "'additionalDirectories' must be a list");
+                return res.errors.push(finding.suggest("write a list of absolute paths"));
+            }
+            // None of so many is looked at.
+            Member::List(items) if items.len() > MOST_DIRECTORIES => {
+                let many = items.len();
+                let message = format!(
+                    "'additionalDirectories' has {many} folders, and a session may have {MOST_DIRECTORIES} at most"
+                );
+                return res.errors.push(Finding::at(POINTER, message).suggest("name a folder above them"));
+            }
+            Member::List(items) => items,
         };
         for (index, item) in items.iter().enumerate() {
             let pointer = format!("{POINTER}/{index}");
-            let finding = match item.as_str() {
+            let finding = match item.text() {
                 Some(path) if is_absolute(path) => folder(&pointer, "additionalDirectories", path, agent),
                 Some(_) | None => {
                     let message = "'additionalDirectories' must hold absolute paths";
@@ -122,6 +227,9 @@ fn null(pointer: &str, key: &str) -> Finding {
 fn folder(pointer: &str, key: &str, path: &str, agent: &Agent<'_>) -> Option<Finding> {
     let (message, suggestion) = if path.contains('\0') {
         (format!("'{key}' must not hold NUL"), "write the path without it")
+    } else if path.len() > LONGEST_PATH {
+        let bytes = path.len();
+        (format!("the path of '{key}' has {bytes} bytes, and {LONGEST_PATH} at most are taken"), "name another")
     } else {
         match (agent.folder)(path) {
             Folder::Usable => return None,

@@ -124,7 +124,8 @@ pub fn validate(set_up: &SetUp, agent: &Agent<'_>) -> Result<Validated, Refusal>
     };
     if refuses || parameters.cwd().is_none() {
         if errors.is_empty() {
-            errors.push(Finding::at("/params/cwd", "'cwd' is required"));
+            // mcp-config reads the same text, and says what is wrong with it; whatever it lets pass beyond is no `cwd`.
+            errors.push(Finding::at("/params/cwd", "'cwd' cannot be read"));
         }
         let supported = agent.capabilities.supported(agent.version);
         let invalid = InvalidParams::new(errors, supported).expect("something is wrong, as was just seen");

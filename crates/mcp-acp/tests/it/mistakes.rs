@@ -117,6 +117,44 @@ fn acpx_10_the_sessions_folders_are_absolute() {
     check("null", "'params' must be an object, not nothing: /params");
 }
 
+/// What is not looked at may be any JSON; what is looked at and cannot be read is told for what it is.
+#[test]
+fn what_cannot_be_read_is_not_said_to_be_missing() {
+    check(r#"{"cwd":"/a","mcpServers":[],"_meta":{"n":1e400}}"#, "/a []");
+    check(r#"{"cwd":"/a","mcpServers":[],"n":[-1e400,{"deep":1e999}]}"#, "/a []");
+    check(r#"{"cwd":1e400,"mcpServers":[]}"#, "'cwd' must be an absolute path: /params/cwd");
+    let server = r#"{"name":"a","command":"/a","args":[],"env":[],"_meta":{"n":1e400}}"#;
+    check(&format!(r#"{{"cwd":"/a","mcpServers":[{server}]}}"#), "/a []");
+    // Half a character is no JSON that could be handed on, wherever it stands.
+    let half = "no valid JSON: a backslash stands before a character that it does not go with: ";
+    check(r#"{"cwd":"/a\ud800","mcpServers":[]}"#, half);
+    check(r#"{"cwd":"/a","mcpServers":[],"\ud800":1}"#, half);
+    check(r#"{"cwd":"/a","mcpServers":[],"_meta":"\ud800"}"#, half);
+}
+
+#[test]
+fn acpx_10_folders_besides_are_so_many_and_so_long() {
+    let many = |count: usize| {
+        let folders: Vec<_> = (0..count).map(|it| format!("\"/{it}\"")).collect();
+        format!(r#"{{"cwd":"/a","additionalDirectories":[{}],"mcpServers":[]}}"#, folders.join(","))
+    };
+    let taken = answer(Version::V1, &SetUp { method: Method::New, params: raw(&many(128)) }).unwrap();
+    assert_eq!(taken.additional_directories.len(), 128);
+    check(
+        &many(129),
+        "'additionalDirectories' has 129 folders, and a session may have 128 at most: /params/additionalDirectories",
+    );
+    let long = format!("/{}", "x".repeat(4096));
+    check(
+        &format!(r#"{{"cwd":"/a","additionalDirectories":["/b","{long}"],"mcpServers":[]}}"#),
+        "the path of 'additionalDirectories' has 4097 bytes, and 4096 at most are taken: /params/additionalDirectories/1",
+    );
+    check(
+        &format!(r#"{{"cwd":"{long}","mcpServers":[]}}"#),
+        "the path of 'cwd' has 4097 bytes, and 4096 at most are taken: /params/cwd",
+    );
+}
+
 /// A list of mistakes is as long as a client can use, and says how many it leaves out.
 #[test]
 fn an_answer_is_bounded() {
