@@ -2,6 +2,7 @@
 //! in it.
 
 use std::fmt;
+use std::time::Duration;
 
 use mcp_acp::{Failure, InvalidParams, Refusal};
 use mcp_model::{RawJson, RpcError};
@@ -21,6 +22,11 @@ pub enum SetUpError {
     NoRoom {
         /// How many that is.
         most: usize,
+    },
+    /// The session's folders could not be looked at: the disk that they are on does not answer (ACPX-02).
+    FoldersLate {
+        /// How long was waited.
+        after: Duration,
     },
     /// The session was closed while its servers were being connected. They are closed as well.
     Closed,
@@ -57,6 +63,9 @@ impl fmt::Display for SetUpError {
             SetUpError::NoRoom { most } => {
                 write!(f, "this agent has no room for more than {most} sessions with MCP servers at once")
             }
+            SetUpError::FoldersLate { after } => {
+                write!(f, "the session's folders could not be looked at within {} s", after.as_secs())
+            }
             SetUpError::Closed => {
                 f.write_str("the session was closed while its MCP servers were being connected")
             }
@@ -90,6 +99,13 @@ impl From<&SetUpError> for RpcError {
             }
             SetUpError::NoRoom { most } => {
                 let data = serde_json::json!({ "limit": most, "suggestion": "close a session first" });
+                let error = RpcError::new(mcp_acp::code::INTERNAL_ERROR, error.to_string());
+                RpcError { data: RawJson::of(&data).ok(), ..error }
+            }
+            SetUpError::FoldersLate { after } => {
+                let after = u64::try_from(after.as_millis()).unwrap_or(u64::MAX);
+                let suggestion = "see whether the disk answers that they are on";
+                let data = serde_json::json!({ "afterMs": after, "suggestion": suggestion });
                 let error = RpcError::new(mcp_acp::code::INTERNAL_ERROR, error.to_string());
                 RpcError { data: RawJson::of(&data).ok(), ..error }
             }

@@ -1,9 +1,23 @@
 //! What there is at the place of a session's folder (ACPX-02). mcp-acp looks at no disk; this does.
+//!
+//! A disk may hang, and a client may name one that does. So folders are looked at on threads of their own, of which
+//! there are few, and no longer than a request can wait: a look that hangs costs its thread, and nobody else's messages.
 
 use std::fs;
 use std::io::ErrorKind;
+use std::panic::resume_unwind;
+use std::time::Duration;
 
-use mcp_acp::Folder;
+use mcp_acp::{Agent, Capabilities, Folder, Policy, SetUp, Validated, Version, validate};
+use tokio::sync::Semaphore;
+
+use crate::SetUpError;
+
+/// How long the folders of one request may be looked at, the wait for a thread included.
+const LONGEST_LOOK: Duration = Duration::from_secs(10);
+
+/// The requests whose folders are looked at, of all connections of this process: threads are the process's.
+static LOOKING: Semaphore = Semaphore::const_new(16);
 
 /// Looks at a folder, for [`mcp_acp::Agent::folder`]. Reads its list, and nothing that is in it.
 pub fn folder(path: &str) -> Folder {
@@ -19,9 +33,83 @@ pub fn folder(path: &str) -> Folder {
     }
 }
 
+/// Holds a request against an agent that looks at folders in this way, beside whatever runs here.
+///
+/// Where the folders cannot be looked at in time, what is wrong with the request itself is told all the same.
+pub(crate) async fn validated(
+    set_up: SetUp,
+    version: Version,
+    capabilities: Capabilities,
+    policy: Policy,
+    look: impl Fn(&str) -> Folder + Send + 'static,
+) -> Result<Validated, SetUpError> {
+    let looking = {
+        let (set_up, capabilities) = (set_up.clone(), capabilities.clone());
+        async move {
+            let thread = LOOKING.acquire().await.expect("it is never closed");
+            let looking = tokio::task::spawn_blocking(move || {
+                // Held until the thread is free again, which may be long after the request.
+                let _thread = thread;
+                validate(&set_up, &Agent { version, capabilities: &capabilities, policy, folder: &look })
+            });
+            looking.await
+        }
+    };
+    match tokio::time::timeout(LONGEST_LOOK, looking).await {
+        Ok(Ok(judged)) => return Ok(judged?),
+        Ok(Err(failed)) => {
+            if let Ok(panic) = failed.try_into_panic() {
+                resume_unwind(panic);
+            }
+        }
+        Err(_) => {}
+    }
+    let blind = Agent { version, capabilities: &capabilities, policy, folder: &|_| Folder::Usable };
+    validate(&set_up, &blind)?;
+    Err(SetUpError::FoldersLate { after: LONGEST_LOOK })
+}
+
 #[cfg(test)]
 mod tests {
+    use std::sync::mpsc;
+
+    use mcp_acp::{Method, Refusal};
+    use mcp_model::{RawJson, RpcError};
+    use serde_json::json;
+
     use super::*;
+
+    /// What comes of a request whose folders are on a disk that hangs.
+    async fn hung(cwd: &str, servers: serde_json::Value) -> SetUpError {
+        let params = json!({ "cwd": cwd, "mcpServers": servers });
+        let set_up = SetUp { method: Method::New, params: RawJson::of(&params).unwrap() };
+        let (mends, mended) = mpsc::channel::<()>();
+        let (begins, mut begun) = tokio::sync::mpsc::unbounded_channel();
+        let hangs = move |_: &str| {
+            let _ = begins.send(());
+            let _ = mended.recv();
+            Folder::Usable
+        };
+        let asked = validated(set_up, Version::V1, Capabilities::STDIO, Policy::default(), hangs);
+        let asked = tokio::spawn(asked);
+        // The connection goes on: this is the one thread that it has.
+        begun.recv().await.unwrap();
+        tokio::time::advance(LONGEST_LOOK).await;
+        let error = asked.await.unwrap().unwrap_err();
+        drop(mends);
+        error
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn acpx_02_a_disk_that_hangs_costs_one_request() {
+        let error = hung("/hangs", json!([])).await;
+        assert_eq!(error, SetUpError::FoldersLate { after: LONGEST_LOOK });
+        let error = serde_json::to_string(&RpcError::from(&error)).unwrap();
+        insta::assert_snapshot!(error, @r#"{"code":-32603,"message":"the session's folders could not be looked at within 10 s","data":{"afterMs":10000,"suggestion":"see whether the disk answers that they are on"}}"#);
+        // What is wrong with the text alone is told all the same.
+        let error = hung("/hangs", json!([7])).await;
+        assert!(matches!(error, SetUpError::Refused(Refusal::InvalidParams(_))), "{error}");
+    }
 
     #[test]
     fn acpx_02_what_is_no_folder_is_none() {

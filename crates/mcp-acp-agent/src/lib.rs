@@ -36,7 +36,7 @@
 //!             // Awaiting in the handler itself would hold up every other message.
 //!             connection.spawn(async move {
 //!                 let set_up = async {
-//!                     let validated = request.validate(&CAPABILITIES, Policy::default())?;
+//!                     let validated = request.validate(&CAPABILITIES, Policy::default()).await?;
 //!                     let place = sessions.place(id.as_str())?;
 //!                     let servers = SessionMcp::connect(validated, ConnectOptions::default()).await?;
 //!                     let exchanged = sessions.put(servers, place)?;
@@ -57,7 +57,9 @@
 //! `examples/acp-agent` is a whole agent, versions 1 and 2, prompts, cancellation and all. Without the SDK the same is
 //! there in plain values: [`mcp_acp::SetUp`] in, [`mcp_model::RpcError`] out.
 //!
-//! Every session has a [`mcp_host::Host`] of its own: no name, tool or process of one is seen by another. A server that is
+//! Every session has a [`mcp_host::Host`] of its own: no name, tool or process of one is seen by another. The session's
+//! folders are the roots that its servers may ask for ([`FoldersAsRoots`]); a model and a user for them to ask are the
+//! agent's to hand in ([`ConnectOptions::host`]). A server that is
 //! lost is started again by it; whether a session can begin without one is for [`Required`] to say, and how all of them
 //! are is told as data ([`SessionMcp::statuses`]), as a stream ([`SessionMcp::changes`]) and, for a response's `_meta`, as
 //! JSON ([`SessionMcp::meta`]).
@@ -75,6 +77,7 @@ mod options;
 mod over_acp;
 #[cfg(feature = "sdk")]
 mod request;
+mod roots;
 mod session;
 mod sessions;
 mod status;
@@ -85,7 +88,7 @@ pub use mcp_registry::ExposedTool;
 
 pub use error::SetUpError;
 pub use folder::folder;
-pub use options::{ConnectOptions, Required};
+pub use options::{ConnectOptions, FoldersAsRoots, Required};
 #[cfg(feature = "mcp-over-acp")]
 pub use over_acp::OverAcp;
 #[cfg(all(feature = "sdk", feature = "session-fork"))]

@@ -19,8 +19,14 @@ pub struct ConnectOptions {
     pub most_servers: usize,
     /// Which servers a session cannot do without.
     pub required: Required,
-    /// How they are run: who the client is, what is done about those that are lost, who answers what they ask.
+    /// How they are run: who the client is, what is done about those that are lost, who answers what they ask. A model
+    /// that they may use and a user whom they may ask are [`HostOptions::handlers`]; without them servers are told that
+    /// there are none. [`HostOptions::receipts`] has what an agent that dies suddenly leaves behind ended by its next
+    /// session.
     pub host: HostOptions,
+    /// Whether servers are told the session's folders when they ask in which places they may work. Who answers that in
+    /// [`HostOptions::handlers`] is asked in any case.
+    pub folders: FoldersAsRoots,
     /// Wires in place of the usual ones, for servers that are reached in a way of one's own.
     pub dialer: Option<Dialer>,
     /// The ACP connection, for servers that the client has itself. Without it those are failures.
@@ -29,7 +35,7 @@ pub struct ConnectOptions {
 }
 
 impl Default for ConnectOptions {
-    /// 30 s for each, 45 s for all, 64 at most, none is required, a host's default.
+    /// 30 s for each, 45 s for all, 64 at most, none is required, a host's default, the session's folders as roots.
     fn default() -> ConnectOptions {
         ConnectOptions {
             limits: Limits { startup: Duration::from_secs(30), ..Limits::default() },
@@ -37,6 +43,7 @@ impl Default for ConnectOptions {
             most_servers: 64,
             required: Required::None,
             host: HostOptions::default(),
+            folders: FoldersAsRoots::default(),
             dialer: None,
             #[cfg(feature = "mcp-over-acp")]
             over_acp: None,
@@ -52,6 +59,7 @@ impl fmt::Debug for ConnectOptions {
             most_servers,
             required,
             host: _,
+            folders,
             dialer: _,
             #[cfg(feature = "mcp-over-acp")]
                 over_acp: _,
@@ -61,8 +69,19 @@ impl fmt::Debug for ConnectOptions {
             .field("whole", whole)
             .field("most_servers", most_servers)
             .field("required", required)
+            .field("folders", folders)
             .finish_non_exhaustive()
     }
+}
+
+/// Whether a session's folders are the roots that its servers may ask for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum FoldersAsRoots {
+    /// `cwd` and `additionalDirectories`, in this order.
+    #[default]
+    Offered,
+    /// Servers are told nothing.
+    Withheld,
 }
 
 /// Which servers a session cannot do without.

@@ -6,14 +6,15 @@
 //! `Value`, so that of a key that stands twice only the last is left: that it stood twice cannot be told here.
 
 use agent_client_protocol::{Error, JsonRpcMessage, JsonRpcRequest, UntypedMessage, v1::schema};
-use mcp_acp::{Agent, Capabilities, Method, Policy, SetUp, Validated, Version, validate};
+use mcp_acp::{Capabilities, Method, Policy, SetUp, Validated, Version};
 use mcp_model::{RawJson, RpcError};
 use serde_json::Value;
 
-use crate::{SetUpError, folder};
+use crate::SetUpError;
+use crate::folder::{folder, validated};
 
 /// A request that sets a session up, with the response of its version.
-pub trait SetUpRequest: JsonRpcRequest {
+pub trait SetUpRequest: JsonRpcRequest + Sync {
     /// The version of the connections that it is for.
     const VERSION: Version;
     /// What it asks for.
@@ -22,10 +23,18 @@ pub trait SetUpRequest: JsonRpcRequest {
     /// The parameters as they were sent.
     fn set_up(&self) -> &SetUp;
 
-    /// Holds it against what the agent has advertised. Its folders are looked at.
-    fn validate(&self, capabilities: &Capabilities, policy: Policy) -> Result<Validated, SetUpError> {
-        let agent = Agent { version: Self::VERSION, capabilities, policy, folder: &folder };
-        Ok(validate(self.set_up(), &agent)?)
+    /// Holds it against what the agent has advertised. Its folders are looked at, on another thread and no longer than
+    /// 10 s, so that a disk that hangs holds up nothing else: that is [`SetUpError::FoldersLate`].
+    ///
+    /// # Panics
+    ///
+    /// When polled outside of a Tokio runtime.
+    fn validate(
+        &self,
+        capabilities: &Capabilities,
+        policy: Policy,
+    ) -> impl Future<Output = Result<Validated, SetUpError>> + Send {
+        validated(self.set_up().clone(), Self::VERSION, capabilities.clone(), policy, folder)
     }
 
     /// The session that it is about; `None` for `session/new`, whatever else it says, and where the request names none.

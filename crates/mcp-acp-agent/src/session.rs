@@ -13,9 +13,10 @@ use mcp_registry::{Catalog, ExposedTool};
 use serde_json::{Map, Value};
 
 use crate::evidence::{self, Seen};
+use crate::roots::Folders;
 use crate::status::{Board, SeenOf, report};
 use crate::wanted::{Asked, OverAcp, asked};
-use crate::{ConnectOptions, Required, ServerStatus, SetUpError, State, Statuses};
+use crate::{ConnectOptions, FoldersAsRoots, Required, ServerStatus, SetUpError, State, Statuses};
 
 /// The servers of a session.
 ///
@@ -64,6 +65,7 @@ impl SessionMcp {
             most_servers,
             required,
             mut host,
+            folders,
             dialer,
             #[cfg(feature = "mcp-over-acp")]
             over_acp,
@@ -75,6 +77,9 @@ impl SessionMcp {
         let limits = Limits { startup: limits.startup.min(whole), ..limits };
         let Asked { described, wanted, over_acp: servers } = asked(&validated, &limits, possible);
         let seen = Arc::new(SeenOf::default());
+        if host.handlers.roots.is_none() && folders == FoldersAsRoots::Offered {
+            host.handlers.roots = Some(Arc::new(Folders::of(&validated)));
+        }
         let (keeps, others) = (Arc::clone(&seen), host.not_connected.take());
         host.not_connected = Some(Arc::new(move |it| {
             keeps.keep(it.server.as_str(), Seen::of(it));

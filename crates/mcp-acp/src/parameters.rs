@@ -229,7 +229,10 @@ fn folder(pointer: &str, key: &str, path: &str, agent: &Agent<'_>) -> Option<Fin
         (format!("'{key}' must not hold NUL"), "write the path without it")
     } else if path.len() > LONGEST_PATH {
         let bytes = path.len();
-        (format!("the path of '{key}' has {bytes} bytes, and {LONGEST_PATH} at most are taken"), "name another")
+        (
+            format!("the path of '{key}' has {bytes} bytes, and {LONGEST_PATH} at most are taken"),
+            "name another",
+        )
     } else {
         match (agent.folder)(path) {
             Folder::Usable => return None,

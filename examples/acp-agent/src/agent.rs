@@ -5,10 +5,12 @@ use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use agent_client_protocol::{Client, ConnectionTo, Error};
-use mcp_acp::{Capabilities, Policy};
+use agent_client_protocol::v1::schema;
+use agent_client_protocol::{Client, ConnectionTo, Error, RequestCancellation};
+use mcp_acp::{Capabilities, Method, Policy};
 use mcp_acp_agent::{ConnectOptions, OverAcp, SessionMcp, Sessions, SetUpRequest};
-use tokio::sync::watch;
+
+use crate::turn::{Turns, Waiting};
 
 /// One agent, serving one client.
 pub(crate) struct Agent {
@@ -20,28 +22,15 @@ pub(crate) struct Agent {
     made: AtomicU64,
 }
 
-/// The turns of a session.
-#[derive(Clone)]
-pub(crate) struct Turns {
-    /// Held by the turn that is under way; those that come meanwhile wait in the order of their prompts.
-    pub(crate) one: Arc<tokio::sync::Mutex<()>>,
-    /// Changes with every `session/cancel`, and with the end of the session.
-    cancels: watch::Sender<u64>,
+/// A session that has its servers.
+pub(crate) struct Begun {
+    pub(crate) session: String,
+    pub(crate) servers: Arc<SessionMcp>,
 }
 
-impl Turns {
-    fn new() -> Turns {
-        Turns { one: Arc::default(), cancels: watch::Sender::new(0) }
-    }
-
-    /// Changes when a turn that begins now is cancelled.
-    pub(crate) fn cancelled(&self) -> watch::Receiver<u64> {
-        self.cancels.subscribe()
-    }
-
-    fn cancel(&self) {
-        self.cancels.send_modify(|it| *it += 1);
-    }
+/// There is no such session. Both versions say it alike.
+pub(crate) fn unknown(session: &str) -> Error {
+    schema::Error::session_not_found(session.to_owned()).into()
 }
 
 impl Agent {
@@ -56,20 +45,38 @@ impl Agent {
         }
     }
 
+    /// Carries out a request that sets a session up, beside the connection, which goes on meanwhile; `answer` is told
+    /// what came of it.
+    pub(crate) fn begin(
+        self: &Arc<Agent>,
+        request: impl SetUpRequest,
+        connection: ConnectionTo<Client>,
+        cancelled: RequestCancellation,
+        answer: impl FnOnce(Result<Begun, Error>) -> Result<(), Error> + Send + 'static,
+    ) -> Result<(), Error> {
+        let (agent, through) = (Arc::clone(self), connection.clone());
+        connection.spawn(async move {
+            answer(cancelled.run_until_cancelled(agent.set_up(&request, through)).await)
+        })
+    }
+
     /// Connects the servers of a request, and begins its session, or gives the one that it names a new set. Dropping
     /// the future leaves everything as it was.
-    pub(crate) async fn set_up(
+    async fn set_up<R: SetUpRequest>(
         &self,
-        request: &impl SetUpRequest,
+        request: &R,
         connection: ConnectionTo<Client>,
-    ) -> Result<(String, Arc<SessionMcp>), Error> {
-        let session = match request.session_id() {
-            Some(session) if !session.is_empty() => session,
-            // Only `session/new` and `session/fork` make a session.
-            _ if request.method() == "session/new" => self.fresh(),
-            _ => return Err(Error::invalid_params().data("'sessionId' is required")),
+    ) -> Result<Begun, Error> {
+        let named = request.session_id().filter(|it| !it.is_empty());
+        let session = match (R::METHOD, named) {
+            (Method::New, _) => self.fresh(),
+            (_, None) => return Err(Error::invalid_params().data("'sessionId' is required")),
+            // What was said is nothing that this agent knows of, so that a fork is a session of the same place.
+            (Method::Fork, Some(forked)) if self.sessions.get(&forked).is_some() => self.fresh(),
+            (Method::Fork, Some(forked)) => return Err(unknown(&forked)),
+            (Method::Load | Method::Resume, Some(session)) => session,
         };
-        let validated = request.validate(&self.capabilities, self.policy)?;
+        let validated = request.validate(&self.capabilities, self.policy).await?;
         let place = self.sessions.place(session.as_str())?;
         let over_acp = Some(OverAcp::new(connection)?);
         let options = ConnectOptions { over_acp, ..self.options.clone() };
@@ -78,12 +85,18 @@ impl Agent {
         let mut turns = self.turns();
         let exchanged = self.sessions.put(servers, place)?;
         turns.entry(session.clone()).or_insert_with(Turns::new);
-        Ok((session, exchanged.servers))
+        Ok(Begun { session, servers: exchanged.servers })
     }
 
-    /// The turns of a session. Its servers are asked for when a turn begins: they may be others by then.
-    pub(crate) fn session(&self, session: &str) -> Option<Turns> {
-        self.turns().get(session).cloned()
+    /// Puts a prompt behind those that its session has. What cancels it is listened to before this returns, so that no
+    /// cancellation comes too early. Its servers are asked for when its turn begins: they may be others by then.
+    pub(crate) fn queue(
+        self: &Arc<Agent>,
+        session: &str,
+        withdrawn: RequestCancellation,
+    ) -> Result<Waiting, Error> {
+        let turns = self.turns().get(session).cloned().ok_or_else(|| unknown(session))?;
+        Ok(turns.queue(Arc::clone(self), session.to_owned(), withdrawn))
     }
 
     /// The id of a new session. A client may load sessions of an earlier run: a number would come again.
@@ -106,7 +119,7 @@ impl Agent {
         }
     }
 
-    /// Ends a session, and returns when nothing is left of it.
+    /// Ends a session, and returns when nothing is left of it. False where there is none.
     pub(crate) async fn close(&self, session: &str) -> bool {
         let former = {
             let mut turns = self.turns();

@@ -3,7 +3,7 @@
 //!
 //! It shows what mcp-acp-agent is for. `session/new`, `load` and `resume` take their servers raw, and answer with every
 //! mistake at once; a handler waits for nothing; a request that is cancelled, a session that is closed and a client that
-//! is gone leave no process behind.
+//! is gone leave no process behind; what an agent leaves that is killed, the next one ends.
 
 #![forbid(unsafe_code)]
 
@@ -13,7 +13,9 @@ mod turn;
 mod v1;
 mod v2;
 
+use std::env;
 use std::error::Error;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -72,12 +74,21 @@ impl Arguments {
                 Leniency { relative_commands: Relief::Reported, missing_lists: Relief::Reported };
         }
         let mut options = ConnectOptions::default();
+        options.host.receipts = receipts();
         options.limits.startup = Duration::from_millis(self.limit.max(1));
         if self.require_all {
             options.required = Required::All;
         }
         Agent::new(capabilities, policy, options)
     }
+}
+
+/// Where process groups are written down, so that the next session of whichever agent ends what one that died suddenly
+/// has left behind. Relative paths count as none: they would name another folder in each working directory.
+fn receipts() -> Option<PathBuf> {
+    let absolute = |name| env::var_os(name).map(PathBuf::from).filter(|it| it.is_absolute());
+    let state = absolute("XDG_STATE_HOME").or_else(|| Some(absolute("HOME")?.join(".local/state")))?;
+    Some(state.join("acp-agent/receipts"))
 }
 
 #[tokio::main]

@@ -5,31 +5,34 @@ use std::sync::Arc;
 
 use agent_client_protocol::v2::schema::{
     AgentCapabilities, CancelSessionNotification, CloseSessionRequest, CloseSessionResponse, ContentBlock,
-    ContentChunk, Error as SchemaError, IdleStateUpdate, Implementation, InitializeRequest,
+    ContentChunk, ForkSessionResponse, IdleStateUpdate, Implementation, InitializeRequest,
     InitializeResponse, ListSessionsRequest, ListSessionsResponse, MessageId, NewSessionResponse,
-    PromptRequest, PromptResponse, ResumeSessionResponse, RunningStateUpdate, SessionCapabilities, SessionId,
-    SessionUpdate, StateUpdate, StopReason, ToolCallStatus, ToolCallUpdate, UpdateSessionNotification,
-    UserMessage,
+    PromptRequest, PromptResponse, ResumeSessionResponse, RunningStateUpdate, SessionCapabilities,
+    SessionForkCapabilities, SessionId, SessionUpdate, StateUpdate, StopReason, ToolCallStatus,
+    ToolCallUpdate, UpdateSessionNotification, UserMessage,
 };
 use agent_client_protocol::v2::{ConnectionTo, Responder};
 use agent_client_protocol::{Agent as Role, Client, ConnectTo, Error};
 use agent_client_protocol::{on_receive_notification, on_receive_request};
-use mcp_acp_agent::{NewSessionV2, ResumeSessionV2};
+use mcp_acp_agent::{ForkSessionV2, NewSessionV2, ResumeSessionV2};
 
 use crate::agent::Agent;
-use crate::turn::{Output, run};
+use crate::turn::{Ended, Output};
 
 /// The agent for a client of version 2.
 pub(crate) fn serve(agent: &Arc<Agent>) -> impl ConnectTo<Client> {
     let (initializing, beginning, resuming) = (Arc::clone(agent), Arc::clone(agent), Arc::clone(agent));
-    let (closing, prompted, cancelling) = (Arc::clone(agent), Arc::clone(agent), Arc::clone(agent));
+    let (forking, closing) = (Arc::clone(agent), Arc::clone(agent));
+    let (prompted, cancelling) = (Arc::clone(agent), Arc::clone(agent));
     Role.v2()
         .name("acp-agent")
         .on_receive_request(
             async move |request: InitializeRequest,
                         responder: Responder<InitializeResponse>,
                         _: ConnectionTo<Client>| {
-                let sessions = SessionCapabilities::new().mcp(Some((&initializing.capabilities).into()));
+                let sessions = SessionCapabilities::new()
+                    .mcp(Some((&initializing.capabilities).into()))
+                    .fork(SessionForkCapabilities::new());
                 let info = Implementation::new("acp-agent", env!("CARGO_PKG_VERSION"));
                 let capabilities = AgentCapabilities::new().session(sessions);
                 responder.respond(
@@ -42,20 +45,32 @@ pub(crate) fn serve(agent: &Arc<Agent>) -> impl ConnectTo<Client> {
             async move |request: NewSessionV2,
                         responder: Responder<NewSessionResponse>,
                         connection: ConnectionTo<Client>| {
-                let (agent, cancelled) = (Arc::clone(&beginning), responder.cancellation());
-                let updates = connection.clone();
-                connection.spawn(async move {
-                    let set_up = async {
-                        let (session, servers) = agent.set_up(&request, updates.clone().into_raw()).await?;
-                        Ok((session.clone(), NewSessionResponse::new(session).meta(servers.meta())))
-                    };
-                    match cancelled.run_until_cancelled(set_up).await {
-                        Ok((session, response)) => {
-                            responder.respond(response)?;
-                            idle(&updates, &SessionId::new(session), None)
-                        }
-                        Err(error) => responder.respond_with_error(error),
+                let (cancelled, updates) = (responder.cancellation(), connection.clone());
+                beginning.begin(request, connection.into_raw(), cancelled, move |done| match done {
+                    Ok(it) => {
+                        let session = SessionId::new(it.session);
+                        responder
+                            .respond(NewSessionResponse::new(session.clone()).meta(it.servers.meta()))?;
+                        idle(&updates, &session, None)
                     }
+                    Err(error) => responder.respond_with_error(error),
+                })
+            },
+            on_receive_request!(),
+        )
+        .on_receive_request(
+            async move |request: ForkSessionV2,
+                        responder: Responder<ForkSessionResponse>,
+                        connection: ConnectionTo<Client>| {
+                let (cancelled, updates) = (responder.cancellation(), connection.clone());
+                forking.begin(request, connection.into_raw(), cancelled, move |done| match done {
+                    Ok(it) => {
+                        let session = SessionId::new(it.session);
+                        responder
+                            .respond(ForkSessionResponse::new(session.clone()).meta(it.servers.meta()))?;
+                        idle(&updates, &session, None)
+                    }
+                    Err(error) => responder.respond_with_error(error),
                 })
             },
             on_receive_request!(),
@@ -64,19 +79,13 @@ pub(crate) fn serve(agent: &Arc<Agent>) -> impl ConnectTo<Client> {
             async move |request: ResumeSessionV2,
                         responder: Responder<ResumeSessionResponse>,
                         connection: ConnectionTo<Client>| {
-                let (agent, cancelled) = (Arc::clone(&resuming), responder.cancellation());
-                let updates = connection.clone();
-                connection.spawn(async move {
-                    match cancelled
-                        .run_until_cancelled(agent.set_up(&request, updates.clone().into_raw()))
-                        .await
-                    {
-                        Ok((session, servers)) => {
-                            idle(&updates, &SessionId::new(session), None)?;
-                            responder.respond(ResumeSessionResponse::new().meta(servers.meta()))
-                        }
-                        Err(error) => responder.respond_with_error(error),
+                let (cancelled, updates) = (responder.cancellation(), connection.clone());
+                resuming.begin(request, connection.into_raw(), cancelled, move |done| match done {
+                    Ok(it) => {
+                        idle(&updates, &SessionId::new(it.session), None)?;
+                        responder.respond(ResumeSessionResponse::new().meta(it.servers.meta()))
                     }
+                    Err(error) => responder.respond_with_error(error),
                 })
             },
             on_receive_request!(),
@@ -120,63 +129,53 @@ pub(crate) fn serve(agent: &Arc<Agent>) -> impl ConnectTo<Client> {
         )
 }
 
-/// Begins a turn, or has it wait. What cancels it is listened to before this returns.
+/// Begins a turn, or has it wait.
 fn prompt(
     agent: &Arc<Agent>,
     request: PromptRequest,
     responder: Responder<PromptResponse>,
     connection: ConnectionTo<Client>,
 ) -> Result<(), Error> {
-    let Some(turns) = agent.session(&request.session_id.to_string()) else {
-        return responder.respond_with_error(SchemaError::session_not_found(request.session_id).into());
+    let session = request.session_id;
+    let waiting = match agent.queue(&session.to_string(), responder.cancellation()) {
+        Ok(_) if request.prompt.is_empty() => {
+            return responder.respond_with_error(Error::invalid_params().data("prompt must not be empty"));
+        }
+        Ok(waiting) => waiting,
+        Err(error) => return responder.respond_with_error(error),
     };
-    if request.prompt.is_empty() {
-        return responder.respond_with_error(Error::invalid_params().data("prompt must not be empty"));
-    }
-    let (mut cancelled, withdrawn) = (turns.cancelled(), responder.cancellation());
     let agent = Arc::clone(agent);
     let updates = connection.clone();
     connection.spawn(async move {
-        let _one = tokio::select! {
-            one = turns.one.lock() => one,
-            _ = cancelled.changed() => return responder.respond_with_error(Error::request_cancelled()),
-            () = withdrawn.cancelled() => return responder.respond_with_error(Error::request_cancelled()),
-        };
-        let session = request.session_id;
-        // Closed meanwhile.
-        let Some(servers) = agent.sessions.get(&session.to_string()) else {
+        let Some(turn) = waiting.begins().await else {
             return responder.respond_with_error(Error::request_cancelled());
         };
-        let said: Vec<&str> = request
-            .prompt
-            .iter()
-            .filter_map(|it| match it {
-                ContentBlock::Text(text) => Some(text.text.as_str()),
-                _ => None,
-            })
-            .collect();
-        let said = said.join("\n");
+        let said = request.prompt.iter().filter_map(text).collect::<Vec<_>>().join("\n");
         let message = MessageId::new(agent.name("user-message"));
         responder.respond(PromptResponse::new(message.clone()))?;
         let user = UserMessage::new(message).content(request.prompt);
         tell(&updates, &session, SessionUpdate::UserMessage(user))?;
-        tell(
-            &updates,
-            &session,
-            SessionUpdate::StateUpdate(StateUpdate::Running(RunningStateUpdate::new())),
-        )?;
-        let telling = Telling {
-            session: session.clone(),
-            call: agent.name("call"),
-            message: MessageId::new(agent.name("agent-message")),
-            connection: updates.clone(),
-        };
-        let stopped = tokio::select! {
-            () = run(&servers, &said, Arc::new(move |it| telling.tell(it))) => StopReason::EndTurn,
-            _ = cancelled.changed() => StopReason::Cancelled,
+        let running = StateUpdate::Running(RunningStateUpdate::new());
+        tell(&updates, &session, SessionUpdate::StateUpdate(running))?;
+        let (call, message) = (agent.name("call"), MessageId::new(agent.name("agent-message")));
+        let (through, of) = (updates.clone(), session.clone());
+        let ended = turn.run(&said, move |output| {
+            // Fails when the client is gone; then so is this turn.
+            let _ = tell(&through, &of, update(&call, &message, output));
+        });
+        let stopped = match ended.await {
+            Ended::Finished => StopReason::EndTurn,
+            Ended::Cancelled => StopReason::Cancelled,
         };
         idle(&updates, &session, Some(stopped))
     })
+}
+
+fn text(block: &ContentBlock) -> Option<&str> {
+    match block {
+        ContentBlock::Text(it) => Some(&it.text),
+        _ => None,
+    }
 }
 
 fn idle(
@@ -192,35 +191,20 @@ fn tell(connection: &ConnectionTo<Client>, session: &SessionId, update: SessionU
     connection.send_notification(UpdateSessionNotification::new(session.clone(), update))
 }
 
-/// Puts a turn's output in the words of version 2.
-struct Telling {
-    session: SessionId,
-    call: String,
-    message: MessageId,
-    connection: ConnectionTo<Client>,
-}
-
-impl Telling {
-    fn tell(&self, output: Output) {
-        let call = || ToolCallUpdate::new(self.call.clone());
-        let update = match output {
-            Output::Called { tool, arguments } => SessionUpdate::ToolCallUpdate(
-                call().title(tool).status(ToolCallStatus::InProgress).raw_input(arguments),
-            ),
-            Output::Progress(words) => SessionUpdate::ToolCallUpdate(call().content(vec![words.into()])),
-            Output::Answered(result) => {
-                let status = if result.success { ToolCallStatus::Completed } else { ToolCallStatus::Failed };
-                let text = result.error.as_ref().map_or_else(|| result.text(), |it| it.message.clone());
-                let raw = serde_json::to_value(&*result).unwrap_or_default();
-                SessionUpdate::ToolCallUpdate(
-                    call().status(status).content(vec![text.into()]).raw_output(raw),
-                )
-            }
-            Output::Said(text) => {
-                SessionUpdate::AgentMessageChunk(ContentChunk::new(text.into(), self.message.clone()))
-            }
-        };
-        // Fails when the client is gone; then so is this turn.
-        let _ = tell(&self.connection, &self.session, update);
+/// A turn's output in the words of version 2.
+fn update(call: &str, message: &MessageId, output: Output) -> SessionUpdate {
+    let call = || ToolCallUpdate::new(call.to_owned());
+    match output {
+        Output::Called { tool, arguments } => SessionUpdate::ToolCallUpdate(
+            call().title(tool).status(ToolCallStatus::InProgress).raw_input(arguments),
+        ),
+        Output::Progress(words) => SessionUpdate::ToolCallUpdate(call().content(vec![words.into()])),
+        Output::Answered { success, text, raw } => {
+            let status = if success { ToolCallStatus::Completed } else { ToolCallStatus::Failed };
+            SessionUpdate::ToolCallUpdate(call().status(status).content(vec![text.into()]).raw_output(raw))
+        }
+        Output::Said(text) => {
+            SessionUpdate::AgentMessageChunk(ContentChunk::new(text.into(), message.clone()))
+        }
     }
 }

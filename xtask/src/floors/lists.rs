@@ -156,11 +156,8 @@ pub(crate) const FLOORS: &[Floor] = &[
     Floor {
         name: "mcp-acp-agent",
         ours: &["mcp-acp", "mcp-config", "mcp-host", "mcp-model", "mcp-registry", "mcp-transport"],
-        others: &["futures-util", "serde", "serde_json", "tokio"],
-        under_feature: &[
-            ("sdk", &["agent-client-protocol"]),
-            ("mcp-over-acp", &["async-trait", "bytes", "tracing"]),
-        ],
+        others: &["async-trait", "futures-util", "serde", "serde_json", "tokio", "url"],
+        under_feature: &[("sdk", &["agent-client-protocol"]), ("mcp-over-acp", &["bytes", "tracing"])],
         development: &["agent-client-protocol", "insta", "mcp-demo", "tempfile"],
     },
     Floor {

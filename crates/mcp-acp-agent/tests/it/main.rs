@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on says so by a panic")]
 
+mod asked;
 mod connecting;
 mod evidence;
 mod processes;

@@ -13,7 +13,7 @@ use crate::world::{options, seen};
 
 /// What an agent of three lines answers: the servers as they are, in a session's id.
 async fn set_up(request: impl SetUpRequest, capabilities: Capabilities) -> Result<String, Error> {
-    let validated = request.validate(&capabilities, Policy::default())?;
+    let validated = request.validate(&capabilities, Policy::default()).await?;
     let session = SessionMcp::connect(validated, options()).await?;
     Ok(seen(&session))
 }

@@ -78,7 +78,7 @@ fn agent(sessions: mpsc::UnboundedSender<SessionMcp>) -> impl ConnectTo<Client> 
             connection.spawn(async move {
                 let set_up = async {
                     let capabilities = Capabilities { acp: true, ..Capabilities::STDIO };
-                    let validated = request.validate(&capabilities, Policy::default())?;
+                    let validated = request.validate(&capabilities, Policy::default()).await?;
                     let options = ConnectOptions { over_acp: Some(OverAcp::new(through)?), ..options() };
                     Ok::<_, Error>(SessionMcp::connect(validated, options).await?)
                 };

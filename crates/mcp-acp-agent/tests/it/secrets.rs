@@ -36,7 +36,7 @@ async fn acpx_04_what_the_sdk_repeats_is_not_repeated_here() {
     let raw = Agent.v1().on_receive_request(
         async |request: NewSession, responder: Responder<NewSessionResponse>, _: ConnectionTo<Client>| {
             let capabilities = Capabilities { http: true, ..Capabilities::STDIO };
-            let refused = request.validate(&capabilities, Policy::default()).unwrap_err();
+            let refused = request.validate(&capabilities, Policy::default()).await.unwrap_err();
             responder.respond_with_error(refused.into())
         },
         on_receive_request!(),
@@ -77,8 +77,8 @@ async fn acpx_04_what_the_sdk_repeats_is_not_repeated_here() {
     "#);
 }
 
-#[test]
-fn a_request_shows_nothing_of_itself() {
+#[tokio::test]
+async fn a_request_shows_nothing_of_itself() {
     let request = NewSession::parse_message("session/new", &params()).unwrap();
     assert_eq!(format!("{request:?}"), "NewSession(SetUp(session/new, ***))");
     assert_eq!(request.to_untyped_message().unwrap().params, params());
@@ -86,7 +86,7 @@ fn a_request_shows_nothing_of_itself() {
     for odd in [Value::Null, json!([1]), json!("SECRET"), json!({"mcpServers": 3})] {
         let request = LoadSession::parse_message("session/load", &odd).unwrap();
         assert!(request.session_id().is_none());
-        let refused = request.validate(&Capabilities::STDIO, Policy::default()).unwrap_err();
+        let refused = request.validate(&Capabilities::STDIO, Policy::default()).await.unwrap_err();
         assert!(!format!("{refused} {refused:?}").contains("SECRET"), "{refused:?}");
     }
     assert!(LoadSession::parse_message("session/new", &params()).is_err());

@@ -1,0 +1,70 @@
+//! The places in which a session's servers may work: its folder, and those besides.
+//!
+//! A session's folders do not change while it has this set of servers: another request brings another set.
+
+use std::path::Path;
+
+use async_trait::async_trait;
+use mcp_acp::Validated;
+use mcp_model::RpcError;
+use mcp_transport::{Root, Roots};
+use url::Url;
+
+/// The folders of one session.
+pub(crate) struct Folders(Vec<Root>);
+
+impl Folders {
+    /// Its `cwd` first, then its `additionalDirectories` in their order, each once. A path that is none of this system's
+    /// is left out: it is no place here.
+    pub(crate) fn of(session: &Validated) -> Folders {
+        let mut res: Vec<Root> = Vec::new();
+        for path in std::iter::once(&session.cwd).chain(&session.additional_directories) {
+            let Ok(url) = Url::from_file_path(path) else { continue };
+            let (uri, name) = (String::from(url), Path::new(path).file_name());
+            if res.iter().all(|it| it.uri != uri) {
+                res.push(Root { uri, name: name.and_then(|it| it.to_str()).map(str::to_owned) });
+            }
+        }
+        Folders(res)
+    }
+}
+
+#[async_trait]
+impl Roots for Folders {
+    async fn roots(&self) -> Result<Vec<Root>, RpcError> {
+        Ok(self.0.clone())
+    }
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use mcp_acp::SetEffect;
+
+    use super::*;
+
+    #[track_caller]
+    fn check(cwd: &str, besides: &[&str], want: &[&str]) {
+        let session = Validated {
+            servers: Vec::new(),
+            reports: Vec::new(),
+            effect: SetEffect::Begins,
+            cwd: cwd.to_owned(),
+            additional_directories: besides.iter().map(|it| (*it).to_owned()).collect(),
+        };
+        let roots = Folders::of(&session).0;
+        let got: Vec<_> =
+            roots.iter().map(|it| format!("{} {}", it.uri, it.name.as_deref().unwrap_or("-"))).collect();
+        assert_eq!(got, want);
+    }
+
+    #[test]
+    fn the_folders_of_a_session_are_roots_in_their_order() {
+        check("/", &[], &["file:/// -"]);
+        check(
+            "/desk/a b#c",
+            &["/desk/\u{e9}", "/x/"],
+            &["file:///desk/a%20b%23c a b#c", "file:///desk/%C3%A9 \u{e9}", "file:///x x"],
+        );
+        check("/a", &["/b", "/a", "C:\\c"], &["file:///a a", "file:///b b"]);
+    }
+}

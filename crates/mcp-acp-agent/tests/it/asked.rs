@@ -1,0 +1,66 @@
+//! What a session's servers ask of its agent: who answers is the agent's to say, for each session on its own (X-25).
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use mcp_acp_agent::{ConnectOptions, SessionMcp};
+use mcp_model::{RawJson, RpcError};
+use mcp_transport::{
+    ElicitAnswer, ElicitMode, ElicitRequest, Elicitation, Handlers, Sampling, SamplingRequest, SamplingResult,
+};
+use serde_json::json;
+
+use crate::world::{entries, options, told, tool_call, validated};
+
+/// A user, and a model, with one word.
+struct Says(&'static str);
+
+#[async_trait]
+impl Elicitation for Says {
+    fn modes(&self) -> &[ElicitMode] {
+        &[ElicitMode::Form]
+    }
+
+    async fn elicit(&self, request: ElicitRequest) -> Result<ElicitAnswer, RpcError> {
+        let answer = json!({ "answer": format!("{} {}", request.message, self.0) });
+        Ok(ElicitAnswer::Accept(Some(RawJson::of(&answer).unwrap())))
+    }
+}
+
+#[async_trait]
+impl Sampling for Says {
+    async fn sample(&self, _: SamplingRequest) -> Result<SamplingResult, RpcError> {
+        Ok(SamplingResult::text("parrot", self.0))
+    }
+}
+
+/// What a server hears that asks the user, and the model.
+async fn heard(handlers: Handlers) -> [String; 2] {
+    let mut options: ConnectOptions = options();
+    options.host.handlers = handlers;
+    let session = SessionMcp::connect(validated(&entries(&["a"])), options).await.unwrap();
+    let user = session.call(tool_call("a__ask", r#"{"question":"why?"}"#)).await;
+    let model = session.call(tool_call("a__ask", r#"{"question":"why?","of":"model"}"#)).await;
+    [told(&user), told(&model)]
+}
+
+fn says(word: &'static str) -> Handlers {
+    let says = Arc::new(Says(word));
+    Handlers { elicitation: Some(says.clone()), sampling: Some(says), ..Handlers::default() }
+}
+
+#[tokio::test(start_paused = true)]
+async fn x_25_a_server_asks_whom_its_session_has() {
+    let (red, blue) = tokio::join!(heard(says("red")), heard(says("blue")));
+    assert_eq!(red, ["the user answers: why? red", "the model parrot answers: red"]);
+    assert_eq!(blue, ["the user answers: why? blue", "the model parrot answers: blue"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn sk_17_a_server_that_asks_nobody_is_told_so() {
+    let [user, model] = heard(Handlers::default()).await;
+    insta::assert_snapshot!(format!("{user}\n{model}"), @r"
+    MCPProtocolError: server 'a' (https://memory.example/mcp): the server answered with an error: Missing required client capability (code -32021) (the server needs elicitation of its client: give the session a handler for that)
+    MCPProtocolError: server 'a' (https://memory.example/mcp): the server answered with an error: Missing required client capability (code -32021) (the server needs sampling of its client: give the session a handler for that)
+    ");
+}
