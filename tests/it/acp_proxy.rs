@@ -20,7 +20,7 @@ fn proxy() -> &'static Path {
 }
 
 /// The command of an agent, behind the proxy.
-fn guarded(agent: &[String]) -> Vec<String> {
+pub(crate) fn guarded(agent: &[String]) -> Vec<String> {
     std::iter::once(proxy().display().to_string()).chain(agent.iter().cloned()).collect()
 }
 

@@ -1,9 +1,10 @@
 // A real ACP client, on the official npm SDK: `node acp_client.mjs SCENARIO AGENT [ARGUMENT…]`.
 //
-// SCENARIO is a JSON text: {"version": 1 | 2, "steps": [{"method", "params", "cancel"?: {"when", "by"}}]}. It starts the agent,
-// says `initialize`, then each step in turn, whatever came of the one before, and prints one JSON document: what each step
-// brought as the SDK gave it, every message on the wire, and how the agent ended. A step without `sessionId` means the
-// last session. The SDK checks the params of a request by TypeScript only, so that every entry goes out as it is
+// SCENARIO is a JSON text: {"version": 1 | 2, "serves"?: ID, "steps": [{"method", "params", "cancel"?: {"when", "by"}}]}. It
+// starts the agent, says `initialize`, then each step in turn, whatever came of the one before, and prints one JSON document:
+// what each step brought as the SDK gave it, every message on the wire, and how the agent ended. A step without `sessionId`
+// means the last session; a `sessionId` that is a number, the session that was made so many-th. With `serves` the client has
+// an MCP server of its own, on the official MCP SDK, which entries of type `acp` reach by that id. The SDK checks the params of a request by TypeScript only, so that every entry goes out as it is
 // written. `cancel.when` is a file to wait for, or `update`: the first one; `cancel.by` is `request` or `session`. The step
 // `$gone` asks the agent nothing: it waits until the process is gone whose id is in `params.file`.
 
@@ -24,8 +25,10 @@ const scenario = JSON.parse(scenarioText);
 
 // The packages are installed elsewhere than this file stands.
 const packages = createRequire(join(process.env.MCP_HOST_NODE_MODULES, "here.js"));
+const load = (name) => import(pathToFileURL(packages.resolve(name)));
 const entry = { 1: "@agentclientprotocol/sdk", 2: "@agentclientprotocol/sdk/experimental/v2" }[scenario.version];
-const acp = await import(pathToFileURL(packages.resolve(entry)));
+// What is not stable stands beside it.
+const acp = await load(scenario.serves === undefined ? entry : `${entry}/unstable`);
 
 const child = spawn(command, commandArguments, { stdio: ["pipe", "pipe", "inherit"] });
 const exited = once(child, "exit");
@@ -47,10 +50,34 @@ function tap(from) {
 const stream = acp.ndJsonStream(Writable.toWeb(child.stdin), Readable.toWeb(child.stdout));
 const outgoing = tap("client");
 outgoing.readable.pipeTo(stream.writable).catch(() => {});
-const connection = acp
-  .client({ name: "acp-client" })
+const app = acp.client({ name: "acp-client" });
+const provider = scenario.serves === undefined ? undefined : new acp.McpOverAcpProvider();
+if (provider !== undefined) app.onRequest(acp.methods.client.mcp.message, provider.handleRequest);
+const connection = app
   .onNotification("session/update", ({ params }) => heard.dispatchEvent(new CustomEvent("update", { detail: params.update })))
   .connect({ writable: outgoing.writable, readable: stream.readable.pipeThrough(tap("agent")) });
+
+/** The client's own MCP server: it says what it is told, and waits until it is cancelled. */
+async function serve(serverId) {
+  const { fromMcpServer } = await load("@agentclientprotocol/sdk/experimental/mcp-server");
+  // The copy that the ACP SDK imports itself, not the one for `require`: each takes its own servers only.
+  const mcp = join(process.env.MCP_HOST_NODE_MODULES, "@modelcontextprotocol/server/dist/index.mjs");
+  const { McpServer } = await import(pathToFileURL(mcp));
+  const z = await load("zod/v4");
+  const tools = fromMcpServer(() => {
+    const server = new McpServer({ name: "editor", version: "1.0.0" });
+    server.registerTool("echo", { inputSchema: z.object({ text: z.string() }) }, async ({ text }) => ({
+      content: [{ type: "text", text }],
+    }));
+    server.registerTool("fail", {}, async () => {
+      throw new Error("as asked");
+    });
+    return server;
+  });
+  provider.registerServer(connection.agent, { name: "editor", serverId, handler: tools.handler });
+}
+
+if (provider !== undefined) await serve(scenario.serves);
 
 /** Resolves with the first update from now on that is wanted. */
 function update(wanted) {
@@ -99,12 +126,13 @@ async function cancelled({ when, by }, params, controller) {
   }
 }
 
-let session;
+const sessions = [];
 
 async function step({ method, params = {}, cancel }) {
   if (method === "$gone") return gone(params);
-  const needsSession = method.startsWith("session/") && method !== "session/new" && session !== undefined;
-  const whole = needsSession ? { sessionId: session, ...params } : params;
+  const needsSession = method.startsWith("session/") && method !== "session/new" && sessions.length > 0;
+  const whole = needsSession ? { sessionId: sessions.at(-1), ...params } : { ...params };
+  if (typeof whole.sessionId === "number") whole.sessionId = sessions[whole.sessionId];
   const controller = new AbortController();
   const idle =
     scenario.version === 2 && method === "session/prompt"
@@ -113,7 +141,7 @@ async function step({ method, params = {}, cancel }) {
   const request = connection.agent.request(method, whole, { cancellationSignal: controller.signal });
   if (cancel !== undefined) await cancelled(cancel, whole, controller);
   const result = await request;
-  if (method === "session/new" || method === "session/fork") session = result.sessionId;
+  if (method === "session/new" || method === "session/fork") sessions.push(result.sessionId);
   return { result: result ?? null, ended: await idle };
 }
 

@@ -1,6 +1,7 @@
 """A real ACP client, on the official Python SDK: `acp_client.py SCENARIO AGENT [ARGUMENT…]`.
 
-Scenario and output are those of tests/node/acp_client.mjs; the SDK speaks version 1 only. Its models drop what they do not
+Scenario and output are those of tests/node/acp_client.mjs; the SDK speaks version 1 only, and has no MCP server of its
+client's. Its models drop what they do not
 know, and whole entries that they do not understand, before anything is sent: a request that they would change goes out
 over the same connection without them, and `sent` says which way it was.
 """
@@ -57,7 +58,7 @@ def typed(method, params):
 class Conversation:
     def __init__(self, client, connection, wire):
         self.client, self.connection, self.wire = client, connection, wire
-        self.session, self.sent = None, None
+        self.sessions, self.sent = [], None
 
     async def ask(self, method, params):
         known = typed(method, params)
@@ -92,8 +93,10 @@ class Conversation:
         params = dict(params or {})
         if method == "$gone":
             return await self.gone(**params)
-        if method.startswith("session/") and method != "session/new" and self.session is not None:
-            params.setdefault("sessionId", self.session)
+        if method.startswith("session/") and method != "session/new" and self.sessions:
+            params.setdefault("sessionId", self.sessions[-1])
+        if isinstance(params.get("sessionId"), int):
+            params["sessionId"] = self.sessions[params["sessionId"]]
         self.client.updated.clear()
         asking = asyncio.ensure_future(self.ask(method, params))
         if cancel is not None:
@@ -102,7 +105,7 @@ class Conversation:
         if isinstance(result, BaseModel):
             result = result.model_dump(mode="json", by_alias=True, exclude_unset=True)
         if method in ("session/new", "session/fork"):
-            self.session = result["sessionId"]
+            self.sessions.append(result["sessionId"])
         return {"result": result}
 
     async def run(self, step):

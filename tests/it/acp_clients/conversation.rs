@@ -31,11 +31,18 @@ pub(crate) const INHERITED: &str = "of the client";
 pub(crate) struct Scenario {
     version: Version,
     steps: Vec<Value>,
+    /// The id of an MCP server that the client has itself.
+    serves: Option<&'static str>,
 }
 
 impl Scenario {
     pub(crate) fn new(version: Version) -> Scenario {
-        Scenario { version, steps: Vec::new() }
+        Scenario { version, steps: Vec::new(), serves: None }
+    }
+
+    /// The client has an MCP server itself, with this id; of the clients here only that of npm can.
+    pub(crate) fn serving(version: Version, id: &'static str) -> Scenario {
+        Scenario { serves: Some(id), ..Scenario::new(version) }
     }
 
     pub(crate) fn step(&mut self, method: &str, params: Value) -> &mut Scenario {
@@ -49,6 +56,13 @@ impl Scenario {
 
     pub(crate) fn prompt(&mut self, text: &str) -> &mut Scenario {
         self.step("session/prompt", json!({ "prompt": [{ "type": "text", "text": text }] }))
+    }
+
+    /// A prompt in the session that was made so many-th, from 0.
+    pub(crate) fn prompt_in(&mut self, session: usize, text: &str) -> &mut Scenario {
+        self.prompt(text);
+        self.steps.last_mut().unwrap()["params"]["sessionId"] = session.into();
+        self
     }
 
     /// The last step is cancelled: when the file is there, or at the first `update`; by `request` or by `session`.
@@ -76,8 +90,13 @@ impl Scenario {
             Client::Node => tests.join("node/acp_client.mjs"),
             Client::Python => tests.join("python/acp_client.py"),
         });
-        let text = json!({ "version": self.version.number(), "steps": self.steps }).to_string();
+        let mut text = json!({ "version": self.version.number(), "steps": self.steps });
+        if let Some(id) = self.serves {
+            text["serves"] = id.into();
+        }
+        let (text, state) = (text.to_string(), tempfile::tempdir().unwrap());
         command.arg(text).args(agent).env("MCP_HOST_NODE_MODULES", modules).env("DEMO_INHERITED", INHERITED);
+        command.env("XDG_STATE_HOME", state.path());
         let output = command.stdin(Stdio::null()).output().unwrap();
         let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
         let Ok(mut told) = serde_json::from_str::<Value>(&out) else { panic!("{client:?}: {out}\n{err}") };
@@ -137,7 +156,8 @@ impl Conversation {
 /// Holds every message of the agent's against the official schema of its version (ACP-037).
 #[track_caller]
 pub(crate) fn assert_official(version: Version, wire: &[Value]) {
-    let Some(schema) = official(version, "schema.json") else { return };
+    let Some(stable) = official(version, "schema.json") else { return };
+    let Some(unstable) = official(version, "schema.unstable.json") else { return };
     let mut judges: BTreeMap<&str, Validator> = BTreeMap::new();
     let mut asked: BTreeMap<String, String> = BTreeMap::new();
     let update = match version {
@@ -157,6 +177,13 @@ pub(crate) fn assert_official(version: Version, wire: &[Value]) {
         let members: Vec<_> = message.as_object().unwrap().keys().map(String::as_str).collect();
         let (definition, part) = match (message.get("method"), message.get("result"), message.get("error")) {
             (Some(method), None, None) if method == "session/update" => (update, &message["params"]),
+            (Some(method), None, None) if method == "mcp/message" => {
+                ("MessageMcpRequest", &message["params"])
+            }
+            // An MCP call of ours that was given up.
+            (Some(method), None, None) if method == "$/cancel_request" => {
+                ("CancelRequestNotification", &message["params"])
+            }
             (None, None, Some(error)) => ("Error", error),
             (None, Some(result), None) => {
                 let method = asked.get(&message["id"].to_string());
@@ -164,7 +191,10 @@ pub(crate) fn assert_official(version: Version, wire: &[Value]) {
             }
             _ => panic!("{members:?} is no message that the agent has a reason for: {message}"),
         };
-        let judge = judges.entry(definition).or_insert_with(|| judge(&schema, definition));
+        let judge = judges.entry(definition).or_insert_with(|| {
+            let is_stable = stable["$defs"][definition].is_object();
+            judge(if is_stable { &stable } else { &unstable }, definition)
+        });
         let wrong: Vec<_> = judge.iter_errors(part).map(|it| it.to_string()).collect();
         assert!(wrong.is_empty(), "{definition}: {wrong:#?}\n{message}");
         judged += 1;
@@ -179,6 +209,7 @@ fn response(method: &str) -> &'static str {
         "session/new" => "NewSessionResponse",
         "session/load" => "LoadSessionResponse",
         "session/resume" => "ResumeSessionResponse",
+        "session/fork" => "ForkSessionResponse",
         "session/prompt" => "PromptResponse",
         "session/close" => "CloseSessionResponse",
         other => panic!("the agent has answered {other}"),

@@ -4,11 +4,16 @@
 //! test, is held against the protocol's official schema.
 
 mod acpx;
+mod asked;
 mod capabilities;
 pub(crate) mod conversation;
+mod forks;
 mod life;
 mod malformed;
+mod over_acp;
+mod races;
 pub(crate) mod servers;
+mod wire;
 
 use std::path::PathBuf;
 use std::sync::OnceLock;
@@ -28,12 +33,20 @@ pub(crate) fn agent(arguments: &[&str]) -> Vec<String> {
 
 /// A scenario that connects over each transport of its version, and has a tool say what arrived there.
 pub(crate) fn colours(version: Version, web: &Web) -> Scenario {
+    colours_by("session/new", version, web)
+}
+
+/// The same by another method, of a session that is there.
+pub(crate) fn colours_by(method: &str, version: Version, web: &Web) -> Scenario {
     let mut servers = vec![servers::stdio(version, "pipe", "green"), web.http("web", "blue")];
     let mut scenario = Scenario::new(version);
     if version == Version::V1 {
         servers.push(web.sse("events", "red"));
     }
-    scenario.new_session(json!(servers));
+    if method != "session/new" {
+        scenario.new_session(json!([]));
+    }
+    scenario.step(method, json!({ "cwd": "/", "mcpServers": servers }));
     scenario.prompt(r#"/pipe__env {"name": "DEMO_COLOUR"}"#);
     scenario.prompt(r#"/pipe__env {"name": "DEMO_INHERITED"}"#);
     scenario.prompt(r#"/web__header {"name": "x-colour"}"#);
@@ -64,6 +77,24 @@ fn acp_017_acp_046_acp_047_acp_048_variables_and_headers_arrive_over_each_transp
         let Some(conversation) = colours(version, &web).run(client, &agent(&[])) else { return };
         assert_colours(version, &conversation);
         assert_eq!(conversation.steps[1]["sent"], "typed");
+    }
+}
+
+#[test]
+fn acpx_10_acp_046_acp_047_variables_and_headers_arrive_by_load_resume_and_fork_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let web = Web::start(folder.path());
+    for (client, version) in PAIRS {
+        let methods: &[&str] = match version {
+            Version::V1 => &["session/load", "session/resume", "session/fork"],
+            Version::V2 => &["session/resume", "session/fork"],
+        };
+        for method in methods {
+            let Some(conversation) = colours_by(method, version, &web).run(client, &agent(&[])) else {
+                return;
+            };
+            assert_colours(version, &conversation);
+        }
     }
 }
 

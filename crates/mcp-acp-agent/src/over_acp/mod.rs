@@ -21,6 +21,10 @@ use mcp_transport::{Epoch, Inbox, Lane, RequestId};
 use message::Message;
 use wire::OverAcpDial;
 
+/// How many requests were made. Their ids must be no two alike on one connection, which every session of it has a wire of
+/// its own to: so they are none alike in the process.
+static MADE: AtomicU64 = AtomicU64::new(0);
+
 /// An ACP connection whose client has MCP servers. Clones are the same.
 ///
 /// Hears the client's `mcp/message` notifications for as long as one of its clones is there.
@@ -64,7 +68,6 @@ impl fmt::Debug for OverAcp {
 #[derive(Default)]
 struct Routes {
     active: Mutex<HashMap<String, Route>>,
-    made: AtomicU64,
 }
 
 struct Route {
@@ -77,8 +80,7 @@ struct Route {
 impl Routes {
     /// Opens a way back for a request, which is closed when what is returned is dropped.
     fn open(self: &Arc<Routes>, route: Route) -> Open {
-        // The ids of two wires may be the same: no two of one connection are.
-        let name = format!("mcp-{}", self.made.fetch_add(1, Ordering::Relaxed));
+        let name = format!("mcp-{}", MADE.fetch_add(1, Ordering::Relaxed));
         self.lock().insert(name.clone(), route);
         Open { routes: Arc::clone(self), name }
     }

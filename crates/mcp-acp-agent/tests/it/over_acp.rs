@@ -156,6 +156,33 @@ async fn answered(error: Value) -> SessionMcp {
     }
 }
 
+/// A client tells the requests of one connection apart by these ids, and refuses one that is there already.
+#[tokio::test(start_paused = true)]
+async fn acpx_12_the_requests_of_two_sessions_of_one_connection_have_no_id_in_common() {
+    let (sessions, mut made) = mpsc::unbounded_channel();
+    let mut client = RawClient::of(agent(sessions));
+    let servers = json!([{"type": "acp", "name": "editor", "serverId": "server-1"}]);
+    let params = json!({"cwd": std::env::temp_dir(), "mcpServers": servers});
+    let mut ids = Vec::new();
+    for session in ["one", "two"] {
+        client.say(json!({"jsonrpc": "2.0", "id": session, "method": "session/new", "params": params}));
+        loop {
+            let message = client.hear().await;
+            if message["id"] == session {
+                break;
+            }
+            if message["method"] == "mcp/message" {
+                ids.push(message["params"]["requestId"].to_string());
+                let error = json!({"code": -33002, "message": "no"});
+                client.say(json!({"jsonrpc": "2.0", "id": message["id"], "error": error}));
+            }
+        }
+    }
+    let (_one, _two) = (made.recv().await.unwrap(), made.recv().await.unwrap());
+    let distinct: std::collections::HashSet<_> = ids.iter().collect();
+    assert!(ids.len() >= 2 && distinct.len() == ids.len(), "{ids:?}");
+}
+
 #[tokio::test(start_paused = true)]
 async fn acpx_12_a_client_that_has_no_such_server_is_told_of() {
     let session = answered(json!({"code": -33001, "message": "it was closed"})).await;
