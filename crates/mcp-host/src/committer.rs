@@ -98,6 +98,7 @@ enum Job {
     Start(Ticket),
     Follow(Ticket),
     Probe(Ticket),
+    Level,
     Retire(Option<Waiter>),
 }
 
@@ -160,11 +161,13 @@ impl Committer {
             let Batch { mut events, answers } = batch;
             events.extend(self.clocks.look().map(Event::Woke));
             events.push(Event::Tick);
+            let mut levelled = Vec::new();
             for event in &events {
                 match event {
                     Event::Ready(_, started) => {
                         self.instances.retain(|it| it.strong_count() > 0);
                         self.instances.push(Arc::downgrade(&started.instance));
+                        levelled.push(Arc::clone(&started.instance));
                     }
                     Event::Config(wanted) => self.outlets.wanted(wanted),
                     Event::Close => closing = true,
@@ -194,6 +197,9 @@ impl Committer {
             for action in actions {
                 self.carry_out(action);
             }
+            for instance in levelled {
+                self.level(instance);
+            }
             for answer in answers {
                 // Whoever asked may have stopped waiting.
                 let _ = answer.send(());
@@ -203,6 +209,17 @@ impl Committer {
                 return self.wind_up().await;
             }
         }
+    }
+
+    /// Another level of log messages may have been asked for while it was being started.
+    fn level(&mut self, instance: Shared) {
+        let levels = Arc::clone(&self.connector.levels);
+        self.spawn(Job::Level, async move {
+            if let Err(failure) = instance.follow_level(&levels).await {
+                tracing::warn!(%failure, "the log level was not set");
+            }
+            None
+        });
     }
 
     /// Ends what hosts that died have left behind.
@@ -260,7 +277,7 @@ impl Committer {
                 let connector = Arc::clone(&self.connector);
                 let job = Job::Start(ticket.clone());
                 self.spawn(job, async move {
-                    Some(match connector.connect(&server, Wish::Read).await {
+                    Some(match connector.connect(&server, Wish::Read, None).await {
                         Ok(started) => Event::Ready(ticket, started),
                         Err(failure) => Event::Failed(ticket, failure),
                     })
@@ -269,8 +286,9 @@ impl Committer {
             Action::Open(ticket, server, lists) => {
                 let connector = Arc::clone(&self.connector);
                 let job = Job::Start(ticket.clone());
+                let dialog = self.machine.lessee(&ticket);
                 self.spawn(job, async move {
-                    Some(match connector.connect(&server, Wish::Known(lists)).await {
+                    Some(match connector.connect(&server, Wish::Known(lists), dialog).await {
                         Ok(started) => Event::Ready(ticket, started),
                         Err(failure) => Event::Failed(ticket, failure),
                     })
@@ -346,7 +364,7 @@ impl Committer {
             Job::Start(ticket) => Some(Event::Failed(ticket.clone(), failure(&ticket))),
             Job::Follow(ticket) => Some(Event::Died(ticket.clone(), failure(&ticket))),
             Job::Probe(ticket) => Some(Event::Alive(ticket)),
-            Job::Retire(_) => None,
+            Job::Level | Job::Retire(_) => None,
         }
     }
 
@@ -411,7 +429,7 @@ impl Committer {
         self.end.send_replace(Some(later(Instant::now(), self.grace)));
         for (job, handle) in self.jobs.values() {
             match job {
-                Job::Start(_) | Job::Follow(_) | Job::Probe(_) => handle.abort(),
+                Job::Start(_) | Job::Follow(_) | Job::Probe(_) | Job::Level => handle.abort(),
                 Job::Retire(_) => {}
             }
         }
@@ -431,6 +449,7 @@ impl Committer {
 impl Drop for Committer {
     /// Its host is gone, or has shut down. Whatever still runs ends now, whoever holds it: a dialog, or a turn.
     fn drop(&mut self) {
+        self.connector.hub.end();
         self.connector.wires.cut();
         // A machine that has panicked is not asked again: the outlets have a word for that.
         if !self.outlets.is_end_asked() && !std::thread::panicking() {

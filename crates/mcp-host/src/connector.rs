@@ -7,23 +7,25 @@ use mcp_config::ResolvedServer;
 use mcp_model::{Endpoint, Era, Kind, Limits, ServerId};
 use mcp_registry::{ListKind, Lists};
 use mcp_transport::{
-    Authorities, CallError, Changes, ClientInfo, ConnectError, Dial, DialOptions, Handlers, Listing,
-    OlderServers, Receipts, Session, SessionOptions, dialer,
+    Authorities, CallError, Changes, ClientCapabilities, ClientInfo, ConnectError, Dial, DialOptions,
+    Handlers, Listing, OlderServers, OnSaid, Receipts, Said, Session, SessionOptions, dialer,
 };
 use tokio::time::Instant;
 use tracing::Instrument;
 use tracing::field::Empty;
 
-use crate::Failure;
-use crate::WallClock;
 use crate::excerpt::excerpt;
+use crate::hear::{Hub, ServerSaid};
 use crate::instance::{Instance, Parts};
 use crate::known_eras::KnownEras;
+use crate::levels::Levels;
 use crate::listed::{Fresh, Listed};
 use crate::machine::{Started, later, plural};
 use crate::metrics::Meter;
 use crate::observe;
+use crate::voices::{Voices, joined};
 use crate::wires::Wires;
+use crate::{DialogId, Failure, WallClock};
 
 /// Gives the wire for a server. The host's own is [`mcp_transport::dialer`]; a host with wires of its own, or a
 /// test, brings another.
@@ -44,6 +46,11 @@ pub(crate) struct Connector {
     pub(crate) authorities: Authorities,
     pub(crate) own_executable: Option<String>,
     pub(crate) handlers: Handlers,
+    /// What a legacy handshake of a shared instance declares.
+    pub(crate) declared: Option<ClientCapabilities>,
+    pub(crate) voices: Arc<Voices>,
+    pub(crate) hub: Arc<Hub>,
+    pub(crate) levels: Arc<Levels>,
     pub(crate) dialer: Dialer,
     pub(crate) wires: Wires,
     pub(crate) eras: KnownEras,
@@ -88,6 +95,7 @@ impl Connector {
         &self,
         server: &Arc<ResolvedServer>,
         wish: Wish,
+        dialog: Option<DialogId>,
     ) -> Result<Started<Arc<Instance>>, Failure> {
         let id = &server.spec.id;
         let span = tracing::info_span!(
@@ -101,7 +109,7 @@ impl Connector {
         async {
             let record = observe::Record::begin();
             let deadline = later(Instant::now(), server.spec.limits.startup);
-            let outcome = self.connect_within(server, wish, deadline).await;
+            let outcome = self.connect_within(server, wish, dialog, deadline).await;
             let era = outcome.as_ref().map(|it| it.era);
             observe::connected(&self.meter, id.as_str(), era, record);
             outcome
@@ -114,6 +122,7 @@ impl Connector {
         &self,
         server: &Arc<ResolvedServer>,
         wish: Wish,
+        dialog: Option<DialogId>,
         deadline: Instant,
     ) -> Result<Started<Arc<Instance>>, Failure> {
         let ResolvedServer { spec, endpoint: _, config } = &**server;
@@ -133,11 +142,16 @@ impl Connector {
             ..DialOptions::default()
         };
         let dial = (self.dialer)(&self.named(server), &dial_options).map_err(|it| refused(&it))?;
+        let level = self.levels.of(&spec.id);
+        let (handlers, declared) = self.answering(dialog.as_ref());
         let options = SessionOptions {
             client: self.client.clone(),
             limits: spec.limits.clone(),
             config: config.clone(),
-            handlers: self.handlers.clone(),
+            handlers,
+            declared,
+            said: Some(self.said(spec.id.clone(), dialog)),
+            log_level: level,
             remembered: self.eras.of(&spec.id, &label),
             ..SessionOptions::default()
         };
@@ -152,7 +166,7 @@ impl Connector {
                 self.eras.learn(&spec.id, &label, era);
                 let (server, process) = (Arc::clone(server), dial_options.process);
                 let open = self.meter.opened(spec.id.as_str());
-                let parts = Parts { session, server, process, made: (self.wall_clock)(), open };
+                let parts = Parts { session, server, process, made: (self.wall_clock)(), open, level };
                 Ok(Started { instance: Arc::new(Instance::new(parts)), era, listed })
             }
             Err(mut failure) => {
@@ -164,6 +178,23 @@ impl Connector {
                 Err(failure)
             }
         }
+    }
+
+    /// Who answers what an instance asks on its own, and what it is told of that. What a dialog has leased is its own
+    /// business; what is shared may be asked for by anybody's call.
+    fn answering(&self, dialog: Option<&DialogId>) -> (Handlers, Option<ClientCapabilities>) {
+        match dialog.and_then(|it| self.voices.of(it)) {
+            Some(caller) => (joined(&caller.handlers, &self.handlers), caller.capabilities.clone()),
+            None => (self.handlers.clone(), self.declared.clone()),
+        }
+    }
+
+    /// Where it goes what an instance says on its own.
+    fn said(&self, server: ServerId, dialog: Option<DialogId>) -> OnSaid {
+        let hub = Arc::clone(&self.hub);
+        Arc::new(move |Said { event, owner }| {
+            hub.say(|| ServerSaid { server: server.clone(), dialog: dialog.clone(), owner, event });
+        })
     }
 
     /// Reads the lists for the first time. A server whose tools cannot be listed cannot be used; prompts and resources

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::{Duration, SystemTime};
 
 use mcp_config::ResolvedServer;
-use mcp_model::{Era, Kind, RawJson};
+use mcp_model::{Era, Kind, LogLevel, RawJson};
 use mcp_transport::{CallError, CallOptions, ProcessCell, Session, State};
 use tokio::sync::watch;
 use tokio::time::Instant;
@@ -13,6 +13,7 @@ use tokio::time::Instant;
 use crate::Failure;
 use crate::connector::call_failure;
 use crate::gate::Gate;
+use crate::levels::Levels;
 use crate::machine::{Drain, later};
 use crate::metrics::Open;
 
@@ -34,6 +35,8 @@ pub(crate) struct Instance {
     process: ProcessCell,
     /// Counted as long as the connection is open.
     open: Mutex<Option<Open>>,
+    /// From which level on its log messages were asked for. Held while another one is asked for.
+    level: tokio::sync::Mutex<Option<LogLevel>>,
 }
 
 /// What a connection is made of.
@@ -43,16 +46,18 @@ pub(crate) struct Parts {
     pub(crate) process: ProcessCell,
     pub(crate) made: SystemTime,
     pub(crate) open: Open,
+    pub(crate) level: Option<LogLevel>,
 }
 
 impl Instance {
     /// A connection that nobody uses yet.
     pub(crate) fn new(parts: Parts) -> Instance {
-        let Parts { session, server, process, made, open } = parts;
+        let Parts { session, server, process, made, open, level } = parts;
         let made = (Instant::now(), made);
         let (gate, used) = (Gate::default(), AtomicU64::new(0));
         let open = Mutex::new(Some(open));
-        Instance { gate, session, server: RwLock::new(server), made, used, process, open }
+        let level = tokio::sync::Mutex::new(level);
+        Instance { gate, session, server: RwLock::new(server), made, used, process, open, level }
     }
 
     /// A call begins or ends now.
@@ -90,6 +95,21 @@ impl Instance {
     pub(crate) fn limit(&self, server: Arc<ResolvedServer>) {
         self.session.set_limits(server.spec.limits.clone());
         *self.server.write().unwrap_or_else(PoisonError::into_inner) = server;
+    }
+
+    /// Asks for log messages from the level on that is wanted of it now, if it sends any and was asked for another one.
+    pub(crate) async fn follow_level(&self, levels: &Levels) -> Result<(), Failure> {
+        let server = self.server();
+        let mut level = self.level.lock().await;
+        // Looked at behind the lock: of two who ask, the later one asks for what was wanted last.
+        let wanted = levels.of(&server.spec.id);
+        let Some(wanted) = wanted.filter(|it| *level != Some(*it)) else { return Ok(()) };
+        if self.session.server().capabilities.logging {
+            let asked = self.session.set_log_level(wanted).await;
+            asked.map_err(|it| call_failure(&server, &it))?;
+        }
+        *level = Some(wanted);
+        Ok(())
     }
 
     /// Asks twice whether it lives, and gives the second failure. Whoever is busy with a call is not asked: many a

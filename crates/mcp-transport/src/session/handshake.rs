@@ -17,7 +17,7 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 
-use super::introduction::{capabilities, client_json, modern_meta};
+use super::introduction::{client_json, declared, modern_meta};
 use super::mirror::Mirrors;
 use super::wire::{Parts, Wire};
 use super::{Eras, ServerCapabilities, ServerInfo, SessionOptions};
@@ -41,18 +41,21 @@ pub(crate) struct Negotiated {
     pub(crate) server: ServerInfo,
     /// The members of `_meta` that each request carries; empty in the old era.
     pub(crate) meta: String,
+    /// From which level on log messages are asked for; in the modern era.
+    pub(crate) log_level: Option<LogLevel>,
     /// What tools want to see as headers; `None` where none wants anything.
     pub(crate) mirrors: Option<Arc<Mirrors>>,
 }
 
 impl Negotiated {
     fn new(version: ProtocolVersion, server: ServerInfo, meta: String) -> Negotiated {
-        Negotiated { version, server, meta, mirrors: None }
+        Negotiated { version, server, meta, log_level: None, mirrors: None }
     }
 
     /// Each request asks for log messages from `level` on. The modern era only.
     pub(crate) fn log(&mut self, level: LogLevel, options: &SessionOptions) {
-        self.meta = modern_meta(self.version, options, Some(level));
+        self.meta = modern_meta(self.version, options, None, Some(level));
+        self.log_level = Some(level);
     }
 }
 
@@ -262,7 +265,7 @@ async fn discover(wire: &Wire, options: &SessionOptions) -> Probe {
 /// Fails where the server refuses the version, and says that it is one of those that it speaks: it may be asked again.
 async fn discover_once(wire: &Wire, options: &SessionOptions) -> Result<Probe, RpcError> {
     let version = ProtocolVersion::LATEST;
-    let meta = modern_meta(version, options, None);
+    let meta = modern_meta(version, options, None, None);
     let outcome = ask(wire, Epoch(0), "server/discover", Some(version), "", &meta).await;
     Ok(match outcome {
         Outcome::Answer { frame, is_error: false, payload } => {
@@ -333,11 +336,12 @@ fn discovered(payload: &[u8], version: ProtocolVersion, meta: String, options: &
         };
     }
     let server = server_info(found.meta.and_then(|it| it.server), found.instructions, found.capabilities);
-    let meta = match options.log_level.filter(|_| server.capabilities.logging) {
-        Some(level) => modern_meta(version, options, Some(level)),
-        None => meta,
-    };
-    Probe::Modern(Negotiated::new(version, server, meta))
+    let level = options.log_level.filter(|_| server.capabilities.logging);
+    let mut negotiated = Negotiated::new(version, server, meta);
+    if let Some(level) = level {
+        negotiated.log(level, options);
+    }
+    Probe::Modern(negotiated)
 }
 
 /// The server says which versions it speaks instead.
@@ -360,7 +364,7 @@ async fn initialize(wire: &Wire, options: &SessionOptions, epoch: Epoch) -> Resu
     let asked = ProtocolVersion::LATEST_LEGACY;
     let params = format!(
         r#""protocolVersion":"{asked}","capabilities":{},"clientInfo":{}"#,
-        capabilities(options),
+        declared(options),
         client_json(&options.client)
     );
     let frame = match ask(wire, epoch, "initialize", None, &params, "").await {

@@ -3,29 +3,52 @@
 use mcp_model::{LogLevel, ProtocolVersion};
 use serde_json::json;
 
-use super::{ClientInfo, SessionOptions};
+use super::caller::Abilities;
+use super::{Caller, ClientInfo, SessionOptions};
 
-/// The members of `_meta` in the modern era.
+/// The members of `_meta` in the modern era, for a request of `caller`, if it is somebody's.
 pub(crate) fn modern_meta(
     version: ProtocolVersion,
     options: &SessionOptions,
+    caller: Option<&Caller>,
     log_level: Option<LogLevel>,
 ) -> String {
     let level =
         log_level.map(|it| format!(r#","io.modelcontextprotocol/logLevel":"{it}""#)).unwrap_or_default();
+    let capabilities = match caller {
+        None => members(Abilities::of(&options.handlers).members(), options),
+        Some(Caller { capabilities: Some(said), .. }) => object(said.members(config(options))),
+        Some(caller) => {
+            let abilities = Abilities::of(&caller.handlers).or(Abilities::of(&options.handlers));
+            members(abilities.members(), options)
+        }
+    };
     format!(
-        r#""io.modelcontextprotocol/protocolVersion":"{version}","io.modelcontextprotocol/clientInfo":{},"io.modelcontextprotocol/clientCapabilities":{}{level}"#,
+        r#""io.modelcontextprotocol/protocolVersion":"{version}","io.modelcontextprotocol/clientInfo":{},"io.modelcontextprotocol/clientCapabilities":{capabilities}{level}"#,
         client_json(&options.client),
-        capabilities(options)
     )
 }
 
-/// Our capabilities: only what somebody here can do.
-pub(crate) fn capabilities(options: &SessionOptions) -> String {
-    let mut members = options.handlers.capabilities();
-    if let Some(config) = &options.config {
-        members.push(format!(r#""experimental":{{"config":{}}}"#, config.expose()));
+/// What a legacy handshake declares: what is said to be declared, else only what somebody here can do.
+pub(crate) fn declared(options: &SessionOptions) -> String {
+    match &options.declared {
+        Some(said) => object(said.members(config(options))),
+        None => members(Abilities::of(&options.handlers).members(), options),
     }
+}
+
+fn members(mut members: Vec<String>, options: &SessionOptions) -> String {
+    if let Some(config) = config(options) {
+        members.push(format!(r#""experimental":{{"config":{config}}}"#));
+    }
+    object(members)
+}
+
+fn config(options: &SessionOptions) -> Option<&str> {
+    options.config.as_ref().map(|it| it.expose())
+}
+
+fn object(members: Vec<String>) -> String {
     format!("{{{}}}", members.join(","))
 }
 

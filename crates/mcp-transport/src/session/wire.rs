@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use mcp_model::Era;
+use mcp_model::{Era, LogLevel};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
@@ -62,7 +62,7 @@ impl Wire {
         });
         let timed = Arc::clone(&engine);
         tasks.spawn(async move { timed.keep_time().await });
-        let (hearing, waiting) = Hearing::new(listener, Arc::clone(dial));
+        let (hearing, waiting) = Hearing::new(listener, options.said.clone(), Arc::clone(dial));
         if let (Some(listener), Some(waiting)) = (listener, waiting) {
             tasks.spawn(hearing::run(Arc::clone(listener), waiting));
         }
@@ -116,11 +116,16 @@ impl Wire {
     }
 
     /// Asks a server of the legacy era that sends log messages for those that are wanted (SK-16). It need not answer.
-    pub(crate) fn ask_for_logs(&self, negotiated: &Arc<Negotiated>, options: &SessionOptions, epoch: Epoch) {
-        let Some(level) = options.log_level else { return };
+    pub(crate) fn ask_for_logs(
+        &self,
+        negotiated: &Arc<Negotiated>,
+        (level, limit): (Option<LogLevel>, Duration),
+        epoch: Epoch,
+    ) {
+        let Some(level) = level else { return };
         if negotiated.version.era() == Era::Legacy && negotiated.server.capabilities.logging {
             let (engine, negotiated) = (Arc::clone(&self.engine), Arc::clone(negotiated));
-            self.spawn(handshake::set_log_level(engine, negotiated, level, (epoch, options.limits.request)));
+            self.spawn(handshake::set_log_level(engine, negotiated, level, (epoch, limit)));
         }
     }
 
