@@ -4,6 +4,7 @@
 //! at. What a filter hides cannot be asked for; a URI that no list has can, of the server that is named, for servers
 //! make some up as they go.
 
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -50,6 +51,11 @@ pub struct Asking {
     pub input: InputRequired,
 }
 
+/// How something is asked of a session, under the name that its server knows it by. Boxed: of a future that borrows what
+/// it is given when it is made, the compiler cannot tell whether it may go from thread to thread.
+type Sending<T> = Arc<dyn for<'a> Fn(&'a Session, &'a str, CallOptions) -> Sent<'a, T> + Send + Sync>;
+type Sent<'a, T> = Pin<Box<dyn Future<Output = Result<T, CallError>> + Send + 'a>>;
+
 impl Desk {
     /// Fills a prompt in.
     pub(crate) async fn get_prompt(
@@ -59,9 +65,11 @@ impl Desk {
         asking: Asking,
         sight: Sight<'_>,
     ) -> Result<PromptResult, Failure> {
-        let send = async |session: &Session, name: &str, options| {
-            session.get_prompt(name, arguments, options).await.map(|it| it.value)
-        };
+        let given = arguments.clone();
+        let send: Sending<PromptResult> = Arc::new(move |session, name, options| {
+            let given = given.clone();
+            Box::pin(async move { session.get_prompt(name, &given, options).await.map(|it| it.value) })
+        });
         self.prompt((name, arguments), asking, sight, send).await.map(|it| it.0).map_err(|it| it.failure)
     }
 
@@ -73,9 +81,11 @@ impl Desk {
         asking: Asking,
         sight: Sight<'_>,
     ) -> Result<RawResult, Unanswered> {
-        let send = async |session: &Session, name: &str, options| {
-            session.get_prompt_raw(name, arguments, options).await
-        };
+        let given = arguments.clone();
+        let send: Sending<Answer<RawJson>> = Arc::new(move |session, name, options| {
+            let given = given.clone();
+            Box::pin(async move { session.get_prompt_raw(name, &given, options).await })
+        });
         self.prompt((name, arguments), asking, sight, send).await.map(raw)
     }
 
@@ -84,7 +94,7 @@ impl Desk {
         (name, arguments): (&str, &RawJson),
         asking: Asking,
         sight: Sight<'_>,
-        send: impl AsyncFn(&Session, &str, CallOptions) -> Result<T, CallError>,
+        send: Sending<T>,
     ) -> Result<(T, ServerId), Unanswered> {
         let snapshot = self.seen(sight);
         if let Ok(prompt) = prompt(&snapshot, name, asking.server.as_ref()) {
@@ -101,7 +111,8 @@ impl Desk {
         asking: Asking,
         sight: Sight<'_>,
     ) -> Result<ReadResult, Failure> {
-        let send = async |session: &Session, uri: &str, options| session.read_resource(uri, options).await;
+        let send: Sending<ReadResult> =
+            Arc::new(|session, uri, options| Box::pin(session.read_resource(uri, options)));
         let read = self.ask("resources/read", Wish::Resource(uri), asking, sight, send).await;
         read.map(|it| it.0).map_err(|it| it.failure)
     }
@@ -113,8 +124,8 @@ impl Desk {
         asking: Asking,
         sight: Sight<'_>,
     ) -> Result<RawResult, Unanswered> {
-        let send =
-            async |session: &Session, uri: &str, options| session.read_resource_raw(uri, options).await;
+        let send: Sending<Answer<RawJson>> =
+            Arc::new(|session, uri, options| Box::pin(session.read_resource_raw(uri, options)));
         self.ask("resources/read", Wish::Resource(uri), asking, sight, send).await.map(raw)
     }
 
@@ -126,9 +137,11 @@ impl Desk {
         asking: Asking,
         sight: Sight<'_>,
     ) -> Result<Completion, Failure> {
-        let send = async |session: &Session, name: &str, options| {
-            session.complete(&renamed(of, name), argument, options).await
-        };
+        let known = (of.clone(), argument.clone());
+        let send: Sending<Completion> = Arc::new(move |session, name, options| {
+            let (of, argument) = known.clone();
+            Box::pin(async move { session.complete(&renamed(&of, name), &argument, options).await })
+        });
         let completed = self.ask("completion/complete", completion(of), asking, sight, send).await;
         completed.map(|it| it.0).map_err(|it| it.failure)
     }
@@ -141,9 +154,11 @@ impl Desk {
         asking: Asking,
         sight: Sight<'_>,
     ) -> Result<RawResult, Unanswered> {
-        let send = async |session: &Session, name: &str, options| {
-            session.complete_raw(&renamed(of, name), argument, options).await
-        };
+        let known = (of.clone(), argument.clone());
+        let send: Sending<Answer<RawJson>> = Arc::new(move |session, name, options| {
+            let (of, argument) = known.clone();
+            Box::pin(async move { session.complete_raw(&renamed(&of, name), &argument, options).await })
+        });
         self.ask("completion/complete", completion(of), asking, sight, send).await.map(raw)
     }
 
@@ -153,7 +168,7 @@ impl Desk {
         wish: Wish<'_>,
         asking: Asking,
         sight: Sight<'_>,
-        send: impl AsyncFn(&Session, &str, CallOptions) -> Result<T, CallError>,
+        send: Sending<T>,
     ) -> Result<(T, ServerId), Unanswered> {
         let span = tracing::info_span!("ask", method, server = Empty, outcome = Empty, duration = Empty);
         async {
@@ -173,7 +188,7 @@ impl Desk {
         wish: Wish<'_>,
         asking: &Asking,
         sight: Sight<'_>,
-        send: impl AsyncFn(&Session, &str, CallOptions) -> Result<T, CallError>,
+        send: Sending<T>,
     ) -> Result<(T, ServerId), Unanswered> {
         let nowhere = |failure: Failure| Trouble::from(failure).of(None);
         let dialog = asking.dialog.as_ref();
@@ -206,9 +221,8 @@ impl Desk {
                 }
             };
             instance.touch();
-            let outcome = self
-                .within(asking, &server, due, async |options| send(&instance.session, &name, options).await);
-            let outcome = outcome.await;
+            let sent = |options| send(&instance.session, &name, options);
+            let outcome = self.within(asking, &server, due, sent).await;
             instance.touch();
             drop(guard);
             return match outcome {
@@ -220,12 +234,12 @@ impl Desk {
         Err(nowhere(Failure::new(Kind::Connection, message)))
     }
 
-    async fn within<T>(
+    async fn within<T, S: Future<Output = Result<T, CallError>>>(
         &self,
         asking: &Asking,
         server: &ResolvedServer,
         due: Due,
-        send: impl AsyncFnOnce(CallOptions) -> Result<T, CallError>,
+        send: impl FnOnce(CallOptions) -> S,
     ) -> Result<T, Trouble> {
         let limits = &server.spec.limits;
         let deadline = due.rest(limits.request);
