@@ -3,7 +3,7 @@
 //! It decides nothing: the machine does. This shell feeds it events in batches, publishes one snapshot for each batch,
 //! and only then carries out its actions. All tasks of a host are in its one `JoinSet`, so nothing outlives it.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, SystemTime};
 
@@ -21,6 +21,7 @@ use crate::machine::{Action, Answer, Event, Machine, News, Settings, Ticket, Wai
 use crate::metrics::{Leased, Reload};
 use crate::outlets::Outlets;
 use crate::sleep::Clocks;
+use crate::subscriptions::Post;
 use crate::{DialogId, Failure, Happening, HostEvent, Wanted};
 
 /// What a running server is to the machine.
@@ -98,7 +99,7 @@ enum Job {
     Start(Ticket),
     Follow(Ticket),
     Probe(Ticket),
-    Level,
+    Settle,
     Retire(Option<Waiter>),
 }
 
@@ -132,6 +133,7 @@ impl Committer {
         let Inputs { mut commands, mut over } = inputs;
         self.reap().await;
         let mut closing = false;
+        let subscriptions = Arc::clone(&self.connector.subscriptions);
         loop {
             let mut batch = Batch::default();
             let mut ends = Vec::new();
@@ -143,6 +145,7 @@ impl Committer {
                     None => return,
                 },
                 Some(dialog) = over.recv() => ends.push(dialog),
+                posts = subscriptions.left() => self.leave(&posts),
                 Some(joined) = self.tasks.join_next_with_id() => batch.events.extend(self.joined(joined)),
                 () = tokio::time::sleep_until(wake) => {}
             }
@@ -161,13 +164,13 @@ impl Committer {
             let Batch { mut events, answers } = batch;
             events.extend(self.clocks.look().map(Event::Woke));
             events.push(Event::Tick);
-            let mut levelled = Vec::new();
+            let mut started_now = Vec::new();
             for event in &events {
                 match event {
                     Event::Ready(_, started) => {
                         self.instances.retain(|it| it.strong_count() > 0);
                         self.instances.push(Arc::downgrade(&started.instance));
-                        levelled.push(Arc::clone(&started.instance));
+                        started_now.push(Arc::clone(&started.instance));
                     }
                     Event::Config(wanted) => self.outlets.wanted(wanted),
                     Event::Close => closing = true,
@@ -197,8 +200,8 @@ impl Committer {
             for action in actions {
                 self.carry_out(action);
             }
-            for instance in levelled {
-                self.level(instance);
+            for instance in started_now {
+                self.settle(instance);
             }
             for answer in answers {
                 // Whoever asked may have stopped waiting.
@@ -211,15 +214,26 @@ impl Committer {
         }
     }
 
-    /// Another level of log messages may have been asked for while it was being started.
-    fn level(&mut self, instance: Shared) {
-        let levels = Arc::clone(&self.connector.levels);
-        self.spawn(Job::Level, async move {
-            if let Err(failure) = instance.follow_level(&levels).await {
-                tracing::warn!(%failure, "the log level was not set");
-            }
+    /// Has an instance that was started do what is wanted of it beside calls.
+    fn settle(&mut self, instance: Shared) {
+        let connector = Arc::clone(&self.connector);
+        self.spawn(Job::Settle, async move {
+            connector.settle(&instance).await;
             None
         });
+    }
+
+    /// Has those that run at these posts tell no more of what nobody wants any more.
+    fn leave(&mut self, posts: &HashSet<Post>) {
+        let running = self.instances.iter().filter_map(Weak::upgrade);
+        let meant: Vec<Shared> = running.filter(|it| posts.contains(&it.post())).collect();
+        for instance in meant.into_iter().filter(|it| !it.is_over()) {
+            let connector = Arc::clone(&self.connector);
+            self.spawn(Job::Settle, async move {
+                instance.follow_subscriptions(&connector.subscriptions).await;
+                None
+            });
+        }
     }
 
     /// Ends what hosts that died have left behind.
@@ -364,7 +378,7 @@ impl Committer {
             Job::Start(ticket) => Some(Event::Failed(ticket.clone(), failure(&ticket))),
             Job::Follow(ticket) => Some(Event::Died(ticket.clone(), failure(&ticket))),
             Job::Probe(ticket) => Some(Event::Alive(ticket)),
-            Job::Level | Job::Retire(_) => None,
+            Job::Settle | Job::Retire(_) => None,
         }
     }
 
@@ -429,7 +443,7 @@ impl Committer {
         self.end.send_replace(Some(later(Instant::now(), self.grace)));
         for (job, handle) in self.jobs.values() {
             match job {
-                Job::Start(_) | Job::Follow(_) | Job::Probe(_) | Job::Level => handle.abort(),
+                Job::Start(_) | Job::Follow(_) | Job::Probe(_) | Job::Settle => handle.abort(),
                 Job::Retire(_) => {}
             }
         }

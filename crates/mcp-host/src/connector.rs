@@ -7,13 +7,14 @@ use mcp_config::ResolvedServer;
 use mcp_model::{Endpoint, Era, Kind, Limits, ServerId};
 use mcp_registry::{ListKind, Lists};
 use mcp_transport::{
-    Authorities, CallError, Changes, ClientCapabilities, ClientInfo, ConnectError, Dial, DialOptions,
+    Authorities, CallError, Changes, ClientCapabilities, ClientInfo, ConnectError, Dial, DialOptions, Eras,
     Handlers, Listing, OlderServers, OnSaid, Receipts, Said, Session, SessionOptions, dialer,
 };
 use tokio::time::Instant;
 use tracing::Instrument;
 use tracing::field::Empty;
 
+use crate::acquaintances::Acquaintances;
 use crate::excerpt::excerpt;
 use crate::hear::{Hub, ServerSaid};
 use crate::instance::{Instance, Parts};
@@ -23,6 +24,7 @@ use crate::listed::{Fresh, Listed};
 use crate::machine::{Started, later, plural};
 use crate::metrics::Meter;
 use crate::observe;
+use crate::subscriptions::{Post, Subscriptions};
 use crate::voices::{Voices, joined};
 use crate::wires::Wires;
 use crate::{DialogId, Failure, WallClock};
@@ -48,9 +50,13 @@ pub(crate) struct Connector {
     pub(crate) handlers: Handlers,
     /// What a legacy handshake of a shared instance declares.
     pub(crate) declared: Option<ClientCapabilities>,
+    /// The eras to try.
+    pub(crate) spoken: Eras,
     pub(crate) voices: Arc<Voices>,
     pub(crate) hub: Arc<Hub>,
     pub(crate) levels: Arc<Levels>,
+    pub(crate) subscriptions: Arc<Subscriptions>,
+    pub(crate) acquaintances: Arc<Acquaintances>,
     pub(crate) dialer: Dialer,
     pub(crate) wires: Wires,
     pub(crate) eras: KnownEras,
@@ -147,10 +153,11 @@ impl Connector {
         let options = SessionOptions {
             client: self.client.clone(),
             limits: spec.limits.clone(),
+            eras: self.spoken,
             config: config.clone(),
             handlers,
             declared,
-            said: Some(self.said(spec.id.clone(), dialog)),
+            said: Some(self.said(spec.id.clone(), dialog.clone())),
             log_level: level,
             remembered: self.eras.of(&spec.id, &label),
             ..SessionOptions::default()
@@ -163,10 +170,12 @@ impl Connector {
         match listed {
             Ok(listed) => {
                 let era = session.era();
+                self.acquaintances.met(&spec.id, session.server());
                 self.eras.learn(&spec.id, &label, era);
                 let (server, process) = (Arc::clone(server), dial_options.process);
                 let open = self.meter.opened(spec.id.as_str());
-                let parts = Parts { session, server, process, made: (self.wall_clock)(), open, level };
+                let made = (self.wall_clock)();
+                let parts = Parts { session, server, process, made, open, level, dialog };
                 Ok(Started { instance: Arc::new(Instance::new(parts)), era, listed })
             }
             Err(mut failure) => {
@@ -195,6 +204,20 @@ impl Connector {
         Arc::new(move |Said { event, owner }| {
             hub.say(|| ServerSaid { server: server.clone(), dialog: dialog.clone(), owner, event });
         })
+    }
+
+    /// Tells an instance that has just been started what has come to be wanted of its server for longer than a call.
+    pub(crate) async fn settle(&self, instance: &Instance) {
+        if let Err(failure) = instance.follow_level(&self.levels).await {
+            tracing::warn!(%failure, "the log level was not set");
+        }
+        let Post { server, dialog } = instance.post();
+        for uri in instance.follow_subscriptions(&self.subscriptions).await {
+            // Nobody has told what changed while there was no instance.
+            let event = mcp_transport::Event::ResourceUpdated { uri };
+            let (server, dialog) = (server.clone(), dialog.clone());
+            self.hub.say(|| ServerSaid { server, dialog, owner: None, event });
+        }
     }
 
     /// Reads the lists for the first time. A server whose tools cannot be listed cannot be used; prompts and resources

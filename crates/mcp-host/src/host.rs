@@ -12,12 +12,13 @@ use mcp_model::{
 };
 use mcp_registry::{Builtins, Reaction, Validators, View};
 use mcp_transport::{
-    Authorities, Caller, ClientCapabilities, ClientInfo, CompletionArgument, CompletionOf, Handlers,
+    Authorities, Caller, ClientCapabilities, ClientInfo, CompletionArgument, CompletionOf, Eras, Handlers,
     OlderServers, Receipts, SessionOptions,
 };
 use tokio::sync::{broadcast, mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 
+use crate::acquaintances::Acquaintances;
 use crate::admin;
 use crate::call::{Asking, Desk, Sight, ToolCall};
 use crate::committer::{Command, Committer, Inputs};
@@ -31,6 +32,7 @@ use crate::metrics::Meter;
 use crate::outlets::{Outlets, Senders};
 use crate::sleep::Clocks;
 use crate::spill::Spills;
+use crate::subscriptions::Subscriptions;
 use crate::voices::{Voice, Voices};
 use crate::wires::Wires;
 use crate::{
@@ -64,6 +66,8 @@ pub struct HostOptions {
     /// What a legacy handshake of a shared server declares that its callers may be able to do; where `None`, what the
     /// handlers can. A question that the caller of the moment cannot answer is refused.
     pub declared: Option<ClientCapabilities>,
+    /// Which eras of the protocol servers are spoken to in.
+    pub eras: Eras,
     /// From which level on log messages are wanted of servers that send any, until [`Host::set_log_level`]; `None` leaves
     /// that to them.
     pub log_level: Option<LogLevel>,
@@ -105,6 +109,7 @@ impl Default for HostOptions {
             builtins: Builtins::default(),
             handlers: Handlers::default(),
             declared: None,
+            eras: Eras::Both,
             log_level: None,
             grace: Duration::from_secs(5),
             supervision: Supervision::default(),
@@ -162,6 +167,7 @@ impl Host {
             builtins,
             handlers,
             declared,
+            eras: spoken,
             log_level,
             grace,
             supervision,
@@ -176,6 +182,8 @@ impl Host {
         let meter = Arc::new(Meter::default());
         let (voices, hub) = (Arc::new(Voices::default()), Arc::new(Hub::default()));
         let levels = Arc::new(Levels::new(log_level));
+        let subscriptions = Arc::new(Subscriptions::default());
+        let acquaintances = Arc::new(Acquaintances::default());
         let connector = Connector {
             client,
             receipts: receipts.map(Receipts::in_directory),
@@ -185,9 +193,12 @@ impl Host {
             own_executable: own_executable.and_then(|it| it.into_os_string().into_string().ok()),
             handlers,
             declared,
+            spoken,
             voices: Arc::clone(&voices),
             hub: Arc::clone(&hub),
             levels: Arc::clone(&levels),
+            subscriptions: Arc::clone(&subscriptions),
+            acquaintances: Arc::clone(&acquaintances),
             dialer,
             wires: Wires::default(),
             eras: KnownEras::default(),
@@ -228,6 +239,8 @@ impl Host {
             voices,
             hub,
             levels,
+            subscriptions,
+            acquaintances,
         });
         Host { commands, over, senders, desk, committer }
     }

@@ -1,5 +1,6 @@
 //! One running connection of a server: its session, and the gate before it.
 
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::{Duration, SystemTime};
@@ -10,12 +11,13 @@ use mcp_transport::{CallError, CallOptions, ProcessCell, Session, State};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use crate::Failure;
 use crate::connector::call_failure;
 use crate::gate::Gate;
 use crate::levels::Levels;
 use crate::machine::{Drain, later};
 use crate::metrics::Open;
+use crate::subscriptions::{Post, Subscriptions};
+use crate::{DialogId, Failure};
 
 /// However long calls took to drain, a server gets this long to end by itself.
 const FAREWELL: Duration = Duration::from_secs(1);
@@ -37,6 +39,10 @@ pub(crate) struct Instance {
     open: Mutex<Option<Open>>,
     /// From which level on its log messages were asked for. Held while another one is asked for.
     level: tokio::sync::Mutex<Option<LogLevel>>,
+    /// The dialog that it is leased by.
+    dialog: Option<DialogId>,
+    /// The resources that it was asked to tell of, likewise held.
+    subscribed: tokio::sync::Mutex<BTreeSet<String>>,
 }
 
 /// What a connection is made of.
@@ -47,17 +53,19 @@ pub(crate) struct Parts {
     pub(crate) made: SystemTime,
     pub(crate) open: Open,
     pub(crate) level: Option<LogLevel>,
+    pub(crate) dialog: Option<DialogId>,
 }
 
 impl Instance {
     /// A connection that nobody uses yet.
     pub(crate) fn new(parts: Parts) -> Instance {
-        let Parts { session, server, process, made, open, level } = parts;
+        let Parts { session, server, process, made, open, level, dialog } = parts;
         let made = (Instant::now(), made);
         let (gate, used) = (Gate::default(), AtomicU64::new(0));
         let open = Mutex::new(Some(open));
         let level = tokio::sync::Mutex::new(level);
-        Instance { gate, session, server: RwLock::new(server), made, used, process, open, level }
+        let (server, subscribed) = (RwLock::new(server), tokio::sync::Mutex::default());
+        Instance { gate, session, server, made, used, process, open, level, dialog, subscribed }
     }
 
     /// A call begins or ends now.
@@ -110,6 +118,46 @@ impl Instance {
         }
         *level = Some(wanted);
         Ok(())
+    }
+
+    /// What it is an instance for.
+    pub(crate) fn post(&self) -> Post {
+        Post { server: self.server().spec.id.clone(), dialog: self.dialog.clone() }
+    }
+
+    /// Subscribes to a resource, unless it has.
+    pub(crate) async fn subscribe(&self, uri: &str) -> Result<(), CallError> {
+        let mut subscribed = self.subscribed.lock().await;
+        if !subscribed.contains(uri) {
+            self.session.subscribe_resource(uri).await?;
+            subscribed.insert(uri.to_owned());
+        }
+        Ok(())
+    }
+
+    /// Subscribes to what is wanted of it and to nothing else. Gives what it has begun to tell of, which may have changed
+    /// since it was last told.
+    pub(crate) async fn follow_subscriptions(&self, all: &Subscriptions) -> Vec<String> {
+        let mut subscribed = self.subscribed.lock().await;
+        // Looked at behind the lock, as levels are.
+        let wanted = all.of(&self.post());
+        let mut res = Vec::new();
+        for uri in wanted.difference(&subscribed.clone()) {
+            match self.session.subscribe_resource(uri).await {
+                Ok(()) => {
+                    subscribed.insert(uri.clone());
+                    res.push(uri.clone());
+                }
+                Err(error) => tracing::warn!(%error, server = %self.server().spec.id, "not subscribed"),
+            }
+        }
+        for uri in subscribed.clone().difference(&wanted) {
+            subscribed.remove(uri);
+            if let Err(error) = self.session.unsubscribe_resource(uri).await {
+                tracing::debug!(%error, server = %self.server().spec.id, "not unsubscribed");
+            }
+        }
+        res
     }
 
     /// Asks twice whether it lives, and gives the second failure. Whoever is busy with a call is not asked: many a

@@ -102,6 +102,7 @@
 #![doc = concat!("```no_run\n", include_str!("../examples/agent.rs"), "```")]
 #![forbid(unsafe_code)]
 
+mod acquaintances;
 mod admin;
 mod call;
 mod committer;
@@ -133,12 +134,14 @@ mod published;
 mod refusal;
 mod sleep;
 mod spill;
+mod subscriptions;
 mod voices;
 mod wanted;
 mod watch;
 mod wires;
 mod work;
 
+pub use acquaintances::AboutServer;
 pub use admin::Admin;
 pub use call::{Asking, RawResult, ToolCall, Unanswered};
 pub use connector::{Dialer, NotConnected, OnNotConnected};
@@ -155,6 +158,7 @@ pub use published::{Published, ServerState, ServerStatus};
 pub use refusal::ProviderRefusal;
 pub use sleep::WallClock;
 pub use spill::SpillPolicy;
+pub use subscriptions::Subscription;
 pub use wanted::{FailedServer, Wanted};
 pub use watch::{
     FollowEvent, FollowRequest, Following, Presence, ReadFile, RefusedFile, Reload, Shadowed, Watching,

@@ -8,6 +8,7 @@ mod form;
 mod outcome;
 mod own;
 mod sought;
+mod subscribe;
 mod tell;
 
 use std::fmt;
@@ -21,6 +22,7 @@ use mcp_transport::{CallError, CallOptions, Caller, InputRequired, OnProgress, R
 use tokio::sync::{mpsc, oneshot, watch};
 use tracing::Instrument;
 
+use crate::acquaintances::Acquaintances;
 use crate::committer::{Command, Shared};
 use crate::connector::{about, call_failure};
 use crate::dialog::Ends;
@@ -32,6 +34,7 @@ use crate::machine::{Answer, Event, LeaseTable, Place, Snapshot, ToolNote, Wanti
 use crate::metrics::Meter;
 use crate::observe::CallRecord;
 use crate::spill::Spills;
+use crate::subscriptions::Subscriptions;
 use crate::voices::Voices;
 use crate::{DialogId, Failure, Pinned, ReminderText, TraceSource, WallClock};
 pub use ask::Asking;
@@ -142,6 +145,8 @@ pub(crate) struct Desk {
     pub(crate) voices: Arc<Voices>,
     pub(crate) hub: Arc<Hub>,
     pub(crate) levels: Arc<Levels>,
+    pub(crate) subscriptions: Arc<Subscriptions>,
+    pub(crate) acquaintances: Arc<Acquaintances>,
 }
 
 /// Which generation a call is of.

@@ -6,7 +6,7 @@ use tokio::task::JoinSet;
 use super::Desk;
 use crate::committer::Shared;
 use crate::machine::Place;
-use crate::{DialogId, Failure};
+use crate::{AboutServer, DialogId, Failure};
 
 impl Desk {
     /// What runs now, shared and leased, of one server or of all.
@@ -19,6 +19,12 @@ impl Desk {
         });
         let leased = leases.held.iter().map(|((_, id), held)| (id.clone(), Shared::clone(&held.instance)));
         shared.chain(leased).filter(|it| server.is_none_or(|server| it.0 == *server)).collect()
+    }
+
+    /// What is known of a server that runs, or is leased.
+    pub(crate) fn about(&self, server: &ServerId) -> Option<AboutServer> {
+        let sharing = self.latest().routes.get(server)?.server.spec.sharing;
+        Some(AboutServer { sharing, info: self.acquaintances.of(server) })
     }
 
     /// Asks what runs for log messages from the level on that is wanted now, all beside each other.

@@ -6,7 +6,7 @@ use mcp_transport::{CompletionArgument, CompletionOf};
 
 use super::Host;
 use crate::call::{Asking, RawResult, Sight, ToolCall, Unanswered};
-use crate::{DialogId, Failure, Hearing};
+use crate::{AboutServer, DialogId, Failure, Hearing, Subscription};
 
 impl Host {
     /// Calls a tool as [`Host::call`] does, and hands the result on as its server sent it: neither cut nor judged, with
@@ -40,6 +40,11 @@ impl Host {
         self.desk.complete_raw(of, argument, asking, Sight::Latest).await
     }
 
+    /// What is known of a server that can be called; `None` of one that cannot.
+    pub fn about(&self, server: &ServerId) -> Option<AboutServer> {
+        self.desk.about(server)
+    }
+
     /// What servers say on their own from now on: log messages, resources that have changed, notifications of other kinds.
     /// Who is slow misses the oldest, and is told how many.
     pub fn hear(&self) -> Hearing {
@@ -63,6 +68,14 @@ impl Host {
         self.desk.known(server)?;
         self.desk.levels.want_of(server.clone(), level);
         self.desk.follow_levels(Some(server)).await.into_iter().try_for_each(|it| it.1)
+    }
+
+    /// Wants to hear when a resource changes: of the server that `asking` names, else of the one that a read of it would go
+    /// to, and for what is leased, of the dialog's own instance. It is heard by [`Host::hear`] until what is returned is
+    /// dropped. Many may want the same, and the server is asked once; an instance that takes the place of one that was
+    /// lost is asked as well, and what may have changed meanwhile counts as changed. Resolves when the server has agreed.
+    pub async fn subscribe_resource(&self, uri: &str, asking: Asking) -> Result<Subscription, Unanswered> {
+        self.desk.subscribe(uri, asking).await
     }
 
     /// Tells what a dialog has leased that the places in which it may work are others now: to servers of the legacy era

@@ -21,7 +21,7 @@ use super::introduction::{client_json, declared, modern_meta};
 use super::mirror::Mirrors;
 use super::wire::{Parts, Wire};
 use super::{Eras, ServerCapabilities, ServerInfo, SessionOptions};
-use crate::engine::{CallTerms, Engine, GivenUp};
+use crate::engine::{CallTerms, GivenUp};
 use crate::pending::Outcome;
 use crate::{ConnectError, Dial, EndReason, Ended, Epoch, Fault, Head, LaneEnd, Opening, Outgoing, frame};
 
@@ -432,34 +432,6 @@ async fn ask(
     wire.engine().call(terms, message).await.1
 }
 
-/// Asks for log messages from a level on. That the server refuses is no failure of the connection.
-pub(crate) async fn set_log_level(
-    engine: Arc<Engine>,
-    negotiated: Arc<Negotiated>,
-    level: LogLevel,
-    (epoch, limit): (Epoch, Duration),
-) {
-    let params = format!(r#""level":"{level}""#);
-    let message = |id| Outgoing {
-        epoch,
-        head: Head::new(Some(id), "logging/setLevel".into(), Some(negotiated.version)),
-        body: frame::request(id, "logging/setLevel", &params, ""),
-    };
-    let terms = CallTerms { deadline: Some(limit), ..CallTerms::default() };
-    let why = match engine.call(terms, message).await.1 {
-        Outcome::Answer { is_error: false, .. } | Outcome::Closed(_) => return,
-        Outcome::Answer { is_error: true, frame, payload } => read_error(&frame[payload..]).code.to_string(),
-        Outcome::LaneEnded(LaneEnd::Lost(_) | LaneEnd::NotExecuted(_)) => "the answer was lost".to_owned(),
-        Outcome::LaneEnded(LaneEnd::Refused(fault)) => fault.message,
-        Outcome::Expired(_) => format!("no answer within {} s", limit.as_secs_f64()),
-    };
-    tracing::warn!(
-        server = negotiated.server.name,
-        level = level.as_str(),
-        "the log level was not set: {why}"
-    );
-}
-
 fn server_info(
     info: Option<&RawValue>,
     instructions: Option<String>,
@@ -477,7 +449,7 @@ fn server_info(
     ServerInfo { name, version, instructions, capabilities }
 }
 
-fn read_error(payload: &[u8]) -> RpcError {
+pub(super) fn read_error(payload: &[u8]) -> RpcError {
     RpcError::deserialize(&mut serde_json::Deserializer::from_slice(payload))
         .unwrap_or_else(|_| RpcError::new(code::INTERNAL_ERROR, "an error that cannot be read"))
 }

@@ -3,6 +3,7 @@
 //! A session lives from [`Session::connect`] to its end and is never revived; a supervisor makes a new one. All its
 //! methods may be called at once from many tasks, all calls end, and dropping a call's future cancels it on the wire.
 
+mod again;
 mod answering;
 mod asked;
 mod caller;
@@ -324,6 +325,7 @@ impl Session {
         self.epoch.store(next.0, Ordering::Release);
         let level = *self.log_level.lock().unwrap_or_else(PoisonError::into_inner);
         self.wire.ask_for_logs(&negotiated, (level, self.options.limits.request), next);
+        self.wire.subscribe_again(&negotiated, self.options.limits.request, next);
         // A server that forgot the session may be another one by now.
         self.wire.lists_are_old();
         Ok(())

@@ -153,11 +153,15 @@ impl Session {
     }
 
     /// Wants to hear when a resource changes; the session's listener hears it
-    /// ([`Event::ResourceUpdated`](crate::Event)). In the legacy era a session that the server forgets loses it; in the
-    /// modern one it is asked for again. Resolves when the server has agreed.
+    /// ([`Event::ResourceUpdated`](crate::Event)). A server that forgets the session, or stops telling, is asked for it
+    /// again. Resolves when the server has agreed.
     pub async fn subscribe_resource(&self, uri: &str) -> Result<(), CallError> {
         match self.era() {
-            Era::Legacy => self.about_resource("resources/subscribe", uri).await,
+            Era::Legacy => {
+                self.about_resource("resources/subscribe", uri).await?;
+                self.wire.subscriptions().send_if_modified(|it| it.insert(uri.to_owned()));
+                Ok(())
+            }
             Era::Modern => {
                 self.wire.subscriptions().send_if_modified(|it| it.insert(uri.to_owned()));
                 let limit = self.limits().request;
@@ -180,7 +184,10 @@ impl Session {
     /// Wants to hear it no longer.
     pub async fn unsubscribe_resource(&self, uri: &str) -> Result<(), CallError> {
         match self.era() {
-            Era::Legacy => self.about_resource("resources/unsubscribe", uri).await,
+            Era::Legacy => {
+                self.forget_subscription(uri);
+                self.about_resource("resources/unsubscribe", uri).await
+            }
             Era::Modern => {
                 self.forget_subscription(uri);
                 Ok(())

@@ -9,12 +9,13 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
+use super::again::Opened;
 use super::answering::Answering;
 use super::hearing::{self, Hearing};
 use super::kept::{Reads, Updates};
 use super::listen::{Acknowledged, Ear};
 use super::server::Announced;
-use super::{Changes, Negotiated, SessionOptions, State, dispatch, handshake, listen};
+use super::{Changes, Negotiated, OnSaid, SessionOptions, State, dispatch, listen};
 use crate::engine::{Audience, Engine};
 use crate::{Dial, EndReason, Ended, Epoch, Inbox, Link, Stop};
 
@@ -30,10 +31,11 @@ pub(crate) struct Wire {
     stop: watch::Sender<Option<Instant>>,
     ended: watch::Receiver<Option<Arc<Ended>>>,
     changes: watch::Sender<Changes>,
-    /// The resources whose changes are to be heard, in the modern era.
+    /// The resources whose changes are to be heard.
     subscriptions: watch::Sender<BTreeSet<String>>,
     acknowledged: watch::Sender<Acknowledged>,
     state: watch::Sender<State>,
+    said: Option<OnSaid>,
     tasks: Mutex<JoinSet<()>>,
 }
 
@@ -83,6 +85,7 @@ impl Wire {
             subscriptions: watch::Sender::default(),
             acknowledged,
             state: options.state.clone(),
+            said: options.said.clone(),
             tasks: Mutex::new(tasks),
         }
     }
@@ -112,6 +115,7 @@ impl Wire {
             changes: self.changes.clone(),
             resources: self.subscriptions.subscribe(),
             acknowledged: self.acknowledged.clone(),
+            said: self.said.clone(),
         }));
     }
 
@@ -124,9 +128,22 @@ impl Wire {
     ) {
         let Some(level) = level else { return };
         if negotiated.version.era() == Era::Legacy && negotiated.server.capabilities.logging {
-            let (engine, negotiated) = (Arc::clone(&self.engine), Arc::clone(negotiated));
-            self.spawn(handshake::set_log_level(engine, negotiated, level, (epoch, limit)));
+            let opened = self.opened(negotiated, limit, epoch);
+            self.spawn(opened.set_log_level(level));
         }
+    }
+
+    /// Has a session of the legacy era tell what the one before it was asked to tell of resources.
+    pub(crate) fn subscribe_again(&self, negotiated: &Arc<Negotiated>, limit: Duration, epoch: Epoch) {
+        let resources = self.subscriptions.borrow().clone();
+        if negotiated.version.era() == Era::Legacy && !resources.is_empty() {
+            let opened = self.opened(negotiated, limit, epoch);
+            self.spawn(opened.subscribe(resources, self.said.clone()));
+        }
+    }
+
+    fn opened(&self, negotiated: &Arc<Negotiated>, limit: Duration, epoch: Epoch) -> Opened {
+        Opened { engine: Arc::clone(&self.engine), negotiated: Arc::clone(negotiated), epoch, limit }
     }
 
     /// The resources whose changes are to be heard.
