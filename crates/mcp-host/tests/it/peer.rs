@@ -214,7 +214,7 @@ impl Peer {
                 self.note(&format!("{} {}", &method["resources/".len()..], params["uri"].as_str().unwrap()));
                 json!({})
             }
-            "resources/read" => {
+            "resources/read" if params["uri"] == "x:1" => {
                 return Some(Err(json!({"code": -32002, "message": "gone", "data": {"x": 1.0}})));
             }
             _ => return Some(Err(json!({"code": -1, "message": "what?"}))),
