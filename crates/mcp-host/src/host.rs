@@ -63,8 +63,8 @@ pub struct HostOptions {
     pub builtins: Builtins,
     /// Who answers what the servers ask, and hears what they say.
     pub handlers: Handlers,
-    /// What a legacy handshake of a shared server declares that its callers may be able to do; where `None`, what the
-    /// handlers can. A question that the caller of the moment cannot answer is refused.
+    /// What shared servers are told for all, at a legacy handshake and with their lists, that callers may be able to do;
+    /// where `None`, what the handlers can. A question that the caller of the moment cannot answer is refused.
     pub declared: Option<ClientCapabilities>,
     /// Which eras of the protocol servers are spoken to in.
     pub eras: Eras,

@@ -17,7 +17,7 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 
-use super::introduction::{client_json, declared, modern_meta};
+use super::introduction::{For, client_json, declared, modern_meta};
 use super::mirror::Mirrors;
 use super::wire::{Parts, Wire};
 use super::{Eras, ServerCapabilities, ServerInfo, SessionOptions};
@@ -54,7 +54,7 @@ impl Negotiated {
 
     /// Each request asks for log messages from `level` on. The modern era only.
     pub(crate) fn log(&mut self, level: LogLevel, options: &SessionOptions) {
-        self.meta = modern_meta(self.version, options, None, Some(level));
+        self.meta = modern_meta(self.version, options, For::Anybody, Some(level));
         self.log_level = Some(level);
     }
 }
@@ -265,7 +265,7 @@ async fn discover(wire: &Wire, options: &SessionOptions) -> Probe {
 /// Fails where the server refuses the version, and says that it is one of those that it speaks: it may be asked again.
 async fn discover_once(wire: &Wire, options: &SessionOptions) -> Result<Probe, RpcError> {
     let version = ProtocolVersion::LATEST;
-    let meta = modern_meta(version, options, None, None);
+    let meta = modern_meta(version, options, For::Anybody, None);
     let outcome = ask(wire, Epoch(0), "server/discover", Some(version), "", &meta).await;
     Ok(match outcome {
         Outcome::Answer { frame, is_error: false, payload } => {

@@ -6,19 +6,31 @@ use serde_json::json;
 use super::caller::Abilities;
 use super::{Caller, ClientInfo, SessionOptions};
 
-/// The members of `_meta` in the modern era, for a request of `caller`, if it is somebody's.
+/// For whom something is said of us.
+#[derive(Clone, Copy)]
+pub(crate) enum For<'a> {
+    /// For whoever may come to ask: lists, and what opens a connection.
+    Anybody,
+    /// For whoever has the session.
+    Session,
+    /// For this caller.
+    Caller(&'a Caller),
+}
+
+/// The members of `_meta` in the modern era.
 pub(crate) fn modern_meta(
     version: ProtocolVersion,
     options: &SessionOptions,
-    caller: Option<&Caller>,
+    whom: For<'_>,
     log_level: Option<LogLevel>,
 ) -> String {
     let level =
         log_level.map(|it| format!(r#","io.modelcontextprotocol/logLevel":"{it}""#)).unwrap_or_default();
-    let capabilities = match caller {
-        None => members(Abilities::of(&options.handlers).members(), options),
-        Some(Caller { capabilities: Some(said), .. }) => object(said.members(config(options))),
-        Some(caller) => {
+    let capabilities = match whom {
+        For::Anybody => declared(options),
+        For::Session => members(Abilities::of(&options.handlers).members(), options),
+        For::Caller(Caller { capabilities: Some(said), .. }) => object(said.members(config(options))),
+        For::Caller(caller) => {
             let abilities = Abilities::of(&caller.handlers).or(Abilities::of(&options.handlers));
             members(abilities.members(), options)
         }
@@ -29,7 +41,7 @@ pub(crate) fn modern_meta(
     )
 }
 
-/// What a legacy handshake declares: what is said to be declared, else only what somebody here can do.
+/// What is declared to a server for all: what is said to be declared, else only what somebody here can do.
 pub(crate) fn declared(options: &SessionOptions) -> String {
     match &options.declared {
         Some(said) => object(said.members(config(options))),

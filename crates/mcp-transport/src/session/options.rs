@@ -23,7 +23,8 @@ pub struct SessionOptions {
     pub config: Option<Secret>,
     /// Who answers what the server asks and hears what it says. What is there decides what the server is told.
     pub handlers: Handlers,
-    /// What a legacy handshake declares, where that is not what the handlers can do: what callers may be able to.
+    /// What a legacy handshake declares, where that is not what the handlers can do: what callers may be able to. A modern
+    /// server is told it where nobody's call is made, with its lists for example.
     pub declared: Option<ClientCapabilities>,
     /// Hears what the server says on its own beside the handlers' listener, with whose it is.
     pub said: Option<OnSaid>,

@@ -36,6 +36,15 @@ pub struct CompletionArgument {
     pub known: Vec<(String, String)>,
 }
 
+/// A resource that was asked for, and is asked for no more unless the server agrees.
+struct Unagreed<'a>(&'a Session, &'a str);
+
+impl Drop for Unagreed<'_> {
+    fn drop(&mut self) {
+        self.0.forget_subscription(self.1);
+    }
+}
+
 impl Session {
     /// Fills a prompt in. `arguments` is a JSON object of strings. A lost answer is asked for again once.
     pub async fn get_prompt(
@@ -163,7 +172,8 @@ impl Session {
                 Ok(())
             }
             Era::Modern => {
-                self.wire.subscriptions().send_if_modified(|it| it.insert(uri.to_owned()));
+                let is_new = self.wire.subscriptions().send_if_modified(|it| it.insert(uri.to_owned()));
+                let unagreed = is_new.then(|| Unagreed(self, uri));
                 let limit = self.limits().request;
                 let mut acknowledged = self.wire.acknowledged();
                 let agreed = acknowledged.wait_for(|it| it.agreed(uri).is_some());
@@ -173,6 +183,7 @@ impl Session {
                     () = tokio::time::sleep(limit) => return Err(CallError::TimedOut(Expiry::Absolute(limit))),
                 };
                 if agreed == Some(true) {
+                    std::mem::forget(unagreed);
                     return Ok(());
                 }
                 self.forget_subscription(uri);

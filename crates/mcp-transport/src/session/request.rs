@@ -13,7 +13,7 @@ use tokio::time::Instant;
 
 use super::Session;
 use super::handshake::{self, Negotiated};
-use super::introduction::modern_meta;
+use super::introduction::{For, modern_meta};
 use super::params::{self, Given};
 use crate::engine::CallTerms;
 use crate::frame::{self, Writer};
@@ -257,12 +257,22 @@ impl Session {
 
     /// What a modern request says of us, where it is not what all of the session say.
     fn own_meta(&self, request: &Request<'_>, negotiated: &Negotiated) -> Option<String> {
-        let Request { log_level, options: CallOptions { caller, .. }, .. } = request;
-        if negotiated.version.era() == Era::Legacy || (caller.is_none() && log_level.is_none()) {
+        let Request { log_level, stake, options: CallOptions { caller, .. }, .. } = request;
+        let whom = match (stake, caller) {
+            (StakeOf::Nobody, _) => For::Anybody,
+            (StakeOf::Options, None) => For::Session,
+            (StakeOf::Options, Some(caller)) => For::Caller(caller),
+        };
+        let is_usual = match whom {
+            For::Anybody => true,
+            For::Session => self.options.declared.is_none(),
+            For::Caller(_) => false,
+        };
+        if negotiated.version.era() == Era::Legacy || (is_usual && log_level.is_none()) {
             return None;
         }
         let level = log_level.filter(|_| negotiated.server.capabilities.logging).or(negotiated.log_level);
-        Some(modern_meta(negotiated.version, &self.options, caller.as_deref(), level))
+        Some(modern_meta(negotiated.version, &self.options, whom, level))
     }
 
     fn rpc_error(&self, answer: &RawAnswer) -> CallError {

@@ -180,8 +180,8 @@ async fn play(steps: &str, host: &'static str) -> String {
                 let call = call("hold");
                 let task = tokio::spawn(async move { drop(call.await) });
                 settle().await;
-                let calls = world.server.heard().into_iter().filter(|it| it["method"] == "tools/call");
-                held.insert(name.to_owned(), (calls.last().unwrap()["id"].as_u64().unwrap(), task));
+                let call = world.server.heard().into_iter().rfind(|it| it["method"] == "tools/call");
+                held.insert(name.to_owned(), (call.unwrap()["id"].as_u64().unwrap(), task));
             }
             "drop" => {
                 held[name].1.abort();
@@ -339,6 +339,21 @@ async fn a_modern_server_is_told_what_each_caller_can_do_and_asks_him_alone() {
     let form = r#"{"elicitation":{"form":{}}}"#;
     assert_eq!(said, [form, form, "{}", form, form]);
     assert_eq!(meta(&server.first("server/discover"), "clientCapabilities"), json!({}));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_modern_server_lists_for_all_who_may_come() {
+    let server = Server::modern(json!({"tools": {}}), |message| match message["method"].as_str() {
+        Some("tools/list") => answer(message, json!({"tools": []})),
+        _ => answer(message, json!({"content": []})),
+    });
+    let declared = ClientCapabilities::new(raw(r#"{"sampling":{}}"#));
+    let session = server.connect(SessionOptions { declared, ..SessionOptions::default() }).await;
+    session.list_tools().await.unwrap();
+    session.call_tool("t", &RawJson::empty_object(), CallOptions::default()).await.unwrap();
+    let said = |method: &str| meta(&server.first(method), "clientCapabilities").to_string();
+    assert_eq!(["server/discover", "tools/list"].map(said), [r#"{"sampling":{}}"#, r#"{"sampling":{}}"#]);
+    assert_eq!(said("tools/call"), "{}", "nobody is there for this one");
 }
 
 #[tokio::test(start_paused = true)]

@@ -231,8 +231,8 @@ async fn what_may_have_changed_while_nobody_listened_counts_as_changed() {
     session.subscribe_resource("a:1").await.unwrap();
     tokio::time::sleep(Duration::from_millis(1)).await;
     assert_eq!(*heard.lock().unwrap(), ["a:1"], "the server says so itself");
-    let listens = server.heard().into_iter().filter(|it| it["method"] == "subscriptions/listen");
-    let end = json!({"id": listens.last().unwrap()["id"]}).to_string();
+    let listen = server.heard().into_iter().rfind(|it| it["method"] == "subscriptions/listen");
+    let end = json!({"id": listen.unwrap()["id"]}).to_string();
     let end = RawJson::parse(end.into()).unwrap();
     session.request_raw("x/end", None, &end, CallOptions::default()).await.unwrap();
     tokio::time::sleep(Duration::from_secs(10)).await;
