@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use mcp_host::{DialogId, Host, HostOptions, LoadRequest, ToolCall, load};
 use mcp_model::{CallResult, Era, RawJson, RpcError, Sharing};
 use mcp_tests::binary;
-use mcp_transport::{Caller, ClientCapabilities, Eras, Handlers, Owner, Questions, RawQuestion};
+use mcp_transport::{Caller, CallerId, ClientCapabilities, Eras, Handlers, Questions, RawQuestion};
 
 use crate::same::{demo, holodeck, over_stdio};
 
@@ -41,7 +41,7 @@ fn json(text: String) -> RawJson {
 
 fn person(name: &'static str) -> Arc<Caller> {
     let handlers = Handlers { questions: Some(Arc::new(Person(name))), ..Handlers::default() };
-    Arc::new(Caller::new(Owner::unique(), handlers))
+    Arc::new(Caller::new(CallerId::unique(), handlers))
 }
 
 fn ask(of: &str) -> ToolCall {

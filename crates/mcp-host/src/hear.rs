@@ -8,7 +8,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use mcp_model::{RawJson, ServerId};
-use mcp_transport::{Event, Owner};
+use mcp_transport::{CallerId, Event};
 use tokio::sync::Notify;
 
 use crate::DialogId;
@@ -28,7 +28,7 @@ pub struct ServerSaid {
     pub dialog: Option<DialogId>,
     /// Whose call it is about, where that is known. Then [`Caller::hears`](mcp_transport::Caller::hears) of that call was
     /// told already.
-    pub owner: Option<Owner>,
+    pub owner: Option<CallerId>,
     /// What it says: [`Event::Log`], [`Event::ResourceUpdated`] or [`Event::Notification`].
     pub event: Event,
 }

@@ -84,10 +84,10 @@ pub use sdk::{
     error_to_rmcp, result_from_rmcp, result_to_rmcp, tool_from_rmcp, tool_to_rmcp,
 };
 pub use session::{
-    Answer, CallOptions, Caller, Changes, ClientCapabilities, ClientInfo, CompletionArgument, CompletionOf,
-    ElicitAnswer, ElicitMode, ElicitRequest, Elicitation, Eras, Event, Handlers, InputRequired, Listener,
-    Listing, LogMessage, OnEvent, OnSaid, Owner, Question, Questions, RawQuestion, Replay, Root, Roots, Said,
-    Sampling, SamplingRequest, SamplingResult, ServerCapabilities, ServerInfo, Session, SessionOptions,
+    Answer, CallOptions, Caller, CallerId, Changes, ClientCapabilities, ClientInfo, CompletionArgument,
+    CompletionOf, ElicitAnswer, ElicitMode, ElicitRequest, Elicitation, Eras, Event, Handlers, InputRequired,
+    Listener, Listing, LogMessage, OnEvent, OnSaid, Question, Questions, RawQuestion, Replay, Root, Roots,
+    Said, Sampling, SamplingRequest, SamplingResult, ServerCapabilities, ServerInfo, Session, SessionOptions,
     State,
 };
 #[cfg(feature = "stdio")]

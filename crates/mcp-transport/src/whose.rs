@@ -11,7 +11,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use crate::pending::Outcome;
-use crate::{Caller, LaneEnd, Owner, RequestId};
+use crate::{Caller, CallerId, LaneEnd, RequestId};
 
 /// How long a call that was given up counts as one that the peer may ask about. One that is answered late counts no longer.
 const GIVEN_UP: Duration = Duration::from_secs(15 * 60);
@@ -63,7 +63,7 @@ impl Stake {
         match self {
             Stake::None => None,
             Stake::Session => Some(Party::Session),
-            Stake::Caller(caller) => Some(Party::Owner(caller.owner)),
+            Stake::Caller(caller) => Some(Party::CallerId(caller.owner)),
         }
     }
 }
@@ -72,7 +72,7 @@ impl Stake {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Party {
     Session,
-    Owner(Owner),
+    CallerId(CallerId),
 }
 
 /// What everything comes by that is no answer's own stream.
@@ -88,7 +88,7 @@ pub(crate) enum Common {
 #[derive(Debug, Default)]
 pub(crate) struct Former {
     given_up: Vec<(RequestId, Party, Instant)>,
-    settled: HashMap<Owner, Instant>,
+    settled: HashMap<CallerId, Instant>,
     /// Until when there are more of them than are remembered.
     crowded: Option<Instant>,
 }
@@ -107,7 +107,7 @@ impl Former {
     }
 
     /// A caller's call was answered.
-    pub(crate) fn settle(&mut self, owner: Owner, now: Instant) {
+    pub(crate) fn settle(&mut self, owner: CallerId, now: Instant) {
         let until = now + SETTLED;
         if self.settled.len() >= MOST && !self.settled.contains_key(&owner) {
             self.settled.retain(|_, it| *it > now);
@@ -160,7 +160,7 @@ impl Former {
         }
         let given_up = self.given_up.iter().filter(|it| it.2 > now).map(|it| it.1);
         let settled = self.settled.iter().filter(|it| common == Common::Beside && *it.1 > now);
-        for former in given_up.chain(settled.map(|it| Party::Owner(*it.0))) {
+        for former in given_up.chain(settled.map(|it| Party::CallerId(*it.0))) {
             if party.is_some_and(|it| it != former) {
                 return Whose::Several;
             }
@@ -168,7 +168,7 @@ impl Former {
         }
         match (latest, party) {
             (Some(Stake::Caller(caller)), _) => Whose::Caller(Arc::clone(caller)),
-            (None, Some(Party::Owner(_))) => Whose::Over,
+            (None, Some(Party::CallerId(_))) => Whose::Over,
             (Some(Stake::None | Stake::Session) | None, _) => Whose::Session,
         }
     }
@@ -184,7 +184,7 @@ mod tests {
     /// ordered way (`?`) or beside it (`|`).
     #[track_caller]
     fn check(steps: &str, want: &str) {
-        let owners: HashMap<char, Owner> = "abc".chars().map(|it| (it, Owner::unique())).collect();
+        let owners: HashMap<char, CallerId> = "abc".chars().map(|it| (it, CallerId::unique())).collect();
         let stake = |it: char| match it {
             '.' => Stake::None,
             '-' => Stake::Session,
@@ -215,7 +215,7 @@ mod tests {
                 b'~' => former.answered(number),
                 how => {
                     let common = if how == b'?' { Common::Ordered } else { Common::Beside };
-                    let name = |it: Owner| *owners.iter().find(|(_, other)| **other == it).unwrap().0;
+                    let name = |it: CallerId| *owners.iter().find(|(_, other)| **other == it).unwrap().0;
                     seen.push(match former.whose(in_flight.iter().map(|it| &it.1), common, now) {
                         Whose::Session => "session".to_owned(),
                         Whose::Caller(caller) => name(caller.owner).to_string(),
@@ -253,7 +253,7 @@ mod tests {
 
     #[test]
     fn more_than_can_be_remembered_is_nobodys() {
-        let (now, owner) = (Instant::now(), Owner::unique());
+        let (now, owner) = (Instant::now(), CallerId::unique());
         let stake = Stake::Caller(Arc::new(Caller::new(owner, Handlers::default())));
         let mut former = Former::default();
         (0..1000).for_each(|id| former.give_up(id, &stake, now));
@@ -262,7 +262,7 @@ mod tests {
         assert!(matches!(whose(&former, now), Whose::Several));
         assert!(matches!(whose(&former, now + GIVEN_UP), Whose::Caller(_)));
         let mut former = Former::default();
-        (0..1000).for_each(|_| former.settle(Owner::unique(), now));
+        (0..1000).for_each(|_| former.settle(CallerId::unique(), now));
         assert_eq!(former.settled.len(), MOST);
         assert!(matches!(whose(&former, now), Whose::Several));
         former.settle(owner, now + SETTLED);

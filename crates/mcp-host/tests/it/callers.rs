@@ -9,8 +9,8 @@ use mcp_config::ResolvedServer;
 use mcp_host::{Asking, Dialer, DialogId, Heard, Hearing, Host, HostOptions, Supervision, ToolCall, Wanted};
 use mcp_model::{Era, LogLevel, RawJson, RpcError, ServerId, Sharing};
 use mcp_transport::{
-    Caller, ClientCapabilities, CompletionArgument, CompletionOf, Eras, Event, Handlers, InputRequired,
-    Owner, Questions, RawQuestion,
+    Caller, CallerId, ClientCapabilities, CompletionArgument, CompletionOf, Eras, Event, Handlers,
+    InputRequired, Questions, RawQuestion,
 };
 use serde_json::{Value, json};
 
@@ -54,7 +54,7 @@ impl Questions for Person {
 
 fn person(name: &'static str) -> Arc<Caller> {
     let handlers = Handlers { questions: Some(Arc::new(Person(name))), ..Handlers::default() };
-    Arc::new(Caller::new(Owner::unique(), handlers))
+    Arc::new(Caller::new(CallerId::unique(), handlers))
 }
 
 fn raw(text: &str) -> RawJson {
@@ -227,8 +227,10 @@ async fn what_else_is_asked_is_handed_on_too() {
 
     // Whoever makes the request again himself gets the question as it is.
     let input = InputRequired::HandedOn;
-    let able =
-        Arc::new(Caller { capabilities: everything(), ..Caller::new(Owner::unique(), Handlers::default()) });
+    let able = Arc::new(Caller {
+        capabilities: everything(),
+        ..Caller::new(CallerId::unique(), Handlers::default())
+    });
     let first = host.call_raw(ToolCall { input, ..ask("user", Some(&able)) }).await.unwrap();
     let first: Value = first.result.read().unwrap();
     assert_eq!(first["resultType"], "input_required");

@@ -1,7 +1,7 @@
 //! Who a call is made for, where one session serves several: who answers for its caller, and what of that its server is told.
 //!
 //! A question must never reach somebody whose call it is not about. So whoever calls says whose calls are the same
-//! client's ([`Owner`]), and nothing here ever takes one owner for another.
+//! client's ([`CallerId`]), and nothing here ever takes one owner for another.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -18,13 +18,13 @@ use crate::frame;
 /// Whose a call is: one for each client. Where a wire does not say which call a question is about, calls of one owner
 /// may answer for each other; those of two never do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Owner(u64);
+pub struct CallerId(u64);
 
-impl Owner {
+impl CallerId {
     /// An owner that is no other one, for as long as the process lives.
-    pub fn unique() -> Owner {
+    pub fn unique() -> CallerId {
         static LAST: AtomicU64 = AtomicU64::new(0);
-        Owner(LAST.fetch_add(1, Ordering::Relaxed))
+        CallerId(LAST.fetch_add(1, Ordering::Relaxed))
     }
 }
 
@@ -36,7 +36,7 @@ pub type OnEvent = Arc<dyn Fn(Event) + Send + Sync>;
 #[derive(Clone)]
 pub struct Caller {
     /// Whose the call is.
-    pub owner: Owner,
+    pub owner: CallerId,
     /// Who answers what the server asks because of the call. A part that is not there is the session's own. The listener
     /// is not used: see `hears`.
     pub handlers: Handlers,
@@ -48,7 +48,7 @@ pub struct Caller {
 
 impl Caller {
     /// A caller whose capabilities follow from these handlers.
-    pub fn new(owner: Owner, handlers: Handlers) -> Caller {
+    pub fn new(owner: CallerId, handlers: Handlers) -> Caller {
         Caller { owner, handlers, hears: None, capabilities: None }
     }
 }
@@ -185,6 +185,6 @@ mod tests {
 
     #[test]
     fn nobody_is_somebody_else() {
-        assert_ne!(Owner::unique(), Owner::unique());
+        assert_ne!(CallerId::unique(), CallerId::unique());
     }
 }

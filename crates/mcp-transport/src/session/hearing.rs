@@ -15,7 +15,7 @@ use tokio::task::JoinSet;
 use super::dispatch::params;
 use super::{Event, Listener, LogMessage};
 use crate::engine::{Engine, Incoming};
-use crate::{Dial, Owner, Progress, RequestId};
+use crate::{CallerId, Dial, Progress, RequestId};
 
 /// How many events may wait for their listener.
 const MOST_WAITING: usize = 1024;
@@ -27,7 +27,7 @@ pub struct Said {
     /// What it says.
     pub event: Event,
     /// Whose call it is about, where that is known. Then its caller has heard it already, if he wanted to.
-    pub owner: Option<Owner>,
+    pub owner: Option<CallerId>,
 }
 
 /// Hears what a server says on its own, in order. Called on a task of the session: it must not wait, and not panic.
@@ -79,7 +79,7 @@ impl Hearing {
     }
 
     /// Hands a message on, which is about a call of `owner`'s where that is known.
-    pub(crate) fn tell(&self, engine: &Engine, heard: Heard, owner: Option<Owner>, held: Held) {
+    pub(crate) fn tell(&self, engine: &Engine, heard: Heard, owner: Option<CallerId>, held: Held) {
         if let Heard::Log(message) = &heard {
             log(message, self.dial.as_ref());
         }

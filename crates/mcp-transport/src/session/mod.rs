@@ -41,7 +41,7 @@ use request::{Method, Params, RawAnswer, Request, StakeOf};
 use wire::Wire;
 
 pub use asked::{ElicitAnswer, ElicitRequest, Question, Root, SamplingRequest, SamplingResult};
-pub use caller::{Caller, ClientCapabilities, OnEvent, Owner};
+pub use caller::{Caller, CallerId, ClientCapabilities, OnEvent};
 pub use dispatch::Changes;
 pub use handlers::{
     ElicitMode, Elicitation, Event, Handlers, Listener, LogMessage, Questions, RawQuestion, Roots, Sampling,

@@ -7,8 +7,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use mcp_model::{LogLevel, RawJson, RpcError};
 use mcp_transport::{
-    CallError, CallOptions, Caller, ClientCapabilities, Event, Expiry, Handlers, InputRequired, OnEvent,
-    Owner, Questions, RawQuestion, Session, SessionOptions,
+    CallError, CallOptions, Caller, CallerId, ClientCapabilities, Event, Expiry, Handlers, InputRequired,
+    OnEvent, Questions, RawQuestion, Session, SessionOptions,
 };
 use serde_json::{Value, json};
 
@@ -103,7 +103,7 @@ async fn settle() {
 struct World {
     session: Arc<Session>,
     server: Server,
-    owners: HashMap<String, Owner>,
+    owners: HashMap<String, CallerId>,
 }
 
 impl World {
@@ -111,7 +111,7 @@ impl World {
         let server = server();
         let session =
             Arc::new(server.connect(SessionOptions { handlers, ..SessionOptions::default() }).await);
-        let owners = ["a", "b"].map(|it| (it.to_owned(), Owner::unique()));
+        let owners = ["a", "b"].map(|it| (it.to_owned(), CallerId::unique()));
         World { session, server, owners: owners.into() }
     }
 
@@ -237,7 +237,7 @@ async fn asked(takes: u64, idle: u64, absolute: u64) -> Result<String, CallError
     let server = server();
     let session = server.connect(SessionOptions::default()).await;
     let options = CallOptions {
-        caller: Some(Arc::new(Caller::new(Owner::unique(), person("a", takes)))),
+        caller: Some(Arc::new(Caller::new(CallerId::unique(), person("a", takes)))),
         deadline: Some(Duration::from_secs(absolute)),
         idle: Some(Duration::from_secs(idle)),
         ..CallOptions::default()
@@ -279,7 +279,7 @@ async fn what_is_said_because_of_a_call_is_heard_by_its_caller_before_the_result
     let session = server.connect(options).await;
     let ((hears, heard), (others, nothing)) = (ear(), ear());
     let caller = |hears| {
-        Some(Arc::new(Caller { hears: Some(hears), ..Caller::new(Owner::unique(), Handlers::default()) }))
+        Some(Arc::new(Caller { hears: Some(hears), ..Caller::new(CallerId::unique(), Handlers::default()) }))
     };
     let (own, other) = (caller(hears), caller(others));
     let options = |caller| CallOptions { caller, ..CallOptions::default() };
@@ -327,7 +327,7 @@ async fn a_modern_server_is_told_what_each_caller_can_do_and_asks_him_alone() {
     let server = modern();
     let session = server.connect(SessionOptions::default()).await;
     let call = async |handlers| {
-        let caller = Some(Arc::new(Caller::new(Owner::unique(), handlers)));
+        let caller = Some(Arc::new(Caller::new(CallerId::unique(), handlers)));
         let options = CallOptions { caller, ..CallOptions::default() };
         session.call_tool("t", &RawJson::empty_object(), options).await.map(|it| it.value.text())
     };
@@ -362,7 +362,8 @@ async fn what_asks_for_input_is_handed_on_and_asked_again_by_whoever_wants() {
     let log_level = Some(LogLevel::Error);
     let session = server.connect(SessionOptions { log_level, ..SessionOptions::default() }).await;
     let capabilities = ClientCapabilities::new(raw(r#"{"elicitation":{"url":{}},"x":1.0}"#));
-    let caller = Some(Arc::new(Caller { capabilities, ..Caller::new(Owner::unique(), Handlers::default()) }));
+    let caller =
+        Some(Arc::new(Caller { capabilities, ..Caller::new(CallerId::unique(), Handlers::default()) }));
     let meta_given = raw(
         r#"{"a/b":{"c":1.0},"progressToken":"theirs","traceparent":"x","io.modelcontextprotocol/logLevel":"debug",
             "io.modelcontextprotocol/clientInfo":{"name":"theirs"}}"#,
