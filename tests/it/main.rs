@@ -6,6 +6,7 @@ mod acp_clients;
 mod acp_proxy;
 mod acp_samples;
 mod acp_schema;
+mod asked;
 mod crowd;
 mod death;
 mod editor;

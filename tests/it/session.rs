@@ -64,6 +64,7 @@ impl Somebody {
             elicitation: Some(Arc::clone(self) as Arc<dyn Elicitation>),
             roots: Some(Arc::clone(self) as Arc<dyn Roots>),
             listener: Some(Arc::clone(self) as Arc<dyn Listener>),
+            questions: None,
         }
     }
 

@@ -3,7 +3,7 @@
 //! It decides nothing: the machine does. This shell feeds it events in batches, publishes one snapshot for each batch,
 //! and only then carries out its actions. All tasks of a host are in its one `JoinSet`, so nothing outlives it.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, SystemTime};
 
@@ -21,6 +21,7 @@ use crate::machine::{Action, Answer, Event, Machine, News, Settings, Ticket, Wai
 use crate::metrics::{Leased, Reload};
 use crate::outlets::Outlets;
 use crate::sleep::Clocks;
+use crate::subscriptions::Post;
 use crate::{DialogId, Failure, Happening, HostEvent, Wanted};
 
 /// What a running server is to the machine.
@@ -98,6 +99,7 @@ enum Job {
     Start(Ticket),
     Follow(Ticket),
     Probe(Ticket),
+    Settle,
     Retire(Option<Waiter>),
 }
 
@@ -131,6 +133,7 @@ impl Committer {
         let Inputs { mut commands, mut over } = inputs;
         self.reap().await;
         let mut closing = false;
+        let subscriptions = Arc::clone(&self.connector.subscriptions);
         loop {
             let mut batch = Batch::default();
             let mut ends = Vec::new();
@@ -142,6 +145,7 @@ impl Committer {
                     None => return,
                 },
                 Some(dialog) = over.recv() => ends.push(dialog),
+                posts = subscriptions.left() => self.leave(&posts),
                 Some(joined) = self.tasks.join_next_with_id() => batch.events.extend(self.joined(joined)),
                 () = tokio::time::sleep_until(wake) => {}
             }
@@ -160,11 +164,13 @@ impl Committer {
             let Batch { mut events, answers } = batch;
             events.extend(self.clocks.look().map(Event::Woke));
             events.push(Event::Tick);
+            let mut started_now = Vec::new();
             for event in &events {
                 match event {
                     Event::Ready(_, started) => {
                         self.instances.retain(|it| it.strong_count() > 0);
                         self.instances.push(Arc::downgrade(&started.instance));
+                        started_now.push(Arc::clone(&started.instance));
                     }
                     Event::Config(wanted) => self.outlets.wanted(wanted),
                     Event::Close => closing = true,
@@ -194,6 +200,9 @@ impl Committer {
             for action in actions {
                 self.carry_out(action);
             }
+            for instance in started_now {
+                self.settle(instance);
+            }
             for answer in answers {
                 // Whoever asked may have stopped waiting.
                 let _ = answer.send(());
@@ -202,6 +211,28 @@ impl Committer {
                 self.outlets.end_asked();
                 return self.wind_up().await;
             }
+        }
+    }
+
+    /// Has an instance that was started do what is wanted of it beside calls.
+    fn settle(&mut self, instance: Shared) {
+        let connector = Arc::clone(&self.connector);
+        self.spawn(Job::Settle, async move {
+            connector.settle(&instance).await;
+            None
+        });
+    }
+
+    /// Has those that run at these posts tell no more of what nobody wants any more.
+    fn leave(&mut self, posts: &HashSet<Post>) {
+        let running = self.instances.iter().filter_map(Weak::upgrade);
+        let meant: Vec<Shared> = running.filter(|it| posts.contains(&it.post())).collect();
+        for instance in meant.into_iter().filter(|it| !it.is_over()) {
+            let connector = Arc::clone(&self.connector);
+            self.spawn(Job::Settle, async move {
+                instance.follow_subscriptions(&connector.subscriptions).await;
+                None
+            });
         }
     }
 
@@ -260,7 +291,7 @@ impl Committer {
                 let connector = Arc::clone(&self.connector);
                 let job = Job::Start(ticket.clone());
                 self.spawn(job, async move {
-                    Some(match connector.connect(&server, Wish::Read).await {
+                    Some(match connector.connect(&server, Wish::Read, None).await {
                         Ok(started) => Event::Ready(ticket, started),
                         Err(failure) => Event::Failed(ticket, failure),
                     })
@@ -269,8 +300,9 @@ impl Committer {
             Action::Open(ticket, server, lists) => {
                 let connector = Arc::clone(&self.connector);
                 let job = Job::Start(ticket.clone());
+                let dialog = self.machine.lessee(&ticket);
                 self.spawn(job, async move {
-                    Some(match connector.connect(&server, Wish::Known(lists)).await {
+                    Some(match connector.connect(&server, Wish::Known(lists), dialog).await {
                         Ok(started) => Event::Ready(ticket, started),
                         Err(failure) => Event::Failed(ticket, failure),
                     })
@@ -346,7 +378,7 @@ impl Committer {
             Job::Start(ticket) => Some(Event::Failed(ticket.clone(), failure(&ticket))),
             Job::Follow(ticket) => Some(Event::Died(ticket.clone(), failure(&ticket))),
             Job::Probe(ticket) => Some(Event::Alive(ticket)),
-            Job::Retire(_) => None,
+            Job::Settle | Job::Retire(_) => None,
         }
     }
 
@@ -411,7 +443,7 @@ impl Committer {
         self.end.send_replace(Some(later(Instant::now(), self.grace)));
         for (job, handle) in self.jobs.values() {
             match job {
-                Job::Start(_) | Job::Follow(_) | Job::Probe(_) => handle.abort(),
+                Job::Start(_) | Job::Follow(_) | Job::Probe(_) | Job::Settle => handle.abort(),
                 Job::Retire(_) => {}
             }
         }
@@ -431,6 +463,7 @@ impl Committer {
 impl Drop for Committer {
     /// Its host is gone, or has shut down. Whatever still runs ends now, whoever holds it: a dialog, or a turn.
     fn drop(&mut self) {
+        self.connector.hub.end();
         self.connector.wires.cut();
         // A machine that has panicked is not asked again: the outlets have a word for that.
         if !self.outlets.is_end_asked() && !std::thread::panicking() {

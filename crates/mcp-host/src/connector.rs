@@ -7,23 +7,27 @@ use mcp_config::ResolvedServer;
 use mcp_model::{Endpoint, Era, Kind, Limits, ServerId};
 use mcp_registry::{ListKind, Lists};
 use mcp_transport::{
-    Authorities, CallError, Changes, ClientInfo, ConnectError, Dial, DialOptions, Handlers, Listing,
-    OlderServers, Receipts, Session, SessionOptions, dialer,
+    Authorities, CallError, Changes, ClientCapabilities, ClientInfo, ConnectError, Dial, DialOptions, Eras,
+    Handlers, Listing, OlderServers, OnSaid, Receipts, Said, Session, SessionOptions, dialer,
 };
 use tokio::time::Instant;
 use tracing::Instrument;
 use tracing::field::Empty;
 
-use crate::Failure;
-use crate::WallClock;
+use crate::acquaintances::Acquaintances;
 use crate::excerpt::excerpt;
+use crate::hear::{Hub, ServerSaid};
 use crate::instance::{Instance, Parts};
 use crate::known_eras::KnownEras;
+use crate::levels::Levels;
 use crate::listed::{Fresh, Listed};
 use crate::machine::{Started, later, plural};
 use crate::metrics::Meter;
 use crate::observe;
+use crate::subscriptions::{Post, Subscriptions};
+use crate::voices::{Voices, joined};
 use crate::wires::Wires;
+use crate::{DialogId, Failure, WallClock};
 
 /// Gives the wire for a server. The host's own is [`mcp_transport::dialer`]; a host with wires of its own, or a
 /// test, brings another.
@@ -44,6 +48,15 @@ pub(crate) struct Connector {
     pub(crate) authorities: Authorities,
     pub(crate) own_executable: Option<String>,
     pub(crate) handlers: Handlers,
+    /// What a legacy handshake of a shared instance declares.
+    pub(crate) declared: Option<ClientCapabilities>,
+    /// The eras to try.
+    pub(crate) spoken: Eras,
+    pub(crate) voices: Arc<Voices>,
+    pub(crate) hub: Arc<Hub>,
+    pub(crate) levels: Arc<Levels>,
+    pub(crate) subscriptions: Arc<Subscriptions>,
+    pub(crate) acquaintances: Arc<Acquaintances>,
     pub(crate) dialer: Dialer,
     pub(crate) wires: Wires,
     pub(crate) eras: KnownEras,
@@ -88,6 +101,7 @@ impl Connector {
         &self,
         server: &Arc<ResolvedServer>,
         wish: Wish,
+        dialog: Option<DialogId>,
     ) -> Result<Started<Arc<Instance>>, Failure> {
         let id = &server.spec.id;
         let span = tracing::info_span!(
@@ -101,7 +115,7 @@ impl Connector {
         async {
             let record = observe::Record::begin();
             let deadline = later(Instant::now(), server.spec.limits.startup);
-            let outcome = self.connect_within(server, wish, deadline).await;
+            let outcome = self.connect_within(server, wish, dialog, deadline).await;
             let era = outcome.as_ref().map(|it| it.era);
             observe::connected(&self.meter, id.as_str(), era, record);
             outcome
@@ -114,6 +128,7 @@ impl Connector {
         &self,
         server: &Arc<ResolvedServer>,
         wish: Wish,
+        dialog: Option<DialogId>,
         deadline: Instant,
     ) -> Result<Started<Arc<Instance>>, Failure> {
         let ResolvedServer { spec, endpoint: _, config } = &**server;
@@ -133,11 +148,17 @@ impl Connector {
             ..DialOptions::default()
         };
         let dial = (self.dialer)(&self.named(server), &dial_options).map_err(|it| refused(&it))?;
+        let level = self.levels.of(&spec.id);
+        let (handlers, declared) = self.answering(dialog.as_ref());
         let options = SessionOptions {
             client: self.client.clone(),
             limits: spec.limits.clone(),
+            eras: self.spoken,
             config: config.clone(),
-            handlers: self.handlers.clone(),
+            handlers,
+            declared,
+            said: Some(self.said(spec.id.clone(), dialog.clone())),
+            log_level: level,
             remembered: self.eras.of(&spec.id, &label),
             ..SessionOptions::default()
         };
@@ -149,10 +170,12 @@ impl Connector {
         match listed {
             Ok(listed) => {
                 let era = session.era();
+                self.acquaintances.met(&spec.id, session.server());
                 self.eras.learn(&spec.id, &label, era);
                 let (server, process) = (Arc::clone(server), dial_options.process);
                 let open = self.meter.opened(spec.id.as_str());
-                let parts = Parts { session, server, process, made: (self.wall_clock)(), open };
+                let made = (self.wall_clock)();
+                let parts = Parts { session, server, process, made, open, level, dialog };
                 Ok(Started { instance: Arc::new(Instance::new(parts)), era, listed })
             }
             Err(mut failure) => {
@@ -163,6 +186,37 @@ impl Connector {
                 }
                 Err(failure)
             }
+        }
+    }
+
+    /// Who answers what an instance asks on its own, and what it is told of that. What a dialog has leased is its own
+    /// business; what is shared may be asked for by anybody's call.
+    fn answering(&self, dialog: Option<&DialogId>) -> (Handlers, Option<ClientCapabilities>) {
+        match dialog.and_then(|it| self.voices.of(it)) {
+            Some(caller) => (joined(&caller.handlers, &self.handlers), caller.capabilities.clone()),
+            None => (self.handlers.clone(), self.declared.clone()),
+        }
+    }
+
+    /// Where it goes what an instance says on its own.
+    fn said(&self, server: ServerId, dialog: Option<DialogId>) -> OnSaid {
+        let hub = Arc::clone(&self.hub);
+        Arc::new(move |Said { event, owner }| {
+            hub.say(|| ServerSaid { server: server.clone(), dialog: dialog.clone(), owner, event });
+        })
+    }
+
+    /// Tells an instance that has just been started what has come to be wanted of its server for longer than a call.
+    pub(crate) async fn settle(&self, instance: &Instance) {
+        if let Err(failure) = instance.follow_level(&self.levels).await {
+            tracing::warn!(%failure, "the log level was not set");
+        }
+        let Post { server, dialog } = instance.post();
+        for uri in instance.follow_subscriptions(&self.subscriptions).await {
+            // Nobody has told what changed while there was no instance.
+            let event = mcp_transport::Event::ResourceUpdated { uri };
+            let (server, dialog) = (server.clone(), dialog.clone());
+            self.hub.say(|| ServerSaid { server, dialog, owner: None, event });
         }
     }
 

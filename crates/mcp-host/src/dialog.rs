@@ -11,6 +11,7 @@ use tokio::sync::mpsc;
 use crate::call::{Desk, Sight};
 use crate::committer::Command;
 use crate::machine::Event;
+use crate::voices::Voice;
 use crate::{Asking, Failure, Pinned, ToolCall};
 
 /// A dialog, or whatever else a host keeps apart: an agent, a session, a task.
@@ -112,6 +113,8 @@ pub(crate) struct Course {
     /// Where it goes when that queue is full: what comes by this way comes after all that is queued, and after what a new
     /// dialog of that name has queued meanwhile.
     pub(crate) over: mpsc::UnboundedSender<DialogEnd>,
+    /// Who speaks for it.
+    pub(crate) _voice: Option<Voice>,
 }
 
 impl Drop for Course {

@@ -1,30 +1,39 @@
 //! The host as its user holds it: a handle on the committer, and the place where calls begin.
 
+mod handing;
+
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use mcp_model::{CallResult, Completion, PromptResult, RawJson, ReadResult, ServerId, TraceContext};
+use mcp_model::{
+    CallResult, Completion, LogLevel, PromptResult, RawJson, ReadResult, ServerId, TraceContext,
+};
 use mcp_registry::{Builtins, Reaction, Validators, View};
 use mcp_transport::{
-    Authorities, ClientInfo, CompletionArgument, CompletionOf, Handlers, OlderServers, Receipts,
-    SessionOptions,
+    Authorities, Caller, ClientCapabilities, ClientInfo, CompletionArgument, CompletionOf, Eras, Handlers,
+    OlderServers, Receipts, SessionOptions,
 };
 use tokio::sync::{broadcast, mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 
+use crate::acquaintances::Acquaintances;
 use crate::admin;
 use crate::call::{Asking, Desk, Sight, ToolCall};
 use crate::committer::{Command, Committer, Inputs};
 use crate::connector::{Connector, Dialer, OnNotConnected, own_wires};
 use crate::dialog::{Course, DialogEnd, Ends, default_reminder};
+use crate::hear::Hub;
 use crate::known_eras::KnownEras;
+use crate::levels::Levels;
 use crate::machine::Settings;
 use crate::metrics::Meter;
 use crate::outlets::{Outlets, Senders};
 use crate::sleep::Clocks;
 use crate::spill::Spills;
+use crate::subscriptions::Subscriptions;
+use crate::voices::{Voice, Voices};
 use crate::wires::Wires;
 use crate::{
     Admin, Dialog, DialogId, Failure, FollowRequest, Following, HostEvent, LeasePolicy, LeaseReceipt, Pinned,
@@ -54,6 +63,14 @@ pub struct HostOptions {
     pub builtins: Builtins,
     /// Who answers what the servers ask, and hears what they say.
     pub handlers: Handlers,
+    /// What shared servers are told for all, at a legacy handshake and with their lists, that callers may be able to do;
+    /// where `None`, what the handlers can. A question that the caller of the moment cannot answer is refused.
+    pub declared: Option<ClientCapabilities>,
+    /// Which eras of the protocol servers are spoken to in.
+    pub eras: Eras,
+    /// From which level on log messages are wanted of servers that send any, until [`Host::set_log_level`]; `None` leaves
+    /// that to them.
+    pub log_level: Option<LogLevel>,
     /// How long calls in flight may go on when their server is stopped or the host shut down.
     pub grace: Duration,
     /// What is done about servers that fail.
@@ -91,6 +108,9 @@ impl Default for HostOptions {
             own_executable: None,
             builtins: Builtins::default(),
             handlers: Handlers::default(),
+            declared: None,
+            eras: Eras::Both,
+            log_level: None,
             grace: Duration::from_secs(5),
             supervision: Supervision::default(),
             leases: LeasePolicy::default(),
@@ -146,6 +166,9 @@ impl Host {
             own_executable,
             builtins,
             handlers,
+            declared,
+            eras: spoken,
+            log_level,
             grace,
             supervision,
             leases,
@@ -157,6 +180,10 @@ impl Host {
             not_connected,
         } = options;
         let meter = Arc::new(Meter::default());
+        let (voices, hub) = (Arc::new(Voices::default()), Arc::new(Hub::default()));
+        let levels = Arc::new(Levels::new(log_level));
+        let subscriptions = Arc::new(Subscriptions::default());
+        let acquaintances = Arc::new(Acquaintances::default());
         let connector = Connector {
             client,
             receipts: receipts.map(Receipts::in_directory),
@@ -165,6 +192,13 @@ impl Host {
             // A path that is no Unicode cannot be a command; the name is then looked up like any other.
             own_executable: own_executable.and_then(|it| it.into_os_string().into_string().ok()),
             handlers,
+            declared,
+            spoken,
+            voices: Arc::clone(&voices),
+            hub: Arc::clone(&hub),
+            levels: Arc::clone(&levels),
+            subscriptions: Arc::clone(&subscriptions),
+            acquaintances: Arc::clone(&acquaintances),
             dialer,
             wires: Wires::default(),
             eras: KnownEras::default(),
@@ -202,6 +236,11 @@ impl Host {
             spills,
             ends: Ends::default(),
             trace,
+            voices,
+            hub,
+            levels,
+            subscriptions,
+            acquaintances,
         });
         Host { commands, over, senders, desk, committer }
     }
@@ -324,12 +363,20 @@ impl Host {
 
     /// A dialog that begins. Whatever it leases is given back when this and its turns are dropped.
     pub fn dialog(&self, id: DialogId) -> Dialog {
-        let course = Course {
-            id,
-            ends: self.desk.ends.clone(),
-            commands: self.commands.clone(),
-            over: self.over.clone(),
-        };
+        self.dialog_of(id, None)
+    }
+
+    /// A dialog that begins, with somebody who answers for it: whatever its calls and the servers that it has leased ask,
+    /// the latter between calls too. What a call says itself stands before that ([`ToolCall::caller`]).
+    pub fn dialog_with(&self, id: DialogId, caller: Arc<Caller>) -> Dialog {
+        let voice = self.desk.voices.raise(id.clone(), caller);
+        self.dialog_of(id, Some(voice))
+    }
+
+    fn dialog_of(&self, id: DialogId, voice: Option<Voice>) -> Dialog {
+        let (commands, over) = (self.commands.clone(), self.over.clone());
+        let ends = self.desk.ends.clone();
+        let course = Course { id, ends, commands, over, _voice: voice };
         Dialog { desk: Arc::clone(&self.desk), course: Arc::new(course) }
     }
 

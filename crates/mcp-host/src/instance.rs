@@ -1,20 +1,23 @@
 //! One running connection of a server: its session, and the gate before it.
 
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::{Duration, SystemTime};
 
 use mcp_config::ResolvedServer;
-use mcp_model::{Era, Kind, RawJson};
+use mcp_model::{Era, Kind, LogLevel, RawJson};
 use mcp_transport::{CallError, CallOptions, ProcessCell, Session, State};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use crate::Failure;
 use crate::connector::call_failure;
 use crate::gate::Gate;
+use crate::levels::Levels;
 use crate::machine::{Drain, later};
 use crate::metrics::Open;
+use crate::subscriptions::{Post, Subscriptions};
+use crate::{DialogId, Failure};
 
 /// However long calls took to drain, a server gets this long to end by itself.
 const FAREWELL: Duration = Duration::from_secs(1);
@@ -34,6 +37,12 @@ pub(crate) struct Instance {
     process: ProcessCell,
     /// Counted as long as the connection is open.
     open: Mutex<Option<Open>>,
+    /// From which level on its log messages were asked for. Held while another one is asked for.
+    level: tokio::sync::Mutex<Option<LogLevel>>,
+    /// The dialog that it is leased by.
+    dialog: Option<DialogId>,
+    /// The resources that it was asked to tell of, likewise held.
+    subscribed: tokio::sync::Mutex<BTreeSet<String>>,
 }
 
 /// What a connection is made of.
@@ -43,16 +52,20 @@ pub(crate) struct Parts {
     pub(crate) process: ProcessCell,
     pub(crate) made: SystemTime,
     pub(crate) open: Open,
+    pub(crate) level: Option<LogLevel>,
+    pub(crate) dialog: Option<DialogId>,
 }
 
 impl Instance {
     /// A connection that nobody uses yet.
     pub(crate) fn new(parts: Parts) -> Instance {
-        let Parts { session, server, process, made, open } = parts;
+        let Parts { session, server, process, made, open, level, dialog } = parts;
         let made = (Instant::now(), made);
         let (gate, used) = (Gate::default(), AtomicU64::new(0));
         let open = Mutex::new(Some(open));
-        Instance { gate, session, server: RwLock::new(server), made, used, process, open }
+        let level = tokio::sync::Mutex::new(level);
+        let (server, subscribed) = (RwLock::new(server), tokio::sync::Mutex::default());
+        Instance { gate, session, server, made, used, process, open, level, dialog, subscribed }
     }
 
     /// A call begins or ends now.
@@ -90,6 +103,61 @@ impl Instance {
     pub(crate) fn limit(&self, server: Arc<ResolvedServer>) {
         self.session.set_limits(server.spec.limits.clone());
         *self.server.write().unwrap_or_else(PoisonError::into_inner) = server;
+    }
+
+    /// Asks for log messages from the level on that is wanted of it now, if it sends any and was asked for another one.
+    pub(crate) async fn follow_level(&self, levels: &Levels) -> Result<(), Failure> {
+        let server = self.server();
+        let mut level = self.level.lock().await;
+        // Looked at behind the lock: of two who ask, the later one asks for what was wanted last.
+        let wanted = levels.of(&server.spec.id);
+        let Some(wanted) = wanted.filter(|it| *level != Some(*it)) else { return Ok(()) };
+        if self.session.server().capabilities.logging {
+            let asked = self.session.set_log_level(wanted).await;
+            asked.map_err(|it| call_failure(&server, &it))?;
+        }
+        *level = Some(wanted);
+        Ok(())
+    }
+
+    /// What it is an instance for.
+    pub(crate) fn post(&self) -> Post {
+        Post { server: self.server().spec.id.clone(), dialog: self.dialog.clone() }
+    }
+
+    /// Subscribes to a resource, unless it has.
+    pub(crate) async fn subscribe(&self, uri: &str) -> Result<(), CallError> {
+        let mut subscribed = self.subscribed.lock().await;
+        if !subscribed.contains(uri) {
+            self.session.subscribe_resource(uri).await?;
+            subscribed.insert(uri.to_owned());
+        }
+        Ok(())
+    }
+
+    /// Subscribes to what is wanted of it and to nothing else. Gives what it has begun to tell of, which may have changed
+    /// since it was last told.
+    pub(crate) async fn follow_subscriptions(&self, all: &Subscriptions) -> Vec<String> {
+        let mut subscribed = self.subscribed.lock().await;
+        // Looked at behind the lock, as levels are.
+        let wanted = all.of(&self.post());
+        let mut res = Vec::new();
+        for uri in wanted.difference(&subscribed.clone()) {
+            match self.session.subscribe_resource(uri).await {
+                Ok(()) => {
+                    subscribed.insert(uri.clone());
+                    res.push(uri.clone());
+                }
+                Err(error) => tracing::warn!(%error, server = %self.server().spec.id, "not subscribed"),
+            }
+        }
+        for uri in subscribed.clone().difference(&wanted) {
+            subscribed.remove(uri);
+            if let Err(error) = self.session.unsubscribe_resource(uri).await {
+                tracing::debug!(%error, server = %self.server().spec.id, "not unsubscribed");
+            }
+        }
+        res
     }
 
     /// Asks twice whether it lives, and gives the second failure. Whoever is busy with a call is not asked: many a

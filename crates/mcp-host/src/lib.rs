@@ -102,6 +102,7 @@
 #![doc = concat!("```no_run\n", include_str!("../examples/agent.rs"), "```")]
 #![forbid(unsafe_code)]
 
+mod acquaintances;
 mod admin;
 mod call;
 mod committer;
@@ -114,9 +115,11 @@ mod failure;
 mod fixture;
 mod follow;
 mod gate;
+mod hear;
 mod host;
 mod instance;
 mod known_eras;
+mod levels;
 mod listed;
 mod load;
 mod machine;
@@ -131,17 +134,21 @@ mod published;
 mod refusal;
 mod sleep;
 mod spill;
+mod subscriptions;
+mod voices;
 mod wanted;
 mod watch;
 mod wires;
 mod work;
 
+pub use acquaintances::AboutServer;
 pub use admin::Admin;
-pub use call::{Asking, ToolCall};
+pub use call::{Asking, RawResult, ToolCall, Unanswered};
 pub use connector::{Dialer, NotConnected, OnNotConnected};
 pub use dialog::{Dialog, DialogId, LeasePolicy, LeaseReceipt, Reminder, ReminderText};
 pub use event::{Happening, HostEvent, ReleaseReason};
 pub use failure::Failure;
+pub use hear::{Heard, Hearing, ServerSaid};
 pub use host::{Host, HostOptions, TraceSource};
 pub use load::{FileError, LoadError, LoadRequest, Loaded, SaveError, create, create_new, load, save};
 pub use machine::{Probe, RestartPolicy, Supervision};
@@ -151,6 +158,7 @@ pub use published::{Published, ServerState, ServerStatus};
 pub use refusal::ProviderRefusal;
 pub use sleep::WallClock;
 pub use spill::SpillPolicy;
+pub use subscriptions::Subscription;
 pub use wanted::{FailedServer, Wanted};
 pub use watch::{
     FollowEvent, FollowRequest, Following, Presence, ReadFile, RefusedFile, Reload, Shadowed, Watching,

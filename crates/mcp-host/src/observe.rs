@@ -13,7 +13,7 @@
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use mcp_model::{CallResult, ServerId};
+use mcp_model::{Kind, ServerId};
 use tokio::time::Instant;
 use tracing::Span;
 use tracing::field::Empty;
@@ -105,14 +105,13 @@ impl<'a> CallRecord<'a> {
         self.span.record("bytes", bytes);
     }
 
-    /// It has ended.
-    pub(crate) fn end(mut self, result: &CallResult) {
+    /// It has ended, with a failure of this kind if it has failed.
+    pub(crate) fn end(mut self, failed: Option<Kind>, duration: Duration) {
         self.is_over = true;
-        if let Some(error) = &result.error {
-            self.meter.failed(Operation::Call, self.server(), error.kind);
+        if let Some(kind) = failed {
+            self.meter.failed(Operation::Call, self.server(), kind);
         }
-        let outcome = result.error.as_ref().map_or("success", |it| it.kind.as_str());
-        self.tell(outcome, result.metadata.duration);
+        self.tell(failed.map_or("success", Kind::as_str), duration);
     }
 
     fn server(&self) -> Option<&str> {

@@ -9,6 +9,8 @@ use tokio::time::Instant;
 pub(crate) struct Deadline {
     absolute: Option<(Instant, Duration)>,
     idle: Option<(Instant, Duration)>,
+    /// How many questions about the call are with somebody here: meanwhile the silence is ours.
+    asked: u32,
 }
 
 /// Which deadline passed.
@@ -30,12 +32,16 @@ impl Deadline {
         idle: Option<Duration>,
     ) -> Deadline {
         let at = |from: Instant, it: Duration| from.checked_add(it).map(|at| (at, it));
-        Deadline { absolute: absolute.and_then(|it| at(begun, it)), idle: idle.and_then(|it| at(now, it)) }
+        Deadline {
+            absolute: absolute.and_then(|it| at(begun, it)),
+            idle: idle.and_then(|it| at(now, it)),
+            asked: 0,
+        }
     }
 
     /// The next moment at which it has to be looked at.
     pub(crate) fn next(&self) -> Option<Instant> {
-        match (self.absolute, self.idle) {
+        match (self.absolute, self.idle.filter(|_| self.asked == 0)) {
             (Some(absolute), Some(idle)) => Some(absolute.0.min(idle.0)),
             (absolute, idle) => absolute.or(idle).map(|it| it.0),
         }
@@ -48,9 +54,20 @@ impl Deadline {
         }
     }
 
+    /// The peer asks somebody here something because of the call: until that is over, it is not the peer that is silent.
+    pub(crate) fn ask(&mut self) {
+        self.asked += 1;
+    }
+
+    /// One of those questions is over.
+    pub(crate) fn asked(&mut self, now: Instant) {
+        self.asked = self.asked.saturating_sub(1);
+        self.heard(now);
+    }
+
     /// Has one of them passed?
     pub(crate) fn expired(&self, now: Instant) -> Option<Expiry> {
-        match (self.absolute, self.idle) {
+        match (self.absolute, self.idle.filter(|_| self.asked == 0)) {
             (Some((at, limit)), _) if now >= at => Some(Expiry::Absolute(limit)),
             (_, Some((at, limit))) if now >= at => Some(Expiry::Idle(limit)),
             _ => None,
@@ -90,6 +107,24 @@ mod tests {
         check(Some(10), Some(3), &[], &[(2, None), (3, idle)]);
         check(Some(10), Some(3), &[2], &[(4, None), (5, idle)]);
         check(None, None, &[], &[(1 << 30, None)]);
+    }
+
+    #[test]
+    fn while_somebody_here_is_asked_only_the_absolute_deadline_runs() {
+        let start = Instant::now();
+        let after = |seconds| start + Duration::from_secs(seconds);
+        let (absolute, idle) = (Duration::from_secs(100), Duration::from_secs(3));
+        let mut deadline = Deadline::new(start, start, Some(absolute), Some(idle));
+        deadline.ask();
+        deadline.ask();
+        assert_eq!((deadline.expired(after(50)), deadline.next()), (None, Some(after(100))));
+        deadline.asked(after(50));
+        assert_eq!(deadline.expired(after(60)), None, "there is another one");
+        deadline.asked(after(60));
+        assert_eq!((deadline.expired(after(62)), deadline.next()), (None, Some(after(63))));
+        assert_eq!(deadline.expired(after(63)), Some(Expiry::Idle(idle)));
+        deadline.ask();
+        assert_eq!(deadline.expired(after(100)), Some(Expiry::Absolute(absolute)));
     }
 
     #[test]

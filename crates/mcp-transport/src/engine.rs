@@ -20,6 +20,8 @@ use crate::link::OutSender;
 use crate::pending::{MOST_CALLS, Outcome, Pending};
 use crate::progress::{OnProgress, Progress};
 use crate::scan::{Id, Scanned, scan};
+use crate::session::hearing;
+use crate::whose::{Stake, Whose};
 use crate::{
     Ended, Epoch, Fault, Head, Inbox, Lane, LaneEnd, Out, OutQueue, Outgoing, RequestId, Worth, frame,
     progress,
@@ -45,9 +47,9 @@ const COPIED: usize = 64 << 10;
 #[derive(Debug)]
 pub(crate) enum Incoming {
     /// It wants an answer under this id.
-    Request { id: ForeignId, method: String, frame: Bytes },
+    Request { id: ForeignId, method: String, frame: Bytes, asker: Asker },
     /// It wants none.
-    Notification { epoch: Epoch, method: String, frame: Bytes },
+    Notification { epoch: Epoch, method: String, frame: Bytes, whose: Whose },
     /// How far one of our requests is. Only where somebody listens.
     Progress { request: RequestId, progress: Progress },
     /// Something that is no message, or belongs to nothing; in words. Only where somebody listens.
@@ -61,6 +63,35 @@ impl Incoming {
             Incoming::Request { frame, .. } | Incoming::Notification { frame, .. } => frame.len(),
             Incoming::Progress { request: _, progress } => progress.message.as_ref().map_or(0, String::len),
             Incoming::Fault(what) => what.len(),
+        }
+    }
+}
+
+/// Which call a request of the peer's is about, as it stood when the request arrived.
+#[derive(Debug)]
+pub(crate) struct Asker {
+    pub(crate) whose: Whose,
+    lane: Lane,
+}
+
+/// A question that is with somebody here. Dropped when it is over.
+pub(crate) struct Asked {
+    engine: Arc<Engine>,
+    calls: Vec<RequestId>,
+}
+
+impl Asked {
+    /// The calls that it may be about are not silent until it is over.
+    pub(crate) fn begin(engine: &Arc<Engine>, asker: &Asker) -> Asked {
+        let calls = engine.pending.ask(asker.lane, &asker.whose);
+        Asked { engine: Arc::clone(engine), calls }
+    }
+}
+
+impl Drop for Asked {
+    fn drop(&mut self) {
+        if self.engine.pending.asked(&self.calls, Instant::now()) {
+            self.engine.timer.notify_one();
         }
     }
 }
@@ -108,6 +139,8 @@ pub(crate) struct CallTerms {
     pub(crate) begun: Option<Instant>,
     /// Whether the peer hears that nobody waits any more.
     pub(crate) given_up: GivenUp,
+    /// Who has a stake in it.
+    pub(crate) stake: Stake,
 }
 
 /// What the peer is told about a call that is given up.
@@ -161,7 +194,7 @@ impl Engine {
             let fault = Fault { status: None, message, error: None };
             return (None, Outcome::LaneEnded(LaneEnd::Refused(fault)));
         }
-        let begun = match self.pending.begin(deadline, terms.progress) {
+        let begun = match self.pending.begin(deadline, terms.progress, terms.stake) {
             Ok(begun) => begun,
             Err(ended) => return (None, Outcome::Closed(ended)),
         };
@@ -331,7 +364,14 @@ impl Engine {
                 match method_name(&frame[method]) {
                     None => self.noise(frame.len()),
                     Some(method) if method != "notifications/progress" => {
-                        self.hand_on(Incoming::Notification { epoch: lane.epoch(), method, frame });
+                        let whose = self.pending.whose(lane);
+                        // At once, so that nothing is heard of a call behind its result.
+                        if let Some(hears) = whose.caller().and_then(|it| it.hears.as_ref())
+                            && let Some(event) = hearing::of_call(&method, &frame)
+                        {
+                            hears(event);
+                        }
+                        self.hand_on(Incoming::Notification { epoch: lane.epoch(), method, frame, whose });
                     }
                     Some(_) => {
                         let Some((id, progress)) = params.and_then(|it| progress::read(&frame[it..])) else {
@@ -372,7 +412,8 @@ impl Engine {
         };
         let text = String::from_utf8_lossy(&frame[id]).into_owned();
         let id = ForeignId { epoch: lane.epoch(), text };
-        if !self.hand_on(Incoming::Request { id: id.clone(), method, frame }) {
+        let asker = Asker { whose: self.pending.whose(lane), lane };
+        if !self.hand_on(Incoming::Request { id: id.clone(), method, frame, asker }) {
             self.answer(&id, &Err(RpcError::new(code::INTERNAL_ERROR, "too many requests at once")));
         }
         Worth::Idle(1)

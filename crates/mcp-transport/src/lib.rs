@@ -64,6 +64,7 @@ mod stdio;
 mod web;
 #[cfg(feature = "websocket")]
 mod websocket;
+mod whose;
 
 pub use deadline::Expiry;
 pub use dial::{DialOptions, ProcessCell, dialer};
@@ -83,10 +84,11 @@ pub use sdk::{
     error_to_rmcp, result_from_rmcp, result_to_rmcp, tool_from_rmcp, tool_to_rmcp,
 };
 pub use session::{
-    Answer, CallOptions, Changes, ClientInfo, CompletionArgument, CompletionOf, ElicitAnswer, ElicitMode,
-    ElicitRequest, Elicitation, Eras, Event, Handlers, Listener, Listing, LogMessage, Question, Replay, Root,
-    Roots, Sampling, SamplingRequest, SamplingResult, ServerCapabilities, ServerInfo, Session,
-    SessionOptions, State,
+    Answer, CallOptions, Caller, CallerId, Changes, ClientCapabilities, ClientInfo, CompletionArgument,
+    CompletionOf, ElicitAnswer, ElicitMode, ElicitRequest, Elicitation, Eras, Event, Handlers, InputRequired,
+    Listener, Listing, LogMessage, OnEvent, OnSaid, Question, Questions, RawQuestion, Replay, Root, Roots,
+    Said, Sampling, SamplingRequest, SamplingResult, ServerCapabilities, ServerInfo, Session, SessionOptions,
+    State,
 };
 #[cfg(feature = "stdio")]
 pub use stdio::{Owner, Reaped, Receipts};

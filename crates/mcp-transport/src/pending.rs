@@ -12,7 +12,8 @@ use tokio::time::Instant;
 
 use crate::deadline::{Deadline, Expiry};
 use crate::progress::{OnProgress, Progress};
-use crate::{Ended, LaneEnd, RequestId};
+use crate::whose::{Common, Former, Stake, Whose};
+use crate::{Ended, Lane, LaneEnd, RequestId};
 
 /// What a call was told.
 #[derive(Debug)]
@@ -31,6 +32,7 @@ struct Call {
     serial: u64,
     deadline: Deadline,
     progress: Option<OnProgress>,
+    stake: Stake,
     state: State,
 }
 
@@ -46,6 +48,9 @@ struct Table {
     /// When the timer will look next; later than no call's deadline.
     armed: Option<Instant>,
     closed: Option<Arc<Ended>>,
+    /// Whether any call was ever a caller's: where none was, all is the session's own.
+    has_callers: bool,
+    former: Former,
 }
 
 /// The table of calls in flight.
@@ -73,6 +78,7 @@ impl Pending {
         &self,
         deadline: Deadline,
         progress: Option<OnProgress>,
+        stake: Stake,
     ) -> Result<Begun, Arc<Ended>> {
         let mut table = self.lock();
         if let Some(ended) = &table.closed {
@@ -80,15 +86,11 @@ impl Pending {
         }
         table.serial += 1;
         let serial = table.serial;
-        let place = table.calls.insert(Call { serial, deadline, progress, state: State::Waiting(None) });
+        table.has_callers |= matches!(stake, Stake::Caller(_));
+        let place =
+            table.calls.insert(Call { serial, deadline, progress, stake, state: State::Waiting(None) });
         assert!(place < MOST_CALLS, "the permits bound the calls in flight");
-        let rearm = match (deadline.next(), table.armed) {
-            (Some(next), armed) if armed.is_none_or(|it| next < it) => {
-                table.armed = Some(next);
-                true
-            }
-            _ => false,
-        };
+        let rearm = table.arm(deadline.next());
         Ok(Begun { id: serial << PLACE_BITS | place as u64, rearm })
     }
 
@@ -119,21 +121,90 @@ impl Pending {
     pub(crate) fn forget(&self, id: RequestId) -> bool {
         let mut table = self.lock();
         let call = table.get(id).is_some().then(|| table.calls.remove(place(id)));
+        let is_waiting = call.as_ref().is_some_and(|it| matches!(it.state, State::Waiting(_)));
+        if let Some(call) = call.as_ref().filter(|_| is_waiting) {
+            table.former.give_up(id, &call.stake, Instant::now());
+        }
+        // What strangers made is dropped outside the lock.
         drop(table);
-        call.is_some_and(|it| matches!(it.state, State::Waiting(_)))
+        drop(call);
+        is_waiting
+    }
+
+    /// Whose call it is that something is about which came by `lane`.
+    pub(crate) fn whose(&self, lane: Lane) -> Whose {
+        let mut table = self.lock();
+        if !table.has_callers {
+            return Whose::Session;
+        }
+        let common = match lane {
+            Lane::Shared => Common::Ordered,
+            Lane::Listening(_) => Common::Beside,
+            Lane::Request(id, _) => {
+                return match table.get(id).map(|it| &it.stake) {
+                    Some(Stake::Caller(caller)) => Whose::Caller(Arc::clone(caller)),
+                    Some(Stake::Session | Stake::None) => Whose::Session,
+                    None => Whose::Over,
+                };
+            }
+        };
+        let mut waiting: Vec<(u64, &Stake)> = table.waiting().map(|it| (it.serial, &it.stake)).collect();
+        waiting.sort_unstable_by_key(|it| it.0);
+        table.former.whose(waiting.into_iter().map(|it| it.1), common, Instant::now())
+    }
+
+    /// Somebody here is asked something about a call of `whose`, which came by `lane`. Gives the calls that it may be about,
+    /// whose silence is ours until [`Pending::asked`].
+    pub(crate) fn ask(&self, lane: Lane, whose: &Whose) -> Vec<RequestId> {
+        let mut table = self.lock();
+        let mut res = Vec::new();
+        for (place, call) in &mut table.calls {
+            let id = call.serial << PLACE_BITS | place as u64;
+            let is_meant = match (lane, &call.stake, whose) {
+                (Lane::Request(own, _), ..) => own == id,
+                (Lane::Shared | Lane::Listening(_), Stake::Caller(it), Whose::Caller(caller)) => {
+                    it.owner == caller.owner
+                }
+                (Lane::Shared | Lane::Listening(_), Stake::Session, Whose::Session) => true,
+                (Lane::Shared | Lane::Listening(_), ..) => false,
+            };
+            if is_meant && matches!(call.state, State::Waiting(_)) {
+                call.deadline.ask();
+                res.push(id);
+            }
+        }
+        res
+    }
+
+    /// That question is over. True when the timer is to look earlier than it would.
+    pub(crate) fn asked(&self, calls: &[RequestId], now: Instant) -> bool {
+        let mut table = self.lock();
+        let mut next: Option<Instant> = None;
+        for id in calls {
+            if let Some(call) = table.get(*id) {
+                call.deadline.asked(now);
+                next = [next, call.deadline.next()].into_iter().flatten().min();
+            }
+        }
+        table.arm(next)
     }
 
     /// Tells call `id` its outcome. False when nobody waits for it: it was answered before, given up, or never ours.
     pub(crate) fn tell(&self, id: RequestId, outcome: Outcome) -> bool {
         let waker = {
-            let mut table = self.lock();
-            match table.get(id) {
-                Some(call) => match call.tell(outcome) {
-                    Some(waker) => waker,
-                    None => return false,
-                },
-                None => return false,
+            let mut guard = self.lock();
+            let table = &mut *guard;
+            let call = table.calls.get_mut(place(id)).filter(|it| it.serial == id >> PLACE_BITS);
+            let waiting = call.filter(|it| matches!(it.state, State::Waiting(_)));
+            let Some(call) = waiting else {
+                // It comes late, but it comes: the peer works on it no more.
+                table.former.answered(id);
+                return false;
+            };
+            if table.has_callers {
+                table.former.told(id, &call.stake, &outcome);
             }
+            call.tell(outcome).flatten()
         };
         // Outside the lock: waking may run the call's task at once on another thread.
         if let Some(waker) = waker {
@@ -162,21 +233,24 @@ impl Pending {
     pub(crate) fn expire(&self, now: Instant) -> (Vec<RequestId>, Option<Instant>) {
         let mut wakers = Vec::new();
         let mut expired = Vec::new();
-        let mut table = self.lock();
+        let mut guard = self.lock();
+        let table = &mut *guard;
         let mut next: Option<Instant> = None;
         for (place, call) in &mut table.calls {
             if matches!(call.state, State::Told(_)) {
                 continue;
             }
             if let Some(expiry) = call.deadline.expired(now) {
-                expired.push(call.serial << PLACE_BITS | place as u64);
+                let id = call.serial << PLACE_BITS | place as u64;
+                expired.push(id);
+                table.former.give_up(id, &call.stake, now);
                 wakers.extend(call.tell(Outcome::Expired(expiry)).flatten());
                 continue;
             }
             next = [next, call.deadline.next()].into_iter().flatten().min();
         }
         table.armed = next;
-        drop(table);
+        drop(guard);
         for waker in wakers {
             waker.wake();
         }
@@ -212,6 +286,22 @@ impl Pending {
 }
 
 impl Table {
+    /// The calls that wait for their answers.
+    fn waiting(&self) -> impl Iterator<Item = &Call> {
+        self.calls.iter().map(|it| it.1).filter(|it| matches!(it.state, State::Waiting(_)))
+    }
+
+    /// The timer is to look at `next`. True when it would look later.
+    fn arm(&mut self, next: Option<Instant>) -> bool {
+        match (next, self.armed) {
+            (Some(next), armed) if armed.is_none_or(|it| next < it) => {
+                self.armed = Some(next);
+                true
+            }
+            _ => false,
+        }
+    }
+
     fn get(&mut self, id: RequestId) -> Option<&mut Call> {
         self.calls.get_mut(place(id)).filter(|it| it.serial == id >> PLACE_BITS)
     }
@@ -242,7 +332,11 @@ mod tests {
     use std::time::Duration;
 
     fn begin(pending: &Pending) -> RequestId {
-        pending.begin(Deadline::new(Instant::now(), Instant::now(), None, None), None).ok().unwrap().id
+        pending
+            .begin(Deadline::new(Instant::now(), Instant::now(), None, None), None, Stake::Session)
+            .ok()
+            .unwrap()
+            .id
     }
 
     fn poll(pending: &Pending, id: RequestId) -> String {
@@ -290,7 +384,11 @@ mod tests {
         pending.close(Arc::new(Ended::new(EndReason::Stopped)));
         assert_eq!(poll(&pending, told), "answer in time");
         assert_eq!(poll(&pending, waiting), "closed: it closed the connection");
-        assert!(pending.begin(Deadline::new(Instant::now(), Instant::now(), None, None), None).is_err());
+        assert!(
+            pending
+                .begin(Deadline::new(Instant::now(), Instant::now(), None, None), None, Stake::Session)
+                .is_err()
+        );
     }
 
     #[test]
@@ -299,7 +397,7 @@ mod tests {
         let now = Instant::now();
         let rearm = |seconds| {
             let deadline = Deadline::new(now, now, Some(Duration::from_secs(seconds)), None);
-            pending.begin(deadline, None).ok().unwrap().rearm
+            pending.begin(deadline, None, Stake::Session).ok().unwrap().rearm
         };
         assert_eq!((rearm(60), rearm(60), rearm(30), rearm(45)), (true, false, true, false));
         let (expired, next) = pending.expire(now + Duration::from_secs(31));

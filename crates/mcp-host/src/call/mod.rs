@@ -4,34 +4,44 @@ mod ask;
 mod bound;
 mod due;
 mod find;
+mod form;
 mod outcome;
 mod own;
 mod sought;
+mod subscribe;
+mod tell;
 
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
 use mcp_config::ResolvedServer;
-use mcp_model::{CallResult, Kind, RawJson, ServerId, Tool, ToolResult, TraceContext};
+use mcp_model::{CallResult, Kind, RawJson, ServerId, Tool, TraceContext};
 use mcp_registry::{Checked, Validators};
-use mcp_transport::{CallError, CallOptions, OnProgress, Replay, RequestId};
+use mcp_transport::{CallError, CallOptions, Caller, InputRequired, OnProgress, Replay, RequestId};
 use tokio::sync::{mpsc, oneshot, watch};
 use tracing::Instrument;
 
+use crate::acquaintances::Acquaintances;
 use crate::committer::{Command, Shared};
 use crate::connector::{about, call_failure};
 use crate::dialog::Ends;
 use crate::excerpt::excerpt;
 use crate::gate::Guard;
+use crate::hear::Hub;
+use crate::levels::Levels;
 use crate::machine::{Answer, Event, LeaseTable, Place, Snapshot, ToolNote, Wanting};
 use crate::metrics::Meter;
 use crate::observe::CallRecord;
 use crate::spill::Spills;
+use crate::subscriptions::Subscriptions;
+use crate::voices::Voices;
 use crate::{DialogId, Failure, Pinned, ReminderText, TraceSource, WallClock};
 pub use ask::Asking;
 use due::Due;
 use find::{find, shown};
+use form::{Form, Trouble};
+pub use form::{RawResult, Unanswered};
 
 /// How much longer than its deadline a call may take in all. The session keeps the deadline itself and says more
 /// about it; this bound is for what it cannot see.
@@ -59,6 +69,16 @@ pub struct ToolCall {
     /// The trace that the call belongs to, which its server is told; where `None`, what
     /// [`HostOptions::trace`](crate::HostOptions::trace) gives.
     pub trace: Option<TraceContext>,
+    /// Who answers what the server asks because of the call; where `None`, who speaks for the dialog
+    /// ([`Host::dialog_with`](crate::Host::dialog_with)), else the host's own handlers.
+    pub caller: Option<Arc<Caller>>,
+    /// The `_meta` that the caller gives, handed on but for what belongs to his own connection
+    /// ([`CallOptions::meta`](mcp_transport::CallOptions::meta)).
+    pub meta: Option<RawJson>,
+    /// More members of the request's parameters, a JSON object, handed on.
+    pub more: Option<RawJson>,
+    /// What becomes of a result that asks for input; only [`Host::call_raw`](crate::Host::call_raw) can hand it on.
+    pub input: InputRequired,
 }
 
 impl ToolCall {
@@ -72,6 +92,10 @@ impl ToolCall {
             server: None,
             dialog: None,
             trace: None,
+            caller: None,
+            meta: None,
+            more: None,
+            input: InputRequired::Answered,
         }
     }
 }
@@ -79,7 +103,19 @@ impl ToolCall {
 impl fmt::Debug for ToolCall {
     /// Without the arguments, which are a model's or a user's own words.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let ToolCall { name, arguments, progress: _, deadline, server, dialog, trace } = self;
+        let ToolCall {
+            name,
+            arguments,
+            progress: _,
+            deadline,
+            server,
+            dialog,
+            trace,
+            caller,
+            meta: _,
+            more: _,
+            input,
+        } = self;
         f.debug_struct("ToolCall")
             .field("name", name)
             .field("arguments", &format_args!("{} bytes", arguments.as_bytes().len()))
@@ -87,6 +123,8 @@ impl fmt::Debug for ToolCall {
             .field("server", server)
             .field("dialog", dialog)
             .field("trace", trace)
+            .field("caller", caller)
+            .field("input", input)
             .finish_non_exhaustive()
     }
 }
@@ -104,6 +142,11 @@ pub(crate) struct Desk {
     pub(crate) spills: Spills,
     pub(crate) ends: Ends,
     pub(crate) trace: Option<TraceSource>,
+    pub(crate) voices: Arc<Voices>,
+    pub(crate) hub: Arc<Hub>,
+    pub(crate) levels: Arc<Levels>,
+    pub(crate) subscriptions: Arc<Subscriptions>,
+    pub(crate) acquaintances: Arc<Acquaintances>,
 }
 
 /// Which generation a call is of.
@@ -140,17 +183,17 @@ struct Seat<'a> {
 }
 
 /// How a call ended.
-struct Ending {
+struct Ending<T> {
     /// Whose tool it was, if it was found.
     tool: Option<(ServerId, String)>,
     budget: usize,
-    outcome: Result<Done, Failure>,
+    outcome: Result<Done<T>, Trouble>,
 }
 
 /// What a call brought.
-struct Done {
+struct Done<T> {
     request_id: Option<RequestId>,
-    value: ToolResult,
+    value: T,
     /// What is not as it should be.
     warnings: Vec<String>,
 }
@@ -171,8 +214,31 @@ impl Desk {
         async {
             let ending = self.make(&call, sight, &record).await;
             let result = self.result(&call, ending, &record).await;
-            record.end(&result);
+            record.end(result.error.as_ref().map(|it| it.kind), result.metadata.duration);
             result
+        }
+        .instrument(span)
+        .await
+    }
+
+    /// Makes a call whose result is handed on as it is.
+    pub(crate) async fn call_raw(&self, call: ToolCall, sight: Sight<'_>) -> Result<RawResult, Unanswered> {
+        let record = CallRecord::begin(&self.meter);
+        let span = record.span();
+        async {
+            let Ending { tool, budget: _, outcome } = self.make::<RawJson>(&call, sight, &record).await;
+            let server = tool.map(|it| it.0);
+            let outcome = match (outcome, server) {
+                (Ok(Done { request_id, value, warnings: _ }), Some(server)) => {
+                    record.weighed(value.as_bytes().len());
+                    Ok(RawResult { result: value, server, request_id })
+                }
+                (Ok(_), None) => unreachable!("a result is some tool's"),
+                (Err(trouble), server) => Err(trouble.of(server)),
+            };
+            let duration = record.elapsed();
+            record.end(outcome.as_ref().err().map(|it| it.failure.kind), duration);
+            outcome
         }
         .instrument(span)
         .await
@@ -196,8 +262,14 @@ impl Desk {
         said.cloned().or_else(|| self.trace.as_ref().and_then(|it| it()))
     }
 
-    async fn make(&self, call: &ToolCall, sight: Sight<'_>, record: &CallRecord<'_>) -> Ending {
-        let nowhere = |failure| Ending { tool: None, budget: usize::MAX, outcome: Err(failure) };
+    /// Who something is asked for: whoever its caller says, else who speaks for the dialog.
+    fn caller(&self, said: Option<&Arc<Caller>>, dialog: Option<&DialogId>) -> Option<Arc<Caller>> {
+        said.cloned().or_else(|| dialog.and_then(|it| self.voices.of(it)))
+    }
+
+    async fn make<T: Form>(&self, call: &ToolCall, sight: Sight<'_>, record: &CallRecord<'_>) -> Ending<T> {
+        let nowhere =
+            |failure: Failure| Ending { tool: None, budget: usize::MAX, outcome: Err(failure.into()) };
         // Also of a pinned generation: that a dialog is stopped holds from the moment it is said (DM-066).
         if let Some(failure) = call.dialog.as_ref().and_then(|it| self.stopped(it)) {
             return nowhere(failure);
@@ -222,22 +294,24 @@ impl Desk {
             let seat =
                 Seat { server: &target.server.spec.id, place: &target.place, dialog: call.dialog.as_ref() };
             let instance = match due.within(self.instance(seat, sight)).await {
-                None => return ending(Err(due.missed(&target.server))),
+                None => return ending(Err(due.missed(&target.server).into())),
                 Some(found) => found,
             };
             let instance = match instance {
                 Ok(instance) => instance,
-                Err(Nowhere::Refused(failure)) => return ending(Err(failure)),
+                Err(Nowhere::Refused(failure)) => return ending(Err(failure.into())),
                 Err(Nowhere::Retired) => match sight {
                     Sight::Latest => continue,
-                    Sight::Pinned(_) => return ending(Err(replaced(call, &target))),
+                    Sight::Pinned(_) => return ending(Err(replaced(call, &target).into())),
                 },
             };
             let Some(guard) = enter(&instance, sight) else {
                 match (sight, &target.place) {
                     // A lease that was given back in this moment.
                     (Sight::Latest, _) | (Sight::Pinned(_), Place::Leased(_)) => continue,
-                    (Sight::Pinned(_), Place::Shared(_)) => return ending(Err(replaced(call, &target))),
+                    (Sight::Pinned(_), Place::Shared(_)) => {
+                        return ending(Err(replaced(call, &target).into()));
+                    }
                 }
             };
             instance.touch();
@@ -302,13 +376,13 @@ impl Desk {
         }
     }
 
-    async fn send(
+    async fn send<T: Form>(
         &self,
         call: &ToolCall,
         target: &Target,
         instance: &Shared,
         due: Due,
-    ) -> Result<Done, Failure> {
+    ) -> Result<Done<T>, Trouble> {
         let Target { server, place: _, tool } = target;
         self.validate(call, &server.spec.id, tool)?;
         let limits = &server.spec.limits;
@@ -320,22 +394,26 @@ impl Desk {
             replay,
             progress: call.progress.clone(),
             trace: self.traced(call.trace.as_ref()),
+            caller: self.caller(call.caller.as_ref(), call.dialog.as_ref()),
+            meta: call.meta.clone(),
+            more: call.more.clone(),
+            input: call.input,
         };
-        let answer = instance.session.call_tool(&tool.name, &call.arguments, options);
+        let answer = T::fetch(&instance.session, &tool.name, &call.arguments, options);
         match tokio::time::timeout(deadline.saturating_add(OVERTIME), answer).await {
             Ok(Ok(answer)) => {
-                let warnings = self.judge(&server.spec.id, tool, &answer.value);
+                let warnings = answer.value.judge(self, &server.spec.id, tool);
                 Ok(Done { request_id: Some(answer.request_id), value: answer.value, warnings })
             }
             Ok(Err(error @ CallError::Closed(_))) if replay == Replay::Forbidden => {
                 let mut res = call_failure(server, &error);
                 res.message.push_str("; it is not known whether the call ran");
-                Err(res)
+                Err(res.into())
             }
-            Ok(Err(error)) => Err(call_failure(server, &error)),
+            Ok(Err(error)) => Err(Trouble::new(call_failure(server, &error), &error)),
             Err(_) => {
                 let what = format!("no answer within {} s", deadline.as_secs_f64());
-                Err(about(server, Kind::Timeout, what))
+                Err(about(server, Kind::Timeout, what).into())
             }
         }
     }

@@ -20,7 +20,7 @@ impl Desk {
     pub(super) async fn result(
         &self,
         call: &ToolCall,
-        ending: Ending,
+        ending: Ending<ToolResult>,
         record: &CallRecord<'_>,
     ) -> CallResult {
         let duration = record.elapsed();
@@ -39,8 +39,8 @@ impl Desk {
         };
         let done = match outcome {
             Ok(done) => done,
-            Err(failure) => {
-                let error = Some(failure.into_call_failure());
+            Err(trouble) => {
+                let error = Some(trouble.failure.into_call_failure());
                 return CallResult { success: false, content: Vec::new(), error, metadata };
             }
         };

@@ -1,9 +1,10 @@
 //! What the host itself does on a call's behalf, and what it knows of its leases.
 
-use mcp_model::{Content, ServerId, Tool, ToolResult};
+use mcp_model::{ServerId, Tool};
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
+use super::form::{Form, Trouble};
 use super::{Desk, Done, Ending, ToolCall};
 use crate::admin::{Order, not_loaded, own_id, read};
 use crate::committer::Command;
@@ -13,17 +14,20 @@ use crate::{DialogId, Failure, LeaseReceipt, Reminder, ServerState};
 
 impl Desk {
     /// Does what one of the host's own tools is called for (DM-077).
-    pub(super) async fn order(&self, call: &ToolCall, tool: &Tool, record: &CallRecord<'_>) -> Ending {
+    pub(super) async fn order<T: Form>(
+        &self,
+        call: &ToolCall,
+        tool: &Tool,
+        record: &CallRecord<'_>,
+    ) -> Ending<T> {
         record.found(&own_id(), &tool.name);
         let outcome = match self.validate(call, &own_id(), tool) {
             Ok(()) => self.obey(call, tool).await,
             Err(failure) => Err(failure),
         };
-        let outcome = outcome.map(|text| Done {
-            request_id: None,
-            value: ToolResult { content: vec![Content::Text(text)], structured: None, is_error: false },
-            warnings: Vec::new(),
-        });
+        let outcome =
+            outcome.map(|text| Done { request_id: None, value: T::own(text), warnings: Vec::new() });
+        let outcome = outcome.map_err(Trouble::from);
         Ending { tool: Some((own_id(), tool.name.to_string())), budget: usize::MAX, outcome }
     }
 
@@ -123,7 +127,7 @@ impl Desk {
         res
     }
 
-    fn known(&self, server: &ServerId) -> Result<(), Failure> {
+    pub(crate) fn known(&self, server: &ServerId) -> Result<(), Failure> {
         let snapshot = self.latest();
         let servers = &snapshot.published.servers;
         let known = servers.iter().any(|it| it.id == server.as_str());

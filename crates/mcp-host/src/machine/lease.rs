@@ -157,6 +157,11 @@ impl<I: Clone> Machine<I> {
         Some(LeaseTable { held, reminders: self.leases.reminders.clone() })
     }
 
+    /// Whose lease it is that a start is for.
+    pub(crate) fn lessee(&self, ticket: &Ticket) -> Option<DialogId> {
+        self.leases.held.iter().find(|it| it.ticket == *ticket).map(|it| it.dialog.clone())
+    }
+
     /// A call of a dialog needs an instance.
     pub(super) fn lease(
         &mut self,

@@ -105,6 +105,11 @@ impl Peer {
         self.orders.send(Order::Say(message)).unwrap();
     }
 
+    /// Says this to all that are connected to it.
+    pub(crate) fn say(&self, message: Value) {
+        self.orders.send(Order::Say(message)).unwrap();
+    }
+
     /// Its process ends.
     pub(crate) fn die(&self) {
         self.orders.send(Order::Die).unwrap();
@@ -126,12 +131,12 @@ impl Peer {
 
     /// What it says that it can do; only of tools that it announces changes.
     fn capabilities(&self) -> Value {
-        let mut res = json!({"tools": {"listChanged": true}});
+        let mut res = json!({"tools": {"listChanged": true}, "logging": {}});
         if self.prompts.lock().unwrap().is_some() {
             res["prompts"] = json!({});
         }
         if self.resources.lock().unwrap().is_some() {
-            res["resources"] = json!({});
+            res["resources"] = json!({"subscribe": true});
         }
         res
     }
@@ -193,6 +198,7 @@ impl Peer {
                 "hang" => return None,
                 "meta" => text(params["_meta"].to_string()),
                 "structured" => json!({"content": [], "structuredContent": params["arguments"]}),
+                "strange" => json!({"content": [], "y": 1.0}),
                 "unstructured" => text("no structure".to_owned()),
                 "fail" => json!({"isError": true, "content": [{"type": "text", "text": "no luck"}]}),
                 "mute" => json!({"isError": true}),
@@ -203,6 +209,14 @@ impl Peer {
                 }
                 _ => text(params["arguments"].to_string()),
             },
+            "logging/setLevel" => json!({}),
+            "resources/subscribe" | "resources/unsubscribe" => {
+                self.note(&format!("{} {}", &method["resources/".len()..], params["uri"].as_str().unwrap()));
+                json!({})
+            }
+            "resources/read" if params["uri"] == "x:1" => {
+                return Some(Err(json!({"code": -32002, "message": "gone", "data": {"x": 1.0}})));
+            }
             _ => return Some(Err(json!({"code": -1, "message": "what?"}))),
         }))
     }
@@ -269,6 +283,15 @@ async fn run(peer: Arc<Peer>, link: Link) -> Ended {
 async fn take(peer: Arc<Peer>, message: Value, inbox: Arc<dyn Inbox>) {
     let method = message["method"].as_str().unwrap_or("answer").to_owned();
     peer.note(&method);
+    if message["method"].is_null() {
+        peer.note(&format!("{}{}", message["result"]["by"], message["error"]["message"]));
+    }
+    if let Some(level) = message["params"]["level"].as_str() {
+        peer.note(level);
+    }
+    if method == "initialize" {
+        peer.note(&message["params"]["capabilities"].to_string());
+    }
     if message["id"].is_null() || *peer.beginning.lock().unwrap() == Beginning::Silent {
         return;
     }

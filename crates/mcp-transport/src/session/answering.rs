@@ -8,11 +8,11 @@ use std::sync::Arc;
 
 use mcp_model::{RawJson, RpcError, code};
 use serde::Serialize;
-use serde_json::json;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::asked::{ElicitRequest, Root, SamplingRequest};
-use super::{ElicitMode, Handlers};
+use super::{Handlers, RawQuestion};
+use crate::whose::Whose;
 
 /// How many of a server's questions are answered at once.
 const MOST_AT_ONCE: usize = 64;
@@ -40,30 +40,35 @@ impl Answering {
         Arc::clone(&self.places).acquire_owned().await.expect("it is never closed")
     }
 
-    /// Whether somebody is there to answer `method`.
-    pub(crate) fn answers(&self, method: &str) -> bool {
-        match method {
-            "sampling/createMessage" => self.handlers.sampling.is_some(),
-            "elicitation/create" => self.handlers.elicitation.is_some(),
-            "roots/list" => self.handlers.roots.is_some(),
-            _ => false,
-        }
+    /// Whether somebody is there to answer `method` about a call of `whose`.
+    pub(crate) fn answers(&self, whose: &Whose, method: &str) -> bool {
+        self.handlers(whose, method).is_some()
+    }
+
+    /// Who answers it: the caller, where it is known and he can, else whoever has the session. Never another caller.
+    fn handlers<'a>(&'a self, whose: &'a Whose, method: &str) -> Option<&'a Handlers> {
+        let own = whose.caller().map(|it| &it.handlers);
+        own.into_iter().chain([&self.handlers]).find(|it| it.answer(method))
     }
 
     /// Answers. Whoever calls holds a place. Dropping the future takes the question back.
-    pub(crate) async fn answer(&self, method: &str, params: Option<RawJson>) -> Result<RawJson, RpcError> {
-        let Handlers { sampling, elicitation, roots, listener: _ } = &self.handlers;
+    pub(crate) async fn answer(
+        &self,
+        whose: &Whose,
+        method: &str,
+        params: Option<RawJson>,
+    ) -> Result<RawJson, RpcError> {
+        let Some(handlers) = self.handlers(whose, method) else { return Err(refusal(whose, method)) };
         let params = params.unwrap_or_else(RawJson::empty_object);
-        let answer = match (method, sampling, elicitation, roots) {
-            ("sampling/createMessage", Some(it), _, _) => {
+        let Handlers { sampling, elicitation, roots, listener: _, questions } = handlers;
+        let raw = questions.as_ref().filter(|it| it.takes(method));
+        let answer = match (raw, method, sampling, elicitation, roots) {
+            (Some(it), ..) => it.answer(RawQuestion { method: method.to_owned(), params }).await?,
+            (None, "sampling/createMessage", Some(it), _, _) => {
                 RawJson::of(&it.sample(SamplingRequest::read(params)?).await?)
                     .map_err(|it| unwritable(&it))?
             }
-            ("sampling/createMessage", None, _, _) => {
-                let message = "Sampling denied: no handler is configured";
-                return Err(RpcError::new(code::INTERNAL_ERROR, message));
-            }
-            ("elicitation/create", _, Some(it), _) => {
+            (None, "elicitation/create", _, Some(it), _) => {
                 let request = ElicitRequest::read(params)?;
                 if !it.modes().contains(&request.mode()) {
                     let message = "the user cannot be asked in this way";
@@ -71,14 +76,14 @@ impl Answering {
                 }
                 it.elicit(request).await?.to_json()
             }
-            ("roots/list", _, _, Some(it)) => {
+            (None, "roots/list", _, _, Some(it)) => {
                 #[derive(Serialize)]
                 struct Wire {
                     roots: Vec<Root>,
                 }
                 RawJson::of(&Wire { roots: it.roots().await? }).map_err(|it| unwritable(&it))?
             }
-            _ => return Err(RpcError::new(code::METHOD_NOT_FOUND, "Method not found")),
+            (None, ..) => return Err(refusal(whose, method)),
         };
         if answer.as_bytes().len() > self.most_bytes {
             let message = format!("the answer has more than {} bytes", self.most_bytes);
@@ -89,28 +94,42 @@ impl Answering {
 }
 
 impl Handlers {
-    /// The capabilities that follow from what is there, as members of an object.
-    pub(crate) fn capabilities(&self) -> Vec<String> {
-        let Handlers { sampling, elicitation, roots, listener: _ } = self;
-        let mut res = Vec::new();
-        if sampling.is_some() {
-            res.push(r#""sampling":{}"#.to_owned());
-        }
-        if let Some(elicitation) = elicitation {
-            let mut modes = serde_json::Map::new();
-            for mode in elicitation.modes() {
-                let name = match mode {
-                    ElicitMode::Form => "form",
-                    ElicitMode::Url => "url",
-                };
-                modes.insert(name.to_owned(), json!({}));
+    /// Whether somebody is there to answer `method`.
+    fn answer(&self, method: &str) -> bool {
+        let Handlers { sampling, elicitation, roots, listener: _, questions } = self;
+        questions.as_ref().is_some_and(|it| it.takes(method))
+            || match method {
+                "sampling/createMessage" => sampling.is_some(),
+                "elicitation/create" => elicitation.is_some(),
+                "roots/list" => roots.is_some(),
+                _ => false,
             }
-            res.push(format!(r#""elicitation":{}"#, serde_json::Value::Object(modes)));
+    }
+}
+
+/// What a server is told that nobody answers.
+fn refusal(whose: &Whose, method: &str) -> RpcError {
+    let is_known = matches!(method, "sampling/createMessage" | "elicitation/create" | "roots/list");
+    match whose {
+        Whose::Several if is_known => RpcError::new(
+            code::INTERNAL_ERROR,
+            format!(
+                "{method} is refused: several callers share this connection, and nothing says whose call it is about. A \
+                 server that asks its callers something needs an instance for each of them (`truely-stateless: false`)"
+            ),
+        ),
+        Whose::Over if is_known => RpcError::new(
+            code::INTERNAL_ERROR,
+            format!("{method} is refused: the call that it is about is over"),
+        ),
+        Whose::Session | Whose::Caller(_) | Whose::Several | Whose::Over
+            if method == "sampling/createMessage" =>
+        {
+            RpcError::new(code::INTERNAL_ERROR, "Sampling denied: no handler is configured")
         }
-        if roots.is_some() {
-            res.push(r#""roots":{"listChanged":true}"#.to_owned());
+        Whose::Session | Whose::Caller(_) | Whose::Several | Whose::Over => {
+            RpcError::new(code::METHOD_NOT_FOUND, "Method not found")
         }
-        res
     }
 }
 

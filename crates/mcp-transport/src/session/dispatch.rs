@@ -16,7 +16,7 @@ use super::answering::Answering;
 use super::hearing::{Heard, Hearing, Held};
 use super::listen::Acknowledged;
 use super::server::Announced;
-use crate::engine::{Engine, ForeignId, Incoming};
+use crate::engine::{Asked, Engine, ForeignId, Incoming};
 
 /// How often a server has said that a list of its changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -62,12 +62,14 @@ pub(crate) async fn run(engine: Arc<Engine>, mut incoming: mpsc::Receiver<Incomi
         let Some(message) = message else { return };
         let held = Held::new(&engine, &message);
         match message {
-            Incoming::Notification { epoch, method, frame } if method == "notifications/cancelled" => {
+            Incoming::Notification { epoch, method, frame, whose: _ }
+                if method == "notifications/cancelled" =>
+            {
                 if let Some(text) = cancelled(&frame) {
                     running.cancel(&ForeignId { epoch, text });
                 }
             }
-            Incoming::Notification { epoch: _, method, frame } => {
+            Incoming::Notification { epoch: _, method, frame, whose } => {
                 outlets.changes.send_if_modified(|it| it.count(&method));
                 let params = params(&frame);
                 if method == "notifications/subscriptions/acknowledged" {
@@ -77,18 +79,19 @@ pub(crate) async fn run(engine: Arc<Engine>, mut incoming: mpsc::Receiver<Incomi
                 if let Heard::Updated(uri) = &heard {
                     outlets.updates.changed(uri);
                 }
-                outlets.hearing.tell(&engine, heard, method, held);
+                let owner = whose.caller().map(|it| it.owner);
+                outlets.hearing.tell(&engine, heard, owner, held);
             }
             Incoming::Progress { request, progress } => {
-                outlets.hearing.tell(&engine, Heard::Progress(request, progress), String::new(), held);
+                outlets.hearing.tell(&engine, Heard::Progress(request, progress), None, held);
             }
             Incoming::Fault(what) => {
-                outlets.hearing.tell(&engine, Heard::Fault(what), String::new(), held);
+                outlets.hearing.tell(&engine, Heard::Fault(what), None, held);
             }
             Incoming::Request { id, method, .. } if method == "ping" => {
                 engine.answer(&id, &Ok(RawJson::empty_object()));
             }
-            Incoming::Request { id, method, frame } => {
+            Incoming::Request { id, method, frame, asker } => {
                 if running.by_question.contains_key(&id) {
                     let refusal =
                         RpcError::new(code::INVALID_REQUEST, "a question with this id is being answered");
@@ -96,9 +99,10 @@ pub(crate) async fn run(engine: Arc<Engine>, mut incoming: mpsc::Receiver<Incomi
                 } else if let Some(place) = outlets.answering.place() {
                     let answering = Arc::clone(&outlets.answering);
                     let params = params(&frame);
+                    let asked = Asked::begin(&engine, &asker);
                     running.begin(id, async move {
-                        let _in_use = (place, held);
-                        answering.answer(&method, params).await
+                        let _in_use = (place, held, asked);
+                        answering.answer(&asker.whose, &method, params).await
                     });
                 } else {
                     engine
@@ -161,7 +165,7 @@ impl Changes {
     }
 }
 
-fn params(frame: &bytes::Bytes) -> Option<RawJson> {
+pub(super) fn params(frame: &bytes::Bytes) -> Option<RawJson> {
     #[derive(Deserialize)]
     struct Message<'a> {
         #[serde(borrow)]

@@ -23,6 +23,28 @@ pub struct Handlers {
     pub roots: Option<Arc<dyn Roots>>,
     /// Hears what the server says on its own (HD-FR028).
     pub listener: Option<Arc<dyn Listener>>,
+    /// Answers questions as bytes: those that it takes never get to the parts above.
+    pub questions: Option<Arc<dyn Questions>>,
+}
+
+/// Somebody who hands questions on to where they are answered, without understanding them.
+#[async_trait]
+pub trait Questions: Send + Sync {
+    /// Whether questions of this method (`sampling/createMessage`, `elicitation/create`, `roots/list`, or one that this
+    /// version does not know) are answered here.
+    fn takes(&self, method: &str) -> bool;
+    /// Answers; the result goes to the server byte for byte, and so does the error. Dropped when the server takes its
+    /// question back.
+    async fn answer(&self, question: RawQuestion) -> Result<RawJson, RpcError>;
+}
+
+/// A question of a server's as it came.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RawQuestion {
+    /// Its method.
+    pub method: String,
+    /// Its parameters; an empty object where it has none.
+    pub params: RawJson,
 }
 
 /// A model, or somebody who decides whether a server may use one.
@@ -109,4 +131,6 @@ pub struct LogMessage {
     pub logger: Option<String>,
     /// What it says: any JSON.
     pub data: Option<RawJson>,
+    /// The whole parameters.
+    pub raw: RawJson,
 }

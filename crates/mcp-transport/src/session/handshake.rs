@@ -17,11 +17,11 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 
-use super::introduction::{capabilities, client_json, modern_meta};
+use super::introduction::{For, client_json, declared, modern_meta};
 use super::mirror::Mirrors;
 use super::wire::{Parts, Wire};
 use super::{Eras, ServerCapabilities, ServerInfo, SessionOptions};
-use crate::engine::{CallTerms, Engine, GivenUp};
+use crate::engine::{CallTerms, GivenUp};
 use crate::pending::Outcome;
 use crate::{ConnectError, Dial, EndReason, Ended, Epoch, Fault, Head, LaneEnd, Opening, Outgoing, frame};
 
@@ -41,18 +41,21 @@ pub(crate) struct Negotiated {
     pub(crate) server: ServerInfo,
     /// The members of `_meta` that each request carries; empty in the old era.
     pub(crate) meta: String,
+    /// From which level on log messages are asked for; in the modern era.
+    pub(crate) log_level: Option<LogLevel>,
     /// What tools want to see as headers; `None` where none wants anything.
     pub(crate) mirrors: Option<Arc<Mirrors>>,
 }
 
 impl Negotiated {
     fn new(version: ProtocolVersion, server: ServerInfo, meta: String) -> Negotiated {
-        Negotiated { version, server, meta, mirrors: None }
+        Negotiated { version, server, meta, log_level: None, mirrors: None }
     }
 
     /// Each request asks for log messages from `level` on. The modern era only.
     pub(crate) fn log(&mut self, level: LogLevel, options: &SessionOptions) {
-        self.meta = modern_meta(self.version, options, Some(level));
+        self.meta = modern_meta(self.version, options, For::Anybody, Some(level));
+        self.log_level = Some(level);
     }
 }
 
@@ -262,7 +265,7 @@ async fn discover(wire: &Wire, options: &SessionOptions) -> Probe {
 /// Fails where the server refuses the version, and says that it is one of those that it speaks: it may be asked again.
 async fn discover_once(wire: &Wire, options: &SessionOptions) -> Result<Probe, RpcError> {
     let version = ProtocolVersion::LATEST;
-    let meta = modern_meta(version, options, None);
+    let meta = modern_meta(version, options, For::Anybody, None);
     let outcome = ask(wire, Epoch(0), "server/discover", Some(version), "", &meta).await;
     Ok(match outcome {
         Outcome::Answer { frame, is_error: false, payload } => {
@@ -333,11 +336,12 @@ fn discovered(payload: &[u8], version: ProtocolVersion, meta: String, options: &
         };
     }
     let server = server_info(found.meta.and_then(|it| it.server), found.instructions, found.capabilities);
-    let meta = match options.log_level.filter(|_| server.capabilities.logging) {
-        Some(level) => modern_meta(version, options, Some(level)),
-        None => meta,
-    };
-    Probe::Modern(Negotiated::new(version, server, meta))
+    let level = options.log_level.filter(|_| server.capabilities.logging);
+    let mut negotiated = Negotiated::new(version, server, meta);
+    if let Some(level) = level {
+        negotiated.log(level, options);
+    }
+    Probe::Modern(negotiated)
 }
 
 /// The server says which versions it speaks instead.
@@ -360,7 +364,7 @@ async fn initialize(wire: &Wire, options: &SessionOptions, epoch: Epoch) -> Resu
     let asked = ProtocolVersion::LATEST_LEGACY;
     let params = format!(
         r#""protocolVersion":"{asked}","capabilities":{},"clientInfo":{}"#,
-        capabilities(options),
+        declared(options),
         client_json(&options.client)
     );
     let frame = match ask(wire, epoch, "initialize", None, &params, "").await {
@@ -428,34 +432,6 @@ async fn ask(
     wire.engine().call(terms, message).await.1
 }
 
-/// Asks for log messages from a level on. That the server refuses is no failure of the connection.
-pub(crate) async fn set_log_level(
-    engine: Arc<Engine>,
-    negotiated: Arc<Negotiated>,
-    level: LogLevel,
-    (epoch, limit): (Epoch, Duration),
-) {
-    let params = format!(r#""level":"{level}""#);
-    let message = |id| Outgoing {
-        epoch,
-        head: Head::new(Some(id), "logging/setLevel".into(), Some(negotiated.version)),
-        body: frame::request(id, "logging/setLevel", &params, ""),
-    };
-    let terms = CallTerms { deadline: Some(limit), ..CallTerms::default() };
-    let why = match engine.call(terms, message).await.1 {
-        Outcome::Answer { is_error: false, .. } | Outcome::Closed(_) => return,
-        Outcome::Answer { is_error: true, frame, payload } => read_error(&frame[payload..]).code.to_string(),
-        Outcome::LaneEnded(LaneEnd::Lost(_) | LaneEnd::NotExecuted(_)) => "the answer was lost".to_owned(),
-        Outcome::LaneEnded(LaneEnd::Refused(fault)) => fault.message,
-        Outcome::Expired(_) => format!("no answer within {} s", limit.as_secs_f64()),
-    };
-    tracing::warn!(
-        server = negotiated.server.name,
-        level = level.as_str(),
-        "the log level was not set: {why}"
-    );
-}
-
 fn server_info(
     info: Option<&RawValue>,
     instructions: Option<String>,
@@ -473,7 +449,7 @@ fn server_info(
     ServerInfo { name, version, instructions, capabilities }
 }
 
-fn read_error(payload: &[u8]) -> RpcError {
+pub(super) fn read_error(payload: &[u8]) -> RpcError {
     RpcError::deserialize(&mut serde_json::Deserializer::from_slice(payload))
         .unwrap_or_else(|_| RpcError::new(code::INTERNAL_ERROR, "an error that cannot be read"))
 }

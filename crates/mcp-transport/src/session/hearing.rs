@@ -5,21 +5,37 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
 use mcp_model::{LogLevel, RawJson};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
+use super::dispatch::params;
 use super::{Event, Listener, LogMessage};
 use crate::engine::{Engine, Incoming};
-use crate::{Dial, Progress, RequestId};
+use crate::{CallerId, Dial, Progress, RequestId};
 
 /// How many events may wait for their listener.
 const MOST_WAITING: usize = 1024;
 
+/// Something that a server says on its own: a log message, a resource that changed, or a notification that this version does
+/// not know.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Said {
+    /// What it says.
+    pub event: Event,
+    /// Whose call it is about, where that is known. Then its caller has heard it already, if he wanted to.
+    pub owner: Option<CallerId>,
+}
+
+/// Hears what a server says on its own, in order. Called on a task of the session: it must not wait, and not panic.
+pub type OnSaid = Arc<dyn Fn(Said) + Send + Sync>;
+
 /// The connection's end of the queue.
 pub(crate) struct Hearing {
+    said: Option<OnSaid>,
     listener: Option<mpsc::Sender<(Event, Held)>>,
     dial: Arc<dyn Dial>,
 }
@@ -42,7 +58,7 @@ pub(crate) enum Heard {
     Prompts,
     Resources,
     Updated(String),
-    Other(Option<RawJson>),
+    Other(String, Option<RawJson>),
     Fault(String),
 }
 
@@ -50,23 +66,23 @@ impl Hearing {
     /// A queue to `listener`, where there is one. `dial` knows what must not be repeated.
     pub(crate) fn new(
         listener: Option<&Arc<dyn Listener>>,
+        said: Option<OnSaid>,
         dial: Arc<dyn Dial>,
     ) -> (Hearing, Option<Waiting>) {
         match listener {
-            None => (Hearing { listener: None, dial }, None),
+            None => (Hearing { said, listener: None, dial }, None),
             Some(_) => {
                 let (sender, receiver) = mpsc::channel(MOST_WAITING);
-                (Hearing { listener: Some(sender), dial }, Some(Waiting(receiver)))
+                (Hearing { said, listener: Some(sender), dial }, Some(Waiting(receiver)))
             }
         }
     }
 
-    /// Hands a message on. `method` is that of a notification that is nothing else.
-    pub(crate) fn tell(&self, engine: &Engine, heard: Heard, method: String, held: Held) {
+    /// Hands a message on, which is about a call of `owner`'s where that is known.
+    pub(crate) fn tell(&self, engine: &Engine, heard: Heard, owner: Option<CallerId>, held: Held) {
         if let Heard::Log(message) = &heard {
             log(message, self.dial.as_ref());
         }
-        let Some(listener) = &self.listener else { return };
         let event = match heard {
             Heard::Log(message) => Event::Log(message),
             Heard::Progress(request, progress) => Event::Progress { request, progress },
@@ -74,12 +90,46 @@ impl Hearing {
             Heard::Prompts => Event::PromptsChanged,
             Heard::Resources => Event::ResourcesChanged,
             Heard::Updated(uri) => Event::ResourceUpdated { uri },
-            Heard::Other(params) => Event::Notification { method, params },
+            Heard::Other(method, params) => Event::Notification { method, params },
             Heard::Fault(what) => Event::Fault(self.dial.redact(&what)),
         };
+        if let Some(said) = self.said.as_ref().filter(|_| is_said(&event)) {
+            said(Said { event: event.clone(), owner });
+        }
+        let Some(listener) = &self.listener else { return };
         if listener.try_send((event, held)).is_err() {
             engine.dropped();
         }
+    }
+}
+
+/// What a notification tells the caller whose call it is about; `None` where it is the session's business alone.
+pub(crate) fn of_call(method: &str, frame: &Bytes) -> Option<Event> {
+    let event = match Heard::of(method, params(&Bytes::copy_from_slice(frame))) {
+        Heard::Log(message) => Event::Log(message),
+        Heard::Other(method, params) => Event::Notification { method, params },
+        Heard::Progress(..)
+        | Heard::Tools
+        | Heard::Prompts
+        | Heard::Resources
+        | Heard::Updated(_)
+        | Heard::Fault(_) => return None,
+    };
+    is_said(&event).then_some(event)
+}
+
+/// Is it something for others, beyond what the protocol itself needs?
+fn is_said(event: &Event) -> bool {
+    match event {
+        Event::Log(_) | Event::ResourceUpdated { .. } => true,
+        Event::Notification { method, params: _ } => {
+            !matches!(&**method, "notifications/subscriptions/acknowledged" | "notifications/cancelled")
+        }
+        Event::Progress { .. }
+        | Event::ToolsChanged
+        | Event::PromptsChanged
+        | Event::ResourcesChanged
+        | Event::Fault(_) => false,
     }
 }
 
@@ -96,13 +146,13 @@ impl Heard {
             "notifications/resources/list_changed" => Heard::Resources,
             "notifications/resources/updated" => match params.as_ref().map(RawJson::read::<Updated>) {
                 Some(Ok(Updated { uri })) => Heard::Updated(uri),
-                Some(Err(_)) | None => Heard::Other(params),
+                Some(Err(_)) | None => Heard::Other(method.to_owned(), params),
             },
             "notifications/message" => match params.as_ref().and_then(message) {
                 Some(message) => Heard::Log(message),
-                None => Heard::Other(params),
+                None => Heard::Other(method.to_owned(), params),
             },
-            _ => Heard::Other(params),
+            _ => Heard::Other(method.to_owned(), params),
         }
     }
 }
@@ -123,12 +173,13 @@ fn message(params: &RawJson) -> Option<LogMessage> {
         level: text(level).and_then(|it| it.parse().ok()),
         logger: text(logger),
         data: data.map(RawJson::copied),
+        raw: params.clone(),
     })
 }
 
 /// MCP's eight levels on `tracing`'s (HD-FR027, SK-15): the original one is a field. What has no level is worth knowing.
 fn log(message: &LogMessage, dial: &dyn Dial) {
-    let LogMessage { level, logger, data } = message;
+    let LogMessage { level, logger, data, raw: _ } = message;
     let name = level.map_or("unknown", LogLevel::as_str);
     let logger = logger.as_deref().map(|it| dial.redact(it)).unwrap_or_default();
     // A text is told as text, anything else as JSON; both without what the server was given to keep.
@@ -178,13 +229,13 @@ mod tests {
     fn check(method: &str, params: &str, want: &str) {
         let params = RawJson::parse(params.to_owned().into()).unwrap();
         let got = match Heard::of(method, Some(params)) {
-            Heard::Log(LogMessage { level, logger, data }) => {
+            Heard::Log(LogMessage { level, logger, data, raw: _ }) => {
                 let level = level.map_or("none", LogLevel::as_str);
                 let data = data.map_or(String::new(), |it| it.as_str().to_owned());
                 format!("log {level} {} {data}", logger.unwrap_or_default())
             }
             Heard::Updated(uri) => format!("updated {uri}"),
-            Heard::Other(params) => format!("other {}", params.unwrap().as_str()),
+            Heard::Other(_, params) => format!("other {}", params.unwrap().as_str()),
             other => format!("{other:?}"),
         };
         assert_eq!(got.trim_end(), want);

@@ -3,13 +3,16 @@
 //! Each round is a request of its own, under a new id, with the answers and the server's own state as it gave it. The
 //! number of rounds is bounded, and all of them together have the time of the one call that they are for its caller.
 
+use std::sync::Arc;
+
 use mcp_model::{Era, RawJson};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::Session;
-use super::params::{Members, Name};
+use super::params::{self, Members, Name};
 use super::request::{RawAnswer, Request};
+use super::{InputRequired, Session};
+use crate::whose::Whose;
 use crate::{CallError, Expiry, frame};
 
 /// How often a server may ask before it answers.
@@ -41,13 +44,20 @@ impl Session {
     pub(super) async fn request_with_input(&self, request: Request<'_>) -> Result<RawAnswer, CallError> {
         let answer = self.request(&request).await?;
         // Only the era that can ask for input says what kind of result it is.
-        if self.era() == Era::Legacy || !answer.asks_for_input() {
+        if request.options.input == InputRequired::HandedOn
+            || self.era() == Era::Legacy
+            || !answer.asks_for_input()
+        {
             return Ok(answer);
         }
         Box::pin(async move {
             let mut asked = answer;
+            // What the caller gave of these was for the first time.
+            let others = params::without(request.more, &["inputResponses", "requestState"]);
             for _ in 0..MOST_ROUNDS {
-                let more = self.provide(&request, &asked).await?;
+                let provided = self.provide(&request, &asked).await?;
+                let parts = [&*others, &*provided];
+                let more = parts.into_iter().filter(|it| !it.is_empty()).collect::<Vec<_>>().join(",");
                 asked = self.request(&Request { more: &more, ..request }).await?;
                 if !asked.asks_for_input() {
                     return Ok(asked);
@@ -94,7 +104,12 @@ impl Session {
         request: &Request<'_>,
         questions: Vec<(std::borrow::Cow<'_, str>, Question<'_>)>,
     ) -> Result<String, CallError> {
-        let unanswered = questions.iter().filter(|(_, it)| !self.answering.answers(&it.method));
+        // They are about this request, whose ever it is.
+        let whose = match &request.options.caller {
+            Some(caller) => Whose::Caller(Arc::clone(caller)),
+            None => Whose::Session,
+        };
+        let unanswered = questions.iter().filter(|(_, it)| !self.answering.answers(&whose, &it.method));
         let unanswered: Vec<String> = unanswered.map(|(key, it)| self.named(&it.method, key)).collect();
         if !unanswered.is_empty() {
             let message = format!(
@@ -109,7 +124,7 @@ impl Session {
         for (key, Question { method, params }) in questions {
             let answer = async {
                 let _place = self.answering.wait_for_place().await;
-                self.answering.answer(&method, params.map(RawJson::copied)).await
+                self.answering.answer(&whose, &method, params.map(RawJson::copied)).await
             };
             let answer = match tokio::time::timeout_at(deadline, answer).await {
                 Ok(answer) => answer,

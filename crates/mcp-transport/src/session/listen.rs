@@ -15,7 +15,7 @@ use serde::Deserialize;
 use tokio::sync::watch;
 
 use super::server::Announced;
-use super::{Changes, Negotiated};
+use super::{Changes, Event, Negotiated, OnSaid, Said};
 use crate::engine::{CallTerms, Engine};
 use crate::frame::Writer;
 use crate::pending::Outcome;
@@ -84,6 +84,8 @@ pub(crate) struct Ear {
     pub(crate) changes: watch::Sender<Changes>,
     pub(crate) resources: watch::Receiver<BTreeSet<String>>,
     pub(crate) acknowledged: watch::Sender<Acknowledged>,
+    /// Hears that a resource may have changed while nobody listened.
+    pub(crate) said: Option<OnSaid>,
 }
 
 /// Listens until the connection is over, or the server says that it does not do this.
@@ -110,6 +112,11 @@ pub(crate) async fn run(mut ear: Ear) {
         pause = if begun.elapsed() > LONGEST { FIRST } else { (pause * 2).min(LONGEST) };
         tokio::time::sleep(pause).await;
         ear.changes.send_modify(|it| it.add(ear.announced));
+        if let Some(said) = &ear.said {
+            for uri in ear.resources.borrow().iter().cloned() {
+                said(Said { event: Event::ResourceUpdated { uri }, owner: None });
+            }
+        }
     }
 }
 

@@ -3,12 +3,14 @@
 //! A session lives from [`Session::connect`] to its end and is never revived; a supervisor makes a new one. All its
 //! methods may be called at once from many tasks, all calls end, and dropping a call's future cancels it on the wire.
 
+mod again;
 mod answering;
 mod asked;
+mod caller;
 mod dispatch;
 mod handlers;
 mod handshake;
-mod hearing;
+pub(crate) mod hearing;
 mod input;
 mod introduction;
 mod kept;
@@ -23,10 +25,10 @@ mod server;
 mod wire;
 
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
-use mcp_model::{Era, Limits, ProtocolVersion, RawJson, ToolResult, code};
+use mcp_model::{Era, Limits, LogLevel, ProtocolVersion, RawJson, ToolResult, code};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
@@ -34,14 +36,19 @@ use crate::{CallError, ConnectError, Dial, Ended, Epoch, RequestId};
 use answering::Answering;
 use handshake::Negotiated;
 use kept::Kept;
-use request::{Method, Params, RawAnswer, Request};
+use params::Given;
+use request::{Method, Params, RawAnswer, Request, StakeOf};
 use wire::Wire;
 
 pub use asked::{ElicitAnswer, ElicitRequest, Question, Root, SamplingRequest, SamplingResult};
+pub use caller::{Caller, CallerId, ClientCapabilities, OnEvent};
 pub use dispatch::Changes;
-pub use handlers::{ElicitMode, Elicitation, Event, Handlers, Listener, LogMessage, Roots, Sampling};
+pub use handlers::{
+    ElicitMode, Elicitation, Event, Handlers, Listener, LogMessage, Questions, RawQuestion, Roots, Sampling,
+};
+pub use hearing::{OnSaid, Said};
 pub use lists::Listing;
-pub use options::{CallOptions, ClientInfo, Eras, Replay, SessionOptions};
+pub use options::{CallOptions, ClientInfo, Eras, InputRequired, Replay, SessionOptions};
 pub use reads::{CompletionArgument, CompletionOf};
 pub use server::{ServerCapabilities, ServerInfo};
 
@@ -68,6 +75,8 @@ pub struct Session {
     epoch: AtomicU32,
     negotiated: RwLock<Arc<Negotiated>>,
     limits: RwLock<Arc<Limits>>,
+    /// From which level on log messages are wanted.
+    log_level: Mutex<Option<LogLevel>>,
     answering: Arc<Answering>,
     kept: Kept,
     /// The last time that it failed, so that those who waited for it need not each try again.
@@ -109,11 +118,13 @@ impl Session {
                 let negotiated = Arc::new(negotiated);
                 wire.listen(&negotiated);
                 let limits = RwLock::new(Arc::new(options.limits.clone()));
-                wire.ask_for_logs(&negotiated, &options, Epoch(0));
+                let level = options.log_level;
+                wire.ask_for_logs(&negotiated, (level, options.limits.request), Epoch(0));
                 Ok(Session {
                     wire,
                     dial,
                     limits,
+                    log_level: Mutex::new(level),
                     options,
                     epoch: AtomicU32::new(0),
                     negotiated: RwLock::new(negotiated),
@@ -175,18 +186,40 @@ impl Session {
         arguments: &RawJson,
         options: CallOptions,
     ) -> Result<Answer<ToolResult>, CallError> {
+        let options = CallOptions { input: InputRequired::Answered, ..options };
+        let answer = self.call(name, arguments, &options).await?;
+        Ok(Answer { value: answer.read()?, request_id: answer.request_id })
+    }
+
+    /// Calls a tool and gives its result as it came, byte for byte.
+    pub async fn call_tool_raw(
+        &self,
+        name: &str,
+        arguments: &RawJson,
+        options: CallOptions,
+    ) -> Result<Answer<RawJson>, CallError> {
+        let answer = self.call(name, arguments, &options).await?;
+        Ok(Answer { value: answer.raw()?, request_id: answer.request_id })
+    }
+
+    async fn call(
+        &self,
+        name: &str,
+        arguments: &RawJson,
+        options: &CallOptions,
+    ) -> Result<RawAnswer, CallError> {
         if !arguments.is_object() {
             return Err(CallError::InvalidParams("a tool's arguments are a JSON object".to_owned()));
         }
-        let request = Request::new("tools/call", Params::Named { name, arguments }, &options);
-        let answer = match self.request_with_input(request).await {
+        let given = Given::of(options)?;
+        let request = Request::given("tools/call", Params::Named { name, arguments }, options, &given);
+        match self.request_with_input(request).await {
             Err(CallError::Rpc(error)) if error.code == code::HEADER_MISMATCH => {
                 // Boxed, for it is rare, and every call's future would be as large.
-                Box::pin(self.call_again_with_headers(request, error)).await?
+                Box::pin(self.call_again_with_headers(request, error)).await
             }
-            answer => answer?,
-        };
-        Ok(Answer { value: answer.read()?, request_id: answer.request_id })
+            answer => answer,
+        }
     }
 
     /// The server misses arguments of the tool among the headers: what it wants there may have changed. The call did not
@@ -205,24 +238,21 @@ impl Session {
         }
     }
 
-    /// Sends a request of any method and gives its result as it came. `params` is a JSON object; `name` is the tool,
-    /// prompt or URI that it names, which Streamable HTTP repeats in a header. A trace that `params` name in their own
-    /// `_meta` stands before that of the options.
+    /// Sends a request of any method and gives its result as it came. `params` is a JSON object, and all that is sent;
+    /// `name` is the tool, prompt or URI that it names, which Streamable HTTP repeats in a header. A trace that `params`
+    /// name in their own `_meta` stands before that of the options.
     pub async fn request_raw(
         &self,
         method: &str,
         name: Option<&str>,
         params: &RawJson,
-        mut options: CallOptions,
+        options: CallOptions,
     ) -> Result<Answer<RawJson>, CallError> {
         let is_plain = |it: char| it.is_ascii_alphanumeric() || "/_-.$".contains(it);
         if method.is_empty() || !method.chars().all(is_plain) {
             return Err(CallError::InvalidParams("this is no name of a method".to_owned()));
         }
         let (params, meta) = params::split(params).map_err(CallError::InvalidParams)?;
-        if options.trace.is_some() && params::holds(&meta, "traceparent") {
-            options.trace = None;
-        }
         let begun = Instant::now();
         let params = Params::Members { text: &params, name };
         let request = Request {
@@ -230,6 +260,9 @@ impl Session {
             params,
             more: "",
             meta: &meta,
+            log_level: None,
+            // Nobody is asked anything because of a question whether he is there.
+            stake: if method == "ping" { StakeOf::Nobody } else { StakeOf::Options },
             options: &options,
             begun,
         };
@@ -290,7 +323,9 @@ impl Session {
         let negotiated = Arc::new(negotiated);
         *self.negotiated.write().unwrap_or_else(PoisonError::into_inner) = Arc::clone(&negotiated);
         self.epoch.store(next.0, Ordering::Release);
-        self.wire.ask_for_logs(&negotiated, &self.options, next);
+        let level = *self.log_level.lock().unwrap_or_else(PoisonError::into_inner);
+        self.wire.ask_for_logs(&negotiated, (level, self.options.limits.request), next);
+        self.wire.subscribe_again(&negotiated, self.options.limits.request, next);
         // A server that forgot the session may be another one by now.
         self.wire.lists_are_old();
         Ok(())

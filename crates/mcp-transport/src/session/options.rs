@@ -1,12 +1,14 @@
 //! What a session is given.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use mcp_model::{Era, Limits, LogLevel, Secret, TraceContext};
+use mcp_model::{Era, Limits, LogLevel, RawJson, Secret, TraceContext};
 use tokio::sync::watch;
 
+use super::hearing::OnSaid;
 use crate::progress::OnProgress;
-use crate::{Handlers, State};
+use crate::{Caller, ClientCapabilities, Handlers, State};
 
 /// How a session is to be.
 #[derive(Clone)]
@@ -21,6 +23,11 @@ pub struct SessionOptions {
     pub config: Option<Secret>,
     /// Who answers what the server asks and hears what it says. What is there decides what the server is told.
     pub handlers: Handlers,
+    /// What a legacy handshake declares, where that is not what the handlers can do: what callers may be able to. A modern
+    /// server is told it where nobody's call is made, with its lists for example.
+    pub declared: Option<ClientCapabilities>,
+    /// Hears what the server says on its own beside the handlers' listener, with whose it is.
+    pub said: Option<OnSaid>,
     /// From which level on the server's log messages are wanted, where it sends any; `None` leaves that to the server.
     pub log_level: Option<LogLevel>,
     /// The era of the same server when it was met last ([`Session::era`](crate::Session::era)): that one is tried first,
@@ -40,6 +47,8 @@ impl Default for SessionOptions {
             eras: Eras::Both,
             config: None,
             handlers: Handlers::default(),
+            declared: None,
+            said: None,
             log_level: None,
             remembered: None,
             state: watch::Sender::new(State::Created),
@@ -80,6 +89,26 @@ pub struct CallOptions {
     pub progress: Option<OnProgress>,
     /// The trace that the call belongs to; goes into the request's `_meta`, as the caller gives it.
     pub trace: Option<TraceContext>,
+    /// Who the call is made for, where the session serves several.
+    pub caller: Option<Arc<Caller>>,
+    /// The `_meta` that the caller gives, a JSON object, to be handed on. What belongs to the caller's own connection is
+    /// left out: its progress token, version, name and capabilities; the level of log messages that it asks for counts in
+    /// the modern era.
+    pub meta: Option<RawJson>,
+    /// More members of the parameters, a JSON object, to be handed on: `inputResponses` and `requestState` among them.
+    pub more: Option<RawJson>,
+    /// What becomes of a result that asks for input.
+    pub input: InputRequired,
+}
+
+/// What becomes of a result that is none yet, for its server asks for input first (2026-07-28).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum InputRequired {
+    /// The handlers answer, and the request is made again.
+    #[default]
+    Answered,
+    /// It is the result, for a caller who makes the request again by himself. Only where a result is asked for as bytes.
+    HandedOn,
 }
 
 /// May a call be sent a second time when it is not known whether the first one ran?

@@ -3,11 +3,11 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use mcp_model::RawJson;
+use mcp_model::{LogLevel, RawJson};
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
-use crate::frame;
+use crate::{CallError, CallOptions, frame};
 
 /// The members of an object but for `_meta`, and the members of its `_meta`, both as JSON text without braces.
 pub(super) fn split(params: &RawJson) -> Result<(String, String), String> {
@@ -26,6 +26,68 @@ pub(super) fn split(params: &RawJson) -> Result<(String, String), String> {
         }
     }
     Ok((others, meta))
+}
+
+/// What a caller gives beside the parameters of his request.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Given {
+    /// Members of `_meta`; may be empty, as the other.
+    pub(super) meta: String,
+    /// Other members.
+    pub(super) more: String,
+    /// From which level on he wants log messages, where he says so.
+    pub(super) log_level: Option<LogLevel>,
+}
+
+/// What a `_meta` says of the connection that it came by, and nothing of the one that it goes by.
+const OF_A_CONNECTION: [&str; 4] = [
+    "progressToken",
+    "io.modelcontextprotocol/protocolVersion",
+    "io.modelcontextprotocol/clientInfo",
+    "io.modelcontextprotocol/clientCapabilities",
+];
+
+impl Given {
+    /// Reads what the options hold of it. Fails, in words, where that is no object.
+    pub(super) fn of(options: &CallOptions) -> Result<Given, CallError> {
+        let CallOptions { meta, more, .. } = options;
+        let mut res = Given::default();
+        if let Some(meta) = meta {
+            let Members(members) = meta.read().map_err(|_| invalid("`_meta` is a JSON object"))?;
+            for (Name(name), value) in members {
+                match &*name {
+                    "io.modelcontextprotocol/logLevel" => {
+                        let level: Option<String> = serde_json::from_str(value.get()).ok();
+                        res.log_level = level.and_then(|it| it.parse().ok());
+                    }
+                    name if OF_A_CONNECTION.contains(&name) => {}
+                    name => push(&mut res.meta, name, value),
+                }
+            }
+        }
+        if let Some(more) = more {
+            let Members(members) = more.read().map_err(|_| invalid("parameters are a JSON object"))?;
+            for (Name(name), value) in members.iter().filter(|(Name(name), _)| name != "_meta") {
+                push(&mut res.more, name, value);
+            }
+        }
+        Ok(res)
+    }
+}
+
+fn invalid(what: &str) -> CallError {
+    CallError::InvalidParams(what.to_owned())
+}
+
+/// These members without those of these names.
+pub(super) fn without(members: &str, names: &[&str]) -> String {
+    let object = format!("{{{members}}}");
+    let Ok(Members(members)) = serde_json::from_str(&object) else { return String::new() };
+    let mut res = String::new();
+    for (Name(name), value) in members.iter().filter(|(Name(name), _)| !names.contains(&&**name)) {
+        push(&mut res, name, value);
+    }
+    res
 }
 
 /// Whether one of these members, as [`split`] gives them, has this name.
@@ -90,6 +152,23 @@ mod tests {
         check(r#"{"a\"":1,"_meta":{"x":[1]},"c":2}"#, Ok((r#""a\"":1,"c":2"#, r#""x":[1]"#)));
         check("[1]", Err("parameters are a JSON object"));
         check(r#"{"_meta":1}"#, Err("`_meta` is a JSON object"));
+    }
+
+    #[test]
+    fn what_is_of_another_connection_is_not_handed_on() {
+        let json = |it: &'static str| Some(RawJson::parse(it.into()).unwrap());
+        let meta = json(
+            r#"{"a": {"b":1.0},"progressToken":7,"io.modelcontextprotocol/clientInfo":{},"c/d":[],
+                "io.modelcontextprotocol/logLevel":"debug"}"#,
+        );
+        let more = json(r#"{"requestState":"s\u0000","_meta":{"x":1},"inputResponses":{}}"#);
+        let given = Given::of(&CallOptions { meta, more, ..CallOptions::default() }).unwrap();
+        assert_eq!(given.meta, r#""a":{"b":1.0},"c/d":[]"#);
+        assert_eq!(given.more, r#""requestState":"s\u0000","inputResponses":{}"#);
+        assert_eq!(given.log_level, Some(LogLevel::Debug));
+        assert_eq!(without(&given.more, &["requestState"]), r#""inputResponses":{}"#);
+        assert!(Given::of(&CallOptions { meta: json("[]"), ..CallOptions::default() }).is_err());
+        assert!(Given::of(&CallOptions { more: json("1"), ..CallOptions::default() }).is_err());
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Everything else that a session can ask: prompts, resources, completions, and whether the server is there.
 
 use std::collections::BTreeSet;
+use std::sync::PoisonError;
 
 use mcp_model::{
     Completion, Era, LogLevel, PromptResult, RawJson, ReadResult, code, read_prompt_result,
@@ -9,8 +10,10 @@ use mcp_model::{
 use serde_json::json;
 use tokio::time::Instant;
 
+use super::params::Given;
 use super::request::{Params, Request};
-use super::{Answer, Session};
+use super::{Answer, InputRequired, Session};
+use crate::whose::Whose;
 use crate::{CallError, CallOptions, Expiry, Outgoing, Replay, frame};
 
 /// What a completion is wanted for.
@@ -33,6 +36,15 @@ pub struct CompletionArgument {
     pub known: Vec<(String, String)>,
 }
 
+/// A resource that was asked for, and is asked for no more unless the server agrees.
+struct Unagreed<'a>(&'a Session, &'a str);
+
+impl Drop for Unagreed<'_> {
+    fn drop(&mut self) {
+        self.0.forget_subscription(self.1);
+    }
+}
+
 impl Session {
     /// Fills a prompt in. `arguments` is a JSON object of strings. A lost answer is asked for again once.
     pub async fn get_prompt(
@@ -41,14 +53,27 @@ impl Session {
         arguments: &RawJson,
         options: CallOptions,
     ) -> Result<Answer<PromptResult>, CallError> {
+        let options = CallOptions { input: InputRequired::Answered, ..options };
+        let Answer { value, request_id } = self.get_prompt_raw(name, arguments, options).await?;
+        let value = read_prompt_result(&value).map_err(|it| CallError::Unreadable(it.to_string()))?;
+        Ok(Answer { value, request_id })
+    }
+
+    /// Fills a prompt in, and gives the result as it came, byte for byte.
+    pub async fn get_prompt_raw(
+        &self,
+        name: &str,
+        arguments: &RawJson,
+        options: CallOptions,
+    ) -> Result<Answer<RawJson>, CallError> {
         if !arguments.is_object() {
             return Err(CallError::InvalidParams("a prompt's arguments are a JSON object".to_owned()));
         }
         let options = CallOptions { replay: Replay::Allowed, ..options };
-        let request = Request::new("prompts/get", Params::Named { name, arguments }, &options);
+        let given = Given::of(&options)?;
+        let request = Request::given("prompts/get", Params::Named { name, arguments }, &options, &given);
         let answer = self.request_with_input(request).await?;
-        let value = read_prompt_result(&answer.raw()?).map_err(|it| CallError::Unreadable(it.to_string()))?;
-        Ok(Answer { value, request_id: answer.request_id })
+        Ok(Answer { value: answer.raw()?, request_id: answer.request_id })
     }
 
     /// Reads a resource. A lost answer is asked for again once. What the server allows to be used for a while is not
@@ -60,23 +85,34 @@ impl Session {
             return Ok(kept);
         }
         let generation = self.kept.reads.generation();
-        let options = CallOptions { replay: Replay::Allowed, ..options };
-        let answer =
-            match self.request_with_input(Request::new("resources/read", Params::Uri(uri), &options)).await {
-                Ok(answer) => answer,
-                // All that a read's parameters hold is the URI: what is wrong with them is that there is no such resource.
-                Err(CallError::Rpc(error))
-                    if matches!(error.code, code::RESOURCE_NOT_FOUND | code::INVALID_PARAMS) =>
-                {
-                    return Err(CallError::ResourceNotFound(error));
-                }
-                Err(error) => return Err(error),
-            };
+        let options = CallOptions { input: InputRequired::Answered, ..options };
+        let answer = self.read_resource_raw(uri, options).await?;
         let received = Instant::now();
         let result =
-            read_resource_result(&answer.raw()?).map_err(|it| CallError::Unreadable(it.to_string()))?;
+            read_resource_result(&answer.value).map_err(|it| CallError::Unreadable(it.to_string()))?;
         self.kept.reads.put(uri, &result, (generation, changes), received);
         Ok(result)
+    }
+
+    /// Reads a resource, and gives the result as it came, byte for byte. It is asked for each time.
+    pub async fn read_resource_raw(
+        &self,
+        uri: &str,
+        options: CallOptions,
+    ) -> Result<Answer<RawJson>, CallError> {
+        let options = CallOptions { replay: Replay::Allowed, ..options };
+        let given = Given::of(&options)?;
+        let request = Request::given("resources/read", Params::Uri(uri), &options, &given);
+        match self.request_with_input(request).await {
+            Ok(answer) => Ok(Answer { value: answer.raw()?, request_id: answer.request_id }),
+            // All that a read's parameters hold is the URI: what is wrong with them is that there is no such resource.
+            Err(CallError::Rpc(error))
+                if matches!(error.code, code::RESOURCE_NOT_FOUND | code::INVALID_PARAMS) =>
+            {
+                Err(CallError::ResourceNotFound(error))
+            }
+            Err(error) => Err(error),
+        }
     }
 
     /// What an argument could be.
@@ -86,6 +122,17 @@ impl Session {
         argument: &CompletionArgument,
         options: CallOptions,
     ) -> Result<Completion, CallError> {
+        let Answer { value, .. } = self.complete_raw(of, argument, options).await?;
+        value.read().map_err(|it| CallError::Unreadable(it.to_string()))
+    }
+
+    /// What an argument could be: the result as it came, byte for byte.
+    pub async fn complete_raw(
+        &self,
+        of: &CompletionOf,
+        argument: &CompletionArgument,
+        options: CallOptions,
+    ) -> Result<Answer<RawJson>, CallError> {
         let of = match of {
             CompletionOf::Prompt(name) => json!({"type": "ref/prompt", "name": name}),
             CompletionOf::ResourceTemplate(uri) => json!({"type": "ref/resource", "uri": uri}),
@@ -98,8 +145,11 @@ impl Session {
             text.push_str(&format!(r#","context":{}"#, json!({"arguments": known})));
         }
         let options = CallOptions { replay: Replay::Allowed, ..options };
+        let given = Given::of(&options)?;
         let params = Params::Members { text: &text, name: None };
-        self.request(&Request::new("completion/complete", params, &options)).await?.read()
+        let request = Request::given("completion/complete", params, &options, &given);
+        let answer = self.request(&request).await?;
+        Ok(Answer { value: answer.raw()?, request_id: answer.request_id })
     }
 
     /// Asks whether the server is there. The modern era has no such question: there every call asks it.
@@ -112,13 +162,18 @@ impl Session {
     }
 
     /// Wants to hear when a resource changes; the session's listener hears it
-    /// ([`Event::ResourceUpdated`](crate::Event)). In the legacy era a session that the server forgets loses it; in the
-    /// modern one it is asked for again. Resolves when the server has agreed.
+    /// ([`Event::ResourceUpdated`](crate::Event)). A server that forgets the session, or stops telling, is asked for it
+    /// again. Resolves when the server has agreed.
     pub async fn subscribe_resource(&self, uri: &str) -> Result<(), CallError> {
         match self.era() {
-            Era::Legacy => self.about_resource("resources/subscribe", uri).await,
-            Era::Modern => {
+            Era::Legacy => {
+                self.about_resource("resources/subscribe", uri).await?;
                 self.wire.subscriptions().send_if_modified(|it| it.insert(uri.to_owned()));
+                Ok(())
+            }
+            Era::Modern => {
+                let is_new = self.wire.subscriptions().send_if_modified(|it| it.insert(uri.to_owned()));
+                let unagreed = is_new.then(|| Unagreed(self, uri));
                 let limit = self.limits().request;
                 let mut acknowledged = self.wire.acknowledged();
                 let agreed = acknowledged.wait_for(|it| it.agreed(uri).is_some());
@@ -128,6 +183,7 @@ impl Session {
                     () = tokio::time::sleep(limit) => return Err(CallError::TimedOut(Expiry::Absolute(limit))),
                 };
                 if agreed == Some(true) {
+                    std::mem::forget(unagreed);
                     return Ok(());
                 }
                 self.forget_subscription(uri);
@@ -139,7 +195,10 @@ impl Session {
     /// Wants to hear it no longer.
     pub async fn unsubscribe_resource(&self, uri: &str) -> Result<(), CallError> {
         match self.era() {
-            Era::Legacy => self.about_resource("resources/unsubscribe", uri).await,
+            Era::Legacy => {
+                self.forget_subscription(uri);
+                self.about_resource("resources/unsubscribe", uri).await
+            }
             Era::Modern => {
                 self.forget_subscription(uri);
                 Ok(())
@@ -148,7 +207,7 @@ impl Session {
     }
 
     /// Says from which level on the server's log messages are wanted. In the modern era each later request says it; a
-    /// legacy session that the server forgets begins again with the level of the options.
+    /// legacy session that the server forgets is told again.
     pub async fn set_log_level(&self, level: LogLevel) -> Result<(), CallError> {
         if !self.negotiated().server.capabilities.logging {
             return Err(CallError::NotOffered("the server sends no log messages".to_owned()));
@@ -158,7 +217,9 @@ impl Session {
                 let text = format!(r#""level":"{level}""#);
                 let options = CallOptions { replay: Replay::Allowed, ..CallOptions::default() };
                 let params = Params::Members { text: &text, name: None };
-                self.request(&Request::new("logging/setLevel", params, &options)).await.map(drop)
+                self.request(&Request::new("logging/setLevel", params, &options)).await?;
+                *self.log_level.lock().unwrap_or_else(PoisonError::into_inner) = Some(level);
+                Ok(())
             }
             Era::Modern => {
                 self.change_negotiated(|it| it.log(level, &self.options));
@@ -169,7 +230,7 @@ impl Session {
 
     /// Tells a server of the legacy era that the places in which it may work are others now. A modern one asks.
     pub fn roots_changed(&self) {
-        if self.era() == Era::Legacy && self.options.handlers.roots.is_some() {
+        if self.era() == Era::Legacy && self.answering.answers(&Whose::Session, "roots/list") {
             let method = "notifications/roots/list_changed";
             let head = crate::Head::new(None, method.into(), Some(self.version()));
             let body = frame::notification(method, "", "");

@@ -5,16 +5,20 @@
 //! twice is as good as once.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
-use mcp_model::{RawJson, RpcError, TraceContext};
+use mcp_model::{Era, LogLevel, RawJson, RpcError, TraceContext};
 use serde::de::DeserializeOwned;
 use tokio::time::Instant;
 
 use super::Session;
 use super::handshake::{self, Negotiated};
+use super::introduction::{For, modern_meta};
+use super::params::{self, Given};
 use crate::engine::CallTerms;
 use crate::frame::{self, Writer};
 use crate::pending::Outcome;
+use crate::whose::Stake;
 use crate::{
     CallError, CallOptions, Epoch, Expiry, Fault, Head, LaneEnd, Mirrored, Named, Outgoing, Replay, RequestId,
 };
@@ -28,9 +32,22 @@ pub(super) struct Request<'a> {
     pub(super) more: &'a str,
     /// The members of `_meta` that its caller gave.
     pub(super) meta: &'a str,
+    /// From which level on its caller wants log messages, where he says so.
+    pub(super) log_level: Option<LogLevel>,
+    /// Who has a stake in it: a caller, or whoever has the session, where it may be asked about.
+    pub(super) stake: StakeOf,
     pub(super) options: &'a CallOptions,
     /// When it began for its caller.
     pub(super) begun: Instant,
+}
+
+/// Whether a server may ask something because of a request.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum StakeOf {
+    /// It may, and asks whoever the request is made for.
+    Options,
+    /// It is the session's own business.
+    Nobody,
 }
 
 /// A method. Ours needs no copy of its name.
@@ -53,8 +70,36 @@ pub(super) enum Params<'a> {
 
 impl<'a> Request<'a> {
     pub(super) fn new(method: &'static str, params: Params<'a>, options: &'a CallOptions) -> Request<'a> {
-        let begun = Instant::now();
-        Request { method: Method::Ours(method), params, more: "", meta: "", options, begun }
+        Request {
+            method: Method::Ours(method),
+            params,
+            more: "",
+            meta: "",
+            log_level: None,
+            stake: StakeOf::Nobody,
+            options,
+            begun: Instant::now(),
+        }
+    }
+
+    /// A request that is made for a caller, with what he gives beside its parameters.
+    pub(super) fn given(
+        method: &'static str,
+        params: Params<'a>,
+        options: &'a CallOptions,
+        given: &'a Given,
+    ) -> Request<'a> {
+        let Given { meta, more, log_level } = given;
+        let stake = StakeOf::Options;
+        Request { more, meta, log_level: *log_level, stake, ..Request::new(method, params, options) }
+    }
+
+    fn stake(&self) -> Stake {
+        match (self.stake, &self.options.caller) {
+            (StakeOf::Nobody, _) => Stake::None,
+            (StakeOf::Options, None) => Stake::Session,
+            (StakeOf::Options, Some(caller)) => Stake::Caller(Arc::clone(caller)),
+        }
     }
 
     fn outgoing(
@@ -62,15 +107,19 @@ impl<'a> Request<'a> {
         id: RequestId,
         epoch: Epoch,
         negotiated: &Negotiated,
+        own_meta: Option<&str>,
         wants_progress: bool,
     ) -> Outgoing {
-        let size = self.params.size() + self.more.len() + self.meta.len() + negotiated.meta.len();
+        let own_meta = own_meta.unwrap_or(&negotiated.meta);
+        let size = self.params.size() + self.more.len() + self.meta.len() + own_meta.len();
         let mut writer = Writer::request(id, self.method.as_str(), size);
         let name = self.params.write(&mut writer);
         writer.members(self.more);
         let progress = if wants_progress { format!("\"progressToken\":{id}") } else { String::new() };
         let trace = self.options.trace.as_ref().map(members).unwrap_or_default();
-        writer.meta(&[&progress, &trace, self.meta, &negotiated.meta]);
+        // A trace that the caller's own `_meta` names stands before that of the options.
+        let trace = if trace.is_empty() || !params::holds(self.meta, "traceparent") { &*trace } else { "" };
+        writer.meta(&[&progress, trace, self.meta, own_meta]);
         let head = Head {
             id: Some(id),
             method: match self.method {
@@ -164,11 +213,14 @@ impl Session {
                 begun: Some(request.begun),
                 idle: request.options.idle.or(limits.idle),
                 progress: request.options.progress.clone(),
+                stake: request.stake(),
                 ..CallTerms::default()
             };
+            let own_meta = self.own_meta(request, &negotiated);
             let wants_progress = terms.progress.is_some() || terms.idle.is_some();
             let message = |id| {
-                let mut message = request.outgoing(id, epoch, &negotiated, wants_progress);
+                let mut message =
+                    request.outgoing(id, epoch, &negotiated, own_meta.as_deref(), wants_progress);
                 message.head.mirrored = mirrored;
                 message
             };
@@ -201,6 +253,26 @@ impl Session {
                 }
             }
         }
+    }
+
+    /// What a modern request says of us, where it is not what all of the session say.
+    fn own_meta(&self, request: &Request<'_>, negotiated: &Negotiated) -> Option<String> {
+        let Request { log_level, stake, options: CallOptions { caller, .. }, .. } = request;
+        let whom = match (stake, caller) {
+            (StakeOf::Nobody, _) => For::Anybody,
+            (StakeOf::Options, None) => For::Session,
+            (StakeOf::Options, Some(caller)) => For::Caller(caller),
+        };
+        let is_usual = match whom {
+            For::Anybody => true,
+            For::Session => self.options.declared.is_none(),
+            For::Caller(_) => false,
+        };
+        if negotiated.version.era() == Era::Legacy || (is_usual && log_level.is_none()) {
+            return None;
+        }
+        let level = log_level.filter(|_| negotiated.server.capabilities.logging).or(negotiated.log_level);
+        Some(modern_meta(negotiated.version, &self.options, whom, level))
     }
 
     fn rpc_error(&self, answer: &RawAnswer) -> CallError {

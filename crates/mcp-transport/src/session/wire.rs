@@ -4,17 +4,18 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use mcp_model::Era;
+use mcp_model::{Era, LogLevel};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
+use super::again::Opened;
 use super::answering::Answering;
 use super::hearing::{self, Hearing};
 use super::kept::{Reads, Updates};
 use super::listen::{Acknowledged, Ear};
 use super::server::Announced;
-use super::{Changes, Negotiated, SessionOptions, State, dispatch, handshake, listen};
+use super::{Changes, Negotiated, OnSaid, SessionOptions, State, dispatch, listen};
 use crate::engine::{Audience, Engine};
 use crate::{Dial, EndReason, Ended, Epoch, Inbox, Link, Stop};
 
@@ -30,10 +31,11 @@ pub(crate) struct Wire {
     stop: watch::Sender<Option<Instant>>,
     ended: watch::Receiver<Option<Arc<Ended>>>,
     changes: watch::Sender<Changes>,
-    /// The resources whose changes are to be heard, in the modern era.
+    /// The resources whose changes are to be heard.
     subscriptions: watch::Sender<BTreeSet<String>>,
     acknowledged: watch::Sender<Acknowledged>,
     state: watch::Sender<State>,
+    said: Option<OnSaid>,
     tasks: Mutex<JoinSet<()>>,
 }
 
@@ -62,7 +64,7 @@ impl Wire {
         });
         let timed = Arc::clone(&engine);
         tasks.spawn(async move { timed.keep_time().await });
-        let (hearing, waiting) = Hearing::new(listener, Arc::clone(dial));
+        let (hearing, waiting) = Hearing::new(listener, options.said.clone(), Arc::clone(dial));
         if let (Some(listener), Some(waiting)) = (listener, waiting) {
             tasks.spawn(hearing::run(Arc::clone(listener), waiting));
         }
@@ -83,6 +85,7 @@ impl Wire {
             subscriptions: watch::Sender::default(),
             acknowledged,
             state: options.state.clone(),
+            said: options.said.clone(),
             tasks: Mutex::new(tasks),
         }
     }
@@ -112,16 +115,35 @@ impl Wire {
             changes: self.changes.clone(),
             resources: self.subscriptions.subscribe(),
             acknowledged: self.acknowledged.clone(),
+            said: self.said.clone(),
         }));
     }
 
     /// Asks a server of the legacy era that sends log messages for those that are wanted (SK-16). It need not answer.
-    pub(crate) fn ask_for_logs(&self, negotiated: &Arc<Negotiated>, options: &SessionOptions, epoch: Epoch) {
-        let Some(level) = options.log_level else { return };
+    pub(crate) fn ask_for_logs(
+        &self,
+        negotiated: &Arc<Negotiated>,
+        (level, limit): (Option<LogLevel>, Duration),
+        epoch: Epoch,
+    ) {
+        let Some(level) = level else { return };
         if negotiated.version.era() == Era::Legacy && negotiated.server.capabilities.logging {
-            let (engine, negotiated) = (Arc::clone(&self.engine), Arc::clone(negotiated));
-            self.spawn(handshake::set_log_level(engine, negotiated, level, (epoch, options.limits.request)));
+            let opened = self.opened(negotiated, limit, epoch);
+            self.spawn(opened.set_log_level(level));
         }
+    }
+
+    /// Has a session of the legacy era tell what the one before it was asked to tell of resources.
+    pub(crate) fn subscribe_again(&self, negotiated: &Arc<Negotiated>, limit: Duration, epoch: Epoch) {
+        let resources = self.subscriptions.borrow().clone();
+        if negotiated.version.era() == Era::Legacy && !resources.is_empty() {
+            let opened = self.opened(negotiated, limit, epoch);
+            self.spawn(opened.subscribe(resources, self.said.clone()));
+        }
+    }
+
+    fn opened(&self, negotiated: &Arc<Negotiated>, limit: Duration, epoch: Epoch) -> Opened {
+        Opened { engine: Arc::clone(&self.engine), negotiated: Arc::clone(negotiated), epoch, limit }
     }
 
     /// The resources whose changes are to be heard.

@@ -128,6 +128,7 @@ fn all() -> (Handlers, Arc<Model>, Arc<Ears>) {
         elicitation: Some(Arc::new(User(&[ElicitMode::Form]))),
         roots: Some(Arc::new(Places)),
         listener: Some(Arc::clone(&ears) as Arc<dyn Listener>),
+        questions: None,
     };
     (handlers, model, ears)
 }

@@ -31,7 +31,7 @@ fn everything() -> Handlers {
         sampling: Some(Arc::new(Model::default())),
         elicitation: Some(Arc::new(User(&[ElicitMode::Form]))),
         roots: Some(Arc::new(Places)),
-        listener: None,
+        ..Handlers::default()
     }
 }
 

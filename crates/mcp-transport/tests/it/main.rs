@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test ends where something is not as it should be")]
 
+mod callers;
 #[cfg(all(feature = "stdio", feature = "http", feature = "sse", feature = "websocket"))]
 mod conformance;
 mod handlers;

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use bytes::Bytes;
 use mcp_transport::{
-    Dial, EndReason, Ended, Inbox, Lane, LaneEnd, Link, Opening, Out, Session, SessionOptions, Transport,
+    Dial, EndReason, Ended, Epoch, Inbox, Lane, LaneEnd, Link, Opening, Out, Session, SessionOptions,
+    Transport,
 };
 use serde_json::{Value, json};
 
@@ -16,6 +17,10 @@ pub(crate) type Peer = Arc<dyn Fn(&Value) -> Vec<Reply> + Send + Sync>;
 pub(crate) enum Reply {
     /// Sends this.
     Say(Value),
+    /// Sends this by the lane of this request.
+    On(u64, Value),
+    /// Sends this beside all answers.
+    Beside(Value),
     /// Ends the lane of this request without an answer.
     End(u64, LaneEnd),
     /// Sends something that is no protocol.
@@ -75,6 +80,12 @@ impl Wire {
             match reply {
                 Reply::Say(value) => {
                     inbox.deliver(Lane::Shared, value.to_string().into());
+                }
+                Reply::On(id, value) => {
+                    inbox.deliver(Lane::Request(id, Epoch(0)), value.to_string().into());
+                }
+                Reply::Beside(value) => {
+                    inbox.deliver(Lane::Listening(Epoch(0)), value.to_string().into());
                 }
                 Reply::End(id, why) => inbox.lane_ended(id, why),
                 Reply::Noise => {

@@ -205,6 +205,69 @@ async fn a_server_that_announces_nothing_is_listened_to_when_there_is_something_
     assert_eq!(wanted(&server), [json!({"resourceSubscriptions": ["a:1"]}), json!({})]);
 }
 
+/// What is said of resources, in the order in which it is.
+fn said() -> (SessionOptions, Arc<Mutex<Vec<String>>>) {
+    let heard = Arc::new(Mutex::new(Vec::new()));
+    let note = Arc::clone(&heard);
+    let said = move |it: mcp_transport::Said| match it.event {
+        Event::ResourceUpdated { uri } => note.lock().unwrap().push(uri),
+        other => panic!("{other:?}"),
+    };
+    (SessionOptions { said: Some(Arc::new(said)), ..SessionOptions::default() }, heard)
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_may_have_changed_while_nobody_listened_counts_as_changed() {
+    // In the modern era: the server ends the request that listens.
+    let server = Server::modern(everything(), |message| match message["method"].as_str() {
+        Some("x/end") => {
+            let listen = Reply::Say(json!({"id": message["params"]["id"], "result": {}}));
+            [answer(message, json!({})), vec![listen]].into_iter().flatten().collect()
+        }
+        _ => agreeable(message),
+    });
+    let (options, heard) = said();
+    let session = server.connect(options).await;
+    session.subscribe_resource("a:1").await.unwrap();
+    tokio::time::sleep(Duration::from_millis(1)).await;
+    assert_eq!(*heard.lock().unwrap(), ["a:1"], "the server says so itself");
+    let listen = server.heard().into_iter().rfind(|it| it["method"] == "subscriptions/listen");
+    let end = json!({"id": listen.unwrap()["id"]}).to_string();
+    let end = RawJson::parse(end.into()).unwrap();
+    session.request_raw("x/end", None, &end, CallOptions::default()).await.unwrap();
+    tokio::time::sleep(Duration::from_secs(10)).await;
+    assert_eq!(wanted(&server).len(), 2);
+    assert_eq!(*heard.lock().unwrap(), ["a:1", "a:1", "a:1"]);
+
+    // In the legacy era: it forgets the session.
+    let server = Server::legacy(everything(), |message| match message["method"].as_str() {
+        Some("tools/call") => match message["id"].as_u64() {
+            Some(id) if message["params"]["name"] == "forgets" => {
+                vec![Reply::End(id, mcp_transport::LaneEnd::NotExecuted(mcp_transport::Epoch(0)))]
+            }
+            _ => answer(message, json!({"content": []})),
+        },
+        Some("resources/subscribe" | "resources/unsubscribe" | "logging/setLevel") => {
+            answer(message, json!({}))
+        }
+        _ => vec![],
+    });
+    let (options, heard) = said();
+    let session = server.connect(options).await;
+    session.subscribe_resource("a:1").await.unwrap();
+    session.subscribe_resource("a:2").await.unwrap();
+    session.unsubscribe_resource("a:2").await.unwrap();
+    session.set_log_level(mcp_model::LogLevel::Error).await.unwrap();
+    let none = RawJson::empty_object();
+    session.call_tool("forgets", &none, CallOptions::default()).await.unwrap_err();
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert_eq!(*heard.lock().unwrap(), ["a:1"]);
+    let words = server.words();
+    let again = words.rsplit_once("initialize").unwrap().1;
+    assert_eq!(again.matches("resources/subscribe").count(), 1, "{words}");
+    assert_eq!(again.matches("logging/setLevel").count(), 1, "{words}");
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_subscription_that_is_never_agreed_to_ends() {
     let subscribe = async |session: Session| session.subscribe_resource("a:1").await.unwrap_err();

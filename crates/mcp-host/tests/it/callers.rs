@@ -1,0 +1,369 @@
+//! A host before several clients: their servers' questions go back to the one they are about, results go on as they are,
+//! and what servers say on their own comes with its server's name.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use mcp_config::ResolvedServer;
+use mcp_host::{Asking, Dialer, DialogId, Heard, Hearing, Host, HostOptions, Supervision, ToolCall, Wanted};
+use mcp_model::{Era, LogLevel, RawJson, RpcError, ServerId, Sharing};
+use mcp_transport::{
+    Caller, CallerId, ClientCapabilities, CompletionArgument, CompletionOf, Eras, Event, Handlers,
+    InputRequired, Questions, RawQuestion,
+};
+use serde_json::{Value, json};
+
+use crate::demo::DemoDial;
+use crate::leasing::leased;
+use crate::peer::Peer;
+use crate::world::{World, server, told};
+
+/// Answers everything with his name, after a second.
+struct Person(&'static str);
+
+impl Questions for Person {
+    fn takes(&self, method: &str) -> bool {
+        matches!(method, "elicitation/create" | "sampling/createMessage" | "roots/list")
+    }
+
+    fn answer<'a, 'b>(
+        &'a self,
+        question: RawQuestion,
+    ) -> Pin<Box<dyn Future<Output = Result<RawJson, RpcError>> + Send + 'b>>
+    where
+        'a: 'b,
+        Self: 'b,
+    {
+        let name = self.0;
+        Box::pin(async move {
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            let answer = match question.method.as_str() {
+                "elicitation/create" => {
+                    json!({"action": "accept", "content": {"answer": name}, "by": name})
+                }
+                "sampling/createMessage" => {
+                    json!({"role": "assistant", "content": {"type": "text", "text": name}, "model": "m"})
+                }
+                _ => json!({"roots": [{"uri": format!("file:///{name}")}]}),
+            };
+            Ok(RawJson::of(&answer).unwrap())
+        })
+    }
+}
+
+fn person(name: &'static str) -> Arc<Caller> {
+    let handlers = Handlers { questions: Some(Arc::new(Person(name))), ..Handlers::default() };
+    Arc::new(Caller::new(CallerId::unique(), handlers))
+}
+
+fn raw(text: &str) -> RawJson {
+    RawJson::parse(text.to_owned().into()).unwrap()
+}
+
+fn everything() -> Option<ClientCapabilities> {
+    ClientCapabilities::new(raw(r#"{"sampling":{},"elicitation":{"form":{}},"roots":{}}"#))
+}
+
+async fn demo(server: ResolvedServer, eras: Eras) -> Host {
+    let dialer: Dialer = Arc::new(|_, _| Ok(Arc::new(DemoDial(Arc::default()))));
+    let options =
+        HostOptions { supervision: Supervision::Off, declared: everything(), eras, ..HostOptions::default() };
+    let host = Host::with_dialer(options, dialer);
+    host.apply(Wanted { servers: vec![server], failed: Vec::new() }).await;
+    host.ready().await;
+    host
+}
+
+fn ask(of: &str, caller: Option<&Arc<Caller>>) -> ToolCall {
+    let arguments = raw(&format!(r#"{{"question":"who?","of":"{of}"}}"#));
+    ToolCall { caller: caller.cloned(), ..ToolCall::new("ask", arguments) }
+}
+
+#[tokio::test(start_paused = true)]
+async fn in_the_modern_era_each_caller_answers_for_himself_however_many_share() {
+    let host = demo(server("a"), Eras::Modern).await;
+    let (a, b) = (person("ann"), person("bob"));
+    let calls = tokio::join!(
+        host.call(ask("user", Some(&a))),
+        host.call(ask("user", Some(&b))),
+        host.call(ask("model", Some(&a))),
+        host.call(ask("model", Some(&b))),
+        host.call(ask("user", None)),
+    );
+    assert_eq!(told(&calls.0), "the user answers: ann");
+    assert_eq!(told(&calls.1), "the user answers: bob");
+    assert_eq!(told(&calls.2), "the model m answers: ann");
+    assert_eq!(told(&calls.3), "the model m answers: bob");
+    assert!(told(&calls.4).contains("MissingRequiredClientCapability") || !calls.4.success, "{:?}", calls.4);
+    host.shutdown().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn in_the_legacy_era_what_is_shared_asks_one_at_a_time_and_what_is_leased_each_its_own() {
+    let host = demo(server("a"), Eras::Legacy).await;
+    assert_eq!(host.published().servers[0].era, Some(Era::Legacy));
+    let (a, b) = (person("ann"), person("bob"));
+    assert_eq!(told(&host.call(ask("user", Some(&a))).await), "the user answers: ann");
+    assert_eq!(told(&host.call(ask("model", Some(&b))).await), "the model m answers: bob");
+    let both = tokio::join!(host.call(ask("user", Some(&a))), host.call(ask("user", Some(&b))));
+    for refused in [told(&both.0), told(&both.1)] {
+        // One of them may have asked before the other was there, and then it is its own that answers.
+        let own = refused.starts_with("the user answers: ann") && refused == told(&both.0);
+        assert!(own || refused.contains("several callers share this connection"), "{refused}");
+    }
+    host.shutdown().await;
+
+    let host = demo(leased("a"), Eras::Legacy).await;
+    let one = host.dialog_with(DialogId::new("1"), person("ann"));
+    let two = host.dialog_with(DialogId::new("2"), person("bob"));
+    let both =
+        tokio::join!(one.call(ask("user", None)), two.call(ask("user", None)), two.call(ask("model", None)));
+    assert_eq!(told(&both.0), "the user answers: ann");
+    assert_eq!(told(&both.1), "the user answers: bob");
+    assert_eq!(told(&both.2), "the model m answers: bob");
+    // A call of its own may know better.
+    assert_eq!(told(&one.call(ask("user", Some(&person("amy")))).await), "the user answers: amy");
+    host.shutdown().await;
+}
+
+fn question(id: u64) -> Value {
+    json!({"jsonrpc": "2.0", "id": id, "method": "elicitation/create",
+           "params": {"message": "?", "requestedSchema": {"type": "object"}}})
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_leased_instance_asks_its_dialog_between_calls_and_is_told_what_that_can_do() {
+    let world = World::with(
+        &[("a", Peer::new(&["t"]))],
+        HostOptions { supervision: Supervision::Off, declared: everything(), ..HostOptions::default() },
+    );
+    world.apply(vec![leased("a")]).await;
+    world.host.ready().await;
+    let peer = world.peer("a");
+    assert_eq!(peer.count(everything().unwrap().json().as_str()), 1, "who lists declares what may be");
+    let dialog = world.host.dialog_with(DialogId::new("1"), person("ann"));
+    assert!(dialog.call(ToolCall::new("t", RawJson::empty_object())).await.success);
+    let own = r#"{"sampling":{},"elicitation":{"form":{}},"roots":{"listChanged":true}}"#;
+    assert_eq!(peer.count(own), 1, "{:?}", peer.log.lock().unwrap());
+    peer.say(question(1));
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    assert_eq!(peer.count("\"ann\"null"), 1, "{:?}", peer.log.lock().unwrap());
+    world.host.roots_changed(dialog.id());
+    world.host.roots_changed(&DialogId::new("2"));
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert_eq!(peer.count("notifications/roots/list_changed"), 1);
+    drop(dialog);
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    // Nobody speaks for the next one of that name.
+    let dialog = world.host.dialog(DialogId::new("1"));
+    assert!(dialog.call(ToolCall::new("t", RawJson::empty_object())).await.success);
+    peer.say(question(2));
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    assert_eq!(peer.count("null\"Method not found\""), 1, "{:?}", peer.log.lock().unwrap());
+    world.host.shutdown().await;
+}
+
+/// Whoever hands something on does so in a task, and in a box.
+#[tokio::test(start_paused = true)]
+async fn what_is_asked_may_be_asked_from_any_task() {
+    let host = Arc::new(demo(server("a"), Eras::Modern).await);
+    let asks: Pin<Box<dyn Future<Output = bool> + Send>> = Box::pin({
+        let host = Arc::clone(&host);
+        async move {
+            let uri = "demo://numbers/3".to_owned();
+            let read = host.read_resource_raw(&uri, Asking::default()).await.is_ok();
+            let call = host.call_raw(ToolCall::new("echo", raw(r#"{"text":"x"}"#))).await.is_ok();
+            // The demo server tells of no resource.
+            read && call && host.subscribe_resource(&uri, Asking::default()).await.is_err()
+        }
+    });
+    assert!(tokio::spawn(asks).await.unwrap());
+    let about = host.about(&ServerId::parse("a").unwrap()).unwrap();
+    assert_eq!((about.sharing, about.info.unwrap().name.is_empty()), (Sharing::Shared, false));
+    assert!(host.about(&ServerId::parse("x").unwrap()).is_none());
+    host.shutdown().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn results_and_errors_go_on_as_they_are() {
+    let peer = Peer::new(&["strange", "fail", "meta"]);
+    *peer.resources.lock().unwrap() = Some(vec![json!({"uri": "x:1", "name": "n", "icons": [1.0]})]);
+    let world = World::running(&[("a", peer)]).await;
+    let meta = Some(raw(r#"{"k":1.0,"progressToken":3}"#));
+    let call = |name: &str| ToolCall { meta: meta.clone(), ..ToolCall::new(name, RawJson::empty_object()) };
+    let odd = world.host.call_raw(call("strange")).await.unwrap();
+    assert_eq!((odd.result.as_str(), odd.server.as_str()), (r#"{"content":[],"y":1.0}"#, "a"));
+    assert!(odd.request_id.is_some());
+    let failed = world.host.call_raw(call("fail")).await.unwrap();
+    assert!(failed.result.as_str().contains(r#""isError":true"#), "a tool that fails has a result");
+    let meta = world.host.call(call("meta")).await.text();
+    assert_eq!(meta, r#"{"k":1.0}"#);
+    let missing = world.host.call_raw(call("nowhere")).await.unwrap_err();
+    assert_eq!((missing.failure.kind.as_str(), missing.rpc), ("MCPToolNotFoundError", None));
+
+    let gone = world.host.read_resource_raw("x:1", Asking::default()).await.unwrap_err();
+    let rpc = gone.rpc.unwrap();
+    assert_eq!((rpc.code, rpc.message.as_str(), gone.server.unwrap().as_str()), (-32002, "gone", "a"));
+    assert_eq!(rpc.data.unwrap().as_str(), r#"{"x":1.0}"#);
+    world.host.shutdown().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_else_is_asked_is_handed_on_too() {
+    let host = demo(server("a"), Eras::Modern).await;
+    let asking = || Asking { caller: Some(person("ann")), ..Asking::default() };
+    let text = raw(r#"{"text":"a long text"}"#);
+    let prompt = host.get_prompt_raw("summarise", &text, asking()).await.unwrap();
+    assert!(prompt.result.as_str().contains("a long text") && prompt.server.as_str() == "a");
+    let few = host.get_prompt_raw("summarise", &RawJson::empty_object(), asking()).await.unwrap_err();
+    assert_eq!(few.failure.kind.as_str(), "ValidationError");
+    let read = host.read_resource_raw("demo://numbers/3", asking()).await.unwrap();
+    assert!(read.result.as_str().contains(r#""text":"1\n2\n3\n""#), "{}", read.result.as_str());
+    let of = CompletionOf::ResourceTemplate("demo://numbers/{count}".to_owned());
+    let argument = CompletionArgument { name: "count".to_owned(), value: "1".to_owned(), known: Vec::new() };
+    let completed = host.complete_raw(&of, &argument, asking()).await.unwrap();
+    assert!(completed.result.as_str().contains(r#""completion""#), "{}", completed.result.as_str());
+
+    // Whoever makes the request again himself gets the question as it is.
+    let input = InputRequired::HandedOn;
+    let able = Arc::new(Caller {
+        capabilities: everything(),
+        ..Caller::new(CallerId::unique(), Handlers::default())
+    });
+    let first = host.call_raw(ToolCall { input, ..ask("user", Some(&able)) }).await.unwrap();
+    let first: Value = first.result.read().unwrap();
+    assert_eq!(first["resultType"], "input_required");
+    let reply = json!({"answer": {"action": "accept", "content": {"answer": "by himself"}}});
+    let more = json!({"inputResponses": reply, "requestState": first["requestState"]});
+    let call = ToolCall { input, more: Some(raw(&more.to_string())), ..ask("user", Some(&able)) };
+    let second = host.call_raw(call).await.unwrap();
+    assert!(second.result.as_str().contains("the user answers: by himself"), "{}", second.result.as_str());
+    host.shutdown().await;
+}
+
+/// The next that is said, in words.
+async fn next(hearing: &mut Hearing) -> String {
+    let Some(Heard::Said(said)) = hearing.next().await else { panic!("nothing is said") };
+    let what = match &said.event {
+        Event::Log(message) => format!("{:?}", message.data.as_ref().unwrap().as_str()),
+        Event::ResourceUpdated { uri } => uri.clone(),
+        Event::Notification { method, params: _ } => method.clone(),
+        other => panic!("{other:?}"),
+    };
+    let dialog = said.dialog.as_ref().map_or("-", |it| it.as_str());
+    format!("{} {dialog} {} {what}", said.server, if said.owner.is_some() { "call" } else { "-" })
+}
+
+fn log(text: &str) -> Value {
+    json!({"jsonrpc": "2.0", "method": "notifications/message", "params": {"level": "info", "data": text}})
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_servers_say_comes_with_whose_it_is() {
+    let world = World::new(&[("a", Peer::new(&["slow"])), ("b", Peer::new(&["t"]))]);
+    world.apply(vec![server("a"), leased("b")]).await;
+    world.host.ready().await;
+    let mut hearing = world.host.hear();
+    world.peer("a").say(log("one"));
+    assert_eq!(next(&mut hearing).await, r#"a - - "\"one\"""#);
+    let dialog = world.host.dialog(DialogId::new("d"));
+    assert!(dialog.call(ToolCall::new("b__t", RawJson::empty_object())).await.success);
+    world.peer("b").say(json!({"jsonrpc": "2.0", "method": "notifications/odd"}));
+    assert_eq!(next(&mut hearing).await, "b d - notifications/odd");
+    let call = ToolCall { caller: Some(person("ann")), ..ToolCall::new("slow", RawJson::empty_object()) };
+    let (slow, ()) = tokio::join!(world.host.call(call), async {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+        world.peer("a").say(log("two"));
+        assert_eq!(next(&mut hearing).await, r#"a - call "\"two\"""#);
+        world.peer("a").release.notify_one();
+    });
+    assert!(slow.success);
+    world.host.shutdown().await;
+    assert_eq!(hearing.next().await, None);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_level_of_log_messages_is_told_to_all_that_run_and_that_will() {
+    let world = World::supervised(&[("a", Peer::new(&["t"])), ("b", Peer::new(&["t"]))]).started().await;
+    let (a, b) = (world.peer("a"), world.peer("b"));
+    assert_eq!(a.count("logging/setLevel"), 0);
+    world.host.set_log_level(LogLevel::Warning).await;
+    assert_eq!((a.count("warning"), b.count("warning")), (1, 1));
+    let only_b = ServerId::parse("b").unwrap();
+    world.host.set_server_log_level(&only_b, LogLevel::Debug).await.unwrap();
+    assert_eq!((a.count("debug"), b.count("debug")), (0, 1));
+    assert!(world.host.set_server_log_level(&ServerId::parse("x").unwrap(), LogLevel::Debug).await.is_err());
+    a.die();
+    b.die();
+    tokio::time::sleep(Duration::from_secs(10)).await;
+    assert_eq!((a.count("warning"), b.count("warning")), (2, 1));
+    assert_eq!((a.count("debug"), b.count("debug")), (0, 2));
+    world.host.shutdown().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_resource_is_subscribed_to_once_for_all_and_again_after_a_restart() {
+    let peer = Peer::new(&["t"]);
+    *peer.resources.lock().unwrap() = Some(vec![json!({"uri": "x:1", "name": "n"})]);
+    let world = World::supervised(&[("a", peer)]).started().await;
+    let peer = world.peer("a");
+    let mut hearing = world.host.hear();
+    let one = world.host.subscribe_resource("x:1", Asking::default()).await.unwrap();
+    let two = world.host.subscribe_resource("x:1", Asking::default()).await.unwrap();
+    assert_eq!((one.server().as_str(), one.uri(), one.dialog()), ("a", "x:1", None));
+    assert_eq!(peer.count("subscribe x:1"), 1);
+    let updated = || {
+        peer.say(
+            json!({"jsonrpc": "2.0", "method": "notifications/resources/updated", "params": {"uri": "x:1"}}),
+        );
+    };
+    updated();
+    assert_eq!(next(&mut hearing).await, "a - - x:1");
+
+    peer.die();
+    // The next one is asked as well, and what it has may be something else.
+    assert_eq!(next(&mut hearing).await, "a - - x:1");
+    assert_eq!(peer.count("subscribe x:1"), 2);
+    updated();
+    assert_eq!(next(&mut hearing).await, "a - - x:1");
+
+    drop(one);
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert_eq!(peer.count("unsubscribe x:1"), 0);
+    drop(two);
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert_eq!(peer.count("unsubscribe x:1"), 1);
+
+    peer.broken.lock().unwrap().push("resources/subscribe");
+    let refused = world.host.subscribe_resource("x:1", Asking::default()).await.unwrap_err();
+    assert_eq!(refused.rpc.unwrap().message, "out of order");
+    let unknown = world.host.subscribe_resource("y:1", Asking::default()).await.unwrap_err();
+    assert_eq!(unknown.server, None);
+    world.host.shutdown().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_leased_tells_its_own_dialog() {
+    let peer = Peer::new(&["t"]);
+    *peer.resources.lock().unwrap() = Some(vec![json!({"uri": "x:1", "name": "n"})]);
+    let world = World::new(&[("a", peer)]);
+    world.apply(vec![leased("a")]).await;
+    world.host.ready().await;
+    let (one, two) = (world.host.dialog(DialogId::new("1")), world.host.dialog(DialogId::new("2")));
+    let of = |dialog: &mcp_host::Dialog| Asking { dialog: Some(dialog.id().clone()), ..Asking::default() };
+    let wanted = world.host.subscribe_resource("x:1", of(&one)).await.unwrap();
+    let other = world.host.subscribe_resource("x:1", of(&two)).await.unwrap();
+    let peer = world.peer("a");
+    assert_eq!((peer.count("subscribe x:1"), wanted.dialog()), (2, Some(one.id())));
+    drop(other);
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert_eq!(peer.count("unsubscribe x:1"), 1);
+    // Given back and leased again, it is asked again.
+    let server = ServerId::parse("a").unwrap();
+    assert!(world.host.release(one.id(), &server).await.unwrap());
+    assert!(one.call(ToolCall::new("t", RawJson::empty_object())).await.success);
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert_eq!(peer.count("subscribe x:1"), 3);
+    world.host.shutdown().await;
+}

@@ -1,0 +1,413 @@
+//! One session for several callers: whose a question is, who hears what, and what goes through as bytes.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use mcp_model::{LogLevel, RawJson, RpcError};
+use mcp_transport::{
+    CallError, CallOptions, Caller, CallerId, ClientCapabilities, Event, Expiry, Handlers, InputRequired,
+    OnEvent, Questions, RawQuestion, Session, SessionOptions,
+};
+use serde_json::{Value, json};
+
+use crate::memory::{Reply, Server, answer};
+
+/// Somebody who answers every question with his own name, after a while.
+struct Person(&'static str, Duration);
+
+#[async_trait]
+impl Questions for Person {
+    fn takes(&self, method: &str) -> bool {
+        method == "elicitation/create"
+    }
+
+    async fn answer(&self, question: RawQuestion) -> Result<RawJson, RpcError> {
+        assert_eq!(question.params.as_str(), r#"{"message":"who?","x":1.0}"#, "the bytes of the question");
+        tokio::time::sleep(self.1).await;
+        Ok(raw(&format!(r#"{{"by":"{}"}}"#, self.0)))
+    }
+}
+
+fn raw(text: &str) -> RawJson {
+    RawJson::parse(text.to_owned().into()).unwrap()
+}
+
+fn person(name: &'static str, takes: u64) -> Handlers {
+    Handlers { questions: Some(Arc::new(Person(name, Duration::from_secs(takes)))), ..Handlers::default() }
+}
+
+fn question(id: &str) -> Value {
+    json!({"jsonrpc": "2.0", "id": id, "method": "elicitation/create", "params": {"message": "who?", "x": 1.0}})
+}
+
+/// A legacy server. Its tool `hold` never answers; `ask` and `own` ask first, by the way that all share and by their own;
+/// `quick` answers, `logs` logs first. A ping asks (`loose`, `beside` the answers) or has it answer a call late.
+fn server() -> Server {
+    let waiting = Mutex::new(HashMap::<String, Value>::new());
+    Server::legacy(json!({"tools": {}, "logging": {}}), move |message| {
+        let id = message["id"].clone();
+        let say = |method: &str, params: Value| json!({"jsonrpc": "2.0", "method": method, "params": params});
+        match (message["method"].as_str(), message["params"]["name"].as_str()) {
+            (Some("ping"), _) => {
+                let mut replies = answer(message, json!({}));
+                replies.push(match message["params"]["do"].as_str() {
+                    Some("loose") => Reply::Say(question("loose")),
+                    Some("beside") => Reply::Beside(question("beside")),
+                    _ => {
+                        return [replies, answer(&message["params"], json!({"content": []}))]
+                            .into_iter()
+                            .flatten()
+                            .collect();
+                    }
+                });
+                replies
+            }
+            (Some("tools/call"), Some("ask" | "own")) => {
+                let name = message["params"]["name"].as_str().unwrap();
+                waiting.lock().unwrap().insert(name.to_owned(), message.clone());
+                match name {
+                    "ask" => vec![Reply::Say(question("ask"))],
+                    _ => vec![Reply::On(id.as_u64().unwrap(), question("own"))],
+                }
+            }
+            (Some("tools/call"), Some("quick")) => answer(message, json!({"content": [], "x": {"y": 1.0}})),
+            (Some("tools/call"), Some("logs")) => {
+                let log = say("notifications/message", json!({"data": "mine"}));
+                let odd = say("notifications/odd", json!({"z": 1.0}));
+                let changed = say("notifications/tools/list_changed", json!({}));
+                let own = id.as_u64().unwrap();
+                [
+                    vec![Reply::On(own, log), Reply::On(own, odd), Reply::On(own, changed)],
+                    answer(message, json!({"content": []})),
+                ]
+                .into_iter()
+                .flatten()
+                .collect()
+            }
+            (None, _) => {
+                let asked = message["id"].as_str().and_then(|it| waiting.lock().unwrap().remove(it));
+                let text = message["result"]["by"].as_str().map_or("refused", |it| it);
+                asked.map_or(vec![], |it| answer(&it, json!({"content": [{"type": "text", "text": text}]})))
+            }
+            _ => vec![],
+        }
+    })
+}
+
+async fn settle() {
+    tokio::time::sleep(Duration::from_millis(1)).await;
+}
+
+struct World {
+    session: Arc<Session>,
+    server: Server,
+    owners: HashMap<String, CallerId>,
+}
+
+impl World {
+    async fn new(handlers: Handlers) -> World {
+        let server = server();
+        let session =
+            Arc::new(server.connect(SessionOptions { handlers, ..SessionOptions::default() }).await);
+        let owners = ["a", "b"].map(|it| (it.to_owned(), CallerId::unique()));
+        World { session, server, owners: owners.into() }
+    }
+
+    /// How a call for `name` is made; `-` has no caller.
+    fn options(&self, name: &str) -> CallOptions {
+        let caller = match name {
+            "-" => None,
+            "a" => Some(Caller::new(self.owners["a"], person("a", 0))),
+            "b" => Some(Caller::new(self.owners["b"], person("b", 0))),
+            other => panic!("{other}"),
+        };
+        CallOptions {
+            caller: caller.map(Arc::new),
+            deadline: Some(Duration::from_secs(100_000)),
+            ..CallOptions::default()
+        }
+    }
+
+    async fn ping(&self, params: Value) {
+        let params = raw(&params.to_string());
+        self.session.request_raw("ping", None, &params, CallOptions::default()).await.unwrap();
+        settle().await;
+    }
+
+    /// Who has answered the question with this id last, or why nobody has.
+    fn who(&self, id: &str) -> String {
+        let is_it = |it: &Value| it["id"] == id && it.get("method").is_none();
+        let answer = self.server.heard().into_iter().rfind(is_it).unwrap();
+        match (answer["result"]["by"].as_str(), answer["error"]["message"].as_str()) {
+            (Some(name), _) => name.to_owned(),
+            (_, Some(why)) if why.contains("several callers share") => "several".to_owned(),
+            (_, Some(why)) if why.contains("is over") => "over".to_owned(),
+            (_, Some("Method not found")) => "nobody".to_owned(),
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+/// Calls begin and stay (`hold:a`), are given up (`drop:a`), answered late (`late:a`) or at once (`quick:a`), ask by the
+/// common way (`ask:a`) or their own (`own:a`); the server asks on its own in the order of its answers (`loose`) or beside
+/// them (`beside`); time passes (`7s`). Says who has answered each question.
+#[track_caller]
+fn check(steps: &'static str, host: &'static str, want: &'static str) {
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
+    assert_eq!(runtime.block_on(play(steps, host)), want, "{steps}");
+}
+
+async fn play(steps: &str, host: &'static str) -> String {
+    let handlers = if host.is_empty() { Handlers::default() } else { person(host, 0) };
+    let world = World::new(handlers).await;
+    let mut held: HashMap<String, (u64, tokio::task::JoinHandle<()>)> = HashMap::new();
+    let mut seen = Vec::new();
+    for step in steps.split_whitespace() {
+        if let Some(seconds) = step.strip_suffix('s') {
+            tokio::time::advance(Duration::from_secs(seconds.parse().unwrap())).await;
+            continue;
+        }
+        let (what, name) = step.split_once(':').unwrap_or((step, ""));
+        let call = |tool: &'static str| {
+            let (session, options) = (Arc::clone(&world.session), world.options(name));
+            async move { session.call_tool(tool, &RawJson::empty_object(), options).await }
+        };
+        match what {
+            "hold" => {
+                let call = call("hold");
+                let task = tokio::spawn(async move { drop(call.await) });
+                settle().await;
+                let call = world.server.heard().into_iter().rfind(|it| it["method"] == "tools/call");
+                held.insert(name.to_owned(), (call.unwrap()["id"].as_u64().unwrap(), task));
+            }
+            "drop" => {
+                held[name].1.abort();
+                settle().await;
+            }
+            "late" => world.ping(json!({"do": what, "id": held[name].0})).await,
+            "quick" => drop(call("quick").await.unwrap()),
+            "ask" | "own" => {
+                let text = call(if what == "ask" { "ask" } else { "own" }).await.unwrap().value.text();
+                let who = world.who(what);
+                assert!(text == who || text == "refused", "{text} is not {who}");
+                seen.push(who);
+            }
+            "loose" | "beside" => {
+                world.ping(json!({"do": what})).await;
+                seen.push(world.who(what));
+            }
+            other => panic!("no step: {other}"),
+        }
+    }
+    seen.join(" ")
+}
+
+#[test]
+fn a_question_is_answered_by_whose_call_it_is_about() {
+    check("ask:a own:a ask:b own:b", "", "a a b b");
+    check("hold:a loose beside ask:a", "", "a a a");
+    check("loose beside", "", "nobody nobody");
+    // One with a stream for each request says whose it is, whoever else calls.
+    check("hold:a own:b hold:b own:a own:b own:-", "", "b a b nobody");
+}
+
+#[test]
+fn a_question_that_may_be_anothers_is_nobodys() {
+    check("hold:a ask:b hold:b loose late:a loose", "", "several several b");
+    check("hold:- ask:a", "", "several");
+    check("hold:a ask:-", "", "several");
+    // What somebody has given up may still be asked about; its late answer shows that it is not.
+    check("hold:a drop:a loose hold:b loose late:a loose", "", "over several b");
+    check("hold:a drop:a 900s hold:b loose", "", "b");
+    // What comes beside the answers may be later than they.
+    check("quick:a hold:b beside loose 31s beside", "", "several b b");
+}
+
+#[test]
+fn where_it_is_not_known_the_host_answers_if_it_can() {
+    check("loose hold:a loose hold:b loose drop:b own:a loose", "host", "host a host a host");
+    check("ask:- own:-", "host", "host host");
+}
+
+/// What a call of this tool comes to where its caller takes so long to answer.
+async fn asked(takes: u64, idle: u64, absolute: u64) -> Result<String, CallError> {
+    let server = server();
+    let session = server.connect(SessionOptions::default()).await;
+    let options = CallOptions {
+        caller: Some(Arc::new(Caller::new(CallerId::unique(), person("a", takes)))),
+        deadline: Some(Duration::from_secs(absolute)),
+        idle: Some(Duration::from_secs(idle)),
+        ..CallOptions::default()
+    };
+    let answer = session.call_tool("ask", &RawJson::empty_object(), options).await;
+    answer.map(|it| it.value.text())
+}
+
+#[tokio::test(start_paused = true)]
+async fn while_a_person_is_asked_only_the_absolute_deadline_runs() {
+    assert_eq!(asked(50, 3, 60).await.unwrap(), "a");
+    let late = asked(70, 3, 60).await.unwrap_err();
+    assert!(matches!(late, CallError::TimedOut(Expiry::Absolute(_))), "{late}");
+}
+
+/// Writes down what it hears.
+fn ear() -> (OnEvent, Arc<Mutex<Vec<String>>>) {
+    let heard = Arc::new(Mutex::new(Vec::new()));
+    let note = Arc::clone(&heard);
+    let on_event = move |event| {
+        note.lock().unwrap().push(match event {
+            Event::Log(it) => format!("log {}", it.raw.as_str()),
+            Event::Notification { method, params } => format!("{method} {}", params.unwrap().as_str()),
+            other => panic!("{other:?}"),
+        });
+    };
+    (Arc::new(on_event), heard)
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_said_because_of_a_call_is_heard_by_its_caller_before_the_result() {
+    let all = Arc::new(Mutex::new(Vec::new()));
+    let note = Arc::clone(&all);
+    let server = server();
+    let options = SessionOptions {
+        said: Some(Arc::new(move |it: mcp_transport::Said| note.lock().unwrap().push(it))),
+        ..SessionOptions::default()
+    };
+    let session = server.connect(options).await;
+    let ((hears, heard), (others, nothing)) = (ear(), ear());
+    let caller = |hears| {
+        Some(Arc::new(Caller { hears: Some(hears), ..Caller::new(CallerId::unique(), Handlers::default()) }))
+    };
+    let (own, other) = (caller(hears), caller(others));
+    let options = |caller| CallOptions { caller, ..CallOptions::default() };
+    let arguments = RawJson::empty_object();
+    let held = session.call_tool("hold", &arguments, options(other));
+    let call = session.call_tool("logs", &arguments, options(own.clone()));
+    tokio::select! {
+        _ = held => panic!("it is held"),
+        done = call => drop(done.unwrap()),
+    }
+    let want = [r#"log {"data":"mine"}"#, r#"notifications/odd {"z":1.0}"#];
+    assert_eq!(*heard.lock().unwrap(), want);
+    assert!(nothing.lock().unwrap().is_empty());
+    settle().await;
+    let all = all.lock().unwrap();
+    assert_eq!(all.len(), 2, "a changed list is the session's business: {all:?}");
+    assert!(all.iter().all(|it| it.owner == Some(own.as_ref().unwrap().owner)), "{all:?}");
+}
+
+/// The parts of a modern server's requests.
+fn meta(message: &Value, name: &str) -> Value {
+    message["params"]["_meta"][format!("io.modelcontextprotocol/{name}")].clone()
+}
+
+fn modern() -> Server {
+    Server::modern(json!({"tools": {}, "logging": {}}), |message| match message["method"].as_str() {
+        Some("tools/call") if message["params"].get("inputResponses").is_none() => {
+            let asks = json!({"method": "elicitation/create", "params": {"message": "who?", "x": 1.0}});
+            let requests = json!({"q": asks});
+            answer(
+                message,
+                json!({"resultType": "input_required", "inputRequests": requests, "requestState": "s\u{e9}"}),
+            )
+        }
+        Some("tools/call") => {
+            let by = message["params"]["inputResponses"]["q"]["by"].clone();
+            answer(message, json!({"content": [{"type": "text", "text": by}], "x": {"y": 1.0}}))
+        }
+        _ => vec![],
+    })
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_modern_server_is_told_what_each_caller_can_do_and_asks_him_alone() {
+    let server = modern();
+    let session = server.connect(SessionOptions::default()).await;
+    let call = async |handlers| {
+        let caller = Some(Arc::new(Caller::new(CallerId::unique(), handlers)));
+        let options = CallOptions { caller, ..CallOptions::default() };
+        session.call_tool("t", &RawJson::empty_object(), options).await.map(|it| it.value.text())
+    };
+    let (a, b, none) = tokio::join!(call(person("a", 2)), call(person("b", 1)), call(Handlers::default()));
+    assert_eq!((a.unwrap().as_str(), b.unwrap().as_str()), ("a", "b"));
+    assert!(matches!(none, Err(CallError::InputRequired(_))), "{none:?}");
+    let calls = server.heard().into_iter().filter(|it| it["method"] == "tools/call");
+    let said: Vec<String> = calls.map(|it| meta(&it, "clientCapabilities").to_string()).collect();
+    let form = r#"{"elicitation":{"form":{}}}"#;
+    assert_eq!(said, [form, form, "{}", form, form]);
+    assert_eq!(meta(&server.first("server/discover"), "clientCapabilities"), json!({}));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_modern_server_lists_for_all_who_may_come() {
+    let server = Server::modern(json!({"tools": {}}), |message| match message["method"].as_str() {
+        Some("tools/list") => answer(message, json!({"tools": []})),
+        _ => answer(message, json!({"content": []})),
+    });
+    let declared = ClientCapabilities::new(raw(r#"{"sampling":{}}"#));
+    let session = server.connect(SessionOptions { declared, ..SessionOptions::default() }).await;
+    session.list_tools().await.unwrap();
+    session.call_tool("t", &RawJson::empty_object(), CallOptions::default()).await.unwrap();
+    let said = |method: &str| meta(&server.first(method), "clientCapabilities").to_string();
+    assert_eq!(["server/discover", "tools/list"].map(said), [r#"{"sampling":{}}"#, r#"{"sampling":{}}"#]);
+    assert_eq!(said("tools/call"), "{}", "nobody is there for this one");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_asks_for_input_is_handed_on_and_asked_again_by_whoever_wants() {
+    let server = modern();
+    let log_level = Some(LogLevel::Error);
+    let session = server.connect(SessionOptions { log_level, ..SessionOptions::default() }).await;
+    let capabilities = ClientCapabilities::new(raw(r#"{"elicitation":{"url":{}},"x":1.0}"#));
+    let caller =
+        Some(Arc::new(Caller { capabilities, ..Caller::new(CallerId::unique(), Handlers::default()) }));
+    let meta_given = raw(
+        r#"{"a/b":{"c":1.0},"progressToken":"theirs","traceparent":"x","io.modelcontextprotocol/logLevel":"debug",
+            "io.modelcontextprotocol/clientInfo":{"name":"theirs"}}"#,
+    );
+    let input = InputRequired::HandedOn;
+    let options = CallOptions { caller, meta: Some(meta_given), input, ..CallOptions::default() };
+    let arguments = RawJson::empty_object();
+    let first = session.call_tool_raw("t", &arguments, options.clone()).await.unwrap().value;
+    let first: Value = first.read().unwrap();
+    assert_eq!(first["resultType"], "input_required");
+    let more =
+        json!({"inputResponses": {"q": {"by": "them"}}, "requestState": first["requestState"], "odd": 1.0});
+    let options = CallOptions { more: Some(raw(&more.to_string())), ..options };
+    let second = session.call_tool_raw("t", &arguments, options).await.unwrap().value;
+    assert!(second.as_str().ends_with(r#","x":{"y":1.0}}"#), "{}", second.as_str());
+    assert!(second.as_str().contains(r#""text":"them""#), "{}", second.as_str());
+
+    let calls: Vec<Value> = server.heard().into_iter().filter(|it| it["method"] == "tools/call").collect();
+    let last = calls.last().unwrap();
+    assert_eq!((calls.len(), &last["params"]["requestState"]), (2, &json!("s\u{e9}")));
+    assert_eq!(last["params"]["odd"].to_string(), "1.0");
+    let own = &last["params"]["_meta"];
+    assert_eq!((own["a/b"].to_string().as_str(), &own["traceparent"]), (r#"{"c":1.0}"#, &json!("x")));
+    assert_eq!(own.get("progressToken"), None);
+    assert_eq!(meta(last, "clientInfo")["name"], "mcp-host");
+    assert_eq!(meta(last, "logLevel"), "debug", "the caller's own");
+    assert_eq!(meta(last, "clientCapabilities").to_string(), r#"{"elicitation":{"url":{}},"x":1.0}"#);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_result_keeps_what_nobody_knows_and_a_legacy_opening_declares_what_it_is_told() {
+    let server = server();
+    let declared = ClientCapabilities::new(raw(r#"{"sampling":{"tools":{}},"roots":{"listChanged":true}}"#));
+    let session = server.connect(SessionOptions { declared, ..SessionOptions::default() }).await;
+    let want = json!({"sampling": {"tools": {}}, "roots": {"listChanged": true}});
+    assert_eq!(server.first("initialize")["params"]["capabilities"], want);
+    let meta = Some(raw(r#"{"a":1.0,"io.modelcontextprotocol/logLevel":"debug"}"#));
+    let options = CallOptions { meta, ..CallOptions::default() };
+    let answer = session.call_tool_raw("quick", &RawJson::empty_object(), options).await.unwrap();
+    assert_eq!(answer.value.as_str(), r#"{"content":[],"x":{"y":1.0}}"#);
+    assert_eq!(server.first("tools/call")["params"]["_meta"].to_string(), r#"{"a":1.0}"#);
+    for (meta, more) in [(Some(raw("[]")), None), (None, Some(raw("1")))] {
+        let options = CallOptions { meta, more, ..CallOptions::default() };
+        let refused = session.call_tool("quick", &RawJson::empty_object(), options).await;
+        assert!(matches!(refused, Err(CallError::InvalidParams(_))), "{refused:?}");
+    }
+}
