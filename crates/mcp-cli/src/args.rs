@@ -11,7 +11,7 @@ use mcp_acp::Version;
 use mcp_config::Profile;
 use mcp_model::{Dialect, RawJson};
 
-use crate::commands::{check, convert, edit, explain, import};
+use crate::commands::{check, convert, edit, explain, import, record, replay};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -128,6 +128,10 @@ pub(crate) enum Command {
         /// given
         file: Option<PathBuf>,
     },
+    /// Write a session with real servers to a file, without their secrets, for `replay`
+    Record(record::Words),
+    /// Be a server that plays what `record` has written, on standard input and output
+    Replay(replay::Words),
     /// Print the JSON Schema of a configuration file
     Schema {
         /// Which dialect

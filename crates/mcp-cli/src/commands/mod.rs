@@ -17,10 +17,13 @@ mod listing;
 mod man;
 mod pairs;
 mod prompts;
+pub(crate) mod record;
 mod refused;
+pub(crate) mod replay;
 mod resources;
 mod schema;
 mod shape;
+pub(crate) mod shell;
 mod status;
 pub(crate) mod tools;
 mod watch;
@@ -85,6 +88,12 @@ pub(crate) fn run(arguments: Arguments, console: Console) -> Exit {
         }
         Command::Doctor(servers) => {
             on_runtime(console, async |signals| doctor::run(&context, &servers, signals).await)
+        }
+        Command::Record(words) => {
+            on_runtime(console, async |signals| record::run(&context, words, signals).await)
+        }
+        Command::Replay(words) => {
+            on_runtime(console, async |signals| replay::run(&context, words, signals).await)
         }
         Command::Completions { shell } => console.tell(&completions::run(shell)),
         Command::Man => console.tell(&man::run(&console)),

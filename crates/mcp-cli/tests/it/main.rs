@@ -13,6 +13,7 @@ mod endings;
 mod explain;
 mod importing;
 mod lists;
+mod recording;
 mod secrets;
 mod support;
 mod tools;

@@ -104,6 +104,22 @@ pub fn create_new(path: &Path, text: &str) -> Result<(), SaveError> {
     Ok(())
 }
 
+/// Writes a file, there or not, for its owner alone: whoever reads it meanwhile reads the old one, or the new one. Blocks.
+pub fn replace(path: &Path, text: &str) -> Result<(), SaveError> {
+    let shown = path.display().to_string();
+    let refused = |source| SaveError::Io { path: shown.clone(), source };
+    // A link stays one: what it names is replaced.
+    let real = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    #[cfg(unix)]
+    let permissions = std::os::unix::fs::PermissionsExt::from_mode(0o600);
+    #[cfg(not(unix))]
+    let permissions = fs::metadata(folder(&real)).map_err(refused)?.permissions();
+    let file = beside(&real, text, permissions).map_err(refused)?;
+    file.persist(&real).map_err(|it| refused(it.error))?;
+    settle(&real);
+    Ok(())
+}
+
 /// The text in a file of its own, which is gone unless it takes another one's place.
 fn beside(path: &Path, text: &str, permissions: Permissions) -> io::Result<NamedTempFile> {
     let mut res = Builder::new().prefix(".mcp-host-").suffix(".tmp").tempfile_in(folder(path))?;

@@ -1,0 +1,3 @@
+//! `shell`.
+
+pub(crate) mod words;
