@@ -76,9 +76,22 @@ struct Line<'a> {
 
 /// Records until the calls are made, the server is gone, or a signal comes.
 pub(crate) async fn run(context: &Context, words: Words, signals: &mut Signals) -> Exit {
+    if let Err(message) = has_place(&words.out) {
+        return context.tell(context.console.failure(Exit::Usage, &message, None)).await;
+    }
     match words.command.split_first() {
         Some((command, arguments)) => between(context, &words, (command, arguments), signals).await,
         None => servers(context, &words, signals).await,
+    }
+}
+
+/// Can there be a file of this name? What is found out only in the end is found out too late.
+pub(super) fn has_place(out: &Path) -> Result<(), String> {
+    let folder = out.parent().filter(|it| *it != Path::new(""));
+    match (folder, out.is_dir()) {
+        (_, true) => Err(format!("{} is a folder", out.display())),
+        (Some(folder), false) if !folder.is_dir() => Err(format!("there is no folder {}", folder.display())),
+        (_, false) => Ok(()),
     }
 }
 
@@ -242,11 +255,14 @@ async fn between(
             return context.tell(failure).await;
         }
     };
-    let recording = recorder.recording();
-    let (saved, told) = (save(&words.out, &recording).await, summary(&words.out, &recording));
-    let report = match saved {
-        // Standard output is the host's.
-        Ok(()) => Report { out: String::new(), err: told, exit },
+    // Standard output is the host's.
+    told(context, &words.out, &recorder.recording(), exit).await
+}
+
+/// Writes the file, and says so where nothing else is said.
+pub(super) async fn told(context: &Context, out: &Path, recording: &Recording, exit: Exit) -> Exit {
+    let report = match save(out, recording).await {
+        Ok(()) => Report { out: String::new(), err: summary(out, recording), exit },
         Err(message) => context.console.failure(worse(exit), &message, None),
     };
     context.tell(report).await

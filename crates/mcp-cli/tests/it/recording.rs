@@ -122,6 +122,12 @@ fn hd_sc5_no_secret_is_in_a_recording() {
     let text = std::fs::read_to_string(place.path().join("out.jsonl")).unwrap();
     assert!(!text.contains("sk-live"), "{text}");
     assert!(text.contains("***"), "{text}");
+    // Whoever plays it need not know the secret, and may.
+    place.write("replayed.yaml", &replayed(""));
+    for word in ["text=sk-live-1234567890", "text=x"] {
+        let run = place.run(&["call", "replayed.yaml", "echo", word]);
+        assert_eq!((run.code, run.out.as_str()), (Some(0), "***\n"), "{run:?}");
+    }
 }
 
 /// A configuration whose server is recorded by standing before it.
@@ -281,6 +287,8 @@ fn what_cannot_be_done_is_said() {
         2,
         "error: 8.8.8.8:80 is no address of this machine alone; use 127.0.0.1 or [::1]\n",
     );
+    check_refused(&["record", ".", "-o", "no/such.jsonl"], 2, "error: there is no folder no\n");
+    check_refused(&["shell", ".", "--record", "."], 2, "error: . is a folder\n");
     check_refused(
         &["record", "-o", "out.jsonl", "--", "/no/such/program"],
         3,

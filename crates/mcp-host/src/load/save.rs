@@ -192,6 +192,23 @@ mod tests {
     }
 
     #[test]
+    fn what_is_put_in_place_is_its_owners_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, link) = (folder.path().join("a"), folder.path().join("link"));
+        for text in ["first", "second"] {
+            replace(&path, text).unwrap();
+            assert_eq!(fs::read_to_string(&path).unwrap(), text);
+            assert_eq!(fs::metadata(&path).unwrap().mode() & 0o777, 0o600);
+        }
+        symlink("a", &link).unwrap();
+        replace(&link, "third").unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "third");
+        assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+        assert!(replace(&folder.path().join("no/such"), "x").is_err());
+        assert_eq!(names(folder.path()), ["a", "link"]);
+    }
+
+    #[test]
     fn what_somebody_else_wrote_stays() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.yaml");

@@ -149,8 +149,7 @@ async fn pass<W: AsyncWrite + Unpin, F: FnMut(&mut Take, &[u8])>(
     mut ear: Ear<F>,
 ) {
     let mut chunk = vec![0; CHUNK];
-    loop {
-        let Ok(count @ 1..) = reader.read(&mut chunk).await else { break };
+    while let Ok(count @ 1..) = reader.read(&mut chunk).await {
         ear.hear(&chunk[..count]);
         if writer.write_all(&chunk[..count]).await.is_err() || writer.flush().await.is_err() {
             break;

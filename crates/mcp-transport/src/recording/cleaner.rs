@@ -122,6 +122,7 @@ mod tests {
         let secrets = json_secrets(&Secret::new(r#"{"a":{"key":"hunter2-1"},"b":["hunter2-2",1,null]}"#));
         let mut texts: Vec<&str> = secrets.iter().map(Secret::expose).collect();
         texts.sort_unstable();
+        texts.dedup();
         assert_eq!(texts, ["hunter2-1", "hunter2-2"]);
         assert!(json_secrets(&Secret::new("\"hunter2\"")).is_empty());
     }

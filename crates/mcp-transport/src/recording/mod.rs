@@ -12,9 +12,9 @@
 //! - A request is found again by its method and by its parameters in canonical form, without `_meta`. Equal requests are
 //!   answered in recorded order; when there are no more, with the last answer. Requests whose parameters only introduce
 //!   the client (`initialize`, `server/discover`), and those that say nothing (`ping`) or ask for a stream
-//!   (`subscriptions/listen`), are found by their method.
+//!   (`subscriptions/listen`), are found by their method. Where a secret was taken out of parameters, anything may stand.
 //! - What a server said while it answered is said again before that answer; what it asked is asked, and the answer waited
-//!   for, whatever it is. A request that was never answered is never answered.
+//!   for, whatever it is. A request that was never answered is never answered. A stream is never ended.
 //!
 //! ```
 //! # #[tokio::main(flavor = "current_thread")]

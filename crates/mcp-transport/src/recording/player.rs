@@ -14,6 +14,8 @@ use crate::frame;
 
 /// How many requests may wait for a client's answer, or be open, at once.
 const MOST_OPEN: usize = 1024;
+/// What stands in place of a secret.
+const BLANK: &str = "***";
 /// How much of a request a message repeats, in bytes.
 const SHOWN: usize = 200;
 
@@ -93,10 +95,11 @@ impl Player {
 
     fn asked(&mut self, id: &RawValue, method: &str, params: Option<&RawValue>, to: &mut Vec<Played>) {
         let id = id.get().to_owned();
-        let key = key(method, params);
-        let Some(places) = self.places.get(&key) else {
-            return to.push(answer(&id, self.unknown(method, &key.1)));
+        let asked = key(method, params);
+        let Some(key) = self.find(&asked).cloned() else {
+            return to.push(answer(&id, self.unknown(method, &asked.1)));
         };
+        let places = &self.places[&key];
         let count = self.played.entry(key).or_default();
         let at = places[(*count).min(places.len() - 1)];
         *count += 1;
@@ -105,6 +108,15 @@ impl Player {
         }
         let token = message::meta(params, PROGRESS_TOKEN).map(|it| it.get().to_owned());
         self.play(Scene { at, said: 0, id, token }, to);
+    }
+
+    /// Where a request stands on the tape: as it is, or with something in place of each secret that was taken out.
+    fn find(&self, asked: &Key) -> Option<&Key> {
+        let blanked = || {
+            let fitting = self.places.iter().filter(|(key, _)| key.0 == asked.0 && fits(&key.1, &asked.1));
+            fitting.min_by_key(|(_, places)| places[0])
+        };
+        self.places.get_key_value(asked).or_else(blanked).map(|(key, _)| key)
     }
 
     /// Plays on until the client has to answer something, or all is said.
@@ -195,6 +207,21 @@ impl Player {
     }
 }
 
+/// Is `text` what was written down as `recorded`, with anything in place of each secret?
+fn fits(recorded: &str, text: &str) -> bool {
+    let Some((start, rest)) = recorded.split_once(BLANK) else { return recorded == text };
+    let Some(mut text) = text.strip_prefix(start) else { return false };
+    let mut parts = rest.split(BLANK).peekable();
+    while let Some(part) = parts.next() {
+        if parts.peek().is_none() {
+            return text.ends_with(part);
+        }
+        let Some(at) = text.find(part) else { return false };
+        text = &text[at + part.len()..];
+    }
+    true
+}
+
 /// How alike two texts are: by what they begin and end with.
 fn likeness(one: &str, other: &str) -> usize {
     let start = one.bytes().zip(other.bytes()).take_while(|(a, b)| a == b).count();
@@ -223,4 +250,28 @@ fn answer(id: &str, result: String) -> Played {
 fn request(id: &str, method: &str, params: Option<&RawJson>) -> Bytes {
     let params = params.map(|it| format!(",\"params\":{}", it.as_str())).unwrap_or_default();
     format!(r#"{{"jsonrpc":"2.0","id":{id},"method":{}{params}}}"#, frame::text(method)).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(recorded: &str, text: &str, want: bool) {
+        assert_eq!(fits(recorded, text), want, "{recorded} {text}");
+    }
+
+    #[test]
+    fn a_secret_may_be_anything() {
+        check("a***d", "abcd", true);
+        check("a***d", "ad", true);
+        check("a***d", "abc", false);
+        check("***/x/***", "/home/x/y", true);
+        check("***/x/***", "/home/y", false);
+        check("a***b***c", "a1b2c", true);
+        check("a***b***c", "a1c2b", false);
+        check("ab***b", "ab", false);
+        check("plain", "plain", true);
+        check("plain", "plane", false);
+    }
 }

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use mcp_model::{RawJson, Secret};
 
 use super::cleaner::Cleaner;
+use super::message::LISTEN;
 use super::take::{Room, Take};
 use super::tape::{Exchange, Recording, Tape};
 use super::wire::RecordedDial;
@@ -86,7 +87,10 @@ impl Server {
             tape.version = take.version.or(tape.version);
             tape.exchanges.extend(take.exchanges.iter().cloned());
         }
-        tape.exchanges = without_repetition(tape.exchanges);
+        // Streams are opened beside everything else; where they stand says nothing.
+        let exchanges = tape.exchanges.into_iter().filter(|it| !is_mute(it));
+        let (streams, others): (Vec<_>, Vec<_>) = exchanges.partition(|it| it.method == LISTEN);
+        tape.exchanges = without_repetition(others.into_iter().chain(streams).collect());
         tape
     }
 }
@@ -103,7 +107,7 @@ fn without_repetition(exchanges: Vec<Exchange>) -> Vec<Exchange> {
                 entry.insert(Some(at));
             }
             Entry::Occupied(mut entry) => {
-                let alike = |later: &usize| is_quiet(it) && exchanges[*later] == *it;
+                let alike = |later: &usize| exchanges[*later] == *it;
                 let later = entry.insert(None).filter(alike);
                 if let Some(later) = later {
                     dropped.insert(later);
@@ -117,12 +121,12 @@ fn without_repetition(exchanges: Vec<Exchange>) -> Vec<Exchange> {
 }
 
 fn opens(method: &str) -> bool {
-    matches!(method, "initialize" | "server/discover" | "ping") || method.ends_with("/list")
+    matches!(method, "initialize" | "server/discover" | "ping" | LISTEN) || method.ends_with("/list")
 }
 
-fn is_quiet(exchange: &Exchange) -> bool {
-    let Exchange { method: _, params: _, said, reply, after } = exchange;
-    said.is_empty() && after.is_empty() && reply.is_some()
+/// Is it a stream on which nothing was heard?
+fn is_mute(exchange: &Exchange) -> bool {
+    exchange.method == LISTEN && exchange.said.is_empty() && exchange.reply.is_none()
 }
 
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {

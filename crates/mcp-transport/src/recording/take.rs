@@ -142,6 +142,10 @@ impl Take {
         let Some(at) = self.open.remove(id) else { return };
         self.tokens.retain(|_, it| *it != at);
         let (Answered::Result(value) | Answered::Error(value)) = answer;
+        if self.exchanges[at].method == LISTEN && matches!(answer, Answered::Result(_)) {
+            // A stream ends with its connection, and is open as long as that is there when it is played.
+            return;
+        }
         let value = self.clean(value);
         if !self.room.take(value.as_bytes().len()) {
             // A request without its answer would never be answered again.

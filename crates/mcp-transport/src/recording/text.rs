@@ -198,15 +198,18 @@ impl Recording {
 }
 
 fn said_out(said: &[Said]) -> Vec<SaidOut<'_>> {
-    let one = |it| match it {
-        &Said::Notification { ref method, ref params } => {
-            SaidOut { notification: Some(method.as_str()), request: None, params: params.as_ref() }
-        }
-        &Said::Request { ref method, ref params } => {
-            SaidOut { notification: None, request: Some(method.as_str()), params: params.as_ref() }
-        }
-    };
-    said.iter().map(one).collect()
+    let mut res = Vec::with_capacity(said.len());
+    for it in said {
+        res.push(match it {
+            Said::Notification { method, params } => {
+                SaidOut { notification: Some(method), request: None, params: params.as_ref() }
+            }
+            Said::Request { method, params } => {
+                SaidOut { notification: None, request: Some(method), params: params.as_ref() }
+            }
+        });
+    }
+    res
 }
 
 fn said_in(said: Vec<SaidIn<'_>>) -> Result<Vec<Said>, String> {
