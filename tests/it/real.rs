@@ -119,6 +119,65 @@ fn hd_fr007_a_real_server_over_streamable_http() {
     assert_eq!(called.json()["content"][0]["text"], "Echo: hello", "{called:#?}");
 }
 
+/// Servers of npm and PyPI, each as its package says that it is started.
+const SERVERS: [(&str, &str, &str); 3] = [
+    ("everything", "npx", "-y, '@modelcontextprotocol/server-everything@2026.8.31'"),
+    ("files", "npx", "-y, '@modelcontextprotocol/server-filesystem@2026.8.31', ."),
+    ("time", "uvx", "mcp-server-time@2026.10.19"),
+];
+
+#[test]
+fn a_recording_of_real_servers_says_what_they_say() {
+    let Some(installed) = ready() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let file = |of: &dyn Fn(&str, &str, &str) -> String| -> String {
+        let servers = SERVERS.iter().map(|(name, command, arguments)| of(name, command, arguments));
+        format!("version: 1\nservers:\n{}", servers.collect::<String>())
+    };
+    let entry = |name: &str, command: &str, arguments: &str| {
+        format!("  {name}:\n    transport: stdio\n    command: {command}\n    args: [{arguments}]\n")
+    };
+    let real = write(folder.path(), &file(&entry));
+    let out = folder.path().join("out.jsonl").display().to_string();
+    let calls = [
+        ("echo", r#"{"message":"hello"}"#),
+        ("get-sum", r#"{"a":2,"b":3}"#),
+        ("list_directory", r#"{"path":"."}"#),
+        ("read_text_file", r#"{"path":"/no/such/file"}"#),
+        ("get_current_time", r#"{"timezone":"UTC"}"#),
+    ];
+    let mut arguments = vec!["record", &real, "-o", &out, "--format", "json"];
+    for (tool, it) in &calls {
+        arguments.extend(["--call", tool, it]);
+    }
+    let recorded = installed.run(&arguments);
+    assert_eq!(recorded.code, Some(0), "{recorded:#?}");
+    let recorded = recorded.json();
+
+    let replayed = folder.path().join("replayed.yaml");
+    let replay =
+        |name: &str, _: &str, _: &str| entry(name, "mcp-host", &format!("replay, '{out}', --server, {name}"));
+    std::fs::write(&replayed, file(&replay)).unwrap();
+    let replayed = replayed.display().to_string();
+    let tools = |file: &str| {
+        let ran = installed.run(&["tools", file, "--dialect", "dominds", "--format", "json"]);
+        assert_eq!(ran.code, Some(0), "{ran:#?}");
+        let tools = ran.json();
+        (tools["tools"].clone(), tools["servers"].clone())
+    };
+    assert_eq!(tools(&real), tools(&replayed));
+    for ((tool, arguments), was) in calls.iter().zip(recorded["calls"].as_array().unwrap()) {
+        let ran =
+            installed.run(&["call", &replayed, tool, arguments, "--dialect", "dominds", "--format", "json"]);
+        let now = ran.json();
+        for part in ["success", "content", "error"] {
+            assert_eq!(now[part], was[part], "{tool}: {ran:#?}");
+        }
+        assert_eq!(now["metadata"]["structured_content"], was["metadata"]["structured_content"], "{tool}");
+    }
+    assert_eq!(recorded["calls"][0]["content"][0]["text"], "Echo: hello");
+}
+
 fn write(folder: &Path, text: &str) -> String {
     let path = folder.join(".minds/mcp.yaml");
     std::fs::create_dir_all(path.parent().unwrap()).unwrap();

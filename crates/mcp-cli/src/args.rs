@@ -11,7 +11,7 @@ use mcp_acp::Version;
 use mcp_config::Profile;
 use mcp_model::{Dialect, RawJson};
 
-use crate::commands::{check, convert, edit, explain, import};
+use crate::commands::{check, convert, edit, explain, import, record, replay, shell};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -122,12 +122,21 @@ pub(crate) enum Command {
         #[arg(long, value_name = "FOLDER")]
         save: Option<PathBuf>,
     },
-    /// Start the servers, follow the file, and tell line by line what changes, until Ctrl-C
+    /// Start the servers, follow the file, and show what becomes of them, until Ctrl-C
     Watch {
         /// The configuration, or the folder it is in; a file need not be there yet. The nearest above this folder unless
         /// given
         file: Option<PathBuf>,
+        /// Tell it line by line on a terminal too
+        #[arg(long)]
+        plain: bool,
     },
+    /// Start the servers, and call them from a prompt; or, where standard input is no terminal, line by line from that
+    Shell(shell::Words),
+    /// Write a session with real servers to a file, without their secrets, for `replay`
+    Record(record::Words),
+    /// Be a server that plays what `record` has written, on standard input and output
+    Replay(replay::Words),
     /// Print the JSON Schema of a configuration file
     Schema {
         /// Which dialect

@@ -29,8 +29,17 @@ pub(crate) async fn with(
     signals: &mut Signals,
     work: impl AsyncFnOnce(&Host) -> Exit,
 ) -> Exit {
-    let host = Host::start(options(supervision));
-    let mut exit = tokio::select! {
+    around(Host::start(options(supervision)), wanted, signals, work).await
+}
+
+/// The same around a host that is there already.
+pub(crate) async fn around(
+    host: Host,
+    wanted: Wanted,
+    signals: &mut Signals,
+    work: impl AsyncFnOnce(&Host) -> Exit,
+) -> Exit {
+    let exit = tokio::select! {
         biased;
         signal = signals.next() => Exit::Signal(signal),
         exit = async {
@@ -38,6 +47,11 @@ pub(crate) async fn with(
             work(&host).await
         } => exit,
     };
+    stop(&host, exit, signals).await
+}
+
+/// Stops the servers of a host, and gives the end.
+pub(crate) async fn stop(host: &Host, mut exit: Exit, signals: &mut Signals) -> Exit {
     let stopping = timeout(AT_MOST, host.shutdown());
     tokio::pin!(stopping);
     loop {
@@ -54,7 +68,8 @@ pub(crate) async fn with(
     }
 }
 
-fn options(supervision: Supervision) -> HostOptions {
+/// How a host of this program is.
+pub(crate) fn options(supervision: Supervision) -> HostOptions {
     let client = ClientInfo { name: "mcp-host".to_owned(), version: env!("CARGO_PKG_VERSION").to_owned() };
     HostOptions {
         client,
@@ -69,9 +84,14 @@ fn options(supervision: Supervision) -> HostOptions {
 /// Where process groups are written down, so that the next start finds what a sudden death leaves behind. Relative
 /// paths count as none: they would name another folder in each working directory.
 fn receipts(variable: &dyn Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
+    state("receipts", variable)
+}
+
+/// A place in this program's state folder.
+pub(crate) fn state(name: &str, variable: &dyn Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
     let absolute = |name: &str| variable(name).map(PathBuf::from).filter(|it| it.is_absolute());
     let state = absolute("XDG_STATE_HOME").or_else(|| Some(absolute("HOME")?.join(".local/state")))?;
-    Some(state.join("mcp-host/receipts"))
+    Some(state.join("mcp-host").join(name))
 }
 
 #[cfg(test)]

@@ -131,6 +131,7 @@ mod outlets;
 mod pace;
 mod pin;
 mod published;
+mod recorded;
 mod refusal;
 mod sleep;
 mod spill;
@@ -150,11 +151,14 @@ pub use event::{Happening, HostEvent, ReleaseReason};
 pub use failure::Failure;
 pub use hear::{Heard, Hearing, ServerSaid};
 pub use host::{Host, HostOptions, TraceSource};
-pub use load::{FileError, LoadError, LoadRequest, Loaded, SaveError, create, create_new, load, save};
+pub use load::{
+    FileError, LoadError, LoadRequest, Loaded, SaveError, create, create_new, load, replace, save,
+};
 pub use machine::{Probe, RestartPolicy, Supervision};
 pub use mcp_registry::{ActiveProblem, NetworkFailure, Reaction, Rejection};
 pub use pin::Pinned;
 pub use published::{Published, ServerState, ServerStatus};
+pub use recorded::record_into;
 pub use refusal::ProviderRefusal;
 pub use sleep::WallClock;
 pub use spill::SpillPolicy;

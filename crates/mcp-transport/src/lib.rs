@@ -32,6 +32,7 @@
 //!
 //! Features: `stdio` (child processes; Unix), `http` (Streamable HTTP), `sse` (HTTP with server-sent events, as of
 //! 2024-11-05) and `websocket`, all on by default; `rmcp`, which puts any of the wires under the official SDK's client.
+//! [`recording`] writes sessions down and plays them again, for tests without servers.
 //! A wire of your own implements [`Transport`] and [`Dial`].
 
 mod deadline;
@@ -51,6 +52,7 @@ mod oversize;
 mod pace;
 mod pending;
 mod progress;
+pub mod recording;
 mod redact;
 mod scan;
 #[cfg(feature = "rmcp")]

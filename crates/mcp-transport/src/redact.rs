@@ -34,6 +34,21 @@ pub fn secret_parts(value: &Secret) -> Vec<Secret> {
     res
 }
 
+/// The arguments of a command that may be secrets: all but flags, and the first other one, which names the package, the
+/// script or the command to run.
+pub(crate) fn argument_secrets(arguments: &[Secret]) -> impl Iterator<Item = &Secret> {
+    let is_flag = |it: &&Secret| it.expose().starts_with('-') && !it.expose().contains('=');
+    let mut named = false;
+    arguments.iter().filter(move |it| {
+        if is_flag(it) {
+            return false;
+        }
+        // The name of a thing has no scheme and no assignment in it, and no line break.
+        let is_name = !it.expose().contains("://") && !it.expose().contains(['=', '\n', ' ']);
+        named || !is_name || !std::mem::replace(&mut named, true)
+    })
+}
+
 /// The values to look for.
 pub(crate) struct Redactor(Vec<Secret>);
 
@@ -45,6 +60,23 @@ impl Redactor {
         // A secret may contain another one: the longest goes first.
         secrets.sort_by_key(|it| std::cmp::Reverse(it.expose().len()));
         Redactor(secrets)
+    }
+
+    /// The text without secrets and otherwise as it is; `None` where it holds none.
+    pub(crate) fn replaced(&self, text: &str) -> Option<String> {
+        let mut res = None;
+        for secret in &self.0 {
+            let now: &str = res.as_deref().unwrap_or(text);
+            if now.contains(secret.expose()) {
+                res = Some(now.replace(secret.expose(), "***"));
+            }
+        }
+        // One that is broken up by what no reader sees is found where that is gone, and then goes with it.
+        let shown = plain(res.as_deref().unwrap_or(text));
+        match self.0.iter().any(|it| shown.contains(it.expose())) {
+            true => Some(self.clean(&shown, usize::MAX)),
+            false => res,
+        }
     }
 
     /// The text on one line, without control characters and secrets, cut to `limit` bytes.

@@ -60,7 +60,7 @@ pub(crate) async fn run(context: &Context, request: Request<'_>, signals: &mut S
 }
 
 /// The arguments as the tool wants them: its schema says what a word is.
-fn fitted(published: &Published, tool: &str, arguments: Typed) -> Result<RawJson, Unusable> {
+pub(super) fn fitted(published: &Published, tool: &str, arguments: Typed) -> Result<RawJson, Unusable> {
     match (arguments, published.catalog.find(tool)) {
         (Typed::Object(json), _) => Ok(json),
         (Typed::Pairs(pairs), Lookup::Found(it)) => pairs::fit(&pairs, Some(&it.tool.input_schema)),
@@ -120,7 +120,7 @@ async fn refuse(context: &Context, request: Request<'_>, refusal: Refusal) -> Ex
     context.tell(report).await
 }
 
-async fn call(host: &Host, progress: &Progress, call: ToolCall) -> CallResult {
+pub(super) async fn call(host: &Host, progress: &Progress, call: ToolCall) -> CallResult {
     let tool = call.name.clone();
     progress.say(&format!("calling {tool}"));
     let shown = progress.clone();

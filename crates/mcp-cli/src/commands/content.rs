@@ -17,7 +17,8 @@ pub(crate) fn text(result: &CallResult) -> String {
     res
 }
 
-fn block(content: &Content) -> String {
+/// One block: its text, or a line about it.
+pub(super) fn block(content: &Content) -> String {
     match content {
         Content::Text(text) => whole_lines(text),
         Content::Image { data, mime_type } => note("image", &[mime_type, &size(decoded(data))]),
@@ -37,7 +38,7 @@ fn block(content: &Content) -> String {
 }
 
 /// The text without what commands a terminal, ended by a line end.
-fn whole_lines(text: &str) -> String {
+pub(super) fn whole_lines(text: &str) -> String {
     let mut res = plain::block(text);
     if !res.is_empty() && !res.ends_with('\n') {
         res.push('\n');

@@ -17,10 +17,13 @@ mod listing;
 mod man;
 mod pairs;
 mod prompts;
+pub(crate) mod record;
 mod refused;
+pub(crate) mod replay;
 mod resources;
 mod schema;
 mod shape;
+pub(crate) mod shell;
 mod status;
 pub(crate) mod tools;
 mod watch;
@@ -79,12 +82,22 @@ pub(crate) fn run(arguments: Arguments, console: Console) -> Exit {
             let request = call::Request { file: &file, tool: &tool, arguments: &arguments, save };
             call::run(&context, request, signals).await
         }),
-        Command::Watch { file } => {
+        Command::Watch { file, plain } => {
             let file = file.unwrap_or_default();
-            on_runtime(console, async |signals| watch::run(&context, &file, signals).await)
+            let manner = if plain { watch::Manner::Plain } else { watch::Manner::Any };
+            on_runtime(console, async |signals| watch::run(&context, &file, manner, signals).await)
         }
         Command::Doctor(servers) => {
             on_runtime(console, async |signals| doctor::run(&context, &servers, signals).await)
+        }
+        Command::Record(words) => {
+            on_runtime(console, async |signals| record::run(&context, words, signals).await)
+        }
+        Command::Replay(words) => {
+            on_runtime(console, async |signals| replay::run(&context, words, signals).await)
+        }
+        Command::Shell(words) => {
+            on_runtime(console, async |signals| shell::run(&context, words, signals).await)
         }
         Command::Completions { shell } => console.tell(&completions::run(shell)),
         Command::Man => console.tell(&man::run(&console)),

@@ -64,6 +64,15 @@ pub(super) fn fit(pairs: &[Pair], schema: Option<&RawJson>) -> Result<RawJson, U
     Ok(RawJson::parse(res.into()).expect("it is an object of names that are quoted and values that are JSON"))
 }
 
+/// Puts pairs together to one object of texts, which is what prompts take. Of two with one name the later counts.
+pub(super) fn texts(pairs: &[Pair]) -> RawJson {
+    let text = |it: &Pair| match &it.value {
+        Word::Plain(text) | Word::Json(text) => (it.name.clone(), Value::from(text.as_str())),
+    };
+    let object: serde_json::Map<String, Value> = pairs.iter().map(text).collect();
+    RawJson::of(&object).expect("it is an object of texts")
+}
+
 /// The value of one argument, as JSON.
 fn member(root: &Value, name: &str, words: &[&Word]) -> Result<String, Unusable> {
     let nothing = Value::Null;

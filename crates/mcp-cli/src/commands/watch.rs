@@ -1,7 +1,12 @@
-//! `watch`: runs what a configuration says and tells, line by line, what becomes of it, until somebody ends it.
+//! `watch`: runs what a configuration says and shows what becomes of it, until somebody ends it: on a terminal as a
+//! view that fills it, else line by line.
 
-mod lines;
+mod draw;
+pub(super) mod lines;
+mod screen;
+mod view;
 
+use std::io::IsTerminal;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -26,8 +31,17 @@ use lines::Line;
 /// the save itself is told, and should be read after it.
 const GATHERED: Duration = Duration::from_millis(20);
 
+/// In which way it is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Manner {
+    /// On a terminal so that it is filled.
+    Any,
+    /// Line by line.
+    Plain,
+}
+
 /// Follows the file until a signal comes, or nobody reads any more.
-pub(crate) async fn run(context: &Context, file: &Path, signals: &mut Signals) -> Exit {
+pub(crate) async fn run(context: &Context, file: &Path, manner: Manner, signals: &mut Signals) -> Exit {
     let Target { path, found } = match locate(file) {
         Ok(target) => target,
         Err(message) => return refuse(context, file, message).await,
@@ -39,12 +53,30 @@ pub(crate) async fn run(context: &Context, file: &Path, signals: &mut Signals) -
     }
     let Reader { dialect, profile } = context.reader;
     let request = LoadRequest { path, dialect, profile, env_file: context.env_file.clone() };
+    if fills(context, manner) {
+        let (options, logs) = screen::listening(hosted::options(Supervision::default()));
+        let request = FollowRequest::new(vec![request]);
+        return hosted::around(Host::start(options), Wanted::default(), signals, async |host| {
+            screen::run(context, host, request, logs).await
+        })
+        .await;
+    }
     hosted::with(Wanted::default(), Supervision::default(), signals, async |host| {
         let published = host.published();
         let following = host.follow(FollowRequest::new(vec![request])).await;
         tell_all(context, host, following, published).await
     })
     .await
+}
+
+/// Is there a terminal to fill, and is that wanted?
+fn fills(context: &Context, manner: Manner) -> bool {
+    let is_able = std::env::var_os("TERM").is_some_and(|it| it != "dumb");
+    let terminal = std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
+    match (manner, context.format) {
+        (Manner::Any, Format::Text) => is_able && terminal,
+        (Manner::Any, Format::Json) | (Manner::Plain, _) => false,
+    }
 }
 
 /// Tells what happens until nobody reads any more.

@@ -112,7 +112,7 @@ fn the_demo_server_ends_as_it_is_asked_to() {
 }
 
 /// Has the process a handler for this signal?
-fn catches(pid: u32, signal: u32) -> bool {
+pub(crate) fn catches(pid: u32, signal: u32) -> bool {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
     let mask = status.lines().find_map(|it| it.strip_prefix("SigCgt:")).map_or("0", str::trim);
     u64::from_str_radix(mask, 16).unwrap() & (1 << (signal - 1)) != 0

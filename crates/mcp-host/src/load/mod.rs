@@ -15,7 +15,7 @@ use crate::{FailedServer, Failure, Wanted};
 use environment::Environment;
 pub use files::FileError;
 pub(crate) use files::read_text;
-pub use save::{SaveError, create, create_new, save};
+pub use save::{SaveError, create, create_new, replace, save};
 
 /// What to load.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -104,6 +104,22 @@ pub fn create_new(path: &Path, text: &str) -> Result<(), SaveError> {
     Ok(())
 }
 
+/// Writes a file, there or not, for its owner alone: whoever reads it meanwhile reads the old one, or the new one. Blocks.
+pub fn replace(path: &Path, text: &str) -> Result<(), SaveError> {
+    let shown = path.display().to_string();
+    let refused = |source| SaveError::Io { path: shown.clone(), source };
+    // A link stays one: what it names is replaced.
+    let real = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    #[cfg(unix)]
+    let permissions = std::os::unix::fs::PermissionsExt::from_mode(0o600);
+    #[cfg(not(unix))]
+    let permissions = fs::metadata(folder(&real)).map_err(refused)?.permissions();
+    let file = beside(&real, text, permissions).map_err(refused)?;
+    file.persist(&real).map_err(|it| refused(it.error))?;
+    settle(&real);
+    Ok(())
+}
+
 /// The text in a file of its own, which is gone unless it takes another one's place.
 fn beside(path: &Path, text: &str, permissions: Permissions) -> io::Result<NamedTempFile> {
     let mut res = Builder::new().prefix(".mcp-host-").suffix(".tmp").tempfile_in(folder(path))?;
@@ -173,6 +189,23 @@ mod tests {
         let after = fs::metadata(&path).unwrap();
         assert_eq!((after.mode(), after.uid(), after.gid()), (before.mode(), before.uid(), before.gid()));
         assert_eq!(names(folder.path()), ["a.yaml", "link"]);
+    }
+
+    #[test]
+    fn what_is_put_in_place_is_its_owners_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, link) = (folder.path().join("a"), folder.path().join("link"));
+        for text in ["first", "second"] {
+            replace(&path, text).unwrap();
+            assert_eq!(fs::read_to_string(&path).unwrap(), text);
+            assert_eq!(fs::metadata(&path).unwrap().mode() & 0o777, 0o600);
+        }
+        symlink("a", &link).unwrap();
+        replace(&link, "third").unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "third");
+        assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+        assert!(replace(&folder.path().join("no/such"), "x").is_err());
+        assert_eq!(names(folder.path()), ["a", "link"]);
     }
 
     #[test]

@@ -25,13 +25,14 @@ use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-use crate::redact::{Redactor, secret_parts};
+use crate::redact::{Redactor, argument_secrets, secret_parts};
 use crate::{
     ConnectError, Dial, DialOptions, EndReason, Ended, Evidence, Link, Opening, ProcessCell, StartFailure,
     Transport,
 };
 use encoding::StreamEncoding;
 use group::Group;
+pub(crate) use lines::{Line, Lines};
 pub use owner::Owner;
 use reader::Reader;
 pub use receipt::{Reaped, Receipts};
@@ -78,7 +79,7 @@ impl StdioDial {
                 "an environment variable's name is empty or contains `=`".to_owned(),
             ));
         }
-        let secrets = endpoint.env.iter().map(|it| &it.1).chain(secret_arguments(endpoint));
+        let secrets = endpoint.env.iter().map(|it| &it.1).chain(argument_secrets(&endpoint.args));
         let secrets: Vec<Secret> = secrets.flat_map(secret_parts).collect();
         Ok(StdioDial(Arc::new(Place {
             redactor: Arc::new(Redactor::new(secrets.iter())),
@@ -108,21 +109,6 @@ impl Dial for StdioDial {
     fn opening(&self) -> Opening {
         Opening::Negotiate
     }
-}
-
-/// The arguments that may be secrets: all but flags, and the first other one, which names the package, the script or
-/// the command to run.
-fn secret_arguments(endpoint: &StdioEndpoint) -> impl Iterator<Item = &Secret> {
-    let is_flag = |it: &&Secret| it.expose().starts_with('-') && !it.expose().contains('=');
-    let mut named = false;
-    endpoint.args.iter().filter(move |it| {
-        if is_flag(it) {
-            return false;
-        }
-        // The name of a thing has no scheme and no assignment in it, and no line break.
-        let is_name = !it.expose().contains("://") && !it.expose().contains(['=', '\n', ' ']);
-        named || !is_name || !std::mem::replace(&mut named, true)
-    })
 }
 
 struct StdioWire(Arc<Place>);

@@ -20,6 +20,8 @@ mod place;
 pub(crate) mod said;
 pub(crate) mod tls;
 
+pub(crate) use configured::secrets;
+
 #[cfg(any(feature = "http", feature = "sse"))]
 pub(crate) use client::{Client, Failed};
 #[cfg(any(feature = "http", feature = "sse"))]

@@ -12,6 +12,8 @@ mod input;
 mod kept;
 mod memory;
 mod reads;
+#[cfg(all(feature = "stdio", feature = "http"))]
+mod recording;
 mod remembered;
 mod replay;
 #[cfg(feature = "rmcp")]

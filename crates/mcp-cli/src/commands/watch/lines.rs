@@ -15,7 +15,7 @@ use crate::output::{paint, plain};
 /// One thing that happened.
 #[derive(Debug, Serialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
-pub(super) enum Line {
+pub(crate) enum Line {
     /// How changes are noticed from now on.
     Watching {
         /// Does the system tell of them? Otherwise they are looked for.
@@ -76,14 +76,14 @@ pub(super) enum Line {
 /// Who notices changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum By {
+pub(crate) enum By {
     System,
     Poll,
 }
 
 /// A file of a reload.
 #[derive(Debug, Serialize)]
-pub(super) struct File {
+pub(crate) struct File {
     path: String,
     present: bool,
     diagnostics: Vec<Diagnostic>,
@@ -91,7 +91,7 @@ pub(super) struct File {
 
 /// What a reload did.
 #[derive(Debug, Serialize)]
-pub(super) struct Servers {
+pub(crate) struct Servers {
     added: Vec<ServerId>,
     removed: Vec<ServerId>,
     changed: Vec<ServerId>,
@@ -100,7 +100,7 @@ pub(super) struct Servers {
 }
 
 /// What is told of an event of the files.
-pub(super) fn of_event(event: FollowEvent) -> Vec<Line> {
+pub(crate) fn of_event(event: FollowEvent) -> Vec<Line> {
     match event {
         FollowEvent::Watching(Watching::System) => vec![Line::Watching { by: By::System, reason: None }],
         FollowEvent::Watching(Watching::PollOnly(reason)) => vec![Line::Watching { by: By::Poll, reason }],
@@ -127,7 +127,7 @@ pub(super) fn of_event(event: FollowEvent) -> Vec<Line> {
 }
 
 /// What is told of the way from one generation to a later one.
-pub(super) fn between(before: &Published, after: &Published) -> Vec<Line> {
+pub(crate) fn between(before: &Published, after: &Published) -> Vec<Line> {
     let mut res = Vec::new();
     let gone = before.servers.iter().filter(|it| !after.servers.iter().any(|now| now.id == it.id));
     res.extend(gone.map(|it| Line::ServerRemoved { name: it.id.clone() }));
@@ -149,8 +149,25 @@ pub(super) fn between(before: &Published, after: &Published) -> Vec<Line> {
 }
 
 impl Line {
+    /// Does it tell of something to mend in the files?
+    pub(crate) fn is_mistake(&self) -> bool {
+        match self {
+            Line::Refused { .. } => true,
+            Line::Reloaded { files, servers: _, shadowed } => {
+                !shadowed.is_empty() || files.iter().any(|it| !it.diagnostics.is_empty())
+            }
+            Line::Watching { .. }
+            | Line::Server(_)
+            | Line::ServerRemoved { .. }
+            | Line::Catalog { .. }
+            | Line::Problem(_)
+            | Line::ProblemCleared { .. }
+            | Line::Missed { .. } => false,
+        }
+    }
+
     /// In words, a line end behind each line. Mistakes of a file have a line each.
-    pub(super) fn text(&self, colour: Colour) -> String {
+    pub(crate) fn text(&self, colour: Colour) -> String {
         let mut res = Told { colour, text: String::new() };
         match self {
             Line::Watching { by: By::System, reason: _ } => res.line(paint::NOTE, "watching", "for changes"),

@@ -1,0 +1,82 @@
+//! `watch` on a terminal: what it shows, what its keys do, and what it leaves behind.
+
+use crate::support::{Place, children, is_alive, send};
+use crate::terminal::Terminal;
+
+/// The demo server, shared: one process from its start to its end.
+const DEMO: &str = "\
+version: 1
+servers:
+  demo:
+    truely-stateless: true
+    transport: stdio
+    command: mcp-host
+    args: [demo-server]
+";
+
+const OTHER: &str =
+    "  broken:\n    truely-stateless: true\n    transport: stdio\n    command: /no/such/program\n";
+
+#[test]
+fn servers_are_shown_as_they_change() {
+    let place = Place::dominds(DEMO);
+    let Some(terminal) = Terminal::start(&place, "watch .", (100, 24)) else { return };
+    let shown = terminal.until_it("demo ready", |it| it.contains("1/1 ready"));
+    assert!(shown.starts_with(".minds/mcp.yaml  generation "), "{shown}");
+    assert!(shown.contains("reloaded .minds/mcp.yaml: added demo"), "{shown}");
+    place.write(".minds/mcp.yaml", &format!("{DEMO}{OTHER}"));
+    terminal.until_it("the broken one", |it| it.contains("MCPConnectionError") && it.contains("1/2 ready"));
+    // A smaller window, the smallest, and back.
+    terminal.resize(40, 8);
+    terminal.until_it("less of it", |it| it.contains("broken") && it.lines().count() <= 8);
+    terminal.resize(1, 1);
+    terminal.resize(100, 24);
+    terminal.until("MCPConnectionError");
+    // Keys.
+    terminal.press(&["?"]);
+    terminal.until("switch off, or on");
+    terminal.press(&["Escape"]);
+    terminal.until_it("no help", |it| !it.contains("switch off, or on\n") && it.contains("STARTS"));
+    terminal.types("/dem");
+    terminal.until_it("the filter", |it| it.contains("/dem▏"));
+    terminal.press(&["Enter", "Enter"]);
+    let details = terminal.until("leases   none");
+    assert!(details.contains("server   demo") && details.contains("echo, add"), "{details}");
+    terminal.press(&["d"]);
+    terminal.until("state    disabled");
+    terminal.press(&["r"]);
+    terminal.until("state    ready");
+    let program = terminal.program();
+    let servers = children(program);
+    assert_eq!(servers.len(), 1);
+    terminal.press(&["q"]);
+    let shown = terminal.until("ended ");
+    assert!(shown.contains("ended 0, the terminal is as before") && !shown.contains("leases"), "{shown}");
+    assert!(!is_alive(servers[0]));
+}
+
+#[track_caller]
+fn check_end(end: impl Fn(&Terminal), code: &str) {
+    let place = Place::dominds(DEMO);
+    let Some(terminal) = Terminal::start(&place, "watch .", (80, 20)) else { return };
+    terminal.until("1/1 ready");
+    end(&terminal);
+    let shown = terminal.until("ended ");
+    assert!(shown.contains(&format!("ended {code}, the terminal is as before")), "{shown}");
+}
+
+#[test]
+fn every_end_leaves_the_terminal_as_it_was() {
+    check_end(|it| it.press(&["C-c"]), "130");
+    check_end(|it| send("TERM", it.program()), "143");
+    check_end(|it| send("HUP", it.program()), "129");
+}
+
+#[test]
+fn lines_are_there_for_who_wants_them() {
+    let place = Place::dominds(DEMO);
+    let Some(terminal) = Terminal::start(&place, "watch . --plain", (80, 30)) else { return };
+    terminal.until("ready demo (modern)");
+    terminal.press(&["C-c"]);
+    terminal.until("ended 130, the terminal is as before");
+}

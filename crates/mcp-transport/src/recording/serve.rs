@@ -1,0 +1,51 @@
+//! A tape on two streams, one message a line: what a child process that plays it does.
+
+use std::io;
+use std::sync::Arc;
+
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+
+use super::player::Player;
+use super::tape::Tape;
+use crate::stdio::{Line, Lines};
+
+/// The longest line that is read.
+const LONGEST: usize = 64 << 20;
+
+/// Plays a tape to whoever writes to `reader`, until that ends. Lines that are no messages are passed over. Fails when a
+/// stream does.
+pub async fn serve(
+    tape: Arc<Tape>,
+    mut reader: impl AsyncRead + Unpin,
+    mut writer: impl AsyncWrite + Unpin,
+) -> io::Result<()> {
+    let mut player = Player::new(tape);
+    let mut lines = Lines::new(LONGEST);
+    loop {
+        while let Some(line) = lines.next() {
+            if let Line::Whole(line) = line {
+                answer(&mut player, &line, &mut writer).await?;
+            }
+        }
+        if reader.read_buf(lines.room()).await? == 0 {
+            if let Some(rest) = lines.rest() {
+                answer(&mut player, &rest, &mut writer).await?;
+            }
+            return Ok(());
+        }
+    }
+}
+
+async fn answer(player: &mut Player, line: &[u8], writer: &mut (impl AsyncWrite + Unpin)) -> io::Result<()> {
+    let played = player.hear(line);
+    if played.is_empty() {
+        return Ok(());
+    }
+    let mut text = Vec::new();
+    for it in played {
+        text.extend_from_slice(&it.message);
+        text.push(b'\n');
+    }
+    writer.write_all(&text).await?;
+    writer.flush().await
+}
