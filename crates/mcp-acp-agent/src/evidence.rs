@@ -60,7 +60,7 @@ fn words(failure: &mcp_host::Failure) -> String {
 fn of_error(error: &ConnectError, server: &Described) -> FailureKind {
     match error {
         ConnectError::Ended(ended) => of_end(ended, server),
-        ConnectError::TimedOut { after, ended } => {
+        ConnectError::TimedOut { after, ended } | ConnectError::Silent { after, ended } => {
             FailureKind::TimedOut { limit: *after, stderr: ended.evidence.stderr.join("\n") }
         }
         ConnectError::Refused(fault) => of_fault(fault),

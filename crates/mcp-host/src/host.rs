@@ -97,7 +97,7 @@ pub struct HostOptions {
 pub type TraceSource = Arc<dyn Fn() -> Option<TraceContext> + Send + Sync>;
 
 impl Default for HostOptions {
-    /// mcp-transport's client name, no receipts, the system's authorities, no names kept, nobody to answer, 5 s of grace,
+    /// mcp-transport's client name, no receipts, the system's authorities, no names kept, nobody to answer, no wish for logs, 5 s of grace,
     /// servers that fail are started again, default leases and reminders, no tools of its own, no files for results, no
     /// trace but with the feature `otel`, nobody to hear why a server could not be connected.
     fn default() -> HostOptions {

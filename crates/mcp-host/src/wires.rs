@@ -73,6 +73,11 @@ impl Dial for CountedDial {
         let dial = self.dial.otherwise(refusal)?;
         Some(Arc::new(CountedDial { dial, place: Arc::clone(&self.place) }))
     }
+
+    fn instead(&self, refusal: &Fault) -> Option<Arc<dyn Dial>> {
+        let dial = self.dial.instead(refusal)?;
+        Some(Arc::new(CountedDial { dial, place: Arc::clone(&self.place) }))
+    }
 }
 
 struct CountedWire {

@@ -56,7 +56,9 @@ pub fn dialer(endpoint: &Endpoint, options: &DialOptions) -> Result<Arc<dyn Dial
         Endpoint::Http(it) if it.sse_fallback == mcp_model::SseFallback::Allowed => {
             Ok(Arc::new(crate::fallback::EitherDial::new(it, options)?))
         }
-        #[cfg(feature = "http")]
+        #[cfg(all(feature = "http", feature = "sse"))]
+        Endpoint::Http(it) => Ok(Arc::new(crate::fallback::NewerDial::new(it, options)?)),
+        #[cfg(all(feature = "http", not(feature = "sse")))]
         Endpoint::Http(it) => Ok(Arc::new(crate::http::HttpDial::new(it, options)?)),
         #[cfg(feature = "sse")]
         Endpoint::Sse(it) => Ok(Arc::new(crate::sse::SseDial::new(it, options)?)),

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::cause::{self, Cause};
+
 /// The end of a connection.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ended {
@@ -65,10 +67,22 @@ impl Ended {
     pub fn new(reason: EndReason) -> Ended {
         Ended { reason, evidence: Evidence::default() }
     }
+
+    /// What it ended of, where that is known by more than its end. What we end ourselves dies of nothing else.
+    pub(crate) fn cause(&self) -> Option<Cause> {
+        match &self.reason {
+            EndReason::PeerClosed | EndReason::Stalled(_) | EndReason::Broken(_) => cause::of(&self.evidence),
+            EndReason::Stopped | EndReason::NotStarted(_) => None,
+        }
+    }
 }
 
 impl fmt::Display for Ended {
+    /// The cause, where the evidence gives it away, then how it ended, then what was seen.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(cause) = self.cause() {
+            write!(f, "{}: ", cause.words)?;
+        }
         match &self.reason {
             EndReason::Stopped => f.write_str("it was stopped")?,
             EndReason::PeerClosed => match (&self.evidence.exit, &self.evidence.close) {

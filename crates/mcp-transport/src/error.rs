@@ -6,8 +6,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use mcp_model::{Kind, RpcError, TransportKind, code};
+use mcp_model::{Kind, ProtocolVersion, RpcError, TransportKind, code};
 
+use crate::cause;
 use crate::{EndReason, Ended, Expiry, Fault, StartFailure};
 
 /// Why there is no session.
@@ -24,8 +25,16 @@ pub enum ConnectError {
     #[error("the server could not be started: {0}")]
     Ended(Arc<Ended>),
     /// The handshake took too long.
-    #[error("the server did not finish its handshake within {} s{}", .after.as_secs_f64(), .ended.evidence)]
+    #[error("the server did not finish its handshake within {} s{}", .after.as_secs_f64(), seen(.ended))]
     TimedOut {
+        /// The time it was given.
+        after: Duration,
+        /// How it was ended, with what was seen.
+        ended: Arc<Ended>,
+    },
+    /// The handshake took too long, and nothing was heard of the server all the while.
+    #[error("the server is silent: it answered nothing within {} s{}", .after.as_secs_f64(), seen(.ended))]
+    Silent {
         /// The time it was given.
         after: Duration,
         /// How it was ended, with what was seen.
@@ -91,7 +100,7 @@ impl ConnectError {
     /// The kind of failure.
     pub fn kind(&self) -> Kind {
         match self {
-            ConnectError::TimedOut { .. } => Kind::Timeout,
+            ConnectError::TimedOut { .. } | ConnectError::Silent { .. } => Kind::Timeout,
             ConnectError::Rejected { .. } | ConnectError::Version { .. } | ConnectError::Unreadable(_) => {
                 Kind::Protocol
             }
@@ -102,45 +111,136 @@ impl ConnectError {
         }
     }
 
-    /// What to try, where there is something to try.
+    /// What to try.
     pub fn help(&self) -> Option<String> {
-        match self {
-            ConnectError::Ended(ended) => match &ended.reason {
-                EndReason::NotStarted(StartFailure::CommandNotFound) => {
-                    Some("check that the program is installed and on the PATH that the server is given".to_owned())
-                }
-                EndReason::NotStarted(StartFailure::NoDirectory(_)) => Some("create the directory, or correct `cwd`".to_owned()),
-                // Only a process can be run by hand, and has a standard output.
-                EndReason::PeerClosed | EndReason::Stalled(_) | EndReason::Broken(_)
-                    if ended.evidence.pid.is_none() =>
-                {
-                    Some("see what the server itself says of it, in its log".to_owned())
-                }
-                _ if ended.evidence.noise_bytes > 0 => Some(
-                    "a stdio server may write nothing but protocol to its standard output; logs belong on standard error"
+        Some(match self {
+            ConnectError::Ended(ended) => end_help(ended),
+            ConnectError::TimedOut { after: _, ended } | ConnectError::Silent { after: _, ended } => {
+                match cause::of(&ended.evidence) {
+                    Some(cause) => cause.help.to_owned(),
+                    None if ended.evidence.pid.is_some() => {
+                        "a first `npx` or `uvx` downloads the package: run the command once by hand, or give it longer; a \
+                         program that keeps silent there, too, is no stdio server, or waits for something"
+                            .to_owned()
+                    }
+                    None => "see what the server does meanwhile, in its log, or give it longer; what listens at that port \
+                             may be no MCP server"
                         .to_owned(),
-                ),
-                _ => Some("run the command by hand to see what it says".to_owned()),
-            },
-            ConnectError::TimedOut { .. } => {
-                Some("a first `npx` or `uvx` downloads the package: run the command once by hand, or give it longer".to_owned())
+                }
             }
-            ConnectError::Refused(fault) => match fault.status {
-                Some(401 | 403) => Some("the server wants authorization: check the `Authorization` header".to_owned()),
-                Some(404 | 405) => Some("check the path of the URL: Streamable HTTP servers usually listen at /mcp, those with server-sent events at /sse, WebSocket servers at /ws".to_owned()),
-                Some(_) => None,
-                None => Some(tls_help(fault).unwrap_or_else(|| {
-                    "check that the server is running, and that host and port are right".to_owned()
-                })),
-            },
-            ConnectError::Unsupported(_)
-            | ConnectError::Invalid(_)
-            | ConnectError::Rejected { .. }
-            | ConnectError::Version { .. }
-            | ConnectError::Unreadable(_) => None,
+            ConnectError::Refused(fault) => refusal_help(fault),
+            ConnectError::Rejected { .. } => {
+                "the server is there and will not have us: its words say why; see that its version and its settings are right"
+                    .to_owned()
+            }
+            ConnectError::Version { .. } => {
+                format!("update the server, or this program: the versions spoken here are {}", versions())
+            }
+            ConnectError::Unreadable(what) => unreadable_help(what),
+            ConnectError::Invalid(_) => "correct the server's entry in the configuration".to_owned(),
+            ConnectError::Unsupported(_) => {
+                "take a build with this transport, or another transport of the server's".to_owned()
+            }
+        })
+    }
+}
+
+/// What was seen of a server that did not come to an end with its handshake: the cause first, where it is a known one.
+fn seen(ended: &Ended) -> String {
+    match cause::of(&ended.evidence) {
+        Some(cause) => format!(": {}{}", cause.words, ended.evidence),
+        None => ended.evidence.to_string(),
+    }
+}
+
+/// What to do about a connection that ended.
+fn end_help(ended: &Ended) -> String {
+    if let Some(cause) = ended.cause() {
+        return cause.help.to_owned();
+    }
+    match &ended.reason {
+        EndReason::NotStarted(StartFailure::CommandNotFound) => {
+            "check that the program is installed and on the PATH that the server is given".to_owned()
+        }
+        EndReason::NotStarted(StartFailure::NoDirectory(_)) => {
+            "create the directory, or correct `cwd`".to_owned()
+        }
+        EndReason::NotStarted(StartFailure::Refused(fault)) => refusal_help(fault),
+        // Only a process can be run by hand, and has a standard output.
+        EndReason::PeerClosed | EndReason::Stalled(_) | EndReason::Broken(_)
+            if ended.evidence.pid.is_none() =>
+        {
+            "see what the server itself says of it, in its log".to_owned()
+        }
+        EndReason::PeerClosed | EndReason::Stalled(_) | EndReason::Broken(_)
+            if ended.evidence.noise_bytes > 0 =>
+        {
+            cause::NOISE.help.to_owned()
+        }
+        EndReason::PeerClosed
+        | EndReason::Stalled(_)
+        | EndReason::Broken(_)
+        | EndReason::Stopped
+        | EndReason::NotStarted(StartFailure::System(_) | StartFailure::Invalid(_)) => {
+            "run the command by hand to see what it says".to_owned()
         }
     }
 }
+
+/// What to do about a peer that would not have us, or could not be reached.
+fn refusal_help(fault: &Fault) -> String {
+    let help = match fault.status {
+        _ if fault.message.contains(OLDER) => {
+            "say that its transport is `sse`, or take the URL at which it speaks Streamable HTTP, usually /mcp"
+        }
+        Some(401 | 403) => "the server wants authorization: check the `Authorization` header",
+        Some(404 | 405) => {
+            "check the path of the URL: Streamable HTTP servers usually listen at /mcp, those with server-sent events at \
+             /sse, WebSocket servers at /ws"
+        }
+        Some(407) => "the proxy wants authorization: put user and password into the variable that names it",
+        Some(429) => "it is asked too often: wait, or ask for a higher limit",
+        Some(200..=299 | 101) => "what answers there is no MCP server, or not at this path: check the URL",
+        Some(300..=399) => "if that place is to be trusted, write its URL into the configuration",
+        Some(500..) => {
+            "the server, or a gateway before it, fails by itself: see its log, and try again later"
+        }
+        Some(_) => "check the URL and the headers; the server's own words say what it misses",
+        None => {
+            if let Some(help) = tls_help(fault) {
+                return help;
+            }
+            match fault.message.contains(": the proxy ") {
+                true => {
+                    "check the proxy in HTTPS_PROXY, HTTP_PROXY and ALL_PROXY; NO_PROXY names the hosts that need none"
+                }
+                false => "check that the server is running, and that host and port are right",
+            }
+        }
+    };
+    help.to_owned()
+}
+
+/// What to do about an answer that cannot be read.
+fn unreadable_help(what: &str) -> String {
+    match what.starts_with(NOT_UTF8) {
+        true => "let the server write UTF-8 (for Python: PYTHONUTF8=1 in its `env`), or name its encoding where the \
+                 configuration has a key for that"
+            .to_owned(),
+        false => "see that this is an MCP server, and a current version of it; else only its authors can mend it".to_owned(),
+    }
+}
+
+/// The versions that are spoken here.
+fn versions() -> String {
+    ProtocolVersion::ALL.map(|it| it.as_str()).join(", ")
+}
+
+/// What words about text in another encoding begin with.
+pub(crate) const NOT_UTF8: &str = "it is not valid UTF-8";
+
+/// What is said of a server that speaks the older of the two ways over HTTP at this URL.
+pub(crate) const OLDER: &str = "it speaks HTTP with server-sent events";
 
 /// Why a call brought no result.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -185,6 +285,9 @@ pub enum CallError {
     /// A list has no end, or more items than are kept.
     #[error("{0}")]
     TooMuch(String),
+    /// The server has answered, with more than this many bytes, which is what a message may have.
+    #[error("the server has answered, and its answer is larger than the {0} bytes that a message may have")]
+    TooLarge(usize),
 }
 
 impl CallError {
@@ -200,7 +303,8 @@ impl CallError {
             | CallError::InputRequired(_)
             | CallError::ResourceNotFound(_)
             | CallError::NotOffered(_)
-            | CallError::TooMuch(_) => Kind::Protocol,
+            | CallError::TooMuch(_)
+            | CallError::TooLarge(_) => Kind::Protocol,
             CallError::OutcomeUnknown(_) => Kind::OutcomeUnknown,
             CallError::InvalidParams(_) => Kind::Validation,
         }
@@ -210,13 +314,9 @@ impl CallError {
     pub fn help(&self) -> Option<String> {
         match self {
             CallError::Rpc(error) => error_help(error),
-            CallError::Refused(fault) => match (&fault.error, fault.status) {
-                (Some(error), _) if error_help(error).is_some() => error_help(error),
-                (_, Some(401 | 403)) => {
-                    Some("the server wants authorization: check the `Authorization` header".to_owned())
-                }
-                _ => tls_help(fault),
-            },
+            CallError::Refused(fault) => {
+                fault.error.as_ref().and_then(error_help).or_else(|| Some(refusal_help(fault)))
+            }
             CallError::InputRequired(_) => Some(
                 "give the session a handler for what is asked, or call a tool that asks for nothing"
                     .to_owned(),
@@ -225,14 +325,28 @@ impl CallError {
                 Some("look whether it was done before it is done again".to_owned())
             }
             CallError::ResourceNotFound(_) => Some("list the resources again: it may be gone".to_owned()),
-            CallError::Closed(_)
-            | CallError::NotSent(_)
-            | CallError::TimedOut(_)
-            | CallError::Unreadable(_)
-            | CallError::Reopen(_)
-            | CallError::InvalidParams(_)
-            | CallError::NotOffered(_)
-            | CallError::TooMuch(_) => None,
+            // What we end ourselves needs no remedy.
+            CallError::Closed(ended) | CallError::NotSent(ended) if ended.reason == EndReason::Stopped => {
+                None
+            }
+            CallError::Closed(ended) | CallError::NotSent(ended) => Some(match ended.cause() {
+                Some(cause) => cause.help.to_owned(),
+                None => "see what it said last, and its log; what crashes a server only its authors can mend"
+                    .to_owned(),
+            }),
+            CallError::TimedOut(Expiry::Absolute(_) | Expiry::Idle(_)) => {
+                Some("ask for less, or raise the time that the server has for a request".to_owned())
+            }
+            CallError::Reopen(error) => error.help(),
+            CallError::Unreadable(what) => Some(unreadable_help(what)),
+            CallError::TooMuch(_) => Some("let the server offer less, or raise the limit".to_owned()),
+            CallError::TooLarge(_) => {
+                Some("ask the server for less: for a part, for a page, or with a filter".to_owned())
+            }
+            CallError::NotOffered(_) => {
+                Some("take another server, or another version of it, that has this".to_owned())
+            }
+            CallError::InvalidParams(_) => None,
         }
     }
 }
@@ -290,5 +404,80 @@ fn expiry_text(expiry: &Expiry) -> String {
     match expiry {
         Expiry::Absolute(after) => format!("no answer within {} s", after.as_secs_f64()),
         Expiry::Idle(after) => format!("no answer and no progress for {} s", after.as_secs_f64()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use mcp_model::TransportKind;
+
+    use super::*;
+
+    fn fault(status: Option<u16>, message: &str) -> Fault {
+        Fault { status, message: message.to_owned(), error: None }
+    }
+
+    fn ended(reason: EndReason) -> Arc<Ended> {
+        Arc::new(Ended::new(reason))
+    }
+
+    /// One of each, and of those that are told in several ways each way.
+    fn connecting() -> Vec<ConnectError> {
+        let after = Duration::from_secs(1);
+        let starts = [
+            StartFailure::CommandNotFound,
+            StartFailure::NoDirectory("/x".to_owned()),
+            StartFailure::System("no".to_owned()),
+            StartFailure::Invalid("no".to_owned()),
+        ];
+        let statuses =
+            [None, Some(200), Some(302), Some(400), Some(401), Some(404), Some(407), Some(429), Some(503)];
+        let reasons = [EndReason::PeerClosed, EndReason::Stalled(after), EndReason::Broken("no".to_owned())];
+        let mut res = vec![
+            ConnectError::Unsupported(TransportKind::Http),
+            ConnectError::Invalid("no".to_owned()),
+            ConnectError::TimedOut { after, ended: ended(EndReason::Stopped) },
+            ConnectError::Silent { after, ended: ended(EndReason::Stopped) },
+            ConnectError::Rejected { error: RpcError::new(-1, "no"), ended: ended(EndReason::Stopped) },
+            ConnectError::Version { offered: "1".to_owned() },
+            ConnectError::Unreadable("no".to_owned()),
+            ConnectError::Unreadable(NOT_UTF8.to_owned()),
+            ConnectError::Refused(fault(None, "cannot connect to x: the proxy y:1: no")),
+        ];
+        res.extend(statuses.map(|it| ConnectError::Refused(fault(it, "no"))));
+        let ends = starts.into_iter().map(EndReason::NotStarted).chain(reasons);
+        res.extend(ends.map(|it| ConnectError::Ended(ended(it))));
+        res
+    }
+
+    fn calling() -> Vec<CallError> {
+        let expiries = [Expiry::Absolute(Duration::ZERO), Expiry::Idle(Duration::ZERO)];
+        let mut res = vec![
+            CallError::Closed(ended(EndReason::PeerClosed)),
+            CallError::NotSent(ended(EndReason::PeerClosed)),
+            CallError::Rpc(RpcError::new(code::METHOD_NOT_FOUND, "no")),
+            CallError::Unreadable("no".to_owned()),
+            CallError::OutcomeUnknown(fault(None, "no")),
+            CallError::Refused(fault(Some(401), "no")),
+            CallError::Reopen(Arc::new(ConnectError::Unreadable("no".to_owned()))),
+            CallError::InvalidParams("no".to_owned()),
+            CallError::InputRequired("no".to_owned()),
+            CallError::ResourceNotFound(RpcError::new(-1, "no")),
+            CallError::NotOffered("no".to_owned()),
+            CallError::TooMuch("no".to_owned()),
+            CallError::TooLarge(1),
+        ];
+        res.extend(expiries.map(CallError::TimedOut));
+        res
+    }
+
+    #[test]
+    fn hd_sc3_nearly_every_error_says_what_happened_and_what_to_do() {
+        let told = connecting().into_iter().map(|it| (it.to_string(), it.help()));
+        let told: Vec<_> = told.chain(calling().into_iter().map(|it| (it.to_string(), it.help()))).collect();
+        let without: Vec<&str> =
+            told.iter().filter(|it| it.0.is_empty() || it.1.is_none()).map(|it| it.0.as_str()).collect();
+        assert!(told.len() >= 38, "{}", told.len());
+        assert!(without.len() * 20 <= told.len(), "{} of {}: {without:?}", without.len(), told.len());
     }
 }

@@ -109,6 +109,41 @@ impl Dial for EitherDial {
     }
 }
 
+/// Where a server can be had that is to be spoken to by Streamable HTTP alone. One that refuses it is asked in the older
+/// way, too, for that is what its user wants to know.
+pub(crate) struct NewerDial {
+    http: HttpDial,
+    sse: SseDial,
+}
+
+impl NewerDial {
+    pub(crate) fn new(endpoint: &UrlEndpoint, options: &DialOptions) -> Result<NewerDial, ConnectError> {
+        Ok(NewerDial { http: HttpDial::new(endpoint, options)?, sse: SseDial::new(endpoint, options)? })
+    }
+}
+
+impl Dial for NewerDial {
+    fn dial(&self) -> Box<dyn Transport> {
+        self.http.dial()
+    }
+
+    fn label(&self) -> String {
+        self.http.label()
+    }
+
+    fn redact(&self, text: &str) -> String {
+        self.http.redact(text)
+    }
+
+    fn opening(&self) -> Opening {
+        self.http.opening()
+    }
+
+    fn instead(&self, refusal: &Fault) -> Option<Arc<dyn Dial>> {
+        is_older(refusal).then(|| Arc::new(self.sse.clone()) as Arc<dyn Dial>)
+    }
+}
+
 /// May a server that refuses the newer way like this speak the older one? An error of the modern era says that it does
 /// not.
 fn is_older(refusal: &Fault) -> bool {

@@ -35,6 +35,7 @@
 //! [`recording`] writes sessions down and plays them again, for tests without servers.
 //! A wire of your own implements [`Transport`] and [`Dial`].
 
+mod cause;
 mod deadline;
 mod dial;
 mod ended;
@@ -95,4 +96,4 @@ pub use session::{
 #[cfg(feature = "stdio")]
 pub use stdio::{Owner, Reaped, Receipts};
 #[cfg(any(feature = "http", feature = "sse", feature = "websocket"))]
-pub use web::tls::Authorities;
+pub use web::{proxied::ProxyAddress, tls::Authorities};

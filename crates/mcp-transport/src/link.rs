@@ -53,6 +53,12 @@ pub trait Dial: Send + Sync {
         let _ = refusal;
         None
     }
+    /// A wire that is not to be used here, and that the same server may speak all the same, after a handshake on this one
+    /// was refused like this: it is tried only to be able to say so. By default none.
+    fn instead(&self, refusal: &Fault) -> Option<Arc<dyn Dial>> {
+        let _ = refusal;
+        None
+    }
 }
 
 /// How a connection begins.
@@ -246,6 +252,8 @@ pub enum LaneEnd {
     NotExecuted(Epoch),
     /// The peer refused the request before it ran.
     Refused(Fault),
+    /// The peer has answered, with more than this many bytes, which is what a message may have: the answer was let go.
+    TooLarge(usize),
 }
 
 /// The queue of things to send. Only the engine puts something in; when too many bytes wait, it refuses calls and

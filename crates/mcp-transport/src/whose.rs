@@ -122,13 +122,18 @@ impl Former {
     /// A call was told how it ended.
     pub(crate) fn told(&mut self, id: RequestId, stake: &Stake, outcome: &Outcome) {
         match (stake, outcome) {
-            (Stake::Caller(caller), Outcome::Answer { .. }) => self.settle(caller.owner, Instant::now()),
+            (Stake::Caller(caller), Outcome::Answer { .. } | Outcome::LaneEnded(LaneEnd::TooLarge(_))) => {
+                self.settle(caller.owner, Instant::now());
+            }
             // The peer may work on it all the same.
             (_, Outcome::LaneEnded(LaneEnd::Lost(_)) | Outcome::Expired(_)) => {
                 self.give_up(id, stake, Instant::now());
             }
             // Nobody works on it, or nobody is there any more.
-            (Stake::None | Stake::Session, Outcome::Answer { .. })
+            (
+                Stake::None | Stake::Session,
+                Outcome::Answer { .. } | Outcome::LaneEnded(LaneEnd::TooLarge(_)),
+            )
             | (_, Outcome::LaneEnded(LaneEnd::NotExecuted(_) | LaneEnd::Refused(_)) | Outcome::Closed(_)) => {
             }
         }

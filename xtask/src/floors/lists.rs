@@ -88,11 +88,29 @@ pub(crate) const FLOORS: &[Floor] = &[
             ("stdio", &["encoding_rs", "nix"]),
             (
                 "http",
-                &["base64", "futures-util", "http", "reqwest", "rustls", "rustls-platform-verifier", "url"],
+                &[
+                    "base64",
+                    "futures-util",
+                    "http",
+                    "hyper-util",
+                    "reqwest",
+                    "rustls",
+                    "rustls-platform-verifier",
+                    "url",
+                ],
             ),
             (
                 "sse",
-                &["base64", "futures-util", "http", "reqwest", "rustls", "rustls-platform-verifier", "url"],
+                &[
+                    "base64",
+                    "futures-util",
+                    "http",
+                    "hyper-util",
+                    "reqwest",
+                    "rustls",
+                    "rustls-platform-verifier",
+                    "url",
+                ],
             ),
             ("rmcp", &["rmcp"]),
             (
@@ -192,7 +210,7 @@ pub(crate) const FLOORS: &[Floor] = &[
             "tracing-subscriber",
         ],
         under_feature: &[],
-        development: &["insta", "tempfile"],
+        development: &["insta", "rcgen", "rustls", "tempfile"],
     },
 ];
 

@@ -155,7 +155,7 @@ mod tests {
             let got = match lane_end(&error) {
                 LaneEnd::Lost(fault) => format!("lost: {fault}"),
                 LaneEnd::Refused(fault) => format!("refused: {fault}"),
-                LaneEnd::NotExecuted(_) => String::new(),
+                LaneEnd::NotExecuted(_) | LaneEnd::TooLarge(_) => String::new(),
             };
             assert_eq!(got, format!("{want}: so it is (code {number})"));
         }

@@ -69,12 +69,14 @@ async fn hd_119_a_call_has_a_deadline() {
     let world = World::new(&[("a", Peer::new(&["hang"]))]);
     world.apply(vec![quick]).await;
     world.host.ready().await;
-    check(&world.call("hang", "{}").await, "MCPTimeoutError: server 'a' (npx): no answer within 7 s");
+    let want = "MCPTimeoutError: server 'a' (npx): no answer within 7 s (ask for less, or raise the time that the server \
+                has for a request)";
+    check(&world.call("hang", "{}").await, want);
 
     let begun = tokio::time::Instant::now();
     let deadline = Some(Duration::from_millis(1500));
     let call = ToolCall { deadline, ..ToolCall::new("hang", RawJson::empty_object()) };
-    check(&world.host.call(call).await, "MCPTimeoutError: server 'a' (npx): no answer within 1.5 s");
+    check(&world.host.call(call).await, &want.replace("7 s", "1.5 s"));
     assert!(begun.elapsed() < Duration::from_secs(2));
     // The server was told both times.
     assert_eq!(world.peer("a").count("abandon"), 2);
@@ -103,7 +105,8 @@ async fn hd_117_a_server_that_dies_during_a_call_ends_it() {
     let world = World::running(&[("a", Peer::new(&["lost"]))]).await;
     let result = world.call("lost", "{}").await;
     let want = "MCPConnectionError: server 'a' (npx): the server is no longer available: its process ended with exit \
-                status 3; its standard error ended with: out of memory; it is not known whether the call ran";
+                status 3; its standard error ended with: out of memory; it is not known whether the call ran \
+                (see what it said last, and its log; what crashes a server only its authors can mend)";
     check(&result, want);
 
     // A tool that may be called twice does not make its caller think about that.
@@ -113,7 +116,7 @@ async fn hd_117_a_server_that_dies_during_a_call_ends_it() {
         vec![json!({"name": "lost", "inputSchema": {"type": "object"}, "annotations": hints})];
     let world = World::running(&[("a", peer)]).await;
     let result = world.call("lost", "{}").await;
-    check(&result, want.strip_suffix("; it is not known whether the call ran").unwrap());
+    check(&result, &want.replace("; it is not known whether the call ran", ""));
 }
 
 #[tokio::test(start_paused = true)]

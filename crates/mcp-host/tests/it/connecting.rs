@@ -30,7 +30,7 @@ async fn dm_102_hd_sc6_one_bad_server_never_hides_the_others() {
         ),
         (
             "silent",
-            "MCPTimeoutError: server 'silent' (npx): the server did not finish its handshake within 60 s",
+            "MCPTimeoutError: server 'silent' (npx): the server is silent: it answered nothing within 60 s",
         ),
         (
             "unlisted",

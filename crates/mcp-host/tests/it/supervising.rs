@@ -20,7 +20,8 @@ async fn hd_117_a_server_that_dies_in_mid_call_ends_it_and_comes_back() {
     let (slow, ()) = tokio::join!(world.call("slow", "{}"), async {
         let lost = told(&world.call("lost", "{}").await);
         let want = "MCPConnectionError: server 'a' (npx): the server is no longer available: its process ended with \
-                    exit status 3; its standard error ended with: out of memory; it is not known whether the call ran";
+                    exit status 3; its standard error ended with: out of memory; it is not known whether the call ran \
+                    (see what it said last, and its log; what crashes a server only its authors can mend)";
         assert_eq!(lost, want);
         world.until("a:restarting b:ready | b__slow").await;
         // While it is down a call says so at once, with what is known.

@@ -7,7 +7,7 @@ use http::Method;
 use reqwest::Response;
 
 use super::body::Incomplete;
-use super::events::Hearing;
+use super::events::{Hearing, StreamEnd};
 use super::reply::Verdict;
 use super::sessions::{Admitted, Standing};
 use super::{Wire, body, reply, resume};
@@ -123,12 +123,15 @@ impl Asked {
             {
                 return None;
             }
-            return lost(end.words(wire));
+            return match end {
+                StreamEnd::TooLarge => Some(LaneEnd::TooLarge(wire.place.message_bytes)),
+                StreamEnd::Closed | StreamEnd::Broke(_) | StreamEnd::Silent => lost(end.words(wire)),
+            };
         }
         let limit = wire.place.message_bytes;
         let body = match body::whole(&mut response, limit).await {
             Ok(body) => body,
-            Err(Incomplete::TooLarge) => return lost(format!("the answer is larger than {limit} bytes")),
+            Err(Incomplete::TooLarge) => return Some(LaneEnd::TooLarge(limit)),
             Err(Incomplete::Broke(why)) => return lost(format!("the answer broke off: {why}")),
         };
         let answered = reply::answers(&body, self.id);

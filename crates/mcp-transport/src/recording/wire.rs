@@ -99,7 +99,7 @@ impl Inbox for Listening {
     fn lane_ended(&self, id: RequestId, why: LaneEnd) {
         match &why {
             // No answer came, and none is played.
-            LaneEnd::Lost(_) => {}
+            LaneEnd::Lost(_) | LaneEnd::TooLarge(_) => {}
             LaneEnd::NotExecuted(_) => lock(&self.take).undone(&id.to_string()),
             LaneEnd::Refused(Fault { error: Some(error), .. }) => {
                 lock(&self.take).refused(&id.to_string(), error);

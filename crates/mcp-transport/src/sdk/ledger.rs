@@ -192,6 +192,10 @@ impl Ledger {
                     format!("the answer was lost, and it is not known whether the request ran: {fault}");
                 self.fail(id, RpcError::new(code::INTERNAL_ERROR, message))
             }
+            LaneEnd::TooLarge(limit) => {
+                let message = format!("the answer is larger than the {limit} bytes that a message may have");
+                self.fail(id, RpcError::new(code::INTERNAL_ERROR, message))
+            }
             LaneEnd::Refused(fault) => self.fail(id, refusal(fault)),
             LaneEnd::NotExecuted(epoch) => self.not_executed(id, epoch),
         }

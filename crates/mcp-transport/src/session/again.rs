@@ -61,7 +61,7 @@ impl Opened {
             Outcome::Answer { is_error: true, frame, payload } => {
                 Err(read_error(&frame[payload..]).code.to_string())
             }
-            Outcome::LaneEnded(LaneEnd::Lost(_) | LaneEnd::NotExecuted(_)) => {
+            Outcome::LaneEnded(LaneEnd::Lost(_) | LaneEnd::NotExecuted(_) | LaneEnd::TooLarge(_)) => {
                 Err("the answer was lost".to_owned())
             }
             Outcome::LaneEnded(LaneEnd::Refused(fault)) => Err(fault.message),

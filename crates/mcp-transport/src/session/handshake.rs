@@ -19,6 +19,7 @@ use serde_json::value::RawValue;
 
 use super::introduction::{For, client_json, declared, modern_meta};
 use super::mirror::Mirrors;
+use super::refused::{told, too_large, too_late, unreadable, version_failure};
 use super::wire::{Parts, Wire};
 use super::{Eras, ServerCapabilities, ServerInfo, SessionOptions};
 use crate::engine::{CallTerms, GivenUp};
@@ -32,7 +33,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 const PATIENCE_WITH_A_FRIEND: Duration = Duration::from_secs(10);
 
 /// How long a connection that is not wanted may take to end.
-const PARTING: Duration = Duration::from_millis(500);
+pub(super) const PARTING: Duration = Duration::from_millis(500);
 
 /// What the handshake brought.
 #[derive(Debug, Clone)]
@@ -60,7 +61,7 @@ impl Negotiated {
 }
 
 /// Why a handshake failed, before it is known how the connection ends.
-enum Failure {
+pub(super) enum Failure {
     Ended(Arc<Ended>),
     Rejected(RpcError),
     Other(ConnectError),
@@ -109,8 +110,8 @@ pub(crate) async fn open(
             Ok(Ok(negotiated)) => return Ok((wire, negotiated)),
             Ok(Err(failure)) => failure,
             Err(_) => {
-                let ended = wire.stop(PARTING).await;
-                return Err(ConnectError::TimedOut { after: limit, ended });
+                let heard = wire.heard();
+                return Err(too_late(limit, heard, wire.stop(PARTING).await));
             }
         };
         let ended = wire.stop(PARTING).await;
@@ -130,7 +131,11 @@ pub(crate) async fn open(
             Failure::Other(ConnectError::Refused(fault)) if before.is_none() => {
                 match dial.otherwise(&fault) {
                     Some(other) => (dial, ways, again, before) = (other, all, true, Some(fault)),
-                    None => return Err(ConnectError::Refused(fault)),
+                    None => {
+                        let other = dial.instead(&fault);
+                        let fault = told(fault, other, (options, parts), deadline).await;
+                        return Err(ConnectError::Refused(fault));
+                    }
                 }
             }
             Failure::Other(error) => return Err(error.after(before)),
@@ -294,6 +299,7 @@ async fn discover_once(wire: &Wire, options: &SessionOptions) -> Result<Probe, R
         Outcome::LaneEnded(LaneEnd::Lost(fault)) => {
             Probe::Legacy(Failure::Other(ConnectError::Refused(fault)))
         }
+        Outcome::LaneEnded(LaneEnd::TooLarge(limit)) => Probe::Legacy(too_large(limit)),
         Outcome::LaneEnded(LaneEnd::NotExecuted(_)) => {
             Probe::Legacy(unreadable("the server asks for a session"))
         }
@@ -360,7 +366,11 @@ fn unsupported(error: RpcError) -> Result<Probe, RpcError> {
     }
 }
 
-async fn initialize(wire: &Wire, options: &SessionOptions, epoch: Epoch) -> Result<Negotiated, Failure> {
+pub(super) async fn initialize(
+    wire: &Wire,
+    options: &SessionOptions,
+    epoch: Epoch,
+) -> Result<Negotiated, Failure> {
     let asked = ProtocolVersion::LATEST_LEGACY;
     let params = format!(
         r#""protocolVersion":"{asked}","capabilities":{},"clientInfo":{}"#,
@@ -375,6 +385,7 @@ async fn initialize(wire: &Wire, options: &SessionOptions, epoch: Epoch) -> Resu
         Outcome::LaneEnded(LaneEnd::Refused(fault) | LaneEnd::Lost(fault)) => {
             return Err(Failure::Other(ConnectError::Refused(fault)));
         }
+        Outcome::LaneEnded(LaneEnd::TooLarge(limit)) => return Err(too_large(limit)),
         Outcome::LaneEnded(LaneEnd::NotExecuted(_)) => {
             return Err(unreadable("the server asks for a session before it opens one"));
         }
@@ -429,7 +440,11 @@ async fn ask(
     };
     // `initialize` must not be cancelled; of a probe nobody needs to hear that it was given up.
     let terms = CallTerms { given_up: GivenUp::Silent, ..CallTerms::default() };
-    wire.engine().call(terms, message).await.1
+    let outcome = wire.engine().call(terms, message).await.1;
+    if let Outcome::Answer { .. } = outcome {
+        wire.hear();
+    }
+    outcome
 }
 
 fn server_info(
@@ -452,15 +467,4 @@ fn server_info(
 pub(super) fn read_error(payload: &[u8]) -> RpcError {
     RpcError::deserialize(&mut serde_json::Deserializer::from_slice(payload))
         .unwrap_or_else(|_| RpcError::new(code::INTERNAL_ERROR, "an error that cannot be read"))
-}
-
-fn unreadable(what: &str) -> Failure {
-    Failure::Other(ConnectError::Unreadable(what.to_owned()))
-}
-
-fn version_failure(offered: &[String]) -> Failure {
-    // The server's words, but not more of them than fit a line.
-    let offered: String = offered.join(", ").chars().filter(|it| !it.is_control()).take(100).collect();
-    let offered = if offered.is_empty() { "unknown to us".to_owned() } else { offered };
-    Failure::Other(ConnectError::Version { offered })
 }

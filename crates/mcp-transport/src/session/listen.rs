@@ -97,7 +97,8 @@ pub(crate) async fn run(mut ear: Ear) {
         }
         let begun = tokio::time::Instant::now();
         match ear.listen().await {
-            Outcome::Answer { is_error: false, .. } | Outcome::LaneEnded(LaneEnd::Lost(_)) => {}
+            Outcome::Answer { is_error: false, .. }
+            | Outcome::LaneEnded(LaneEnd::Lost(_) | LaneEnd::TooLarge(_)) => {}
             // A server that is away for a while comes back; one that knows nothing of this never will.
             Outcome::LaneEnded(LaneEnd::Refused(fault)) if may_pass(fault.status) => {}
             Outcome::Closed(_) => return,

@@ -20,6 +20,7 @@ mod mirror;
 mod options;
 mod params;
 mod reads;
+mod refused;
 mod request;
 mod server;
 mod wire;

@@ -16,6 +16,7 @@ use super::handshake::{self, Negotiated};
 use super::introduction::{For, modern_meta};
 use super::params::{self, Given};
 use crate::engine::CallTerms;
+use crate::error::NOT_UTF8;
 use crate::frame::{self, Writer};
 use crate::pending::Outcome;
 use crate::whose::Stake;
@@ -239,6 +240,7 @@ impl Session {
                     Replay::Allowed if !repeated => repeated = true,
                     Replay::Allowed | Replay::Forbidden => return Err(CallError::OutcomeUnknown(fault)),
                 },
+                Outcome::LaneEnded(LaneEnd::TooLarge(limit)) => return Err(CallError::TooLarge(limit)),
                 Outcome::LaneEnded(LaneEnd::NotExecuted(_)) if reopened => {
                     let message = "the server forgets the session as soon as it is opened".to_owned();
                     return Err(CallError::Refused(Fault { status: None, message, error: None }));
@@ -293,7 +295,7 @@ pub(super) struct RawAnswer {
 impl RawAnswer {
     pub(super) fn read<T: DeserializeOwned>(&self) -> Result<T, CallError> {
         T::deserialize(&mut serde_json::Deserializer::from_slice(self.payload()))
-            .map_err(|it| CallError::Unreadable(it.to_string()))
+            .map_err(|it| self.unreadable(&it))
     }
 
     /// The result as it came.
@@ -301,8 +303,16 @@ impl RawAnswer {
         use serde::Deserialize as _;
         let mut deserializer = serde_json::Deserializer::from_slice(self.payload());
         let value = <&serde_json::value::RawValue>::deserialize(&mut deserializer)
-            .map_err(|it| CallError::Unreadable(it.to_string()))?;
+            .map_err(|it| self.unreadable(&it))?;
         Ok(RawJson::within(&self.frame, value))
+    }
+
+    /// Why it cannot be read. Another encoding is told apart, for something can be done about it.
+    fn unreadable(&self, error: &serde_json::Error) -> CallError {
+        CallError::Unreadable(match std::str::from_utf8(self.payload()) {
+            Err(bad) => format!("{} (byte {} of the answer)", NOT_UTF8, bad.valid_up_to() + 1),
+            Ok(_) => error.to_string(),
+        })
     }
 
     /// Whether the server asks for something before it answers.

@@ -1,6 +1,7 @@
 //! A running wire with its engine, and the tasks that belong to them.
 
 use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -36,7 +37,18 @@ pub(crate) struct Wire {
     acknowledged: watch::Sender<Acknowledged>,
     state: watch::Sender<State>,
     said: Option<OnSaid>,
+    /// Something of the handshake was answered.
+    heard: AtomicBool,
     tasks: Mutex<JoinSet<()>>,
+}
+
+/// What has come of a server during its handshake.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Heard {
+    /// An answer at least.
+    Something,
+    /// No answer.
+    Nothing,
 }
 
 /// What of a session its wire works with.
@@ -86,8 +98,19 @@ impl Wire {
             acknowledged,
             state: options.state.clone(),
             said: options.said.clone(),
+            heard: AtomicBool::new(false),
             tasks: Mutex::new(tasks),
         }
+    }
+
+    /// Something of the handshake was answered, whatever the answer says.
+    pub(crate) fn hear(&self) {
+        self.heard.store(true, Ordering::Relaxed);
+    }
+
+    /// Was anything of the handshake answered?
+    pub(crate) fn heard(&self) -> Heard {
+        if self.heard.load(Ordering::Relaxed) { Heard::Something } else { Heard::Nothing }
     }
 
     /// Tells that the handshake is done, unless the connection has ended meanwhile.

@@ -203,8 +203,7 @@ fn hear(wire: &Wire, lanes: &mut Lanes, pace: &mut Pace, event: Event) {
             // The call that it answered need not wait for its deadline.
             if let Some(id) = oversize.answers() {
                 lanes.answered(id);
-                let message = "its answer is larger than a message may be".to_owned();
-                wire.inbox.lane_ended(id, LaneEnd::Lost(Fault { status: None, message, error: None }));
+                wire.inbox.lane_ended(id, LaneEnd::TooLarge(wire.place.message_bytes));
             }
         }
         // The place was named once, and stays.

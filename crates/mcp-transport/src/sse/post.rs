@@ -64,7 +64,7 @@ pub(super) async fn carry(wire: &Wire, message: Outgoing, left: Option<oneshot::
             tracing::debug!(method = &*head.method, "a message was not taken: {fault}");
             None
         }
-        (Some(Refusal::Lane(LaneEnd::NotExecuted(_))), None) => None,
+        (Some(Refusal::Lane(LaneEnd::NotExecuted(_) | LaneEnd::TooLarge(_))), None) => None,
     };
     Posted { head, gone }
 }

@@ -35,6 +35,11 @@ impl Lines {
         Lines { buffer: BytesMut::with_capacity(4 * ROOM), scanned: 0, limit, skipping: None, begun: false }
     }
 
+    /// The most bytes that a line may have.
+    pub(crate) fn limit(&self) -> usize {
+        self.limit
+    }
+
     /// Where the next bytes go.
     pub(crate) fn room(&mut self) -> &mut BytesMut {
         if self.buffer.capacity() - self.buffer.len() < ROOM {

@@ -191,7 +191,8 @@ impl Process {
         let (live, is_live) = oneshot::channel();
         logging.spawn(reading.run(is_live));
         let mut writing = JoinSet::new();
-        writing.spawn(writer::write(stdin, out, place.encoding, place.stall));
+        let (more, last) = oneshot::channel();
+        writing.spawn(writer::write(stdin, out, last, place.encoding, place.stall));
 
         let (reason, deadline) = tokio::select! {
             deadline = stop.requested() => (EndReason::Stopped, deadline),
@@ -213,6 +214,12 @@ impl Process {
             _ = self.child.wait() => (EndReason::PeerClosed, Instant::now() + AFTERLIFE),
         };
         drop(live);
+        // What was said before the end is still to be heard: above all that calls were given up.
+        drop(more);
+        if reason == EndReason::Stopped {
+            let until = deadline.min(Instant::now() + LAST_WORDS);
+            let _ = tokio::time::timeout_at(until, writing.join_next()).await;
+        }
         // Dropping the writer closes the child's standard input: the polite way to ask.
         drop(writing);
         let status = self.end(&mut reader, deadline).await;

@@ -14,7 +14,7 @@ use super::lines::{Line, Lines};
 use crate::oversize::Oversize;
 use crate::pace::Pace;
 use crate::redact::Redactor;
-use crate::{EndReason, Fault, Inbox, Lane, LaneEnd, Worth};
+use crate::{EndReason, Inbox, Lane, LaneEnd, Worth};
 
 /// How much is read at once where it has to be decoded first.
 const RAW_BYTES: usize = 64 << 10;
@@ -126,8 +126,7 @@ impl<S: AsyncRead + Unpin> Reader<S> {
                 self.inbox.noise(len - head.len());
                 // The call that it answered need not wait for its deadline.
                 if let Some(id) = oversize.answers() {
-                    let message = "its answer is larger than a message may be".to_owned();
-                    self.inbox.lane_ended(id, LaneEnd::Lost(Fault { status: None, message, error: None }));
+                    self.inbox.lane_ended(id, LaneEnd::TooLarge(self.lines.limit()));
                 }
             }
         }

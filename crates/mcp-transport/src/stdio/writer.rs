@@ -1,10 +1,12 @@
 //! The way to a child: messages to lines, many in one write.
 
+use std::convert::Infallible;
 use std::time::Duration;
 
 use bytes::{Buf, Bytes, BytesMut};
 use tokio::io::AsyncWriteExt;
 use tokio::process::ChildStdin;
+use tokio::sync::oneshot;
 
 use super::encoding::StreamEncoding;
 use crate::{EndReason, Out, OutQueue};
@@ -14,16 +16,26 @@ const BATCH: usize = 256;
 const BATCH_BYTES: usize = 64 << 10;
 
 /// Writes messages, many at once. Ends with `None` when the process does not read any more or there is nothing left
-/// to write, with a reason when it keeps its input open and does not read.
+/// to write, with a reason when it keeps its input open and does not read. Once `last` is over, what waits by then is
+/// all that is written: a call that was given up a moment ago is still cancelled.
 pub(super) async fn write(
     mut stdin: ChildStdin,
     mut out: OutQueue,
+    mut last: oneshot::Receiver<Infallible>,
     encoding: StreamEncoding,
     stall: Duration,
 ) -> Option<EndReason> {
     let mut batch = Vec::with_capacity(BATCH);
     let mut buffer = BytesMut::with_capacity(BATCH_BYTES);
-    while out.next_many(&mut batch, BATCH).await > 0 {
+    loop {
+        let taken = tokio::select! {
+            biased;
+            taken = out.next_many(&mut batch, BATCH) => taken,
+            _ = &mut last => 0,
+        };
+        if taken == 0 {
+            return None;
+        }
         for item in batch.drain(..) {
             let body = match item {
                 Out::Message(message) => message.body,
@@ -46,7 +58,6 @@ pub(super) async fn write(
             Pushed::Stalled => return Some(EndReason::Stalled(stall)),
         }
     }
-    None
 }
 
 /// A caller's JSON may have line breaks between its tokens; on this wire they would cut the message in two.

@@ -13,6 +13,7 @@ use reqwest::redirect::Policy;
 use url::Url;
 
 use super::nearby::is_loopback;
+use super::proxied::ProxyAddress;
 use super::{Place, tls};
 use crate::{Fault, LaneEnd, StartFailure};
 
@@ -96,7 +97,12 @@ impl Failed {
             true => format!("no connection within {} s", place.connect.as_secs_f64()),
             false => cause(&error),
         };
-        Failed::Refused(fault(format!("cannot connect to {label}: {why}")))
+        // What TLS says comes from behind the proxy.
+        let proxy = ProxyAddress::before(&place.url).filter(|_| !why.starts_with(tls::FAILED));
+        Failed::Refused(fault(match proxy {
+            Some(proxy) => format!("cannot connect to {label}: {proxy}: {why}"),
+            None => format!("cannot connect to {label}: {why}"),
+        }))
     }
 }
 

@@ -17,6 +17,7 @@ pub(crate) mod headers;
 pub(crate) mod nearby;
 #[cfg(any(feature = "http", feature = "sse"))]
 mod place;
+pub(crate) mod proxied;
 pub(crate) mod said;
 pub(crate) mod tls;
 

@@ -59,6 +59,9 @@ pub(crate) fn client_config(authorities: &Authorities) -> Result<ClientConfig, S
     Ok(builder.with_custom_certificate_verifier(Arc::new(verifier)).with_no_client_auth())
 }
 
+/// What words about a fault of TLS begin with.
+pub(crate) const FAILED: &str = "TLS failed: ";
+
 /// The innermost cause of an error, in words; what TLS says about itself where that is the cause.
 pub(crate) fn cause(error: &(dyn Error + 'static)) -> Option<String> {
     let mut innermost = None;
@@ -66,7 +69,7 @@ pub(crate) fn cause(error: &(dyn Error + 'static)) -> Option<String> {
     for _ in 0..DEEPEST {
         let Some(cause) = next else { break };
         if let Some(tls) = cause.downcast_ref::<rustls::Error>() {
-            return Some(format!("TLS failed: {}", words(tls)));
+            return Some(format!("{FAILED}{}", words(tls)));
         }
         innermost = Some(match cause.downcast_ref::<io::Error>() {
             Some(error) => kind_words(error),
@@ -191,7 +194,7 @@ fn words(error: &rustls::Error) -> String {
 
 /// What to do about a fault that TLS is the cause of, by the words that were found for it above.
 pub(crate) fn help(fault: &str) -> Option<&'static str> {
-    let (_, words) = fault.split_once("TLS failed: ")?;
+    let (_, words) = fault.split_once(FAILED)?;
     Trouble::ALL.into_iter().find(|it| words.starts_with(it.words())).map(Trouble::help)
 }
 

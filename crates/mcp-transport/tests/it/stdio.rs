@@ -238,7 +238,7 @@ async fn dm_073_noise_is_skipped_and_an_answer_over_the_limit_ends_its_call() {
         r#"printf '{"id":%s,"result":{"content":[' "$id"; head -c 30000 /dev/zero | tr '\0' ' '; echo ']}}'"#;
     let session = Session::connect(dial(server(tool), limits), options).await.unwrap();
     let error = call(&session, 10_000).await.unwrap_err();
-    assert!(matches!(error, CallError::OutcomeUnknown(_)), "{error}");
+    assert!(matches!(error, CallError::TooLarge(10_000)), "{error}");
     assert!(session.list_tools().await.is_ok(), "the connection lives on");
 
     // The key order of the TypeScript SDK: whose answer it is stands at the very end.
@@ -247,7 +247,7 @@ async fn dm_073_noise_is_skipped_and_an_answer_over_the_limit_ends_its_call() {
     let tool = r#"printf '{"result":{"content":['; head -c 30000 /dev/zero | tr '\0' ' '; echo "]},\"jsonrpc\":\"2.0\",\"id\":$id}""#;
     let session = Session::connect(dial(server(tool), limits), options).await.unwrap();
     let error = call(&session, 10_000).await.unwrap_err();
-    assert!(matches!(error, CallError::OutcomeUnknown(_)), "{error}");
+    assert!(matches!(error, CallError::TooLarge(10_000)), "{error}");
 }
 
 #[tokio::test]

@@ -249,6 +249,7 @@ fn told(outcome: Result<String, CallError>) -> String {
         Err(CallError::Unreadable(_)) => "unreadable".to_owned(),
         Err(CallError::OutcomeUnknown(_)) => "outcome unknown".to_owned(),
         Err(CallError::Refused(_)) => "refused".to_owned(),
+        Err(CallError::TooLarge(_)) => "too large".to_owned(),
         Err(other) => format!("{other:?}"),
     }
 }
@@ -256,7 +257,7 @@ fn told(outcome: Result<String, CallError>) -> String {
 fn unconnected(error: &ConnectError) -> String {
     match error {
         ConnectError::Ended(ended) => format!("no session: {}", reason(ended)),
-        ConnectError::TimedOut { .. } => "no session: timed out".to_owned(),
+        ConnectError::TimedOut { .. } | ConnectError::Silent { .. } => "no session: timed out".to_owned(),
         ConnectError::Refused(_) => "no session: refused".to_owned(),
         ConnectError::Rejected { .. } => "no session: rejected".to_owned(),
         other => format!("no session: {other:?}"),

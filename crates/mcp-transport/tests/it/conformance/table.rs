@@ -138,10 +138,10 @@ fn sizes_and_paces() -> Vec<Row> {
                 sends(200_000),
                 drive::twice,
                 Want::Each {
-                    stdio: "outcome unknown | hello",
-                    sse: "outcome unknown | hello",
+                    stdio: "too large | hello",
+                    sse: "too large | hello",
                     websocket: "closed: broken | not sent: broken",
-                    http: "outcome unknown | hello",
+                    http: "too large | hello",
                 },
             )
         },

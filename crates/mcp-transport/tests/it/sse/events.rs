@@ -73,7 +73,8 @@ async fn a_message_that_is_too_large_costs_its_own_call_alone() {
     let large = session.call_tool("large", &empty, CallOptions::default()).await.unwrap();
     assert_eq!(large.value.text().len(), 10 << 20);
     let error = session.call_tool("larger", &empty, CallOptions::default()).await.unwrap_err();
-    let want = "the answer was lost (its answer is larger than a message may be), and it is not known whether the call ran";
+    let want =
+        "the server has answered, and its answer is larger than the 11534336 bytes that a message may have";
     assert_eq!(error.to_string(), want);
     assert!(session.counters().0 > 12 << 20, "it is counted");
     let large = session.call_tool("large", &empty, CallOptions::default()).await.unwrap();

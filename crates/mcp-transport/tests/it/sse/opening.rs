@@ -152,15 +152,18 @@ async fn what_is_no_stream_is_told_with_what_the_server_says() {
     assert_eq!(
         refused(|| reply(500, r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32603,"message":"oops"}}"#))
             .await,
-        "the server answered HTTP 500 Internal Server Error: oops (code -32603) []"
+        "the server answered HTTP 500 Internal Server Error: oops (code -32603) [the server, or a gateway before it, fails by \
+         itself: see its log, and try again later]"
     );
     assert_eq!(
         refused(|| reply(200, "<html>").header("content-type", "text/html")).await,
-        "the server answered HTTP 200 OK: <html> (this is no event stream) []"
+        "the server answered HTTP 200 OK: <html> (this is no event stream) [what answers there is no MCP server, or \
+         not at this path: check the URL]"
     );
     assert_eq!(
         refused(|| reply(200, ": hello").header("content-type", "text/event-stream")).await,
-        "the server ended the stream before the place for messages was named []"
+        "the server ended the stream before the place for messages was named [what answers there is no MCP server, or not \
+         at this path: check the URL]"
     );
 }
 
@@ -177,7 +180,9 @@ async fn a_redirect_is_followed_within_its_origin_only() {
         assert_eq!(peer.heard()[1].path, "/sse/");
     }
     let elsewhere = refused(|| reply(302, "").header("location", "http://evil.example/x?secret")).await;
-    assert_eq!(elsewhere, "the server redirects to http://evil.example (HTTP 302), which is not followed []");
+    let want = "the server redirects to http://evil.example (HTTP 302), which is not followed [if that place is to be \
+                trusted, write its URL into the configuration]";
+    assert_eq!(elsewhere, want);
     let peer = Peer::start(|it| match it.path.as_str() {
         "/messages?session=1" => reply(307, "").header("location", "http://evil.example/x?secret"),
         _ => greeting(it),

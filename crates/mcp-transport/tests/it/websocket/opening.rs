@@ -143,6 +143,8 @@ fn http(status: &str, body: &str) -> Opening {
 const AUTHORIZE: &str = "the server wants authorization: check the `Authorization` header";
 const PATH: &str = "check the path of the URL: Streamable HTTP servers usually listen at /mcp, those with server-sent events \
     at /sse, WebSocket servers at /ws";
+const FAILS: &str = "the server, or a gateway before it, fails by itself: see its log, and try again later";
+const NO_SERVER: &str = "what answers there is no MCP server, or not at this path: check the URL";
 const RUNNING: &str = "check that the server is running, and that host and port are right";
 
 #[tokio::test]
@@ -163,23 +165,23 @@ async fn hd_sc5_a_server_that_refuses_is_quoted_without_secrets() {
     check(
         Opening::Say("HTTP/1.0 501 Unsupported method\r\n\r\nold".to_owned()),
         "the server answered HTTP 501 Not Implemented: old",
-        "",
+        FAILS,
     )
     .await;
     let error =
         json!({"jsonrpc": "2.0", "id": null, "error": {"code": -32000, "message": "full"}}).to_string();
     let want = "the server answered HTTP 503 Service Unavailable: full (code -32000)";
-    check(http("503 Service Unavailable", &error), want, "").await;
+    check(http("503 Service Unavailable", &error), want, FAILS).await;
     check(
         http("200 OK", "<html>"),
         "URL did not open a WebSocket: the server answered HTTP 200 OK: <html>",
-        "",
+        NO_SERVER,
     )
     .await;
     check(
         http("302 Found\r\nLocation: /login", ""),
         "URL did not open a WebSocket: the server answered HTTP 302 Found",
-        "",
+        "if that place is to be trusted, write its URL into the configuration",
     )
     .await;
 }
@@ -193,13 +195,13 @@ async fn what_is_no_websocket_is_told_in_words() {
     check(
         http("101 Switching Protocols\r\nUpgrade: h2c\r\nConnection: Upgrade", ""),
         &none("its answer changes to another protocol"),
-        "",
+        NO_SERVER,
     )
     .await;
     check(
         http("101 X\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: no", ""),
         &none("its answer does not fit the question (Sec-WebSocket-Accept)"),
-        "",
+        NO_SERVER,
     )
     .await;
     let want = "cannot connect to URL: no answer to the upgrade within 0.2 s";
