@@ -7,6 +7,7 @@ mod entries;
 mod layout;
 mod new;
 mod published;
+mod spelling;
 
 use mcp_model::{Dialect, ServerSpec};
 
@@ -121,6 +122,9 @@ pub fn add(document: &Document<'_>, server: &ServerSpec) -> Result<Added, EditEr
         let (field, why) = unsaid.map(|it| (it.field.clone(), it.why.clone())).unwrap_or_default();
         return Err(EditError::Unsaid { field, why });
     };
+    if document.profile == Profile::McpJson && spelling::is_prefixed(document.name) {
+        spelling::prefix(&mut data);
+    }
     let listed = is_list(&file, &at, document);
     if let (true, Profile::McpJson, Data::Map(members)) = (listed, profile, &mut data) {
         // Servers of a list have no keys to be called by.

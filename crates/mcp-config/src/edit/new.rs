@@ -75,7 +75,11 @@ impl NewServer {
     pub fn into_spec(self, profile: Profile) -> ServerSpec {
         let NewServer { id, description, reach } = self;
         let dialect = profile.dialect();
-        let rule = VariableRule::ExpandWithFolder;
+        // What an editor asks its user for, `${input:id}`, is a reference in its own files alone.
+        let rule = match dialect {
+            Dialect::McpJson => VariableRule::Editor,
+            Dialect::HoloDeck | Dialect::Dominds | Dialect::Acp => VariableRule::ExpandWithFolder,
+        };
         let values = |entries: Vec<(String, String)>| {
             entries.into_iter().map(|(name, text)| (name, value(&text, rule))).collect::<Vec<_>>()
         };
