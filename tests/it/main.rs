@@ -13,6 +13,7 @@ mod editor;
 mod following;
 mod guide;
 mod live;
+mod newcomer;
 mod peers;
 mod place;
 mod readme;

@@ -12,6 +12,8 @@ use mcp_config::Profile;
 use mcp_model::{Dialect, RawJson};
 
 use crate::commands::{check, convert, edit, explain, import, record, replay, shell};
+use crate::examples;
+use crate::output::console::Chatter;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -67,6 +69,9 @@ pub(crate) struct Global {
     /// Tell on standard error what is going on
     #[arg(short, long, global = true)]
     pub(crate) verbose: bool,
+    /// Say nothing on standard error but errors
+    #[arg(short, long, global = true, conflicts_with = "verbose")]
+    quiet: bool,
     /// When to use colours; the variable NO_COLOR switches them off too
     #[arg(long, global = true, value_enum, value_name = "WHEN", default_value_t = Color::Auto)]
     pub(crate) color: Color,
@@ -76,20 +81,28 @@ pub(crate) struct Global {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Say what is wrong with configuration files; nothing is started
+    #[command(after_help = examples::CHECK)]
     Check(check::Words),
     /// Write the servers of a configuration in another dialect
+    #[command(after_help = examples::CONVERT)]
     Convert(convert::Words),
     /// Add a server to a configuration; comments and everything else stay
+    #[command(after_help = examples::ADD)]
     Add(edit::AddWords),
     /// Show the servers that other programs on this machine are configured with, and take them over
+    #[command(after_help = examples::IMPORT)]
     Import(import::Words),
     /// Take a server out of a configuration
+    #[command(after_help = examples::REMOVE)]
     Remove(edit::Words),
     /// Switch a server on that is switched off
+    #[command(after_help = examples::ENABLE)]
     Enable(edit::Words),
     /// Switch a server off; it stays in the configuration
+    #[command(after_help = examples::DISABLE)]
     Disable(edit::Words),
     /// Start the servers and list their tools
+    #[command(after_help = examples::TOOLS)]
     Tools {
         #[command(flatten)]
         servers: Servers,
@@ -101,14 +114,19 @@ pub(crate) enum Command {
         tree: bool,
     },
     /// Start the servers and list their prompts
+    #[command(after_help = examples::PROMPTS)]
     Prompts(Servers),
     /// Start the servers and list their resources, and the templates of resources
+    #[command(after_help = examples::RESOURCES)]
     Resources(Servers),
     /// Examine each server step by step, and say what is wrong with the first step that fails
+    #[command(after_help = examples::DOCTOR)]
     Doctor(Servers),
     /// Say what the rules of a server's entry do to names, rule by rule; nothing is started
+    #[command(after_help = examples::EXPLAIN)]
     Explain(explain::Words),
     /// Call one tool and print what it answers
+    #[command(after_help = examples::CALL)]
     Call {
         /// The configuration, or the folder it is in
         file: PathBuf,
@@ -123,6 +141,7 @@ pub(crate) enum Command {
         save: Option<PathBuf>,
     },
     /// Start the servers, follow the file, and show what becomes of them, until Ctrl-C
+    #[command(after_help = examples::WATCH)]
     Watch {
         /// The configuration, or the folder it is in; a file need not be there yet. The nearest above this folder unless
         /// given
@@ -132,18 +151,23 @@ pub(crate) enum Command {
         plain: bool,
     },
     /// Start the servers, and call them from a prompt; or, where standard input is no terminal, line by line from that
+    #[command(after_help = examples::SHELL)]
     Shell(shell::Words),
     /// Write a session with real servers to a file, without their secrets, for `replay`
+    #[command(after_help = examples::RECORD)]
     Record(record::Words),
     /// Be a server that plays what `record` has written, on standard input and output
+    #[command(after_help = examples::REPLAY)]
     Replay(replay::Words),
     /// Print the JSON Schema of a configuration file
+    #[command(after_help = examples::SCHEMA)]
     Schema {
         /// Which dialect
         #[arg(value_enum, value_name = "DIALECT")]
         name: SchemaName,
     },
     /// Read an ACP session request on standard input, and print an agent's answer; nothing is started
+    #[command(after_help = examples::ACP_CHECK)]
     AcpCheck {
         /// What the agent has declared for MCP: {"http": true} in version 1, {"stdio": {}} in version 2
         #[arg(long, value_name = "JSON", value_parser = capabilities)]
@@ -153,14 +177,17 @@ pub(crate) enum Command {
         protocol: Version,
     },
     /// Print what completes the words of this command in a shell
+    #[command(after_help = examples::COMPLETIONS)]
     Completions {
         /// Which shell
         #[arg(value_enum)]
         shell: Shell,
     },
     /// Print the manual page
+    #[command(after_help = examples::MAN)]
     Man,
     /// Be the bundled demo server, on standard input and output
+    #[command(after_help = examples::DEMO_SERVER)]
     DemoServer {
         /// Serve over HTTP at this loopback address instead, such as 127.0.0.1:8808; port 0 takes any free one. The
         /// path is /mcp, /sse for clients that know only server-sent events, and /ws for WebSocket
@@ -329,6 +356,11 @@ pub(crate) struct Reader {
 }
 
 impl Global {
+    /// How much is said besides the result.
+    pub(crate) fn chatter(&self) -> Chatter {
+        if self.quiet { Chatter::Quiet } else { Chatter::Usual }
+    }
+
     /// How files are to be read. Fails with a sentence when the two flags contradict each other.
     pub(crate) fn reader(&self) -> Result<Reader, String> {
         let res = Reader {

@@ -34,7 +34,7 @@ impl Context {
             env_file: global.env_file.clone(),
             format,
             reader: global.reader()?,
-            manner: manner(console.interactive, global.verbose),
+            manner: manner(console.interactive, global.verbose, console.chatter),
         })
     }
 

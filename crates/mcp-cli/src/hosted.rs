@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use mcp_host::{Host, HostOptions, Supervision, Wanted};
+use mcp_model::LogLevel;
 use mcp_transport::ClientInfo;
 use tokio::time::timeout;
 
@@ -77,6 +78,8 @@ pub(crate) fn options(supervision: Supervision) -> HostOptions {
         own_executable: env::current_exe().ok(),
         grace: GRACE,
         supervision,
+        // Whoever asks what is going on wants to know it from the servers, too.
+        log_level: tracing::enabled!(tracing::Level::INFO).then_some(LogLevel::Debug),
         ..HostOptions::default()
     }
 }

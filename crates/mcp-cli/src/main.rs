@@ -9,6 +9,7 @@
 mod args;
 mod commands;
 mod context;
+mod examples;
 mod exit;
 #[cfg(test)]
 mod fixture;
@@ -30,7 +31,7 @@ use crate::output::console::Console;
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
-    let console = Console::new(arguments.global.color);
+    let console = Console::new(arguments.global.color, arguments.global.chatter());
     if arguments.global.verbose {
         log::start(console.err);
     }

@@ -2,12 +2,14 @@
 
 use std::path::{Path, PathBuf};
 
-use mcp_config::{Colour, Document, Entry, render};
+use mcp_config::{Colour, Diagnostic, Document, Entry, render};
 use mcp_host::{LoadError, LoadRequest, Loaded, load};
+use mcp_model::Severity;
 
 use crate::args::Reader;
 use crate::context::Context;
 use crate::output::cause::chain;
+use crate::output::console::Chatter;
 use crate::output::paint;
 use crate::target::{Target, locate};
 
@@ -31,6 +33,8 @@ pub(crate) struct Source {
     pub(crate) file: PathBuf,
     /// It was found in a folder that was named.
     found: bool,
+    /// How much is said of it.
+    chatter: Chatter,
 }
 
 /// Reads the file that `path` means. Blocks.
@@ -40,7 +44,7 @@ pub(crate) fn open(path: &Path, context: &Context) -> Result<Source, Unreadable>
     let Reader { dialect, profile } = context.reader;
     let request = LoadRequest { path: file.clone(), dialect, profile, env_file: context.env_file.clone() };
     match load(&request) {
-        Ok(loaded) => Ok(Source { loaded, file, found }),
+        Ok(loaded) => Ok(Source { loaded, file, found, chatter: context.console.chatter }),
         Err(error) => Err(unreadable(chain(&error), help(&error))),
     }
 }
@@ -70,7 +74,7 @@ impl Source {
 
     /// Which file was taken, where that is not the one that was named.
     pub(crate) fn taken(&self, colour: Colour) -> String {
-        if !self.found {
+        if !self.found || self.chatter == Chatter::Quiet {
             return String::new();
         }
         format!("{}: reading {}\n", paint::paint(colour, paint::NOTE, "note"), self.loaded.path)
@@ -78,16 +82,21 @@ impl Source {
 
     /// Everything that is wrong with the file, each with its line and what to do, and an empty line after it.
     pub(crate) fn complaints(&self, colour: Colour) -> String {
-        let Loaded { path, text, diagnostics, .. } = &self.loaded;
-        if diagnostics.is_empty() { String::new() } else { render(path, text, diagnostics, colour) }
+        self.told(&self.loaded.diagnostics, colour)
     }
 
     /// The same without variables that have no value here: who starts nothing does not need them.
     pub(crate) fn mistakes(&self, colour: Colour) -> String {
-        let Loaded { path, text, reading, .. } = &self.loaded;
-        match reading.diagnostics.as_slice() {
-            [] => String::new(),
-            diagnostics => render(path, text, diagnostics, colour),
-        }
+        self.told(&self.loaded.reading.diagnostics, colour)
+    }
+
+    fn told(&self, diagnostics: &[Diagnostic], colour: Colour) -> String {
+        let Loaded { path, text, .. } = &self.loaded;
+        let is_told = |it: &&Diagnostic| match self.chatter {
+            Chatter::Usual => true,
+            Chatter::Quiet => it.severity == Severity::Error,
+        };
+        let told: Vec<Diagnostic> = diagnostics.iter().filter(is_told).cloned().collect();
+        if told.is_empty() { String::new() } else { render(path, text, &told, colour) }
     }
 }

@@ -66,7 +66,7 @@ struct Servers {
 fn answered(id: RawJson, answer: Answer, exit: Exit) -> Report {
     let mut out = json::indented(&json::line(&Response { jsonrpc: "2.0", id, answer }));
     out.push('\n');
-    Report { out, err: String::new(), exit }
+    Report { out, err: String::new(), exit, after: String::new() }
 }
 
 /// What is to be known besides, a line each.

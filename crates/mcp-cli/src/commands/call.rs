@@ -12,12 +12,12 @@ use mcp_transport::OnProgress;
 use crate::args::Format;
 use crate::commands::arguments::{self, Typed, Unusable};
 use crate::commands::refused::{self, Refusal};
-use crate::commands::{content, kept, pairs};
+use crate::commands::{content, inline, kept, next, pairs};
 use crate::context::{Context, blocking, unless_signalled};
 use crate::exit::Exit;
 use crate::hosted;
 use crate::output::console::Report;
-use crate::output::progress::{Progress, step};
+use crate::output::progress::{Progress, share, step};
 use crate::output::{json, paint, plain};
 use crate::signals::Signals;
 use crate::starting::{Wanting, started};
@@ -52,7 +52,17 @@ pub(crate) async fn run(context: &Context, request: Request<'_>, signals: &mut S
                     Err(unusable) => refused::result(request.tool, Kind::Validation, unusable.message),
                 };
                 let exit = exit(&result, reach(&published, &rejected, request.tool));
-                context.tell(kept(report(context, request, &result, exit), &result, request).await).await
+                let mut report = kept(report(context, request, &result, exit), &result, request).await;
+                if let (Exit::Done, Format::Text) = (exit, context.format) {
+                    let file = next::file(request.file);
+                    let words = format!(
+                        "`mcp-host convert {file} --to DIALECT` writes the servers for another program"
+                    );
+                    report.after = context.console.next(&words);
+                }
+                let exit = context.tell(report).await;
+                draw(context, &result).await;
+                exit
             })
             .await
         }
@@ -85,7 +95,7 @@ async fn prepare(context: &Context, request: Request<'_>) -> Result<(Typed, Want
         Err(unreadable) => return Err(refuse(context, request, Refusal::unreadable(unreadable)).await),
     };
     let err = source.taken(colour) + &source.complaints(colour);
-    context.tell(Report { out: String::new(), err, exit: Exit::Done }).await;
+    context.tell(Report { out: String::new(), err, exit: Exit::Done, after: String::new() }).await;
     match Refusal::of(&source) {
         Some(refusal) => Err(refuse(context, request, refusal).await),
         None => Ok((arguments, roomy(source.loaded.wanted, request.save))),
@@ -111,6 +121,16 @@ async fn kept(report: Report, result: &CallResult, request: Request<'_>) -> Repo
     Report { err: report.err + &told.text, exit, ..report }
 }
 
+/// Shows the images of an answer, where the terminal can.
+async fn draw(context: &Context, result: &CallResult) {
+    let console = context.console;
+    let protocol = inline::protocol().filter(|_| console.terminal && context.format == Format::Text);
+    if let Some(protocol) = protocol {
+        let content = result.content.clone();
+        blocking(move || console.draw(&inline::drawn(&content, protocol))).await;
+    }
+}
+
 async fn refuse(context: &Context, request: Request<'_>, refusal: Refusal) -> Exit {
     let result = refusal.result(request.tool);
     let mut report = report(context, request, &result, Exit::Wrong);
@@ -125,7 +145,8 @@ pub(super) async fn call(host: &Host, progress: &Progress, call: ToolCall) -> Ca
     progress.say(&format!("calling {tool}"));
     let shown = progress.clone();
     let heard: OnProgress = Arc::new(move |it| {
-        shown.hear(&format!("{tool}: {}", step(it.progress, it.total, it.message.as_deref())));
+        let text = format!("{tool}: {}", step(it.progress, it.total, it.message.as_deref()));
+        shown.hear(&text, share(it.progress, it.total));
     });
     let result = host.call(ToolCall { progress: Some(heard), ..call }).await;
     progress.clear();
@@ -190,7 +211,7 @@ fn report(context: &Context, request: Request<'_>, result: &CallResult, exit: Ex
         Some(failure) => complaint(failure, request, context.console.err),
         None => String::new(),
     };
-    Report { out, err, exit }
+    Report { out, err, exit, after: String::new() }
 }
 
 /// `<kind>: <message>`, and what to do about it.
@@ -206,13 +227,13 @@ fn complaint(failure: &CallFailure, request: Request<'_>, colour: Colour) -> Str
             Some(format!("`mcp-host tools {file} --schema {}` shows what the tool takes", plain::line(tool)))
         }
         Kind::OutcomeUnknown => Some("look whether it has happened before you call again".to_owned()),
-        Kind::Config
-        | Kind::McpConfig
-        | Kind::MissingTransportField
-        | Kind::Connection
-        | Kind::Timeout
-        | Kind::Protocol
-        | Kind::Tool => None,
+        Kind::Connection | Kind::Timeout | Kind::Protocol => {
+            Some(format!("`mcp-host doctor {file}` examines the servers step by step"))
+        }
+        Kind::Config | Kind::McpConfig | Kind::MissingTransportField => {
+            Some(format!("`mcp-host check {file}` shows every mistake with its line"))
+        }
+        Kind::Tool => None,
     };
     if let Some(help) = help {
         res.push_str(&paint::help(colour, &help));

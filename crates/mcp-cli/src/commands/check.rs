@@ -12,6 +12,7 @@ use mcp_model::{Dialect, Kind, Severity, TransportKind};
 use serde::{Serialize, Serializer};
 
 use crate::args::FormatName;
+use crate::commands::next;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::output::cause::chain;
@@ -53,6 +54,13 @@ pub(crate) fn run(context: &Context, words: &Words, format: FormatName) -> Repor
     let colour = context.console.err;
     let err = opened.iter().filter_map(|it| it.opened.as_ref().ok()).map(|it| it.taken(colour)).collect();
     let checked: Vec<Checked<'_>> = opened.iter().map(Found::checked).collect();
+    let after = match (exit, opened.first().map(|it| &it.opened), format) {
+        (Exit::Done, Some(Ok(source)), FormatName::Text) if !source.loaded.wanted.servers.is_empty() => {
+            let file = next::file(&source.file);
+            context.console.next(&format!("`mcp-host tools {file}` starts the servers and lists their tools"))
+        }
+        (_, _, _) => String::new(),
+    };
     let out = match format {
         FormatName::Json => json::document(&Document { files: opened.iter().map(File::of).collect() }),
         FormatName::Text => {
@@ -64,7 +72,7 @@ pub(crate) fn run(context: &Context, words: &Words, format: FormatName) -> Repor
         }
         FormatName::Github => github(&checked),
     };
-    Report { out, err, exit }
+    Report { out, err, exit, after }
 }
 
 /// What became of one file.

@@ -11,5 +11,10 @@ use crate::output::console::Report;
 pub(crate) fn run(shell: Shell) -> Report {
     let mut out = Vec::new();
     clap_complete::generate(shell, &mut Arguments::command(), "mcp-host", &mut out);
-    Report { out: String::from_utf8_lossy(&out).into_owned(), err: String::new(), exit: Exit::Done }
+    Report {
+        out: String::from_utf8_lossy(&out).into_owned(),
+        err: String::new(),
+        exit: Exit::Done,
+        after: String::new(),
+    }
 }

@@ -12,6 +12,7 @@ use mcp_model::Severity;
 use serde::Serialize;
 
 use crate::args::{Format, ProfileName};
+use crate::commands::next;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::output::cause::chain;
@@ -90,9 +91,15 @@ pub(crate) fn run(context: &Context, words: &Words) -> Report {
         (Format::Text, None) => text,
         (Format::Text, Some(path)) => format!("wrote {}\n", plain::line(&path.display().to_string())),
     };
+    let after = match (output, context.format) {
+        (Some(path), Format::Text) => {
+            context.console.next(&format!("`mcp-host check {}` looks at what was written", next::file(path)))
+        }
+        (_, _) => String::new(),
+    };
     // Losses are no mistakes; an entry that is wrong is one, as for every command.
     let sound = source.loaded.reading.entries.iter().all(|it| it.accepted);
-    Report { out, err, exit: if sound { Exit::Done } else { Exit::Wrong } }
+    Report { out, err, exit: if sound { Exit::Done } else { Exit::Wrong }, after }
 }
 
 /// Servers that are switched off are no servers, and are not written.

@@ -67,7 +67,7 @@ pub(crate) fn run(context: &Context, words: &Words) -> Report {
             explained.iter().map(|it| it.text(context.console.out)).collect::<Vec<_>>().join("\n")
         }
     };
-    Report { out, err, exit: Exit::Done }
+    Report { out, err, exit: Exit::Done, after: String::new() }
 }
 
 /// The rules of the server that is meant. Fails with a sentence.

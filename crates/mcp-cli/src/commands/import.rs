@@ -136,7 +136,12 @@ pub(crate) fn run(context: &Context, words: &Words) -> Report {
     };
     let broken = found.iter().any(|it| it.opened.is_err() && !from.is_empty());
     let broken = broken || imported.as_ref().is_some_and(|it| it.is_short);
-    Report { out, err: String::new(), exit: if broken { Exit::Wrong } else { Exit::Done } }
+    Report {
+        out,
+        err: String::new(),
+        exit: if broken { Exit::Wrong } else { Exit::Done },
+        after: String::new(),
+    }
 }
 
 /// The files that are there, each once. Files that were named are there, whatever is in them.

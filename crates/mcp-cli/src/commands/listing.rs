@@ -2,14 +2,15 @@
 //!
 //! What is shown of each kind stands in a file of its own; here is what the three have in common.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use mcp_host::{Published, ServerState, Supervision, Wanted};
 
 use crate::args::Format;
 use crate::commands::refused::Refusal;
-use crate::commands::{prompts, resources, status, tools};
+use crate::commands::schemas::judged;
+use crate::commands::{next, prompts, resources, status, tools};
 use crate::context::{Context, unless_signalled};
 use crate::exit::Exit;
 use crate::hosted;
@@ -46,13 +47,20 @@ pub(crate) async fn run(context: &Context, request: Request<'_>, signals: &mut S
     match unless_signalled(signals, prepare(context, request)).await {
         Err(signal) => Exit::Signal(signal),
         Ok(Err(exit)) => exit,
-        Ok(Ok(wanted)) => {
+        Ok(Ok((wanted, path))) => {
             let rejected = wanted.failed.len();
             hosted::with(wanted, Supervision::Off, signals, async |host| {
                 started(host, &context.progress(), Wanting::All).await;
-                let published = host.published();
+                let published = match request.what {
+                    What::Tools(_) => judged(host.published()).await,
+                    What::Prompts | What::Resources => host.published(),
+                };
                 let exit = exit(&published, rejected);
-                context.tell(report(context, request.what, &published, exit)).await
+                let mut report = report(context, request.what, &published, exit);
+                if let (What::Tools(_), Format::Text) = (request.what, context.format) {
+                    report.after = context.console.next(&next::call(&published, &path));
+                }
+                context.tell(report).await
             })
             .await
         }
@@ -60,21 +68,21 @@ pub(crate) async fn run(context: &Context, request: Request<'_>, signals: &mut S
 }
 
 /// What is to be started; or the end, where that is nothing.
-async fn prepare(context: &Context, request: Request<'_>) -> Result<Wanted, Exit> {
+async fn prepare(context: &Context, request: Request<'_>) -> Result<(Wanted, PathBuf), Exit> {
     let colour = context.console.err;
     let source = match context.open(request.file).await {
         Ok(source) => source,
         Err(unreadable) => return Err(refuse(context, request.what, &Refusal::unreadable(unreadable)).await),
     };
     let err = source.taken(colour) + &source.complaints(colour);
-    context.tell(Report { out: String::new(), err, exit: Exit::Done }).await;
+    context.tell(Report { out: String::new(), err, exit: Exit::Done, after: String::new() }).await;
     if let Some(refusal) = Refusal::of(&source) {
         return Err(refuse(context, request.what, &refusal).await);
     }
-    let wanted = source.loaded.wanted;
-    let Some(name) = request.server else { return Ok(wanted) };
+    let (wanted, path) = (source.loaded.wanted, source.file);
+    let Some(name) = request.server else { return Ok((wanted, path)) };
     match only(wanted, name) {
-        Ok(wanted) => Ok(wanted),
+        Ok(wanted) => Ok((wanted, path)),
         Err(message) => Err(context.tell(context.console.failure(Exit::Usage, &message, None)).await),
     }
 }
@@ -89,7 +97,7 @@ async fn refuse(context: &Context, what: What<'_>, refusal: &Refusal) -> Exit {
         Format::Json => document(what, &refusal.published(SystemTime::now())),
         Format::Text => String::new(),
     };
-    context.tell(Report { out, err, exit: Exit::Wrong }).await
+    context.tell(Report { out, err, exit: Exit::Wrong, after: String::new() }).await
 }
 
 /// The one server that is asked for. Fails with a sentence that says which there are.
@@ -131,7 +139,7 @@ fn exit(published: &Published, rejected: usize) -> Exit {
 
 fn report(context: &Context, what: What<'_>, published: &Published, exit: Exit) -> Report {
     let look = Look { width: context.console.width, colour: context.console.out };
-    let done = |out| Report { out, err: String::new(), exit };
+    let done = |out| Report { out, err: String::new(), exit, after: String::new() };
     let out = match (what, context.format) {
         (What::Tools(tools::Manner::One(name)), format) => {
             match (tools::one(published, name, look), format) {
@@ -142,7 +150,7 @@ fn report(context: &Context, what: What<'_>, published: &Published, exit: Exit) 
                     let failure = context.console.failure(exit, &message, None);
                     let out = if format == Format::Json { document(what, published) } else { String::new() };
                     // The server that has it may be the one that is not there.
-                    let err = failure.err + &status::servers(&published.servers, context.console.err);
+                    let err = failure.err + &status::servers(published, context.console.err);
                     return Report { out, err, ..failure };
                 }
             }
@@ -166,7 +174,7 @@ fn report(context: &Context, what: What<'_>, published: &Published, exit: Exit) 
 
 /// A list, and the lines of the servers.
 fn with_servers(list: String, published: &Published, look: Look) -> [String; 2] {
-    [list, status::servers(&published.servers, look.colour)]
+    [list, status::servers(published, look.colour)]
 }
 
 fn document(what: What<'_>, published: &Published) -> String {

@@ -12,7 +12,7 @@ use crate::output::console::{Console, Report};
 /// The page, in the language of `man`.
 pub(crate) fn run(console: &Console) -> Report {
     match page() {
-        Ok(out) => Report { out, err: String::new(), exit: Exit::Done },
+        Ok(out) => Report { out, err: String::new(), exit: Exit::Done, after: String::new() },
         Err(error) => console.failure(Exit::Wrong, &format!("the page cannot be written: {error}"), None),
     }
 }

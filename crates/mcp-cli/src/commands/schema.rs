@@ -8,9 +8,12 @@ use crate::output::json;
 /// The schema of the dialect `name`, or of the one of its profiles that is asked for.
 pub(crate) fn run(console: &Console, global: &Global, name: SchemaName) -> Report {
     match global.schema(name) {
-        Ok(profile) => {
-            Report { out: json::document(&mcp_config::schema(profile)), err: String::new(), exit: Exit::Done }
-        }
+        Ok(profile) => Report {
+            out: json::document(&mcp_config::schema(profile)),
+            err: String::new(),
+            exit: Exit::Done,
+            after: String::new(),
+        },
         Err(message) => console.failure(Exit::Usage, &message, None),
     }
 }

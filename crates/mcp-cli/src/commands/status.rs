@@ -7,15 +7,36 @@ use mcp_registry::{ListKind, Problem, ProblemKind, Verdict};
 use crate::output::{paint, plain};
 
 /// A line for each server, with what is wrong with it.
-pub(crate) fn servers(servers: &[ServerStatus], colour: Colour) -> String {
-    let longest = servers.iter().map(|it| it.id.chars().count()).max().unwrap_or_default();
-    servers.iter().map(|it| server(it, longest, colour)).collect()
+pub(crate) fn servers(published: &Published, colour: Colour) -> String {
+    let longest =
+        published.servers.iter().map(|it| plain::line(&it.id).chars().count()).max().unwrap_or_default();
+    published.servers.iter().map(|it| server(it, doubt(published, it), longest, colour)).collect()
+}
+
+/// What is wrong with a server that runs all the same: the first of its problems that is its own doing.
+pub(super) fn doubt<'a>(published: &'a Published, status: &ServerStatus) -> Option<&'a Problem> {
+    let own = |it: &&ActiveProblem| {
+        let (ProblemKind::Hidden { verdict: Verdict::Malformed, list: _ } | ProblemKind::Unvalidated) =
+            it.problem.kind
+        else {
+            return false;
+        };
+        it.problem.server.as_ref().is_some_and(|it| it.as_str() == status.id)
+    };
+    let runs = status.state == ServerState::Ready && status.failure.is_none();
+    published.problems.iter().filter(|_| runs).find(own).map(|it| &it.problem)
 }
 
 /// One server's line, its name as wide as the longest, and what to do about it.
-pub(super) fn server(status: &ServerStatus, longest: usize, colour: Colour) -> String {
+pub(super) fn server(
+    status: &ServerStatus,
+    doubt: Option<&Problem>,
+    longest: usize,
+    colour: Colour,
+) -> String {
     let ServerStatus { id, state, era, failure } = status;
     let (style, mark) = match state {
+        ServerState::Ready if doubt.is_some() => (paint::DOUBTFUL, "!"),
         ServerState::Ready => (paint::GOOD, "✓"),
         ServerState::Starting | ServerState::Restarting => (paint::DOUBTFUL, "…"),
         ServerState::Failed | ServerState::Disabled | ServerState::Stopped => (paint::BAD, "✗"),
@@ -28,9 +49,12 @@ pub(super) fn server(status: &ServerStatus, longest: usize, colour: Colour) -> S
     }
     if let Some(failure) = failure {
         res.push_str(&format!("  {}", plain::line(&failure.to_string())));
+    } else if let Some(problem) = doubt {
+        res.push_str(&format!("  {}", plain::line(&problem.message)));
     }
     res.push('\n');
-    if let Some(help) = failure.as_ref().and_then(|it| it.help.as_deref()) {
+    let help = failure.as_ref().and_then(|it| it.help.as_deref());
+    if let Some(help) = help.or_else(|| doubt.and_then(|it| self::help(it.kind))) {
         res.push_str(&paint::help(colour, &plain::line(help)));
     }
     res
@@ -38,7 +62,12 @@ pub(super) fn server(status: &ServerStatus, longest: usize, colour: Colour) -> S
 
 /// The problems that no server's line has told already, worst first.
 pub(crate) fn problems(published: &Published, colour: Colour) -> String {
+    let doubts: Vec<&str> =
+        published.servers.iter().filter_map(|it| doubt(published, it)).map(|it| it.id.as_str()).collect();
     let told = |it: &ActiveProblem| {
+        if doubts.contains(&it.problem.id.as_str()) {
+            return true;
+        }
         let server = it.problem.server.as_ref();
         it.problem.kind == ProblemKind::ServerError
             && published.servers.iter().any(|status| {
@@ -192,11 +221,11 @@ mod tests {
     #[test]
     fn a_server_has_a_line_and_a_strangers_words_are_harmless() {
         assert_eq!(
-            servers(&published().servers, Colour::Never),
+            servers(&published(), Colour::Never),
             "✓ demo    ready (modern)\n\
              ✗ broken  failed  MCPConnectionError: it ended at once\n  help: start it by hand\n"
         );
-        let painted = servers(&published().servers, Colour::Always);
+        let painted = servers(&published(), Colour::Always);
         assert!(painted.contains("\u{1b}[1m\u{1b}[32m✓") && !painted.contains("\u{1b}[2J"), "{painted:?}");
     }
 

@@ -58,7 +58,7 @@ pub(super) fn tree(published: &Published, look: Look) -> String {
     let tools = published.catalog.tools();
     let mut res = String::new();
     for server in &published.servers {
-        res.push_str(&status::server(server, 0, look.colour));
+        res.push_str(&status::server(server, status::doubt(published, server), 0, look.colour));
         let own: Vec<&ExposedTool> = tools.iter().filter(|it| it.server.as_str() == server.id).collect();
         let longest = own.iter().map(|it| it.name.as_str().chars().count()).max().unwrap_or_default();
         for (at, it) in own.iter().enumerate() {
@@ -91,7 +91,10 @@ pub(super) fn one(published: &Published, name: &str, look: Look) -> Result<Strin
     let _ = writeln!(res, "{}", paint::paint(colour, paint::FAINT, &about));
     let description = it.tool.description_text();
     if !description.trim().is_empty() {
-        let _ = writeln!(res, "\n{}", plain::block(description.trim()));
+        // Set in, so that no line of it looks like one of ours.
+        let lines = plain::block(description.trim());
+        let lines = lines.lines().map(|it| format!("  {it}").trim_end().to_owned() + "\n");
+        let _ = write!(res, "\n{}", lines.collect::<String>());
     }
     let arguments = shape::arguments(input_schema, look);
     let _ = write!(res, "\n{}", if arguments.is_empty() { "It takes no arguments.\n" } else { &arguments });
@@ -233,7 +236,7 @@ mod tests {
     fn one_tool_is_told_with_its_arguments() {
         assert_eq!(
             one(&published(), "read", LOOK).unwrap(),
-            "read\ntool `read` of server `files`, about 41 tokens; it says: only reads, stays inside\n\n\
+            "read\ntool `read` of server `files`, about 41 tokens; it says: only reads, stays inside\n\n  \
              Reads a file that is somewhere, whatever is in it, and more\n\n\
              ARGUMENT  TYPE    NEEDED  DESCRIPTION\n\
              path      string  yes     Where\n"

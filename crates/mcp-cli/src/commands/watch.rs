@@ -20,7 +20,7 @@ use crate::commands::refused::Refusal;
 use crate::context::{Context, blocking};
 use crate::exit::Exit;
 use crate::hosted;
-use crate::output::console::{Report, Written};
+use crate::output::console::{Chatter, Report, Written};
 use crate::output::{json, paint, plain};
 use crate::signals::Signals;
 use crate::source::Unreadable;
@@ -46,10 +46,10 @@ pub(crate) async fn run(context: &Context, file: &Path, manner: Manner, signals:
         Ok(target) => target,
         Err(message) => return refuse(context, file, message).await,
     };
-    if found {
+    if found && context.console.chatter == Chatter::Usual {
         let note = paint::paint(context.console.err, paint::NOTE, "note");
         let err = format!("{note}: reading {}\n", path.display());
-        context.tell(Report { out: String::new(), err, exit: Exit::Done }).await;
+        context.tell(Report { out: String::new(), err, exit: Exit::Done, after: String::new() }).await;
     }
     let Reader { dialect, profile } = context.reader;
     let request = LoadRequest { path, dialect, profile, env_file: context.env_file.clone() };
@@ -130,5 +130,5 @@ async fn refuse(context: &Context, file: &Path, message: String) -> Exit {
     let unreadable = Unreadable { path: file.display().to_string(), message, help: None };
     let failure = Refusal::unreadable(unreadable).failure;
     let err = paint::error(context.console.err, &plain::line(&failure.to_string()), failure.help.as_deref());
-    context.tell(Report { out: String::new(), err, exit: Exit::Wrong }).await
+    context.tell(Report { out: String::new(), err, exit: Exit::Wrong, after: String::new() }).await
 }

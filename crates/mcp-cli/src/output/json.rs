@@ -6,12 +6,14 @@ use std::mem;
 
 use serde::Serialize;
 
+use crate::output::plain;
+
 /// One document and a line end.
 pub(crate) fn document(value: &impl Serialize) -> String {
     let mut res =
         serde_json::to_string_pretty(value).expect("our documents have text for keys, and write to memory");
     res.push('\n');
-    res
+    plain::json(&res)
 }
 
 /// One document on one line, and a line end.
@@ -19,7 +21,7 @@ pub(crate) fn line(value: &impl Serialize) -> String {
     let mut res =
         serde_json::to_string(value).expect("our documents have text for keys, and write to memory");
     res.push('\n');
-    res
+    plain::json(&res)
 }
 
 /// JSON text, one member or item a line. Whatever is no JSON comes out as some text, too.

@@ -8,7 +8,11 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
 
+use crate::output::console::Chatter;
 use crate::output::plain;
+
+/// The length of a bar, in parts.
+const WHOLE: u64 = 1000;
 
 /// How progress is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,16 +21,19 @@ pub(crate) enum Manner {
     Spinner,
     /// A line for each change.
     Lines,
-    /// Not at all.
+    /// Only what a server itself reports.
     Silent,
+    /// Not at all.
+    Nothing,
 }
 
 /// Who is watching decides how.
-pub(crate) fn manner(interactive: bool, verbose: bool) -> Manner {
-    match (interactive, verbose) {
-        (_, true) => Manner::Lines,
-        (true, false) => Manner::Spinner,
-        (false, false) => Manner::Silent,
+pub(crate) fn manner(interactive: bool, verbose: bool, chatter: Chatter) -> Manner {
+    match (chatter, interactive, verbose) {
+        (Chatter::Quiet, _, _) => Manner::Nothing,
+        (Chatter::Usual, _, true) => Manner::Lines,
+        (Chatter::Usual, true, false) => Manner::Spinner,
+        (Chatter::Usual, false, false) => Manner::Silent,
     }
 }
 
@@ -42,11 +49,9 @@ impl Progress {
     pub(crate) fn new(manner: Manner) -> Progress {
         let bar = match manner {
             Manner::Spinner => ProgressBar::new_spinner(),
-            Manner::Lines | Manner::Silent => ProgressBar::hidden(),
+            Manner::Lines | Manner::Silent | Manner::Nothing => ProgressBar::hidden(),
         };
-        let style =
-            ProgressStyle::with_template("{spinner} {wide_msg}").expect("the template is a valid one");
-        bar.set_style(style);
+        bar.set_style(style("{spinner} {wide_msg}"));
         Progress { manner, bar }
     }
 
@@ -55,15 +60,25 @@ impl Progress {
         match self.manner {
             Manner::Spinner => self.spin(text),
             Manner::Lines => write(text),
-            Manner::Silent => {}
+            Manner::Silent | Manner::Nothing => {}
         }
     }
 
-    /// The server says how far it has come: what it takes the trouble to tell is written even where nobody watches.
-    pub(crate) fn hear(&self, text: &str) {
+    /// The server says how far it has come, and where it says of how much, a bar shows it: what it takes the trouble to
+    /// tell is written even where nobody watches.
+    pub(crate) fn hear(&self, text: &str, far: Option<f64>) {
         match self.manner {
-            Manner::Spinner => self.spin(text),
+            Manner::Spinner => {
+                if let Some(far) = far {
+                    self.bar.set_length(WHOLE);
+                    self.bar.set_style(style("{spinner} [{bar:20}] {wide_msg}").progress_chars("=> "));
+                    // Between nothing and all of it, so that it is a number of that size.
+                    self.bar.set_position((far.clamp(0.0, 1.0) * WHOLE as f64) as u64);
+                }
+                self.spin(text);
+            }
             Manner::Lines | Manner::Silent => write(text),
+            Manner::Nothing => {}
         }
     }
 
@@ -76,6 +91,15 @@ impl Progress {
     pub(crate) fn clear(&self) {
         self.bar.finish_and_clear();
     }
+}
+
+fn style(template: &str) -> ProgressStyle {
+    ProgressStyle::with_template(template).expect("our templates are valid ones")
+}
+
+/// How much of the whole is done, where the server says how much that is.
+pub(crate) fn share(progress: f64, total: Option<f64>) -> Option<f64> {
+    total.filter(|it| *it > 0.0).map(|it| progress / it).filter(|it| it.is_finite())
 }
 
 fn write(text: &str) {
@@ -102,10 +126,16 @@ mod tests {
 
     #[test]
     fn nobody_is_shown_what_nobody_watches() {
-        assert_eq!(manner(true, false), Manner::Spinner);
-        assert_eq!(manner(true, true), Manner::Lines);
-        assert_eq!(manner(false, true), Manner::Lines);
-        assert_eq!(manner(false, false), Manner::Silent);
+        use Chatter::{Quiet, Usual};
+        assert_eq!(manner(true, false, Usual), Manner::Spinner);
+        assert_eq!(manner(true, true, Usual), Manner::Lines);
+        assert_eq!(manner(false, true, Usual), Manner::Lines);
+        assert_eq!(manner(false, false, Usual), Manner::Silent);
+        assert_eq!(manner(true, false, Quiet), Manner::Nothing);
+        assert_eq!(
+            (share(1.0, Some(4.0)), share(1.0, Some(0.0)), share(1.0, None)),
+            (Some(0.25), None, None)
+        );
     }
 
     #[track_caller]

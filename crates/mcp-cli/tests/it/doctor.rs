@@ -68,8 +68,8 @@ fn what_keeps_a_program_from_starting_is_named() {
         let output = place.command(&["doctor", "."]).env("PATH", place.path()).output().unwrap();
         let run = Run::of(output);
         assert_eq!(run.code, Some(3), "{run:?}");
-        let want = format!("  ✗ program        {command} is not on the PATH");
-        assert!(run.out.contains(&want) && run.out.contains(&format!("\n    help: {remedy}")), "{run:?}");
+        let want = format!("✗ broken  {command} is not on the PATH\n  help: {remedy}");
+        assert!(run.out.starts_with(&want), "{run:?}");
     }
     let elsewhere = stdio("sh") + "    env:\n      PATH: /no/such/folder\n";
     check(
@@ -116,7 +116,11 @@ fn noise_and_force_are_doubtful() {
     );
     let run = place.run(&["doctor", "."]);
     assert_eq!(run.code, Some(0), "{run:?}");
-    assert!(run.out.contains("  ! noise          21 bytes on its standard output"), "{run:?}");
+    assert!(
+        run.out.starts_with("! broken  21 bytes on its standard output are no messages\n  help: "),
+        "{run:?}"
+    );
+    assert!(run.out.contains("  ! noise          see above"), "{run:?}");
     assert!(run.out.contains("  ! end            it did not end when it was asked to"), "{run:?}");
 }
 
@@ -133,17 +137,25 @@ fn where_a_url_leads_is_named() {
     check(&place, 3, ("handshake", "404", "check the path"));
 }
 
-/// A proxy may know names that we do not.
+/// A proxy may know names that we do not: it is what has to be there.
 #[test]
-fn with_a_proxy_an_unknown_name_is_no_end() {
+fn with_a_proxy_the_proxy_is_examined() {
     let place = Place::dominds(&http("http://no-such-host.invalid/mcp"));
-    let proxy = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    let mut command = place.command(&["doctor", "."]);
-    command.env("HTTP_PROXY", format!("http://{proxy}"));
-    let run = Run::of(command.output().unwrap());
-    assert_eq!(run.code, Some(3), "{run:?}");
-    assert!(run.out.contains("  ! address ") && run.out.contains("help: HTTP_PROXY is set"), "{run:?}");
-    assert!(run.out.contains("  ✗ handshake "), "{run:?}");
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let proxy = listener.local_addr().unwrap();
+    let run = |place: &Place| {
+        let mut command = place.command(&["doctor", "."]);
+        command.env("HTTP_PROXY", format!("http://user:hunter2@{proxy}"));
+        Run::of(command.output().unwrap())
+    };
+    // It takes one connection to knock, and does not answer the next.
+    let taking = std::thread::spawn(move || listener.incoming().take(3).for_each(drop));
+    let there = run(&place);
+    assert_eq!(there.code, Some(3), "{there:?}");
+    assert!(there.out.contains(&format!("  ✓ proxy          the proxy {proxy} is there")), "{there:?}");
+    assert!(there.out.contains("  ✗ handshake ") && !there.out.contains("address"), "{there:?}");
+    assert!(!there.out.contains("hunter2"), "{there:?}");
+    drop(taking);
 }
 
 #[test]
@@ -153,7 +165,8 @@ fn one_bad_server_does_not_end_the_examination() {
     let run = place.run(&["doctor", "."]);
     assert_eq!(run.code, Some(3), "{run:?}");
     assert!(
-        run.out.contains("demo  stdio  mcp-host\n") && run.out.contains("broken  stdio  /no/such/program\n"),
+        run.out.starts_with("✓ demo  stdio  mcp-host\n")
+            && run.out.contains("\n✗ broken  there is no file /no/such/program\n  help: "),
         "{run:?}"
     );
     assert_eq!(place.run(&["doctor", ".", "--server", "demo"]).code, Some(0));

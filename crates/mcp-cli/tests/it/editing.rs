@@ -254,13 +254,54 @@ fn a_pair_without_a_name_is_not_repeated() {
     }
 }
 
+/// Each editor reads variables in its own spelling, and in no other.
+#[test]
+fn dia_06_a_variable_is_spelt_as_the_file_s_editor_wants_it() {
+    for (file, list, spelt) in [
+        (".vscode/mcp.json", "servers", "Bearer ${env:TOKEN}"),
+        (".cursor/mcp.json", "mcpServers", "Bearer ${env:TOKEN}"),
+        (".codeium/windsurf/mcp_config.json", "mcpServers", "Bearer ${env:TOKEN}"),
+        (".roo/mcp.json", "mcpServers", "Bearer ${env:TOKEN}"),
+        (".mcp.json", "mcpServers", "Bearer ${TOKEN}"),
+        (".kiro/settings/mcp.json", "mcpServers", "Bearer ${TOKEN}"),
+        (".gemini/settings.json", "mcpServers", "Bearer ${TOKEN}"),
+    ] {
+        let place = Place::empty();
+        fs::create_dir_all(place.path().join(file).parent().unwrap()).unwrap();
+        let words =
+            ["add", file, "a", "--url", "https://a.example", "--header", "Authorization=Bearer ${TOKEN}"];
+        let run = place.run(&[&words[..], &["--dialect", "mcp-json"]].concat());
+        assert_eq!(run.code, Some(0), "{file}: {run:?}");
+        // A second one goes into the file that is there.
+        let words = ["add", file, "b", "--command", "x", "--env", "KEY=Bearer ${TOKEN}"];
+        let run = place.run(&[&words[..], &["--dialect", "mcp-json"]].concat());
+        assert_eq!(run.code, Some(0), "{file}: {run:?}");
+        let text = fs::read_to_string(place.path().join(file)).unwrap();
+        let servers = &serde_json::from_str::<serde_json::Value>(&text).unwrap()[list];
+        assert_eq!(servers["a"]["headers"]["Authorization"], spelt, "{file}");
+        assert_eq!(servers["b"]["env"]["KEY"], spelt, "{file}");
+        let mut command = place.command(&["doctor", file, "--dialect", "mcp-json", "--server", "b"]);
+        let doctor = Run::of(command.env("TOKEN", "t").output().unwrap());
+        assert!(doctor.out.contains("✓ configuration"), "the variable is read again: {doctor:?}");
+    }
+}
+
+/// What VS Code asks its user for is a reference in its file.
+#[test]
+fn dia_06_an_input_is_kept_where_editors_ask_for_it() {
+    let place = Place::empty();
+    let run = place.run(&["add", ".mcp.json", "a", "--command", "x", "--env", "KEY=${input:key}"]);
+    assert_eq!(run.code, Some(0), "{run:?}");
+    let text = fs::read_to_string(place.path().join(".mcp.json")).unwrap();
+    assert!(text.contains(r#""KEY": "${input:key}""#), "{text}");
+}
+
 /// A newcomer's first minutes: an empty folder, and each command says what comes next.
 #[test]
 fn from_an_empty_folder_to_a_call_and_another_dialect() {
     let place = Place::empty();
     let run = place.run(&["add", ".mcp.json", "demo", "--command", "mcp-host", "--args", "demo-server"]);
     assert_eq!(run.code, Some(0), "{run:?}");
-    assert!(run.err.ends_with("  help: `mcp-host doctor .mcp.json --server demo` tries it\n"), "{run:?}");
     for line in ["doctor .mcp.json --server demo", "check", "tools", "call . demo__add a=2 b=3"] {
         let run = place.run(&line.split(' ').collect::<Vec<_>>());
         assert_eq!(run.code, Some(0), "{line}: {run:?}");

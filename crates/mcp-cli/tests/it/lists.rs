@@ -68,7 +68,7 @@ fn one_tool_is_shown_with_its_arguments() {
     add
     tool `add` of server `demo`, about 87 tokens; it says: only reads, may be repeated, stays inside
 
-    Adds two integers; the sum also comes as structured content
+      Adds two integers; the sum also comes as structured content
 
     ARGUMENT  TYPE     NEEDED  DESCRIPTION
     a         integer  yes     The first number (format int64)

@@ -3,16 +3,21 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on says so by a panic")]
 
 mod acp_check;
+mod broken;
 mod call;
 mod check;
 mod cli;
+mod contracts;
 mod dialects;
 mod doctor;
 mod editing;
 mod endings;
 mod explain;
+mod help;
+mod hostile;
 mod importing;
 mod lists;
+mod person;
 mod recording;
 mod screen;
 mod secrets;

@@ -1,63 +1,54 @@
 //! The steps themselves: one after the other, each with its time, until one fails.
 
 use std::env;
-use std::io;
-use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use mcp_config::ResolvedServer;
-use mcp_model::{Endpoint, StdioEndpoint, UrlEndpoint};
-use mcp_transport::{CallError, ClientInfo, ConnectError, DialOptions, Session, SessionOptions, dialer};
-use tokio::net::{TcpStream, lookup_host};
-use tokio::time::{Instant, timeout};
+use mcp_model::{Endpoint, StdioEndpoint};
+use mcp_transport::{ClientInfo, ConnectError, DialOptions, Session, SessionOptions, dialer};
+use tokio::time::Instant;
 
+use super::lists::{Allowed, lists};
 use super::program::{Program, Search, fetches, look_up, remedy};
+use super::reach::reach;
 use super::{Blame, Examined, Outcome, Step};
 use crate::context::blocking;
 
 /// How long a server may take to end when it was examined.
 const GRACE: Duration = Duration::from_secs(2);
-/// How long one address is tried.
-const TOUCH: Duration = Duration::from_secs(5);
-/// How many addresses of a name are tried.
-const ADDRESSES: usize = 4;
 /// A start that takes longer is worth a word.
 const SLOW: Duration = Duration::from_secs(5);
-/// The variables that name a proxy.
-const PROXIES: [&str; 6] =
-    ["HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"];
-
 /// A step's end without its time.
-struct Said {
-    outcome: Outcome,
-    message: String,
-    help: Option<String>,
+pub(super) struct Said {
+    pub(super) outcome: Outcome,
+    pub(super) message: String,
+    pub(super) help: Option<String>,
 }
 
 impl Said {
-    fn done(message: impl Into<String>) -> Said {
+    pub(super) fn done(message: impl Into<String>) -> Said {
         Said { outcome: Outcome::Done, message: message.into(), help: None }
     }
 
-    fn doubtful(message: impl Into<String>, help: impl Into<String>) -> Said {
+    pub(super) fn doubtful(message: impl Into<String>, help: impl Into<String>) -> Said {
         Said { outcome: Outcome::Doubtful, message: message.into(), help: Some(help.into()) }
     }
 
-    fn failed(message: impl Into<String>, help: Option<String>) -> Said {
+    pub(super) fn failed(message: impl Into<String>, help: Option<String>) -> Said {
         Said { outcome: Outcome::Failed(Blame::World), message: message.into(), help }
     }
 }
 
 /// What has been seen of a server so far.
-struct Course {
+pub(super) struct Course {
     steps: Vec<Step>,
     begun: Instant,
 }
 
 impl Course {
     /// Ends the step that began when the one before it ended. `None` where it was the last.
-    fn step(&mut self, name: &'static str, said: Said) -> Option<()> {
+    pub(super) fn step(&mut self, name: &'static str, said: Said) -> Option<()> {
         let now = Instant::now();
         let Said { outcome, message, help } = said;
         self.steps.push(Step { name, outcome, message, help, took: now.duration_since(self.begun) });
@@ -90,12 +81,18 @@ async fn walk(course: &mut Course, server: &ResolvedServer) -> Option<()> {
             let said = program(it).await;
             course.step("program", said)?;
         }
-        Endpoint::Sse(it) | Endpoint::WebSocket(it) | Endpoint::Http(it) => reach(course, it).await?,
+        Endpoint::Sse(it) | Endpoint::WebSocket(it) | Endpoint::Http(it) => {
+            reach(course, it, server.spec.limits.connect).await?;
+        }
     }
+    // As in a host, all of a start has one limit: what the handshake took, the lists have no more.
+    let allowed = Allowed::from_now(server.spec.limits.startup);
     let session = connect(course, server, &endpoint).await?;
-    let res = lists(course, server, &session).await;
+    let res = lists(course, server, &session, allowed).await;
     let (noise, dropped) = session.counters();
-    if noise > 0 {
+    // What is larger than a message may be is none either, and was told as what it is.
+    let too_large = u64::try_from(server.spec.limits.message_bytes).unwrap_or(u64::MAX);
+    if noise > 0 && noise < too_large {
         let help = "a stdio server may write nothing but protocol to its standard output; logs belong on standard error";
         course.step(
             "noise",
@@ -162,69 +159,6 @@ async fn program(endpoint: &mut StdioEndpoint) -> Said {
     }
 }
 
-/// Looks the host up and knocks at its port. Where a proxy is named that may be in between, neither ends the course.
-async fn reach(course: &mut Course, endpoint: &UrlEndpoint) -> Option<()> {
-    let (Some(host), Some(port)) = (endpoint.url.host_str(), endpoint.url.port_or_known_default()) else {
-        return course.step("address", Said::failed("the URL names no host", None));
-    };
-    // An address of six groups stands in brackets in a URL.
-    let host = host.trim_start_matches('[').trim_end_matches(']').to_owned();
-    let proxy = PROXIES.into_iter().find(|it| env::var_os(it).is_some_and(|it| !it.is_empty()));
-    let unless_proxied = |said: Said| match (&said.outcome, proxy) {
-        (Outcome::Failed(_), Some(proxy)) => {
-            let help = format!("{proxy} is set: the proxy may reach it all the same");
-            Said::doubtful(said.message, help)
-        }
-        _ => said,
-    };
-    let found: io::Result<Vec<SocketAddr>> =
-        lookup_host((host.as_str(), port)).await.map(|it| it.take(ADDRESSES).collect());
-    let addresses = match found {
-        Ok(addresses) if !addresses.is_empty() => addresses,
-        Ok(_) => {
-            let help = Some("check the spelling of the host, and the network".to_owned());
-            return course
-                .step("address", unless_proxied(Said::failed(format!("{host} has no address"), help)));
-        }
-        Err(error) => {
-            let help = Some("check the spelling of the host, and the network".to_owned());
-            let said = Said::failed(format!("the name {host} cannot be looked up: {error}"), help);
-            return course.step("address", unless_proxied(said));
-        }
-    };
-    let shown: Vec<String> = addresses.iter().map(|it| it.ip().to_string()).collect();
-    course.step("address", Said::done(shown.join(", ")))?;
-    let said = knock(&addresses, port).await;
-    course.step("port", unless_proxied(said))
-}
-
-async fn knock(addresses: &[SocketAddr], port: u16) -> Said {
-    let mut last = None;
-    for address in addresses {
-        match timeout(TOUCH, TcpStream::connect(address)).await {
-            Ok(Ok(_)) => return Said::done(format!("port {port} of {} is open", address.ip())),
-            Ok(Err(error)) => last = Some(refusal(&error)),
-            Err(_) => last = Some(silence()),
-        }
-    }
-    let (what, help) = last.unwrap_or_else(silence);
-    Said::failed(format!("port {port}: {what}"), Some(help.to_owned()))
-}
-
-fn silence() -> (String, &'static str) {
-    let what = format!("nobody answers within {} s", TOUCH.as_secs());
-    (what, "a firewall may be in between, or the host is down")
-}
-
-fn refusal(error: &io::Error) -> (String, &'static str) {
-    match error.kind() {
-        io::ErrorKind::ConnectionRefused => {
-            ("nobody listens there".to_owned(), "start the server, or correct the port")
-        }
-        _ => (error.to_string(), "check the network, and the host in the URL"),
-    }
-}
-
 async fn connect(course: &mut Course, server: &ResolvedServer, endpoint: &Endpoint) -> Option<Session> {
     let limits = server.spec.limits.clone();
     let dial = DialOptions { limits: limits.clone(), ..DialOptions::default() };
@@ -272,56 +206,4 @@ async fn connect(course: &mut Course, server: &ResolvedServer, endpoint: &Endpoi
     };
     course.step("handshake", said)?;
     Some(session)
-}
-
-async fn lists(course: &mut Course, server: &ResolvedServer, session: &Session) -> Option<()> {
-    let discovery = server.spec.discovery;
-    let startup = server.spec.limits.startup;
-    match discovery.tools {
-        false => course.step("tools", Said::done("not asked for: `load_tools` is false"))?,
-        true => {
-            let said = listed("tool", startup, async {
-                session.list_tools().await.map(|it| (it.items.len(), it.rejected.len()))
-            });
-            course.step("tools", said.await)?;
-        }
-    }
-    // A server whose prompts or resources cannot be listed has its tools all the same.
-    let lenient = |said: Said| match said.outcome {
-        Outcome::Failed(_) => Said { outcome: Outcome::Doubtful, ..said },
-        Outcome::Done | Outcome::Doubtful => said,
-    };
-    match discovery.prompts {
-        false => course.step("prompts", Said::done("not asked for: `load_prompts` is false"))?,
-        true => {
-            let said = listed("prompt", startup, async {
-                session.list_prompts().await.map(|it| (it.items.len(), it.rejected.len()))
-            });
-            course.step("prompts", lenient(said.await))?;
-        }
-    }
-    let said = listed("resource", startup, async {
-        session.list_resources().await.map(|it| (it.items.len(), it.rejected.len()))
-    });
-    course.step("resources", lenient(said.await))
-}
-
-async fn listed(
-    item: &str,
-    limit: Duration,
-    list: impl Future<Output = Result<(usize, usize), CallError>>,
-) -> Said {
-    let plural = |count: usize| if count == 1 { format!("1 {item}") } else { format!("{count} {item}s") };
-    match timeout(limit, list).await {
-        Ok(Ok((count, 0))) => Said::done(plural(count)),
-        Ok(Ok((count, bad))) => Said::doubtful(
-            format!("{}, and {bad} that cannot be read", plural(count)),
-            "`mcp-host tools` names them; only the server's authors can mend them",
-        ),
-        Ok(Err(error)) => Said::failed(format!("they cannot be listed: {error}"), error.help()),
-        Err(_) => Said::failed(
-            format!("they were not listed within {} s", limit.as_secs_f64()),
-            Some("raise the start-up limit if the server is merely slow".to_owned()),
-        ),
-    }
 }

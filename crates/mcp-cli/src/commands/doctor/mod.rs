@@ -4,9 +4,12 @@
 //! this says how far it was possible to go. Servers are examined beside each other, and told in the file's order.
 
 mod examine;
+mod lists;
 mod program;
+mod reach;
 mod words;
 
+use std::path::Path;
 use std::time::Duration;
 
 use mcp_host::{FailedServer, Failure, Wanted};
@@ -17,6 +20,7 @@ use tokio::task::JoinSet;
 
 use crate::args::{Format, Servers};
 use crate::commands::listing::only;
+use crate::commands::next;
 use crate::context::{Context, unless_signalled};
 use crate::exit::Exit;
 use crate::output::console::Report;
@@ -118,7 +122,15 @@ pub(crate) async fn run(context: &Context, servers: &Servers, signals: &mut Sign
             examined.iter().map(|it| words::text(it, context.console.out)).collect::<Vec<_>>().join("\n")
         }
     };
-    context.tell(Report { out, err: String::new(), exit: exit(&examined) }).await
+    let exit = exit(&examined);
+    let after = match (exit, context.format) {
+        (Exit::Done, Format::Text) if !examined.is_empty() => {
+            let file = next::file(servers.file.as_deref().unwrap_or(Path::new("")));
+            context.console.next(&format!("`mcp-host tools {file}` lists their tools"))
+        }
+        (_, _) => String::new(),
+    };
+    context.tell(Report { out, err: String::new(), exit, after }).await
 }
 
 /// What is to be examined. A file with mistakes is examined all the same: entries that are sound go on.
@@ -135,7 +147,7 @@ async fn prepare(context: &Context, servers: &Servers) -> Result<Wanted, Exit> {
         }
     };
     let err = source.taken(colour) + &source.complaints(colour);
-    context.tell(Report { out: String::new(), err, exit: Exit::Done }).await;
+    context.tell(Report { out: String::new(), err, exit: Exit::Done, after: String::new() }).await;
     let wanted = match source.loaded.refused {
         false => source.loaded.wanted,
         true => refused(&source),

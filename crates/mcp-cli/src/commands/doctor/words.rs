@@ -1,4 +1,5 @@
-//! What an examination shows: a line for each step, the times on the right where there is something to say of them.
+//! What an examination shows: what is wrong, what to do, and a line for each step, with its time where there is something
+//! to say of it.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -8,30 +9,64 @@ use mcp_config::Colour;
 use super::{Examined, Outcome, Step};
 use crate::output::{paint, plain};
 
-/// A server's lines.
+/// A server's lines: what is wrong first, and what to do about it; then the steps that led there.
 pub(super) fn text(examined: &Examined, colour: Colour) -> String {
     let Examined { name, transport, target, steps } = examined;
-    let mut res = paint::paint(colour, paint::NOTE, &plain::line(name));
-    if let (Some(transport), Some(target)) = (transport, target) {
-        let about = format!("  {transport}  {}", plain::line(target));
-        res.push_str(&paint::paint(colour, paint::FAINT, &about));
+    let first = first(steps);
+    let outcome = first.map_or(Outcome::Done, |it| steps[it].outcome);
+    let mut res =
+        format!("{} {}", mark(outcome, colour), paint::paint(colour, paint::NOTE, &plain::line(name)));
+    let about = match (transport, target) {
+        (Some(transport), Some(target)) => {
+            paint::paint(colour, paint::FAINT, &format!("  {transport}  {}", plain::line(target)))
+        }
+        (_, _) => String::new(),
+    };
+    match first.map(|it| &steps[it]) {
+        None => {
+            res.push_str(&about);
+            res.push('\n');
+        }
+        Some(Step { message, help, .. }) => {
+            let _ = writeln!(res, "  {}", plain::line(message));
+            if let Some(help) = help {
+                res.push_str(&paint::help(colour, &plain::line(help)));
+            }
+            if !about.is_empty() {
+                res.push_str(&about);
+                res.push('\n');
+            }
+        }
     }
-    res.push('\n');
-    for step in steps {
-        line(&mut res, step, colour);
+    for (at, step) in steps.iter().enumerate() {
+        match Some(at) == first {
+            true => {
+                line(&mut res, &Step { message: "see above".to_owned(), help: None, ..step.clone() }, colour)
+            }
+            false => line(&mut res, step, colour),
+        }
     }
     res
 }
 
-fn line(res: &mut String, step: &Step, colour: Colour) {
-    let Step { name, outcome, message, help, took } = step;
+/// The step that is told first: the one that failed, or else the first that is doubtful.
+fn first(steps: &[Step]) -> Option<usize> {
+    let failed = steps.iter().position(|it| matches!(it.outcome, Outcome::Failed(_)));
+    failed.or_else(|| steps.iter().position(|it| it.outcome == Outcome::Doubtful))
+}
+
+fn mark(outcome: Outcome, colour: Colour) -> String {
     let (style, mark) = match outcome {
         Outcome::Done => (paint::GOOD, "✓"),
         Outcome::Doubtful => (paint::DOUBTFUL, "!"),
         Outcome::Failed(_) => (paint::BAD, "✗"),
     };
-    let mark = paint::paint(colour, style, mark);
-    let _ = write!(res, "  {mark} {name:13}  {}", plain::line(message));
+    paint::paint(colour, style, mark)
+}
+
+fn line(res: &mut String, step: &Step, colour: Colour) {
+    let Step { name, outcome, message, help, took } = step;
+    let _ = write!(res, "  {} {name:13}  {}", mark(*outcome, colour), plain::line(message));
     if let Some(time) = time(*took) {
         res.push_str(&paint::paint(colour, paint::FAINT, &format!("  ({time})")));
     }
@@ -57,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_step_has_a_line_and_the_last_says_what_to_do() {
+    fn what_is_wrong_stands_first_and_each_step_has_a_line() {
         let step = |name, outcome, message: &str, took| Step {
             name,
             outcome,
@@ -80,8 +115,8 @@ mod tests {
         };
         assert_eq!(
             text(&examined, Colour::Never),
-            "a  stdio  npx\n  ✓ program        /usr/bin/npx\n  ! handshake      slow  (12.3 s)\n  \
-             ✗ tools          no list  (2 ms)\n    help: mend it\n"
+            "✗ a  no list\n  help: mend it\n  stdio  npx\n  ✓ program        /usr/bin/npx\n  \
+             ! handshake      slow  (12.3 s)\n  ✗ tools          see above  (2 ms)\n"
         );
     }
 }

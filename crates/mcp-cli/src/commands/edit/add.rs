@@ -15,6 +15,7 @@ use mcp_model::{Dialect, ServerId, ServerSpec};
 
 use super::{Manner, Order, manner, run};
 use crate::args::Format;
+use crate::commands::next;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::output::cause::chain;
@@ -205,21 +206,18 @@ pub(crate) fn add(context: &Context, words: AddWords) -> Report {
         run(context, &file, &order, change)
     };
     if report.exit == Exit::Done {
-        report.err.push_str(&next(context, &file, &name, &wants));
+        report.err.push_str(&wanted(context, &wants));
+        let try_it =
+            format!("`mcp-host doctor {} --server {}` tries it", next::file(&file), next::word(&name));
+        report.after = context.console.next(&try_it);
     }
     report
 }
 
-/// What is to be done before the server can be used, and how it is tried.
-fn next(context: &Context, file: &Path, server: &str, wants: &[String]) -> String {
-    let colour = context.console.err;
-    let mut res = String::new();
-    for it in wants {
-        let text = format!("it wants the variable {}", plain::line(it));
-        res.push_str(&format!("{}: {text}\n", paint::paint(colour, paint::NOTE, "note")));
-    }
-    let try_it = format!("`mcp-host doctor {} --server {}` tries it", file.display(), plain::line(server));
-    res + &paint::help(colour, &plain::line(&try_it))
+/// What is to be done before the server can be used.
+fn wanted(context: &Context, wants: &[String]) -> String {
+    let note = paint::paint(context.console.err, paint::NOTE, "note");
+    wants.iter().map(|it| format!("{note}: it wants the variable {}\n", plain::line(it))).collect()
 }
 
 /// Writes a file that has this server and nothing else.
@@ -265,7 +263,7 @@ fn begin(context: &Context, file: &Path, server: NewServer, order: &Order<'_>) -
             error: None,
         }),
     };
-    Report { out, err: String::new(), exit: Exit::Done }
+    Report { out, err: String::new(), exit: Exit::Done, after: String::new() }
 }
 
 /// The text of a new file.
@@ -278,13 +276,14 @@ fn whole(
     // Where VS Code looks for servers, they have another key.
     let is_of_vscode = file.parent().and_then(Path::file_name).is_some_and(|it| it == ".vscode");
     let empty = match (profile.dialect(), is_of_vscode) {
-        (Dialect::McpJson, true) => "{\n  \"servers\": {}\n}\n".to_owned(),
-        (Dialect::McpJson | Dialect::HoloDeck | Dialect::Dominds | Dialect::Acp, _) => {
+        (Dialect::McpJson, true) => "{\n  \"servers\": {}\n}\n",
+        (Dialect::McpJson, false) => "{\n  \"mcpServers\": {}\n}\n",
+        (Dialect::HoloDeck | Dialect::Dominds | Dialect::Acp, _) => {
             let Written { text, losses } = write(std::slice::from_ref(&server), profile, &|_| None);
             return Ok((text, losses));
         }
     };
-    let Added { text, losses } = mcp_config::add(&Document { name: &name, text: &empty, profile }, &server)?;
+    let Added { text, losses } = mcp_config::add(&Document { name: &name, text: empty, profile }, &server)?;
     Ok((text, losses))
 }
 

@@ -12,6 +12,7 @@ use mcp_model::Severity;
 use serde::Serialize;
 
 use crate::args::Format;
+use crate::commands::next;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::output::cause::chain;
@@ -136,7 +137,11 @@ fn run(
             error: None,
         }),
     };
-    Report { out, err: taken.clone(), exit: Exit::Done }
+    Report { out, err: taken.clone(), exit: Exit::Done, after: context.console.next(&checks(file)) }
+}
+
+fn checks(file: &Path) -> String {
+    format!("`mcp-host check {}` looks at all of it", next::file(file))
 }
 
 fn text(diff: &str, losses: &[Loss], order: &Order<'_>, context: &Context) -> String {

@@ -1,0 +1,290 @@
+//! Twenty ways to break a real server, and what is said of each: the true cause in the first line, and what to do about it
+//! in those that follow.
+//!
+//! Everything is real: processes of the system's shell, of Node.js and npx, the demo server, sockets of this machine, TLS
+//! with certificates of the test's own. Only npm's registry is a stand-in, which knows no package; what is said of that
+//! comes from npm itself.
+
+mod web;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+
+use crate::support::{HttpDemo, Place, Run};
+use web::{answering, closed_port, listening, secured};
+
+/// One way to break a server.
+struct Row {
+    /// How it is broken.
+    how: &'static str,
+    /// Its entry.
+    server: Value,
+    /// What shows it.
+    shown: Shown,
+    /// The variables that the program is run with.
+    environment: Vec<(&'static str, String)>,
+    /// What the first line about the server has to have in it.
+    cause: &'static str,
+    /// What the lines after it have to have in them.
+    remedy: &'static str,
+}
+
+/// Which commands show it.
+#[derive(Clone, Copy, PartialEq)]
+enum Shown {
+    /// `doctor` and `tools`.
+    Starting,
+    /// `call`: the server starts, and its tools are listed.
+    Calling,
+}
+
+/// One row for a server as it is, with commands that start it.
+fn row(how: &'static str, server: Value, cause: &'static str, remedy: &'static str) -> Row {
+    Row { how, server, shown: Shown::Starting, environment: Vec::new(), cause, remedy }
+}
+
+/// A server of the script in the ways that it can be broken.
+fn peer(way: &str) -> Value {
+    json!({"command": "peer", "args": [way]})
+}
+
+fn http(port: u16, path: &str) -> Value {
+    json!({"type": "http", "url": format!("http://127.0.0.1:{port}{path}")})
+}
+
+/// Where Node.js is installed; its absence is a failure only where tests must not be skipped.
+#[expect(clippy::print_stderr, reason = "a test that is skipped says so")]
+fn node() -> Option<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let found = std::env::split_paths(&path).find(|it| it.join("npx").is_file() && it.join("node").is_file());
+    if found.is_none() {
+        assert!(std::env::var_os("CI").is_none(), "Node.js is not on the PATH");
+        eprintln!("SKIPPED: Node.js is not on the PATH");
+    }
+    found
+}
+
+fn rows(demo: &HttpDemo, authority: &Path, ports: Ports) -> Vec<Row> {
+    let demo_port: u16 = demo.url.rsplit(':').next().unwrap().split('/').next().unwrap().parse().unwrap();
+    let mut res = vec![
+        row("missing binary", json!({"command": "no-such-program"}), "no-such-program", "PATH"),
+        row(
+            "bad cwd",
+            json!({"command": "peer", "cwd": "/no/such/folder"}),
+            "its working directory /no/such/folder",
+            "correct `cwd`",
+        ),
+        row("closed port", http(closed_port(), "/mcp"), "", "server"),
+        Row {
+            environment: vec![("SSL_CERT_FILE", authority.display().to_string())],
+            ..row(
+                "TLS name mismatch",
+                json!({"type": "http", "url": format!("https://localhost:{}/mcp", ports.tls)}),
+                "the certificate is for another name",
+                "write the name that the certificate is for into the URL",
+            )
+        },
+        row(
+            "401",
+            http(ports.refusing, "/mcp"),
+            "HTTP 401 Unauthorized: it wants authorization",
+            "`Authorization`",
+        ),
+        row("404", http(demo_port, "/nowhere"), "HTTP 404 Not Found", "check the path of the URL"),
+        Row {
+            environment: vec![("HTTP_PROXY", format!("http://127.0.0.1:{}", closed_port()))],
+            ..row(
+                "proxy down",
+                json!({"type": "http", "url": "http://mcp.example/mcp"}),
+                "the proxy 127.0.0.1:",
+                "check the proxy in HTTPS_PROXY, HTTP_PROXY",
+            )
+        },
+        row(
+            "SSE given as http",
+            http(demo_port, "/sse"),
+            "it speaks HTTP with server-sent events at this URL, and not Streamable HTTP",
+            "say that its transport is `sse`",
+        ),
+        row(
+            "noise on stdout",
+            json!({"command": "sh", "args": ["-c", "echo Welcome to the server; read -r line"]}),
+            "what it writes to its standard output is no protocol",
+            "logs belong on standard error",
+        ),
+        row(
+            "crash at start",
+            json!({"command": "sh", "args": ["-c", "echo 'no licence' >&2; exit 3"]}),
+            "its process ended with exit status 3; its standard error ended with: no licence",
+            "run the command by hand",
+        ),
+        Row {
+            shown: Shown::Calling,
+            ..row(
+                "crash in a call",
+                peer("crash"),
+                "its process ended with exit status 134; its standard error ended with: panic: index out of range",
+                "see what it said last",
+            )
+        },
+        row(
+            "silent",
+            json!({"command": "sleep", "args": ["600"], "startup_timeout_sec": 1}),
+            "the server is silent: it answered nothing within 1 s",
+            "run the command once by hand, or give it longer",
+        ),
+        row(
+            "slow",
+            json!({"command": "peer", "args": ["slow"], "startup_timeout_sec": 5}),
+            "list",
+            "start-up limit",
+        ),
+        Row {
+            shown: Shown::Calling,
+            ..row(
+                "huge",
+                peer("huge"),
+                "its answer is larger than the 67108864 bytes that a message may have",
+                "ask the server for less",
+            )
+        },
+        row(
+            "bad schema",
+            peer("schema"),
+            "malformed: its `inputSchema` is no object",
+            "only the server's authors can mend it",
+        ),
+        row(
+            "a schema that cannot be used",
+            peer("odd"),
+            "its schema cannot be used: /type",
+            "only the server's authors can mend it",
+        ),
+        row("bad encoding", peer("encoding"), "it is not valid UTF-8", "let the server write UTF-8"),
+        row(
+            "wrong era",
+            peer("era"),
+            "the server speaks protocol version 2023-01-01, which this client does not",
+            "update the server",
+        ),
+        row(
+            "missing variable",
+            json!({"command": "peer", "env": {"TOKEN": "${NO_SUCH_VARIABLE_OF_OURS}"}}),
+            "Environment variable 'NO_SUCH_VARIABLE_OF_OURS' not found",
+            "set it before the start",
+        ),
+    ];
+    let Some(node) = node() else { return res };
+    let path = format!("{}:/usr/bin:/bin", node.display());
+    res.push(Row {
+        environment: vec![
+            ("PATH", path.clone()),
+            ("npm_config_registry", format!("http://127.0.0.1:{}/", ports.registry)),
+            ("npm_config_update_notifier", "false".to_owned()),
+        ],
+        ..row(
+            "wrong package",
+            json!({"command": "npx", "args": ["-y", "@nobody/no-such-package"]}),
+            "the package registry has no such package",
+            "check the name and the version of the package",
+        )
+    });
+    let script = format!("require('net').createServer().listen({}, '127.0.0.1')", ports.taken);
+    res.push(Row {
+        environment: vec![("PATH", path)],
+        ..row(
+            "port in use",
+            json!({"command": "node", "args": ["-e", script]}),
+            "a port that it wants to listen at is in use",
+            "end the process that listens there",
+        )
+    });
+    res
+}
+
+/// Where something listens.
+#[derive(Clone, Copy)]
+struct Ports {
+    tls: u16,
+    refusing: u16,
+    registry: u16,
+    taken: u16,
+}
+
+/// What is said of one row's server by one command: whether its first line has the cause, and the rest the remedy.
+struct Judged {
+    text: String,
+    cause: bool,
+    remedy: bool,
+}
+
+fn judge(row: &Row, command: &str) -> Judged {
+    let place = Place::empty();
+    place.script("peer", include_str!("broken/peer.sh"));
+    place.write("mcp.json", &json!({"mcpServers": {"broken": row.server}}).to_string());
+    let arguments: &[&str] = match command {
+        "call" => &["call", "mcp.json", "broken__t"],
+        other => &[other, "mcp.json"],
+    };
+    let mut program = place.command(arguments);
+    for (name, value) in &row.environment {
+        program.env(name, value);
+    }
+    let run = Run::of(program.output().unwrap());
+    let said = if command == "call" { &run.err } else { &run.out };
+    // `tools` lists the tools that there are before it comes to their servers.
+    let mut lines = said.lines().skip_while(|it| command == "tools" && !it.starts_with(['✗', '!']));
+    let first = lines.next().unwrap_or_default();
+    let rest = lines.collect::<Vec<_>>().join("\n");
+    let names = first.contains("broken");
+    // A call's remedy may stand behind its cause, for a result has one line.
+    let remedy = rest.contains(row.remedy) && rest.contains("help: ")
+        || command == "call" && first.contains(&format!("({}", row.remedy));
+    let cause = match (row.how, command) {
+        ("closed port", "doctor") => "nobody listens there",
+        ("closed port", _) => "connection refused",
+        ("missing binary", "doctor") => "no-such-program is not on the PATH",
+        ("missing binary", _) => {
+            "(no-such-program): the server could not be started: the command was not found"
+        }
+        ("proxy down", "doctor") => ": nobody listens there",
+        ("slow", "doctor") => "its tools were not listed within the 5 s that a start has",
+        ("slow", _) => "it did not list its tools within",
+        ("bad schema", _) => "tool `worse`",
+        (_, _) => row.cause,
+    };
+    let cause = names && first.contains(cause) && first.contains(row.cause);
+    Judged { text: format!("{} by {command}: {run:#?}", row.how), cause, remedy }
+}
+
+#[test]
+fn hd_sc3_the_true_cause_stands_first_and_a_remedy_follows() {
+    let place = Place::empty();
+    let demo = HttpDemo::start(&place);
+    let (tls, authority) = secured("other.example");
+    place.write("authority.pem", &authority);
+    let (_listener, taken) = listening();
+    let ports = Ports {
+        tls,
+        refusing: answering("401 Unauthorized", ""),
+        registry: answering("404 Not Found", r#"{"error":"Not found"}"#),
+        taken,
+    };
+    let rows = rows(&demo, &place.path().join("authority.pem"), ports);
+    assert!(rows.len() >= 19, "{}", rows.len());
+    let commands = |row: &Row| match row.shown {
+        Shown::Starting => vec!["doctor", "tools"],
+        Shown::Calling => vec!["call"],
+    };
+    let judged: Vec<Judged> = std::thread::scope(|scope| {
+        let each = rows.iter().flat_map(|row| commands(row).into_iter().map(move |command| (row, command)));
+        let running: Vec<_> = each.map(|(row, command)| scope.spawn(move || judge(row, command))).collect();
+        running.into_iter().map(|it| it.join().unwrap()).collect()
+    });
+    let bad: Vec<&str> =
+        judged.iter().filter(|it| !(it.cause && it.remedy)).map(|it| it.text.as_str()).collect();
+    assert!(bad.is_empty(), "{} of {}:\n{}", bad.len(), judged.len(), bad.join("\n"));
+    assert!(fs::exists(place.path()).unwrap(), "the authority is needed to the end");
+}

@@ -1,0 +1,83 @@
+//! What listens at loopback and is no sound server: one that gives each request the same answer, with TLS or without.
+
+use std::io::{Read, Write};
+use std::net::TcpListener;
+use std::sync::Arc;
+use std::thread;
+
+use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
+use rustls::pki_types::PrivateKeyDer;
+use rustls::{ServerConfig, ServerConnection, StreamOwned};
+
+/// A port of this machine at which nobody listens.
+pub(super) fn closed_port() -> u16 {
+    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+}
+
+/// Gives each request this answer, as long as the test runs. The port.
+pub(super) fn answering(status: &'static str, body: &'static str) -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    thread::spawn(move || {
+        for socket in listener.incoming().map_while(Result::ok) {
+            thread::spawn(move || answer(socket, status, body));
+        }
+    });
+    port
+}
+
+/// A server with TLS whose certificate an authority has issued for `name`. The port, and the authority as PEM.
+pub(super) fn secured(name: &str) -> (u16, String) {
+    let mut params = CertificateParams::new(Vec::new()).unwrap();
+    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    let key = KeyPair::generate().unwrap();
+    let authority = params.self_signed(&key).unwrap().pem();
+    let issuer = Issuer::new(params, key);
+    let key = KeyPair::generate().unwrap();
+    let certificate =
+        CertificateParams::new(vec![name.to_owned()]).unwrap().signed_by(&key, &issuer).unwrap();
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let builder =
+        ServerConfig::builder_with_provider(provider).with_safe_default_protocol_versions().unwrap();
+    let key = PrivateKeyDer::try_from(key.serialize_der()).unwrap();
+    let config =
+        builder.with_no_client_auth().with_single_cert(vec![certificate.der().clone()], key).unwrap();
+    let config = Arc::new(config);
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    thread::spawn(move || {
+        for socket in listener.incoming().map_while(Result::ok) {
+            let connection = ServerConnection::new(Arc::clone(&config)).unwrap();
+            thread::spawn(move || answer(StreamOwned::new(connection, socket), "200 OK", "{}"));
+        }
+    });
+    (port, authority)
+}
+
+/// One request, one answer. A client that leaves before has its reasons.
+fn answer(mut stream: impl Read + Write, status: &str, body: &str) {
+    let mut head = Vec::new();
+    let mut bytes = [0; 4096];
+    while !head.windows(4).any(|it| it == b"\r\n\r\n") {
+        match stream.read(&mut bytes) {
+            Ok(count) if count > 0 => head.extend_from_slice(&bytes[..count]),
+            _ => return,
+        }
+    }
+    let length = body.len();
+    let _ = stream.write_all(
+        format!(
+            "HTTP/1.1 {status}\r\nContent-Type: application/json\r\nWWW-Authenticate: Bearer\r\n\
+             Content-Length: {length}\r\nConnection: close\r\n\r\n{body}"
+        )
+        .as_bytes(),
+    );
+    let _ = stream.flush();
+}
+
+/// Somebody who listens: whoever wants that port, too, finds it in use.
+pub(super) fn listening() -> (TcpListener, u16) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    (listener, port)
+}

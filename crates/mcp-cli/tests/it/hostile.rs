@@ -1,0 +1,152 @@
+//! Words of strangers, in a configuration and from a server: none of them commands a terminal, hides what stands beside
+//! it, or looks like a line of ours.
+
+use std::io::{BufRead, BufReader, Read};
+
+use crate::support::{Place, Run, send};
+
+/// A name with everything that a terminal obeys or hides, and a line that might be ours.
+const RUDE: &str = "x\\u001b[2J\\u001b]0;owned\\u0007\\u009b5m\\u202e\\u2066\\nSPOOF\\r\\u007f";
+
+/// A server whose every word is one.
+const SERVER: &str = r#"
+rude='x\u001b[2J\u001b]0;owned\u0007\u009b5m\u202e\u2066\nSPOOF\r\u007f'
+answer() { printf '%s\n' '{"jsonrpc":"2.0","id":'"$id"',"result":'"$1"'}'; }
+while read -r line; do
+  id=$(printf %s "$line" | sed -n 's/.*"id":\([0-9]*\).*/\1/p')
+  case $line in
+  *'"initialize"'*) answer '{"protocolVersion":"2025-06-18","capabilities":{"tools":{},"prompts":{},"resources":{}},"serverInfo":{"name":"'"$rude"'","version":"'"$rude"'"},"instructions":"'"$rude"'"}' ;;
+  *'"tools/list"'*) answer '{"tools":[{"name":"t","description":"'"$rude"'","inputSchema":{"type":"object","properties":{"'"$rude"'":{"type":"string","description":"'"$rude"'"}}}},{"name":"'"$rude"'","inputSchema":{"type":"object"}},{"name":"'"$rude"'2","inputSchema":"'"$rude"'"}]}' ;;
+  *'"prompts/list"'*) answer '{"prompts":[{"name":"p","description":"'"$rude"'","arguments":[{"name":"'"$rude"'"}]}]}' ;;
+  *'"resources/list"'*) answer '{"resources":[{"uri":"a://b","name":"'"$rude"'","description":"'"$rude"'"}]}' ;;
+  *'"tools/call"'*)
+    printf '\033]0;owned\007\033[2J\n' >&2
+    answer '{"isError":true,"content":[{"type":"text","text":"'"$rude"'"},{"type":"image","data":"AAAA","mimeType":"'"$rude"'"}],"structuredContent":{"'"$rude"'":"'"$rude"'"}}' ;;
+  *'"method":"notifications/'*) ;;
+  *) printf '%s\n' '{"jsonrpc":"2.0","id":'"$id"',"error":{"code":-32601,"message":"'"$rude"'"}}' ;;
+  esac
+done
+"#;
+
+fn place() -> Place {
+    let place = Place::empty();
+    place.script("rude", SERVER);
+    place.script("dies", "printf '\\033]0;owned\\007\\033[2J\\nSPOOF\\r' >&2; exit 1");
+    place.write(
+        "mcp.json",
+        &format!(
+            r#"{{"mcpServers": {{
+  "sound": {{"command": "rude"}},
+  "dead": {{"command": "dies"}},
+  "{RUDE}": {{"command": "rude", "args": ["{RUDE}"], "env": {{"{RUDE}": "{RUDE}"}}}},
+  "web": {{"type": "http", "url": "http://127.0.0.1:9/{RUDE}", "headers": {{"{RUDE}": "{RUDE}"}}}},
+  "odd": {{"command": "{RUDE}", "{RUDE}": 1, "cwd": "/no/{RUDE}"}}
+}}}}"#
+        ),
+    );
+    place
+}
+
+/// What of a text a terminal may not see: everything that it obeys but for our colours, and what turns or hides.
+fn commands(text: &str) -> String {
+    let mut rest = text;
+    let mut res = String::new();
+    while let Some(it) = rest.chars().next() {
+        let style = rest.strip_prefix("\u{1b}[").and_then(|inner| {
+            let digits = inner.trim_start_matches(|it: char| it.is_ascii_digit() || it == ';');
+            digits.strip_prefix('m')
+        });
+        if let Some(behind) = style {
+            rest = behind;
+            continue;
+        }
+        let hidden =
+            matches!(it, '\u{200e}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+        if hidden || it.is_control() && !matches!(it, '\n' | '\t') {
+            res.push(it);
+        }
+        rest = &rest[it.len_utf8()..];
+    }
+    res
+}
+
+#[track_caller]
+fn check(run: &Run, what: &str) {
+    for text in [&run.out, &run.err] {
+        assert_eq!(commands(text), "", "{what}: {run:?}");
+        // A tool's text is what `call` is for, line by line.
+        let lines: Vec<&str> =
+            text.lines().filter(|it| it.starts_with("SPOOF") && !what.starts_with("call ")).collect();
+        assert!(lines.is_empty(), "{what}: {lines:?} {run:?}");
+    }
+}
+
+const EVERY: [&[&str]; 21] = [
+    &["check", "mcp.json"],
+    &["tools", "mcp.json"],
+    &["tools", "mcp.json", "--tree"],
+    &["tools", "mcp.json", "--schema", "sound__t"],
+    &["tools", "mcp.json", "--server", "x\u{1b}[2J\u{202e}"],
+    &["prompts", "mcp.json"],
+    &["resources", "mcp.json"],
+    &["doctor", "mcp.json"],
+    &["doctor", "mcp.json", "--server", "x\u{1b}[2J\u{202e}"],
+    &["explain", "mcp.json", "--server", "sound", "--tool", "x\u{1b}[2J\u{202e}"],
+    &["call", "mcp.json", "sound__t"],
+    &["call", "mcp.json", "x\u{1b}[2J\u{202e}\u{7}"],
+    &["convert", "mcp.json", "--to", "dominds"],
+    &["convert", "mcp.json", "--to", "holodeck"],
+    &["disable", "mcp.json", "sound", "--dry-run"],
+    &["remove", "mcp.json", "x\u{1b}[2J\u{202e}", "--dry-run"],
+    &["call", "mcp.json", "sound__t", "-v"],
+    &["import", "--from", "mcp.json"],
+    &["add", "mcp.json", "x\u{1b}[2J\u{202e}", "--command", "x", "--dry-run"],
+    &["add", "mcp.json", "new", "--command", "x\u{1b}[2J\u{202e}", "--dry-run"],
+    &["enable", "mcp.json", "x\u{1b}[2J\u{202e}", "--dry-run"],
+];
+
+#[test]
+fn no_command_lets_a_stranger_command_the_terminal() {
+    let place = place();
+    for arguments in EVERY {
+        for more in [&["--color", "always"][..], &["--color", "never"], &["--format", "json"]] {
+            let arguments = [arguments, more].concat();
+            let run = place.run(&arguments);
+            // Only this one writes a file's content, which is to be what it was, into what is no terminal.
+            if arguments[0] == "convert" && more[1] == "never" {
+                continue;
+            }
+            check(&run, &arguments.join(" "));
+        }
+    }
+}
+
+#[test]
+fn nor_does_what_goes_on_and_on() {
+    for format in ["text", "json"] {
+        let place = place();
+        let arguments = ["watch", "mcp.json", "--color", "always", "--format", format];
+        let mut child = place.command(&arguments).spawn().unwrap();
+        let mut out = BufReader::new(child.stdout.take().unwrap());
+        let mut seen = String::new();
+        while !seen.lines().any(|it| it.contains("sound") && it.contains("ready")) {
+            assert!(out.read_line(&mut seen).unwrap() > 0, "{seen}");
+        }
+        send("INT", child.id());
+        out.read_to_string(&mut seen).unwrap();
+        let mut err = String::new();
+        child.stderr.take().unwrap().read_to_string(&mut err).unwrap();
+        let code = child.wait().unwrap().code();
+        check(&Run { code, out: seen, err }, "watch");
+    }
+}
+
+/// The server is really as rude as it is meant to be: what is taken out was there.
+#[test]
+fn what_is_taken_out_was_there() {
+    let place = place();
+    let run = place.run(&["call", "mcp.json", "sound__t", "--format", "json"]);
+    let text = run.json()["content"][0]["text"].as_str().unwrap().to_owned();
+    assert!(text.contains("\u{1b}[2J") && text.contains('\u{202e}') && text.contains("\nSPOOF"), "{run:?}");
+    assert!(run.out.contains("\\u009b") && run.out.contains("\\u202e"), "{run:?}");
+}

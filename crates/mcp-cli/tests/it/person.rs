@@ -1,0 +1,138 @@
+//! What only a person at a terminal sees: colours, what to do next, a bar; and what a key does.
+//!
+//! `script` of util-linux gives the program a terminal, and passes on what is typed into it.
+
+use std::io::{Read, Write};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::support::{DEMO, PROGRAM, Place};
+
+/// Longer than any step here takes on the slowest machine.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The program in a terminal, not ended yet. It reads what is typed from standard input.
+fn terminal(place: &Place, line: &str, variables: &[(&str, &str)]) -> Child {
+    let mut command = Command::new("script");
+    command
+        .args(["-q", "-e", "-c", &format!("stty cols 120 rows 30; {PROGRAM} {line}"), "/dev/null"])
+        .current_dir(place.path())
+        .env_clear()
+        .env("PATH", format!("{}/bin:/usr/bin:/bin", place.path().display()))
+        .env("HOME", place.path())
+        .env("XDG_STATE_HOME", place.path().join("state"))
+        .env("TERM", "xterm-256color")
+        .env("SHELL", "/bin/sh")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped());
+    for (name, value) in variables {
+        command.env(name, value);
+    }
+    command.spawn().unwrap()
+}
+
+/// All that a terminal shows of a run, its colours included, line ends as a program writes them.
+fn shown(place: &Place, line: &str, variables: &[(&str, &str)]) -> String {
+    let output = terminal(place, line, variables).wait_with_output().unwrap();
+    String::from_utf8(output.stdout).unwrap().replace("\r\n", "\n")
+}
+
+#[test]
+fn a_person_is_told_what_to_do_next_and_a_program_is_not() {
+    let place = Place::dominds(DEMO);
+    for (line, next) in [
+        ("check .", "`mcp-host tools .minds/mcp.yaml` starts the servers and lists their tools"),
+        ("tools .", "`mcp-host call .minds/mcp.yaml echo text=…` calls it"),
+        ("doctor .", "`mcp-host tools .` lists their tools"),
+        ("call . echo text=hi", "`mcp-host convert . --to DIALECT` writes the servers for another program"),
+        ("convert . --to mcp-json -o a.json", "`mcp-host check a.json` looks at what was written"),
+        ("add . b --url http://x.example", "`mcp-host doctor . --server b` tries it"),
+        ("disable . b", "`mcp-host check .` looks at all of it"),
+    ] {
+        let text = shown(&place, &format!("{line} --color never"), &[]);
+        assert!(text.ends_with(&format!("next: {next}\n")), "{line}: {text:?}");
+    }
+    for arguments in [&["check", "."][..], &["tools", "."], &["call", ".", "echo", "text=hi"]] {
+        let run = place.run(arguments);
+        assert!(!run.err.contains("next: ") && !run.out.contains("next: "), "{run:?}");
+    }
+    for line in ["check . --format json", "tools . --format json", "check . --quiet", "check . | cat"] {
+        let text = shown(&place, line, &[]);
+        assert!(!text.contains("next"), "{line}: {text:?}");
+    }
+}
+
+#[test]
+fn colours_are_for_terminals_and_no_color_is_obeyed() {
+    let place = Place::dominds(DEMO);
+    assert!(shown(&place, "check .", &[]).contains("\u{1b}[32m✓"));
+    for (line, variables) in [
+        ("check .", &[("NO_COLOR", "1")][..]),
+        ("check . --color never", &[]),
+        ("check .", &[("TERM", "dumb")]),
+    ] {
+        let text = shown(&place, line, variables);
+        assert!(!text.contains("\u{1b}["), "{line} {variables:?}: {text:?}");
+    }
+}
+
+#[test]
+fn progress_is_a_bar_that_is_gone_in_the_end() {
+    let place = Place::dominds(DEMO);
+    let text = shown(&place, r#"call . sleep '{"ms":600,"steps":4}'"#, &[]);
+    assert!(text.contains("[=====>") && text.contains("sleep: 2/4 step 2 of 4"), "{text:?}");
+    assert!(text.contains("slept 600 ms in 4 steps\n"), "{text:?}");
+    let text = shown(&place, r#"call . sleep '{"ms":60,"steps":4}' --quiet"#, &[]);
+    assert_eq!(text, "slept 60 ms in 4 steps\n");
+}
+
+#[test]
+fn an_image_is_drawn_where_the_terminal_says_that_it_can() {
+    let place = Place::dominds(DEMO);
+    let kitty = shown(&place, "call . mixed", &[("TERM", "xterm-kitty")]);
+    assert!(kitty.contains("[image: image/png, 76 bytes]") && kitty.contains("\u{1b}_Gf=100,a=T,m=0;iVBOR"));
+    let iterm = shown(&place, "call . mixed", &[("TERM_PROGRAM", "iTerm.app")]);
+    assert!(iterm.contains("\u{1b}]1337;File=inline=1;") && iterm.contains("size=76:iVBOR"), "{iterm:?}");
+    for (line, variables) in [
+        ("call . mixed", &[][..]),
+        ("call . mixed --format json", &[("TERM", "xterm-kitty")]),
+        ("call . mixed | cat", &[("TERM", "xterm-kitty")]),
+        ("call . mixed", &[("TERM", "xterm-kitty"), ("TMUX", "/tmp/x")]),
+    ] {
+        let text = shown(&place, line, variables);
+        assert!(!text.contains("\u{1b}_G") && !text.contains("1337"), "{line} {variables:?}: {text:?}");
+    }
+}
+
+/// Ctrl-C is heard as a person means it: the server is told, and then it is ended.
+#[test]
+fn a_key_cancels_a_call_on_the_wire() {
+    let place =
+        Place::dominds("version: 1\nservers:\n  demo:\n    transport: stdio\n    command: recorded\n");
+    place.script("recorded", &format!("tee \"$HOME/wire\" | {PROGRAM} demo-server"));
+    let mut child = terminal(&place, r#"call . sleep '{"ms":60000,"steps":1000}'"#, &[]);
+    let mut out = child.stdout.take().unwrap();
+    let mut seen = Vec::new();
+    let mut bytes = [0; 4096];
+    while !String::from_utf8_lossy(&seen).contains("step 1 of 1000") {
+        let count = out.read(&mut bytes).unwrap();
+        assert!(count > 0, "{:?}", String::from_utf8_lossy(&seen));
+        seen.extend_from_slice(&bytes[..count]);
+    }
+    let mut keys = child.stdin.take().unwrap();
+    keys.write_all(b"\x03").unwrap();
+    keys.flush().unwrap();
+    let begun = Instant::now();
+    // Whatever else is shown has to go somewhere.
+    let rest = std::thread::spawn(move || out.read_to_end(&mut seen));
+    while child.try_wait().unwrap().is_none() {
+        assert!(begun.elapsed() < PATIENCE, "it does not end");
+        std::thread::yield_now();
+    }
+    drop(keys);
+    rest.join().unwrap().unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    let wire = std::fs::read_to_string(place.path().join("wire")).unwrap();
+    let last = wire.lines().last().unwrap();
+    assert!(last.contains("\"notifications/cancelled\"") && last.contains("requestId"), "{wire}");
+}

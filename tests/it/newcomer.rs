@@ -1,0 +1,50 @@
+//! A newcomer's path with a real server from npm: a clean folder, a server by its package's name, a look, a list, a call,
+//! another dialect, and a look at that.
+
+use std::os::unix::fs::symlink;
+
+use mcp_tests::{Ran, Run, installed};
+use serde_json::Value;
+
+/// The package, in the version that the tests lock: npx takes what is installed and asks no registry.
+const PACKAGE: &str = "@modelcontextprotocol/server-everything";
+
+#[test]
+fn hd_sc1_from_a_clean_folder_to_a_call_and_another_dialect() {
+    let Some(modules) = installed("MCP_HOST_NODE_MODULES") else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let state = tempfile::tempdir().unwrap();
+    // What an earlier `npx` would have left in its cache.
+    symlink(&modules, folder.path().join("node_modules")).unwrap();
+    let run = |line: &[&str]| -> Ran {
+        let run = Run::new(folder.path(), state.path(), line);
+        // Nothing is asked of a registry: what is not there is an error, not a wait.
+        run.env("npm_config_offline", "true").env("HOME", state.path()).finish()
+    };
+    let done = |line: &[&str]| -> Ran {
+        let ran = run(line);
+        assert_eq!(ran.code, Some(0), "{line:?}: {ran:#?}");
+        ran
+    };
+    done(&["add", ".mcp.json", "everything", "--npm", PACKAGE]);
+    assert_eq!(done(&["check"]).stdout, "✓ .mcp.json: mcp-json, 1 server\n");
+    let doctor = done(&["doctor", ".", "--server", "everything"]).stdout;
+    assert!(doctor.starts_with("✓ everything  stdio  npx\n"), "{doctor}");
+    let tools = done(&["tools", ".", "--format", "json"]).json();
+    let names: Vec<&str> =
+        tools["tools"].as_array().unwrap().iter().filter_map(|it| it["name"].as_str()).collect();
+    assert!(names.contains(&"everything__echo"), "{names:?}");
+    let call = done(&["call", ".", "everything__echo", "message=hello", "--format", "json"]).json();
+    assert!(
+        call["success"] == Value::Bool(true) && call["content"].to_string().contains("hello"),
+        "{call:#}"
+    );
+    for (dialect, file, tool) in
+        [("dominds", ".minds/mcp.yaml", "echo"), ("holodeck", "agent.yaml", "everything__echo")]
+    {
+        std::fs::create_dir_all(folder.path().join(".minds")).unwrap();
+        done(&["convert", ".mcp.json", "--to", dialect, "--output", file]);
+        done(&["check", file]);
+        done(&["call", file, tool, "message=hello"]);
+    }
+}
