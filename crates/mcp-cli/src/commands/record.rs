@@ -109,8 +109,8 @@ async fn servers(context: &Context, words: &Words, signals: &mut Signals) -> Exi
         started(host, &context.progress(), Wanting::All).await;
         let all_ready = host.published().servers.iter().all(|it| it.state == ServerState::Ready);
         let mut exit = if all_ready { Exit::Done } else { Exit::Unreachable };
-        let status = crate::commands::status::servers(&host.published().servers, context.console.err);
-        context.tell(Report { out: String::new(), err: status, exit }).await;
+        let status = crate::commands::status::servers(&host.published(), context.console.err);
+        context.tell(Report { out: String::new(), err: status, exit, after: String::new() }).await;
         for wish in wishes {
             let result = made(context, host, wish).await;
             if exit == Exit::Done && !is_recorded(&result) {
@@ -135,7 +135,7 @@ async fn prepare(context: &Context, words: &Words) -> Result<(Vec<Wish>, Wanted)
     let refuse = async |refusal: &Refusal| {
         let words = plain::line(&refusal.failure.to_string());
         let err = paint::error(context.console.err, &words, refusal.failure.help.as_deref());
-        Err(context.tell(Report { out: String::new(), err, exit: Exit::Wrong }).await)
+        Err(context.tell(Report { out: String::new(), err, exit: Exit::Wrong, after: String::new() }).await)
     };
     let file = words.file.as_deref().unwrap_or(Path::new(""));
     let source = match context.open(file).await {
@@ -144,7 +144,7 @@ async fn prepare(context: &Context, words: &Words) -> Result<(Vec<Wish>, Wanted)
     };
     let colour = context.console.err;
     let err = source.taken(colour) + &source.complaints(colour);
-    context.tell(Report { out: String::new(), err, exit: Exit::Done }).await;
+    context.tell(Report { out: String::new(), err, exit: Exit::Done, after: String::new() }).await;
     if let Some(refusal) = Refusal::of(&source) {
         return refuse(&refusal).await;
     }
@@ -216,7 +216,7 @@ async fn tell_result(context: &Context, result: &CallResult) {
         let kind = paint::paint(context.console.err, paint::BAD, it.kind.as_str());
         format!("{kind}: {}\n", plain::block(&it.message).trim_end())
     });
-    context.tell(Report { out, err: err.unwrap_or_default(), exit: Exit::Done }).await;
+    context.tell(Report { out, err: err.unwrap_or_default(), exit: Exit::Done, after: String::new() }).await;
 }
 
 /// Stands between a host, on our standard streams, and a server that this starts.
@@ -262,7 +262,7 @@ async fn between(
 /// Writes the file, and says so where nothing else is said.
 pub(super) async fn told(context: &Context, out: &Path, recording: &Recording, exit: Exit) -> Exit {
     let report = match save(out, recording).await {
-        Ok(()) => Report { out: String::new(), err: summary(out, recording), exit },
+        Ok(()) => Report { out: String::new(), err: summary(out, recording), exit, after: String::new() },
         Err(message) => context.console.failure(worse(exit), &message, None),
     };
     context.tell(report).await
@@ -286,11 +286,13 @@ async fn written(
     });
     let left_out = recording.left_out();
     let report = match context.format {
-        Format::Text => Report { out: String::new(), err: summary(out, recording), exit },
+        Format::Text => {
+            Report { out: String::new(), err: summary(out, recording), exit, after: String::new() }
+        }
         Format::Json => {
             let servers = servers.collect();
             let out = json::document(&Document { out: out.display().to_string(), servers, calls, left_out });
-            Report { out, err: String::new(), exit }
+            Report { out, err: String::new(), exit, after: String::new() }
         }
     };
     context.tell(report).await

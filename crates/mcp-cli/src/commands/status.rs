@@ -8,9 +8,14 @@ use crate::output::{paint, plain};
 
 /// A line for each server, with what is wrong with it.
 pub(crate) fn servers(published: &Published, colour: Colour) -> String {
-    let longest =
-        published.servers.iter().map(|it| plain::line(&it.id).chars().count()).max().unwrap_or_default();
-    published.servers.iter().map(|it| server(it, doubt(published, it), longest, colour)).collect()
+    some(published, |_| true, colour)
+}
+
+/// The lines of those servers that are wanted.
+pub(crate) fn some(published: &Published, wanted: impl Fn(&ServerStatus) -> bool, colour: Colour) -> String {
+    let servers: Vec<&ServerStatus> = published.servers.iter().filter(|it| wanted(it)).collect();
+    let longest = servers.iter().map(|it| plain::line(&it.id).chars().count()).max().unwrap_or_default();
+    servers.into_iter().map(|it| server(it, doubt(published, it), longest, colour)).collect()
 }
 
 /// What is wrong with a server that runs all the same: the first of its problems that is its own doing.

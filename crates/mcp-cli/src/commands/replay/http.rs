@@ -83,7 +83,7 @@ pub(super) async fn run(
         "the recording of {} is served at http://{address}/mcp\n",
         crate::output::plain::line(&tape.server)
     );
-    context.tell(Report { out: String::new(), err, exit: Exit::Done }).await;
+    context.tell(Report { out: String::new(), err, exit: Exit::Done, after: String::new() }).await;
     let site = Arc::new(Site { tape, visits: Mutex::default() });
     let routes = Router::new()
         .route("/mcp", post(take).get(refuse_stream).delete(forget))

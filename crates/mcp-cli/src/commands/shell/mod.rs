@@ -89,7 +89,7 @@ pub(crate) async fn run(context: &Context, asked: Words, signals: &mut Signals) 
         }
         false => String::new(),
     };
-    context.tell(Report { out: String::new(), err: note, exit: Exit::Done }).await;
+    context.tell(Report { out: String::new(), err: note, exit: Exit::Done, after: String::new() }).await;
     let Reader { dialect, profile } = context.reader;
     let request = LoadRequest { path, dialect, profile, env_file: context.env_file.clone() };
     let recorder = record.as_ref().map(|_| Recorder::default());
@@ -217,7 +217,7 @@ impl Shell<'_> {
                     (Source::Terminal(_), Signal::Interrupt) => {
                         // What was under way is dropped by now, and its server told.
                         let err = "\ncancelled\n".to_owned();
-                        self.context.tell(Report { out: String::new(), err, exit: Exit::Wrong }).await
+                        self.context.tell(Report { out: String::new(), err, exit: Exit::Wrong, after: String::new() }).await
                     }
                     (_, signal) => return Exit::Signal(signal),
                 },
@@ -244,15 +244,13 @@ impl Shell<'_> {
         self.hear().await;
         self.untold.retain(Line::is_mistake);
         self.told = self.host.published();
-        let servers = self.told.servers.iter();
-        let shown: Vec<ServerStatus> =
-            servers.filter(|it| interactive || it.state != ServerState::Ready).cloned().collect();
-        let mut err = status::servers(&shown, self.context.console.err);
+        let shown = |it: &ServerStatus| interactive || it.state != ServerState::Ready;
+        let mut err = status::some(&self.told, shown, self.context.console.err);
         if interactive {
             let tools = self.told.catalog.tools().len();
             err.push_str(&format!("{tools} tools; `help` shows the commands, Ctrl-D ends\n"));
         }
-        self.context.tell(Report { out: String::new(), err, exit: Exit::Done }).await;
+        self.context.tell(Report { out: String::new(), err, exit: Exit::Done, after: String::new() }).await;
     }
 
     /// Hears what has happened to the files; nothing is waited for.
@@ -278,7 +276,9 @@ impl Shell<'_> {
         };
         let err: String = self.untold.drain(..).map(one).collect();
         if !err.is_empty() {
-            self.context.tell(Report { out: String::new(), err, exit: Exit::Done }).await;
+            self.context
+                .tell(Report { out: String::new(), err, exit: Exit::Done, after: String::new() })
+                .await;
         }
     }
 

@@ -49,7 +49,7 @@ pub(super) async fn act(context: &Context, host: &Host, command: Command) -> Exi
 }
 
 fn done(out: String) -> Report {
-    Report { out, err: String::new(), exit: Exit::Done }
+    Report { out, err: String::new(), exit: Exit::Done, after: String::new() }
 }
 
 fn failed(context: &Context, failure: &Failure) -> Report {
@@ -74,9 +74,7 @@ fn list(context: &Context, command: &Command, published: &Published) -> String {
         (_, Format::Json) => json::line(published),
         (Command::Prompts, Format::Text) => nothing(prompts::text(published, look), "prompts"),
         (Command::Resources, Format::Text) => nothing(resources::text(published, look), "resources"),
-        (Command::Servers, Format::Text) => {
-            nothing(status::servers(&published.servers, look.colour), "servers")
-        }
+        (Command::Servers, Format::Text) => nothing(status::servers(published, look.colour), "servers"),
         (Command::Problems, Format::Text) => nothing(status::problems(published, look.colour), "problems"),
         (_, Format::Text) => nothing(tools::text(published, look), "tools"),
     }
@@ -116,7 +114,7 @@ async fn called(context: &Context, host: &Host, tool: &str, words: Vec<String>) 
             (err, Exit::Wrong)
         }
     };
-    Report { out, err, exit }
+    Report { out, err, exit, after: String::new() }
 }
 
 async fn read(words: Vec<String>) -> Result<Typed, Unusable> {
