@@ -9,6 +9,7 @@
 
 mod cargo;
 mod ci;
+mod conformance;
 mod evolution;
 mod failure;
 mod floors;
@@ -29,6 +30,7 @@ const USAGE: &str = "\
 Usage: cargo xtask <command>
 
   test [-- <cargo test arguments>]  install what the tests need, then run all tests
+  conformance [client]              the official conformance suite, against the client
   ci                                every gate that is no test: format, lints, docs, builds, packages, house rules
   schema [--check]                  write schemas/<dialect>.schema.json, or fail if they are stale or break a release
   schema --release                  freeze the schemas as the release of this version
@@ -44,6 +46,7 @@ fn main() -> ExitCode {
     let done = match words.as_slice() {
         ["test", "--", rest @ ..] => test_run::run(rest),
         ["test"] => test_run::run(&[]),
+        ["conformance"] | ["conformance", "client"] => conformance::client(),
         ["ci"] => ci::run(),
         ["schema"] => generated::schemas(Mode::Write),
         ["schema", "--check"] => generated::schemas(Mode::Check).and_then(|()| generated::evolution()),

@@ -1,6 +1,6 @@
 //! `cargo xtask test`: what the tests need, then the tests, then one line with their totals.
 
-mod install;
+pub(crate) mod install;
 mod totals;
 
 use std::env;

@@ -14,17 +14,28 @@ const STAMP: &str = "installed.stamp";
 
 /// `target/node/node_modules`, as tests/node/package-lock.json wants it.
 pub(super) fn node_modules() -> Result<PathBuf, Failure> {
+    npm_packages("node")
+}
+
+/// `target/conformance/node_modules`, as tests/conformance/package-lock.json wants it: the official suite, with a Node
+/// of its own.
+pub(crate) fn conformance_suite() -> Result<PathBuf, Failure> {
+    npm_packages("conformance")
+}
+
+/// The packages that are locked in this folder of tests, in a folder of the same name below `target`.
+fn npm_packages(name: &str) -> Result<PathBuf, Failure> {
     let root = tree::root();
-    let folder = root.join("target/node");
+    let (locked, folder) = (root.join("tests").join(name), root.join("target").join(name));
     let names = ["package.json", "package-lock.json"];
     let mut stamp = version_of(program("node"))?;
     for name in names {
-        stamp += &read(&root.join("tests/node").join(name))?;
+        stamp += &read(&locked.join(name))?;
     }
     if !is_installed(&folder, &stamp) {
         begin(&folder)?;
         for name in names {
-            let (from, to) = (root.join("tests/node").join(name), folder.join(name));
+            let (from, to) = (locked.join(name), folder.join(name));
             fs::copy(&from, &to).map_err(|error| failed("copy", &from, error))?;
         }
         let mut npm = Command::new(program("npm"));

@@ -1,0 +1,83 @@
+//! A client for the official conformance suite, made of nothing but what the crates offer everyone.
+//!
+//! The suite starts it once for each scenario, with the URL of a server that takes notes. It does what a host does:
+//! connects, reads the lists, uses what is there. It is told what to do differently only where a scenario's own words
+//! say so, by its context; no crate below knows that it is judged.
+
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "the suite keeps what its client says")]
+
+mod form;
+mod user;
+mod walk;
+
+use std::env;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use mcp_model::{Endpoint, UrlEndpoint};
+use mcp_transport::{DialOptions, Handlers, Session, SessionOptions, dialer};
+use serde_json::Value;
+
+use user::User;
+
+/// What the suite says about a run.
+pub(crate) struct Assignment {
+    /// The scenario's name.
+    pub(crate) scenario: String,
+    /// What belongs to it: an object, or `null`.
+    pub(crate) context: Value,
+    /// Where the server is.
+    pub(crate) url: String,
+}
+
+impl Assignment {
+    /// Reads arguments and environment.
+    fn given() -> Result<Assignment, String> {
+        let url = env::args().nth(1).ok_or("usage: conformance_client URL; the suite starts it")?;
+        let scenario = env::var("MCP_CONFORMANCE_SCENARIO").map_err(|it| it.to_string())?;
+        let context = match env::var("MCP_CONFORMANCE_CONTEXT") {
+            Ok(text) => serde_json::from_str(&text).map_err(|it| format!("the context is no JSON: {it}"))?,
+            Err(_) => Value::Null,
+        };
+        Ok(Assignment { scenario, context, url })
+    }
+}
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> ExitCode {
+    let done = match Assignment::given() {
+        Ok(assignment) => run(&assignment).await,
+        Err(error) => Err(error),
+    };
+    // The last line, by which `cargo xtask conformance` knows that the client came to an end of its own.
+    match done {
+        Ok(()) => {
+            println!("outcome: done");
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            println!("outcome: {}", error.replace('\n', " "));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn run(assignment: &Assignment) -> Result<(), String> {
+    let url = assignment.url.parse().map_err(|it| format!("the URL cannot be read: {it}"))?;
+    let endpoint = Endpoint::Http(UrlEndpoint::new(url));
+    let dial = dialer(&endpoint, &DialOptions::default()).map_err(|it| it.to_string())?;
+    let user = Arc::new(User);
+    let handlers = Handlers {
+        sampling: Some(Arc::clone(&user) as _),
+        elicitation: Some(Arc::clone(&user) as _),
+        roots: Some(user),
+        listener: None,
+    };
+    let options = SessionOptions { handlers, ..SessionOptions::default() };
+    let session = Session::connect(dial, options).await.map_err(|it| it.to_string())?;
+    eprintln!("connected, protocol version {}", session.version().as_str());
+    let walked = walk::walk(&session, assignment).await;
+    session.close(Duration::from_secs(2)).await;
+    walked
+}

@@ -1,0 +1,41 @@
+//! Who answers the servers' questions: says yes to every form, has a model of one sentence and one root.
+
+use async_trait::async_trait;
+use mcp_model::{RawJson, RpcError};
+use mcp_transport::{
+    ElicitAnswer, ElicitMode, ElicitRequest, Elicitation, Question, Root, Roots, Sampling, SamplingRequest,
+    SamplingResult,
+};
+use serde_json::Value;
+
+use crate::form;
+
+/// Somebody in a hurry.
+pub(crate) struct User;
+
+#[async_trait]
+impl Elicitation for User {
+    fn modes(&self) -> &[ElicitMode] {
+        &[ElicitMode::Form]
+    }
+
+    async fn elicit(&self, request: ElicitRequest) -> Result<ElicitAnswer, RpcError> {
+        let Question::Form { schema } = request.question else { return Ok(ElicitAnswer::Decline) };
+        let Ok(schema) = schema.read::<Value>() else { return Ok(ElicitAnswer::Decline) };
+        Ok(ElicitAnswer::Accept(RawJson::of(&form::filled(&schema)).ok()))
+    }
+}
+
+#[async_trait]
+impl Sampling for User {
+    async fn sample(&self, _request: SamplingRequest) -> Result<SamplingResult, RpcError> {
+        Ok(SamplingResult::text("one-sentence", "A sentence."))
+    }
+}
+
+#[async_trait]
+impl Roots for User {
+    async fn roots(&self) -> Result<Vec<Root>, RpcError> {
+        Ok(vec![Root { uri: "file:///conformance".to_owned(), name: None }])
+    }
+}

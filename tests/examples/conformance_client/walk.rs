@@ -1,0 +1,67 @@
+//! What the client does with a server that it is connected to: reads everything there is, and uses it once.
+//!
+//! An error that the server answers is an answer, and some scenarios serve lists only: it is told, and the walk goes
+//! on. Anything else that goes wrong ends it.
+
+use mcp_model::{RawJson, Tool};
+use mcp_transport::{CallError, CallOptions, Session};
+use serde_json::{Map, Value, json};
+
+use crate::{Assignment, form};
+
+/// Reads the lists, and uses each tool, prompt and resource.
+pub(crate) async fn walk(session: &Session, assignment: &Assignment) -> Result<(), String> {
+    let offered = session.server().capabilities;
+    let tools = session.list_tools().await.map_err(|it| it.to_string())?;
+    for rejected in &tools.rejected {
+        eprintln!("left out: {rejected:?}");
+    }
+    for (name, arguments) in calls(&tools.items, assignment)? {
+        let answer = session.call_tool(&name, &raw(&arguments)?, CallOptions::default()).await;
+        answered(&format!("tool {name}"), answer.map(|it| it.value.text().to_string()))?;
+    }
+    if offered.prompts {
+        for prompt in session.list_prompts().await.map_err(|it| it.to_string())?.items {
+            let arguments: Map<String, Value> =
+                prompt.arguments().into_iter().map(|it| (it.name, json!("text"))).collect();
+            let answer =
+                session.get_prompt(&prompt.name, &raw(&arguments.into())?, CallOptions::default()).await;
+            answered(&format!("prompt {}", prompt.name), answer.map(|_| String::new()))?;
+        }
+    }
+    if offered.resources {
+        for resource in session.list_resources().await.map_err(|it| it.to_string())?.items {
+            let answer = session.read_resource(&resource.uri, CallOptions::default()).await;
+            answered(&format!("resource {}", resource.uri), answer.map(|_| String::new()))?;
+        }
+    }
+    Ok(())
+}
+
+/// Which tools are called with what: as the context says, else each with what its schema proposes.
+fn calls(tools: &[Tool], assignment: &Assignment) -> Result<Vec<(String, Value)>, String> {
+    if let Some(given) = assignment.context["toolCalls"].as_array() {
+        let call = |it: &Value| Some((it["name"].as_str()?.to_owned(), it["arguments"].clone()));
+        return given.iter().map(|it| call(it).ok_or_else(|| format!("no call: {it}"))).collect();
+    }
+    let schema = |tool: &Tool| tool.input_schema.read::<Value>().map_err(|it| it.to_string());
+    if assignment.scenario == "json-schema-2020-12-preservation" {
+        // Its server wants to be shown the schema that it gave.
+        let shown = tools.iter().find(|it| &*it.name == "json_schema_2020_12_tool").ok_or("no such tool")?;
+        return Ok(vec![("json_schema_echo".to_owned(), json!({"schema": schema(shown)?}))]);
+    }
+    tools.iter().map(|it| Ok((it.name.to_string(), form::filled(&schema(it)?)))).collect()
+}
+
+fn answered(what: &str, answer: Result<String, CallError>) -> Result<(), String> {
+    match answer {
+        Ok(text) => eprintln!("{what}: {text}"),
+        Err(CallError::Rpc(error)) => eprintln!("{what}: the server answered with an error: {error}"),
+        Err(error) => return Err(format!("{what}: {error}")),
+    }
+    Ok(())
+}
+
+fn raw(value: &Value) -> Result<RawJson, String> {
+    RawJson::of(value).map_err(|it| it.to_string())
+}
