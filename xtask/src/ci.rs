@@ -84,7 +84,7 @@ fn gates(sources: &[Source]) -> Vec<Gate> {
     for library in libraries(sources) {
         res.push(Gate::cargo(&format!("check -p {library} --no-default-features")));
     }
-    for wire in ["stdio", "http", "sse", "websocket", "rmcp"] {
+    for wire in ["stdio", "http", "sse", "websocket", "rmcp", "oauth"] {
         res.push(Gate::cargo(&format!("check -p mcp-transport --no-default-features --features {wire}")));
     }
     for (library, feature) in [

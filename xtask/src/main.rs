@@ -29,7 +29,7 @@ use generated::Mode;
 const USAGE: &str = "\
 Usage: cargo xtask <command>
 
-  test [-- <cargo test arguments>]  install what the tests need, then run all tests
+  test [-- <cargo test arguments>]  install what the tests need, then run all tests; without arguments then conformance, too
   conformance [client]              the official conformance suite, against the client
   ci                                every gate that is no test: format, lints, docs, builds, packages, house rules
   schema [--check]                  write schemas/<dialect>.schema.json, or fail if they are stale or break a release

@@ -1,4 +1,5 @@
-//! `cargo xtask test`: what the tests need, then the tests, then one line with their totals.
+//! `cargo xtask test`: what the tests need, then the tests, then one line with their totals, then the official
+//! conformance suite.
 
 pub(crate) mod install;
 mod totals;
@@ -8,6 +9,7 @@ use std::io::{BufRead, BufReader, Write, stdout};
 use std::process::Stdio;
 
 use crate::cargo::{cargo, exit_code};
+use crate::conformance;
 use crate::failure::Failure;
 use totals::Totals;
 
@@ -41,7 +43,11 @@ pub(crate) fn run(arguments: &[&str]) -> Result<(), Failure> {
     }
     let status = child.wait().map_err(|error| failed("wait for", error))?;
     println!("{totals}");
-    if status.success() { Ok(()) } else { Err(Failure::Exit(exit_code(status.code()))) }
+    if !status.success() {
+        return Err(Failure::Exit(exit_code(status.code())));
+    }
+    // Who chooses among the tests does not want the suite.
+    if arguments.is_empty() { conformance::client_where_possible() } else { Ok(()) }
 }
 
 /// Do the arguments for Cargo, those before a second `--`, choose packages?

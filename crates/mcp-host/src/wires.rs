@@ -78,6 +78,10 @@ impl Dial for CountedDial {
         let dial = self.dial.instead(refusal)?;
         Some(Arc::new(CountedDial { dial, place: Arc::clone(&self.place) }))
     }
+
+    fn is_kept_waiting(&self) -> bool {
+        self.dial.is_kept_waiting()
+    }
 }
 
 struct CountedWire {

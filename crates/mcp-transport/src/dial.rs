@@ -22,6 +22,10 @@ pub struct DialOptions {
     /// Certificate authorities that are trusted besides the system's.
     #[cfg(any(feature = "http", feature = "sse", feature = "websocket"))]
     pub authorities: crate::Authorities,
+    /// Who gives the requests of the wires over HTTP their token. An endpoint with an `Authorization` header of its own,
+    /// or with a user in its URL, does without.
+    #[cfg(any(feature = "http", feature = "sse"))]
+    pub authorization: Option<Arc<dyn crate::Authorization>>,
     /// Where a wire that starts a process tells its id.
     pub process: ProcessCell,
 }

@@ -103,6 +103,10 @@ impl Dial for EitherDial {
         self.http.opening()
     }
 
+    fn is_kept_waiting(&self) -> bool {
+        self.http.is_kept_waiting()
+    }
+
     fn otherwise(&self, refusal: &Fault) -> Option<Arc<dyn Dial>> {
         let newer = !self.remembered.load(Ordering::Relaxed);
         (newer && is_older(refusal)).then(|| Arc::new(self.sse.clone()) as Arc<dyn Dial>)

@@ -47,6 +47,8 @@ mod frame;
 #[cfg(feature = "http")]
 mod http;
 mod link;
+#[cfg(feature = "oauth")]
+mod oauth;
 #[cfg(any(feature = "stdio", feature = "http", feature = "sse"))]
 mod oversize;
 #[cfg(any(feature = "stdio", feature = "http", feature = "sse", feature = "websocket"))]
@@ -79,6 +81,11 @@ pub use link::{
     Dial, Epoch, Head, Inbox, Lane, LaneEnd, Link, Mirrored, Named, Opening, Out, OutQueue, Outgoing,
     RequestId, Stop, Transport, Worth,
 };
+#[cfg(feature = "oauth")]
+pub use oauth::{
+    Grant, KnownClient, LoopbackRedirect, MemoryTokens, OAuth, OAuthOptions, TokenStore, TokenStoreError,
+    UserAgent, Visit,
+};
 pub use progress::{OnProgress, Progress};
 pub use redact::secret_parts;
 #[cfg(feature = "rmcp")]
@@ -95,5 +102,7 @@ pub use session::{
 };
 #[cfg(feature = "stdio")]
 pub use stdio::{Owner, Reaped, Receipts};
+#[cfg(any(feature = "http", feature = "sse"))]
+pub use web::authorization::{Authorization, Challenge, Remedy, Unauthorized};
 #[cfg(any(feature = "http", feature = "sse", feature = "websocket"))]
 pub use web::{proxied::ProxyAddress, tls::Authorities};

@@ -59,6 +59,12 @@ pub trait Dial: Send + Sync {
         let _ = refusal;
         None
     }
+
+    /// Is the server kept waiting by us, for a login or a new token is under way? Its silence says nothing then. By
+    /// default never.
+    fn is_kept_waiting(&self) -> bool {
+        false
+    }
 }
 
 /// How a connection begins.

@@ -1,5 +1,7 @@
 //! Takes out of a text the secrets that we know, for a server may repeat what it was given.
 
+use std::sync::{Mutex, PoisonError};
+
 use mcp_model::Secret;
 
 /// Values shorter than this are not looked for: they are no secrets, and would hide half of every message.
@@ -34,6 +36,9 @@ pub fn secret_parts(value: &Secret) -> Vec<Secret> {
     res
 }
 
+/// How many secrets that come up later are remembered, newest first: tokens replace each other.
+const MOST_LEARNED: usize = 8;
+
 /// The arguments of a command that may be secrets: all but flags, and the first other one, which names the package, the
 /// script or the command to run.
 pub(crate) fn argument_secrets(arguments: &[Secret]) -> impl Iterator<Item = &Secret> {
@@ -50,7 +55,10 @@ pub(crate) fn argument_secrets(arguments: &[Secret]) -> impl Iterator<Item = &Se
 }
 
 /// The values to look for.
-pub(crate) struct Redactor(Vec<Secret>);
+pub(crate) struct Redactor {
+    known: Vec<Secret>,
+    learned: Mutex<Vec<Secret>>,
+}
 
 impl Redactor {
     pub(crate) fn new<'a>(secrets: impl Iterator<Item = &'a Secret>) -> Redactor {
@@ -59,13 +67,31 @@ impl Redactor {
         let mut secrets: Vec<Secret> = lines.filter(|it| it.len() >= SHORTEST).map(Secret::from).collect();
         // A secret may contain another one: the longest goes first.
         secrets.sort_by_key(|it| std::cmp::Reverse(it.expose().len()));
-        Redactor(secrets)
+        Redactor { known: secrets, learned: Mutex::default() }
+    }
+
+    /// Looks for one more secret from now on.
+    #[cfg(any(feature = "http", feature = "sse"))]
+    pub(crate) fn learn(&self, secret: &Secret) {
+        let mut learned = self.learned.lock().unwrap_or_else(PoisonError::into_inner);
+        if secret.expose().len() < SHORTEST || learned.iter().any(|it| it.expose() == secret.expose()) {
+            return;
+        }
+        learned.insert(0, secret.clone());
+        learned.truncate(MOST_LEARNED);
+    }
+
+    /// All that are known by now.
+    fn secrets(&self) -> Vec<Secret> {
+        let learned = self.learned.lock().unwrap_or_else(PoisonError::into_inner);
+        learned.iter().chain(&self.known).cloned().collect()
     }
 
     /// The text without secrets and otherwise as it is; `None` where it holds none.
     pub(crate) fn replaced(&self, text: &str) -> Option<String> {
         let mut res = None;
-        for secret in &self.0 {
+        let secrets = self.secrets();
+        for secret in &secrets {
             let now: &str = res.as_deref().unwrap_or(text);
             if now.contains(secret.expose()) {
                 res = Some(now.replace(secret.expose(), "***"));
@@ -73,7 +99,7 @@ impl Redactor {
         }
         // One that is broken up by what no reader sees is found where that is gone, and then goes with it.
         let shown = plain(res.as_deref().unwrap_or(text));
-        match self.0.iter().any(|it| shown.contains(it.expose())) {
+        match secrets.iter().any(|it| shown.contains(it.expose())) {
             true => Some(self.clean(&shown, usize::MAX)),
             false => res,
         }
@@ -83,7 +109,7 @@ impl Redactor {
     pub(crate) fn clean(&self, text: &str, limit: usize) -> String {
         // Control characters first: one in the middle of a secret must not hide it.
         let mut res = plain(text);
-        for secret in &self.0 {
+        for secret in &self.secrets() {
             if res.contains(secret.expose()) {
                 res = res.replace(secret.expose(), "***");
             }

@@ -6,6 +6,7 @@
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "the suite keeps what its client says")]
 
+mod browser;
 mod form;
 mod user;
 mod walk;
@@ -15,16 +16,25 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use mcp_model::{Endpoint, UrlEndpoint};
-use mcp_transport::{DialOptions, Handlers, Session, SessionOptions, dialer};
+use mcp_model::{Endpoint, Secret, UrlEndpoint};
+use mcp_transport::{
+    Authorities, DialOptions, Eras, Handlers, KnownClient, MemoryTokens, OAuth, OAuthOptions, Session,
+    SessionOptions, dialer,
+};
 use serde_json::Value;
 
+use browser::Browser;
 use user::User;
+
+/// Where the suite's authorization servers take a client's description to be.
+const DOCUMENT: &str = "https://conformance-test.local/client-metadata.json";
 
 /// What the suite says about a run.
 pub(crate) struct Assignment {
     /// The scenario's name.
     pub(crate) scenario: String,
+    /// The revision that is judged.
+    pub(crate) revision: String,
     /// What belongs to it: an object, or `null`.
     pub(crate) context: Value,
     /// Where the server is.
@@ -40,7 +50,8 @@ impl Assignment {
             Ok(text) => serde_json::from_str(&text).map_err(|it| format!("the context is no JSON: {it}"))?,
             Err(_) => Value::Null,
         };
-        Ok(Assignment { scenario, context, url })
+        let revision = env::var("MCP_CONFORMANCE_PROTOCOL_VERSION").map_err(|it| it.to_string())?;
+        Ok(Assignment { scenario, revision, context, url })
     }
 }
 
@@ -65,8 +76,10 @@ async fn main() -> ExitCode {
 
 async fn run(assignment: &Assignment) -> Result<(), String> {
     let url = assignment.url.parse().map_err(|it| format!("the URL cannot be read: {it}"))?;
+    let authorization = OAuth::new(&url, login(assignment)).map_err(|it| it.to_string())?;
     let endpoint = Endpoint::Http(UrlEndpoint::new(url));
-    let dial = dialer(&endpoint, &DialOptions::default()).map_err(|it| it.to_string())?;
+    let options = DialOptions { authorization: Some(Arc::new(authorization)), ..DialOptions::default() };
+    let dial = dialer(&endpoint, &options).map_err(|it| it.to_string())?;
     let user = Arc::new(User);
     let handlers = Handlers {
         sampling: Some(Arc::clone(&user) as _),
@@ -74,10 +87,32 @@ async fn run(assignment: &Assignment) -> Result<(), String> {
         roots: Some(user),
         listener: None,
     };
-    let options = SessionOptions { handlers, ..SessionOptions::default() };
+    // What is asked in the wrong era counts against a client, and a server that is slow with forty others may well be
+    // asked in both. The older revisions are found by asking, as for any host.
+    let eras = if assignment.revision == "2026-07-28" { Eras::Modern } else { Eras::Both };
+    let options = SessionOptions { handlers, eras, ..SessionOptions::default() };
     let session = Session::connect(dial, options).await.map_err(|it| it.to_string())?;
     eprintln!("connected, protocol version {}", session.version().as_str());
     let walked = walk::walk(&session, assignment).await;
     session.close(Duration::from_secs(2)).await;
     walked
+}
+
+/// How the client logs in, where a server wants that. A client that was registered by hand stands in the context.
+fn login(assignment: &Assignment) -> OAuthOptions {
+    let text = |key: &str| assignment.context[key].as_str();
+    let by_hand = text("client_id").map(|id| KnownClient {
+        id: id.to_owned(),
+        secret: text("client_secret").map(Secret::from),
+        redirect: None,
+    });
+    OAuthOptions {
+        store: Arc::new(MemoryTokens::default()),
+        user: Some(Arc::new(Browser)),
+        client_name: "mcp-host conformance".to_owned(),
+        client_metadata: DOCUMENT.parse().ok(),
+        client: by_hand,
+        authorities: Authorities::default(),
+        hint: "there is a browser".to_owned(),
+    }
 }

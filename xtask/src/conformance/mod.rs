@@ -10,6 +10,7 @@ mod judge;
 mod list;
 mod report;
 
+use std::env;
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -61,6 +62,21 @@ pub(crate) fn client() -> Result<(), Failure> {
         0 => Ok(()),
         1 => Err(Failure::words("1 conformance scenario failed")),
         _ => Err(Failure::words(format!("{failed} conformance scenarios failed"))),
+    }
+}
+
+/// The same as a part of the tests: on a machine that cannot install the suite it is left out, loudly, unless that
+/// machine is the one that decides.
+pub(crate) fn client_where_possible() -> Result<(), Failure> {
+    let must = env::var("CI").is_ok_and(|it| it == "true" || it == "1");
+    match install::conformance_suite() {
+        Err(failure) if !must => {
+            eprintln!("WARNING: could not install the conformance suite: {failure}");
+            eprintln!("WARNING: the official conformance scenarios are skipped");
+            Ok(())
+        }
+        Err(failure) => Err(Failure::words(format!("could not install the conformance suite: {failure}"))),
+        Ok(_) => client(),
     }
 }
 

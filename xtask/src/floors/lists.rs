@@ -113,6 +113,7 @@ pub(crate) const FLOORS: &[Floor] = &[
                 ],
             ),
             ("rmcp", &["rmcp"]),
+            ("oauth", &["oauth2", "rmcp"]),
             (
                 "websocket",
                 &[
@@ -239,6 +240,8 @@ pub(crate) const PURE_FILES: &[&str] = &[
     "crates/mcp-transport/src/deadline.rs",
     "crates/mcp-transport/src/frame.rs",
     "crates/mcp-transport/src/http/backoff.rs",
+    "crates/mcp-transport/src/oauth/grant.rs",
+    "crates/mcp-transport/src/oauth/reach.rs",
     "crates/mcp-transport/src/web/event_stream.rs",
     "crates/mcp-transport/src/websocket/pulse.rs",
     "crates/mcp-transport/src/oversize.rs",
@@ -268,7 +271,8 @@ pub(crate) const MOMENT: &str = "tokio::time::Instant";
 pub(crate) const IMPURE_WORDS: &[&str] = &["tokio", "async", "std::fs", "std::env", "::now("];
 
 /// Where `rmcp::` may stand.
-pub(crate) const RMCP: &[&str] = &["crates/mcp-demo/", "crates/mcp-transport/src/sdk/"];
+pub(crate) const RMCP: &[&str] =
+    &["crates/mcp-demo/", "crates/mcp-transport/src/oauth/", "crates/mcp-transport/src/sdk/"];
 
 /// Where JSON-RPC and MCP numbers may be written.
 pub(crate) const NUMBERS: &[&str] = &["crates/mcp-acp/src/code.rs", "crates/mcp-model/src/code.rs"];

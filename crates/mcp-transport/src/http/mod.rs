@@ -111,6 +111,10 @@ impl Dial for HttpDial {
             None => Opening::Negotiate,
         }
     }
+
+    fn is_kept_waiting(&self) -> bool {
+        self.0.place.waits_for_authorization()
+    }
 }
 
 #[async_trait]

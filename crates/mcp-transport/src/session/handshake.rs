@@ -19,18 +19,13 @@ use serde_json::value::RawValue;
 
 use super::introduction::{For, client_json, declared, modern_meta};
 use super::mirror::Mirrors;
+use super::patience::{PATIENCE, PATIENCE_WITH_A_FRIEND, silence};
 use super::refused::{told, too_large, too_late, unreadable, version_failure};
 use super::wire::{Parts, Wire};
 use super::{Eras, ServerCapabilities, ServerInfo, SessionOptions};
 use crate::engine::{CallTerms, GivenUp};
 use crate::pending::Outcome;
 use crate::{ConnectError, Dial, EndReason, Ended, Epoch, Fault, Head, LaneEnd, Opening, Outgoing, frame};
-
-/// How long a server may keep silent about the probe before it is asked in the old way too.
-const PATIENCE: Duration = Duration::from_secs(2);
-
-/// And how long a server that spoke the modern era the last time.
-const PATIENCE_WITH_A_FRIEND: Duration = Duration::from_secs(10);
 
 /// How long a connection that is not wanted may take to end.
 pub(super) const PARTING: Duration = Duration::from_millis(500);
@@ -102,7 +97,7 @@ pub(crate) async fn open(
         let wire = Wire::start(&dial, options, parts);
         let negotiation = async {
             match dial.opening() {
-                Opening::Negotiate => negotiate(&wire, options, ways, Epoch(0)).await,
+                Opening::Negotiate => negotiate(dial.as_ref(), &wire, options, ways, Epoch(0)).await,
                 Opening::Resume => Ok(resumed()),
             }
         };
@@ -159,7 +154,7 @@ pub(crate) async fn reopen(
     let none = || Arc::new(Ended::new(crate::EndReason::Stopped));
     match tokio::time::timeout(
         limit,
-        negotiate(wire, options, Ways { eras: Eras::Legacy, remembered: None }, epoch),
+        negotiate(dial, wire, options, Ways { eras: Eras::Legacy, remembered: None }, epoch),
     )
     .await
     {
@@ -186,6 +181,7 @@ fn resumed() -> Negotiated {
 }
 
 async fn negotiate(
+    dial: &dyn Dial,
     wire: &Wire,
     options: &SessionOptions,
     ways: Ways,
@@ -199,17 +195,20 @@ async fn negotiate(
         },
         Eras::Both if ways.remembers(Era::Legacy) => match initialize(wire, options, epoch).await {
             // It is another server by now, or another version of it.
-            Err(Failure::Rejected(_) | Failure::Other(_)) => probe(wire, options, PATIENCE, epoch).await,
+            Err(Failure::Rejected(_) | Failure::Other(_)) => {
+                probe(dial, wire, options, PATIENCE, epoch).await
+            }
             outcome => outcome,
         },
         Eras::Both if ways.remembers(Era::Modern) => {
-            probe(wire, options, PATIENCE_WITH_A_FRIEND, epoch).await
+            probe(dial, wire, options, PATIENCE_WITH_A_FRIEND, epoch).await
         }
-        Eras::Both => probe(wire, options, PATIENCE, epoch).await,
+        Eras::Both => probe(dial, wire, options, PATIENCE, epoch).await,
     }
 }
 
 async fn probe(
+    dial: &dyn Dial,
     wire: &Wire,
     options: &SessionOptions,
     patience: Duration,
@@ -218,7 +217,7 @@ async fn probe(
     let mut discover = std::pin::pin!(discover(wire, options));
     let first = tokio::select! {
         answer = &mut discover => Some(answer),
-        () = tokio::time::sleep(patience) => None,
+        () = silence(dial, patience) => None,
     };
     match first {
         Some(Probe::Modern(negotiated)) => return Ok(negotiated),
@@ -233,9 +232,12 @@ async fn probe(
         outcome = &mut initialize => match outcome {
             Ok(negotiated) => Ok(negotiated),
             // A server that knows no `initialize` may still be about to answer the probe.
-            Err(failure) => match tokio::time::timeout(PATIENCE, discover).await {
-                Ok(Probe::Modern(negotiated)) => Ok(negotiated),
-                Ok(Probe::Legacy(_) | Probe::Failed(_)) | Err(_) => Err(failure),
+            Err(failure) => tokio::select! {
+                answer = discover => match answer {
+                    Probe::Modern(negotiated) => Ok(negotiated),
+                    Probe::Legacy(_) | Probe::Failed(_) => Err(failure),
+                },
+                () = silence(dial, PATIENCE) => Err(failure),
             },
         },
         answer = &mut discover => match answer {

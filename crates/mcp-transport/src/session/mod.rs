@@ -19,6 +19,7 @@ mod lists;
 mod mirror;
 mod options;
 mod params;
+mod patience;
 mod reads;
 mod refused;
 mod request;

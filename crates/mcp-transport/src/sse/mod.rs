@@ -100,6 +100,10 @@ impl Dial for SseDial {
     fn opening(&self) -> Opening {
         Opening::Negotiate
     }
+
+    fn is_kept_waiting(&self) -> bool {
+        self.place.waits_for_authorization()
+    }
 }
 
 #[async_trait]

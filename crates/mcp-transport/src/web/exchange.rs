@@ -9,11 +9,15 @@ use http::{HeaderMap, Method};
 use reqwest::{Request, Response};
 use url::Url;
 
+use super::authorization::{Authorization, Challenge, MOST_CHALLENGES, Remedy, Unauthorized, with_token};
 use super::{Client, Failed};
 use crate::Fault;
 
 /// How many redirects one request may meet.
 const MOST_REDIRECTS: usize = 4;
+
+/// A request without its URL.
+type Message<'a> = (&'a Method, &'a HeaderMap, Option<&'a Bytes>);
 
 /// What to do about a response that redirects.
 #[derive(Debug, PartialEq, Eq)]
@@ -32,7 +36,49 @@ impl Client {
         headers: &HeaderMap,
         body: Option<&Bytes>,
     ) -> Result<Response, Failed> {
-        let response = self.send_to(url.clone(), &method, headers, body).await?;
+        match &self.place.authorization {
+            // A token is for this server alone.
+            Some(authorization) if url.origin() == self.place.url.origin() => {
+                // Boxed, for few servers want it, and every request's future would be as large.
+                Box::pin(self.send_authorized(&**authorization, url, (&method, headers, body))).await
+            }
+            Some(_) | None => self.send_as_it_is(url, (&method, headers, body)).await,
+        }
+    }
+
+    /// Sends a request with a token, and again where something can be done about it that the server turned it away: it
+    /// did not work on it then.
+    async fn send_authorized(
+        &self,
+        authorization: &dyn Authorization,
+        url: &Url,
+        (method, headers, body): Message<'_>,
+    ) -> Result<Response, Failed> {
+        for before in 0..MOST_CHALLENGES {
+            let token = authorization.token().await.map_err(unauthorized)?;
+            let response = match &token {
+                Some(token) => {
+                    self.place.redactor.learn(token);
+                    let headers = with_token(headers, token).map_err(unauthorized)?;
+                    self.send_as_it_is(url, (method, &headers, body)).await?
+                }
+                None => self.send_as_it_is(url, (method, headers, body)).await?,
+            };
+            let Some(challenge) = Challenge::of(&response, token, before) else { return Ok(response) };
+            match authorization.challenged(challenge).await.map_err(unauthorized)? {
+                Remedy::Again => {}
+                Remedy::None => return Ok(response),
+            }
+        }
+        Err(unauthorized(Unauthorized("the server wants authorization again and again".to_owned())))
+    }
+
+    async fn send_as_it_is(
+        &self,
+        url: &Url,
+        (method, headers, body): Message<'_>,
+    ) -> Result<Response, Failed> {
+        let response = self.send_to(url.clone(), method, headers, body).await?;
         if !response.status().is_redirection() {
             return Ok(response);
         }
@@ -57,16 +103,16 @@ impl Client {
         &self,
         mut response: Response,
         mut url: Url,
-        (method, headers, body): (Method, &HeaderMap, Option<&Bytes>),
+        (method, headers, body): Message<'_>,
     ) -> Result<Response, Failed> {
         for _ in 0..MOST_REDIRECTS {
             let status = response.status().as_u16();
             let location = response.headers().get(LOCATION).and_then(|it| it.to_str().ok());
-            match redirect(&method, status, location, &url) {
+            match redirect(method, status, location, &url) {
                 Redirect::Follow(next) => url = next,
                 Redirect::Refuse(message) => return Err(refused(status, message)),
             }
-            response = self.send_to(url.clone(), &method, headers, body).await?;
+            response = self.send_to(url.clone(), method, headers, body).await?;
             if !response.status().is_redirection() {
                 return Ok(response);
             }
@@ -77,6 +123,11 @@ impl Client {
 
 fn refused(status: u16, message: String) -> Failed {
     Failed::Refused(Fault { status: Some(status), message, error: None })
+}
+
+/// There is no authorization to be had. Status 401, whichever it was: nothing else was wrong with the request.
+fn unauthorized(why: Unauthorized) -> Failed {
+    refused(401, why.0)
 }
 
 /// What to do about a redirect from `url`. Only the origin of the new place is named: its path may hold a secret.

@@ -2,6 +2,8 @@
 //! say. What a message means to a wire, and what becomes of its request, is the wire's own.
 
 #[cfg(any(feature = "http", feature = "sse"))]
+pub(crate) mod authorization;
+#[cfg(any(feature = "http", feature = "sse"))]
 pub(crate) mod body;
 #[cfg(any(feature = "http", feature = "sse"))]
 pub(crate) mod client;

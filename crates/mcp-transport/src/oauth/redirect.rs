@@ -1,0 +1,153 @@
+//! The way back from a login page: a port of this machine that takes one request.
+//!
+//! Whatever else knocks there is turned away: only the request that brings back this login's `state` ends the visit.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use url::Url;
+
+use super::{UserAgent, Visit};
+
+/// The most of a request that is read: an address with a code in it.
+const MOST_BYTES: usize = 16 << 10;
+
+/// How long a connection may take to say what it wants.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// How many connections are heard at once.
+const MOST_AT_ONCE: usize = 16;
+
+const PATH: &str = "/callback";
+
+/// A [`UserAgent`] for programs on the user's machine: hands the page to `show`, which opens it or prints it, and hears
+/// the answer on a loopback port of its own.
+pub struct LoopbackRedirect {
+    show: Arc<dyn Fn(&Url) + Send + Sync>,
+}
+
+struct Waiting {
+    listener: TcpListener,
+    redirect: Url,
+    show: Arc<dyn Fn(&Url) + Send + Sync>,
+}
+
+impl LoopbackRedirect {
+    /// `show` is called once for each login, and must not wait.
+    pub fn new(show: impl Fn(&Url) + Send + Sync + 'static) -> LoopbackRedirect {
+        LoopbackRedirect { show: Arc::new(show) }
+    }
+}
+
+#[async_trait]
+impl UserAgent for LoopbackRedirect {
+    async fn prepare(&self) -> Result<Box<dyn Visit>, String> {
+        let failed = |it: std::io::Error| format!("no port for the answer of the login page: {it}");
+        let listener = TcpListener::bind("127.0.0.1:0").await.map_err(failed)?;
+        let port = listener.local_addr().map_err(failed)?.port();
+        let redirect = Url::parse(&format!("http://127.0.0.1:{port}{PATH}")).expect("it is a URL");
+        Ok(Box::new(Waiting { listener, redirect, show: Arc::clone(&self.show) }))
+    }
+}
+
+#[async_trait]
+impl Visit for Waiting {
+    fn redirect(&self) -> &Url {
+        &self.redirect
+    }
+
+    async fn visit(self: Box<Self>, page: Url) -> Result<Url, String> {
+        let state = state(&page).ok_or("the login page's address names no state")?;
+        (self.show)(&page);
+        let mut heard = tokio::task::JoinSet::new();
+        loop {
+            tokio::select! {
+                accepted = self.listener.accept(), if heard.len() < MOST_AT_ONCE => {
+                    // A connection that breaks at once is nobody's answer.
+                    let Ok((socket, _)) = accepted else { continue };
+                    let (redirect, state) = (self.redirect.clone(), state.clone());
+                    heard.spawn(async move {
+                        tokio::time::timeout(PATIENCE, hear(socket, &redirect, &state)).await.ok().flatten()
+                    });
+                }
+                Some(done) = heard.join_next() => {
+                    if let Ok(Some(back)) = done {
+                        return Ok(back);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Hears one connection out; the address that it asks for, where it is the answer.
+async fn hear(mut socket: TcpStream, redirect: &Url, state: &str) -> Option<Url> {
+    let mut read = Vec::new();
+    while !read.windows(4).any(|it| it == b"\r\n\r\n") {
+        if read.len() >= MOST_BYTES || socket.read_buf(&mut read).await.ok()? == 0 {
+            return None;
+        }
+    }
+    let back = answer(&read, redirect, state);
+    let (status, text) = match &back {
+        Some(it) if it.query_pairs().any(|(name, _)| name == "error") => ("200 OK", "The login was refused."),
+        Some(_) => ("200 OK", "You are logged in. This window can be closed."),
+        None => ("404 Not Found", "Nothing is here."),
+    };
+    let page = format!("<!doctype html><meta charset=\"utf-8\"><title>mcp-host</title><p>{text}</p>\n");
+    let head = format!(
+        "HTTP/1.1 {status}\r\nContent-Type: text/html; charset=utf-8\r\nContent-Length: {}\r\n\
+         Cache-Control: no-store\r\nReferrer-Policy: no-referrer\r\nConnection: close\r\n\r\n",
+        page.len()
+    );
+    // Whoever does not read it has brought the answer all the same.
+    let _ = socket.write_all((head + &page).as_bytes()).await;
+    let _ = socket.shutdown().await;
+    back
+}
+
+/// The address in a request that is the answer of this login.
+fn answer(request: &[u8], redirect: &Url, own: &str) -> Option<Url> {
+    let text = std::str::from_utf8(request).ok()?;
+    let target = text.lines().next()?.strip_prefix("GET ")?.split(' ').next()?;
+    let back = redirect.join(target).ok()?;
+    let ours = back.origin() == redirect.origin() && back.path() == PATH && state(&back)? == own;
+    ours.then_some(back)
+}
+
+fn state(url: &Url) -> Option<String> {
+    url.query_pairs().find(|(name, _)| name == "state").map(|(_, value)| value.into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(request: &str, want: Option<&str>) {
+        let redirect = Url::parse("http://127.0.0.1:9/callback").unwrap();
+        let got = answer(request.as_bytes(), &redirect, "s1").map(String::from);
+        assert_eq!(got.as_deref(), want, "{request}");
+    }
+
+    #[test]
+    fn only_the_answer_with_this_logins_state_counts() {
+        check(
+            "GET /callback?code=c&state=s1 HTTP/1.1\r\n",
+            Some("http://127.0.0.1:9/callback?code=c&state=s1"),
+        );
+        check(
+            "GET /callback?error=access_denied&state=s1 HTTP/1.1\r\n",
+            Some("http://127.0.0.1:9/callback?error=access_denied&state=s1"),
+        );
+        check("GET /callback?code=c&state=s2 HTTP/1.1\r\n", None);
+        check("GET /callback?code=c HTTP/1.1\r\n", None);
+        check("GET /other?code=c&state=s1 HTTP/1.1\r\n", None);
+        check("POST /callback?code=c&state=s1 HTTP/1.1\r\n", None);
+        check("GET //evil.example/callback?code=c&state=s1 HTTP/1.1\r\n", None);
+        check("", None);
+    }
+}

@@ -1,0 +1,71 @@
+//! Where grants are kept between requests, and between processes.
+
+use std::fmt;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use url::Url;
+
+use super::Grant;
+
+/// Keeps grants, each under its resource and its issuer. Asked rarely: once for each connection, and at each renewal; it
+/// may block for as long as a small file takes.
+pub trait TokenStore: fmt::Debug + Send + Sync {
+    /// The grant for a resource that was saved last, whoever issued it.
+    fn latest(&self, resource: &Url) -> Result<Option<Grant>, TokenStoreError>;
+
+    /// The grant of this issuer for a resource.
+    fn of(&self, resource: &Url, issuer: &str) -> Result<Option<Grant>, TokenStoreError>;
+
+    /// Keeps a grant, in the place of an older one of the same resource and issuer.
+    fn save(&self, grant: &Grant) -> Result<(), TokenStoreError>;
+
+    /// Forgets all grants for a resource; how many there were.
+    fn remove(&self, resource: &Url) -> Result<usize, TokenStoreError>;
+}
+
+/// Why grants could not be read or kept; in words, without secrets.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct TokenStoreError(pub String);
+
+/// Keeps grants for as long as it lives itself.
+#[derive(Default)]
+pub struct MemoryTokens(Mutex<Vec<Grant>>);
+
+impl MemoryTokens {
+    fn lock(&self) -> MutexGuard<'_, Vec<Grant>> {
+        // Every change under the lock is complete before anything can panic.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl TokenStore for MemoryTokens {
+    fn latest(&self, resource: &Url) -> Result<Option<Grant>, TokenStoreError> {
+        Ok(self.lock().iter().rfind(|it| it.resource == *resource).cloned())
+    }
+
+    fn of(&self, resource: &Url, issuer: &str) -> Result<Option<Grant>, TokenStoreError> {
+        Ok(self.lock().iter().find(|it| it.resource == *resource && it.issuer == issuer).cloned())
+    }
+
+    fn save(&self, grant: &Grant) -> Result<(), TokenStoreError> {
+        let mut grants = self.lock();
+        grants.retain(|it| it.resource != grant.resource || it.issuer != grant.issuer);
+        grants.push(grant.clone());
+        Ok(())
+    }
+
+    fn remove(&self, resource: &Url) -> Result<usize, TokenStoreError> {
+        let mut grants = self.lock();
+        let before = grants.len();
+        grants.retain(|it| it.resource != *resource);
+        Ok(before - grants.len())
+    }
+}
+
+impl fmt::Debug for MemoryTokens {
+    /// How many there are.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "MemoryTokens({})", self.lock().len())
+    }
+}

@@ -1,0 +1,35 @@
+//! A browser whose user agrees at once: it asks for the login page, and is sent back from there.
+
+use async_trait::async_trait;
+use mcp_transport::{UserAgent, Visit};
+use url::Url;
+
+/// Follows no redirect: where it is sent is the answer.
+pub(crate) struct Browser;
+
+struct Window(Url);
+
+#[async_trait]
+impl UserAgent for Browser {
+    async fn prepare(&self) -> Result<Box<dyn Visit>, String> {
+        // Nobody listens there, nor has to.
+        let redirect = Url::parse("http://localhost:3000/callback").map_err(|it| it.to_string())?;
+        Ok(Box::new(Window(redirect)))
+    }
+}
+
+#[async_trait]
+impl Visit for Window {
+    fn redirect(&self) -> &Url {
+        &self.0
+    }
+
+    async fn visit(self: Box<Self>, page: Url) -> Result<Url, String> {
+        let browser = reqwest::Client::builder().redirect(reqwest::redirect::Policy::none()).no_proxy();
+        let browser = browser.tls_certs_only([]).build().map_err(|it| it.to_string())?;
+        let answer = browser.get(page.clone()).send().await.map_err(|it| it.to_string())?;
+        let location = answer.headers().get("location").and_then(|it| it.to_str().ok());
+        let location = location.ok_or("the login page sends nobody back")?;
+        page.join(location).map_err(|it| it.to_string())
+    }
+}
