@@ -63,6 +63,8 @@ pub(crate) struct Connector {
     pub(crate) wall_clock: WallClock,
     pub(crate) meter: Arc<Meter>,
     pub(crate) not_connected: Option<OnNotConnected>,
+    #[cfg(feature = "oauth")]
+    pub(crate) logins: Option<crate::Logins>,
 }
 
 /// A connection that did not come about, as it was seen.
@@ -145,6 +147,11 @@ impl Connector {
             receipts: self.receipts.clone(),
             older_servers: self.older_servers.clone(),
             authorities: self.authorities.clone(),
+            #[cfg(feature = "oauth")]
+            authorization: self
+                .logins
+                .as_ref()
+                .and_then(|it| it.authorization(&spec.id, &server.endpoint, &self.authorities)),
             ..DialOptions::default()
         };
         let dial = (self.dialer)(&self.named(server), &dial_options).map_err(|it| refused(&it))?;

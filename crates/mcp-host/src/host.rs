@@ -91,6 +91,10 @@ pub struct HostOptions {
     pub trace: Option<TraceSource>,
     /// Hears why a server could not be connected, for hosts that tell it in other words than [`Failure`] does.
     pub not_connected: Option<OnNotConnected>,
+    /// How to log in to servers that want it. Without, they are reached with the `Authorization` of their configuration
+    /// only.
+    #[cfg(feature = "oauth")]
+    pub logins: Option<crate::Logins>,
 }
 
 /// Says which trace is under way. It is asked in the task that calls, within the call's own span, and must not wait.
@@ -99,7 +103,7 @@ pub type TraceSource = Arc<dyn Fn() -> Option<TraceContext> + Send + Sync>;
 impl Default for HostOptions {
     /// mcp-transport's client name, no receipts, the system's authorities, no names kept, nobody to answer, no wish for logs, 5 s of grace,
     /// servers that fail are started again, default leases and reminders, no tools of its own, no files for results, no
-    /// trace but with the feature `otel`, nobody to hear why a server could not be connected.
+    /// trace but with the feature `otel`, nobody to hear why a server could not be connected, no logins.
     fn default() -> HostOptions {
         HostOptions {
             client: SessionOptions::default().client,
@@ -120,6 +124,8 @@ impl Default for HostOptions {
             spill: None,
             trace: default_trace(),
             not_connected: None,
+            #[cfg(feature = "oauth")]
+            logins: None,
         }
     }
 }
@@ -178,6 +184,8 @@ impl Host {
             spill,
             trace,
             not_connected,
+            #[cfg(feature = "oauth")]
+            logins,
         } = options;
         let meter = Arc::new(Meter::default());
         let (voices, hub) = (Arc::new(Voices::default()), Arc::new(Hub::default()));
@@ -205,6 +213,8 @@ impl Host {
             wall_clock: Arc::clone(&wall_clock),
             meter: Arc::clone(&meter),
             not_connected,
+            #[cfg(feature = "oauth")]
+            logins,
         };
         let own = match admin {
             Admin::Hidden => Vec::new(),

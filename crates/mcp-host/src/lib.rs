@@ -122,6 +122,8 @@ mod known_eras;
 mod levels;
 mod listed;
 mod load;
+#[cfg(feature = "oauth")]
+mod logins;
 mod machine;
 pub mod metrics;
 mod observe;
@@ -136,6 +138,8 @@ mod refusal;
 mod sleep;
 mod spill;
 mod subscriptions;
+#[cfg(feature = "oauth")]
+mod tokens;
 mod voices;
 mod wanted;
 mod watch;
@@ -154,6 +158,8 @@ pub use host::{Host, HostOptions, TraceSource};
 pub use load::{
     FileError, LoadError, LoadRequest, Loaded, SaveError, create, create_new, load, replace, save,
 };
+#[cfg(feature = "oauth")]
+pub use logins::{Hint, LoginOptions, Logins};
 pub use machine::{Probe, RestartPolicy, Supervision};
 pub use mcp_registry::{ActiveProblem, NetworkFailure, Reaction, Rejection};
 pub use pin::Pinned;
@@ -163,6 +169,8 @@ pub use refusal::ProviderRefusal;
 pub use sleep::WallClock;
 pub use spill::SpillPolicy;
 pub use subscriptions::Subscription;
+#[cfg(feature = "oauth")]
+pub use tokens::FileTokens;
 pub use wanted::{FailedServer, Wanted};
 pub use watch::{
     FollowEvent, FollowRequest, Following, Presence, ReadFile, RefusedFile, Reload, Shadowed, Watching,

@@ -27,6 +27,9 @@ const MOST_SCOPES: usize = 64;
 
 /// What stays the same from login to login.
 pub(super) struct Flow {
+    /// The URL that grants are kept under.
+    pub(super) server: Url,
+    /// The server as it is named to others.
     pub(super) resource: Url,
     pub(super) fetch: Arc<Fetch>,
     pub(super) client_name: String,
@@ -190,7 +193,7 @@ impl Flow {
             }
         }
         Ok(Grant {
-            resource: self.resource.clone(),
+            resource: self.server.clone(),
             issuer,
             client,
             access_token: Secret::new(tokens.access_token().secret()),

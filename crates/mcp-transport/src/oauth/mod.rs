@@ -93,7 +93,10 @@ impl OAuth {
         let mut resource = resource.clone();
         resource.set_fragment(None);
         let fetch = Arc::new(Fetch::new(&resource, &authorities).map_err(ConnectError::Invalid)?);
-        let flow = Flow { resource, fetch, client_name, client_metadata, client };
+        let server = resource.clone();
+        // What stands behind the `?` is how we are to be served, maybe a secret, and not who is asked.
+        resource.set_query(None);
+        let flow = Flow { server, resource, fetch, client_name, client_metadata, client };
         Ok(OAuth { flow, store, user, hint, state: Mutex::default() })
     }
 
@@ -110,8 +113,7 @@ impl OAuth {
     /// The grant that is kept, read where that has not been done.
     fn look(&self, state: &mut State) -> Result<(), Unauthorized> {
         if !state.looked {
-            state.grant =
-                self.store.latest(&self.flow.resource).map_err(|it| Unauthorized(it.to_string()))?;
+            state.grant = self.store.latest(&self.flow.server).map_err(|it| Unauthorized(it.to_string()))?;
             state.looked = true;
         }
         Ok(())
@@ -119,16 +121,15 @@ impl OAuth {
 
     /// Exchanges the grant for a newer one where that can be done; false where only the user can help.
     async fn renew(&self, state: &mut State) -> Result<bool, Unauthorized> {
-        let Some(old) = state.grant.clone() else { return Ok(false) };
-        // Another process may have done it, and the old one's renewal token is of no use then.
-        let kept = self.store.latest(&self.flow.resource).map_err(|it| Unauthorized(it.to_string()))?;
-        if let Some(kept) = kept.filter(|it| it.access_token != old.access_token && !it.is_old(now())) {
+        // Another process may have done it, or logged in, and the old one's renewal token is of no use then.
+        let kept = self.store.latest(&self.flow.server).map_err(|it| Unauthorized(it.to_string()))?;
+        let used = state.grant.as_ref().map(|it| &it.access_token);
+        if let Some(kept) = kept.filter(|it| Some(&it.access_token) != used && !it.is_old(now())) {
             state.grant = Some(kept);
+            state.fresh = false;
             return Ok(true);
         }
-        if old.refresh_token.is_none() {
-            return Ok(false);
-        }
+        let Some(old) = state.grant.clone().filter(|it| it.refresh_token.is_some()) else { return Ok(false) };
         match self.flow.renew(&old, now()).await {
             Ok(grant) => {
                 self.keep(state, grant)?;
@@ -150,7 +151,7 @@ impl OAuth {
             };
             return Err(Unauthorized(format!("{why}: {}", self.hint)));
         };
-        let of = |issuer: &str| self.store.of(&self.flow.resource, issuer).map_err(|it| it.to_string());
+        let of = |issuer: &str| self.store.of(&self.flow.server, issuer).map_err(|it| it.to_string());
         let done = self.flow.log_in(&**user, wish, &of, now()).await;
         let grant = done.map_err(|trouble| match trouble {
             Trouble::Failed(why) => Unauthorized(why),
@@ -178,14 +179,12 @@ impl OAuth {
         if challenge.status == 403 {
             return self.step_up(state, header).await;
         }
-        if challenge.used.is_some() {
-            if state.fresh && challenge.before > 0 {
-                let why = "the server does not take the token that its authorization server has just given";
-                return Err(Unauthorized(why.to_owned()));
-            }
-            if self.renew(state).await? {
-                return Ok(Remedy::Again);
-            }
+        if challenge.used.is_some() && state.fresh && challenge.before > 0 {
+            let why = "the server does not take the token that its authorization server has just given";
+            return Err(Unauthorized(why.to_owned()));
+        }
+        if self.renew(state).await? {
+            return Ok(Remedy::Again);
         }
         self.log_in(state, Wish { header, more: Vec::new() }).await?;
         Ok(Remedy::Again)
