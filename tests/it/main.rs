@@ -13,6 +13,7 @@ mod editor;
 mod following;
 mod guide;
 mod live;
+mod login;
 mod newcomer;
 mod peers;
 mod place;

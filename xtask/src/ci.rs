@@ -91,6 +91,7 @@ fn gates(sources: &[Source]) -> Vec<Gate> {
         ("mcp-acp", "schema"),
         ("mcp-acp-agent", "mcp-over-acp"),
         ("mcp-acp-agent", "protocol-v2"),
+        ("mcp-host", "oauth"),
         ("mcp-host", "otel"),
     ] {
         res.push(Gate::cargo(&format!("check -p {library} --no-default-features --features {feature}")));

@@ -11,7 +11,7 @@ use mcp_acp::Version;
 use mcp_config::Profile;
 use mcp_model::{Dialect, RawJson};
 
-use crate::commands::{check, convert, edit, explain, import, record, replay, shell};
+use crate::commands::{check, convert, edit, explain, import, login, record, replay, shell};
 use crate::examples;
 use crate::output::console::Chatter;
 
@@ -122,6 +122,12 @@ pub(crate) enum Command {
     /// Examine each server step by step, and say what is wrong with the first step that fails
     #[command(after_help = examples::DOCTOR)]
     Doctor(Servers),
+    /// Log in to a server that wants it, in a browser; what starts servers then uses the login
+    #[command(after_help = examples::LOGIN)]
+    Login(login::Words),
+    /// Forget the logins to a server
+    #[command(after_help = examples::LOGOUT)]
+    Logout(login::Which),
     /// Say what the rules of a server's entry do to names, rule by rule; nothing is started
     #[command(after_help = examples::EXPLAIN)]
     Explain(explain::Words),

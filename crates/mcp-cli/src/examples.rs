@@ -115,3 +115,12 @@ Examples:
 pub(crate) const REPLAY: &str = "\
 Examples:
   mcp-host record . -o it.jsonl && mcp-host replay it.jsonl < /dev/null";
+
+pub(crate) const LOGIN: &str = "\
+Examples:
+  mcp-host login demo
+  mcp-host login demo .minds/mcp.yaml --no-browser";
+
+pub(crate) const LOGOUT: &str = "\
+Examples:
+  mcp-host logout demo";

@@ -6,11 +6,12 @@
 use std::env;
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
-use mcp_host::{Host, HostOptions, Supervision, Wanted};
+use mcp_host::{FileTokens, Host, HostOptions, LoginOptions, Logins, Supervision, Wanted};
 use mcp_model::LogLevel;
-use mcp_transport::ClientInfo;
+use mcp_transport::{ClientInfo, KnownClient, UserAgent};
 use tokio::time::timeout;
 
 use crate::exit::Exit;
@@ -80,12 +81,41 @@ pub(crate) fn options(supervision: Supervision) -> HostOptions {
         supervision,
         // Whoever asks what is going on wants to know it from the servers, too.
         log_level: tracing::enabled!(tracing::Level::INFO).then_some(LogLevel::Debug),
+        logins: logins(Asked::Nobody, None),
         ..HostOptions::default()
     }
 }
 
-/// Where process groups are written down, so that the next start finds what a sudden death leaves behind. Relative
-/// paths count as none: they would name another folder in each working directory.
+/// Who is asked to agree where a server wants a login.
+pub(crate) enum Asked {
+    /// Nobody: what `login` has brought is used.
+    Nobody,
+    /// The user who waits for it.
+    User(Arc<dyn UserAgent>),
+}
+
+/// The logins that are kept, and how to get more. `None` where there is no place to keep them.
+pub(crate) fn logins(asked: Asked, client: Option<KnownClient>) -> Option<Logins> {
+    let user = match asked {
+        Asked::Nobody => None,
+        Asked::User(user) => Some(user),
+    };
+    Some(Logins::new(LoginOptions {
+        store: Arc::new(tokens()?),
+        user,
+        client_name: "mcp-host".to_owned(),
+        client_metadata: None,
+        client,
+        hint: Arc::new(|server| format!("run `mcp-host login {server}`")),
+    }))
+}
+
+/// Where logins are kept.
+pub(crate) fn tokens() -> Option<FileTokens> {
+    Some(FileTokens::new(state("logins", &|name| env::var_os(name))?))
+}
+
+/// Where process groups are written down, so that the next start finds what a sudden death leaves behind.
 fn receipts(variable: &dyn Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
     state("receipts", variable)
 }

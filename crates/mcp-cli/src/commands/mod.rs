@@ -15,6 +15,7 @@ pub(crate) mod import;
 mod inline;
 mod kept;
 mod listing;
+pub(crate) mod login;
 mod man;
 mod next;
 mod pairs;
@@ -101,6 +102,12 @@ pub(crate) fn run(arguments: Arguments, console: Console) -> Exit {
         }
         Command::Shell(words) => {
             on_runtime(console, async |signals| shell::run(&context, words, signals).await)
+        }
+        Command::Login(words) => {
+            on_runtime(console, async |signals| login::log_in(&context, &words, signals).await)
+        }
+        Command::Logout(words) => {
+            on_runtime(console, async |signals| login::log_out(&context, &words, signals).await)
         }
         Command::Completions { shell } => console.tell(&completions::run(shell)),
         Command::Man => console.tell(&man::run(&console)),

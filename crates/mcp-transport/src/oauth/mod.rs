@@ -17,12 +17,11 @@ mod user;
 
 use std::fmt;
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use async_trait::async_trait;
 use mcp_model::Secret;
 use tokio::sync::{Mutex, MutexGuard};
-use tokio::time::Instant;
 use url::Url;
 
 use crate::web::nearby::is_loopback;
@@ -34,6 +33,9 @@ pub use grant::{Grant, KnownClient};
 pub use redirect::LoopbackRedirect;
 pub use store::{MemoryTokens, TokenStore, TokenStoreError};
 pub use user::{UserAgent, Visit};
+
+/// How long another process may need to write down a token.
+const BESIDE: Duration = Duration::from_millis(300);
 
 /// How a client is to get its tokens.
 #[derive(Clone)]
@@ -100,12 +102,11 @@ impl OAuth {
         Ok(OAuth { flow, store, user, hint, state: Mutex::default() })
     }
 
-    /// Waits for its turn. An error where somebody else has failed meanwhile.
-    async fn turn(&self) -> Result<MutexGuard<'_, State>, Unauthorized> {
-        let asked = Instant::now();
+    /// Waits for its turn. An error where somebody else has failed `since` then.
+    async fn turn(&self, since: Instant) -> Result<MutexGuard<'_, State>, Unauthorized> {
         let state = self.state.lock().await;
         match &state.failure {
-            Some((at, why)) if *at > asked => Err(why.clone()),
+            Some((at, why)) if *at > since => Err(why.clone()),
             Some(_) | None => Ok(state),
         }
     }
@@ -122,11 +123,7 @@ impl OAuth {
     /// Exchanges the grant for a newer one where that can be done; false where only the user can help.
     async fn renew(&self, state: &mut State) -> Result<bool, Unauthorized> {
         // Another process may have done it, or logged in, and the old one's renewal token is of no use then.
-        let kept = self.store.latest(&self.flow.server).map_err(|it| Unauthorized(it.to_string()))?;
-        let used = state.grant.as_ref().map(|it| &it.access_token);
-        if let Some(kept) = kept.filter(|it| Some(&it.access_token) != used && !it.is_old(now())) {
-            state.grant = Some(kept);
-            state.fresh = false;
+        if self.take_newer(state)? {
             return Ok(true);
         }
         let Some(old) = state.grant.clone().filter(|it| it.refresh_token.is_some()) else { return Ok(false) };
@@ -136,18 +133,33 @@ impl OAuth {
                 state.fresh = false;
                 Ok(true)
             }
-            Err(Trouble::Gone) => Ok(false),
+            Err(Trouble::Gone) => {
+                // Another process may have used it up a moment ago, and is about to write down what it got.
+                tokio::time::sleep(BESIDE).await;
+                self.take_newer(state)
+            }
             Err(Trouble::Failed(why)) => Err(Unauthorized(why)),
         }
+    }
+
+    /// Takes the grant that is kept, where that is another one.
+    fn take_newer(&self, state: &mut State) -> Result<bool, Unauthorized> {
+        let kept = self.store.latest(&self.flow.server).map_err(|it| Unauthorized(it.to_string()))?;
+        let used = state.grant.as_ref().map(|it| &it.access_token);
+        let Some(kept) = kept.filter(|it| Some(&it.access_token) != used && !it.is_old(now())) else {
+            return Ok(false);
+        };
+        (state.grant, state.fresh) = (Some(kept), false);
+        Ok(true)
     }
 
     /// Has the user agree.
     async fn log_in(&self, state: &mut State, wish: Wish<'_>) -> Result<(), Unauthorized> {
         let Some(user) = &self.user else {
             let why = match (&state.grant, wish.more.is_empty()) {
-                (None, _) => "the server wants authorization, and nobody has logged in to it",
-                (Some(_), true) => "the server wants authorization anew: the login is over",
-                (Some(_), false) => "the server wants more authorization than the login has",
+                (None, _) => "the server wants a login, and nobody has logged in to it",
+                (Some(_), true) => "the server wants a new login, for the old one is over",
+                (Some(_), false) => "the server wants a login for more than the one there is",
             };
             return Err(Unauthorized(format!("{why}: {}", self.hint)));
         };
@@ -215,7 +227,7 @@ impl OAuth {
 #[async_trait]
 impl Authorization for OAuth {
     async fn token(&self) -> Result<Option<Secret>, Unauthorized> {
-        let mut state = self.turn().await?;
+        let mut state = self.turn(Instant::now()).await?;
         self.look(&mut state)?;
         if state.grant.as_ref().is_some_and(|it| it.is_old(now())) && !self.renew(&mut state).await? {
             // The server says what it wants instead.
@@ -229,7 +241,7 @@ impl Authorization for OAuth {
     }
 
     async fn challenged(&self, challenge: Challenge) -> Result<Remedy, Unauthorized> {
-        let mut state = self.turn().await?;
+        let mut state = self.turn(challenge.sent).await?;
         let done = self.remedy(&mut state, &challenge).await;
         state.failure = done.as_ref().err().map(|why| (Instant::now(), why.clone()));
         done

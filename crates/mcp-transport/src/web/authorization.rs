@@ -4,6 +4,7 @@
 //! token comes from is somebody else's to know.
 
 use std::fmt;
+use std::time::Instant;
 
 use async_trait::async_trait;
 use http::header::{AUTHORIZATION, WWW_AUTHENTICATE};
@@ -13,6 +14,9 @@ use reqwest::Response;
 
 /// How often one request is sent again after it was turned away.
 pub(super) const MOST_CHALLENGES: usize = 4;
+
+/// What the message of a request begins with that has no authorization and gets none: the rest says what to do.
+pub(crate) const NOT_AUTHORIZED: &str = "not authorized";
 
 /// How many challenges of one response are looked at, and how many bytes of each.
 const MOST_SCHEMES: usize = 8;
@@ -42,6 +46,8 @@ pub struct Challenge {
     pub schemes: Vec<String>,
     /// The token that the request was sent with.
     pub used: Option<Secret>,
+    /// When the request was sent.
+    pub sent: Instant,
     /// How often this very request was turned away before.
     pub before: usize,
 }
@@ -62,14 +68,18 @@ pub struct Unauthorized(pub String);
 
 impl Challenge {
     /// What a response says, where it is one.
-    pub(super) fn of(response: &Response, used: Option<Secret>, before: usize) -> Option<Challenge> {
+    pub(super) fn of(
+        response: &Response,
+        used: Option<Secret>,
+        (sent, before): (Instant, usize),
+    ) -> Option<Challenge> {
         let status = response.status().as_u16();
         if !matches!(status, 401 | 403) {
             return None;
         }
         let values = response.headers().get_all(WWW_AUTHENTICATE).iter().take(MOST_SCHEMES);
         let short = values.filter_map(|it| it.to_str().ok()).filter(|it| it.len() <= LONGEST_CHALLENGE);
-        Some(Challenge { status, schemes: short.map(str::to_owned).collect(), used, before })
+        Some(Challenge { status, schemes: short.map(str::to_owned).collect(), used, sent, before })
     }
 }
 

@@ -3,13 +3,17 @@
 //! A redirect is followed only where it keeps method and body (307, 308; any for a GET) and stays with the same origin:
 //! headers hold secrets, and no other server is to see them.
 
+use std::time::Instant;
+
 use bytes::Bytes;
 use http::header::LOCATION;
 use http::{HeaderMap, Method};
 use reqwest::{Request, Response};
 use url::Url;
 
-use super::authorization::{Authorization, Challenge, MOST_CHALLENGES, Remedy, Unauthorized, with_token};
+use super::authorization::{
+    Authorization, Challenge, MOST_CHALLENGES, NOT_AUTHORIZED, Remedy, Unauthorized, with_token,
+};
 use super::{Client, Failed};
 use crate::Fault;
 
@@ -56,6 +60,7 @@ impl Client {
     ) -> Result<Response, Failed> {
         for before in 0..MOST_CHALLENGES {
             let token = authorization.token().await.map_err(unauthorized)?;
+            let sent = Instant::now();
             let response = match &token {
                 Some(token) => {
                     self.place.redactor.learn(token);
@@ -64,7 +69,9 @@ impl Client {
                 }
                 None => self.send_as_it_is(url, (method, headers, body)).await?,
             };
-            let Some(challenge) = Challenge::of(&response, token, before) else { return Ok(response) };
+            let Some(challenge) = Challenge::of(&response, token, (sent, before)) else {
+                return Ok(response);
+            };
             match authorization.challenged(challenge).await.map_err(unauthorized)? {
                 Remedy::Again => {}
                 Remedy::None => return Ok(response),
@@ -127,7 +134,7 @@ fn refused(status: u16, message: String) -> Failed {
 
 /// There is no authorization to be had. Status 401, whichever it was: nothing else was wrong with the request.
 fn unauthorized(why: Unauthorized) -> Failed {
-    refused(401, why.0)
+    refused(401, format!("{NOT_AUTHORIZED}: {why}"))
 }
 
 /// What to do about a redirect from `url`. Only the origin of the new place is named: its path may hold a secret.

@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test ends where something is not as it should be")]
 
+#[cfg(feature = "oauth")]
+mod authority;
 mod callers;
 #[cfg(all(feature = "stdio", feature = "http", feature = "sse", feature = "websocket"))]
 mod conformance;
@@ -11,6 +13,8 @@ mod http;
 mod input;
 mod kept;
 mod memory;
+#[cfg(feature = "oauth")]
+mod oauth;
 mod reads;
 #[cfg(all(feature = "stdio", feature = "http"))]
 mod recording;

@@ -14,6 +14,7 @@ use super::program::{Program, Search, fetches, look_up, remedy};
 use super::reach::reach;
 use super::{Blame, Examined, Outcome, Step};
 use crate::context::blocking;
+use crate::hosted;
 
 /// How long a server may take to end when it was examined.
 const GRACE: Duration = Duration::from_secs(2);
@@ -161,7 +162,9 @@ async fn program(endpoint: &mut StdioEndpoint) -> Said {
 
 async fn connect(course: &mut Course, server: &ResolvedServer, endpoint: &Endpoint) -> Option<Session> {
     let limits = server.spec.limits.clone();
-    let dial = DialOptions { limits: limits.clone(), ..DialOptions::default() };
+    let mut dial = DialOptions { limits: limits.clone(), ..DialOptions::default() };
+    let logins = hosted::logins(hosted::Asked::Nobody, None);
+    dial.authorization = logins.and_then(|it| it.authorization(&server.spec.id, endpoint, &dial.authorities));
     let refused = |error: &ConnectError| Said::failed(error.to_string(), error.help());
     let dial = match dialer(endpoint, &dial) {
         Ok(dial) => dial,

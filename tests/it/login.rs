@@ -1,0 +1,157 @@
+//! `login`, what it is good for, and `logout`: the binary, a server that wants to know who asks, and a user whose
+//! browser is this test.
+
+use std::io::{BufRead, BufReader};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Output};
+
+use mcp_tests::{Ran, Run};
+use serde_json::Value;
+use tempfile::TempDir;
+
+#[path = "../../crates/mcp-transport/tests/it/authority.rs"]
+mod authority;
+
+use authority::Authority;
+
+struct Place {
+    folder: TempDir,
+    authority: Authority,
+}
+
+impl Place {
+    async fn new() -> Place {
+        let (folder, authority) = (tempfile::tempdir().unwrap(), Authority::start().await);
+        let text =
+            format!(r#"{{"mcpServers": {{"guarded": {{"type": "http", "url": "{}"}}}}}}"#, authority.url);
+        std::fs::write(folder.path().join("mcp.json"), text).unwrap();
+        Place { folder, authority }
+    }
+
+    fn command(&self, arguments: &[&str]) -> Run {
+        Run::new(self.folder.path(), &self.folder.path().join("state"), arguments)
+    }
+
+    /// Runs to the end, beside the server.
+    async fn run(&self, arguments: &[&str]) -> Ran {
+        let command = self.command(arguments);
+        tokio::task::spawn_blocking(move || command.finish()).await.unwrap()
+    }
+
+    /// Logs in, this test being the browser.
+    async fn log_in(&self, arguments: &[&str]) -> Ran {
+        let child = self.command(arguments).start();
+        let (page, child) = tokio::task::spawn_blocking(move || shown(child)).await.unwrap();
+        let answer = browser().get(&page).send().await.unwrap();
+        assert!(answer.text().await.unwrap().contains("You are logged in"), "{page}");
+        tokio::task::spawn_blocking(move || ran(child.wait_with_output().unwrap())).await.unwrap()
+    }
+
+    fn logins(&self) -> Vec<PathBuf> {
+        let listed = std::fs::read_dir(self.folder.path().join("state/mcp-host/logins"));
+        listed.map(|it| it.map(|it| it.unwrap().path()).collect()).unwrap_or_default()
+    }
+}
+
+/// The page that a login shows. Its other words are dropped.
+fn shown(mut child: Child) -> (String, Child) {
+    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines().map(Result::unwrap);
+    let page = lines.find(|it| it.starts_with("http://")).unwrap();
+    std::thread::spawn(move || lines.count());
+    (page, child)
+}
+
+fn ran(output: Output) -> Ran {
+    let text = |it: Vec<u8>| String::from_utf8(it).unwrap();
+    Ran { code: output.status.code(), stdout: text(output.stdout), stderr: text(output.stderr) }
+}
+
+/// A browser that follows redirects.
+fn browser() -> reqwest::Client {
+    // Fails where another test has done so before, which is as good.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    reqwest::Client::builder().no_proxy().tls_certs_only([]).build().unwrap()
+}
+
+fn mode(path: &Path) -> u32 {
+    std::fs::metadata(path).unwrap().permissions().mode() & 0o777
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_login_is_good_for_every_command_until_it_is_forgotten() {
+    let place = Place::new().await;
+    let before = place.run(&["tools", "--format", "json"]).await;
+    let failure = before.json()["servers"][0]["error"].to_string();
+    assert_eq!(before.code, Some(3), "{before:#?}");
+    assert!(failure.contains("run `mcp-host login guarded`"), "{failure}");
+
+    let login = place.log_in(&["login", "guarded", "--no-browser", "--format", "json"]).await;
+    let said = login.json();
+    assert_eq!((login.code, said["authorized"].as_bool()), (Some(0), Some(true)), "{login:#?}");
+    assert_eq!(said["scopes"], serde_json::json!(["basic"]));
+    let kept = place.logins();
+    let [file] = kept.as_slice() else { panic!("{kept:?}") };
+    assert_eq!((mode(file), mode(file.parent().unwrap())), (0o600, 0o700));
+
+    let after = place.run(&["tools", "--format", "json"]).await;
+    assert_eq!(after.code, Some(0), "{after:#?}");
+    assert_eq!(after.json()["tools"].as_array().map(Vec::len), Some(2));
+    let doctor = place.run(&["doctor", "--format", "json"]).await;
+    assert_eq!(doctor.code, Some(0), "{doctor:#?}");
+    let called = place.run(&["call", "mcp.json", "echo", "{}", "--format", "json"]).await;
+    assert_eq!((called.code, called.json()["success"].as_bool()), (Some(0), Some(true)), "{called:#?}");
+    assert_eq!(place.authority.count("authorize"), 1, "nobody was asked again");
+
+    let tokens: Value = serde_json::from_str(&std::fs::read_to_string(file).unwrap()).unwrap();
+    for ran in [&before, &login, &after, &doctor, &called] {
+        for key in ["access_token", "refresh_token"] {
+            let secret = tokens["grant"][key].as_str().unwrap();
+            assert!(!ran.stdout.contains(secret) && !ran.stderr.contains(secret), "{key} in {ran:#?}");
+        }
+    }
+
+    let logout = place.run(&["logout", "guarded", "--format", "json"]).await;
+    assert_eq!((logout.code, logout.json()["forgotten"].as_u64()), (Some(0), Some(1)), "{logout:#?}");
+    assert!(place.logins().is_empty());
+    assert_eq!(place.run(&["tools"]).await.code, Some(3));
+    let again = place.run(&["logout", "guarded"]).await;
+    assert_eq!((again.code, again.stdout.as_str()), (Some(0), "there was no login to `guarded`\n"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_token_that_has_ended_is_renewed_by_whoever_needs_it() {
+    let place = Place::new().await;
+    place.log_in(&["login", "guarded", "--no-browser"]).await;
+    place.authority.end_tokens();
+    let tools = place.run(&["tools"]).await;
+    assert_eq!(tools.code, Some(0), "{tools:#?}");
+    assert_eq!((place.authority.count("refresh"), place.authority.count("authorize")), (1, 1));
+    assert_eq!(place.run(&["tools"]).await.code, Some(0), "the new one is kept");
+    assert_eq!(place.authority.count("refresh"), 1);
+
+    place.authority.end_logins();
+    let over = place.run(&["tools"]).await;
+    assert_eq!(over.code, Some(3));
+    assert!(over.stdout.contains("the old one is over: run `mcp-host login guarded`"), "{over:#?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_cannot_be_logged_in_to_is_said() {
+    let place = Place::new().await;
+    let other = place.run(&["login", "other"]).await;
+    assert_eq!(other.code, Some(2), "{other:#?}");
+    let text = r#"{"mcpServers": {"local": {"command": "true"}}}"#;
+    std::fs::write(place.folder.path().join("local.json"), text).unwrap();
+    let local = place.run(&["login", "local", "local.json"]).await;
+    assert_eq!(local.code, Some(2), "{local:#?}");
+    assert!(local.stderr.contains("only servers over http and sse have one"), "{local:#?}");
+    let down = r#"{"mcpServers": {"down": {"type": "http", "url": "http://127.0.0.1:1/mcp"}}}"#;
+    std::fs::write(place.folder.path().join("down.json"), down).unwrap();
+    let down = place.run(&["login", "down", "down.json", "--format", "json"]).await;
+    assert_eq!(down.code, Some(3), "{down:#?}");
+    assert!(
+        down.json()["error"]["message"].as_str().is_some_and(|it| it.contains("cannot connect")),
+        "{down:#?}"
+    );
+}
