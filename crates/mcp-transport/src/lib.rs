@@ -32,8 +32,8 @@
 //!
 //! Features: `stdio` (child processes; Unix), `http` (Streamable HTTP), `sse` (HTTP with server-sent events, as of
 //! 2024-11-05) and `websocket`, all on by default; `rmcp`, which puts any of the wires under the official SDK's client.
-//! [`recording`] writes sessions down and plays them again, for tests without servers.
-//! A wire of your own implements [`Transport`] and [`Dial`].
+//! `oauth` logs in to servers that want it; [`DialOptions`] says for which. [`recording`] writes sessions down and plays
+//! them again, for tests without servers. A wire of your own implements [`Transport`] and [`Dial`].
 
 mod cause;
 mod deadline;
