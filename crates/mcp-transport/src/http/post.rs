@@ -134,6 +134,13 @@ impl Asked {
             Err(Incomplete::TooLarge) => return Some(LaneEnd::TooLarge(limit)),
             Err(Incomplete::Broke(why)) => return lost(format!("the answer broke off: {why}")),
         };
+        let lines = reply::lines(&body, self.id);
+        if let Some(lines) = lines {
+            for line in lines {
+                wire.inbox.deliver(Lane::Request(self.id, self.epoch), line);
+            }
+            return None;
+        }
         let answered = reply::answers(&body, self.id);
         // Whatever the server calls it: an answer is an answer. Anything else only where it says that it is JSON.
         if answered || (is_json(&response) && !body.is_empty()) {

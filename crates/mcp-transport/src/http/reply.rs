@@ -4,6 +4,7 @@
 //! hold for the servers in use: a session that is gone is told by 404, or by 400 with words about it; an error under
 //! the request's own id is the server's answer, whatever the status.
 
+use bytes::Bytes;
 use mcp_model::code;
 
 use super::sessions::Standing;
@@ -24,6 +25,9 @@ pub(super) enum Verdict {
     Lost,
 }
 
+/// How many messages a body may hold, one a line.
+const MOST_LINES: usize = 1024;
+
 /// Does this frame hold the answer to request `id`? An error without an id does, on the request's own lane; a result
 /// without one is nobody's.
 pub(super) fn answers(frame: &[u8], id: RequestId) -> bool {
@@ -39,6 +43,22 @@ pub(super) fn answers(frame: &[u8], id: RequestId) -> bool {
         | Scanned::Notification { .. }
         | Scanned::Noise => false,
     }
+}
+
+/// The messages of a body that holds several, one a line, the last of which answers request `id`: so some servers say what
+/// belongs before an answer. `None` for any other body.
+pub(super) fn lines(body: &Bytes, id: RequestId) -> Option<Vec<Bytes>> {
+    let whole = body.slice(..body.trim_ascii_end().len());
+    // The common case ends here: one document, or one over many lines, whose last is no message.
+    let last = memchr::memrchr(b'\n', &whole)? + 1;
+    if !answers(&whole[last..], id) {
+        return None;
+    }
+    let lines = whole.split(|it| *it == b'\n').map(|it| body.slice_ref(it.trim_ascii()));
+    let lines: Vec<Bytes> = lines.filter(|it| !it.is_empty()).take(MOST_LINES + 1).collect();
+    let is_message =
+        |it: &Bytes| it.first() == Some(&b'{') && serde_json::from_slice::<serde::de::IgnoredAny>(it).is_ok();
+    (lines.len() <= MOST_LINES && lines.iter().all(is_message)).then_some(lines)
 }
 
 /// The requests that this frame answers besides `own`.
@@ -113,11 +133,24 @@ fn asks_for_opening(text: &str) -> bool {
 mod tests {
     use super::*;
     use crate::redact::Redactor;
-    use bytes::Bytes;
     use mcp_model::Secret;
 
     fn said(body: &'static str) -> Said {
         read(&Bytes::from_static(body.as_bytes()), Some(7), &Redactor::new([Secret::from("hunter2")].iter()))
+    }
+
+    #[track_caller]
+    fn check_lines(body: &'static str, want: Option<usize>) {
+        assert_eq!(lines(&Bytes::from_static(body.as_bytes()), 7).map(|it| it.len()), want, "{body}");
+    }
+
+    #[test]
+    fn a_body_may_hold_messages_one_a_line() {
+        check_lines("{\"method\":\"n\"}\n\r\n{\"id\":7,\"result\":{}}\n", Some(2));
+        check_lines("{\"id\":7,\"result\":{}}\n", None);
+        check_lines("{\"id\":7,\n\"result\":{}\n}", None);
+        check_lines("nonsense\n{\"id\":7,\"result\":{}}", None);
+        check_lines("{\"method\":\"n\"}\n{\"id\":8,\"result\":{}}", None);
     }
 
     #[track_caller]
