@@ -1,0 +1,230 @@
+//! What a client sends, one JSON-RPC message at a time.
+//!
+//! The text is read once and as a whole, so that whatever is spliced into another message later is known to be JSON.
+//! The kind is decided by the keys at the top before the id is looked at. What cannot be read has an answer all the
+//! same, with the id where there is one.
+
+use std::borrow::Cow;
+
+use bytes::Bytes;
+use mcp_model::{RawJson, RpcError, code};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+/// How many messages a batch may hold.
+pub(crate) const MOST_IN_BATCH: usize = 64;
+
+/// One message.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Incoming {
+    /// It wants an answer.
+    Request(Request),
+    /// It wants none.
+    Notification(Notification),
+    /// It answers something that was asked of the client.
+    Response(Response),
+}
+
+/// A request.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Request {
+    /// A JSON string or number, sent back as it is.
+    pub(crate) id: RawJson,
+    /// Its method.
+    pub(crate) method: String,
+    /// Its parameters: an object, `{}` where there are none.
+    pub(crate) params: RawJson,
+}
+
+/// A notification.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Notification {
+    /// Its method.
+    pub(crate) method: String,
+    /// Its parameters: an object, `{}` where there are none.
+    pub(crate) params: RawJson,
+}
+
+/// An answer to a question of ours.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Response {
+    /// The id that it names, as JSON.
+    pub(crate) id: RawJson,
+    /// What it says.
+    pub(crate) outcome: Result<RawJson, RpcError>,
+}
+
+/// A text that is no message.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Unreadable {
+    /// The id of what cannot be read, where one was found.
+    pub(crate) id: Option<RawJson>,
+    /// What the client is told.
+    pub(crate) error: RpcError,
+}
+
+impl Unreadable {
+    fn new(id: Option<RawJson>, code: i64, message: impl Into<String>) -> Unreadable {
+        Unreadable { id, error: RpcError::new(code, message) }
+    }
+}
+
+/// Reads one message. A batch is none.
+pub(crate) fn read(text: &Bytes) -> Result<Incoming, Unreadable> {
+    if text.iter().find(|it| !it.is_ascii_whitespace()) == Some(&b'[') {
+        let message = "JSON-RPC batches are not part of this version of the protocol";
+        return Err(Unreadable::new(None, code::INVALID_REQUEST, message));
+    }
+    let whole = RawJson::parse(text.clone())
+        .map_err(|it| Unreadable::new(None, code::PARSE_ERROR, format!("the message is no JSON: {it}")))?;
+    message(&whole)
+}
+
+/// Reads the messages of a batch, or the only one where it is none.
+pub(crate) fn read_many(text: &Bytes) -> Result<Vec<Result<Incoming, Unreadable>>, Unreadable> {
+    if text.iter().find(|it| !it.is_ascii_whitespace()) != Some(&b'[') {
+        return Ok(vec![read(text)]);
+    }
+    let whole = RawJson::parse(text.clone())
+        .map_err(|it| Unreadable::new(None, code::PARSE_ERROR, format!("the message is no JSON: {it}")))?;
+    let invalid = |message: String| Unreadable::new(None, code::INVALID_REQUEST, message);
+    let items: Vec<&RawValue> = whole.read().map_err(|it| invalid(it.to_string()))?;
+    match items.len() {
+        0 => Err(invalid("a batch must not be empty".to_owned())),
+        many if many > MOST_IN_BATCH => {
+            Err(invalid(format!("a batch may hold {MOST_IN_BATCH} messages, this one has {many}")))
+        }
+        _ => {
+            let shared = whole.clone().into_bytes();
+            Ok(items.into_iter().map(|it| message(&RawJson::within(&shared, it))).collect())
+        }
+    }
+}
+
+fn message(whole: &RawJson) -> Result<Incoming, Unreadable> {
+    #[derive(Deserialize)]
+    struct Wire<'a> {
+        #[serde(borrow)]
+        jsonrpc: Option<Cow<'a, str>>,
+        #[serde(borrow)]
+        id: Option<&'a RawValue>,
+        #[serde(borrow)]
+        method: Option<&'a RawValue>,
+        #[serde(borrow)]
+        params: Option<&'a RawValue>,
+        #[serde(borrow)]
+        result: Option<&'a RawValue>,
+        #[serde(borrow)]
+        error: Option<&'a RawValue>,
+    }
+    let shared = whole.clone().into_bytes();
+    let refused = |id: Option<RawJson>, message: &str| Unreadable::new(id, code::INVALID_REQUEST, message);
+    if !whole.is_object() {
+        return Err(refused(None, "a message is a JSON object"));
+    }
+    let Wire { jsonrpc, id, method, params, result, error } =
+        whole.read().map_err(|it| refused(None, &format!("the message cannot be read: {it}")))?;
+    let part = |it: &RawValue| RawJson::within(&shared, it);
+    let id = id.map(part);
+    let plain = id.clone().filter(is_id);
+    if jsonrpc.as_deref() != Some("2.0") {
+        return Err(refused(plain, "`jsonrpc` must be \"2.0\""));
+    }
+    if let Some(method) = method {
+        let Some(method) = part(method).to_text().map(Cow::into_owned) else {
+            return Err(refused(plain, "`method` must be a string"));
+        };
+        let params = params.map_or_else(RawJson::empty_object, part);
+        if !params.is_object() {
+            return Err(Unreadable::new(plain, code::INVALID_PARAMS, "`params` must be a JSON object"));
+        }
+        return match (id, plain) {
+            (None, _) => Ok(Incoming::Notification(Notification { method, params })),
+            (Some(_), Some(id)) => Ok(Incoming::Request(Request { id, method, params })),
+            (Some(_), None) => Err(refused(None, "`id` must be a string or a number")),
+        };
+    }
+    let outcome = match (result, error) {
+        (_, Some(error)) if error.get() != "null" => match serde_json::from_str(error.get()) {
+            Ok(error) => Err(error),
+            Err(_) => return Err(refused(plain, "`error` must be an error object")),
+        },
+        (Some(result), _) => Ok(part(result)),
+        (None, _) => return Err(refused(plain, "a message has a `method`, a `result` or an `error`")),
+    };
+    match plain {
+        Some(id) => Ok(Incoming::Response(Response { id, outcome })),
+        None => Err(refused(None, "an answer names the `id` of its request")),
+    }
+}
+
+/// May it be the id of a request? Strings and numbers.
+fn is_id(id: &RawJson) -> bool {
+    matches!(id.as_bytes().first(), Some(b'"' | b'-' | b'0'..=b'9'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, want: &str) {
+        let got = match read(&Bytes::copy_from_slice(text.as_bytes())) {
+            Ok(Incoming::Request(it)) => {
+                format!("request {} {} {}", it.id.as_str(), it.method, it.params.as_str())
+            }
+            Ok(Incoming::Notification(it)) => format!("notification {} {}", it.method, it.params.as_str()),
+            Ok(Incoming::Response(it)) => match it.outcome {
+                Ok(result) => format!("result {} {}", it.id.as_str(), result.as_str()),
+                Err(error) => format!("error {} {error}", it.id.as_str()),
+            },
+            Err(it) => {
+                format!("{} {}", it.error.code, it.id.as_ref().map_or("-", RawJson::as_str))
+            }
+        };
+        assert_eq!(got, want, "{text}");
+    }
+
+    #[test]
+    fn the_kind_is_seen_before_the_id() {
+        check(r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#, "request 1 ping {}");
+        check(
+            r#"{"params":{"id":7,"result":1},"method":"tools/call","id":"a\"","jsonrpc":"2.0"}"#,
+            r#"request "a\"" tools/call {"id":7,"result":1}"#,
+        );
+        check(
+            r#"{"jsonrpc":"2.0","method":"notifications/x","params":{ "a" : 1}}"#,
+            r#"notification notifications/x { "a" : 1}"#,
+        );
+        check(r#"{"result":{"id":9},"id":3,"jsonrpc":"2.0"}"#, r#"result 3 {"id":9}"#);
+        check(r#"{"jsonrpc":"2.0","id":3,"result":1,"error":null}"#, "result 3 1");
+        check(r#"{"jsonrpc":"2.0","id":3,"error":{"code":1,"message":"no"}}"#, "error 3 no (code 1)");
+    }
+
+    #[test]
+    fn what_is_no_message_is_told_with_its_id() {
+        check("{", &format!("{} -", code::PARSE_ERROR));
+        check("7", &format!("{} -", code::INVALID_REQUEST));
+        check("[]", &format!("{} -", code::INVALID_REQUEST));
+        check(r#"{"id":1,"method":"ping"}"#, &format!("{} 1", code::INVALID_REQUEST));
+        check(r#"{"jsonrpc":"2.0","id":null,"method":"ping"}"#, "notification ping {}");
+        check(r#"{"jsonrpc":"2.0","id":{},"method":"ping"}"#, &format!("{} -", code::INVALID_REQUEST));
+        check(r#"{"jsonrpc":"2.0","id":1,"id":2,"method":"ping"}"#, &format!("{} -", code::INVALID_REQUEST));
+        check(r#"{"jsonrpc":"2.0","id":1,"method":3}"#, &format!("{} 1", code::INVALID_REQUEST));
+        check(
+            r#"{"jsonrpc":"2.0","id":1,"method":"x","params":[1]}"#,
+            &format!("{} 1", code::INVALID_PARAMS),
+        );
+        check(r#"{"jsonrpc":"2.0","id":1}"#, &format!("{} 1", code::INVALID_REQUEST));
+        check(r#"{"jsonrpc":"2.0","result":{}}"#, &format!("{} -", code::INVALID_REQUEST));
+    }
+
+    #[test]
+    fn a_batch_is_bounded_and_each_of_its_messages_stands_alone() {
+        let many = |text: &str| read_many(&Bytes::copy_from_slice(text.as_bytes())).map(|it| it.len());
+        assert_eq!(many(r#"[{"jsonrpc":"2.0","id":1,"method":"ping"}, 7]"#), Ok(2));
+        assert_eq!(many(r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#), Ok(1));
+        assert!(many("[]").is_err());
+        assert!(many(&format!("[{}1]", "1,".repeat(MOST_IN_BATCH))).is_err());
+    }
+}

@@ -1,0 +1,193 @@
+//! The catalog of a host as one MCP server, without its wires.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use mcp_host::{Dialog, DialogId, Host, Published};
+use mcp_model::{RawJson, ServerId, Sharing};
+use mcp_registry::Hash;
+use tokio::time::{Instant, timeout};
+
+use crate::dialogs::Dialogs;
+use crate::listing::Listing;
+use crate::methods::initialize::Agreed;
+use crate::own::OwnResource;
+use crate::parked::Parked;
+use crate::principal::Principal;
+use crate::secret_id::secret_id;
+use crate::session::{Beginning, Session};
+use crate::sessions::{Full, Sessions};
+use crate::told::Told;
+use crate::{Bounds, Scope};
+
+/// How many scopes are kept prepared at once: more than anybody needs, and no more than a client can make up.
+const MOST_SCOPES: usize = 64;
+
+/// How long servers that start with the gateway are waited for before it answers without them.
+const SETTLING: Duration = Duration::from_secs(15);
+
+/// How a gateway is to be.
+#[derive(Debug, Clone)]
+pub struct GatewayOptions {
+    /// What everybody sees at most.
+    pub scope: Scope,
+    /// Who it says it is.
+    pub name: String,
+    /// Its version.
+    pub version: String,
+    /// What it tells of itself as resources.
+    pub own_resources: Vec<OwnResource>,
+    /// How much it takes on.
+    pub bounds: Bounds,
+}
+
+impl Default for GatewayOptions {
+    /// Everything, as `mcp-host`, nothing of itself.
+    fn default() -> GatewayOptions {
+        GatewayOptions {
+            scope: Scope::default(),
+            name: "mcp-host".to_owned(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            own_resources: Vec::new(),
+            bounds: Bounds::default(),
+        }
+    }
+}
+
+/// The catalog of a host as one MCP server. Cheap to clone; [`serve_stdio`](crate::serve_stdio) and
+/// [`HttpServer`](crate::HttpServer) put it on a wire.
+#[derive(Clone)]
+pub struct Gateway(Arc<Inner>);
+
+/// What all wires share.
+pub(crate) struct Inner {
+    pub(crate) host: Arc<Host>,
+    pub(crate) options: GatewayOptions,
+    pub(crate) sessions: Sessions,
+    pub(crate) dialogs: Dialogs,
+    pub(crate) parked: Parked,
+    shelf: Mutex<Shelf>,
+    /// Set once all servers have had their time to start.
+    settled: AtomicBool,
+}
+
+/// The lists that were prepared.
+#[derive(Default)]
+struct Shelf {
+    /// Of which catalog, and which servers.
+    of: Option<(Hash, u64)>,
+    listings: Vec<(Arc<Scope>, Arc<Listing>)>,
+}
+
+impl Gateway {
+    /// A gateway to what `host` runs, whatever that comes to be.
+    pub fn new(host: Arc<Host>, options: GatewayOptions) -> Gateway {
+        let sessions = Sessions::new(&options.bounds);
+        let dialogs = Dialogs::new(&options.bounds);
+        let parked = Parked::new(&options.bounds);
+        Gateway(Arc::new(Inner {
+            host,
+            options,
+            sessions,
+            dialogs,
+            parked,
+            shelf: Mutex::default(),
+            settled: AtomicBool::new(false),
+        }))
+    }
+
+    /// How many sessions there are, and how many dialogs of the stateless era.
+    pub fn clients(&self) -> (usize, usize) {
+        (self.0.sessions.len(), self.0.dialogs.len())
+    }
+
+    pub(crate) fn inner(&self) -> &Arc<Inner> {
+        &self.0
+    }
+}
+
+impl Inner {
+    /// The latest generation.
+    pub(crate) fn published(&self) -> Arc<Published> {
+        self.host.published()
+    }
+
+    /// The lists that `scope` sees now.
+    pub(crate) fn listing(&self, scope: &Arc<Scope>) -> Arc<Listing> {
+        let published = self.published();
+        let of = (published.catalog.hash(), published.generation);
+        let mut shelf = self.shelf.lock().unwrap_or_else(PoisonError::into_inner);
+        // Whether a server is shared may change without its lists, so that a newer generation counts as well.
+        if shelf.of.is_none_or(|it| it != of) {
+            *shelf = Shelf { of: Some(of), listings: Vec::new() };
+        }
+        let found = shelf.listings.iter().find(|(it, _)| Arc::ptr_eq(it, scope) || it == scope);
+        if let Some((_, listing)) = found {
+            return Arc::clone(listing);
+        }
+        let own: &[OwnResource] = match scope.is_whole() {
+            true => &self.options.own_resources,
+            false => &[],
+        };
+        // Of a server that is gone meanwhile the next generation shows nothing.
+        let is_shared = |it: &ServerId| self.host.about(it).is_none_or(|it| it.sharing == Sharing::Shared);
+        let listing = Arc::new(Listing::build(&published.catalog, scope, own, is_shared));
+        if shelf.listings.len() >= MOST_SCOPES {
+            shelf.listings.remove(0);
+        }
+        shelf.listings.push((Arc::clone(scope), Arc::clone(&listing)));
+        listing
+    }
+
+    /// Waits for servers that are just being started, once and not for long: a client who lists at once should see them,
+    /// and one of them that hangs should not be in his way.
+    pub(crate) async fn settle(&self) {
+        if !self.settled.load(Ordering::Relaxed) {
+            // Whoever is not there by then comes with the next generation.
+            let _ = timeout(SETTLING, self.host.ready()).await;
+            self.settled.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// A session that begins now.
+    pub(crate) fn begin(
+        &self,
+        principal: Principal,
+        scope: Arc<Scope>,
+        agreed: Agreed,
+    ) -> Result<Arc<Session>, Full> {
+        let id = secret_id();
+        // The dialog has a name of its own: it may stand in a log, and the session's id must not.
+        let dialog = Arc::new(self.host.dialog(DialogId::new(secret_id())));
+        let told = Told::of(&self.listing(&scope));
+        let Agreed { version, capabilities } = agreed;
+        let beginning = Beginning { id, principal, scope, version, capabilities, dialog, told };
+        self.sessions.add(Session::new(beginning, Instant::now()))
+    }
+
+    /// The one session of a pipe.
+    pub(crate) fn session_of(&self, dialog: Arc<Dialog>, scope: Arc<Scope>, agreed: Agreed) -> Arc<Session> {
+        let told = Told::of(&self.listing(&scope));
+        let Agreed { version, capabilities } = agreed;
+        let (id, principal) = (secret_id(), Principal::anybody());
+        let beginning = Beginning { id, principal, scope, version, capabilities, dialog, told };
+        Arc::new(Session::new(beginning, Instant::now()))
+    }
+
+    /// Ends what nobody has used for as long as the bounds allow.
+    pub(crate) fn sweep(&self, now: Instant) {
+        let idle = self.options.bounds.idle;
+        for session in self.sessions.take_unused(now, idle) {
+            tracing::info!(dialog = %session.dialog.id(), "a session ends that nobody uses");
+            session.end();
+        }
+        self.dialogs.drop_unused(now, idle);
+    }
+
+    /// Who it says it is, as JSON.
+    pub(crate) fn introduction(&self) -> RawJson {
+        let GatewayOptions { name, version, .. } = &self.options;
+        RawJson::of(&serde_json::json!({ "name": name, "version": version })).expect("its keys are strings")
+    }
+}

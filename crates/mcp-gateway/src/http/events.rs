@@ -1,0 +1,39 @@
+//! Server-sent events: what they look like, and the response that carries them.
+
+use std::convert::Infallible;
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::Response;
+use bytes::Bytes;
+use futures_util::Stream;
+
+/// How long a stream may be silent before a comment shows that it is still there.
+pub(super) const PULSE: Duration = Duration::from_secs(15);
+
+/// A message as an event. It has no line break in it.
+pub(super) fn event(message: &[u8]) -> Bytes {
+    let mut res = Vec::with_capacity(message.len() + 32);
+    res.extend_from_slice(b"event: message\ndata: ");
+    res.extend_from_slice(message);
+    res.extend_from_slice(b"\n\n");
+    res.into()
+}
+
+/// What shows that a stream is still there.
+pub(super) fn pulse() -> Bytes {
+    Bytes::from_static(b": \n\n")
+}
+
+/// A response that is a stream of events.
+pub(super) fn response(events: impl Stream<Item = Result<Bytes, Infallible>> + Send + 'static) -> Response {
+    let mut res = Response::new(Body::from_stream(events));
+    *res.status_mut() = StatusCode::OK;
+    let headers = res.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache, no-transform"));
+    // Proxies that gather what they pass on would keep events back.
+    headers.insert("x-accel-buffering", HeaderValue::from_static("no"));
+    res
+}

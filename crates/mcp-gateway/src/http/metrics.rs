@@ -1,0 +1,83 @@
+//! What can be counted now, in the text format of Prometheus. Only who may come in is told, for it names the servers.
+//!
+//! These are the moment's figures, read when somebody asks. What a host counts over time (calls, their durations and
+//! outcomes) goes to the recorder of the `metrics` facade that the process has installed.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use axum::extract::{Request as HttpRequest, State};
+use axum::http::{HeaderValue, header};
+use axum::response::{IntoResponse, Response};
+use mcp_host::{Published, ServerState};
+
+use super::post;
+use super::server::Door;
+
+/// Every state that a server may be in.
+const STATES: [ServerState; 6] = [
+    ServerState::Starting,
+    ServerState::Ready,
+    ServerState::Restarting,
+    ServerState::Failed,
+    ServerState::Disabled,
+    ServerState::Stopped,
+];
+
+/// `/metrics`.
+pub(super) async fn metrics(State(door): State<Arc<Door>>, request: HttpRequest) -> Response {
+    let (parts, _) = request.into_parts();
+    if let Err(refusal) = post::visitor(&door, &parts, None) {
+        return *refusal;
+    }
+    let running = door.bounds().requests.saturating_sub(door.places.available_permits());
+    let gauges = [
+        ("mcp_gateway_sessions", "Sessions over HTTP.", door.gateway.sessions.len()),
+        ("mcp_gateway_dialogs", "Dialogs of clients without sessions.", door.gateway.dialogs.len()),
+        ("mcp_gateway_requests", "Requests that run.", running),
+        ("mcp_gateway_parked", "Calls that wait for input of their clients.", door.gateway.parked.len()),
+    ];
+    let text = page(&gauges, &door.gateway.published());
+    let kind = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
+    ([(header::CONTENT_TYPE, kind)], text).into_response()
+}
+
+fn page(gauges: &[(&str, &str, usize)], published: &Published) -> String {
+    let mut res = String::new();
+    let head = |res: &mut String, name: &str, help: &str| {
+        write!(res, "# HELP {name} {help}\n# TYPE {name} gauge\n").expect("a String takes everything");
+    };
+    for (name, help, value) in gauges {
+        head(&mut res, name, help);
+        writeln!(res, "{name} {value}").expect("a String takes everything");
+    }
+    head(&mut res, "mcp_host_generation", "The number of the published generation.");
+    writeln!(res, "mcp_host_generation {}", published.generation).expect("a String takes everything");
+    head(&mut res, "mcp_host_problems", "Problems that a user should know of.");
+    writeln!(res, "mcp_host_problems {}", published.problems.len()).expect("a String takes everything");
+    head(&mut res, "mcp_host_server_state", "1 for the state that a server is in.");
+    for server in &published.servers {
+        for state in STATES {
+            let value = u8::from(server.state == state);
+            let (id, state) = (label(&server.id), state.as_str());
+            writeln!(res, "mcp_host_server_state{{server=\"{id}\",state=\"{state}\"}} {value}")
+                .expect("a String takes everything");
+        }
+    }
+    res
+}
+
+/// A label's value: three characters are escaped in it.
+fn label(text: &str) -> String {
+    text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_label_holds_anything() {
+        assert_eq!(label("a\"b\\c\nd"), "a\\\"b\\\\c\\nd");
+    }
+}

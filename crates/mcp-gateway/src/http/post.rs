@@ -1,0 +1,304 @@
+//! A message of a client: who sends it, in which era, and where it goes.
+
+use std::sync::Arc;
+
+use axum::body::to_bytes;
+use axum::extract::{Path, Request as HttpRequest, State};
+use axum::http::request::Parts;
+use axum::http::{HeaderValue, StatusCode, Uri, header};
+use axum::response::Response;
+use bytes::Bytes;
+use mcp_model::{Era, ProtocolVersion, RawJson, RpcError, ServerId, code};
+use tokio::time::{Instant, timeout};
+
+use super::answering::{Answer, Answering, Leaving, json, taken_back};
+use super::headers::{self, SESSION, VERSION};
+use super::modern;
+use super::server::Door;
+use crate::caller::Caller;
+use crate::frame::{self, Incoming, Request};
+use crate::meta::Meta;
+use crate::methods::initialize;
+use crate::outlet::{Outlet, outlet};
+use crate::principal::Principal;
+use crate::scope::{self, Scope};
+use crate::session::Session;
+use crate::{reply, tokens};
+
+/// The path's part behind `/mcp/`.
+pub(super) type Server = Option<Path<String>>;
+
+/// Who may ask, and what he sees.
+pub(super) struct Visitor {
+    pub(super) principal: Principal,
+    pub(super) scope: Arc<Scope>,
+}
+
+/// Takes a message.
+pub(super) async fn post(State(door): State<Arc<Door>>, server: Server, request: HttpRequest) -> Response {
+    let (parts, body) = request.into_parts();
+    let visitor = match visitor(&door, &parts, server) {
+        Ok(visitor) => visitor,
+        Err(refusal) => return *refusal,
+    };
+    if !headers::is_json(&parts.headers) {
+        let message = "the body must be `application/json`";
+        return refusal(StatusCode::UNSUPPORTED_MEDIA_TYPE, None, &invalid(message));
+    }
+    let bounds = door.bounds();
+    let body = match timeout(bounds.receive, to_bytes(body, bounds.message_bytes)).await {
+        Ok(Ok(body)) => body,
+        Ok(Err(_)) => {
+            let message = format!("a message may have {} bytes", bounds.message_bytes);
+            return refusal(StatusCode::PAYLOAD_TOO_LARGE, None, &invalid(&message));
+        }
+        Err(_) => return refusal(StatusCode::REQUEST_TIMEOUT, None, &invalid("the body took too long")),
+    };
+    match headers::text(&parts.headers, &SESSION) {
+        Some(id) => in_session(&door, &parts, &visitor, &id, body).await,
+        None => without_session(&door, &parts, visitor, body).await,
+    }
+}
+
+/// Who sends this, and what he may see; or the response that turns him away.
+pub(super) fn visitor(door: &Door, parts: &Parts, server: Server) -> Result<Visitor, Box<Response>> {
+    let header = |name| headers::text(&parts.headers, &name);
+    let host = header(header::HOST).or_else(|| parts.uri.authority().map(ToString::to_string));
+    if let Err(intruder) = door.guard.check(host.as_deref(), header(header::ORIGIN).as_deref()) {
+        return Err(Box::new(refusal(StatusCode::FORBIDDEN, None, &invalid(intruder.words()))));
+    }
+    let authorization = parts.headers.get(header::AUTHORIZATION).map(HeaderValue::as_bytes);
+    let Some(tokens::Admitted { principal, view }) = door.tokens.admit(authorization) else {
+        let mut res = refusal(StatusCode::UNAUTHORIZED, None, &invalid("a bearer token is needed"));
+        res.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        return Err(Box::new(res));
+    };
+    let mut scope = door.gateway.options.scope.clone();
+    scope.views.extend(view);
+    if let Some(Path(name)) = server {
+        let id = ServerId::parse(&name).ok();
+        let fits = |id: &ServerId| scope.server.as_ref().is_none_or(|only| only == id);
+        match id.filter(|id| fits(id) && is_known(door, id)) {
+            Some(id) => scope.server = Some(id),
+            None => {
+                let error = invalid("there is no such server here");
+                return Err(Box::new(refusal(StatusCode::NOT_FOUND, None, &error)));
+            }
+        }
+    }
+    let selected = |view| match view {
+        Ok(view) => Ok(view),
+        Err(error) => Err(Box::new(refusal(StatusCode::BAD_REQUEST, None, &invalid(&format!("{error}"))))),
+    };
+    scope.views.extend(selected(of_query(&parts.uri))?);
+    let named: Vec<(&str, String)> = scope::SELECTIONS
+        .iter()
+        .filter_map(|it| Some((*it, parts.headers.get(format!("mcp-host-{it}"))?.to_str().ok()?.to_owned())))
+        .collect();
+    scope.views.extend(selected(scope::view(named.iter().map(|(key, it)| (*key, it.as_str()))))?);
+    Ok(Visitor { principal, scope: Arc::new(scope) })
+}
+
+fn of_query(uri: &Uri) -> Result<Option<mcp_registry::View>, scope::InvalidSelection> {
+    let pairs: Vec<_> = url::form_urlencoded::parse(uri.query().unwrap_or_default().as_bytes()).collect();
+    scope::view(pairs.iter().map(|(key, value)| (key.as_ref(), value.as_ref())))
+}
+
+fn is_known(door: &Door, id: &ServerId) -> bool {
+    door.gateway.published().servers.iter().any(|it| it.id == id.as_str())
+}
+
+async fn in_session(door: &Arc<Door>, parts: &Parts, visitor: &Visitor, id: &str, body: Bytes) -> Response {
+    let Some(session) = session(door, visitor, id) else { return no_session() };
+    if let Some(version) = headers::text(&parts.headers, &VERSION)
+        && version.parse::<ProtocolVersion>().map_or(true, |it| it.era() != Era::Legacy)
+    {
+        let error = invalid("the header `MCP-Protocol-Version` names no version of this session");
+        return refusal(StatusCode::BAD_REQUEST, None, &error);
+    }
+    session.touch(Instant::now());
+    let accepts = headers::accepts(&parts.headers);
+    let batches = session.version == ProtocolVersion::V2025_03_26;
+    if batches && body.iter().find(|it| !it.is_ascii_whitespace()) == Some(&b'[') {
+        return batch(door, &session, &body).await;
+    }
+    match frame::read(&body) {
+        Ok(Incoming::Request(request)) => {
+            let (out, inlet) = outlet(door.bounds());
+            let work = match begin(door, &session, out, request) {
+                Ok(work) => work,
+                Err((id, error)) => return refusal(StatusCode::OK, Some(&id), &error),
+            };
+            let work = Box::pin(async move {
+                let body = work.await?;
+                Some(Answer { status: StatusCode::OK, body })
+            });
+            Answering::new(work, inlet, Leaving::Finishes).respond(accepts).await
+        }
+        Ok(other) => {
+            take(door, &session, other);
+            taken_back()
+        }
+        Err(it) => refusal(StatusCode::BAD_REQUEST, it.id.as_ref(), &it.error),
+    }
+}
+
+/// The session of this id, where it is the visitor's own and sees no more than he does.
+pub(super) fn session(door: &Door, visitor: &Visitor, id: &str) -> Option<Arc<Session>> {
+    let session = door.gateway.sessions.get(id, &visitor.principal)?;
+    (session.scope == visitor.scope).then_some(session)
+}
+
+/// Begins a request of a session: gives what is to be done, `None` in the end when it was taken back.
+fn begin(
+    door: &Arc<Door>,
+    session: &Arc<Session>,
+    out: Outlet,
+    request: Request,
+) -> Result<impl Future<Output = Option<Bytes>> + Send + 'static, (RawJson, RpcError)> {
+    let id = request.id.clone();
+    if request.method == "initialize" {
+        return Err((id, invalid("this session is initialized already")));
+    }
+    let Ok(place) = Arc::clone(&door.places).try_acquire_owned() else {
+        return Err((id, busy()));
+    };
+    let guard = match session.running.begin(&request.id, door.bounds().requests_of_one) {
+        Ok(guard) => guard,
+        Err(error) => return Err((id, error)),
+    };
+    let gateway = Arc::clone(&door.gateway);
+    let caller = Caller::of_session(session, out);
+    Ok(async move {
+        let answered = tokio::select! {
+            biased;
+            () = guard.taken_back.cancelled() => None,
+            answered = gateway.answer(&caller, &request) => Some(answered),
+        };
+        if let Some(session) = &caller.session {
+            session.touch(Instant::now());
+        }
+        drop((guard, place));
+        Some(match answered? {
+            Ok(result) => reply::result(&request.id, &result),
+            Err(error) => reply::error(Some(&request.id), &error),
+        })
+    })
+}
+
+/// Takes in what wants no answer.
+fn take(door: &Door, session: &Arc<Session>, incoming: Incoming) {
+    match incoming {
+        Incoming::Notification(it) => {
+            // What a notification leads to is told nowhere.
+            let (out, _) = outlet(door.bounds());
+            door.gateway.hear(&Caller::of_session(session, out), &it);
+        }
+        Incoming::Response(it) => session.asked.answered(&it.id, it.outcome),
+        Incoming::Request(_) => unreachable!("requests are answered"),
+    }
+}
+
+/// The messages of a batch, beside each other; their answers in the order in which they were asked.
+async fn batch(door: &Arc<Door>, session: &Arc<Session>, body: &Bytes) -> Response {
+    let messages = match frame::read_many(body) {
+        Ok(messages) => messages,
+        Err(it) => return refusal(StatusCode::BAD_REQUEST, it.id.as_ref(), &it.error),
+    };
+    let mut work = Vec::new();
+    for message in messages {
+        // What comes before an answer has no place in a batch of answers.
+        let (out, _) = outlet(door.bounds());
+        match message {
+            Ok(Incoming::Request(request)) => match begin(door, session, out, request) {
+                Ok(it) => work.push(futures_util::future::Either::Left(it)),
+                Err((id, error)) => {
+                    let answer = reply::error(Some(&id), &error);
+                    work.push(futures_util::future::Either::Right(std::future::ready(Some(answer))));
+                }
+            },
+            Ok(other) => take(door, session, other),
+            Err(it) => {
+                let answer = reply::error(it.id.as_ref(), &it.error);
+                work.push(futures_util::future::Either::Right(std::future::ready(Some(answer))));
+            }
+        }
+    }
+    let answers: Vec<Bytes> = futures_util::future::join_all(work).await.into_iter().flatten().collect();
+    match answers.is_empty() {
+        true => taken_back(),
+        false => json(Answer { status: StatusCode::OK, body: reply::batch(&answers) }),
+    }
+}
+
+async fn without_session(door: &Arc<Door>, parts: &Parts, visitor: Visitor, body: Bytes) -> Response {
+    let version = headers::text(&parts.headers, &VERSION);
+    let incoming = match frame::read(&body) {
+        Ok(incoming) => incoming,
+        Err(it) => return refusal(StatusCode::BAD_REQUEST, it.id.as_ref(), &it.error),
+    };
+    let said = version.as_deref().map(str::parse::<ProtocolVersion>);
+    let has_sessions = matches!(said, Some(Ok(version)) if version.era() == Era::Legacy);
+    match incoming {
+        Incoming::Request(request) => {
+            let meta = Meta::read(&request.params);
+            // Whoever says a version beside the message does so in the era without sessions, or has one already.
+            let stateless = meta.is_modern() || (said.is_some() && !has_sessions);
+            match (stateless, request.method.as_str()) {
+                (true, _) => modern::answer(door, parts, visitor, request, meta).await,
+                (false, "initialize") => {
+                    door.gateway.settle().await;
+                    initialize(door, visitor, &request)
+                }
+                (false, _) => {
+                    let message =
+                        "there is no session: send `initialize` first, and its `Mcp-Session-Id` then";
+                    let error = RpcError::new(code::SERVER_ERROR, message);
+                    refusal(StatusCode::BAD_REQUEST, Some(&request.id), &error)
+                }
+            }
+        }
+        // A client of the era without sessions says nothing that means something here: it ends what it does not want.
+        Incoming::Notification(_) | Incoming::Response(_) if !has_sessions => taken_back(),
+        Incoming::Notification(_) | Incoming::Response(_) => {
+            let error = RpcError::new(code::SERVER_ERROR, "there is no session: `Mcp-Session-Id` is missing");
+            refusal(StatusCode::BAD_REQUEST, None, &error)
+        }
+    }
+}
+
+fn initialize(door: &Arc<Door>, visitor: Visitor, request: &Request) -> Response {
+    let agreed = match initialize::agree(&request.params) {
+        Ok(agreed) => agreed,
+        Err(error) => return refusal(StatusCode::BAD_REQUEST, Some(&request.id), &error),
+    };
+    let Visitor { principal, scope } = visitor;
+    let result = initialize::initialized(&door.gateway, &agreed, &scope);
+    let Ok(session) = door.gateway.begin(principal, scope, agreed) else {
+        return refusal(StatusCode::SERVICE_UNAVAILABLE, Some(&request.id), &busy());
+    };
+    let body = reply::result(&request.id, result.as_bytes());
+    let mut res = json(Answer { status: StatusCode::OK, body });
+    let id = HeaderValue::from_str(&session.id).expect("hexadecimal digits are a header's value");
+    res.headers_mut().insert(SESSION, id);
+    res
+}
+
+/// Nobody knows a session of this id: it has ended, or was another one's.
+pub(super) fn no_session() -> Response {
+    let error = RpcError::new(code::SERVER_ERROR, "there is no such session: begin a new one");
+    refusal(StatusCode::NOT_FOUND, None, &error)
+}
+
+/// A response with an error.
+pub(super) fn refusal(status: StatusCode, id: Option<&RawJson>, error: &RpcError) -> Response {
+    json(Answer { status, body: reply::error(id, error) })
+}
+
+pub(super) fn invalid(message: &str) -> RpcError {
+    RpcError::new(code::INVALID_REQUEST, message)
+}
+
+pub(super) fn busy() -> RpcError {
+    RpcError::new(code::SERVER_ERROR, "too many requests at once: try again later")
+}

@@ -1,0 +1,206 @@
+//! The listener, its connections, and their end.
+
+use std::future::Future;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::routing::get as at_get;
+use hyper::server::conn::http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
+use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
+use tokio_rustls::TlsAcceptor;
+use tokio_util::sync::CancellationToken;
+
+use super::guard::Guard;
+use super::paced::Paced;
+use super::{HttpOptions, ServeError, delete, get, health, metrics, post, tls};
+use crate::gateway::{Gateway, Inner};
+use crate::{Bounds, Tokens};
+
+/// How large the head of a request may be, in bytes.
+const HEAD_BYTES: usize = 64 * 1024;
+/// How long open requests may go on when the server ends.
+const GRACE: Duration = Duration::from_secs(5);
+
+/// A gateway that has its address and waits for [`HttpServer::serve`].
+pub struct HttpServer {
+    listener: TcpListener,
+    address: SocketAddr,
+    door: Arc<Door>,
+    tls: Option<TlsAcceptor>,
+}
+
+/// What every connection shares.
+pub(super) struct Door {
+    pub(super) gateway: Arc<Inner>,
+    pub(super) tokens: Tokens,
+    pub(super) guard: Guard,
+    /// Places for requests, all clients together.
+    pub(super) places: Arc<Semaphore>,
+    /// The requests of the stateless era, which nobody takes back by their ids.
+    pub(super) stateless: super::modern::Stateless,
+    /// Cancelled when no more is served.
+    pub(super) over: CancellationToken,
+}
+
+impl Door {
+    pub(super) fn bounds(&self) -> &Bounds {
+        &self.gateway.options.bounds
+    }
+}
+
+impl HttpServer {
+    /// Takes an address; port 0 lets the system choose one, which [`HttpServer::address`] tells. An address that others
+    /// can reach is refused where there are no tokens.
+    pub async fn bind(
+        address: SocketAddr,
+        gateway: Gateway,
+        options: HttpOptions,
+    ) -> Result<HttpServer, ServeError> {
+        let gateway = Arc::clone(gateway.inner());
+        let HttpOptions { tokens, hosts, origins, tls } = options;
+        if !address.ip().is_loopback() && tokens.is_empty() {
+            return Err(ServeError::Open(address));
+        }
+        let tls = match tls {
+            Some(files) => Some(tls::acceptor(&files).await?),
+            None => None,
+        };
+        let failed = |source| ServeError::Bind { address, source };
+        let listener = TcpListener::bind(address).await.map_err(failed)?;
+        let address = listener.local_addr().map_err(failed)?;
+        let guard = Guard { address, hosts, origins, has_tokens: !tokens.is_empty() };
+        let places = Arc::new(Semaphore::new(gateway.options.bounds.requests));
+        let stateless = super::modern::Stateless::default();
+        let over = CancellationToken::new();
+        let door = Door { gateway, tokens, guard, places, stateless, over };
+        Ok(HttpServer { listener, address, door: Arc::new(door), tls })
+    }
+
+    /// The address in use.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// The URL of the whole catalog.
+    pub fn url(&self) -> String {
+        let scheme = if self.tls.is_some() { "https" } else { "http" };
+        format!("{scheme}://{}/mcp", self.address)
+    }
+
+    /// Serves until `shutdown` resolves; then open requests have a short grace, and every session and dialog ends.
+    pub async fn serve(self, shutdown: impl Future<Output = ()>) {
+        let HttpServer { listener, address: _, door, tls } = self;
+        let app = router(Arc::clone(&door));
+        let bounds = door.bounds().clone();
+        let places = Arc::new(Semaphore::new(bounds.connections));
+        let mut connections = JoinSet::new();
+        let mut sweeping =
+            interval((bounds.idle / 4).clamp(Duration::from_millis(100), Duration::from_secs(60)));
+        sweeping.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        tokio::pin!(shutdown);
+        loop {
+            tokio::select! {
+                biased;
+                () = &mut shutdown => break,
+                _ = sweeping.tick() => door.gateway.sweep(Instant::now()),
+                Some(_) = connections.join_next() => {}
+                place = Arc::clone(&places).acquire_owned() => {
+                    let place = place.expect("it is never closed");
+                    let accepted = tokio::select! {
+                        biased;
+                        () = &mut shutdown => break,
+                        _ = sweeping.tick() => { door.gateway.sweep(Instant::now()); continue }
+                        accepted = listener.accept() => accepted,
+                    };
+                    match accepted {
+                        Ok((stream, _)) => {
+                            let (app, bounds, tls) = (app.clone(), bounds.clone(), tls.clone());
+                            let over = door.over.clone();
+                            connections.spawn(async move {
+                                connection(stream, app, &bounds, tls, over).await;
+                                drop(place);
+                            });
+                        }
+                        Err(error) => {
+                            // Most often too many open files: others must close first.
+                            tracing::warn!(%error, "a connection could not be accepted");
+                            tokio::time::sleep(Duration::from_millis(100)).await;
+                        }
+                    }
+                }
+            }
+        }
+        drop(listener);
+        door.over.cancel();
+        door.gateway.sessions.take_all().iter().for_each(|it| it.end());
+        let all = async { while connections.join_next().await.is_some() {} };
+        if timeout(GRACE, all).await.is_err() {
+            tracing::warn!("open requests are given up");
+        }
+        connections.shutdown().await;
+        door.gateway.dialogs.drop_all();
+    }
+}
+
+fn router(door: Arc<Door>) -> Router {
+    let methods = || at_get(get::get).post(post::post).delete(delete::delete);
+    Router::new()
+        .route("/mcp", methods())
+        .route("/mcp/{server}", methods())
+        .route("/healthz", at_get(health::alive))
+        .route("/readyz", at_get(health::ready))
+        .route("/metrics", at_get(metrics::metrics))
+        .with_state(door)
+}
+
+async fn connection(
+    stream: TcpStream,
+    app: Router,
+    bounds: &Bounds,
+    tls: Option<TlsAcceptor>,
+    over: CancellationToken,
+) {
+    // Answers are small, and none may wait for the next.
+    let _ = stream.set_nodelay(true);
+    let stream = Paced::new(stream, bounds.send);
+    match tls {
+        None => talk(stream, app, bounds, over).await,
+        Some(tls) => match timeout(bounds.receive, tls.accept(stream)).await {
+            Ok(Ok(stream)) => talk(stream, app, bounds, over).await,
+            Ok(Err(error)) => tracing::debug!(%error, "a TLS handshake failed"),
+            Err(_) => tracing::debug!("a TLS handshake took too long"),
+        },
+    }
+}
+
+async fn talk(
+    stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    app: Router,
+    bounds: &Bounds,
+    over: CancellationToken,
+) {
+    let connection = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(bounds.receive)
+        .max_buf_size(HEAD_BYTES)
+        .serve_connection(TokioIo::new(stream), TowerToHyperService::new(app));
+    tokio::pin!(connection);
+    let ended = tokio::select! {
+        ended = &mut connection => ended,
+        () = over.cancelled() => {
+            connection.as_mut().graceful_shutdown();
+            connection.await
+        }
+    };
+    if let Err(error) = ended {
+        tracing::debug!(%error, "a connection ended badly");
+    }
+}

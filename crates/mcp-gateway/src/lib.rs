@@ -1,0 +1,53 @@
+//! The catalog of a host, served again as one MCP server.
+//!
+//! A [`Gateway`] stands before a [`mcp_host::Host`] and speaks MCP with whoever connects: by [`serve_stdio`] with the
+//! client that started this process, by [`HttpServer`] with many at once. Clients of every revision are served beside
+//! each other, those with sessions (2024-11-05 to 2025-11-25) and those without (2026-07-28), whatever the servers
+//! behind it speak.
+//!
+//! What a server defines and answers passes through as the bytes it came in; names are those of the catalog. A client
+//! sees what its [`Scope`] shows: all, one server, or a part of the names. Servers that are not shared are leased: each
+//! session is a dialog of the host, and a client without sessions names its dialog ([`DIALOG_HEADER`], [`DIALOG_KEY`]).
+//!
+//! No client's token is ever sent on to a server.
+
+#![forbid(unsafe_code)]
+
+mod asked;
+mod bounds;
+mod caller;
+mod dialogs;
+mod frame;
+mod gateway;
+mod http;
+mod listing;
+mod meta;
+mod methods;
+mod outlet;
+mod own;
+mod parked;
+mod principal;
+mod questions;
+mod reply;
+mod running;
+mod scope;
+mod secret_id;
+mod session;
+mod sessions;
+mod splice;
+mod stdio;
+mod subscribed;
+mod subscribing;
+mod tokens;
+mod told;
+mod upstream;
+mod watching;
+
+pub use bounds::Bounds;
+pub use gateway::{Gateway, GatewayOptions};
+pub use http::{DIALOG_HEADER, HttpOptions, HttpServer, ServeError, TlsFiles};
+pub use meta::DIALOG_KEY;
+pub use own::OwnResource;
+pub use scope::{InvalidSelection, Leased, Names, Scope};
+pub use stdio::serve_stdio;
+pub use tokens::{InvalidTokens, Tokens};

@@ -1,0 +1,38 @@
+//! The four lists: bytes that were made before anybody asked.
+
+use bytes::Bytes;
+use mcp_model::{Era, RpcError, code};
+use serde::Deserialize;
+
+use super::{Asked, LIST_TTL_MS};
+use crate::listing::Kind;
+
+#[derive(Deserialize)]
+struct Params {
+    cursor: Option<String>,
+}
+
+impl Asked<'_> {
+    /// A page of a list.
+    pub(super) fn list(&self, kind: Kind) -> Result<Bytes, RpcError> {
+        let Params { cursor } = self.read()?;
+        let listing = self.listing();
+        let page = listing.page(kind, cursor.as_deref()).map_err(|_| {
+            let message =
+                "the cursor is not one of this list, which may have changed since: begin without one";
+            RpcError::new(code::INVALID_PARAMS, message)
+        })?;
+        let mut res = Vec::with_capacity(page.len() + 100);
+        match self.caller.era() {
+            Era::Legacy => res.push(b'{'),
+            Era::Modern => {
+                let head =
+                    format!(r#"{{"resultType":"complete","ttlMs":{LIST_TTL_MS},"cacheScope":"private","#);
+                res.extend_from_slice(head.as_bytes());
+            }
+        }
+        res.extend_from_slice(page);
+        res.push(b'}');
+        Ok(res.into())
+    }
+}

@@ -1,0 +1,284 @@
+//! A request to its result: one file for each family of methods.
+//!
+//! Nothing here knows a wire. What a method's result must hold in the stateless era is put in here, once for all.
+
+mod completion;
+pub(crate) mod initialize;
+mod lists;
+mod prompts;
+mod resources;
+mod tools;
+
+use std::borrow::Cow;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use mcp_host::{Asking, DialogId};
+use mcp_model::{Era, RawJson, RpcError, ServerId, code};
+use mcp_transport::{
+    ClientCapabilities, Event, Handlers, InputRequired, LogMessage, OnEvent, OnProgress, Progress, Questions,
+};
+use serde::Deserialize;
+use tokio::sync::mpsc;
+use tokio::time::Instant;
+
+use crate::caller::Caller;
+use crate::frame::{Notification, Request};
+use crate::gateway::Inner;
+use crate::listing::{Kind, Listing};
+use crate::meta::Meta;
+use crate::parked::{self, Call, Parked};
+use crate::questions::{Answers, AskedByResult, AskedInSession, LaidDown};
+use crate::{reply, splice};
+
+/// How long what is listed may be used without asking again, in milliseconds. Whoever subscribes hears of changes
+/// sooner.
+const LIST_TTL_MS: &str = "5000";
+
+/// A request that is being answered.
+pub(crate) type Answering<'a> = Pin<Box<dyn Future<Output = Result<Bytes, RpcError>> + Send + 'a>>;
+
+/// One request on its way.
+pub(crate) struct Asked<'a> {
+    pub(crate) gateway: &'a Inner,
+    pub(crate) caller: &'a Caller,
+    pub(crate) params: &'a RawJson,
+    pub(crate) meta: &'a Meta,
+    /// Where questions are laid down that the client answers by coming back.
+    pub(crate) desk: Option<mpsc::Sender<LaidDown>>,
+}
+
+impl Inner {
+    /// Answers a request of any method but those that begin something (`initialize`, `subscriptions/listen`): gives the
+    /// result, a JSON object.
+    ///
+    /// Boxed, so that whoever spawns it need not know all that is inside.
+    pub(crate) fn answer<'a>(&'a self, caller: &'a Caller, request: &'a Request) -> Answering<'a> {
+        Box::pin(async move {
+            let meta = Meta::read(&request.params);
+            let asked = Asked { gateway: self, caller, params: &request.params, meta: &meta, desk: None };
+            self.answered(asked, &request.method).await
+        })
+    }
+
+    /// The same for a client without a session, who cannot be asked: a call that needs input of him answers so, and goes
+    /// on when he comes back.
+    pub(crate) async fn stateless(
+        self: &Arc<Inner>,
+        caller: Caller,
+        request: Request,
+    ) -> Result<Bytes, RpcError> {
+        let may_ask = matches!(request.method.as_str(), "tools/call" | "prompts/get" | "resources/read");
+        if !may_ask {
+            return self.answer(&caller, &request).await;
+        }
+        let wait = self.options.bounds.answer;
+        let given = splice::members(&request.params);
+        let given = |key: &str| given.iter().find(|(name, _)| name == key).map(|(_, it)| it);
+        let state = given("requestState").and_then(RawJson::to_text).filter(|it| Parked::is_ours(it));
+        let principal = caller.principal.clone();
+        if let Some(state) = state {
+            let call = self.parked.take(&state, &principal, given("inputResponses"), Instant::now())?;
+            return self.parked.go_on(call, &principal, wait).await;
+        }
+        let answers = Answers::of(&caller.capabilities);
+        if answers == Answers::default() {
+            return self.answer(&caller, &request).await;
+        }
+        let (desk, laid_down) = parked::desk();
+        let gateway = Arc::clone(self);
+        let work: Pin<Box<dyn Future<Output = Result<Bytes, RpcError>> + Send>> = Box::pin(async move {
+            let meta = Meta::read(&request.params);
+            let params = &request.params;
+            let asked = Asked { gateway: &gateway, caller: &caller, params, meta: &meta, desk: Some(desk) };
+            gateway.answered(asked, &request.method).await
+        });
+        self.parked.go_on(Call::begin(work, laid_down), &principal, wait).await
+    }
+
+    async fn answered(&self, asked: Asked<'_>, method: &str) -> Result<Bytes, RpcError> {
+        self.settle().await;
+        let caller = asked.caller;
+        let era = caller.era();
+        let result = match (method, era) {
+            ("tools/list", _) => return asked.list(Kind::Tools),
+            ("prompts/list", _) => return asked.list(Kind::Prompts),
+            ("resources/list", _) => return asked.list(Kind::Resources),
+            ("resources/templates/list", _) => return asked.list(Kind::Templates),
+            ("server/discover", Era::Modern) => {
+                return Ok(initialize::discovered(self, &caller.scope).into_bytes());
+            }
+            ("tools/call", _) => asked.call_tool().await?,
+            ("prompts/get", _) => asked.get_prompt().await?,
+            ("resources/read", _) => asked.read_resource().await?,
+            ("completion/complete", _) => asked.complete().await?,
+            ("ping", Era::Legacy) => RawJson::empty_object(),
+            ("logging/setLevel", Era::Legacy) => asked.set_log_level().await?,
+            ("resources/subscribe", Era::Legacy) => asked.subscribe().await?,
+            ("resources/unsubscribe", Era::Legacy) => asked.unsubscribe().await?,
+            _ => return Err(unknown(method)),
+        };
+        let mut lacking = vec![("resultType", r#""complete""#)];
+        if method == "resources/read" && !is_input_required(&result) {
+            lacking.extend([("ttlMs", "0"), ("cacheScope", r#""private""#)]);
+        }
+        Ok(match era {
+            Era::Modern => splice::completed(&result, &lacking),
+            Era::Legacy => result.into_bytes(),
+        })
+    }
+
+    /// Takes in what a client says without wanting an answer. Most of it is for the wire, which knows the requests.
+    pub(crate) fn hear(&self, caller: &Caller, notification: &Notification) {
+        let Some(session) = &caller.session else { return };
+        match notification.method.as_str() {
+            "notifications/cancelled" => {
+                if let Some(id) = cancelled(&notification.params) {
+                    session.running.take_back(&id);
+                }
+            }
+            _ => tracing::debug!(method = notification.method, "a notification that means nothing here"),
+        }
+    }
+}
+
+/// The request that a client takes back.
+pub(crate) fn cancelled(params: &RawJson) -> Option<RawJson> {
+    splice::members(params).into_iter().find(|(key, _)| key == "requestId").map(|(_, id)| id)
+}
+
+/// There is no such method.
+pub(crate) fn unknown(method: &str) -> RpcError {
+    let method: String = method.chars().filter(|it| !it.is_control()).take(80).collect();
+    RpcError::new(code::METHOD_NOT_FOUND, format!("Method not found: {method}"))
+}
+
+fn is_input_required(result: &RawJson) -> bool {
+    #[derive(Deserialize)]
+    struct Wire<'a> {
+        #[serde(borrow, rename = "resultType")]
+        kind: Option<Cow<'a, str>>,
+    }
+    memchr::memmem::find(result.as_bytes(), b"input_required").is_some()
+        && result.read::<Wire<'_>>().ok().and_then(|it| it.kind).is_some_and(|it| it == "input_required")
+}
+
+impl Asked<'_> {
+    /// Reads the parameters.
+    fn read<'a, T: Deserialize<'a>>(&'a self) -> Result<T, RpcError> {
+        self.params
+            .read()
+            .map_err(|it| RpcError::new(code::INVALID_PARAMS, format!("the parameters cannot be read: {it}")))
+    }
+
+    /// The lists that the client sees.
+    fn listing(&self) -> Arc<Listing> {
+        self.gateway.listing(&self.caller.scope)
+    }
+
+    /// How something besides a tool is asked for, and with which other members of its parameters.
+    fn asking(&self, server: Option<ServerId>, own: &[&str]) -> Asking {
+        Asking {
+            server,
+            dialog: self.dialog(),
+            progress: self.progress(),
+            trace: self.meta.trace.clone(),
+            caller: Some(self.upstream_caller()),
+            meta: self.meta.raw.clone(),
+            more: self.more(own),
+            input: self.input(),
+            ..Asking::default()
+        }
+    }
+
+    /// Members of the parameters that are the server's to understand: all but `own`.
+    fn more(&self, own: &[&str]) -> Option<RawJson> {
+        let others = splice::members(self.params).into_iter();
+        let others = others.filter(|(key, _)| key != "_meta" && !own.contains(&key.as_str()));
+        let others: Vec<String> =
+            others.map(|(key, it)| format!("{}:{}", reply::text(&key), it.as_str())).collect();
+        if others.is_empty() {
+            return None;
+        }
+        let object = format!("{{{}}}", others.join(","));
+        Some(RawJson::parse(object.into()).expect("members make an object"))
+    }
+
+    /// Who answers that a server needs input before it has a result: a client without sessions does so himself.
+    fn input(&self) -> InputRequired {
+        match self.caller.era() {
+            Era::Legacy => InputRequired::Answered,
+            Era::Modern => InputRequired::HandedOn,
+        }
+    }
+
+    /// The client as servers see him.
+    fn upstream_caller(&self) -> Arc<mcp_transport::Caller> {
+        let Caller { capabilities, outlet, session, owner, .. } = self.caller;
+        let answers = Answers::of(capabilities);
+        let limit = self.gateway.options.bounds.answer;
+        let questions: Option<Arc<dyn Questions>> = match (session, &self.desk) {
+            (Some(session), _) => {
+                let (session, outlet) = (Arc::clone(session), outlet.clone());
+                Some(Arc::new(AskedInSession { answers, session, outlet, limit }))
+            }
+            (None, Some(desk)) => Some(Arc::new(AskedByResult { answers, desk: desk.clone(), limit })),
+            (None, None) => None,
+        };
+        let handlers = Handlers { questions, ..Handlers::default() };
+        let mut res = mcp_transport::Caller::new(*owner, handlers);
+        res.hears = Some(self.hears());
+        res.capabilities = ClientCapabilities::new(capabilities.clone());
+        Arc::new(res)
+    }
+
+    /// Tells the client what servers say while his request runs.
+    fn hears(&self) -> OnEvent {
+        let from = self.caller.log_level(self.meta);
+        let (outlet, session) = (self.caller.outlet.clone(), self.caller.session.clone());
+        Arc::new(move |event| {
+            let message = match event {
+                Event::Log(LogMessage { level, raw, .. }) => {
+                    // In the era with sessions the level may have been said since.
+                    let from = session.as_ref().and_then(|it| it.log_level()).or(from);
+                    let loud = from.is_some_and(|from| level.is_none_or(|it| it >= from));
+                    loud.then(|| reply::notification("notifications/message", raw.as_str()))
+                }
+                Event::Notification { method, params } => {
+                    let params = params.unwrap_or_else(RawJson::empty_object);
+                    Some(reply::notification(&method, params.as_str()))
+                }
+                // Progress has a way of its own; lists and resources are told by generations and subscriptions.
+                _ => None,
+            };
+            if let Some(message) = message {
+                // Who does not read misses what is said.
+                let _ = outlet.send(message);
+            }
+        })
+    }
+
+    fn dialog(&self) -> Option<DialogId> {
+        self.caller.dialog_id()
+    }
+
+    /// Tells the client of progress, under his own token, if he wants to hear.
+    fn progress(&self) -> Option<OnProgress> {
+        let token = self.meta.progress_token.clone()?;
+        let outlet = self.caller.outlet.clone();
+        Some(Arc::new(move |it: Progress| {
+            let Progress { progress, total, message } = it;
+            let mut params = format!(r#"{{"progressToken":{},"progress":{progress}"#, token.as_str());
+            if let Some(total) = total {
+                params.push_str(&format!(r#","total":{total}"#));
+            }
+            if let Some(message) = message {
+                params.push_str(&format!(r#","message":{}"#, reply::text(&message)));
+            }
+            params.push('}');
+            // Who does not read what he asked for misses it.
+            let _ = outlet.send(reply::notification("notifications/progress", &params));
+        }))
+    }
+}

@@ -1,0 +1,104 @@
+//! `tools/call`: the arguments go to the server as they came, and its result comes back as it is.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use mcp_host::{RawResult, ToolCall, Unanswered};
+use mcp_model::{Kind, ProtocolVersion, RawJson, RpcError, ServerId, code};
+use mcp_registry::Lookup;
+use serde::Deserialize;
+use serde_json::json;
+use serde_json::value::RawValue;
+
+use super::Asked;
+use crate::listing::{Listing, Target};
+use crate::scope::{Leased, Scope};
+use crate::upstream;
+use crate::{DIALOG_HEADER, DIALOG_KEY};
+
+#[derive(Deserialize)]
+struct Params<'a> {
+    #[serde(borrow)]
+    name: Cow<'a, str>,
+    #[serde(borrow)]
+    arguments: Option<&'a RawValue>,
+}
+
+impl Asked<'_> {
+    /// Calls a tool.
+    pub(super) async fn call_tool(&self) -> Result<RawJson, RpcError> {
+        let Params { name, arguments } = self.read()?;
+        let whole = self.params.clone().into_bytes();
+        let arguments = arguments.map_or_else(RawJson::empty_object, |it| RawJson::within(&whole, it));
+        if !arguments.is_object() {
+            return Err(RpcError::new(code::INVALID_PARAMS, "`arguments` must be a JSON object"));
+        }
+        let (name, server) = self.tool(&name)?;
+        let call = ToolCall {
+            server,
+            dialog: self.dialog(),
+            progress: self.progress(),
+            trace: self.meta.trace.clone(),
+            caller: Some(self.upstream_caller()),
+            meta: self.meta.raw.clone(),
+            more: self.more(&["name", "arguments"]),
+            input: self.input(),
+            ..ToolCall::new(name, arguments)
+        };
+        match self.gateway.host.call_raw(call).await {
+            Ok(RawResult { result, .. }) => Ok(result),
+            Err(unanswered) => self.not_called(unanswered),
+        }
+    }
+
+    /// The tool that is meant, by its exposed name, and its server where that is certain.
+    fn tool(&self, name: &str) -> Result<(String, Option<ServerId>), RpcError> {
+        let listing = self.listing();
+        if let Some(Target { server, name }) = listing.tool(name) {
+            return Ok((name.clone(), Some(server.clone())));
+        }
+        // The host says best why there is none, and takes a bare name that only one server has.
+        match self.caller.scope.is_all() {
+            true => Ok((name.to_owned(), None)),
+            false => Err(self.hidden(&listing, name)),
+        }
+    }
+
+    /// There is no such tool among those that the client sees. Of others nothing is said.
+    fn hidden(&self, listing: &Listing, name: &str) -> RpcError {
+        if self.caller.scope.leased == Leased::Hidden {
+            let offered = Scope { leased: Leased::Offered, ..(*self.caller.scope).clone() };
+            if self.gateway.listing(&Arc::new(offered)).tool(name).is_some() {
+                let message = format!(
+                    "MCPToolNotFoundError: Tool '{name}' is one of a server that each dialog has for itself: name yours \
+                     with the header {DIALOG_HEADER}, or with `{DIALOG_KEY}` in `_meta`"
+                );
+                return RpcError::new(code::INVALID_PARAMS, message);
+            }
+        }
+        let published = self.gateway.published();
+        let near = match published.catalog.find(name) {
+            Lookup::Missing { nearest: Some(nearest) } => Some(nearest.name.as_str()),
+            Lookup::Found(tool) => Some(tool.name.as_str()),
+            Lookup::Missing { nearest: None } | Lookup::Ambiguous(_) => None,
+        };
+        let short: String = name.chars().filter(|it| !it.is_control()).take(128).collect();
+        let hint = match near.filter(|it| *it != name && listing.tool(it).is_some()) {
+            Some(near) => format!("; did you mean '{near}'?"),
+            None => String::new(),
+        };
+        RpcError::new(code::INVALID_PARAMS, format!("MCPToolNotFoundError: Tool '{short}' not found{hint}"))
+    }
+
+    /// A call without a result. What a model can mend by itself it is told as a result, where the version has it so.
+    fn not_called(&self, unanswered: Unanswered) -> Result<RawJson, RpcError> {
+        let mends_itself = unanswered.failure.kind == Kind::Validation
+            && unanswered.rpc.is_none()
+            && self.caller.version >= ProtocolVersion::V2025_11_25;
+        if !mends_itself {
+            return Err(upstream::refused(unanswered));
+        }
+        let content = json!([{"type": "text", "text": unanswered.failure.to_string()}]);
+        Ok(RawJson::of(&json!({"content": content, "isError": true})).expect("its keys are strings"))
+    }
+}

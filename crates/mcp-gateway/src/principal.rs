@@ -1,0 +1,26 @@
+//! Who a client is: the name of his token, or nobody in particular.
+
+use std::fmt;
+use std::sync::Arc;
+
+/// A client, as far as it matters: what one of them has begun another one cannot touch.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct Principal(Arc<str>);
+
+impl Principal {
+    /// By the name of his token.
+    pub(crate) fn named(name: &str) -> Principal {
+        Principal(name.into())
+    }
+
+    /// Whoever there is, where no token is asked for.
+    pub(crate) fn anybody() -> Principal {
+        Principal("".into())
+    }
+}
+
+impl fmt::Display for Principal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}

@@ -1,0 +1,28 @@
+//! Names that nobody guesses: of sessions, and of what waits for a client to come back.
+
+use std::fmt::Write as _;
+
+/// 192 bits of the system's randomness, in 48 hexadecimal digits.
+///
+/// # Panics
+///
+/// When the system has no randomness to give, for then no name would be safe.
+pub(crate) fn secret_id() -> String {
+    let mut bytes = [0; 24];
+    getrandom::fill(&mut bytes).expect("the system gives randomness");
+    bytes.iter().fold(String::with_capacity(48), |mut res, it| {
+        write!(res, "{it:02x}").expect("a String takes everything");
+        res
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_two_are_the_same() {
+        let (one, other) = (secret_id(), secret_id());
+        assert!(one != other && one.len() == 48 && one.bytes().all(|it| it.is_ascii_hexdigit()));
+    }
+}

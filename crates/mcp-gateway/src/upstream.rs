@@ -1,0 +1,30 @@
+//! How the host's failures are told to a client: the server's own error as it came, else the host's words under a number.
+
+use mcp_host::{Failure, Unanswered};
+use mcp_model::{Kind, RpcError, code};
+
+/// A failure of the host's as JSON-RPC has it: what the client did wrong is told as such.
+pub(crate) fn rpc_error(failure: &Failure) -> RpcError {
+    let code = match failure.kind {
+        Kind::ToolNotFound | Kind::Validation => code::INVALID_PARAMS,
+        Kind::Config
+        | Kind::McpConfig
+        | Kind::MissingTransportField
+        | Kind::Connection
+        | Kind::Timeout
+        | Kind::Protocol
+        | Kind::Tool
+        | Kind::OutcomeUnknown => code::INTERNAL_ERROR,
+    };
+    let message = match &failure.help {
+        Some(help) => format!("{failure} ({help})"),
+        None => failure.to_string(),
+    };
+    RpcError::new(code, message)
+}
+
+/// What the client is told where there is no result.
+pub(crate) fn refused(unanswered: Unanswered) -> RpcError {
+    let Unanswered { failure, rpc, server: _ } = unanswered;
+    rpc.map_or_else(|| rpc_error(&failure), |it| *it)
+}

@@ -1,0 +1,110 @@
+//! Clients that vanish, that do not read, that send too much.
+
+use std::time::Duration;
+
+use mcp_gateway::Bounds;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+use crate::world::{World, until};
+
+#[tokio::test]
+async fn two_hundred_clients_that_vanish_leave_nothing() {
+    let bounds = Bounds { idle: Duration::from_millis(300), ..Bounds::default() };
+    let world = World::bounded(bounds).await;
+    let before = world.site.open();
+    let mut streams = Vec::new();
+    for number in 0..200 {
+        let session = world.initialize(&[]).await;
+        // Some are in the middle of a call of what is leased when they vanish, some only listen.
+        let name = if number % 20 == 0 { "own__sleep" } else { "demo__sleep" };
+        let body = format!(
+            r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"{name}","arguments":{{"ms":100}}}}}}"#
+        );
+        let call = format!(
+            "POST /mcp HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\naccept: application/json, \
+             text/event-stream\r\nmcp-session-id: {session}\r\ncontent-length: {}\r\n\r\n{body}",
+            body.len()
+        );
+        let listen = format!(
+            "GET /mcp HTTP/1.1\r\nhost: localhost\r\naccept: text/event-stream\r\nmcp-session-id: {session}\r\n\r\n"
+        );
+        let mut stream = TcpStream::connect(world.address).await.unwrap();
+        stream.write_all(if number % 3 == 0 { listen } else { call }.as_bytes()).await.unwrap();
+        streams.push(stream);
+    }
+    drop(streams);
+    until("all sessions end", || world.gateway.clients().0 == 0).await;
+    until("and what they had leased", || world.site.open() == before).await;
+    world.end().await;
+}
+
+#[tokio::test]
+async fn a_client_that_does_not_read_stops_nobody() {
+    let bounds = Bounds { send: Duration::from_millis(500), ..Bounds::default() };
+    let world = World::bounded(bounds).await;
+    let mut deaf = Vec::new();
+    for _ in 0..8 {
+        let session = world.initialize(&[]).await;
+        let body = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"demo__grow","arguments":{"bytes":8000000}}}"#;
+        let mut stream = TcpStream::connect(world.address).await.unwrap();
+        let call = format!(
+            "POST /mcp HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\naccept: application/json\r\n\
+             mcp-session-id: {session}\r\ncontent-length: {}\r\n\r\n{body}",
+            body.len()
+        );
+        stream.write_all(call.as_bytes()).await.unwrap();
+        deaf.push(stream);
+    }
+    let session = world.initialize(&[]).await;
+    let echo = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"demo__echo","arguments":{"text":"a"}}}"#;
+    for _ in 0..20 {
+        assert_eq!(world.post(&[("mcp-session-id", &session)], echo).await.status, 200);
+    }
+    // Those who did not read are cut off: what was not sent to them by then never comes.
+    tokio::time::sleep(Duration::from_millis(1500)).await;
+    for mut stream in deaf {
+        let mut read = Vec::new();
+        let ended = tokio::time::timeout(Duration::from_secs(30), stream.read_to_end(&mut read)).await;
+        assert!(ended.is_ok() && read.len() < 8_000_000, "{}", read.len());
+    }
+    world.end().await;
+}
+
+#[tokio::test]
+async fn too_much_is_refused() {
+    let bounds = Bounds {
+        message_bytes: 2000,
+        sessions: 4,
+        requests_of_one: 1,
+        receive: Duration::from_millis(300),
+        ..Bounds::default()
+    };
+    let world = World::bounded(bounds).await;
+    let large =
+        format!(r#"{{"jsonrpc":"2.0","id":1,"method":"ping","params":{{"x":"{}"}}}}"#, "x".repeat(3000));
+    assert_eq!(world.post(&[], &large).await.status, 413);
+
+    // Who begins many sessions loses his oldest.
+    let mut sessions = Vec::new();
+    for _ in 0..6 {
+        sessions.push(world.initialize(&[]).await);
+    }
+    assert_eq!(world.gateway.clients().0, 4);
+    let ping = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
+    assert_eq!(world.post(&[("mcp-session-id", &sessions[0])], ping).await.status, 404);
+    assert_eq!(world.post(&[("mcp-session-id", &sessions[5])], ping).await.status, 200);
+
+    // Heads and bodies that never end are not waited for.
+    for begun in [
+        "POST /mcp HTTP/1.1\r\nhost: localhost\r\n",
+        "POST /mcp HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: 100\r\n\r\n{",
+    ] {
+        let mut stream = TcpStream::connect(world.address).await.unwrap();
+        stream.write_all(begun.as_bytes()).await.unwrap();
+        let mut read = Vec::new();
+        let ended = tokio::time::timeout(Duration::from_secs(30), stream.read_to_end(&mut read)).await;
+        assert!(ended.is_ok());
+    }
+    world.end().await;
+}

@@ -1,0 +1,127 @@
+//! Our own client, in both eras: everything that a server offers comes through.
+
+use std::sync::{Arc, Mutex};
+
+use async_trait::async_trait;
+use mcp_model::{Era, RawJson, RpcError};
+use mcp_transport::{
+    CallOptions, CompletionArgument, CompletionOf, ElicitAnswer, ElicitMode, ElicitRequest, Elicitation,
+    Eras, Event, Handlers, Listener, SessionOptions,
+};
+
+use crate::world::World;
+
+struct Answering(Mutex<Vec<Event>>);
+
+#[async_trait]
+impl Elicitation for Answering {
+    fn modes(&self) -> &[ElicitMode] {
+        &[ElicitMode::Form]
+    }
+
+    async fn elicit(&self, request: ElicitRequest) -> Result<ElicitAnswer, RpcError> {
+        assert!(!request.message.is_empty());
+        let answer = RawJson::parse(r#"{"answer":"blue"}"#.into()).unwrap();
+        Ok(ElicitAnswer::Accept(Some(answer)))
+    }
+}
+
+#[async_trait]
+impl Listener for Answering {
+    async fn hear(&self, event: Event) {
+        self.0.lock().unwrap().push(event);
+    }
+}
+
+fn json(text: &'static str) -> RawJson {
+    RawJson::parse(text.into()).unwrap()
+}
+
+async fn check(eras: Eras, era: Era) {
+    let world = World::new().await;
+    let answering = Arc::new(Answering(Mutex::default()));
+    let handlers = Handlers {
+        elicitation: Some(Arc::clone(&answering) as _),
+        listener: Some(Arc::clone(&answering) as _),
+        ..Handlers::default()
+    };
+    let session = world.client("/mcp", eras, SessionOptions { handlers, ..SessionOptions::default() }).await;
+    assert_eq!(session.era(), era);
+    assert_eq!(session.server().name, "mcp-host");
+
+    let tools = session.list_tools().await.unwrap().items;
+    let names: Vec<&str> = tools.iter().map(|it| &*it.name).collect();
+    assert!(names.contains(&"demo__echo") && names.contains(&"own__echo"), "{names:?}");
+    let call =
+        async |name: &str, arguments, options| session.call_tool(name, &json(arguments), options).await;
+    let echo = call("demo__echo", r#"{"text":"hé\n"}"#, CallOptions::default()).await.unwrap();
+    assert_eq!(echo.value.text(), "hé\n");
+    let sum = call("demo__add", r#"{"a":2,"b":3}"#, CallOptions::default()).await.unwrap();
+    assert_eq!(sum.value.structured.unwrap().as_str(), r#"{"sum":5}"#);
+    let mixed = call("demo__mixed", "{}", CallOptions::default()).await.unwrap();
+    assert_eq!(mixed.value.content.len(), 5);
+    let failed = call("demo__fail", r#"{"message":"no"}"#, CallOptions::default()).await.unwrap();
+    assert!(failed.value.is_error);
+
+    let heard = Arc::new(Mutex::new(Vec::new()));
+    let telling = Arc::clone(&heard);
+    let progress: mcp_transport::OnProgress = Arc::new(move |it| telling.lock().unwrap().push(it.progress));
+    let options = CallOptions { progress: Some(progress), ..CallOptions::default() };
+    call("demo__sleep", r#"{"ms":20,"steps":2}"#, options).await.unwrap();
+    assert!(!heard.lock().unwrap().is_empty());
+
+    let wrong = call("demo__add", r#"{"a":"x"}"#, CallOptions::default()).await.unwrap();
+    assert!(wrong.value.is_error && wrong.value.text().contains("/a"), "{}", wrong.value.text());
+    let unknown = call("demo__ecko", "{}", CallOptions::default()).await.unwrap_err();
+    assert!(unknown.to_string().contains("did you mean 'demo__echo'?"), "{unknown}");
+
+    let asked = call("demo__ask", r#"{"question":"colour?"}"#, CallOptions::default()).await.unwrap();
+    assert!(asked.value.text().contains("blue"), "{}", asked.value.text());
+
+    let prompts = session.list_prompts().await.unwrap().items;
+    let prompt = prompts.iter().find(|it| it.name.starts_with("demo__") && it.arguments().len() == 1);
+    let prompt = prompt.unwrap_or(&prompts[0]);
+    let arguments: serde_json::Map<_, _> =
+        prompt.arguments().into_iter().map(|it| (it.name, "x".into())).collect();
+    let arguments = RawJson::of(&arguments).unwrap();
+    assert!(
+        !session
+            .get_prompt(&prompt.name, &arguments, CallOptions::default())
+            .await
+            .unwrap()
+            .value
+            .messages
+            .is_empty()
+    );
+
+    let resources = session.list_resources().await.unwrap().items;
+    assert_eq!(resources.iter().filter(|it| &*it.uri == "demo://greeting").count(), 1);
+    let read = session.read_resource("demo://numbers/3", CallOptions::default()).await.unwrap();
+    assert_eq!(read.contents.len(), 1);
+    session.read_resource("demo://nowhere", CallOptions::default()).await.unwrap_err();
+    let templates = session.list_resource_templates().await.unwrap().items;
+    let of = CompletionOf::ResourceTemplate(templates[0].uri_template.to_string());
+    let argument = CompletionArgument { name: "count".to_owned(), value: String::new(), known: Vec::new() };
+    // Whether the server completes is its own affair; that it is asked is ours.
+    drop(session.complete(&of, &argument, CallOptions::default()).await);
+
+    call("demo__log", "{}", CallOptions::default()).await.unwrap();
+    call("demo__change_tools", r#"{"name":"later"}"#, CallOptions::default()).await.unwrap();
+    let mut changes = session.changes();
+    changes.wait_for(|it| it.tools > 0).await.unwrap();
+    let tools = session.list_tools().await.unwrap().items;
+    assert!(tools.iter().any(|it| &*it.name == "demo__later"));
+
+    session.close(std::time::Duration::from_secs(5)).await;
+    world.end().await;
+}
+
+#[tokio::test]
+async fn everything_comes_through_with_sessions() {
+    check(Eras::Legacy, Era::Legacy).await;
+}
+
+#[tokio::test]
+async fn everything_comes_through_without() {
+    check(Eras::Modern, Era::Modern).await;
+}

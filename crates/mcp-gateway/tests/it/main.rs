@@ -1,0 +1,13 @@
+//! The gateway before the bundled demo server, seen by real clients and by hostile ones.
+
+#![expect(clippy::unwrap_used, reason = "a test says what is wrong by failing")]
+
+mod bounds;
+mod clients;
+mod dialogs;
+mod raw;
+mod reloading;
+mod scopes;
+mod stdio;
+mod tls;
+mod world;

@@ -1,0 +1,44 @@
+//! A configuration that changes under a client who is connected.
+
+use mcp_host::Wanted;
+use mcp_model::{NameClass, NamePolicy};
+use mcp_transport::{CallOptions, Eras, SessionOptions};
+
+use crate::world::{World, server};
+
+async fn check(eras: Eras) {
+    let world = World::new().await;
+    let session = world.client("/mcp", eras, SessionOptions::default()).await;
+    let names = async || -> Vec<String> {
+        session.list_tools().await.unwrap().items.iter().map(|it| it.name.to_string()).collect()
+    };
+    assert!(names().await.contains(&"demo__echo".to_owned()));
+    let mut changes = session.changes();
+    let before = changes.borrow_and_update().tools;
+
+    let mut renamed = server("demo");
+    renamed.spec.exposure.tools.naming = NamePolicy::Qualify { class: NameClass::Strict };
+    renamed.spec.exposure.tools.transforms =
+        vec![mcp_model::Transform::Prefix { remove: String::new(), add: "new_".into() }];
+    world.host.apply(Wanted { servers: vec![renamed, server("own")], failed: Vec::new() }).await;
+    changes.wait_for(|it| it.tools > before).await.unwrap();
+    let now = names().await;
+    assert!(!now.contains(&"demo__echo".to_owned()), "{now:?}");
+    let arguments = mcp_model::RawJson::parse(r#"{"text":"a"}"#.into()).unwrap();
+    let refused = session.call_tool("demo__echo", &arguments, CallOptions::default()).await.unwrap_err();
+    assert!(refused.to_string().contains("Tool 'demo__echo' not found"), "{refused}");
+    let name = now.iter().find(|it| it.contains("new_echo")).unwrap();
+    assert!(session.call_tool(name, &arguments, CallOptions::default()).await.is_ok());
+    session.close(std::time::Duration::from_secs(5)).await;
+    world.end().await;
+}
+
+#[tokio::test]
+async fn a_renamed_tool_is_told_and_its_old_name_is_gone_with_sessions() {
+    check(Eras::Legacy).await;
+}
+
+#[tokio::test]
+async fn a_renamed_tool_is_told_and_its_old_name_is_gone_without() {
+    check(Eras::Modern).await;
+}

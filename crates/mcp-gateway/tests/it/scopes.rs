@@ -1,0 +1,113 @@
+//! What a client sees, by path, query, header and token; and who gets in at all.
+
+use mcp_gateway::{Gateway, GatewayOptions, HttpOptions, HttpServer, OwnResource, ServeError, Tokens};
+use mcp_model::Secret;
+
+use crate::world::{Site, World, host, initialize};
+
+/// The names of the tools that a client lists, without what stands behind the third.
+async fn tools(world: &World, path: &str, headers: &[(&str, &str)]) -> Vec<String> {
+    let mut all = vec![("content-type", "application/json"), ("accept", "application/json")];
+    all.extend(headers);
+    let begun = world.http("POST", path, &all, &initialize("2025-11-25")).await;
+    let Some(session) = begun.header("mcp-session-id") else { return vec![begun.status.to_string()] };
+    all.push(("mcp-session-id", &session));
+    let reply = world.http("POST", path, &all, r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#).await;
+    let tools = reply.json()["result"]["tools"].as_array().unwrap().clone();
+    tools.iter().map(|it| it["name"].as_str().unwrap().to_owned()).collect()
+}
+
+#[tokio::test]
+async fn a_path_a_query_and_a_header_narrow_what_is_seen() {
+    let world = World::new().await;
+    let all = tools(&world, "/mcp", &[]).await;
+    let of = |server: &str| all.iter().filter(|it| it.starts_with(server)).cloned().collect::<Vec<_>>();
+    assert!(!of("demo__").is_empty() && of("demo__").len() == of("own__").len());
+    assert_eq!(tools(&world, "/mcp/own", &[]).await, of("own__"));
+    assert_eq!(tools(&world, "/mcp/nobody", &[]).await, ["404"]);
+    assert_eq!(tools(&world, "/mcp?tools=*__echo", &[]).await, ["demo__echo", "own__echo"]);
+    assert_eq!(tools(&world, "/mcp?servers=own&tools=*__echo,*__add", &[]).await, ["own__echo", "own__add"]);
+    assert_eq!(tools(&world, "/mcp?tools=*__echo", &[("mcp-host-servers", "demo")]).await, ["demo__echo"]);
+    assert_eq!(tools(&world, "/mcp?tools=", &[]).await, [""; 0]);
+
+    // What is not seen cannot be called either, and nothing is said of it.
+    let mut headers = vec![("content-type", "application/json"), ("accept", "application/json")];
+    let begun = world.http("POST", "/mcp?tools=*__echo", &headers, &initialize("2025-11-25")).await;
+    let session = begun.header("mcp-session-id").unwrap();
+    headers.push(("mcp-session-id", &session));
+    let call = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"demo__add","arguments":{"a":1,"b":2}}}"#;
+    let refused = world.http("POST", "/mcp?tools=*__echo", &headers, call).await;
+    assert_eq!(refused.json()["error"]["message"], "MCPToolNotFoundError: Tool 'demo__add' not found");
+    // A session has one scope: by another path it is not there.
+    assert_eq!(world.http("POST", "/mcp", &headers, call).await.status, 404);
+    world.end().await;
+}
+
+#[tokio::test]
+async fn a_token_lets_in_and_shows_its_part_and_sessions_are_its_own() {
+    let text = "ann-0123456789abcdef name=ann\nbob-0123456789abcdef name=bob tools=demo__echo";
+    let tokens = Tokens::read(&Secret::new(text)).unwrap();
+    let world =
+        World::with(GatewayOptions::default(), HttpOptions { tokens, ..HttpOptions::default() }).await;
+    let reply = world.post(&[], &initialize("2025-11-25")).await;
+    assert_eq!((reply.status, reply.header("www-authenticate").as_deref()), (401, Some("bearer")));
+    assert_eq!(world.http("GET", "/metrics", &[], "").await.status, 401);
+    let (ann, bob) =
+        (("authorization", "Bearer ann-0123456789abcdef"), ("authorization", "Bearer bob-0123456789abcdef"));
+    assert!(tools(&world, "/mcp", &[ann]).await.len() > 2);
+    assert_eq!(tools(&world, "/mcp", &[bob]).await, ["demo__echo"]);
+    assert_eq!(tools(&world, "/mcp?tools=demo__add", &[bob]).await, [""; 0]);
+    let session = world.initialize(&[ann]).await;
+    let ping = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
+    assert_eq!(world.post(&[bob, ("mcp-session-id", &session)], ping).await.status, 404);
+    assert_eq!(world.http("DELETE", "/mcp", &[bob, ("mcp-session-id", &session)], "").await.status, 404);
+    assert_eq!(world.post(&[ann, ("mcp-session-id", &session)], ping).await.status, 200);
+    world.end().await;
+}
+
+#[tokio::test]
+async fn pages_of_other_sites_do_not_get_in() {
+    let world = World::new().await;
+    let initialize = initialize("2025-11-25");
+    for (headers, status) in [
+        (vec![("host", "evil.example")], 403),
+        (vec![("origin", "http://evil.example")], 403),
+        (vec![("host", "localhost"), ("origin", "http://localhost:3000")], 200),
+    ] {
+        assert_eq!(world.post(&headers, &initialize).await.status, status, "{headers:?}");
+    }
+    world.end().await;
+}
+
+#[tokio::test]
+async fn off_loopback_nobody_is_served_without_a_token() {
+    let site = Default::default();
+    let host = host(&site, Vec::new()).await;
+    let gateway = Gateway::new(host, GatewayOptions::default());
+    let bound = HttpServer::bind("0.0.0.0:0".parse().unwrap(), gateway.clone(), HttpOptions::default()).await;
+    assert!(matches!(bound.err(), Some(ServeError::Open(_))));
+    let tokens = Tokens::read(&Secret::new("ann-0123456789abcdef")).unwrap();
+    let options = HttpOptions { tokens, ..HttpOptions::default() };
+    assert!(HttpServer::bind("0.0.0.0:0".parse().unwrap(), gateway, options).await.is_ok());
+    let _: std::sync::Arc<Site> = site;
+}
+
+#[tokio::test]
+async fn the_gateway_tells_of_itself_where_it_is_to() {
+    let options = GatewayOptions { own_resources: OwnResource::ALL.to_vec(), ..GatewayOptions::default() };
+    let world = World::with(options, HttpOptions::default()).await;
+    let read = async |uri: &str| {
+        let reply = world.modern("resources/read", Some(uri), &format!(r#""uri":"{uri}""#)).await;
+        let text = reply.json()["result"]["contents"][0]["text"].as_str().unwrap_or_default().to_owned();
+        serde_json::from_str::<serde_json::Value>(&text).unwrap()
+    };
+    assert_eq!(read("mcp-host://servers").await["servers"][0]["name"], "demo");
+    assert!(read("mcp-host://problems").await["problems"].is_array());
+    assert!(world.modern("resources/list", None, "").await.body.contains("mcp-host://servers"));
+    assert_eq!(world.http("GET", "/healthz", &[], "").await.status, 200);
+    assert_eq!(world.http("GET", "/readyz", &[], "").await.status, 200);
+    let metrics = world.http("GET", "/metrics", &[], "").await.body;
+    assert!(metrics.contains("mcp_host_server_state{server=\"demo\",state=\"ready\"} 1\n"), "{metrics}");
+    assert!(metrics.contains("mcp_gateway_requests 0\n"), "{metrics}");
+    world.end().await;
+}

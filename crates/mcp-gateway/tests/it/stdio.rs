@@ -1,0 +1,123 @@
+//! One client on a pipe, in either era.
+
+use std::sync::Arc;
+
+use mcp_gateway::{Bounds, Gateway, GatewayOptions, serve_stdio};
+use mcp_model::code;
+use serde_json::Value;
+use tokio::io::{
+    AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, Lines, ReadHalf, WriteHalf, duplex, split,
+};
+use tokio::task::JoinHandle;
+
+use crate::world::{Site, host, initialize, modern, server};
+
+struct Pipe {
+    site: Arc<Site>,
+    write: WriteHalf<DuplexStream>,
+    lines: Lines<BufReader<ReadHalf<DuplexStream>>>,
+    serving: JoinHandle<()>,
+}
+
+impl Pipe {
+    async fn new() -> Pipe {
+        let site: Arc<Site> = Arc::default();
+        let host = host(&site, vec![server("demo"), server("own")]).await;
+        crate::world::until("only what is shared runs", || site.open() == 1).await;
+        let bounds = Bounds { message_bytes: 4000, ..Bounds::default() };
+        let gateway = Gateway::new(host, GatewayOptions { bounds, ..GatewayOptions::default() });
+        let (near, far) = duplex(1 << 16);
+        let (input, output) = split(far);
+        let serving = tokio::spawn(async move { serve_stdio(&gateway, input, output).await });
+        let (read, write) = split(near);
+        Pipe { site, write, lines: BufReader::new(read).lines(), serving }
+    }
+
+    async fn send(&mut self, line: &str) {
+        self.write.write_all(format!("{line}\n").as_bytes()).await.unwrap();
+    }
+
+    /// The next message that is no notification.
+    async fn answer(&mut self) -> Value {
+        loop {
+            let line = self.lines.next_line().await.unwrap().unwrap();
+            let value: Value = serde_json::from_str(&line).unwrap();
+            if value.get("method").is_none() {
+                return value;
+            }
+        }
+    }
+
+    /// The next notification of this method.
+    async fn told(&mut self, method: &str) -> Value {
+        loop {
+            let line = self.lines.next_line().await.unwrap().unwrap();
+            let value: Value = serde_json::from_str(&line).unwrap();
+            if value["method"] == method {
+                return value;
+            }
+        }
+    }
+
+    async fn end(mut self) {
+        self.write.shutdown().await.unwrap();
+        self.serving.await.unwrap();
+        assert_eq!(self.lines.next_line().await.unwrap(), None);
+    }
+}
+
+const CALL: &str = r#"{"jsonrpc":"2.0","id":"c","method":"tools/call","params":{"name":"demo__echo","arguments":{"text":"a"}}}"#;
+
+#[tokio::test]
+async fn with_a_session() {
+    let mut pipe = Pipe::new().await;
+    pipe.send(CALL).await;
+    assert_eq!(pipe.answer().await["error"]["code"].as_i64(), Some(code::SERVER_ERROR));
+    pipe.send(&initialize("2025-06-18")).await;
+    assert_eq!(pipe.answer().await["result"]["protocolVersion"], "2025-06-18");
+    pipe.send(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#).await;
+    pipe.send(CALL).await;
+    let answer = pipe.answer().await;
+    assert_eq!((&answer["id"], &answer["result"]["content"][0]["text"]), (&"c".into(), &"a".into()));
+    // Too long, no JSON, and an empty line; then it goes on.
+    pipe.send(&"x".repeat(5000)).await;
+    assert_eq!(pipe.answer().await["error"]["code"].as_i64(), Some(code::INVALID_REQUEST));
+    pipe.send("\n{").await;
+    assert_eq!(pipe.answer().await["error"]["code"].as_i64(), Some(code::PARSE_ERROR));
+
+    // A call that is taken back has no answer, and its id is free again.
+    let sleep = r#"{"jsonrpc":"2.0","id":"c","method":"tools/call","params":{"name":"demo__sleep","arguments":{"ms":60000,"steps":1}}}"#;
+    pipe.send(sleep).await;
+    pipe.send(sleep).await;
+    assert_eq!(pipe.answer().await["error"]["code"].as_i64(), Some(code::INVALID_REQUEST));
+    pipe.send(r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"c"}}"#).await;
+    pipe.send(r#"{"jsonrpc":"2.0","id":2,"method":"ping"}"#).await;
+    assert_eq!(pipe.answer().await["id"], 2);
+    pipe.send(r#"{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"demo__change_tools","arguments":{"name":"x"}}}"#).await;
+    pipe.told("notifications/tools/list_changed").await;
+    pipe.end().await;
+}
+
+#[tokio::test]
+async fn without() {
+    let mut pipe = Pipe::new().await;
+    let before = pipe.site.open();
+    let body = |method, params| modern(method, None, params).1;
+    pipe.send(&body("server/discover", "")).await;
+    assert_eq!(pipe.answer().await["result"]["resultType"], "complete");
+    pipe.send(&body("initialize", "")).await;
+    assert_eq!(pipe.answer().await["error"]["code"].as_i64(), Some(code::METHOD_NOT_FOUND));
+    // The pipe is a dialog: what is leased is there without a name.
+    pipe.send(&body("tools/call", r#""name":"own__echo","arguments":{"text":"a"}"#)).await;
+    assert_eq!(pipe.answer().await["result"]["content"][0]["text"], "a");
+    assert_eq!(pipe.site.open(), before + 1);
+    let listen = body("subscriptions/listen", r#""notifications":{"toolsListChanged":true}"#)
+        .replace("\"id\":1", "\"id\":9");
+    pipe.send(&listen).await;
+    let told = pipe.told("notifications/subscriptions/acknowledged").await;
+    assert_eq!(told["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"], 9);
+    pipe.send(&body("tools/call", r#""name":"demo__change_tools","arguments":{"name":"x"}"#)).await;
+    let told = pipe.told("notifications/tools/list_changed").await;
+    assert_eq!(told["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"], 9);
+    pipe.end().await;
+}

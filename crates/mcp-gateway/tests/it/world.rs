@@ -1,0 +1,297 @@
+//! A host with demo servers in memory, a gateway before it, and clients of it.
+
+use std::future::Future;
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use mcp_config::ResolvedServer;
+use mcp_gateway::{Bounds, Gateway, GatewayOptions, HttpOptions, HttpServer};
+use mcp_host::{Dialer, Host, HostOptions, Wanted};
+use mcp_model::{
+    Dialect, Discovery, Endpoint, Exposure, Limits, NameClass, NamePolicy, Origin, RawJson, ServerId,
+    ServerSpec, Sharing, StdioEndpoint, StdioSpec, TransportSpec, UrlEndpoint,
+};
+use mcp_transport::{
+    ClientCapabilities, Dial, DialOptions, EndReason, Ended, Eras, Lane, Link, Opening, Out, Session,
+    SessionOptions, Transport, dialer,
+};
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::net::TcpStream;
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+
+/// How many connections to demo servers are open.
+#[derive(Default)]
+pub(crate) struct Site {
+    open: AtomicUsize,
+}
+
+impl Site {
+    pub(crate) fn open(&self) -> usize {
+        self.open.load(Ordering::SeqCst)
+    }
+}
+
+struct DemoDial(Arc<Site>);
+
+impl Dial for DemoDial {
+    fn dial(&self) -> Box<dyn Transport> {
+        Box::new(Demo(Arc::clone(&self.0)))
+    }
+
+    fn label(&self) -> String {
+        "demo".to_owned()
+    }
+
+    fn redact(&self, text: &str) -> String {
+        text.to_owned()
+    }
+
+    fn opening(&self) -> Opening {
+        Opening::Negotiate
+    }
+}
+
+/// The demo server on the other side of a pair of streams, one message a line: each connection to one of its own.
+struct Demo(Arc<Site>);
+
+struct Open(Arc<Site>);
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        self.0.open.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+impl Transport for Demo {
+    fn run<'a>(self: Box<Self>, link: Link) -> Pin<Box<dyn Future<Output = Ended> + Send + 'a>>
+    where
+        Self: 'a,
+    {
+        Box::pin(async move {
+            self.0.open.fetch_add(1, Ordering::SeqCst);
+            let _open = Open(Arc::clone(&self.0));
+            run(link).await
+        })
+    }
+}
+
+async fn run(link: Link) -> Ended {
+    let Link { mut out, inbox, mut stop } = link;
+    let (here, there) = tokio::io::duplex(1 << 16);
+    let (read, write) = tokio::io::split(there);
+    let mut served = Box::pin(mcp_demo::serve_stream(read, write));
+    let (read, mut write) = tokio::io::split(here);
+    let mut lines = BufReader::new(read).lines();
+    loop {
+        tokio::select! {
+            _ = stop.requested() => return Ended::new(EndReason::Stopped),
+            _ = &mut served => return Ended::new(EndReason::PeerClosed),
+            line = lines.next_line() => match line.unwrap() {
+                Some(line) => {
+                    inbox.deliver(Lane::Shared, line.into());
+                }
+                None => return Ended::new(EndReason::PeerClosed),
+            },
+            out = out.next() => {
+                let body = match out {
+                    Some(Out::Message(message)) => message.body,
+                    Some(Out::Abandon { notice: Some(notice), .. }) => notice,
+                    Some(Out::Abandon { notice: None, .. }) => continue,
+                    None => return Ended::new(EndReason::Stopped),
+                };
+                write.write_all(&body).await.unwrap();
+                write.write_all(b"\n").await.unwrap();
+            }
+        }
+    }
+}
+
+/// A server as a configuration would have it: `own` ones are not shared.
+pub(crate) fn server(id: &str) -> ResolvedServer {
+    let endpoint = StdioEndpoint::new("npx");
+    let spec = ServerSpec {
+        id: ServerId::parse(id).unwrap(),
+        description: None,
+        origin: Origin { dialect: Dialect::HoloDeck, file: "f".into(), pointer: String::new(), span: 0..0 },
+        transport: TransportSpec::Stdio(StdioSpec {
+            command: "npx".into(),
+            args: Vec::new(),
+            env: Vec::new(),
+            env_file: None,
+            inherit: endpoint.inherit,
+            cwd: None,
+            encoding: "utf-8".into(),
+        }),
+        limits: Limits::default(),
+        discovery: Discovery::default(),
+        exposure: Exposure::all(NamePolicy::Qualify { class: NameClass::Strict }),
+        sharing: if id.starts_with("own") { Sharing::PerOwner } else { Sharing::Shared },
+        config: None,
+        metadata: Default::default(),
+    };
+    ResolvedServer { spec, endpoint: Endpoint::Stdio(endpoint), config: None }
+}
+
+/// A host with these servers, which run.
+pub(crate) async fn host(site: &Arc<Site>, servers: Vec<ResolvedServer>) -> Arc<Host> {
+    let site = Arc::clone(site);
+    let dialer: Dialer = Arc::new(move |_, _| Ok(Arc::new(DemoDial(Arc::clone(&site)))));
+    let everything = r#"{"sampling":{},"elicitation":{},"roots":{}}"#;
+    let declared = ClientCapabilities::new(RawJson::parse(everything.into()).unwrap());
+    let host = Host::with_dialer(HostOptions { declared, ..HostOptions::default() }, dialer);
+    host.apply(Wanted { servers, failed: Vec::new() }).await;
+    host.ready().await;
+    Arc::new(host)
+}
+
+/// A gateway over HTTP.
+pub(crate) struct World {
+    pub(crate) host: Arc<Host>,
+    pub(crate) site: Arc<Site>,
+    pub(crate) gateway: Gateway,
+    pub(crate) address: SocketAddr,
+    stop: Option<oneshot::Sender<()>>,
+    serving: JoinHandle<()>,
+}
+
+impl World {
+    /// Before the shared server `demo` and the server `own`, of which each dialog has its own.
+    pub(crate) async fn new() -> World {
+        World::with(GatewayOptions::default(), HttpOptions::default()).await
+    }
+
+    pub(crate) async fn bounded(bounds: Bounds) -> World {
+        World::with(GatewayOptions { bounds, ..GatewayOptions::default() }, HttpOptions::default()).await
+    }
+
+    pub(crate) async fn with(options: GatewayOptions, http: HttpOptions) -> World {
+        let site: Arc<Site> = Arc::default();
+        let host = host(&site, vec![server("demo"), server("own")]).await;
+        // What was started only to see what it offers has gone by then.
+        until("only what is shared runs", || site.open() == 1).await;
+        let gateway = Gateway::new(Arc::clone(&host), options);
+        let server = HttpServer::bind("127.0.0.1:0".parse().unwrap(), gateway.clone(), http).await.unwrap();
+        let address = server.address();
+        let (stop, stopped) = oneshot::channel::<()>();
+        let serving = tokio::spawn(server.serve(async { drop(stopped.await) }));
+        World { host, site, gateway, address, stop: Some(stop), serving }
+    }
+
+    /// Our own client, over the wire, in one era.
+    pub(crate) async fn client(&self, path: &str, eras: Eras, options: SessionOptions) -> Session {
+        let mut endpoint = UrlEndpoint::new(format!("http://{}{path}", self.address).parse().unwrap());
+        endpoint.headers.push(("Mcp-Host-Dialog".to_owned(), "one".into()));
+        let dial = dialer(&Endpoint::Http(endpoint), &DialOptions::default()).unwrap();
+        Session::connect(dial, SessionOptions { eras, ..options }).await.unwrap()
+    }
+
+    /// Ends it, and looks that nothing is left.
+    pub(crate) async fn end(mut self) {
+        drop(self.stop.take());
+        (&mut self.serving).await.unwrap();
+        assert_eq!(self.gateway.clients(), (0, 0));
+        self.host.shutdown().await;
+        assert_eq!(self.site.open(), 0);
+    }
+
+    /// Sends one request of HTTP as it stands here, and gives the status, the head and the body.
+    pub(crate) async fn http(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Reply {
+        let mut stream = TcpStream::connect(self.address).await.unwrap();
+        let mut text = format!("{method} {path} HTTP/1.1\r\nconnection: close\r\n");
+        if !headers.iter().any(|(name, _)| *name == "host") {
+            text.push_str(&format!("host: {}\r\n", self.address));
+        }
+        for (name, value) in headers {
+            text.push_str(&format!("{name}: {value}\r\n"));
+        }
+        text.push_str(&format!("content-length: {}\r\n\r\n{body}", body.len()));
+        stream.write_all(text.as_bytes()).await.unwrap();
+        let mut reply = String::new();
+        stream.read_to_string(&mut reply).await.unwrap();
+        let (head, body) = reply.split_once("\r\n\r\n").unwrap();
+        let status = head.split(' ').nth(1).unwrap().parse().unwrap();
+        Reply { status, head: head.to_ascii_lowercase(), body: body.to_owned() }
+    }
+
+    /// Sends a message as a well-behaved client does.
+    pub(crate) async fn post(&self, headers: &[(&str, &str)], body: &str) -> Reply {
+        let mut all =
+            vec![("content-type", "application/json"), ("accept", "application/json, text/event-stream")];
+        all.extend(headers);
+        self.http("POST", "/mcp", &all, body).await
+    }
+
+    /// Begins a session, and gives its id.
+    pub(crate) async fn initialize(&self, headers: &[(&str, &str)]) -> String {
+        let reply = self.post(headers, &initialize("2025-11-25")).await;
+        assert_eq!(reply.status, 200, "{reply:?}");
+        reply.header("mcp-session-id").unwrap()
+    }
+}
+
+/// An answer over HTTP.
+#[derive(Debug)]
+pub(crate) struct Reply {
+    pub(crate) status: u16,
+    head: String,
+    pub(crate) body: String,
+}
+
+impl Reply {
+    pub(crate) fn header(&self, name: &str) -> Option<String> {
+        let mut lines = self.head.lines().filter_map(|it| it.split_once(": "));
+        lines.find(|(it, _)| *it == name).map(|(_, value)| value.to_owned())
+    }
+
+    /// The message, alone or as the last event.
+    #[track_caller]
+    pub(crate) fn json(&self) -> serde_json::Value {
+        let last = self.body.lines().filter_map(|it| it.strip_prefix("data: ")).next_back();
+        let text = last.unwrap_or(&self.body);
+        serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {self:?}"))
+    }
+}
+
+pub(crate) fn initialize(version: &str) -> String {
+    format!(
+        r#"{{"jsonrpc":"2.0","id":0,"method":"initialize","params":{{"protocolVersion":"{version}","capabilities":{{}},"clientInfo":{{"name":"t","version":"1"}}}}}}"#
+    )
+}
+
+/// A request of the era without sessions, with its headers.
+pub(crate) fn modern(
+    method: &str,
+    name: Option<&str>,
+    params: &str,
+) -> (Vec<(&'static str, String)>, String) {
+    let mut headers =
+        vec![("mcp-protocol-version", "2026-07-28".to_owned()), ("mcp-method", method.to_owned())];
+    headers.extend(name.map(|it| ("mcp-name", it.to_owned())));
+    let meta = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}"#;
+    let comma = if params.is_empty() { "" } else { "," };
+    let body =
+        format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{{{meta}{comma}{params}}}}}"#);
+    (headers, body)
+}
+
+impl World {
+    pub(crate) async fn modern(&self, method: &str, name: Option<&str>, params: &str) -> Reply {
+        let (headers, body) = modern(method, name, params);
+        let headers: Vec<(&str, &str)> = headers.iter().map(|(name, it)| (*name, it.as_str())).collect();
+        self.post(&headers, &body).await
+    }
+}
+
+/// Waits until it is so, for as long as a slow machine may need.
+pub(crate) async fn until(what: &str, is_so: impl Fn() -> bool) {
+    let waiting = async {
+        while !is_so() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    assert!(tokio::time::timeout(Duration::from_secs(30), waiting).await.is_ok(), "{what}");
+}
