@@ -70,7 +70,12 @@ impl Dialogs {
     /// Drops what has not been used for as long as `idle`.
     pub(crate) fn drop_unused(&self, now: Instant, idle: Duration) {
         let mut table = self.table.lock().unwrap_or_else(PoisonError::into_inner);
-        table.retain(|_, it| !it.is_free() || now.saturating_duration_since(it.last_used) < idle);
+        table.retain(|_, it| {
+            if !it.is_free() {
+                it.last_used = now;
+            }
+            now.saturating_duration_since(it.last_used) < idle
+        });
     }
 
     /// Drops all of them.

@@ -14,6 +14,11 @@ use serde_json::value::RawValue;
 /// How many messages a batch may hold.
 pub(crate) const MOST_IN_BATCH: usize = 64;
 
+/// How deep a message may be: what goes on to servers must not be more than they can read.
+const DEEPEST: usize = 128;
+/// How long an id may be, in bytes: it is kept, and comes back.
+const LONGEST_ID: usize = 1024;
+
 /// One message.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Incoming {
@@ -118,6 +123,10 @@ fn message(whole: &RawJson) -> Result<Incoming, Unreadable> {
         error: Option<&'a RawValue>,
     }
     let shared = whole.clone().into_bytes();
+    if depth(&shared) > DEEPEST {
+        let message = format!("a message may be {DEEPEST} levels deep");
+        return Err(Unreadable::new(None, code::INVALID_REQUEST, message));
+    }
     let refused = |id: Option<RawJson>, message: &str| Unreadable::new(id, code::INVALID_REQUEST, message);
     if !whole.is_object() {
         return Err(refused(None, "a message is a JSON object"));
@@ -135,6 +144,10 @@ fn message(whole: &RawJson) -> Result<Incoming, Unreadable> {
             return Err(refused(plain, "`method` must be a string"));
         };
         let params = params.map_or_else(RawJson::empty_object, part);
+        if !params.is_object() && id.is_none() {
+            // Nobody waits for an answer.
+            return Ok(Incoming::Notification(Notification { method, params: RawJson::empty_object() }));
+        }
         if !params.is_object() {
             return Err(Unreadable::new(plain, code::INVALID_PARAMS, "`params` must be a JSON object"));
         }
@@ -154,13 +167,33 @@ fn message(whole: &RawJson) -> Result<Incoming, Unreadable> {
     };
     match plain {
         Some(id) => Ok(Incoming::Response(Response { id, outcome })),
-        None => Err(refused(None, "an answer names the `id` of its request")),
+        // It answers nothing of ours, and two peers that answered such answers would never end.
+        None => Ok(Incoming::Response(Response { id: RawJson::empty_object(), outcome })),
     }
+}
+
+/// How deep the JSON is.
+fn depth(text: &[u8]) -> usize {
+    let (mut deepest, mut now, mut in_text, mut escaped) = (0, 0usize, false, false);
+    for byte in text {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if in_text => escaped = true,
+            b'"' => in_text = !in_text,
+            b'{' | b'[' if !in_text => {
+                now += 1;
+                deepest = deepest.max(now);
+            }
+            b'}' | b']' if !in_text => now = now.saturating_sub(1),
+            _ => {}
+        }
+    }
+    deepest
 }
 
 /// May it be the id of a request? Strings and numbers.
 fn is_id(id: &RawJson) -> bool {
-    matches!(id.as_bytes().first(), Some(b'"' | b'-' | b'0'..=b'9'))
+    id.as_bytes().len() <= LONGEST_ID && matches!(id.as_bytes().first(), Some(b'"' | b'-' | b'0'..=b'9'))
 }
 
 #[cfg(test)]
@@ -216,7 +249,18 @@ mod tests {
             &format!("{} 1", code::INVALID_PARAMS),
         );
         check(r#"{"jsonrpc":"2.0","id":1}"#, &format!("{} 1", code::INVALID_REQUEST));
-        check(r#"{"jsonrpc":"2.0","result":{}}"#, &format!("{} -", code::INVALID_REQUEST));
+        check(r#"{"jsonrpc":"2.0","result":{}}"#, "result {} {}");
+        check(r#"{"jsonrpc":"2.0","method":"n/x","params":[1]}"#, "notification n/x {}");
+        let deep = format!(
+            r#"{{"jsonrpc":"2.0","id":1,"method":"x","params":{{"a":{}{}}}}}"#,
+            "[".repeat(200),
+            "]".repeat(200)
+        );
+        check(&deep, &format!("{} -", code::INVALID_REQUEST));
+        check(
+            r#"{"jsonrpc":"2.0","id":1,"method":"x","params":{"a":"[[[\\\"[["}}"#,
+            r#"request 1 x {"a":"[[[\\\"[["}"#,
+        );
     }
 
     #[test]

@@ -131,13 +131,18 @@ impl Inner {
             false => &[],
         };
         // Of a server that is gone meanwhile the next generation shows nothing.
-        let is_shared = |it: &ServerId| self.host.about(it).is_none_or(|it| it.sharing == Sharing::Shared);
+        let is_shared = |it: &ServerId| self.is_shared(it);
         let listing = Arc::new(Listing::build(&published.catalog, scope, own, is_shared));
         if shelf.listings.len() >= MOST_SCOPES {
             shelf.listings.remove(0);
         }
         shelf.listings.push((Arc::clone(scope), Arc::clone(&listing)));
         listing
+    }
+
+    /// May everybody use one instance of the server?
+    pub(crate) fn is_shared(&self, server: &ServerId) -> bool {
+        self.host.about(server).is_none_or(|it| it.sharing == Sharing::Shared)
     }
 
     /// Waits for servers that are just being started, once and not for long: a client who lists at once should see them,

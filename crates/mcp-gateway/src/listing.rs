@@ -150,6 +150,12 @@ impl Listing {
         self.pages(kind).hash
     }
 
+    /// Is there nothing to see?
+    pub(crate) fn is_empty(&self) -> bool {
+        let indexes = [&self.tool_index, &self.prompt_index, &self.resource_index, &self.template_index];
+        indexes.into_iter().all(HashMap::is_empty)
+    }
+
     /// The tool that is shown under this name.
     pub(crate) fn tool(&self, name: &str) -> Option<&Target> {
         self.tool_index.get(name)

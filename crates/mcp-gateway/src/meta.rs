@@ -8,8 +8,13 @@ use mcp_model::{LogLevel, ProtocolVersion, RawJson, RpcError, TraceContext, code
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+use crate::methods::initialize::MOST_CAPABILITIES;
+
 /// The member in which a client of the stateless era names its dialog.
 pub const DIALOG_KEY: &str = "mcp-host/dialog";
+
+/// How long a progress token may be, in bytes: it comes back with each progress.
+const MOST_TOKEN: usize = 256;
 
 /// The `_meta` of a request.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -69,9 +74,17 @@ impl Meta {
             TraceContext::parse(&parent, state.as_deref()).ok()
         });
         Meta {
-            progress_token: wire.progress_token.map(RawJson::copied).filter(is_token),
+            progress_token: wire
+                .progress_token
+                .filter(|it| it.get().len() <= MOST_TOKEN)
+                .map(RawJson::copied)
+                .filter(is_token),
             version: text(wire.version),
-            capabilities: wire.capabilities.map(RawJson::copied).filter(RawJson::is_object),
+            capabilities: wire
+                .capabilities
+                .filter(|it| it.get().len() <= MOST_CAPABILITIES)
+                .map(RawJson::copied)
+                .filter(RawJson::is_object),
             log_level: text(wire.log_level).and_then(|it| it.parse().ok()),
             dialog: text(wire.dialog).filter(|it| !it.is_empty()),
             trace,

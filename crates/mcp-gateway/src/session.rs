@@ -46,7 +46,7 @@ pub(crate) struct Session {
     /// Cancelled with its end.
     pub(crate) over: CancellationToken,
     /// Where it hears what belongs to no request.
-    general: Mutex<Option<Outlet>>,
+    general: Mutex<Option<(Outlet, CancellationToken)>>,
     log_level: Mutex<Option<LogLevel>>,
     last_used: Mutex<Instant>,
 }
@@ -99,18 +99,26 @@ impl Session {
 
     /// Where it hears what belongs to no request, if it listens.
     pub(crate) fn general(&self) -> Option<Outlet> {
-        self.general.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        let general = self.general.lock().unwrap_or_else(PoisonError::into_inner);
+        general.as_ref().map(|it| it.0.clone())
     }
 
-    /// It listens here from now on.
-    pub(crate) fn listens(&self, outlet: Outlet) {
-        *self.general.lock().unwrap_or_else(PoisonError::into_inner) = Some(outlet);
+    /// It listens here from now on, and no longer where it did before. What is given is cancelled when it listens elsewhere.
+    pub(crate) fn listens(&self, outlet: Outlet) -> CancellationToken {
+        let replaced = CancellationToken::new();
+        let here = Some((outlet, replaced.clone()));
+        let before =
+            std::mem::replace(&mut *self.general.lock().unwrap_or_else(PoisonError::into_inner), here);
+        if let Some((_, before)) = before {
+            before.cancel();
+        }
+        replaced
     }
 
     /// It does not listen here any more.
     pub(crate) fn listens_no_more(&self, outlet: &Outlet) {
         let mut general = self.general.lock().unwrap_or_else(PoisonError::into_inner);
-        if general.as_ref().is_some_and(|it| it.is_same(outlet)) {
+        if general.as_ref().is_some_and(|it| it.0.is_same(outlet)) {
             *general = None;
         }
     }

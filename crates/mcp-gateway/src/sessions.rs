@@ -75,7 +75,8 @@ impl Sessions {
 
     /// The lowest level from which on one of them wants log messages.
     pub(crate) fn lowest_level(&self) -> Option<LogLevel> {
-        self.lock().values().filter_map(|it| it.log_level()).min()
+        // Who never said a level hears all.
+        self.lock().values().map(|it| it.log_level().unwrap_or(LogLevel::Debug)).min()
     }
 
     /// How many there are.

@@ -6,6 +6,7 @@ use bytes::Bytes;
 use mcp_model::{Era, RpcError, code};
 use mcp_transport::CallerId;
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
+use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
@@ -44,6 +45,7 @@ pub async fn serve_stdio(
         session: Mutex::default(),
         dialog: Arc::new(gateway.host.dialog(mcp_host::DialogId::new(crate::secret_id::secret_id()))),
         owner: CallerId::unique(),
+        places: Arc::new(Semaphore::new(gateway.options.bounds.requests_of_one.max(1) * 2)),
     };
     let client = Arc::new(client);
     let mut tasks = JoinSet::new();
@@ -58,7 +60,11 @@ pub async fn serve_stdio(
     tasks.shutdown().await;
     drop(client);
     // What was answered is written before the end.
-    while writing.join_next().await.is_some() {}
+    let written = async { while writing.join_next().await.is_some() {} };
+    if tokio::time::timeout(gateway.options.bounds.send, written).await.is_err() {
+        tracing::warn!("the client does not read its last answers");
+    }
+    writing.shutdown().await;
 }
 
 /// The client on the pipe.
@@ -72,6 +78,8 @@ struct Client {
     /// The pipe is one dialog, in either era.
     dialog: Arc<mcp_host::Dialog>,
     owner: CallerId,
+    /// Places for requests whose answers were not taken yet.
+    places: Arc<Semaphore>,
 }
 
 async fn write(mut inlet: Inlet, mut output: impl AsyncWrite + Unpin, gone: CancellationToken) {
@@ -211,6 +219,7 @@ impl Client {
             Ok(guard) => guard,
             Err(error) => return self.out.answer(reply::error(Some(&request.id), &error)).await,
         };
+        let place = Arc::clone(&self.places).acquire_owned().await.expect("it is never closed");
         let client = Arc::clone(self);
         tasks.spawn(async move {
             let id = request.id.clone();
@@ -233,6 +242,8 @@ impl Client {
             drop(guard);
             // A client that is gone needs no answer.
             let _ = client.out.answer(answer).await;
+            // Until then it has its place: of who does not read no more is taken in.
+            drop(place);
         });
         Ok(())
     }

@@ -26,5 +26,14 @@ pub(crate) fn rpc_error(failure: &Failure) -> RpcError {
 /// What the client is told where there is no result.
 pub(crate) fn refused(unanswered: Unanswered) -> RpcError {
     let Unanswered { failure, rpc, server: _ } = unanswered;
-    rpc.map_or_else(|| rpc_error(&failure), |it| *it)
+    let Some(error) = rpc else { return rpc_error(&failure) };
+    match error.code {
+        // What one server says of its own wire is nothing that the client should think of this one.
+        code::PARSE_ERROR
+        | code::INVALID_REQUEST
+        | code::METHOD_NOT_FOUND
+        | code::HEADER_MISMATCH
+        | code::UNSUPPORTED_PROTOCOL_VERSION => RpcError { code: code::INTERNAL_ERROR, ..*error },
+        _ => *error,
+    }
 }

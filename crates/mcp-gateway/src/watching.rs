@@ -70,6 +70,28 @@ impl Watching {
     }
 }
 
+/// What the name of a notification begins with.
+const PREFIX: &str = "notifications/";
+
+/// May a server's notification go on to a client as it is? It must be one, and none of those that mean something between the
+/// client and the gateway.
+pub(crate) fn passes(method: &str, params: &mcp_model::RawJson) -> bool {
+    const OURS: [&str; 11] = [
+        "message",
+        "progress",
+        "cancelled",
+        "initialized",
+        "roots/list_changed",
+        "tools/list_changed",
+        "prompts/list_changed",
+        "resources/list_changed",
+        "resources/updated",
+        "subscriptions/acknowledged",
+        "",
+    ];
+    method.strip_prefix(PREFIX).is_some_and(|it| !OURS.contains(&it)) && params.is_object()
+}
+
 /// What a client is told of what a server said: a method, and parameters as JSON. What belongs to a call in flight has
 /// another way to its client, and what belongs to nobody in particular goes to nobody: it may be about another client.
 pub(crate) fn told(
@@ -88,7 +110,11 @@ pub(crate) fn told(
             let loud = from.is_none_or(|from| log.level.is_none_or(|it| it >= from));
             loud.then(|| ("notifications/message".to_owned(), log.raw.as_str().to_owned()))
         }
-        Event::Notification { method, params } if is_own => {
+        Event::Notification { method, params }
+            if is_own
+                && params.as_ref().is_none_or(|it| passes(method, it))
+                && method.starts_with(PREFIX) =>
+        {
             let params = params.as_ref().map_or("{}", |it| it.as_str());
             Some((method.clone(), params.to_owned()))
         }

@@ -11,10 +11,12 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use bytes::Bytes;
 use futures_util::stream;
+use tokio_util::sync::CancellationToken;
 
 use super::events;
 use super::headers::{self, Accepts, SESSION};
-use super::post::{self, Server, invalid, no_session, refusal};
+use super::modern::Place;
+use super::post::{self, Server, busy, invalid, no_session, refusal};
 use super::server::Door;
 use crate::outlet::{Inlet, Outlet, outlet};
 use crate::reply;
@@ -37,27 +39,39 @@ pub(super) async fn get(State(door): State<Arc<Door>>, server: Server, request: 
         let error = invalid("`Accept` must hold `text/event-stream`");
         return refusal(StatusCode::NOT_ACCEPTABLE, None, &error);
     }
+    let Some(place) = Place::of_stream(&door, &visitor.principal) else {
+        return refusal(StatusCode::SERVICE_UNAVAILABLE, None, &busy());
+    };
     let (out, inlet) = outlet(door.bounds());
-    // The session holds the only way into it, so that the stream ends when another one takes its place.
-    session.listens(out.clone());
+    let replaced = session.listens(out.clone());
     let watching = Watching::new(&door.gateway, &session.scope);
-    let state = Listening { session, inlet, watching, waiting: Vec::new(), way: WeakWay(out), begun: false };
+    let state = Listening {
+        session,
+        inlet,
+        watching,
+        waiting: Vec::new(),
+        way: out,
+        replaced,
+        begun: false,
+        _place: place,
+    };
     events::response(stream::unfold(state, |mut state| async {
         let event = state.next().await?;
         Some((Ok::<_, Infallible>(event), state))
     }))
 }
 
-/// The stream's own way in, to recognise it by.
-struct WeakWay(Outlet);
-
 struct Listening {
     session: Arc<Session>,
     inlet: Inlet,
     watching: Watching,
     waiting: Vec<Bytes>,
-    way: WeakWay,
+    /// The stream's own way in, to recognise it by.
+    way: Outlet,
+    /// Cancelled when another stream takes its place.
+    replaced: CancellationToken,
     begun: bool,
+    _place: Place,
 }
 
 impl Listening {
@@ -71,14 +85,10 @@ impl Listening {
             if let Some(message) = self.waiting.pop() {
                 return Some(message);
             }
-            // Another stream has taken its place, or this one was not read.
-            let own = self.session.general().is_some_and(|it| it.is_same(&self.way.0));
-            if !own {
-                return self.inlet.take().map(|it| events::event(&it));
-            }
             tokio::select! {
                 biased;
                 () = self.session.over.cancelled() => return None,
+                () = self.replaced.cancelled() => return self.inlet.take().map(|it| events::event(&it)),
                 Some(message) = self.inlet.next() => return Some(events::event(&message)),
                 news = self.watching.next(&self.session.told) => match news {
                     News::Lists(changed) => {
@@ -101,7 +111,7 @@ impl Listening {
 
 impl Drop for Listening {
     fn drop(&mut self) {
-        self.session.listens_no_more(&self.way.0);
+        self.session.listens_no_more(&self.way);
         self.session.touch(tokio::time::Instant::now());
     }
 }

@@ -1,7 +1,7 @@
 //! The era without sessions: each request stands alone, says who asks and in which version, and its stream is its own.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use axum::http::StatusCode;
 use axum::http::request::Parts;
@@ -23,31 +23,50 @@ use crate::principal::Principal;
 use crate::reply;
 use crate::scope::Leased;
 
-/// How many requests run, by client.
+/// How much of something runs, by client.
 #[derive(Debug, Default)]
-pub(super) struct Stateless(Mutex<HashMap<Principal, usize>>);
+pub(super) struct Counted(Mutex<HashMap<Principal, usize>>);
 
-/// A request that runs.
-struct Place {
-    door: Arc<Door>,
+impl Counted {
+    fn lock(&self) -> MutexGuard<'_, HashMap<Principal, usize>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A request that runs, or a stream that is open.
+pub(super) struct Place {
+    counted: Arc<Counted>,
     principal: Principal,
 }
 
 impl Place {
-    fn take(door: &Arc<Door>, principal: &Principal) -> Option<Place> {
-        let mut table = door.stateless.0.lock().unwrap_or_else(PoisonError::into_inner);
+    fn of_request(door: &Door, principal: &Principal) -> Option<Place> {
+        Place::take(&door.stateless, principal, door.bounds().requests_of_one, usize::MAX)
+    }
+
+    /// A stream that stays open. Half of the connections are left for what does not.
+    pub(super) fn of_stream(door: &Door, principal: &Principal) -> Option<Place> {
+        let all = (door.bounds().connections / 2).max(1);
+        Place::take(&door.streams, principal, (all / 2).max(1), all)
+    }
+
+    fn take(counted: &Arc<Counted>, principal: &Principal, most_of_one: usize, most: usize) -> Option<Place> {
+        let mut table = counted.lock();
+        if table.values().sum::<usize>() >= most {
+            return None;
+        }
         let running = table.entry(principal.clone()).or_default();
-        if *running >= door.bounds().requests_of_one.max(1) * 4 {
+        if *running >= most_of_one {
             return None;
         }
         *running += 1;
-        Some(Place { door: Arc::clone(door), principal: principal.clone() })
+        Some(Place { counted: Arc::clone(counted), principal: principal.clone() })
     }
 }
 
 impl Drop for Place {
     fn drop(&mut self) {
-        let mut table = self.door.stateless.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut table = self.counted.lock();
         if let Some(running) = table.get_mut(&self.principal) {
             *running -= 1;
             if *running == 0 {
@@ -89,14 +108,20 @@ pub(super) async fn answer(
         }
     };
     let (out, inlet) = outlet(door.bounds());
-    let places = (Place::take(door, &principal), Arc::clone(&door.places).try_acquire_owned().ok());
+    let places = (Place::of_request(door, &principal), Arc::clone(&door.places).try_acquire_owned().ok());
     let (Some(own), Some(place)) = places else {
         return refusal(StatusCode::SERVICE_UNAVAILABLE, Some(&request.id), &busy());
     };
     let caller =
         Caller { version, scope, dialog, capabilities, outlet: out, session: None, owner, principal };
     if request.method == "subscriptions/listen" {
-        return listen::stream(door, caller, request, (own, place)).await;
+        drop(own);
+        let Some(stream) = Place::of_stream(door, &caller.principal) else {
+            return refusal(StatusCode::SERVICE_UNAVAILABLE, Some(&request.id), &busy());
+        };
+        // The stream keeps its dialog, and what that has leased.
+        let held = (stream, place, caller.dialog.clone());
+        return listen::stream(door, caller, request, held).await;
     }
     let gateway = Arc::clone(&door.gateway);
     let work = Box::pin(async move {

@@ -12,7 +12,7 @@ use mcp_model::{Era, ProtocolVersion, RawJson, RpcError, ServerId, code};
 use tokio::time::{Instant, timeout};
 
 use super::answering::{Answer, Answering, Leaving, json, taken_back};
-use super::headers::{self, SESSION, VERSION};
+use super::headers::{self, Accepts, SESSION, VERSION};
 use super::modern;
 use super::server::Door;
 use crate::caller::Caller;
@@ -63,6 +63,18 @@ pub(super) async fn post(State(door): State<Arc<Door>>, server: Server, request:
 /// Who sends this, and what he may see; or the response that turns him away.
 pub(super) fn visitor(door: &Door, parts: &Parts, server: Server) -> Result<Visitor, Box<Response>> {
     let header = |name| headers::text(&parts.headers, &name);
+    // What stands there twice, or cannot be read, is no name that could be looked at.
+    let is_plain = |name: &axum::http::HeaderName| {
+        let mut all = parts.headers.get_all(name).iter();
+        all.next().is_none_or(|it| it.to_str().is_ok()) && all.next().is_none()
+    };
+    if ![header::HOST, header::ORIGIN, header::AUTHORIZATION, SESSION].iter().all(is_plain) {
+        return Err(Box::new(refusal(
+            StatusCode::BAD_REQUEST,
+            None,
+            &invalid("a header is unreadable or stands twice"),
+        )));
+    }
     let host = header(header::HOST).or_else(|| parts.uri.authority().map(ToString::to_string));
     if let Err(intruder) = door.guard.check(host.as_deref(), header(header::ORIGIN).as_deref()) {
         return Err(Box::new(refusal(StatusCode::FORBIDDEN, None, &invalid(intruder.words()))));
@@ -80,10 +92,11 @@ pub(super) fn visitor(door: &Door, parts: &Parts, server: Server) -> Result<Visi
         let fits = |id: &ServerId| scope.server.as_ref().is_none_or(|only| only == id);
         match id.filter(|id| fits(id) && is_known(door, id)) {
             Some(id) => scope.server = Some(id),
-            None => {
-                let error = invalid("there is no such server here");
-                return Err(Box::new(refusal(StatusCode::NOT_FOUND, None, &error)));
-            }
+            None => return Err(Box::new(no_server())),
+        }
+        // Of what a token hides nobody learns that it is there.
+        if !scope.views.is_empty() && door.gateway.listing(&Arc::new(scope.clone())).is_empty() {
+            return Err(Box::new(no_server()));
         }
     }
     let selected = |view| match view {
@@ -97,6 +110,10 @@ pub(super) fn visitor(door: &Door, parts: &Parts, server: Server) -> Result<Visi
         .collect();
     scope.views.extend(selected(scope::view(named.iter().map(|(key, it)| (*key, it.as_str()))))?);
     Ok(Visitor { principal, scope: Arc::new(scope) })
+}
+
+fn no_server() -> Response {
+    refusal(StatusCode::NOT_FOUND, None, &invalid("there is no such server here"))
 }
 
 fn of_query(uri: &Uri) -> Result<Option<mcp_registry::View>, scope::InvalidSelection> {
@@ -124,7 +141,11 @@ async fn in_session(door: &Arc<Door>, parts: &Parts, visitor: &Visitor, id: &str
     }
     match frame::read(&body) {
         Ok(Incoming::Request(request)) => {
-            let (out, inlet) = outlet(door.bounds());
+            let (mut out, inlet) = outlet(door.bounds());
+            if accepts == Accepts::Json {
+                // He hears nothing before his answer: what he is asked must find another way, or none.
+                (out, _) = outlet(door.bounds());
+            }
             let work = match begin(door, &session, out, request) {
                 Ok(work) => work,
                 Err((id, error)) => return refusal(StatusCode::OK, Some(&id), &error),

@@ -19,6 +19,7 @@ use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 
 use super::guard::Guard;
+use super::modern::Counted;
 use super::paced::Paced;
 use super::{HttpOptions, ServeError, delete, get, health, metrics, post, tls};
 use crate::gateway::{Gateway, Inner};
@@ -45,7 +46,9 @@ pub(super) struct Door {
     /// Places for requests, all clients together.
     pub(super) places: Arc<Semaphore>,
     /// The requests of the stateless era, which nobody takes back by their ids.
-    pub(super) stateless: super::modern::Stateless,
+    pub(super) stateless: Arc<Counted>,
+    /// Streams that stay open.
+    pub(super) streams: Arc<Counted>,
     /// Cancelled when no more is served.
     pub(super) over: CancellationToken,
 }
@@ -78,9 +81,9 @@ impl HttpServer {
         let address = listener.local_addr().map_err(failed)?;
         let guard = Guard { address, hosts, origins, has_tokens: !tokens.is_empty() };
         let places = Arc::new(Semaphore::new(gateway.options.bounds.requests));
-        let stateless = super::modern::Stateless::default();
+        let (stateless, streams) = (Arc::default(), Arc::default());
         let over = CancellationToken::new();
-        let door = Door { gateway, tokens, guard, places, stateless, over };
+        let door = Door { gateway, tokens, guard, places, stateless, streams, over };
         Ok(HttpServer { listener, address, door: Arc::new(door), tls })
     }
 

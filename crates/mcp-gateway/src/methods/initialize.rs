@@ -16,6 +16,9 @@ use crate::splice;
 /// How long the instructions of several servers may be together, in bytes. One for whom there is no room is left out.
 const MOST_INSTRUCTIONS: usize = 16 * 1024;
 
+/// How long the capabilities of a client may be, in bytes: they are kept. Longer ones count as none.
+pub(crate) const MOST_CAPABILITIES: usize = 64 * 1024;
+
 /// What a client and the gateway have agreed upon.
 pub(crate) struct Agreed {
     /// The version of the session.
@@ -39,7 +42,8 @@ pub(crate) fn agree(params: &RawJson) -> Result<Agreed, RpcError> {
         RpcError::new(code::INVALID_PARAMS, format!("the parameters of `initialize` cannot be read: {it}"))
     })?;
     let version = wire.version.parse().ok().filter(|it: &ProtocolVersion| it.era() == Era::Legacy);
-    let capabilities = wire.capabilities.map(RawJson::copied).filter(RawJson::is_object);
+    let fits = |it: &&RawValue| it.get().len() <= MOST_CAPABILITIES;
+    let capabilities = wire.capabilities.filter(fits).map(RawJson::copied).filter(RawJson::is_object);
     Ok(Agreed {
         version: version.unwrap_or(ProtocolVersion::LATEST_LEGACY),
         capabilities: capabilities.unwrap_or_else(RawJson::empty_object),

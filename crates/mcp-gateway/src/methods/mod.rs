@@ -30,7 +30,7 @@ use crate::listing::{Kind, Listing};
 use crate::meta::Meta;
 use crate::parked::{self, Call, Parked};
 use crate::questions::{Answers, AskedByResult, AskedInSession, LaidDown};
-use crate::{reply, splice};
+use crate::{reply, splice, watching};
 
 /// How long what is listed may be used without asking again, in milliseconds. Whoever subscribes hears of changes
 /// sooner.
@@ -119,6 +119,9 @@ impl Inner {
             ("resources/unsubscribe", Era::Legacy) => asked.unsubscribe().await?,
             _ => return Err(unknown(method)),
         };
+        if !result.is_object() {
+            return Err(RpcError::new(code::INTERNAL_ERROR, "the server's result is no object"));
+        }
         let mut lacking = vec![("resultType", r#""complete""#)];
         if method == "resources/read" && !is_input_required(&result) {
             lacking.extend([("ttlMs", "0"), ("cacheScope", r#""private""#)]);
@@ -247,7 +250,8 @@ impl Asked<'_> {
                 }
                 Event::Notification { method, params } => {
                     let params = params.unwrap_or_else(RawJson::empty_object);
-                    Some(reply::notification(&method, params.as_str()))
+                    let passes = watching::passes(&method, &params);
+                    passes.then(|| reply::notification(&method, params.as_str()))
                 }
                 // Progress has a way of its own; lists and resources are told by generations and subscriptions.
                 _ => None,

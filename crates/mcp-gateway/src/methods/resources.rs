@@ -14,8 +14,11 @@ use crate::gateway::Inner;
 use crate::listing::Target;
 use crate::meta::Meta;
 use crate::own::OwnResource;
-use crate::scope::Scope;
+use crate::scope::{Leased, Scope};
 use crate::upstream;
+
+/// How long the URI of a subscription may be, in bytes: it is kept.
+const MOST_URI: usize = 8 * 1024;
 
 /// How long servers are waited for that are to tell of their resources.
 const AGREEING: Duration = Duration::from_secs(10);
@@ -52,7 +55,10 @@ impl Asked<'_> {
             return Ok(Some(server.clone()));
         }
         let Scope { server, views, .. } = &*self.caller.scope;
-        if let Some(server) = server.as_ref().filter(|_| views.is_empty()) {
+        let is_offered = |it: &&ServerId| {
+            views.is_empty() && (self.caller.scope.leased == Leased::Offered || self.gateway.is_shared(it))
+        };
+        if let Some(server) = server.as_ref().filter(is_offered) {
             return Ok(Some(server.clone()));
         }
         if let Some(Target { server, .. }) = self.listing().fitting(uri) {
@@ -98,6 +104,10 @@ impl Asked<'_> {
         let Params { uri } = self.read()?;
         let Some(session) = &self.caller.session else { return Ok(RawJson::empty_object()) };
         if self.own(&uri).is_none() && !session.subscriptions.has(&uri) {
+            if uri.len() > MOST_URI {
+                let message = format!("a URI to subscribe to has at most {MOST_URI} bytes");
+                return Err(RpcError::new(code::INVALID_PARAMS, message));
+            }
             session.subscriptions.has_room()?;
             let asking = self.asking(self.home(&uri)?, &["uri"]);
             let subscribed = self.gateway.host.subscribe_resource(&uri, asking).await;
@@ -127,7 +137,7 @@ impl Inner {
         let meta = Meta::read(params);
         let asked = Asked { gateway: self, caller, params, meta: &meta, desk: None };
         let one = async |uri: &String| {
-            let server = asked.home(uri).ok()?;
+            let server = asked.home(uri).ok().filter(|_| uri.len() <= MOST_URI)?;
             let asking = Asking { server, dialog: asked.dialog(), ..Asking::default() };
             let subscribed = self.host.subscribe_resource(uri, asking);
             tokio::time::timeout(AGREEING, subscribed).await.ok()?.ok()
