@@ -11,7 +11,7 @@ use mcp_acp::Version;
 use mcp_config::Profile;
 use mcp_model::{Dialect, RawJson};
 
-use crate::commands::{check, convert, edit, explain, import, login, record, replay, shell};
+use crate::commands::{check, convert, edit, explain, import, login, record, replay, serve, shell};
 use crate::examples;
 use crate::output::console::Chatter;
 
@@ -165,6 +165,9 @@ pub(crate) enum Command {
     /// Be a server that plays what `record` has written, on standard input and output
     #[command(after_help = examples::REPLAY)]
     Replay(replay::Words),
+    /// Start the servers, and be one MCP server with all that they offer, on standard input and output or over HTTP
+    #[command(after_help = examples::SERVE)]
+    Serve(serve::Words),
     /// Print the JSON Schema of a configuration file
     #[command(after_help = examples::SCHEMA)]
     Schema {

@@ -124,3 +124,8 @@ Examples:
 pub(crate) const LOGOUT: &str = "\
 Examples:
   mcp-host logout demo";
+
+pub(crate) const SERVE: &str = "\
+Examples:
+  mcp-host serve . --stdio < /dev/null
+  mcp-host serve . --http 127.0.0.1:0";

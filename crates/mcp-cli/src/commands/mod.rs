@@ -26,6 +26,7 @@ pub(crate) mod replay;
 mod resources;
 mod schema;
 mod schemas;
+pub(crate) mod serve;
 mod shape;
 pub(crate) mod shell;
 mod status;
@@ -90,6 +91,9 @@ pub(crate) fn run(arguments: Arguments, console: Console) -> Exit {
             let file = file.unwrap_or_default();
             let manner = if plain { watch::Manner::Plain } else { watch::Manner::Any };
             on_runtime(console, async |signals| watch::run(&context, &file, manner, signals).await)
+        }
+        Command::Serve(words) => {
+            on_runtime(console, async |signals| serve::run(&context, words, signals).await)
         }
         Command::Doctor(servers) => {
             on_runtime(console, async |signals| doctor::run(&context, &servers, signals).await)

@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use crate::support::{DEMO, PROGRAM, Place, send};
 
 /// What goes on until somebody ends it.
-const ENDLESS: [&str; 2] = ["mcp-host watch ", "mcp-host demo-server --http"];
+const ENDLESS: [&str; 3] = ["mcp-host watch ", "mcp-host demo-server --http", "mcp-host serve . --http"];
 
 /// The commands that the help names.
 fn commands(place: &Place) -> Vec<String> {
@@ -44,7 +44,7 @@ fn check(line: &str) {
     if endless {
         // Its first words say that it is at work.
         let first = match child.stderr.take() {
-            Some(mut err) if line.contains("demo-server") => err.read(&mut [0]).unwrap(),
+            Some(mut err) if line.contains("--http") => err.read(&mut [0]).unwrap(),
             _ => child.stdout.as_mut().unwrap().read(&mut [0]).unwrap(),
         };
         assert_eq!(first, 1, "{line}");

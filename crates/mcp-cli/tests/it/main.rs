@@ -21,6 +21,7 @@ mod person;
 mod recording;
 mod screen;
 mod secrets;
+mod serve;
 mod shell;
 mod support;
 mod terminal;

@@ -1,0 +1,90 @@
+//! `serve`: one client on a pipe, many over HTTP, and the end of both.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::process::Stdio;
+
+use serde_json::Value;
+
+use crate::support::{DEMO, Place, children, is_alive, send};
+
+const INITIALIZE: &str = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}"#;
+
+#[test]
+fn a_client_on_a_pipe_is_served_until_it_is_gone() {
+    let place = Place::dominds(DEMO);
+    let mut child = place.command(&["serve", ".", "--stdio"]).stdin(Stdio::piped()).spawn().unwrap();
+    let mut input = child.stdin.take().unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let mut ask = |text: &str| {
+        writeln!(input, "{text}").unwrap();
+        serde_json::from_str::<Value>(&lines.next().unwrap().unwrap()).unwrap()
+    };
+    assert_eq!(ask(INITIALIZE)["result"]["serverInfo"]["name"], "mcp-host");
+    let list = ask(r#"{"jsonrpc":"2.0","id":2,"method":"tools/list"}"#);
+    assert!(list["result"]["tools"].as_array().unwrap().iter().any(|it| it["name"] == "echo"), "{list}");
+    let call = ask(
+        r#"{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"echo","arguments":{"text":"a"}}}"#,
+    );
+    assert_eq!(call["result"]["content"][0]["text"], "a");
+    let servers = children(child.id());
+    assert!(!servers.is_empty());
+    drop(input);
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    assert!(servers.iter().all(|it| !is_alive(*it)), "{servers:?}");
+}
+
+#[test]
+fn over_http_until_a_signal() {
+    let place = Place::dominds(DEMO);
+    place.write("tokens", "ann-0123456789abcdef name=ann\n");
+    let arguments = ["serve", ".", "--http", "127.0.0.1:0", "--token-file", "tokens"];
+    let mut child = place.command(&arguments).spawn().unwrap();
+    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
+    let line = lines.by_ref().map_while(Result::ok).find(|it| it.contains("serving MCP at ")).unwrap();
+    let address = line.rsplit_once("http://").unwrap().1.trim_end_matches("/mcp").to_owned();
+    let post = |token: &str| {
+        let mut stream = TcpStream::connect(&address).unwrap();
+        let head = format!(
+            "POST /mcp HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\ncontent-type: application/json\r\n\
+             accept: application/json, text/event-stream\r\nauthorization: Bearer {token}\r\ncontent-length: {}\r\n\r\n",
+            INITIALIZE.len()
+        );
+        stream.write_all(format!("{head}{INITIALIZE}").as_bytes()).unwrap();
+        let mut reply = String::new();
+        stream.read_to_string(&mut reply).unwrap();
+        reply
+    };
+    assert!(post("ann-0123456789abcdef").starts_with("HTTP/1.1 200 "));
+    assert!(post("bob-0123456789abcdef").starts_with("HTTP/1.1 401 "));
+    let servers = children(child.id());
+    send("INT", child.id());
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert!(servers.iter().all(|it| !is_alive(*it)), "{servers:?}");
+}
+
+#[test]
+fn what_cannot_be_served_is_refused_with_the_way_out() {
+    let place = Place::dominds(DEMO);
+    let open = place.run(&["serve", ".", "--http", "0.0.0.0:0"]);
+    assert_eq!((open.code, open.out.as_str()), (Some(2), ""));
+    assert!(
+        open.err.contains("0.0.0.0:0 can be reached from other machines, and no token keeps them out"),
+        "{}",
+        open.err
+    );
+    assert!(open.err.contains("give tokens, or listen at 127.0.0.1 or [::1]"), "{}", open.err);
+    let nobody = place.run(&["serve", ".", "--stdio", "--only", "nobody"]);
+    assert_eq!(nobody.code, Some(1));
+    assert!(nobody.err.contains("there is no server 'nobody' in the configuration"), "{}", nobody.err);
+    place.write("tokens", "short\n");
+    let short = place.run(&["serve", ".", "--http", "127.0.0.1:0", "--token-file", "tokens"]);
+    assert!(short.err.contains("line 1 of the tokens: a token has 16 to 4096 bytes"), "{}", short.err);
+    for wrong in [
+        &["serve", "."][..],
+        &["serve", ".", "--stdio", "--raw-names"],
+        &["serve", ".", "--stdio", "--http", "127.0.0.1:0"],
+    ] {
+        assert_eq!(place.run(wrong).code, Some(2), "{wrong:?}");
+    }
+}
