@@ -111,3 +111,32 @@ async fn the_gateway_tells_of_itself_where_it_is_to() {
     assert!(metrics.contains("mcp_gateway_requests 0\n"), "{metrics}");
     world.end().await;
 }
+
+#[tokio::test]
+async fn a_path_shows_nothing_of_what_a_token_hides() {
+    let tokens = Tokens::read(&Secret::new("ann-0123456789abcdef servers=demo")).unwrap();
+    let world =
+        World::with(GatewayOptions::default(), HttpOptions { tokens, ..HttpOptions::default() }).await;
+    let ann = ("authorization", "Bearer ann-0123456789abcdef");
+    assert_eq!(tools(&world, "/mcp/own", &[ann]).await, ["404"]);
+    assert!(tools(&world, "/mcp/demo", &[ann]).await.contains(&"demo__echo".to_owned()));
+    world.end().await;
+}
+
+#[tokio::test]
+async fn without_a_dialog_nothing_is_read_of_a_server_that_is_not_shared() {
+    let world = World::new().await;
+    let before = world.site.open();
+    let uri = r#""uri":"demo://greeting""#;
+    let (headers, body) = crate::world::modern("resources/read", Some("demo://greeting"), uri);
+    let mut headers: Vec<(&str, &str)> = headers.iter().map(|(name, it)| (*name, it.as_str())).collect();
+    headers.extend([("content-type", "application/json"), ("accept", "application/json")]);
+    let read = world.http("POST", "/mcp/own", &headers, &body).await;
+    assert_eq!(read.json()["error"]["message"], "Resource not found");
+    assert!(world.http("POST", "/mcp/demo", &headers, &body).await.json()["result"].is_object());
+    assert_eq!(world.site.open(), before);
+    headers.push(("host", "evil.example"));
+    headers.push(("host", "localhost"));
+    assert_eq!(world.http("POST", "/mcp", &headers, &body).await.status, 400);
+    world.end().await;
+}
