@@ -86,6 +86,7 @@ async fn run(assignment: &Assignment) -> Result<(), String> {
         elicitation: Some(Arc::clone(&user) as _),
         roots: Some(user),
         listener: None,
+        questions: None,
     };
     // What is asked in the wrong era counts against a client, and a server that is slow with forty others may well be
     // asked in both. The older revisions are found by asking, as for any host.
