@@ -180,7 +180,8 @@ impl Engine {
         message: impl FnOnce(RequestId) -> Outgoing,
     ) -> (Option<RequestId>, Outcome) {
         let now = Instant::now();
-        let deadline = Deadline::new(terms.begun.unwrap_or(now), now, terms.deadline, terms.idle);
+        let deadline = Deadline::new(terms.begun.unwrap_or(now), now, terms.deadline, terms.idle)
+            .with_patience(terms.stake.patience());
         let permit = match self.permits.try_acquire() {
             Ok(permit) => permit,
             Err(TryAcquireError::NoPermits) => match self.queue(deadline).await {

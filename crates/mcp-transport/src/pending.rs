@@ -156,6 +156,7 @@ impl Pending {
     /// Somebody here is asked something about a call of `whose`, which came by `lane`. Gives the calls that it may be about,
     /// whose silence is ours until [`Pending::asked`].
     pub(crate) fn ask(&self, lane: Lane, whose: &Whose) -> Vec<RequestId> {
+        let now = Instant::now();
         let mut table = self.lock();
         let mut res = Vec::new();
         for (place, call) in &mut table.calls {
@@ -169,7 +170,7 @@ impl Pending {
                 (Lane::Shared | Lane::Listening(_), ..) => false,
             };
             if is_meant && matches!(call.state, State::Waiting(_)) {
-                call.deadline.ask();
+                call.deadline.ask(now);
                 res.push(id);
             }
         }

@@ -58,6 +58,14 @@ impl Whose {
 }
 
 impl Stake {
+    /// How long its caller may take for what he is asked.
+    pub(crate) fn patience(&self) -> Duration {
+        match self {
+            Stake::Caller(caller) => caller.patience,
+            Stake::None | Stake::Session => Duration::ZERO,
+        }
+    }
+
     /// Whose it is; nobody's is `None`.
     fn owner(&self) -> Option<Party> {
         match self {

@@ -22,7 +22,7 @@ use super::due::Due;
 use super::find::shown;
 use super::form::{RawResult, Trouble, Unanswered};
 use super::sought::{Found, Wish, look, prompt};
-use super::{Desk, Nowhere, OVERTIME, Seat, Sight, TRIES, enter};
+use super::{Desk, Nowhere, Seat, Sight, TRIES, enter, outer};
 use crate::connector::{about, call_failure};
 use crate::machine::Place;
 use crate::observe::Record;
@@ -254,7 +254,7 @@ impl Desk {
             more: asking.more.clone(),
             input: asking.input,
         };
-        match tokio::time::timeout(deadline.saturating_add(OVERTIME), send(options)).await {
+        match tokio::time::timeout(outer(deadline, &options), send(options)).await {
             Ok(Ok(value)) => Ok(value),
             Ok(Err(error)) => Err(Trouble::new(call_failure(server, &error), &error)),
             Err(_) => {

@@ -47,6 +47,12 @@ pub use form::{RawResult, Unanswered};
 /// about it; this bound is for what it cannot see.
 const OVERTIME: Duration = Duration::from_secs(1);
 
+/// The bound around a call that its own deadline should have ended: what the caller may take for himself is not in that.
+fn outer(deadline: Duration, options: &CallOptions) -> Duration {
+    let patience = options.caller.as_ref().map_or(Duration::ZERO, |it| it.patience);
+    deadline.saturating_add(patience).saturating_add(OVERTIME)
+}
+
 /// How often a call is looked up whose instance was retired between its look-up and its beginning.
 const TRIES: usize = 4;
 
@@ -399,8 +405,9 @@ impl Desk {
             more: call.more.clone(),
             input: call.input,
         };
+        let outer = outer(deadline, &options);
         let answer = T::fetch(&instance.session, &tool.name, &call.arguments, options);
-        match tokio::time::timeout(deadline.saturating_add(OVERTIME), answer).await {
+        match tokio::time::timeout(outer, answer).await {
             Ok(Ok(answer)) => {
                 let warnings = answer.value.judge(self, &server.spec.id, tool);
                 Ok(Done { request_id: Some(answer.request_id), value: answer.value, warnings })

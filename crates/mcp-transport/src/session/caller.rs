@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use mcp_model::RawJson;
 use serde_json::json;
@@ -44,12 +45,15 @@ pub struct Caller {
     pub hears: Option<OnEvent>,
     /// What the server is told that the caller can do; where `None`, that follows from the handlers.
     pub capabilities: Option<ClientCapabilities>,
+    /// How long in all questions about a call that are with the caller may keep its absolute deadline from running: people
+    /// take their time, and it is not the server's. Zero: not at all.
+    pub patience: Duration,
 }
 
 impl Caller {
-    /// A caller whose capabilities follow from these handlers.
+    /// A caller whose capabilities follow from these handlers, and without patience.
     pub fn new(owner: CallerId, handlers: Handlers) -> Caller {
-        Caller { owner, handlers, hears: None, capabilities: None }
+        Caller { owner, handlers, hears: None, capabilities: None, patience: Duration::ZERO }
     }
 }
 

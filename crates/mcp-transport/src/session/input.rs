@@ -4,10 +4,12 @@
 //! number of rounds is bounded, and all of them together have the time of the one call that they are for its caller.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use mcp_model::{Era, RawJson};
 use serde::Deserialize;
 use serde_json::value::RawValue;
+use tokio::time::Instant;
 
 use super::params::{self, Members, Name};
 use super::request::{RawAnswer, Request};
@@ -52,10 +54,17 @@ impl Session {
         }
         Box::pin(async move {
             let mut asked = answer;
+            let mut request = request;
+            let mut patience = request.options.caller.as_ref().map_or(Duration::ZERO, |it| it.patience);
             // What the caller gave of these was for the first time.
             let others = params::without(request.more, &["inputResponses", "requestState"]);
             for _ in 0..MOST_ROUNDS {
-                let provided = self.provide(&request, &asked).await?;
+                let since = Instant::now();
+                let provided = self.provide(&request, &asked, patience).await?;
+                // What the caller took is not the server's time.
+                let waited = since.elapsed().min(patience);
+                patience -= waited;
+                request.begun += waited;
                 let parts = [&*others, &*provided];
                 let more = parts.into_iter().filter(|it| !it.is_empty()).collect::<Vec<_>>().join(",");
                 asked = self.request(&Request { more: &more, ..request }).await?;
@@ -71,7 +80,12 @@ impl Session {
     }
 
     /// What was asked for, as members of the parameters of the next request.
-    async fn provide(&self, request: &Request<'_>, asked: &RawAnswer) -> Result<String, CallError> {
+    async fn provide(
+        &self,
+        request: &Request<'_>,
+        asked: &RawAnswer,
+        patience: Duration,
+    ) -> Result<String, CallError> {
         let asked = asked.raw()?;
         let Required { requests, state } =
             asked.read().map_err(|it| CallError::Unreadable(it.to_string()))?;
@@ -87,7 +101,10 @@ impl Session {
                     .map_err(|it| CallError::Unreadable(format!("what it asks for: {it}")))?;
                 questions.push((key, question));
             }
-            more.push(format!("\"inputResponses\":{{{}}}", self.answer_all(request, questions).await?));
+            more.push(format!(
+                "\"inputResponses\":{{{}}}",
+                self.answer_all(request, questions, patience).await?
+            ));
         } else if state.is_none() {
             let message = "the server asks for input and does not say which".to_owned();
             return Err(CallError::InputRequired(message));
@@ -103,6 +120,7 @@ impl Session {
         &self,
         request: &Request<'_>,
         questions: Vec<(std::borrow::Cow<'_, str>, Question<'_>)>,
+        patience: Duration,
     ) -> Result<String, CallError> {
         // They are about this request, whose ever it is.
         let whose = match &request.options.caller {
@@ -119,7 +137,8 @@ impl Session {
             return Err(CallError::InputRequired(message));
         }
         let limit = request.options.deadline.unwrap_or(self.limits().request);
-        let deadline = request.begun.checked_add(limit).unwrap_or_else(super::far_away);
+        let deadline =
+            request.begun.checked_add(limit.saturating_add(patience)).unwrap_or_else(super::far_away);
         let mut res = Vec::with_capacity(questions.len());
         for (key, Question { method, params }) in questions {
             let answer = async {

@@ -232,14 +232,14 @@ fn where_it_is_not_known_the_host_answers_if_it_can() {
     check("ask:- own:-", "host", "host host");
 }
 
-/// What a call of this tool comes to where its caller takes so long to answer.
-async fn asked(takes: u64, idle: u64, absolute: u64) -> Result<String, CallError> {
-    let server = server();
+/// What a call comes to whose caller takes so long to answer, and has so much patience: seconds.
+async fn asked(server: Server, takes: u64, patience: u64) -> Result<String, CallError> {
     let session = server.connect(SessionOptions::default()).await;
+    let caller = Caller::new(CallerId::unique(), person("a", takes));
     let options = CallOptions {
-        caller: Some(Arc::new(Caller::new(CallerId::unique(), person("a", takes)))),
-        deadline: Some(Duration::from_secs(absolute)),
-        idle: Some(Duration::from_secs(idle)),
+        caller: Some(Arc::new(Caller { patience: Duration::from_secs(patience), ..caller })),
+        deadline: Some(Duration::from_secs(60)),
+        idle: Some(Duration::from_secs(3)),
         ..CallOptions::default()
     };
     let answer = session.call_tool("ask", &RawJson::empty_object(), options).await;
@@ -247,10 +247,15 @@ async fn asked(takes: u64, idle: u64, absolute: u64) -> Result<String, CallError
 }
 
 #[tokio::test(start_paused = true)]
-async fn while_a_person_is_asked_only_the_absolute_deadline_runs() {
-    assert_eq!(asked(50, 3, 60).await.unwrap(), "a");
-    let late = asked(70, 3, 60).await.unwrap_err();
-    assert!(matches!(late, CallError::TimedOut(Expiry::Absolute(_))), "{late}");
+async fn while_a_person_is_asked_only_the_absolute_deadline_runs_and_not_that_as_long_as_there_is_patience() {
+    for server in [server, modern] {
+        assert_eq!(asked(server(), 50, 0).await.unwrap(), "a");
+        assert_eq!(asked(server(), 500, 600).await.unwrap(), "a");
+        for (takes, patience) in [(70, 0), (700, 600)] {
+            let late = asked(server(), takes, patience).await.unwrap_err();
+            assert!(matches!(late, CallError::TimedOut(Expiry::Absolute(_))), "{late}");
+        }
+    }
 }
 
 /// Writes down what it hears.
