@@ -231,6 +231,7 @@ impl Asked<'_> {
         };
         let handlers = Handlers { questions, ..Handlers::default() };
         let mut res = mcp_transport::Caller::new(*owner, handlers);
+        res.patience = limit;
         res.hears = Some(self.hears());
         res.capabilities = ClientCapabilities::new(capabilities.clone());
         Arc::new(res)
