@@ -48,7 +48,8 @@ impl Logins {
     }
 
     /// The authorization for a server, the same for all its connections. `None` where it is not reached over HTTP, or in
-    /// a way in which no token is sent: over plain HTTP tokens go to this machine only.
+    /// a way in which no token is sent: over plain HTTP tokens go to this machine only. `None` as well where its entry has
+    /// an `Authorization` header: that is its user's word on it.
     pub fn authorization(
         &self,
         server: &ServerId,
@@ -56,7 +57,12 @@ impl Logins {
         authorities: &Authorities,
     ) -> Option<Arc<dyn Authorization>> {
         let url = match endpoint {
-            Endpoint::Http(it) | Endpoint::Sse(it) => &it.url,
+            Endpoint::Http(it) | Endpoint::Sse(it) => {
+                if it.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("authorization")) {
+                    return None;
+                }
+                &it.url
+            }
             Endpoint::Stdio(_) | Endpoint::WebSocket(_) => return None,
         };
         let key = (server.clone(), url.clone());

@@ -114,7 +114,7 @@ impl ConnectError {
     /// What to try.
     pub fn help(&self) -> Option<String> {
         Some(match self {
-            ConnectError::Ended(ended) => return end_help(ended),
+            ConnectError::Ended(ended) => end_help(ended),
             ConnectError::TimedOut { after: _, ended } | ConnectError::Silent { after: _, ended } => {
                 match cause::of(&ended.evidence) {
                     Some(cause) => cause.help.to_owned(),
@@ -128,7 +128,7 @@ impl ConnectError {
                         .to_owned(),
                 }
             }
-            ConnectError::Refused(fault) => return refusal_help(fault),
+            ConnectError::Refused(fault) => refusal_help(fault),
             ConnectError::Rejected { .. } => {
                 "the server is there and will not have us: its words say why; see that its version and its settings are right"
                     .to_owned()
@@ -154,18 +154,18 @@ fn seen(ended: &Ended) -> String {
 }
 
 /// What to do about a connection that ended.
-fn end_help(ended: &Ended) -> Option<String> {
+fn end_help(ended: &Ended) -> String {
     if let Some(cause) = ended.cause() {
-        return Some(cause.help.to_owned());
+        return cause.help.to_owned();
     }
-    Some(match &ended.reason {
+    match &ended.reason {
         EndReason::NotStarted(StartFailure::CommandNotFound) => {
             "check that the program is installed and on the PATH that the server is given".to_owned()
         }
         EndReason::NotStarted(StartFailure::NoDirectory(_)) => {
             "create the directory, or correct `cwd`".to_owned()
         }
-        EndReason::NotStarted(StartFailure::Refused(fault)) => return refusal_help(fault),
+        EndReason::NotStarted(StartFailure::Refused(fault)) => refusal_help(fault),
         // Only a process can be run by hand, and has a standard output.
         EndReason::PeerClosed | EndReason::Stalled(_) | EndReason::Broken(_)
             if ended.evidence.pid.is_none() =>
@@ -184,16 +184,16 @@ fn end_help(ended: &Ended) -> Option<String> {
         | EndReason::NotStarted(StartFailure::System(_) | StartFailure::Invalid(_)) => {
             "run the command by hand to see what it says".to_owned()
         }
-    })
+    }
 }
 
 /// What to do about a peer that would not have us, or could not be reached.
-fn refusal_help(fault: &Fault) -> Option<String> {
+fn refusal_help(fault: &Fault) -> String {
     let help = match fault.status {
         _ if fault.message.contains(OLDER) => {
             "say that its transport is `sse`, or take the URL at which it speaks Streamable HTTP, usually /mcp"
         }
-        Some(401 | 403) => return authorization_help(fault),
+        Some(401 | 403) => authorization_help(fault),
         Some(404 | 405) => {
             "check the path of the URL: Streamable HTTP servers usually listen at /mcp, those with server-sent events at \
              /sse, WebSocket servers at /ws"
@@ -208,7 +208,7 @@ fn refusal_help(fault: &Fault) -> Option<String> {
         Some(_) => "check the URL and the headers; the server's own words say what it misses",
         None => {
             if let Some(help) = tls_help(fault) {
-                return Some(help);
+                return help;
             }
             match fault.message.contains(": the proxy ") {
                 true => {
@@ -218,7 +218,7 @@ fn refusal_help(fault: &Fault) -> Option<String> {
             }
         }
     };
-    Some(help.to_owned())
+    help.to_owned()
 }
 
 /// What to do about an answer that cannot be read.
@@ -315,7 +315,7 @@ impl CallError {
         match self {
             CallError::Rpc(error) => error_help(error),
             CallError::Refused(fault) => {
-                fault.error.as_ref().and_then(error_help).or_else(|| refusal_help(fault))
+                fault.error.as_ref().and_then(error_help).or_else(|| Some(refusal_help(fault)))
             }
             CallError::InputRequired(_) => Some(
                 "give the session a handler for what is asked, or call a tool that asks for nothing"
@@ -351,14 +351,14 @@ impl CallError {
     }
 }
 
-/// What to do about a server that wants authorization; nothing where that is said already.
-fn authorization_help(fault: &Fault) -> Option<String> {
+/// What to do about a server that wants authorization. Where a login was tried, how to get one is said already.
+fn authorization_help(fault: &Fault) -> &'static str {
     #[cfg(any(feature = "http", feature = "sse"))]
     if fault.message.starts_with(crate::web::authorization::NOT_AUTHORIZED) {
-        return None;
+        return "if it takes a token of yours instead, put that into an `Authorization` header";
     }
     let _ = fault;
-    Some("the server wants authorization: check the `Authorization` header".to_owned())
+    "the server wants authorization: check the `Authorization` header"
 }
 
 /// What to do where TLS failed.

@@ -109,11 +109,13 @@ impl Redactor {
     pub(crate) fn clean(&self, text: &str, limit: usize) -> String {
         // Control characters first: one in the middle of a secret must not hide it.
         let mut res = plain(text);
-        for secret in &self.secrets() {
+        let learned = self.learned.lock().unwrap_or_else(PoisonError::into_inner);
+        for secret in learned.iter().chain(&self.known) {
             if res.contains(secret.expose()) {
                 res = res.replace(secret.expose(), "***");
             }
         }
+        drop(learned);
         if res.len() > limit {
             let cut = (0..=limit).rev().find(|it| res.is_char_boundary(*it)).unwrap_or_default();
             res.truncate(cut);

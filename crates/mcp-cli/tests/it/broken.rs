@@ -87,8 +87,18 @@ fn rows(demo: &HttpDemo, authority: &Path, ports: Ports) -> Vec<Row> {
             )
         },
         row(
-            "401",
+            "401, and nobody has logged in",
             http(ports.refusing, "/mcp"),
+            "not authorized: the server wants a login",
+            "`Authorization`",
+        ),
+        row(
+            "401, whatever the header",
+            json!({
+                "type": "http",
+                "url": format!("http://127.0.0.1:{}/mcp", ports.refusing),
+                "headers": {"Authorization": "Bearer it-is-another-one"},
+            }),
             "HTTP 401 Unauthorized: it wants authorization",
             "`Authorization`",
         ),

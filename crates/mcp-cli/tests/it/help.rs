@@ -54,7 +54,7 @@ fn check(line: &str) {
     }
     let output = child.wait_with_output().unwrap();
     // The demo server is a program here, and wants no login.
-    let wanted = if line.starts_with("mcp-host log") { 1 } else { 0 };
+    let wanted = if line.starts_with("mcp-host log") { 2 } else { 0 };
     assert_eq!(output.status.code(), Some(wanted), "{line}: {output:?}");
 }
 

@@ -42,6 +42,9 @@ use stderr::Tail;
 /// How long what a process wrote before its end may take to be read.
 const LAST_WORDS: Duration = Duration::from_millis(100);
 
+/// How often that is waited for where there is more of it than is read in one such time.
+const MOST_WAITS: u32 = 20;
+
 /// How long a process that does not read any more may go on talking.
 const DEAF: Duration = Duration::from_secs(1);
 
@@ -223,7 +226,7 @@ impl Process {
         // Dropping the writer closes the child's standard input: the polite way to ask.
         drop(writing);
         let status = self.end(&mut reader, deadline).await;
-        let _ = tokio::time::timeout(LAST_WORDS, logging.join_next()).await;
+        last_lines(&mut logging, &tail).await;
         evidence.exit = status.map(exit_text);
         evidence.stderr = tail.lines();
         evidence.noise_bytes = reader.noise;
@@ -253,6 +256,17 @@ impl Process {
         let _ = tokio::time::timeout(LAST_WORDS, reader.drain()).await;
         self.group.sweep(deadline).await;
         status
+    }
+}
+
+/// Waits until standard error is read to its end: at most as long as something comes, for somebody else may hold the pipe.
+async fn last_lines(logging: &mut JoinSet<()>, tail: &Tail) {
+    for _ in 0..MOST_WAITS {
+        let before = tail.count();
+        let is_read = tokio::time::timeout(LAST_WORDS, logging.join_next()).await.is_ok();
+        if is_read || tail.count() == before {
+            return;
+        }
     }
 }
 

@@ -5,7 +5,7 @@
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::process::ChildStderr;
@@ -26,19 +26,36 @@ const READ_LIMIT: usize = 64 << 10;
 
 /// The last lines, shared with whoever writes the evidence.
 #[derive(Clone, Default)]
-pub(crate) struct Tail(Arc<Mutex<VecDeque<String>>>);
+pub(crate) struct Tail(Arc<Mutex<Kept>>);
+
+#[derive(Default)]
+struct Kept {
+    lines: VecDeque<String>,
+    /// How many there have been.
+    count: u64,
+}
 
 impl Tail {
     pub(crate) fn lines(&self) -> Vec<String> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect()
+        self.kept().lines.iter().cloned().collect()
+    }
+
+    /// How many lines there have been by now.
+    pub(super) fn count(&self) -> u64 {
+        self.kept().count
+    }
+
+    fn kept(&self) -> MutexGuard<'_, Kept> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn push(&self, line: String) {
-        let mut lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if lines.len() == LINES {
-            lines.pop_front();
+        let mut kept = self.kept();
+        if kept.lines.len() == LINES {
+            kept.lines.pop_front();
         }
-        lines.push_back(line);
+        kept.lines.push_back(line);
+        kept.count += 1;
     }
 }
 
