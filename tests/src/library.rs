@@ -15,6 +15,9 @@ pub struct Registry;
 #[doc = include_str!("../../docs/library/mcp-host.md")]
 pub struct Host;
 
+#[doc = include_str!("../../docs/library/mcp-gateway.md")]
+pub struct Gateway;
+
 #[doc = include_str!("../../docs/library/mcp-acp.md")]
 pub struct Acp;
 
