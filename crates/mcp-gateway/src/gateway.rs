@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use mcp_host::{Dialog, DialogId, Host, Published};
-use mcp_model::{RawJson, ServerId, Sharing};
+use mcp_model::{Era, RawJson, ServerId, Sharing};
 use mcp_registry::Hash;
 use tokio::time::{Instant, timeout};
 
@@ -15,6 +15,7 @@ use crate::methods::initialize::Agreed;
 use crate::own::OwnResource;
 use crate::parked::Parked;
 use crate::principal::Principal;
+use crate::seal::Seal;
 use crate::secret_id::secret_id;
 use crate::session::{Beginning, Session};
 use crate::sessions::{Full, Sessions};
@@ -67,6 +68,7 @@ pub(crate) struct Inner {
     pub(crate) sessions: Sessions,
     pub(crate) dialogs: Dialogs,
     pub(crate) parked: Parked,
+    pub(crate) seal: Seal,
     shelf: Mutex<Shelf>,
     /// Set once all servers have had their time to start.
     settled: AtomicBool,
@@ -92,6 +94,7 @@ impl Gateway {
             sessions,
             dialogs,
             parked,
+            seal: Seal::new(),
             shelf: Mutex::default(),
             settled: AtomicBool::new(false),
         }))
@@ -143,6 +146,11 @@ impl Inner {
     /// May everybody use one instance of the server?
     pub(crate) fn is_shared(&self, server: &ServerId) -> bool {
         self.host.about(server).is_none_or(|it| it.sharing == Sharing::Shared)
+    }
+
+    /// The era in which a server is spoken with; `None` where it has no connection for all.
+    pub(crate) fn era(&self, server: &ServerId) -> Option<Era> {
+        self.published().servers.iter().find(|it| it.id == server.as_str())?.era
     }
 
     /// Waits for servers that are just being started, once and not for long: a client who lists at once should see them,

@@ -31,6 +31,7 @@ mod questions;
 mod reply;
 mod running;
 mod scope;
+mod seal;
 mod secret_id;
 mod session;
 mod sessions;

@@ -104,11 +104,6 @@ impl Parked {
         now: Instant,
     ) -> Result<Call, RpcError> {
         let mut table = self.table.lock().unwrap_or_else(PoisonError::into_inner);
-        let unknown = || {
-            let message =
-                "`requestState` stands for no call that waits: it was used, is too old, or was changed";
-            RpcError::new(code::INVALID_PARAMS, message)
-        };
         let found = table.get(state).filter(|it| it.principal == *principal && it.until > now);
         found.ok_or_else(unknown)?;
         let Waiting { mut call, .. } = table.remove(state).ok_or_else(unknown)?;
@@ -175,6 +170,12 @@ fn asks(state: &str, open: &[(String, LaidDown)]) -> Bytes {
     let state = reply::text(state);
     format!(r#"{{"resultType":"input_required","inputRequests":{{{requests}}},"requestState":{state}}}"#)
         .into()
+}
+
+/// Nothing was given out under this state, to this client.
+pub(crate) fn unknown() -> RpcError {
+    let message = "`requestState` stands for no call that waits: it was used, is too old, or was changed";
+    RpcError::new(code::INVALID_PARAMS, message)
 }
 
 fn lost() -> RpcError {
