@@ -85,6 +85,20 @@ async fn too_much_is_refused() {
         format!(r#"{{"jsonrpc":"2.0","id":1,"method":"ping","params":{{"x":"{}"}}}}"#, "x".repeat(3000));
     assert_eq!(world.post(&[], &large).await.status, 413);
 
+    // What is too long says so, also where its length is not said before; what is broken is not called too long.
+    let head =
+        "POST /mcp HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-type: application/json\r\n";
+    let chunked = |body: &str| format!("{head}transfer-encoding: chunked\r\n\r\n{body}");
+    let long = format!("{:x}\r\n{large}\r\n0\r\n\r\n", large.len());
+    for (text, status) in [
+        (chunked(&long), 413),
+        (chunked("zz\r\n{}\r\n0\r\n\r\n"), 400),
+        (chunked("5\r\n{}"), 400),
+        (format!("{head}content-length: 3000\r\n\r\n{{"), 413),
+    ] {
+        assert_eq!(world.raw(&text).await.status, status, "{text}");
+    }
+
     // Who begins many sessions loses his oldest.
     let mut sessions = Vec::new();
     for _ in 0..6 {

@@ -76,6 +76,16 @@ async fn pages_of_other_sites_do_not_get_in() {
     ] {
         assert_eq!(world.post(&headers, &initialize).await.status, status, "{headers:?}");
     }
+    // The target may name a host as well, and counts then.
+    let named = async |target: &str, host: &str| {
+        let head = [("content-type", "application/json"), ("accept", "application/json"), ("host", host)];
+        world.http("POST", target, &head, &initialize).await.status
+    };
+    assert_eq!(named("http://evil.example/mcp", "localhost").await, 403);
+    assert_eq!(named("http://localhost/mcp", "evil.example").await, 403);
+    assert_eq!(named("http://localhost/mcp", "localhost").await, 200);
+    let none = format!("POST /mcp HTTP/1.0\r\ncontent-type: application/json\r\n\r\n{initialize}");
+    assert_eq!(world.raw(&none).await.status, 403);
     world.end().await;
 }
 

@@ -218,7 +218,6 @@ impl World {
 
     /// Sends one request of HTTP as it stands here, and gives the status, the head and the body.
     pub(crate) async fn http(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Reply {
-        let mut stream = TcpStream::connect(self.address).await.unwrap();
         let mut text = format!("{method} {path} HTTP/1.1\r\nconnection: close\r\n");
         if !headers.iter().any(|(name, _)| *name == "host") {
             text.push_str(&format!("host: {}\r\n", self.address));
@@ -227,10 +226,23 @@ impl World {
             text.push_str(&format!("{name}: {value}\r\n"));
         }
         text.push_str(&format!("content-length: {}\r\n\r\n{body}", body.len()));
+        let mut stream = TcpStream::connect(self.address).await.unwrap();
         stream.write_all(text.as_bytes()).await.unwrap();
+        World::reply(stream, &text).await
+    }
+
+    /// Sends these bytes, and says that no more come.
+    pub(crate) async fn raw(&self, text: &str) -> Reply {
+        let mut stream = TcpStream::connect(self.address).await.unwrap();
+        stream.write_all(text.as_bytes()).await.unwrap();
+        stream.shutdown().await.unwrap();
+        World::reply(stream, text).await
+    }
+
+    async fn reply(mut stream: TcpStream, text: &str) -> Reply {
         let mut reply = String::new();
         stream.read_to_string(&mut reply).await.unwrap();
-        let (head, body) = reply.split_once("\r\n\r\n").unwrap();
+        let (head, body) = reply.split_once("\r\n\r\n").unwrap_or_else(|| panic!("{reply:?} to {text}"));
         let status = head.split(' ').nth(1).unwrap().parse().unwrap();
         Reply { status, head: head.to_ascii_lowercase(), body: body.to_owned() }
     }
