@@ -176,14 +176,21 @@ impl Inner {
         let told = Told::of(&self.listing(&scope));
         let Agreed { version, capabilities } = agreed;
         let beginning = Beginning { id, principal, scope, version, capabilities, dialog, told };
-        self.sessions.add(Session::new(beginning, Instant::now()))
+        let now = Instant::now();
+        self.sessions.add(Session::new(beginning, now), now)
     }
 
     /// The one session of a pipe.
-    pub(crate) fn session_of(&self, dialog: Arc<Dialog>, scope: Arc<Scope>, agreed: Agreed) -> Arc<Session> {
+    pub(crate) fn session_of(
+        &self,
+        principal: Principal,
+        dialog: Arc<Dialog>,
+        scope: Arc<Scope>,
+        agreed: Agreed,
+    ) -> Arc<Session> {
         let told = Told::of(&self.listing(&scope));
         let Agreed { version, capabilities } = agreed;
-        let (id, principal) = (secret_id(), Principal::anybody());
+        let id = secret_id();
         let beginning = Beginning { id, principal, scope, version, capabilities, dialog, told };
         Arc::new(Session::new(beginning, Instant::now()))
     }
@@ -195,6 +202,7 @@ impl Inner {
             tracing::info!(dialog = %session.dialog.id(), "a session ends that nobody uses");
             session.end();
         }
+        self.parked.drop_expired(now);
         self.dialogs.drop_unused(now, idle);
     }
 

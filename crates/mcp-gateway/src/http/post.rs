@@ -24,6 +24,7 @@ use crate::outlet::{Outlet, outlet};
 use crate::principal::Principal;
 use crate::scope::{self, Scope};
 use crate::session::Session;
+use crate::sessions::RECENT;
 use crate::{reply, tokens};
 
 /// The path's part behind `/mcp/`.
@@ -327,7 +328,7 @@ fn initialize(door: &Arc<Door>, visitor: Visitor, request: &Request) -> Response
     let Visitor { principal, scope } = visitor;
     let result = initialize::initialized(&door.gateway, &agreed, &scope);
     let Ok(session) = door.gateway.begin(principal, scope, agreed) else {
-        return refusal(StatusCode::SERVICE_UNAVAILABLE, Some(&request.id), &busy());
+        return no_room(&request.id);
     };
     let body = reply::result(&request.id, result.as_bytes());
     let mut res = json(Answer { status: StatusCode::OK, body });
@@ -345,6 +346,14 @@ pub(super) fn no_session() -> Response {
 /// A response with an error.
 pub(super) fn refusal(status: StatusCode, id: Option<&RawJson>, error: &RpcError) -> Response {
     json(Answer { status, body: reply::error(id, error) })
+}
+
+/// There is no room for another session or dialog, until others were not used for a while.
+pub(super) fn no_room(id: &RawJson) -> Response {
+    let error = RpcError::new(code::SERVER_ERROR, "too many sessions or dialogs are in use: try again later");
+    let mut res = refusal(StatusCode::SERVICE_UNAVAILABLE, Some(id), &error);
+    res.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(RECENT.as_secs()));
+    res
 }
 
 pub(super) fn invalid(message: &str) -> RpcError {

@@ -150,6 +150,7 @@ impl HttpServer {
         }
         connections.shutdown().await;
         door.gateway.parked.drop_all();
+        door.gateway.parked.drop_all();
         door.gateway.dialogs.drop_all();
     }
 }
