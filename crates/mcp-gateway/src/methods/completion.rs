@@ -9,7 +9,6 @@ use serde::Deserialize;
 
 use super::Asked;
 use crate::listing::Target;
-use crate::upstream;
 
 /// How long servers are waited for that are to tell more, or less.
 const TELLING: Duration = Duration::from_secs(5);
@@ -74,7 +73,7 @@ impl Asked<'_> {
         let argument = CompletionArgument { name, value, known };
         let asking = self.asking(Some(server), "", &["ref", "argument", "context"])?;
         let received = self.gateway.host.complete_raw(&of, &argument, asking).await;
-        self.received(received.map_err(upstream::refused)?, "")
+        self.received(received.map_err(|it| self.refused(it))?, "")
     }
 
     /// Takes the level in.

@@ -8,7 +8,6 @@ use serde_json::value::RawValue;
 
 use super::Asked;
 use crate::listing::Target;
-use crate::upstream;
 
 #[derive(Deserialize)]
 struct Params<'a> {
@@ -31,7 +30,7 @@ impl Asked<'_> {
         let Target { server, name } = self.prompt(&asked)?;
         let asking = self.asking(Some(server), &asked, &["name", "arguments"])?;
         let received = self.gateway.host.get_prompt_raw(&name, &arguments, asking).await;
-        self.received(received.map_err(upstream::refused)?, &asked)
+        self.received(received.map_err(|it| self.refused(it))?, &asked)
     }
 
     /// The prompt that is meant.

@@ -3,14 +3,14 @@
 //!
 //! Only the members that say what kind of result it is are touched; the rest stays the bytes it was.
 
-use mcp_host::RawResult;
+use mcp_host::{RawResult, Unanswered};
 use mcp_model::{Era, RawJson, RpcError, code};
 
 use super::Asked;
 use crate::parked::MOST_QUESTIONS;
 use crate::questions::Answers;
 use crate::seal::Sealed;
-use crate::{reply, splice};
+use crate::{reply, splice, upstream};
 
 /// The member that says what kind of result it is.
 const KIND: &str = "resultType";
@@ -73,6 +73,11 @@ impl Asked<'_> {
         let sealed = self.gateway.seal.seal(&self.sealed(&server, name), &state);
         let sealed = reply::text(&sealed);
         Ok(splice::replaced(&result, |key, _| (key == "requestState").then(|| sealed.clone())))
+    }
+
+    /// What the client is told where a server gave no result.
+    pub(super) fn refused(&self, unanswered: Unanswered) -> RpcError {
+        upstream::refused(unanswered, &self.caller.capabilities)
     }
 
     /// Whose a state is, and of what.

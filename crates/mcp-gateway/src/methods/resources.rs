@@ -81,7 +81,7 @@ impl Asked<'_> {
                 let data = error.data.or_else(|| self.no_such(uri).data);
                 RpcError { code, message: error.message, data }
             }
-            Some(error) => upstream::refused(Unanswered { failure, rpc: Some(error), server }),
+            Some(error) => self.refused(Unanswered { failure, rpc: Some(error), server }),
             None if failure.kind == Kind::Validation => {
                 RpcError { message: failure.to_string(), ..self.no_such(uri) }
             }

@@ -13,7 +13,6 @@ use serde_json::value::RawValue;
 use super::Asked;
 use crate::listing::{Listing, Target};
 use crate::scope::{Leased, Scope};
-use crate::upstream;
 use crate::{DIALOG_HEADER, DIALOG_KEY};
 
 #[derive(Deserialize)]
@@ -104,7 +103,7 @@ impl Asked<'_> {
             && unanswered.rpc.is_none()
             && self.caller.version >= ProtocolVersion::V2025_11_25;
         if !mends_itself {
-            return Err(upstream::refused(unanswered));
+            return Err(self.refused(unanswered));
         }
         let content = json!([{"type": "text", "text": unanswered.failure.to_string()}]);
         Ok(RawJson::of(&json!({"content": content, "isError": true})).expect("its keys are strings"))

@@ -190,3 +190,41 @@ async fn a_state_is_its_clients_own_and_what_is_made_up_goes_nowhere() {
     );
     world.end().await;
 }
+
+#[tokio::test]
+async fn what_a_server_says_of_its_own_wire_is_not_said_of_this_one() {
+    let world = world(HttpOptions::default()).await;
+    let check = async |name: &str, capabilities: &str, error: &Value, want: (u16, i64)| {
+        let arguments = json!({"arguments": {"error": error.to_string()}});
+        let reply = call(&world, "", capabilities, name, &arguments).await;
+        assert_eq!((reply.status, reply.json()["error"]["code"].as_i64().unwrap()), want, "{reply:?}");
+    };
+    for name in ["old__say", "new__say"] {
+        for number in [
+            code::PARSE_ERROR,
+            code::INVALID_REQUEST,
+            code::METHOD_NOT_FOUND,
+            code::HEADER_MISMATCH,
+            code::UNSUPPORTED_PROTOCOL_VERSION,
+        ] {
+            let error = json!({"code": number, "message": "no", "data": {"supported": ["1999-01-01"]}});
+            check(name, "{}", &error, (200, code::INTERNAL_ERROR)).await;
+        }
+        check(name, "{}", &json!({"code": 7, "message": "no"}), (200, 7)).await;
+    }
+    // That the client lacks something is told where he does.
+    let required = json!({"requiredCapabilities": {"elicitation": {"url": {}}}});
+    let lacks = json!({"code": code::MISSING_CLIENT_CAPABILITY, "message": "no", "data": required});
+    check("new__say", "{}", &lacks, (400, code::MISSING_CLIENT_CAPABILITY)).await;
+    check("new__say", r#"{"elicitation":{}}"#, &lacks, (400, code::MISSING_CLIENT_CAPABILITY)).await;
+    check("new__say", EVERYTHING, &lacks, (200, code::INTERNAL_ERROR)).await;
+
+    let (headers, body) = crate::world::modern("resources/read", Some("x:1"), r#""uri":"x:1""#);
+    let mut headers: Vec<(&str, &str)> = headers.iter().map(|(name, it)| (*name, it.as_str())).collect();
+    headers.extend([("content-type", "application/json"), ("accept", "application/json")]);
+    for path in ["/mcp/old", "/mcp/new"] {
+        let reply = world.http("POST", path, &headers, &body).await;
+        assert_eq!((reply.status, reply.json()["error"]["code"].as_i64()), (200, Some(code::INTERNAL_ERROR)));
+    }
+    world.end().await;
+}

@@ -13,7 +13,8 @@ use crate::world::run;
 pub(crate) type Heard = Arc<Mutex<Vec<Value>>>;
 
 /// `old` speaks 2025-06-18, `new` 2026-07-28. Each has one tool, `say`: it answers with the JSON text in the argument
-/// `result` or `error`, after it has asked the questions in `ask`.
+/// `result` or `error`, after it has asked the questions in `ask`. Its one resource, `x:1`, it answers with an error that
+/// is about the wire.
 #[derive(Clone)]
 pub(crate) struct Forger {
     is_old: bool,
@@ -37,16 +38,23 @@ impl Forger {
             }
             let answer = match message["method"].as_str().unwrap() {
                 "initialize" if self.is_old => format!(
-                    r#""result":{{"protocolVersion":"2025-06-18","capabilities":{{"tools":{{}}}},"serverInfo":{}}}"#,
+                    r#""result":{{"protocolVersion":"2025-06-18","capabilities":{{"tools":{{}},"resources":{{}}}},"serverInfo":{}}}"#,
                     json!({"name": "old", "version": "1"})
                 ),
                 "server/discover" if !self.is_old => format!(
-                    r#""result":{{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{{"tools":{{}}}},"ttlMs":0,"cacheScope":"private","_meta":{{"io.modelcontextprotocol/serverInfo":{}}}}}"#,
+                    r#""result":{{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{{"tools":{{}},"resources":{{}}}},"ttlMs":0,"cacheScope":"private","_meta":{{"io.modelcontextprotocol/serverInfo":{}}}}}"#,
                     json!({"name": "new", "version": "1"})
                 ),
                 "tools/list" => {
                     r#""result":{"resultType":"complete","ttlMs":0,"cacheScope":"private","tools":[{"name":"say","inputSchema":{"type":"object"}}]}"#.to_owned()
                 }
+                "resources/list" => {
+                    r#""result":{"resultType":"complete","ttlMs":0,"cacheScope":"private","resources":[{"uri":"x:1","name":"x"}]}"#.to_owned()
+                }
+                "resources/read" => format!(
+                    r#""error":{{"code":{},"message":"no","data":{{"supported":["1999-01-01"]}}}}"#,
+                    mcp_model::code::UNSUPPORTED_PROTOCOL_VERSION
+                ),
                 "tools/call" => {
                     self.heard.lock().unwrap().push(params.clone());
                     let arguments = &params["arguments"];
