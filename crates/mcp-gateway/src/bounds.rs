@@ -17,6 +17,8 @@ pub struct Bounds {
     pub requests_of_one: usize,
     /// The most requests at once, all clients together.
     pub requests: usize,
+    /// The most calls of one token, of the stateless era, that wait for input at once.
+    pub parked_of_one: usize,
     /// The most connections over HTTP at once.
     pub connections: usize,
     /// How many messages may wait for a client that does not read; of more, his stream ends.
@@ -32,8 +34,8 @@ pub struct Bounds {
 }
 
 impl Default for Bounds {
-    /// 4 MiB; 1,024 sessions, 256 of one; 30 minutes; 256 requests of one, 4,096 in all; 1,024 connections; 1,024
-    /// messages and 16 MiB; 30 s for receiving and sending; 10 minutes for answers.
+    /// 4 MiB; 1,024 sessions, 256 of one; 30 minutes; 256 requests of one, 4,096 in all; 16 calls of one that wait
+    /// for input; 1,024 connections; 1,024 messages and 16 MiB; 30 s for receiving and sending; 10 minutes for answers.
     fn default() -> Bounds {
         Bounds {
             message_bytes: 4 * 1024 * 1024,
@@ -42,6 +44,7 @@ impl Default for Bounds {
             idle: Duration::from_secs(30 * 60),
             requests_of_one: 256,
             requests: 4096,
+            parked_of_one: 16,
             connections: 1024,
             queue_messages: 1024,
             queue_bytes: 16 * 1024 * 1024,

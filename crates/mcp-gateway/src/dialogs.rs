@@ -1,7 +1,8 @@
 //! The dialogs of the stateless era, by the names that their clients give them.
 //!
-//! A name counts for its client alone: nobody reaches another one's dialog by guessing it. What a dialog has leased
-//! goes when it was not used for a while.
+//! A name counts for its client alone: nobody reaches another one's dialog by guessing it. Where there are no tokens all
+//! clients are one, and two who choose the same name share a dialog. What a dialog has leased goes when it was not used
+//! for a while.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,7 +15,7 @@ use tokio::time::Instant;
 use crate::Bounds;
 use crate::principal::Principal;
 use crate::secret_id::secret_id;
-use crate::sessions::Full;
+use crate::sessions::{Full, makes_room};
 
 /// The longest name of a dialog, in bytes.
 pub(crate) const LONGEST_NAME: usize = 256;
@@ -57,7 +58,9 @@ impl Dialogs {
         let own = table.keys().filter(|(it, _)| it == principal).count();
         if table.len() >= self.most || own >= self.most_of_one {
             let own = table.iter().filter(|((it, _), entry)| it == principal && entry.is_free());
-            let oldest = own.min_by_key(|(_, it)| it.last_used).map(|(key, _)| key.clone()).ok_or(Full)?;
+            let oldest = own.min_by_key(|(_, it)| it.last_used);
+            let oldest = oldest.filter(|(_, it)| makes_room(principal, it.last_used, now));
+            let oldest = oldest.map(|(key, _)| key.clone()).ok_or(Full)?;
             table.remove(&oldest);
         }
         // Its own name inside is nobody's to choose: two clients may well choose the same.

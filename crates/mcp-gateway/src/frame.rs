@@ -111,7 +111,7 @@ fn message(whole: &RawJson) -> Result<Incoming, Unreadable> {
     struct Wire<'a> {
         #[serde(borrow)]
         jsonrpc: Option<Cow<'a, str>>,
-        #[serde(borrow)]
+        #[serde(borrow, default, deserialize_with = "there")]
         id: Option<&'a RawValue>,
         #[serde(borrow)]
         method: Option<&'a RawValue>,
@@ -123,10 +123,6 @@ fn message(whole: &RawJson) -> Result<Incoming, Unreadable> {
         error: Option<&'a RawValue>,
     }
     let shared = whole.clone().into_bytes();
-    if depth(&shared) > DEEPEST {
-        let message = format!("a message may be {DEEPEST} levels deep");
-        return Err(Unreadable::new(None, code::INVALID_REQUEST, message));
-    }
     let refused = |id: Option<RawJson>, message: &str| Unreadable::new(id, code::INVALID_REQUEST, message);
     if !whole.is_object() {
         return Err(refused(None, "a message is a JSON object"));
@@ -136,6 +132,9 @@ fn message(whole: &RawJson) -> Result<Incoming, Unreadable> {
     let part = |it: &RawValue| RawJson::within(&shared, it);
     let id = id.map(part);
     let plain = id.clone().filter(is_id);
+    if depth(&shared) > DEEPEST {
+        return Err(refused(plain, &format!("a message may be {DEEPEST} levels deep")));
+    }
     if jsonrpc.as_deref() != Some("2.0") {
         return Err(refused(plain, "`jsonrpc` must be \"2.0\""));
     }
@@ -143,6 +142,8 @@ fn message(whole: &RawJson) -> Result<Incoming, Unreadable> {
         let Some(method) = part(method).to_text().map(Cow::into_owned) else {
             return Err(refused(plain, "`method` must be a string"));
         };
+        // Some write `null` for the id that a notification must not have; of a request it is none.
+        let id = id.filter(|it| it.as_str() != "null" || !method.starts_with("notifications/"));
         let params = params.map_or_else(RawJson::empty_object, part);
         if !params.is_object() && id.is_none() {
             // Nobody waits for an answer.
@@ -170,6 +171,11 @@ fn message(whole: &RawJson) -> Result<Incoming, Unreadable> {
         // It answers nothing of ours, and two peers that answered such answers would never end.
         None => Ok(Incoming::Response(Response { id: RawJson::empty_object(), outcome })),
     }
+}
+
+/// A member that is there, `null` as well.
+fn there<'de, D: serde::Deserializer<'de>>(member: D) -> Result<Option<&'de RawValue>, D::Error> {
+    <&RawValue>::deserialize(member).map(Some)
 }
 
 /// How deep the JSON is.
@@ -240,7 +246,12 @@ mod tests {
         check("7", &format!("{} -", code::INVALID_REQUEST));
         check("[]", &format!("{} -", code::INVALID_REQUEST));
         check(r#"{"id":1,"method":"ping"}"#, &format!("{} 1", code::INVALID_REQUEST));
-        check(r#"{"jsonrpc":"2.0","id":null,"method":"ping"}"#, "notification ping {}");
+        check(r#"{"jsonrpc":"2.0","id":null,"method":"ping"}"#, &format!("{} -", code::INVALID_REQUEST));
+        check(
+            r#"{"jsonrpc":"2.0","id":null,"method":"notifications/x","params":[1]}"#,
+            "notification notifications/x {}",
+        );
+        check(r#"{"jsonrpc":"2.0","id":null,"error":{"code":1,"message":"no"}}"#, "error {} no (code 1)");
         check(r#"{"jsonrpc":"2.0","id":{},"method":"ping"}"#, &format!("{} -", code::INVALID_REQUEST));
         check(r#"{"jsonrpc":"2.0","id":1,"id":2,"method":"ping"}"#, &format!("{} -", code::INVALID_REQUEST));
         check(r#"{"jsonrpc":"2.0","id":1,"method":3}"#, &format!("{} 1", code::INVALID_REQUEST));
@@ -256,7 +267,7 @@ mod tests {
             "[".repeat(200),
             "]".repeat(200)
         );
-        check(&deep, &format!("{} -", code::INVALID_REQUEST));
+        check(&deep, &format!("{} 1", code::INVALID_REQUEST));
         check(
             r#"{"jsonrpc":"2.0","id":1,"method":"x","params":{"a":"[[[\\\"[["}}"#,
             r#"request 1 x {"a":"[[[\\\"[["}"#,

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use mcp_host::{Dialog, DialogId, Host, Published};
-use mcp_model::{RawJson, ServerId, Sharing};
+use mcp_model::{Era, RawJson, ServerId, Sharing};
 use mcp_registry::Hash;
 use tokio::time::{Instant, timeout};
 
@@ -15,6 +15,7 @@ use crate::methods::initialize::Agreed;
 use crate::own::OwnResource;
 use crate::parked::Parked;
 use crate::principal::Principal;
+use crate::seal::Seal;
 use crate::secret_id::secret_id;
 use crate::session::{Beginning, Session};
 use crate::sessions::{Full, Sessions};
@@ -67,6 +68,7 @@ pub(crate) struct Inner {
     pub(crate) sessions: Sessions,
     pub(crate) dialogs: Dialogs,
     pub(crate) parked: Parked,
+    pub(crate) seal: Seal,
     shelf: Mutex<Shelf>,
     /// Set once all servers have had their time to start.
     settled: AtomicBool,
@@ -92,6 +94,7 @@ impl Gateway {
             sessions,
             dialogs,
             parked,
+            seal: Seal::new(),
             shelf: Mutex::default(),
             settled: AtomicBool::new(false),
         }))
@@ -145,6 +148,11 @@ impl Inner {
         self.host.about(server).is_none_or(|it| it.sharing == Sharing::Shared)
     }
 
+    /// The era in which a server is spoken with; `None` where it has no connection for all.
+    pub(crate) fn era(&self, server: &ServerId) -> Option<Era> {
+        self.published().servers.iter().find(|it| it.id == server.as_str())?.era
+    }
+
     /// Waits for servers that are just being started, once and not for long: a client who lists at once should see them,
     /// and one of them that hangs should not be in his way.
     pub(crate) async fn settle(&self) {
@@ -168,14 +176,21 @@ impl Inner {
         let told = Told::of(&self.listing(&scope));
         let Agreed { version, capabilities } = agreed;
         let beginning = Beginning { id, principal, scope, version, capabilities, dialog, told };
-        self.sessions.add(Session::new(beginning, Instant::now()))
+        let now = Instant::now();
+        self.sessions.add(Session::new(beginning, now), now)
     }
 
     /// The one session of a pipe.
-    pub(crate) fn session_of(&self, dialog: Arc<Dialog>, scope: Arc<Scope>, agreed: Agreed) -> Arc<Session> {
+    pub(crate) fn session_of(
+        &self,
+        principal: Principal,
+        dialog: Arc<Dialog>,
+        scope: Arc<Scope>,
+        agreed: Agreed,
+    ) -> Arc<Session> {
         let told = Told::of(&self.listing(&scope));
         let Agreed { version, capabilities } = agreed;
-        let (id, principal) = (secret_id(), Principal::anybody());
+        let id = secret_id();
         let beginning = Beginning { id, principal, scope, version, capabilities, dialog, told };
         Arc::new(Session::new(beginning, Instant::now()))
     }
@@ -187,6 +202,7 @@ impl Inner {
             tracing::info!(dialog = %session.dialog.id(), "a session ends that nobody uses");
             session.end();
         }
+        self.parked.drop_expired(now);
         self.dialogs.drop_unused(now, idle);
     }
 

@@ -9,6 +9,11 @@
 //! sees what its [`Scope`] shows: all, one server, or a part of the names. Servers that are not shared are leased: each
 //! session is a dialog of the host, and a client without sessions names its dialog ([`DIALOG_HEADER`], [`DIALOG_KEY`]).
 //!
+//! What a client begins is his alone, by the name of his token. Where there are no tokens, which only loopback allows, all
+//! clients are one: dialogs of one name are one dialog, and their bounds are shared. What a server gives as
+//! `requestState` goes out sealed for its client, with a key of this process alone: a call that waits for input does not
+//! outlive the gateway, nor does it go on at another one.
+//!
 //! No client's token is ever sent on to a server.
 
 #![forbid(unsafe_code)]
@@ -31,6 +36,7 @@ mod questions;
 mod reply;
 mod running;
 mod scope;
+mod seal;
 mod secret_id;
 mod session;
 mod sessions;

@@ -9,6 +9,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::methods::initialize::MOST_CAPABILITIES;
+use crate::splice;
 
 /// The member in which a client of the stateless era names its dialog.
 pub const DIALOG_KEY: &str = "mcp-host/dialog";
@@ -31,7 +32,7 @@ pub(crate) struct Meta {
     pub(crate) dialog: Option<String>,
     /// The trace it belongs to.
     pub(crate) trace: Option<TraceContext>,
-    /// All of it, an object.
+    /// All of it but the dialog's name, an object.
     pub(crate) raw: Option<RawJson>,
 }
 
@@ -88,7 +89,8 @@ impl Meta {
             log_level: text(wire.log_level).and_then(|it| it.parse().ok()),
             dialog: text(wire.dialog).filter(|it| !it.is_empty()),
             trace,
-            raw: Some(RawJson::copied(meta)).filter(RawJson::is_object),
+            // What dialogs are called is between the client and the gateway.
+            raw: Some(splice::without(&RawJson::copied(meta), DIALOG_KEY)).filter(RawJson::is_object),
         }
     }
 
@@ -143,6 +145,11 @@ mod tests {
             read(r#"{"progressToken":"t","mcp-host/dialog":"d","io.modelcontextprotocol/logLevel":"info"}"#);
         assert_eq!(meta.progress_token.unwrap().as_str(), r#""t""#);
         assert_eq!((meta.dialog.as_deref(), meta.log_level), (Some("d"), Some(LogLevel::Info)));
+        // A dialog's name goes no further than here.
+        for dialog in [r#""mcp-host/dialog":"d""#, r#""mcp-host\/dialog":null"#] {
+            let raw = read(&format!(r#"{{"a": 1,{dialog},"b":2}}"#)).raw;
+            assert_eq!(raw.unwrap().as_str(), r#"{"a":1,"b":2}"#);
+        }
     }
 
     #[track_caller]

@@ -34,6 +34,7 @@ type Outcome = Result<Bytes, RpcError>;
 pub(crate) struct Parked {
     table: Mutex<HashMap<String, Waiting>>,
     most: usize,
+    most_of_one: usize,
 }
 
 /// One of them.
@@ -82,7 +83,7 @@ impl Call {
 impl Parked {
     /// No calls, of as many as the bounds allow.
     pub(crate) fn new(bounds: &Bounds) -> Parked {
-        Parked { table: Mutex::default(), most: bounds.requests }
+        Parked { table: Mutex::default(), most: bounds.requests, most_of_one: bounds.parked_of_one }
     }
 
     /// Is it a state that stands for a call here?
@@ -95,6 +96,21 @@ impl Parked {
         self.table.lock().unwrap_or_else(PoisonError::into_inner).len()
     }
 
+    /// Drops those whose clients did not come back in time: they are taken back at their servers.
+    pub(crate) fn drop_expired(&self, now: Instant) {
+        self.table.lock().unwrap_or_else(PoisonError::into_inner).retain(|_, it| it.until > now);
+    }
+
+    /// Drops all those of a client.
+    pub(crate) fn drop_of(&self, principal: &Principal) {
+        self.table.lock().unwrap_or_else(PoisonError::into_inner).retain(|_, it| it.principal != *principal);
+    }
+
+    /// Drops all of them.
+    pub(crate) fn drop_all(&self) {
+        self.table.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+
     /// Goes on with the call of `state`, with what the client answers.
     pub(crate) fn take(
         &self,
@@ -104,11 +120,6 @@ impl Parked {
         now: Instant,
     ) -> Result<Call, RpcError> {
         let mut table = self.table.lock().unwrap_or_else(PoisonError::into_inner);
-        let unknown = || {
-            let message =
-                "`requestState` stands for no call that waits: it was used, is too old, or was changed";
-            RpcError::new(code::INVALID_PARAMS, message)
-        };
         let found = table.get(state).filter(|it| it.principal == *principal && it.until > now);
         found.ok_or_else(unknown)?;
         let Waiting { mut call, .. } = table.remove(state).ok_or_else(unknown)?;
@@ -143,8 +154,13 @@ impl Parked {
         let until = now + wait;
         let mut table = self.table.lock().unwrap_or_else(PoisonError::into_inner);
         table.retain(|_, it| it.until > now);
-        if table.len() >= self.most {
-            return Err(RpcError::new(code::SERVER_ERROR, "too many calls wait for input: try again later"));
+        let own = table.values().filter(|it| it.principal == *principal).count();
+        if table.len() >= self.most || own >= self.most_of_one {
+            // The call is taken back as it is dropped, and its questions with it.
+            return Err(RpcError::new(
+                code::SERVER_ERROR,
+                "too many calls wait for input: answer some first",
+            ));
         }
         table.insert(state, Waiting { principal: principal.clone(), until, call });
         Ok(result)
@@ -175,6 +191,12 @@ fn asks(state: &str, open: &[(String, LaidDown)]) -> Bytes {
     let state = reply::text(state);
     format!(r#"{{"resultType":"input_required","inputRequests":{{{requests}}},"requestState":{state}}}"#)
         .into()
+}
+
+/// Nothing was given out under this state, to this client.
+pub(crate) fn unknown() -> RpcError {
+    let message = "`requestState` stands for no call that waits: it was used, is too old, or was changed";
+    RpcError::new(code::INVALID_PARAMS, message)
 }
 
 fn lost() -> RpcError {
@@ -244,5 +266,28 @@ mod tests {
         tokio::time::advance(Duration::from_secs(61)).await;
         assert!(parked.take(&old, &ann, None, Instant::now()).is_err());
         assert!(parked.go_on(call(), &ann, wait).await.is_ok());
+        assert_eq!(parked.len(), 1);
+        parked.drop_expired(Instant::now());
+        assert_eq!(parked.len(), 1);
+        tokio::time::advance(Duration::from_secs(61)).await;
+        parked.drop_expired(Instant::now());
+        assert_eq!(parked.len(), 0);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_calls_of_one_leave_room_for_those_of_others() {
+        let parked = Parked::new(&Bounds { parked_of_one: 2, ..Bounds::default() });
+        let (ann, bob) = (Principal::named("ann"), Principal::named("bob"));
+        let wait = Duration::from_secs(60);
+        for _ in 0..2 {
+            assert!(parked.go_on(call(), &ann, wait).await.is_ok());
+        }
+        assert_eq!(parked.go_on(call(), &ann, wait).await.unwrap_err().code, code::SERVER_ERROR);
+        assert!(parked.go_on(call(), &bob, wait).await.is_ok());
+        parked.drop_of(&ann);
+        assert_eq!(parked.len(), 1);
+        assert!(parked.go_on(call(), &ann, wait).await.is_ok());
+        parked.drop_all();
+        assert_eq!(parked.len(), 0);
     }
 }

@@ -9,45 +9,98 @@ use std::time::Duration;
 use async_trait::async_trait;
 use mcp_model::{RawJson, RpcError, code};
 use mcp_transport::{Questions, RawQuestion};
-use serde::Deserialize;
-use serde_json::value::RawValue;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::outlet::Outlet;
 use crate::session::Session;
+use crate::splice;
 
 /// What a client says that he answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Answers {
-    sampling: bool,
-    elicitation: bool,
+    sampling: Option<Sampling>,
+    elicitation: Option<Modes>,
     roots: bool,
 }
 
+/// How far a client samples.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Sampling {
+    Plain,
+    WithTools,
+}
+
+/// In which ways a client lets its user be asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Modes {
+    Form,
+    Url,
+    Both,
+}
+
 impl Answers {
-    /// Reads it out of his capabilities.
+    /// Reads it out of his capabilities. What is no object there is as good as not there.
     pub(crate) fn of(capabilities: &RawJson) -> Answers {
-        #[derive(Deserialize)]
-        struct Wire<'a> {
-            #[serde(borrow)]
-            sampling: Option<&'a RawValue>,
-            #[serde(borrow)]
-            elicitation: Option<&'a RawValue>,
-            #[serde(borrow)]
-            roots: Option<&'a RawValue>,
-        }
-        let Ok(Wire { sampling, elicitation, roots }) = capabilities.read() else {
-            return Answers::default();
+        let members = splice::members(capabilities);
+        let declared = |key: &str| members.iter().find(|(name, it)| name == key && it.is_object());
+        let within = |of: &RawJson, key: &str| {
+            splice::members(of).iter().any(|(name, it)| name == key && it.is_object())
         };
-        Answers { sampling: sampling.is_some(), elicitation: elicitation.is_some(), roots: roots.is_some() }
+        let sampling = declared("sampling").map(|(_, it)| match within(it, "tools") {
+            true => Sampling::WithTools,
+            false => Sampling::Plain,
+        });
+        let elicitation =
+            declared("elicitation").map(|(_, it)| match (within(it, "form"), within(it, "url")) {
+                (true, true) => Modes::Both,
+                (false, true) => Modes::Url,
+                // Before there were modes there was the form.
+                (true | false, false) => Modes::Form,
+            });
+        Answers { sampling, elicitation, roots: declared("roots").is_some() }
     }
 
     fn takes(self, method: &str) -> bool {
         match method {
-            "sampling/createMessage" => self.sampling,
-            "elicitation/create" => self.elicitation,
+            "sampling/createMessage" => self.sampling.is_some(),
+            "elicitation/create" => self.elicitation.is_some(),
             "roots/list" => self.roots,
             _ => false,
+        }
+    }
+
+    /// Looks whether he may be asked this, and in this way: what he never said he can do he is not asked for.
+    pub(crate) fn admit(self, method: &str, params: &RawJson) -> Result<(), RpcError> {
+        let refused = |what: &str| Err(RpcError::new(code::INVALID_PARAMS, what));
+        if !self.takes(method) {
+            return refused("the client does not say that it answers this");
+        }
+        let Some(members) = splice::ordered(params) else { return refused("`params` must be a JSON object") };
+        let all = |key: &'static str| members.iter().filter(move |(name, _)| name == key).map(|(_, it)| it);
+        match method {
+            "elicitation/create" => {
+                // What stands there twice is read differently by different readers.
+                if all("mode").nth(1).is_some() {
+                    return refused("`mode` stands there twice");
+                }
+                let mode = match all("mode").next() {
+                    None => Some("form".into()),
+                    Some(it) => it.to_text(),
+                };
+                match (mode.as_deref(), self.elicitation) {
+                    (Some("form"), Some(Modes::Form | Modes::Both))
+                    | (Some("url"), Some(Modes::Url | Modes::Both)) => Ok(()),
+                    _ => refused("the client does not say that it elicits in this mode"),
+                }
+            }
+            "sampling/createMessage" => {
+                let mut tools = all("tools").chain(all("toolChoice"));
+                match tools.next().is_some() && self.sampling != Some(Sampling::WithTools) {
+                    true => refused("the client does not say that it samples with tools"),
+                    false => Ok(()),
+                }
+            }
+            _ => Ok(()),
         }
     }
 }
@@ -68,6 +121,7 @@ impl Questions for AskedInSession {
 
     async fn answer(&self, question: RawQuestion) -> Result<RawJson, RpcError> {
         let RawQuestion { method, params } = question;
+        self.answers.admit(&method, &params)?;
         // A stream of the call's own that nobody reads any more: the session's may still be heard.
         let outlet = match self.outlet.is_closed() {
             true => self.session.general().unwrap_or_else(|| self.outlet.clone()),
@@ -98,6 +152,7 @@ impl Questions for AskedByResult {
     }
 
     async fn answer(&self, question: RawQuestion) -> Result<RawJson, RpcError> {
+        self.answers.admit(&question.method, &question.params)?;
         let (answer, taken) = oneshot::channel();
         let failed = |message: &str| RpcError::new(code::INTERNAL_ERROR, message);
         let laid = self.desk.try_send(LaidDown { question, answer });
@@ -128,5 +183,46 @@ mod tests {
         check(r#"{"sampling":{},"roots":{"listChanged":true}}"#, &["sampling/createMessage", "roots/list"]);
         check(r#"{"elicitation":{"form":{}}}"#, &["elicitation/create"]);
         check("[]", &[]);
+        check(r#"{"sampling":null,"elicitation":true,"roots":[]}"#, &[]);
+    }
+
+    #[track_caller]
+    fn check_admitted(capabilities: &str, method: &str, params: &str, want: &str) {
+        let json = |text: &str| RawJson::parse(text.to_owned().into()).unwrap();
+        let got = Answers::of(&json(capabilities)).admit(method, &json(params));
+        assert_eq!(got.map_or_else(|it| it.message, |()| "fine".to_owned()), want, "{capabilities} {params}");
+    }
+
+    #[test]
+    fn a_client_is_asked_in_the_ways_that_he_declares_and_in_no_other() {
+        let (ask, sample) = ("elicitation/create", "sampling/createMessage");
+        let no_mode = "the client does not say that it elicits in this mode";
+        for (capabilities, form, url) in [
+            (r#"{"elicitation":{}}"#, "fine", no_mode),
+            (r#"{"elicitation":{"form":{}}}"#, "fine", no_mode),
+            (r#"{"elicitation":{"url":{}}}"#, no_mode, "fine"),
+            (r#"{"elicitation":{"form":{},"url":{}}}"#, "fine", "fine"),
+        ] {
+            check_admitted(capabilities, ask, r#"{"message":"?"}"#, form);
+            check_admitted(capabilities, ask, r#"{"mode":"form"}"#, form);
+            check_admitted(capabilities, ask, r#"{"mode":"url","url":"https://a"}"#, url);
+            check_admitted(capabilities, ask, r#"{"mode":"later"}"#, no_mode);
+            check_admitted(capabilities, ask, r#"{"mode":7}"#, no_mode);
+            check_admitted(
+                capabilities,
+                ask,
+                r#"{"mode":"form","\u006dode":"url"}"#,
+                "`mode` stands there twice",
+            );
+        }
+        let plain = r#"{"sampling":{}}"#;
+        let no_tools = "the client does not say that it samples with tools";
+        check_admitted(plain, sample, r#"{"messages":[]}"#, "fine");
+        check_admitted(plain, sample, r#"{"tools":[]}"#, no_tools);
+        check_admitted(plain, sample, r#"{"toolChoice":{}}"#, no_tools);
+        check_admitted(plain, sample, "[1]", "`params` must be a JSON object");
+        check_admitted(r#"{"sampling":{"tools":{}}}"#, sample, r#"{"tools":[]}"#, "fine");
+        check_admitted(plain, "roots/list", "{}", "the client does not say that it answers this");
+        check_admitted(r#"{"roots":{}}"#, "roots/list", "{}", "fine");
     }
 }

@@ -5,19 +5,42 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use bytes::Bytes;
 use mcp_model::{RawJson, RpcError, code};
 use tokio_util::sync::CancellationToken;
 
 /// The requests of one client.
 #[derive(Debug, Default)]
-pub(crate) struct Running(Mutex<HashMap<Bytes, CancellationToken>>);
+pub(crate) struct Running(Mutex<HashMap<Id, CancellationToken>>);
+
+/// What an id means, however it is written: `1` and `1.0` are one number, `"a"` and `"\\u0061"` one text.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+enum Id {
+    Text(String),
+    Whole(i128),
+    /// Any other number, and what is none of both, as it is written.
+    Other(String),
+}
+
+impl Id {
+    fn of(id: &RawJson) -> Id {
+        if let Some(text) = id.to_text() {
+            return Id::Text(text.into_owned());
+        }
+        let whole = id.as_str().parse::<i128>().ok().or_else(|| {
+            let number = id.as_str().parse::<f64>().ok()?;
+            // Up to there every whole number is one of its own.
+            let is_exact = number.fract() == 0.0 && number.abs() <= 9_007_199_254_740_992.0;
+            is_exact.then_some(number as i128)
+        });
+        whole.map_or_else(|| Id::Other(id.as_str().to_owned()), Id::Whole)
+    }
+}
 
 /// A request that runs. Dropped, it is over.
 #[derive(Debug)]
 pub(crate) struct Guard {
     running: Arc<Running>,
-    id: Bytes,
+    id: Id,
     /// Cancelled when the client takes the request back.
     pub(crate) taken_back: CancellationToken,
 }
@@ -25,7 +48,7 @@ pub(crate) struct Guard {
 impl Running {
     /// Enters a request, of `most` at once.
     pub(crate) fn begin(self: &Arc<Running>, id: &RawJson, most: usize) -> Result<Guard, RpcError> {
-        let id = id.clone().into_bytes();
+        let id = Id::of(id);
         let mut table = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if table.len() >= most {
             let message = format!("more than {most} requests at once: wait for some of them");
@@ -35,8 +58,6 @@ impl Running {
             return Err(RpcError::new(code::INVALID_REQUEST, "a request with this id still runs"));
         }
         let taken_back = CancellationToken::new();
-        // The id may be a slice of a large message, which is not to be kept for it.
-        let id = Bytes::copy_from_slice(&id);
         table.insert(id.clone(), taken_back.clone());
         Ok(Guard { running: Arc::clone(self), id, taken_back })
     }
@@ -44,7 +65,7 @@ impl Running {
     /// Takes a request back, if it still runs.
     pub(crate) fn take_back(&self, id: &RawJson) {
         let table = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(token) = table.get(id.as_bytes()) {
+        if let Some(token) = table.get(&Id::of(id)) {
             token.cancel();
         }
     }
@@ -69,6 +90,8 @@ impl Drop for Guard {
 
 #[cfg(test)]
 mod tests {
+    use bytes::Bytes;
+
     use super::*;
 
     fn id(text: &'static str) -> RawJson {
@@ -89,5 +112,26 @@ mod tests {
         let again = running.begin(&id("1"), 2).unwrap();
         running.take_all_back();
         assert!(again.taken_back.is_cancelled());
+    }
+
+    #[track_caller]
+    fn check_same(one: &'static str, other: &'static str, want: bool) {
+        let running = Arc::new(Running::default());
+        let begun = running.begin(&id(one), 2).unwrap();
+        running.take_back(&id(other));
+        assert_eq!(begun.taken_back.is_cancelled(), want, "{one} {other}");
+    }
+
+    #[test]
+    fn an_id_is_what_it_means_and_not_how_it_is_written() {
+        check_same("1", "1.0", true);
+        check_same("1e2", "100", true);
+        check_same("-0", "0", true);
+        check_same("\"a\"", "\"\\u0061\"", true);
+        check_same("1", "\"1\"", false);
+        check_same("1", "1.5", false);
+        check_same("9007199254740993", "9007199254740992.0", false);
+        check_same("1e400", "1e400", true);
+        check_same("1e400", "1e401", false);
     }
 }

@@ -19,9 +19,17 @@ pub(crate) struct Sessions {
     most_of_one: usize,
 }
 
-/// There is no room for another session.
+/// There is no room for another session, or dialog.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Full;
+
+/// For how long what was used keeps its room, where all clients are one for want of a token: it may be another one's.
+pub(crate) const RECENT: Duration = Duration::from_secs(60);
+
+/// May what was last used then make room for another one of its client?
+pub(crate) fn makes_room(principal: &Principal, last_used: Instant, now: Instant) -> bool {
+    !principal.is_anybody() || now.saturating_duration_since(last_used) >= RECENT
+}
 
 impl Sessions {
     /// No sessions, of as many as the bounds allow.
@@ -30,14 +38,16 @@ impl Sessions {
     }
 
     /// Takes one in. Where there is no room, the one that its owner has not used for the longest makes room, so that a
-    /// client who forgets his sessions harms nobody but himself.
-    pub(crate) fn add(&self, session: Session) -> Result<Arc<Session>, Full> {
+    /// client who forgets his sessions harms nobody but himself. Where there are no tokens the owner is everybody, and
+    /// what was used just now stays.
+    pub(crate) fn add(&self, session: Session, now: Instant) -> Result<Arc<Session>, Full> {
         let mut table = self.lock();
         let own = table.values().filter(|it| it.principal == session.principal);
         if table.len() >= self.most || own.count() >= self.most_of_one {
             let own = table.values().filter(|it| it.principal == session.principal);
             let oldest = own.filter_map(|it| Some((it.unused()?, it.id.clone()))).min();
-            let (_, oldest) = oldest.ok_or(Full)?;
+            let makes_room = |(since, _): &(Instant, String)| makes_room(&session.principal, *since, now);
+            let (_, oldest) = oldest.filter(makes_room).ok_or(Full)?;
             if let Some(gone) = table.remove(&oldest) {
                 gone.end();
             }

@@ -9,6 +9,7 @@ use std::collections::BTreeSet;
 use bytes::Bytes;
 use mcp_model::RawJson;
 use serde::Deserialize;
+use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
 use crate::reply;
@@ -69,6 +70,69 @@ pub(crate) fn members(object: &RawJson) -> Vec<(String, RawJson)> {
     read.into_iter().map(|(key, it)| (key.into_owned(), RawJson::within(&whole, it))).collect()
 }
 
+/// The members of a JSON object as they stand there, one that stands there twice as well. `None` for anything else.
+pub(crate) fn ordered(object: &RawJson) -> Option<Vec<(String, RawJson)>> {
+    let whole = object.clone().into_bytes();
+    let Ordered(members) = object.read().ok()?;
+    Some(members.into_iter().map(|(key, it)| (key, RawJson::within(&whole, it))).collect())
+}
+
+/// The object with other values, JSON texts, where `with` gives one for a member's name and value. Every member is asked
+/// about, one that stands there twice as well. Anything else than an object is left as it is.
+pub(crate) fn replaced(object: &RawJson, with: impl Fn(&str, &str) -> Option<String>) -> RawJson {
+    let Ok(Ordered(members)) = object.read() else { return object.clone() };
+    let text = object.as_str();
+    let mut res = String::with_capacity(text.len() + 80);
+    let mut done = 0;
+    for (key, value) in members {
+        let Some(other) = with(&key, value.get()) else { continue };
+        let start = value.get().as_ptr() as usize - text.as_ptr() as usize;
+        res.push_str(&text[done..start]);
+        res.push_str(&other);
+        done = start + value.get().len();
+    }
+    if done == 0 {
+        return object.clone();
+    }
+    res.push_str(&text[done..]);
+    RawJson::parse(res.into()).expect("a value in the place of another one leaves JSON")
+}
+
+/// The object without the members of this name.
+pub(crate) fn without(object: &RawJson, name: &str) -> RawJson {
+    let Some(members) = ordered(object) else { return object.clone() };
+    if members.iter().all(|(key, _)| key != name) {
+        return object.clone();
+    }
+    let left = members.iter().filter(|(key, _)| key != name);
+    let left: Vec<String> = left.map(|(key, it)| format!("{}:{}", reply::text(key), it.as_str())).collect();
+    RawJson::parse(format!("{{{}}}", left.join(",")).into()).expect("members make an object")
+}
+
+struct Ordered<'a>(Vec<(String, &'a RawValue)>);
+
+impl<'de: 'a, 'a> Deserialize<'de> for Ordered<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Members;
+        impl<'de> Visitor<'de> for Members {
+            type Value = Vec<(String, &'de RawValue)>;
+
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut res = Vec::new();
+                while let Some(member) = map.next_entry()? {
+                    res.push(member);
+                }
+                Ok(res)
+            }
+        }
+        deserializer.deserialize_map(Members).map(Ordered)
+    }
+}
+
 fn top_keys(object: &RawJson) -> BTreeSet<String> {
     members(object).into_iter().map(|(key, _)| key).collect()
 }
@@ -123,5 +187,19 @@ mod tests {
         check_completed(r#"{"resultType":"input_required"}"#, r#"{"ttlMs":0,"resultType":"input_required"}"#);
         check_completed(r#"{"\u0074tlMs":5}"#, r#"{"resultType":"complete","\u0074tlMs":5}"#);
         check_completed("[1]", "[1]");
+    }
+
+    #[test]
+    fn a_member_is_found_wherever_and_however_often_it_stands() {
+        let with = |key: &str, value: &str| (key == "k" && value != "0").then(|| "0".to_owned());
+        for (text, want) in [
+            (r#"{ "k" : 1,"x":{"k":1},"\u006b":[2] }"#, r#"{ "k" : 0,"x":{"k":1},"\u006b":0 }"#),
+            (r#"{"k":0}"#, r#"{"k":0}"#),
+            ("[1]", "[1]"),
+        ] {
+            assert_eq!(replaced(&json(text), with).as_str(), want);
+        }
+        assert_eq!(without(&json(r#"{"k":1,"a": 2,"\u006b":3}"#), "k").as_str(), r#"{"a":2}"#);
+        assert_eq!(without(&json("{ }"), "k").as_str(), "{ }");
     }
 }

@@ -1,6 +1,7 @@
 //! One client on standard input and output: a line is a message, in either era, and the end of input is his end.
 
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use bytes::Bytes;
 use mcp_model::{Era, RpcError, code};
@@ -8,6 +9,7 @@ use mcp_transport::CallerId;
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
+use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use crate::caller::Caller;
@@ -36,7 +38,7 @@ pub async fn serve_stdio(
     let (out, inlet) = outlet(&gateway.options.bounds);
     let gone = CancellationToken::new();
     let mut writing = JoinSet::new();
-    writing.spawn(write(inlet, output, gone.clone()));
+    writing.spawn(write(inlet, output, gateway.options.bounds.send, gone.clone()));
     let client = Client {
         gateway: Arc::clone(gateway),
         scope: Arc::new(gateway.options.scope.clone()),
@@ -45,6 +47,7 @@ pub async fn serve_stdio(
         session: Mutex::default(),
         dialog: Arc::new(gateway.host.dialog(mcp_host::DialogId::new(crate::secret_id::secret_id()))),
         owner: CallerId::unique(),
+        principal: Principal::of_pipe(),
         places: Arc::new(Semaphore::new(gateway.options.bounds.requests_of_one.max(1) * 2)),
     };
     let client = Arc::new(client);
@@ -58,10 +61,11 @@ pub async fn serve_stdio(
         session.end();
     }
     tasks.shutdown().await;
+    gateway.parked.drop_of(&client.principal);
     drop(client);
     // What was answered is written before the end.
     let written = async { while writing.join_next().await.is_some() {} };
-    if tokio::time::timeout(gateway.options.bounds.send, written).await.is_err() {
+    if timeout(gateway.options.bounds.send, written).await.is_err() {
         tracing::warn!("the client does not read its last answers");
     }
     writing.shutdown().await;
@@ -78,11 +82,20 @@ struct Client {
     /// The pipe is one dialog, in either era.
     dialog: Arc<mcp_host::Dialog>,
     owner: CallerId,
+    /// Whoever is on this pipe, and nobody on another one.
+    principal: Principal,
     /// Places for requests whose answers were not taken yet.
     places: Arc<Semaphore>,
 }
 
-async fn write(mut inlet: Inlet, mut output: impl AsyncWrite + Unpin, gone: CancellationToken) {
+/// Writes what comes out of the inlet. Who takes nothing for as long as `patience` is gone: he is not waited for, for then
+/// the end of his input would never be seen.
+async fn write(
+    mut inlet: Inlet,
+    mut output: impl AsyncWrite + Unpin,
+    patience: Duration,
+    gone: CancellationToken,
+) {
     while let Some(message) = inlet.next().await {
         let mut lines = Vec::with_capacity(message.len() + 1);
         lines.extend_from_slice(&message);
@@ -94,9 +107,19 @@ async fn write(mut inlet: Inlet, mut output: impl AsyncWrite + Unpin, gone: Canc
             lines.extend_from_slice(&message);
             lines.push(b'\n');
         }
-        if output.write_all(&lines).await.is_err() || output.flush().await.is_err() {
-            gone.cancel();
-            return;
+        let mut rest = &lines[..];
+        while !rest.is_empty() {
+            match timeout(patience, output.write(rest)).await {
+                Ok(Ok(written @ 1..)) => rest = &rest[written..],
+                Ok(Ok(0) | Err(_)) => return gone.cancel(),
+                Err(_) => {
+                    tracing::warn!("the client does not read");
+                    return gone.cancel();
+                }
+            }
+        }
+        if !matches!(timeout(patience, output.flush()).await, Ok(Ok(()))) {
+            return gone.cancel();
         }
     }
 }
@@ -260,7 +283,7 @@ impl Client {
                 outlet: self.out.clone(),
                 session: None,
                 owner: self.owner,
-                principal: Principal::anybody(),
+                principal: self.principal.clone(),
             });
         }
         match self.session() {
@@ -282,7 +305,8 @@ impl Client {
             Err(error) => return reply::error(Some(&request.id), &error),
         };
         let result = initialize::initialized(&self.gateway, &agreed, &self.scope);
-        let session = self.gateway.session_of(Arc::clone(&self.dialog), Arc::clone(&self.scope), agreed);
+        let (dialog, scope) = (Arc::clone(&self.dialog), Arc::clone(&self.scope));
+        let session = self.gateway.session_of(self.principal.clone(), dialog, scope, agreed);
         session.listens(self.out.clone());
         *self.session.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&session));
         let mut watching = Watching::new(&self.gateway, &self.scope);

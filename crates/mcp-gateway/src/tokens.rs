@@ -53,7 +53,8 @@ impl Tokens {
     /// `resources=…`, each where it is wanted. Empty lines and lines that begin with `#` count for nothing. Two tokens
     /// of one name are one client, who may change his token.
     pub fn read(text: &Secret) -> Result<Tokens, InvalidTokens> {
-        let mut res = Vec::new();
+        let mut res: Vec<Token> = Vec::new();
+        let mut lines = Vec::new();
         for (at, line) in text.expose().lines().enumerate() {
             let invalid = |reason: String| InvalidTokens { line: at + 1, reason };
             let line = line.trim();
@@ -84,7 +85,13 @@ impl Tokens {
             let view = scope::view(selections.into_iter()).map_err(|it| invalid(it.to_string()))?;
             let numbered = format!("token {}", res.len() + 1);
             let principal = Principal::named(name.unwrap_or(&numbered));
-            res.push(Token { hash: blake3::hash(token.as_bytes()), principal, view });
+            let hash = blake3::hash(token.as_bytes());
+            // Which of the two counts, nobody could see.
+            if let Some(same) = res.iter().position(|it| it.hash == hash) {
+                return Err(invalid(format!("the same token stands on line {} already", lines[same])));
+            }
+            lines.push(at + 1);
+            res.push(Token { hash, principal, view });
             if res.len() > MOST {
                 return Err(invalid(format!("there are more than {MOST} tokens")));
             }
@@ -162,6 +169,11 @@ mod tests {
             "first-0123456789 role=x",
             None,
             "line 1 of the tokens: a key is one of name, servers, tools, prompts, resources",
+        );
+        check(
+            "first-0123456789 servers=a\n\nsecond-0123456789\n first-0123456789 name=ann",
+            None,
+            "line 4 of the tokens: the same token stands on line 1 already",
         );
         let debug = format!("{:?}", Tokens::read(&Secret::new("first-0123456789".to_owned())).unwrap());
         assert_eq!(debug, "1 tokens");

@@ -1,7 +1,9 @@
 //! How the host's failures are told to a client: the server's own error as it came, else the host's words under a number.
 
 use mcp_host::{Failure, Unanswered};
-use mcp_model::{Kind, RpcError, code};
+use mcp_model::{Kind, RawJson, RpcError, code};
+
+use crate::splice;
 
 /// A failure of the host's as JSON-RPC has it: what the client did wrong is told as such.
 pub(crate) fn rpc_error(failure: &Failure) -> RpcError {
@@ -23,8 +25,8 @@ pub(crate) fn rpc_error(failure: &Failure) -> RpcError {
     RpcError::new(code, message)
 }
 
-/// What the client is told where there is no result.
-pub(crate) fn refused(unanswered: Unanswered) -> RpcError {
+/// What a client that can do this is told where there is no result.
+pub(crate) fn refused(unanswered: Unanswered, capabilities: &RawJson) -> RpcError {
     let Unanswered { failure, rpc, server: _ } = unanswered;
     let Some(error) = rpc else { return rpc_error(&failure) };
     match error.code {
@@ -34,6 +36,25 @@ pub(crate) fn refused(unanswered: Unanswered) -> RpcError {
         | code::METHOD_NOT_FOUND
         | code::HEADER_MISMATCH
         | code::UNSUPPORTED_PROTOCOL_VERSION => RpcError { code: code::INTERNAL_ERROR, ..*error },
+        // Who can do what is missed would look for the fault in vain.
+        code::MISSING_CLIENT_CAPABILITY if !lacks(capabilities, error.data.as_ref()) => {
+            RpcError { code: code::INTERNAL_ERROR, ..*error }
+        }
         _ => *error,
     }
+}
+
+/// Is there one that is required, by the `data` of an error, and not among these?
+fn lacks(capabilities: &RawJson, data: Option<&RawJson>) -> bool {
+    let required = data.map(splice::members).unwrap_or_default();
+    let required = required.iter().find(|(key, _)| key == "requiredCapabilities");
+    let Some((_, required)) = required else { return false };
+    let (has, required) = (splice::members(capabilities), splice::members(required));
+    required.iter().any(|(key, wanted)| match has.iter().find(|(name, _)| name == key) {
+        None => true,
+        Some((_, has)) => {
+            let has = splice::members(has);
+            splice::members(wanted).iter().any(|(key, _)| has.iter().all(|(name, _)| name != key))
+        }
+    })
 }

@@ -111,9 +111,7 @@ pub(crate) fn told(
             loud.then(|| ("notifications/message".to_owned(), log.raw.as_str().to_owned()))
         }
         Event::Notification { method, params }
-            if is_own
-                && params.as_ref().is_none_or(|it| passes(method, it))
-                && method.starts_with(PREFIX) =>
+            if is_own && passes(method, params.as_ref().unwrap_or(&mcp_model::RawJson::empty_object())) =>
         {
             let params = params.as_ref().map_or("{}", |it| it.as_str());
             Some((method.clone(), params.to_owned()))

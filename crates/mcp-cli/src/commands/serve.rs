@@ -60,7 +60,8 @@ pub(crate) struct Words {
     #[arg(long, value_enum, value_name = "ERA")]
     era: Option<EraName>,
     /// A file of bearer tokens, one a line, each with what it shows: TOKEN [name=NAME] [servers=a,b*] [tools=…]
-    /// [prompts=…] [resources=…]
+    /// [prompts=…] [resources=…]. Without any, all clients are one: they share bounds,
+    /// and dialogs of one name
     #[arg(long, value_name = "FILE", requires = "http")]
     token_file: Option<PathBuf>,
     /// The environment variable that holds such lines
@@ -69,7 +70,7 @@ pub(crate) struct Words {
     /// A name by which clients may reach this, besides localhost and the address; may stand several times
     #[arg(long, value_name = "HOST", requires = "http")]
     allow_host: Vec<String>,
-    /// An origin whose pages may come in, such as https://app.example; may stand several times
+    /// An origin whose pages may come in and read the answers, such as https://app.example; may stand several times
     #[arg(long, value_name = "ORIGIN", requires = "http")]
     allow_origin: Vec<String>,
     /// Serve HTTPS with this certificate, a PEM file

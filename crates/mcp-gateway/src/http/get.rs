@@ -7,7 +7,7 @@ use std::convert::Infallible;
 use std::sync::Arc;
 
 use axum::extract::{Request as HttpRequest, State};
-use axum::http::StatusCode;
+use axum::http::{Method, StatusCode};
 use axum::response::Response;
 use bytes::Bytes;
 use futures_util::stream;
@@ -26,6 +26,14 @@ use crate::watching::{News, Watching, told};
 /// Opens the stream.
 pub(super) async fn get(State(door): State<Arc<Door>>, server: Server, request: HttpRequest) -> Response {
     let (parts, _) = request.into_parts();
+    if parts.method == Method::HEAD {
+        // It asks for no stream, and must not take the place of one.
+        return refusal(
+            StatusCode::METHOD_NOT_ALLOWED,
+            None,
+            &invalid("there is nothing to say of a stream"),
+        );
+    }
     let visitor = match post::visitor(&door, &parts, server) {
         Ok(visitor) => visitor,
         Err(refusal) => return *refusal,

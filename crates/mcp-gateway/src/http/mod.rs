@@ -5,6 +5,7 @@
 //! off loopback nobody without a token.
 
 mod answering;
+mod cors;
 mod delete;
 mod events;
 mod get;
@@ -33,11 +34,14 @@ pub const DIALOG_HEADER: &str = "Mcp-Host-Dialog";
 /// How the gateway is served over HTTP.
 #[derive(Debug, Clone, Default)]
 pub struct HttpOptions {
-    /// Who comes in; everybody where there are none, which only loopback allows.
+    /// Who comes in; everybody where there are none, which only loopback allows. All who come without a token are one
+    /// client: they share its bounds, and a dialog of one name is one dialog for all of them. Sessions are still known
+    /// only to those who have their ids.
     pub tokens: Tokens,
     /// The names that `Host` may hold besides those of loopback and the address itself, with or without a port.
     pub hosts: Vec<String>,
-    /// The values that `Origin` may hold besides those of loopback.
+    /// The values that `Origin` may hold besides those of loopback. Pages of these, and of no others, may also read the
+    /// answers (CORS).
     pub origins: Vec<String>,
     /// Serves HTTPS with these.
     pub tls: Option<TlsFiles>,

@@ -11,7 +11,7 @@ use mcp_transport::CallerId;
 use tokio::time::Instant;
 
 use super::answering::{Answer, Answering, Leaving};
-use super::post::{Visitor, busy, refusal};
+use super::post::{Visitor, busy, no_room, refusal};
 use super::server::Door;
 use super::{DIALOG_HEADER, headers, listen};
 use crate::caller::Caller;
@@ -22,6 +22,7 @@ use crate::outlet::outlet;
 use crate::principal::Principal;
 use crate::reply;
 use crate::scope::Leased;
+use crate::sessions::Full;
 
 /// How much of something runs, by client.
 #[derive(Debug, Default)]
@@ -101,7 +102,7 @@ pub(super) async fn answer(
         }
         Some(name) => match door.gateway.dialogs.of(&door.gateway.host, &principal, &name, Instant::now()) {
             Ok((dialog, owner)) => (Some(dialog), owner, scope),
-            Err(_) => return refusal(StatusCode::SERVICE_UNAVAILABLE, Some(&request.id), &busy()),
+            Err(Full) => return no_room(&request.id),
         },
         None => {
             (None, CallerId::unique(), Arc::new(crate::Scope { leased: Leased::Hidden, ..(*scope).clone() }))

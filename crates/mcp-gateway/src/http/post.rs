@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
-use axum::body::to_bytes;
+use axum::body::{Body, HttpBody};
 use axum::extract::{Path, Request as HttpRequest, State};
 use axum::http::request::Parts;
 use axum::http::{HeaderValue, StatusCode, Uri, header};
 use axum::response::Response;
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
+use futures_util::StreamExt;
 use mcp_model::{Era, ProtocolVersion, RawJson, RpcError, ServerId, code};
 use tokio::time::{Instant, timeout};
 
@@ -23,6 +24,7 @@ use crate::outlet::{Outlet, outlet};
 use crate::principal::Principal;
 use crate::scope::{self, Scope};
 use crate::session::Session;
+use crate::sessions::RECENT;
 use crate::{reply, tokens};
 
 /// The path's part behind `/mcp/`.
@@ -46,11 +48,14 @@ pub(super) async fn post(State(door): State<Arc<Door>>, server: Server, request:
         return refusal(StatusCode::UNSUPPORTED_MEDIA_TYPE, None, &invalid(message));
     }
     let bounds = door.bounds();
-    let body = match timeout(bounds.receive, to_bytes(body, bounds.message_bytes)).await {
+    let body = match timeout(bounds.receive, whole(body, bounds.message_bytes)).await {
         Ok(Ok(body)) => body,
-        Ok(Err(_)) => {
+        Ok(Err(NotWhole::TooLong)) => {
             let message = format!("a message may have {} bytes", bounds.message_bytes);
             return refusal(StatusCode::PAYLOAD_TOO_LARGE, None, &invalid(&message));
+        }
+        Ok(Err(NotWhole::Broken)) => {
+            return refusal(StatusCode::BAD_REQUEST, None, &invalid("the body cannot be read to its end"));
         }
         Err(_) => return refusal(StatusCode::REQUEST_TIMEOUT, None, &invalid("the body took too long")),
     };
@@ -58,6 +63,29 @@ pub(super) async fn post(State(door): State<Arc<Door>>, server: Server, request:
         Some(id) => in_session(&door, &parts, &visitor, &id, body).await,
         None => without_session(&door, &parts, visitor, body).await,
     }
+}
+
+/// Why there is no body.
+enum NotWhole {
+    TooLong,
+    Broken,
+}
+
+/// The body, of `most` bytes.
+async fn whole(body: Body, most: usize) -> Result<Bytes, NotWhole> {
+    if body.size_hint().lower() > most as u64 {
+        return Err(NotWhole::TooLong);
+    }
+    let mut parts = body.into_data_stream();
+    let mut res = BytesMut::new();
+    while let Some(part) = parts.next().await {
+        let part = part.map_err(|_| NotWhole::Broken)?;
+        if res.len() + part.len() > most {
+            return Err(NotWhole::TooLong);
+        }
+        res.extend_from_slice(&part);
+    }
+    Ok(res.freeze())
 }
 
 /// Who sends this, and what he may see; or the response that turns him away.
@@ -76,7 +104,11 @@ pub(super) fn visitor(door: &Door, parts: &Parts, server: Server) -> Result<Visi
         )));
     }
     let host = header(header::HOST).or_else(|| parts.uri.authority().map(ToString::to_string));
-    if let Err(intruder) = door.guard.check(host.as_deref(), header(header::ORIGIN).as_deref()) {
+    // Where the target names a host as well, that one counts, and whoever reads the other must not be deceived.
+    let target = parts.uri.authority().map(ToString::to_string);
+    let target_fits = |()| target.map_or(Ok(()), |it| door.guard.check(Some(&it), None));
+    let checked = door.guard.check(host.as_deref(), header(header::ORIGIN).as_deref()).and_then(target_fits);
+    if let Err(intruder) = checked {
         return Err(Box::new(refusal(StatusCode::FORBIDDEN, None, &invalid(intruder.words()))));
     }
     let authorization = parts.headers.get(header::AUTHORIZATION).map(HeaderValue::as_bytes);
@@ -296,7 +328,7 @@ fn initialize(door: &Arc<Door>, visitor: Visitor, request: &Request) -> Response
     let Visitor { principal, scope } = visitor;
     let result = initialize::initialized(&door.gateway, &agreed, &scope);
     let Ok(session) = door.gateway.begin(principal, scope, agreed) else {
-        return refusal(StatusCode::SERVICE_UNAVAILABLE, Some(&request.id), &busy());
+        return no_room(&request.id);
     };
     let body = reply::result(&request.id, result.as_bytes());
     let mut res = json(Answer { status: StatusCode::OK, body });
@@ -314,6 +346,14 @@ pub(super) fn no_session() -> Response {
 /// A response with an error.
 pub(super) fn refusal(status: StatusCode, id: Option<&RawJson>, error: &RpcError) -> Response {
     json(Answer { status, body: reply::error(id, error) })
+}
+
+/// There is no room for another session or dialog, until others were not used for a while.
+pub(super) fn no_room(id: &RawJson) -> Response {
+    let error = RpcError::new(code::SERVER_ERROR, "too many sessions or dialogs are in use: try again later");
+    let mut res = refusal(StatusCode::SERVICE_UNAVAILABLE, Some(id), &error);
+    res.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(RECENT.as_secs()));
+    res
 }
 
 pub(super) fn invalid(message: &str) -> RpcError {

@@ -21,7 +21,7 @@ use tokio_util::sync::CancellationToken;
 use super::guard::Guard;
 use super::modern::Counted;
 use super::paced::Paced;
-use super::{HttpOptions, ServeError, delete, get, health, metrics, post, tls};
+use super::{HttpOptions, ServeError, cors, delete, get, health, metrics, post, tls};
 use crate::gateway::{Gateway, Inner};
 use crate::{Bounds, Tokens};
 
@@ -149,6 +149,8 @@ impl HttpServer {
             tracing::warn!("open requests are given up");
         }
         connections.shutdown().await;
+        door.gateway.parked.drop_all();
+        door.gateway.parked.drop_all();
         door.gateway.dialogs.drop_all();
     }
 }
@@ -161,6 +163,7 @@ fn router(door: Arc<Door>) -> Router {
         .route("/healthz", at_get(health::alive))
         .route("/readyz", at_get(health::ready))
         .route("/metrics", at_get(metrics::metrics))
+        .layer(axum::middleware::from_fn_with_state(Arc::clone(&door), cors::cors))
         .with_state(door)
 }
 

@@ -9,7 +9,6 @@ use serde::Deserialize;
 
 use super::Asked;
 use crate::listing::Target;
-use crate::upstream;
 
 /// How long servers are waited for that are to tell more, or less.
 const TELLING: Duration = Duration::from_secs(5);
@@ -72,9 +71,9 @@ impl Asked<'_> {
         let Argument { name, value } = argument;
         let known = context.and_then(|it| it.arguments).unwrap_or_default().into_iter().collect();
         let argument = CompletionArgument { name, value, known };
-        let asking = self.asking(Some(server), &["ref", "argument", "context"]);
-        let host = &self.gateway.host;
-        host.complete_raw(&of, &argument, asking).await.map(|it| it.result).map_err(upstream::refused)
+        let asking = self.asking(Some(server), "", &["ref", "argument", "context"])?;
+        let received = self.gateway.host.complete_raw(&of, &argument, asking).await;
+        self.received(received.map_err(|it| self.refused(it))?, "")
     }
 
     /// Takes the level in.

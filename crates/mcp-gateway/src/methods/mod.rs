@@ -6,6 +6,7 @@ mod completion;
 pub(crate) mod initialize;
 mod lists;
 mod prompts;
+mod received;
 mod resources;
 mod tools;
 
@@ -43,6 +44,7 @@ pub(crate) type Answering<'a> = Pin<Box<dyn Future<Output = Result<Bytes, RpcErr
 pub(crate) struct Asked<'a> {
     pub(crate) gateway: &'a Inner,
     pub(crate) caller: &'a Caller,
+    pub(crate) method: &'a str,
     pub(crate) params: &'a RawJson,
     pub(crate) meta: &'a Meta,
     /// Where questions are laid down that the client answers by coming back.
@@ -57,8 +59,9 @@ impl Inner {
     pub(crate) fn answer<'a>(&'a self, caller: &'a Caller, request: &'a Request) -> Answering<'a> {
         Box::pin(async move {
             let meta = Meta::read(&request.params);
-            let asked = Asked { gateway: self, caller, params: &request.params, meta: &meta, desk: None };
-            self.answered(asked, &request.method).await
+            let Request { method, params, .. } = request;
+            let asked = Asked { gateway: self, caller, method, params, meta: &meta, desk: None };
+            self.answered(asked).await
         })
     }
 
@@ -90,16 +93,16 @@ impl Inner {
         let gateway = Arc::clone(self);
         let work: Pin<Box<dyn Future<Output = Result<Bytes, RpcError>> + Send>> = Box::pin(async move {
             let meta = Meta::read(&request.params);
-            let params = &request.params;
-            let asked = Asked { gateway: &gateway, caller: &caller, params, meta: &meta, desk: Some(desk) };
-            gateway.answered(asked, &request.method).await
+            let Request { method, params, .. } = &request;
+            let (gateway, caller, desk) = (&*gateway, &caller, Some(desk));
+            gateway.answered(Asked { gateway, caller, method, params, meta: &meta, desk }).await
         });
         self.parked.go_on(Call::begin(work, laid_down), &principal, wait).await
     }
 
-    async fn answered(&self, asked: Asked<'_>, method: &str) -> Result<Bytes, RpcError> {
+    async fn answered(&self, asked: Asked<'_>) -> Result<Bytes, RpcError> {
         self.settle().await;
-        let caller = asked.caller;
+        let Asked { caller, method, .. } = asked;
         let era = caller.era();
         let result = match (method, era) {
             ("tools/list", _) => return asked.list(Kind::Tools),
@@ -119,9 +122,6 @@ impl Inner {
             ("resources/unsubscribe", Era::Legacy) => asked.unsubscribe().await?,
             _ => return Err(unknown(method)),
         };
-        if !result.is_object() {
-            return Err(RpcError::new(code::INTERNAL_ERROR, "the server's result is no object"));
-        }
         let mut lacking = vec![("resultType", r#""complete""#)];
         if method == "resources/read" && !is_input_required(&result) {
             lacking.extend([("ttlMs", "0"), ("cacheScope", r#""private""#)]);
@@ -180,32 +180,75 @@ impl Asked<'_> {
         self.gateway.listing(&self.caller.scope)
     }
 
-    /// How something besides a tool is asked for, and with which other members of its parameters.
-    fn asking(&self, server: Option<ServerId>, own: &[&str]) -> Asking {
-        Asking {
-            server,
+    /// How something besides a tool is asked for by `name`, and with which other members of its parameters.
+    fn asking(&self, server: Option<ServerId>, name: &str, own: &[&str]) -> Result<Asking, RpcError> {
+        Ok(Asking {
             dialog: self.dialog(),
             progress: self.progress(),
             trace: self.meta.trace.clone(),
             caller: Some(self.upstream_caller()),
             meta: self.meta.raw.clone(),
-            more: self.more(own),
+            more: self.more(server.as_ref(), name, own)?,
             input: self.input(),
+            server,
             ..Asking::default()
-        }
+        })
     }
 
-    /// Members of the parameters that are the server's to understand: all but `own`.
-    fn more(&self, own: &[&str]) -> Option<RawJson> {
-        let others = splice::members(self.params).into_iter();
-        let others = others.filter(|(key, _)| key != "_meta" && !own.contains(&key.as_str()));
-        let others: Vec<String> =
-            others.map(|(key, it)| format!("{}:{}", reply::text(&key), it.as_str())).collect();
-        if others.is_empty() {
-            return None;
+    /// Members of the parameters that are the server's to understand: all but `own`, and the answers to what it asked for
+    /// where it asked.
+    fn more(&self, server: Option<&ServerId>, name: &str, own: &[&str]) -> Result<Option<RawJson>, RpcError> {
+        // Only a server of the era without sessions has asked for input, and only its own client answers that.
+        let may_answer = self.caller.era() == Era::Modern
+            && self.may_need_input()
+            && server.is_none_or(|it| self.gateway.era(it) != Some(Era::Legacy));
+        let members = splice::members(self.params);
+        let state = match members.iter().find(|(key, _)| key == "requestState") {
+            // What is made up is not handed on, and nothing is begun for it.
+            Some((_, it)) if self.caller.era() == Era::Modern => {
+                let given = it.to_text().filter(|_| may_answer);
+                Some(given.and_then(|it| self.opened(server, name, &it)).ok_or_else(parked::unknown)?)
+            }
+            // A member like any other that means nothing.
+            Some(_) | None => None,
+        };
+        let answers = may_answer && (server.is_some() || state.is_some());
+        let mut more = Vec::new();
+        for (key, value) in &members {
+            let value = match key.as_str() {
+                "_meta" => continue,
+                key if own.contains(&key) => continue,
+                "requestState" => match &state {
+                    Some(state) => Cow::Owned(reply::text(state)),
+                    None => continue,
+                },
+                "inputResponses" if !answers => continue,
+                _ => Cow::Borrowed(value.as_str()),
+            };
+            more.push(format!("{}:{value}", reply::text(key)));
         }
-        let object = format!("{{{}}}", others.join(","));
-        Some(RawJson::parse(object.into()).expect("members make an object"))
+        if more.is_empty() {
+            return Ok(None);
+        }
+        let object = format!("{{{}}}", more.join(","));
+        Ok(Some(RawJson::parse(object.into()).expect("members make an object")))
+    }
+
+    /// The state that a server gave, out of what this client was given for it.
+    fn opened(&self, server: Option<&ServerId>, name: &str, given: &str) -> Option<String> {
+        let open = |it: &ServerId| self.gateway.seal.open(&self.sealed(it, name), given).map(str::to_owned);
+        match server {
+            Some(server) => open(server),
+            // The host finds out whose it is; it can only be one that gave it.
+            None => {
+                let published = self.gateway.published();
+                published
+                    .servers
+                    .iter()
+                    .filter_map(|it| ServerId::parse(&it.id).ok())
+                    .find_map(|it| open(&it))
+            }
+        }
     }
 
     /// Who answers that a server needs input before it has a result: a client without sessions does so himself.

@@ -8,7 +8,6 @@ use serde_json::value::RawValue;
 
 use super::Asked;
 use crate::listing::Target;
-use crate::upstream;
 
 #[derive(Deserialize)]
 struct Params<'a> {
@@ -27,10 +26,11 @@ impl Asked<'_> {
         if !arguments.is_object() {
             return Err(RpcError::new(code::INVALID_PARAMS, "`arguments` must be a JSON object"));
         }
-        let Target { server, name } = self.prompt(&name)?;
-        let asking = self.asking(Some(server), &["name", "arguments"]);
-        let host = &self.gateway.host;
-        host.get_prompt_raw(&name, &arguments, asking).await.map(|it| it.result).map_err(upstream::refused)
+        let asked = name;
+        let Target { server, name } = self.prompt(&asked)?;
+        let asking = self.asking(Some(server), &asked, &["name", "arguments"])?;
+        let received = self.gateway.host.get_prompt_raw(&name, &arguments, asking).await;
+        self.received(received.map_err(|it| self.refused(it))?, &asked)
     }
 
     /// The prompt that is meant.

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
-use mcp_host::{Asking, RawResult, Subscription, Unanswered};
+use mcp_host::{Asking, Subscription, Unanswered};
 use mcp_model::{Era, Kind, RawJson, RpcError, ServerId, code};
 use serde::Deserialize;
 use serde_json::json;
@@ -37,8 +37,9 @@ impl Asked<'_> {
             return Ok(own.read(&self.gateway.published()));
         }
         let server = self.home(&uri)?;
-        match self.gateway.host.read_resource_raw(&uri, self.asking(server, &["uri"])).await {
-            Ok(RawResult { result, .. }) => Ok(result),
+        let asking = self.asking(server, &uri, &["uri"])?;
+        match self.gateway.host.read_resource_raw(&uri, asking).await {
+            Ok(received) => self.received(received, &uri),
             Err(unanswered) => Err(self.not_read(&uri, unanswered)),
         }
     }
@@ -73,14 +74,14 @@ impl Asked<'_> {
     }
 
     fn not_read(&self, uri: &str, unanswered: Unanswered) -> RpcError {
-        let Unanswered { failure, rpc, server: _ } = unanswered;
+        let Unanswered { failure, rpc, server } = unanswered;
         match rpc {
             Some(error) if matches!(error.code, code::RESOURCE_NOT_FOUND | code::INVALID_PARAMS) => {
                 let code = self.no_such(uri).code;
                 let data = error.data.or_else(|| self.no_such(uri).data);
                 RpcError { code, message: error.message, data }
             }
-            Some(error) => *error,
+            Some(error) => self.refused(Unanswered { failure, rpc: Some(error), server }),
             None if failure.kind == Kind::Validation => {
                 RpcError { message: failure.to_string(), ..self.no_such(uri) }
             }
@@ -109,7 +110,7 @@ impl Asked<'_> {
                 return Err(RpcError::new(code::INVALID_PARAMS, message));
             }
             session.subscriptions.has_room()?;
-            let asking = self.asking(self.home(&uri)?, &["uri"]);
+            let asking = self.asking(self.home(&uri)?, &uri, &["uri"])?;
             let subscribed = self.gateway.host.subscribe_resource(&uri, asking).await;
             session.subscriptions.add(subscribed.map_err(|it| self.not_read(&uri, it))?);
         }
@@ -135,7 +136,8 @@ impl Inner {
         uris: &[String],
     ) -> Vec<Subscription> {
         let meta = Meta::read(params);
-        let asked = Asked { gateway: self, caller, params, meta: &meta, desk: None };
+        let method = "subscriptions/listen";
+        let asked = Asked { gateway: self, caller, method, params, meta: &meta, desk: None };
         let one = async |uri: &String| {
             let server = asked.home(uri).ok().filter(|_| uri.len() <= MOST_URI)?;
             let asking = Asking { server, dialog: asked.dialog(), ..Asking::default() };

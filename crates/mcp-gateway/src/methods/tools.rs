@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use mcp_host::{RawResult, ToolCall, Unanswered};
+use mcp_host::{ToolCall, Unanswered};
 use mcp_model::{Kind, ProtocolVersion, RawJson, RpcError, ServerId, code};
 use mcp_registry::Lookup;
 use serde::Deserialize;
@@ -13,7 +13,6 @@ use serde_json::value::RawValue;
 use super::Asked;
 use crate::listing::{Listing, Target};
 use crate::scope::{Leased, Scope};
-use crate::upstream;
 use crate::{DIALOG_HEADER, DIALOG_KEY};
 
 #[derive(Deserialize)]
@@ -33,20 +32,21 @@ impl Asked<'_> {
         if !arguments.is_object() {
             return Err(RpcError::new(code::INVALID_PARAMS, "`arguments` must be a JSON object"));
         }
-        let (name, server) = self.tool(&name)?;
+        let asked = name;
+        let (name, server) = self.tool(&asked)?;
         let call = ToolCall {
-            server,
             dialog: self.dialog(),
             progress: self.progress(),
             trace: self.meta.trace.clone(),
             caller: Some(self.upstream_caller()),
             meta: self.meta.raw.clone(),
-            more: self.more(&["name", "arguments"]),
+            more: self.more(server.as_ref(), &asked, &["name", "arguments"])?,
             input: self.input(),
+            server,
             ..ToolCall::new(name, arguments)
         };
         match self.gateway.host.call_raw(call).await {
-            Ok(RawResult { result, .. }) => Ok(result),
+            Ok(received) => self.received(received, &asked),
             Err(unanswered) => self.not_called(unanswered),
         }
     }
@@ -59,7 +59,14 @@ impl Asked<'_> {
         }
         // The host says best why there is none, and takes a bare name that only one server has.
         match self.caller.scope.is_all() {
-            true => Ok((name.to_owned(), None)),
+            true => {
+                let published = self.gateway.published();
+                let server = match published.catalog.find(name) {
+                    Lookup::Found(tool) => Some(tool.server.clone()),
+                    Lookup::Missing { .. } | Lookup::Ambiguous(_) => None,
+                };
+                Ok((name.to_owned(), server))
+            }
             false => Err(self.hidden(&listing, name)),
         }
     }
@@ -96,7 +103,7 @@ impl Asked<'_> {
             && unanswered.rpc.is_none()
             && self.caller.version >= ProtocolVersion::V2025_11_25;
         if !mends_itself {
-            return Err(upstream::refused(unanswered));
+            return Err(self.refused(unanswered));
         }
         let content = json!([{"type": "text", "text": unanswered.failure.to_string()}]);
         Ok(RawJson::of(&json!({"content": content, "isError": true})).expect("its keys are strings"))

@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
-use mcp_gateway::Bounds;
+use mcp_gateway::{Bounds, GatewayOptions, HttpOptions, Tokens};
+use mcp_model::Secret;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use crate::world::{World, until};
+use crate::world::{World, initialize, until};
 
 #[tokio::test]
 async fn two_hundred_clients_that_vanish_leave_nothing() {
@@ -75,7 +76,6 @@ async fn a_client_that_does_not_read_stops_nobody() {
 async fn too_much_is_refused() {
     let bounds = Bounds {
         message_bytes: 2000,
-        sessions: 4,
         requests_of_one: 1,
         receive: Duration::from_millis(300),
         ..Bounds::default()
@@ -85,15 +85,19 @@ async fn too_much_is_refused() {
         format!(r#"{{"jsonrpc":"2.0","id":1,"method":"ping","params":{{"x":"{}"}}}}"#, "x".repeat(3000));
     assert_eq!(world.post(&[], &large).await.status, 413);
 
-    // Who begins many sessions loses his oldest.
-    let mut sessions = Vec::new();
-    for _ in 0..6 {
-        sessions.push(world.initialize(&[]).await);
+    // What is too long says so, also where its length is not said before; what is broken is not called too long.
+    let head =
+        "POST /mcp HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-type: application/json\r\n";
+    let chunked = |body: &str| format!("{head}transfer-encoding: chunked\r\n\r\n{body}");
+    let long = format!("{:x}\r\n{large}\r\n0\r\n\r\n", large.len());
+    for (text, status) in [
+        (chunked(&long), 413),
+        (chunked("zz\r\n{}\r\n0\r\n\r\n"), 400),
+        (chunked("5\r\n{}"), 400),
+        (format!("{head}content-length: 3000\r\n\r\n{{"), 413),
+    ] {
+        assert_eq!(world.raw(&text).await.status, status, "{text}");
     }
-    assert_eq!(world.gateway.clients().0, 4);
-    let ping = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
-    assert_eq!(world.post(&[("mcp-session-id", &sessions[0])], ping).await.status, 404);
-    assert_eq!(world.post(&[("mcp-session-id", &sessions[5])], ping).await.status, 200);
 
     // Heads and bodies that never end are not waited for.
     for begun in [
@@ -106,5 +110,54 @@ async fn too_much_is_refused() {
         let ended = tokio::time::timeout(Duration::from_secs(30), stream.read_to_end(&mut read)).await;
         assert!(ended.is_ok());
     }
+    world.end().await;
+}
+
+/// Begins sessions: gives of each the status, its id, and when to try again.
+async fn begin(
+    world: &World,
+    headers: &[(&str, &str)],
+    count: usize,
+) -> Vec<(u16, Option<String>, Option<String>)> {
+    let mut res = Vec::new();
+    for _ in 0..count {
+        let reply = world.post(headers, &initialize("2025-11-25")).await;
+        res.push((reply.status, reply.header("mcp-session-id"), reply.header("retry-after")));
+    }
+    res
+}
+
+#[tokio::test]
+async fn who_begins_many_sessions_loses_his_oldest_and_no_other_ones() {
+    let bounds = Bounds { sessions_of_one: 4, ..Bounds::default() };
+    let tokens = Tokens::read(&Secret::new("ann-0123456789abcdef name=ann")).unwrap();
+    let options = GatewayOptions { bounds: bounds.clone(), ..GatewayOptions::default() };
+    let world = World::with(options, HttpOptions { tokens, ..HttpOptions::default() }).await;
+    let ann = ("authorization", "Bearer ann-0123456789abcdef");
+    let begun = begin(&world, &[ann], 6).await;
+    assert_eq!(world.gateway.clients().0, 4);
+    let ping = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
+    for (at, status) in [(0, 404), (5, 200)] {
+        let session = begun[at].1.as_deref().unwrap();
+        assert_eq!(world.post(&[ann, ("mcp-session-id", session)], ping).await.status, status);
+    }
+    world.end().await;
+
+    // Without tokens the oldest may be another one's: what was used just now stays.
+    let world = World::bounded(bounds).await;
+    let begun = begin(&world, &[], 5).await;
+    assert_eq!((begun[4].0, begun[4].2.as_deref()), (503, Some("60")));
+    let first = begun[0].1.as_deref().unwrap();
+    assert_eq!(world.post(&[("mcp-session-id", first)], ping).await.status, 200);
+    let (mut headers, body) = crate::world::modern("tools/list", None, "");
+    for number in 0..5 {
+        headers.retain(|it| it.0 != "mcp-host-dialog");
+        headers.push(("mcp-host-dialog", number.to_string()));
+        let headers: Vec<(&str, &str)> = headers.iter().map(|(name, it)| (*name, it.as_str())).collect();
+        let reply = world.post(&headers, &body).await;
+        assert_eq!(reply.status, if number < 4 { 200 } else { 503 });
+        assert_eq!(reply.header("retry-after").is_some(), number == 4);
+    }
+    assert_eq!(world.gateway.clients(), (4, 4));
     world.end().await;
 }

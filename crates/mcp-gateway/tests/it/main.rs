@@ -5,6 +5,8 @@
 mod bounds;
 mod clients;
 mod dialogs;
+mod forged;
+mod forger;
 mod raw;
 mod reloading;
 mod scopes;

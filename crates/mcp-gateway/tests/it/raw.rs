@@ -43,6 +43,8 @@ async fn a_session_is_asked_for_by_its_id_alone() {
     assert_eq!(world.post(&[own], "{").await.status, 400);
     assert_eq!(world.post(&[own], &format!("[{ping}]")).await.status, 400);
     assert_eq!(world.http("GET", "/mcp", &[], "").await.status, 405);
+    let head = [own, ("accept", "text/event-stream")];
+    assert_eq!(world.http("HEAD", "/mcp", &head, "").await.status, 405);
     let plain = [own, ("accept", "application/json")];
     assert_eq!(world.http("GET", "/mcp", &plain, "").await.status, 406);
     let wrong_type = [("content-type", "text/plain")];

@@ -76,6 +76,61 @@ async fn pages_of_other_sites_do_not_get_in() {
     ] {
         assert_eq!(world.post(&headers, &initialize).await.status, status, "{headers:?}");
     }
+    // The target may name a host as well, and counts then.
+    let named = async |target: &str, host: &str| {
+        let head = [("content-type", "application/json"), ("accept", "application/json"), ("host", host)];
+        world.http("POST", target, &head, &initialize).await.status
+    };
+    assert_eq!(named("http://evil.example/mcp", "localhost").await, 403);
+    assert_eq!(named("http://localhost/mcp", "evil.example").await, 403);
+    assert_eq!(named("http://localhost/mcp", "localhost").await, 200);
+    let none = format!("POST /mcp HTTP/1.0\r\ncontent-type: application/json\r\n\r\n{initialize}");
+    assert_eq!(world.raw(&none).await.status, 403);
+    world.end().await;
+}
+
+#[tokio::test]
+async fn a_page_that_is_allowed_by_name_is_told_so_and_no_other() {
+    let origins = vec!["https://app.example".to_owned()];
+    let world =
+        World::with(GatewayOptions::default(), HttpOptions { origins, ..HttpOptions::default() }).await;
+    let (app, near, evil) = ("https://app.example", "http://localhost:3000", "http://evil.example");
+    let ask = async |origin: &str| {
+        let headers = [
+            ("origin", origin),
+            ("access-control-request-method", "POST"),
+            ("access-control-request-headers", "content-type,mcp-session-id,x-other,mcp-param-Region"),
+        ];
+        world.http("OPTIONS", "/mcp/demo", &headers, "").await
+    };
+    let asked = ask(app).await;
+    assert_eq!(asked.status, 204);
+    let said = |reply: &crate::world::Reply, name: &str| reply.header(&format!("access-control-{name}"));
+    assert_eq!(said(&asked, "allow-origin").as_deref(), Some(app));
+    assert_eq!(said(&asked, "allow-methods").as_deref(), Some("get, post, delete"));
+    assert_eq!(
+        said(&asked, "allow-headers").as_deref(),
+        Some("content-type, mcp-session-id, mcp-param-region")
+    );
+    for origin in [near, evil] {
+        let asked = ask(origin).await;
+        assert!(asked.status == 405 && said(&asked, "allow-origin").is_none(), "{asked:?}");
+    }
+    let rebound = [("host", "evil.example"), ("origin", app), ("access-control-request-method", "POST")];
+    assert_eq!(world.http("OPTIONS", "/mcp", &rebound, "").await.status, 403);
+
+    for (origin, status, told) in [(app, 200, Some(app)), (near, 200, None), (evil, 403, None)] {
+        let reply = world.post(&[("origin", origin)], &initialize("2025-11-25")).await;
+        assert_eq!((reply.status, said(&reply, "allow-origin").as_deref()), (status, told));
+        assert_eq!(said(&reply, "expose-headers").is_some(), told.is_some());
+        assert_eq!(reply.header("vary").as_deref(), Some("origin"));
+    }
+    world.end().await;
+
+    // Where nobody is named nothing is said.
+    let world = World::new().await;
+    let reply = world.post(&[("origin", near)], &initialize("2025-11-25")).await;
+    assert!(reply.status == 200 && reply.header("vary").is_none() && said(&reply, "allow-origin").is_none());
     world.end().await;
 }
 

@@ -21,10 +21,13 @@ struct Pipe {
 
 impl Pipe {
     async fn new() -> Pipe {
+        Pipe::bounded(Bounds { message_bytes: 4000, ..Bounds::default() }).await
+    }
+
+    async fn bounded(bounds: Bounds) -> Pipe {
         let site: Arc<Site> = Arc::default();
         let host = host(&site, vec![server("demo"), server("own")]).await;
         crate::world::until("only what is shared runs", || site.open() == 1).await;
-        let bounds = Bounds { message_bytes: 4000, ..Bounds::default() };
         let gateway = Gateway::new(host, GatewayOptions { bounds, ..GatewayOptions::default() });
         let (near, far) = duplex(1 << 16);
         let (input, output) = split(far);
@@ -120,4 +123,26 @@ async fn without() {
     let told = pipe.told("notifications/tools/list_changed").await;
     assert_eq!(told["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"], 9);
     pipe.end().await;
+}
+
+#[tokio::test]
+async fn the_end_is_seen_of_a_client_that_reads_nothing() {
+    let send = std::time::Duration::from_millis(300);
+    let pipe = Pipe::bounded(Bounds { send, requests_of_one: 4, ..Bounds::default() }).await;
+    let Pipe { mut write, lines, serving, site: _site } = pipe;
+    write.write_all(format!("{}\n", initialize("2025-06-18")).as_bytes()).await.unwrap();
+    let writing = async {
+        for id in 1..3000 {
+            let list = format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"tools/list\"}}\n");
+            if write.write_all(list.as_bytes()).await.is_err() {
+                break;
+            }
+        }
+        // Who has not been cut off by now is gone.
+        drop(write);
+    };
+    let ended =
+        tokio::time::timeout(std::time::Duration::from_secs(30), async { tokio::join!(writing, serving).1 });
+    assert!(ended.await.is_ok_and(|it| it.is_ok()));
+    drop(lines);
 }

@@ -18,15 +18,18 @@ use mcp_transport::{
     ClientCapabilities, Dial, DialOptions, EndReason, Ended, Eras, Lane, Link, Opening, Out, Session,
     SessionOptions, Transport, dialer,
 };
-use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader, DuplexStream};
 use tokio::net::TcpStream;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
-/// How many connections to demo servers are open.
+use crate::forger::{Forger, Heard};
+
+/// How many connections to demo servers are open, and what forgers were told.
 #[derive(Default)]
 pub(crate) struct Site {
     open: AtomicUsize,
+    pub(crate) heard: Heard,
 }
 
 impl Site {
@@ -74,16 +77,17 @@ impl Transport for Demo {
         Box::pin(async move {
             self.0.open.fetch_add(1, Ordering::SeqCst);
             let _open = Open(Arc::clone(&self.0));
-            run(link).await
+            let (here, there) = tokio::io::duplex(1 << 16);
+            let (read, write) = tokio::io::split(there);
+            run(link, here, mcp_demo::serve_stream(read, write)).await
         })
     }
 }
 
-async fn run(link: Link) -> Ended {
+/// Brings messages to and from what is `served` on the other end of `here`, one a line.
+pub(crate) async fn run<T>(link: Link, here: DuplexStream, served: impl Future<Output = T>) -> Ended {
     let Link { mut out, inbox, mut stop } = link;
-    let (here, there) = tokio::io::duplex(1 << 16);
-    let (read, write) = tokio::io::split(there);
-    let mut served = Box::pin(mcp_demo::serve_stream(read, write));
+    tokio::pin!(served);
     let (read, mut write) = tokio::io::split(here);
     let mut lines = BufReader::new(read).lines();
     loop {
@@ -139,7 +143,12 @@ pub(crate) fn server(id: &str) -> ResolvedServer {
 /// A host with these servers, which run.
 pub(crate) async fn host(site: &Arc<Site>, servers: Vec<ResolvedServer>) -> Arc<Host> {
     let site = Arc::clone(site);
-    let dialer: Dialer = Arc::new(move |_, _| Ok(Arc::new(DemoDial(Arc::clone(&site)))));
+    let dialer: Dialer = Arc::new(move |server, _| {
+        Ok(match Forger::called(server.spec.id.as_str(), &site.heard) {
+            Some(forger) => Arc::new(forger) as Arc<dyn Dial>,
+            None => Arc::new(DemoDial(Arc::clone(&site))),
+        })
+    });
     let everything = r#"{"sampling":{},"elicitation":{},"roots":{}}"#;
     let declared = ClientCapabilities::new(RawJson::parse(everything.into()).unwrap());
     let host = Host::with_dialer(HostOptions { declared, ..HostOptions::default() }, dialer);
@@ -169,8 +178,17 @@ impl World {
     }
 
     pub(crate) async fn with(options: GatewayOptions, http: HttpOptions) -> World {
+        World::among(vec![server("demo"), server("own")], options, http).await
+    }
+
+    /// Before these servers, of which `demo` is one.
+    pub(crate) async fn among(
+        servers: Vec<ResolvedServer>,
+        options: GatewayOptions,
+        http: HttpOptions,
+    ) -> World {
         let site: Arc<Site> = Arc::default();
-        let host = host(&site, vec![server("demo"), server("own")]).await;
+        let host = host(&site, servers).await;
         // What was started only to see what it offers has gone by then.
         until("only what is shared runs", || site.open() == 1).await;
         let gateway = Gateway::new(Arc::clone(&host), options);
@@ -200,7 +218,6 @@ impl World {
 
     /// Sends one request of HTTP as it stands here, and gives the status, the head and the body.
     pub(crate) async fn http(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Reply {
-        let mut stream = TcpStream::connect(self.address).await.unwrap();
         let mut text = format!("{method} {path} HTTP/1.1\r\nconnection: close\r\n");
         if !headers.iter().any(|(name, _)| *name == "host") {
             text.push_str(&format!("host: {}\r\n", self.address));
@@ -209,10 +226,23 @@ impl World {
             text.push_str(&format!("{name}: {value}\r\n"));
         }
         text.push_str(&format!("content-length: {}\r\n\r\n{body}", body.len()));
+        let mut stream = TcpStream::connect(self.address).await.unwrap();
         stream.write_all(text.as_bytes()).await.unwrap();
+        World::reply(stream, &text).await
+    }
+
+    /// Sends these bytes, and says that no more come.
+    pub(crate) async fn raw(&self, text: &str) -> Reply {
+        let mut stream = TcpStream::connect(self.address).await.unwrap();
+        stream.write_all(text.as_bytes()).await.unwrap();
+        stream.shutdown().await.unwrap();
+        World::reply(stream, text).await
+    }
+
+    async fn reply(mut stream: TcpStream, text: &str) -> Reply {
         let mut reply = String::new();
         stream.read_to_string(&mut reply).await.unwrap();
-        let (head, body) = reply.split_once("\r\n\r\n").unwrap();
+        let (head, body) = reply.split_once("\r\n\r\n").unwrap_or_else(|| panic!("{reply:?} to {text}"));
         let status = head.split(' ').nth(1).unwrap().parse().unwrap();
         Reply { status, head: head.to_ascii_lowercase(), body: body.to_owned() }
     }

@@ -1,0 +1,230 @@
+//! What servers say that is not theirs to say, and what clients make up for them.
+
+use mcp_gateway::{GatewayOptions, HttpOptions, Tokens};
+use mcp_model::{Secret, code};
+use serde_json::{Value, json};
+
+use crate::world::{Reply, World, initialize, server};
+
+async fn world(http: HttpOptions) -> World {
+    let servers = ["demo", "own", "old", "new"].map(server).to_vec();
+    World::among(servers, GatewayOptions::default(), http).await
+}
+
+/// Calls without a session, as a client that can do this, with these members beside the name.
+async fn call(world: &World, token: &str, capabilities: &str, name: &str, more: &Value) -> Reply {
+    let mut params = json!({
+        "name": name,
+        "_meta": {
+            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+            "io.modelcontextprotocol/clientCapabilities":
+                serde_json::from_str::<Value>(capabilities).unwrap(),
+            "mcp-host/dialog": "secret",
+            "other": 1,
+        },
+    });
+    params.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params});
+    let authorization = format!("Bearer {token}");
+    let mut headers =
+        vec![("mcp-protocol-version", "2026-07-28"), ("mcp-method", "tools/call"), ("mcp-name", name)];
+    if !token.is_empty() {
+        headers.push(("authorization", &authorization));
+    }
+    world.post(&headers, &body.to_string()).await
+}
+
+/// What is made of a result that one of the forgers gives, for a client that can do this.
+async fn made_of(world: &World, name: &str, capabilities: &str, result: &str) -> String {
+    let reply = call(world, "", capabilities, name, &json!({"arguments": {"result": result}})).await;
+    assert_eq!(reply.status, 200, "{reply:?}");
+    let value = reply.json();
+    match value.get("error") {
+        Some(error) => {
+            assert_eq!(error["code"], code::INTERNAL_ERROR);
+            error["message"].as_str().unwrap().to_owned()
+        }
+        None => value["result"].to_string(),
+    }
+}
+
+const EVERYTHING: &str = r#"{"elicitation":{"form":{},"url":{}},"sampling":{"tools":{}},"roots":{}}"#;
+const ASKS: &str = r#"{"resultType":"input_required","inputRequests":{"k":{"method":"elicitation/create","params":{"message":"?"}}},"requestState":"mcp-host:abc"}"#;
+
+#[tokio::test]
+async fn a_result_that_is_no_object_is_an_error() {
+    let world = world(HttpOptions::default()).await;
+    let session = world.initialize(&[]).await;
+    for name in ["old__say", "new__say"] {
+        for result in ["5", "\"abc\"", "null", "[1]"] {
+            let made = made_of(&world, name, "{}", result).await;
+            assert!(made.contains("object"), "{name} {result}: {made}");
+            let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
+                "params": {"name": name, "arguments": {"result": result}}});
+            let reply = world.post(&[("mcp-session-id", &session)], &body.to_string()).await.json();
+            assert_eq!(reply["error"]["code"], code::INTERNAL_ERROR, "{name} {result}: {reply}");
+        }
+    }
+    world.end().await;
+}
+
+#[tokio::test]
+async fn an_older_server_cannot_ask_for_input_by_its_result() {
+    let world = world(HttpOptions::default()).await;
+    for capabilities in ["{}", EVERYTHING] {
+        let made: Value =
+            serde_json::from_str(&made_of(&world, "old__say", capabilities, ASKS).await).unwrap();
+        assert_eq!(made["resultType"], "complete");
+        let twice = ASKS.replacen('{', r#"{"result\u0054ype":"complete","#, 1);
+        let made: Value =
+            serde_json::from_str(&made_of(&world, "old__say", capabilities, &twice).await).unwrap();
+        assert_eq!(made["resultType"], "complete");
+    }
+    // For a client of its own era it is complete as well.
+    let session = world.initialize(&[]).await;
+    let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
+        "params": {"name": "old__say", "arguments": {"result": ASKS}}});
+    let reply = world.post(&[("mcp-session-id", &session)], &body.to_string()).await.json();
+    assert_eq!(reply["result"]["resultType"], "complete");
+    world.end().await;
+}
+
+#[tokio::test]
+async fn a_newer_server_asks_for_what_the_client_declares_alone() {
+    let world = world(HttpOptions::default()).await;
+    let check = async |capabilities: &str, result: &str, want: &str| {
+        let made = made_of(&world, "new__say", capabilities, result).await;
+        assert!(made.contains(want), "{capabilities} {result}: {made}");
+    };
+    let of = |method: &str, params: &str| {
+        format!(
+            r#"{{"resultType":"input_required","inputRequests":{{"k":{{"method":"{method}","params":{params}}}}}}}"#
+        )
+    };
+    let url = of("elicitation/create", r#"{"mode":"url","url":"http://evil","message":"go"}"#);
+    let tools = of("sampling/createMessage", r#"{"messages":[],"tools":[]}"#);
+    check("{}", ASKS, "the client does not say that it answers this").await;
+    check(r#"{"elicitation":{}}"#, ASKS, "input_required").await;
+    check(r#"{"elicitation":{}}"#, &url, "in this mode").await;
+    check(EVERYTHING, &url, "http://evil").await;
+    check(r#"{"sampling":{}}"#, &tools, "samples with tools").await;
+    check(EVERYTHING, &tools, "input_required").await;
+    check(EVERYTHING, &of("sampling/createMessage", "[1]"), "must be a JSON object").await;
+    check(EVERYTHING, &of("tools/call", "{}"), "does not say that it answers this").await;
+    check(EVERYTHING, &ASKS.replacen('{', r#"{"resultType":"complete","#, 1), "twice").await;
+    check(EVERYTHING, r#"{"resultType":"input_required"}"#, "does not say which").await;
+    check(EVERYTHING, r#"{"resultType":"input_required","requestState":7}"#, "no text").await;
+    check("{}", r#"{"content":[],"resultType":"complete","\u0061":1}"#, r#""content":[]"#).await;
+    world.end().await;
+}
+
+#[tokio::test]
+async fn a_question_is_asked_in_a_way_that_the_client_declares_or_not_at_all() {
+    let world = world(HttpOptions::default()).await;
+    let capabilities = r#""capabilities":{"elicitation":{},"sampling":{}}"#;
+    let begun =
+        world.post(&[], &initialize("2025-06-18").replace(r#""capabilities":{}"#, capabilities)).await;
+    let session = begun.header("mcp-session-id").unwrap();
+    let ask = json!([
+        {"method": "elicitation/create", "params": {"mode": "url", "url": "http://evil", "message": "go"}},
+        {"method": "sampling/createMessage", "params": {"messages": [], "tools": [], "maxTokens": 1}},
+        {"method": "sampling/createMessage", "params": [1]},
+        {"method": "roots/list", "params": {}},
+    ]);
+    let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
+        "params": {"name": "old__say", "arguments": {"ask": ask}}});
+    // What is refused does not reach the client, who would be waited for.
+    let reply = world.post(&[("mcp-session-id", &session)], &body.to_string()).await;
+    let said = reply.json()["result"]["content"][0]["text"].as_str().unwrap().to_owned();
+    let said: Vec<&str> = said.split("; ").collect();
+    assert!(said[0].contains("in this mode") && said[1].contains("with tools"), "{said:?}");
+    assert!(said.len() == 4 && said[2..].iter().all(|it| *it != "answered"), "{said:?}");
+    assert!(!reply.body.contains("evil"), "{reply:?}");
+    world.end().await;
+}
+
+#[tokio::test]
+async fn a_state_is_its_clients_own_and_what_is_made_up_goes_nowhere() {
+    let tokens = Tokens::read(&Secret::new("ann-0123456789abcdef name=ann\nbob-0123456789abcdef name=bob"));
+    let world = world(HttpOptions { tokens: tokens.unwrap(), ..HttpOptions::default() }).await;
+    let (ann, bob) = ("ann-0123456789abcdef", "bob-0123456789abcdef");
+    let capabilities = r#"{"elicitation":{}}"#;
+    let question = json!({"arguments": {"question": "colour?"}});
+    let asked = call(&world, ann, capabilities, "demo__ask", &question).await.json();
+    assert_eq!(asked["result"]["resultType"], "input_required", "{asked}");
+    let state = asked["result"]["requestState"].as_str().unwrap();
+    assert!(state != "asked" && state.ends_with("asked"), "{state}");
+    let answer = |state: &str| {
+        json!({"arguments": {"question": "colour?"}, "requestState": state,
+            "inputResponses": {"answer": {"action": "accept", "content": {"answer": "blue"}}}})
+    };
+    for (token, state) in [(bob, state), (ann, "asked"), (ann, &state.replace("asked", "other"))] {
+        let refused = call(&world, token, capabilities, "demo__ask", &answer(state)).await.json();
+        assert_eq!(refused["error"]["code"], code::INVALID_PARAMS, "{refused}");
+    }
+    let answered = call(&world, ann, capabilities, "demo__ask", &answer(state)).await.json();
+    assert!(answered["result"]["content"][0]["text"].as_str().unwrap().contains("blue"), "{answered}");
+
+    // An older server hears of neither, nor any server of the dialog's name.
+    let made_up = json!({"requestState": "x", "arguments": {}});
+    let refused = call(&world, ann, capabilities, "old__say", &made_up).await.json();
+    assert_eq!(refused["error"]["code"], code::INVALID_PARAMS, "{refused}");
+    assert!(world.site.heard.lock().unwrap().is_empty());
+    let made_up = json!({"inputResponses": {"k": {}}, "arguments": {}, "later": 1});
+    call(&world, ann, "{}", "old__say", &made_up).await;
+    call(&world, ann, "{}", "new__say", &made_up).await;
+    let authorization = format!("Bearer {ann}");
+    let session = world.post(&[("authorization", &authorization)], &initialize("2025-11-25")).await;
+    let session = session.header("mcp-session-id").unwrap();
+    let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
+        "params": {"name": "old__say", "arguments": {}, "requestState": "x", "inputResponses": {"k": {}}}});
+    world.post(&[("authorization", &authorization), ("mcp-session-id", &session)], &body.to_string()).await;
+    let heard = world.site.heard.lock().unwrap().clone();
+    assert_eq!(heard.len(), 3);
+    for params in &heard {
+        assert!(params["_meta"].get("mcp-host/dialog").is_none() && params.get("requestState").is_none());
+    }
+    assert!(heard[0].get("inputResponses").is_none() && heard[2].get("inputResponses").is_none());
+    assert!(
+        heard[0]["later"] == 1 && heard[0]["_meta"]["other"] == 1 && heard[1]["inputResponses"].is_object()
+    );
+    world.end().await;
+}
+
+#[tokio::test]
+async fn what_a_server_says_of_its_own_wire_is_not_said_of_this_one() {
+    let world = world(HttpOptions::default()).await;
+    let check = async |name: &str, capabilities: &str, error: &Value, want: (u16, i64)| {
+        let arguments = json!({"arguments": {"error": error.to_string()}});
+        let reply = call(&world, "", capabilities, name, &arguments).await;
+        assert_eq!((reply.status, reply.json()["error"]["code"].as_i64().unwrap()), want, "{reply:?}");
+    };
+    for name in ["old__say", "new__say"] {
+        for number in [
+            code::PARSE_ERROR,
+            code::INVALID_REQUEST,
+            code::METHOD_NOT_FOUND,
+            code::HEADER_MISMATCH,
+            code::UNSUPPORTED_PROTOCOL_VERSION,
+        ] {
+            let error = json!({"code": number, "message": "no", "data": {"supported": ["1999-01-01"]}});
+            check(name, "{}", &error, (200, code::INTERNAL_ERROR)).await;
+        }
+        check(name, "{}", &json!({"code": 7, "message": "no"}), (200, 7)).await;
+    }
+    // That the client lacks something is told where he does.
+    let required = json!({"requiredCapabilities": {"elicitation": {"url": {}}}});
+    let lacks = json!({"code": code::MISSING_CLIENT_CAPABILITY, "message": "no", "data": required});
+    check("new__say", "{}", &lacks, (400, code::MISSING_CLIENT_CAPABILITY)).await;
+    check("new__say", r#"{"elicitation":{}}"#, &lacks, (400, code::MISSING_CLIENT_CAPABILITY)).await;
+    check("new__say", EVERYTHING, &lacks, (200, code::INTERNAL_ERROR)).await;
+
+    let (headers, body) = crate::world::modern("resources/read", Some("x:1"), r#""uri":"x:1""#);
+    let mut headers: Vec<(&str, &str)> = headers.iter().map(|(name, it)| (*name, it.as_str())).collect();
+    headers.extend([("content-type", "application/json"), ("accept", "application/json")]);
+    for path in ["/mcp/old", "/mcp/new"] {
+        let reply = world.http("POST", path, &headers, &body).await;
+        assert_eq!((reply.status, reply.json()["error"]["code"].as_i64()), (200, Some(code::INTERNAL_ERROR)));
+    }
+    world.end().await;
+}

@@ -1,0 +1,117 @@
+//! A server that answers whatever it is told to: no library would write such things.
+
+use std::pin::Pin;
+use std::sync::{Arc, Mutex};
+
+use mcp_transport::{Dial, Ended, Link, Opening, Transport};
+use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, split};
+
+use crate::world::run;
+
+/// The parameters of each call that came to a forger.
+pub(crate) type Heard = Arc<Mutex<Vec<Value>>>;
+
+/// `old` speaks 2025-06-18, `new` 2026-07-28. Each has one tool, `say`: it answers with the JSON text in the argument
+/// `result` or `error`, after it has asked the questions in `ask`. Its one resource, `x:1`, it answers with an error that
+/// is about the wire.
+#[derive(Clone)]
+pub(crate) struct Forger {
+    is_old: bool,
+    heard: Heard,
+}
+
+impl Forger {
+    /// The forger that has this name.
+    pub(crate) fn called(name: &str, heard: &Heard) -> Option<Forger> {
+        matches!(name, "old" | "new").then(|| Forger { is_old: name == "old", heard: Arc::clone(heard) })
+    }
+
+    async fn serve(self, stream: DuplexStream) {
+        let (read, mut write) = split(stream);
+        let mut lines = BufReader::new(read).lines();
+        while let Ok(Some(line)) = lines.next_line().await {
+            let message: Value = serde_json::from_str(&line).unwrap();
+            let (id, params) = (&message["id"], &message["params"]);
+            if id.is_null() {
+                continue;
+            }
+            let answer = match message["method"].as_str().unwrap() {
+                "initialize" if self.is_old => format!(
+                    r#""result":{{"protocolVersion":"2025-06-18","capabilities":{{"tools":{{}},"resources":{{}}}},"serverInfo":{}}}"#,
+                    json!({"name": "old", "version": "1"})
+                ),
+                "server/discover" if !self.is_old => format!(
+                    r#""result":{{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{{"tools":{{}},"resources":{{}}}},"ttlMs":0,"cacheScope":"private","_meta":{{"io.modelcontextprotocol/serverInfo":{}}}}}"#,
+                    json!({"name": "new", "version": "1"})
+                ),
+                "tools/list" => {
+                    r#""result":{"resultType":"complete","ttlMs":0,"cacheScope":"private","tools":[{"name":"say","inputSchema":{"type":"object"}}]}"#.to_owned()
+                }
+                "resources/list" => {
+                    r#""result":{"resultType":"complete","ttlMs":0,"cacheScope":"private","resources":[{"uri":"x:1","name":"x"}]}"#.to_owned()
+                }
+                "resources/read" => format!(
+                    r#""error":{{"code":{},"message":"no","data":{{"supported":["1999-01-01"]}}}}"#,
+                    mcp_model::code::UNSUPPORTED_PROTOCOL_VERSION
+                ),
+                "tools/call" => {
+                    self.heard.lock().unwrap().push(params.clone());
+                    let arguments = &params["arguments"];
+                    let mut said = Vec::new();
+                    for (at, question) in arguments["ask"].as_array().into_iter().flatten().enumerate() {
+                        let (method, params) = (&question["method"], &question["params"]);
+                        let asked = format!(r#"{{"jsonrpc":"2.0","id":"q{at}","method":{method},"params":{params}}}"#);
+                        write.write_all(format!("{asked}\n").as_bytes()).await.unwrap();
+                        let reply: Value =
+                            serde_json::from_str(&lines.next_line().await.unwrap().unwrap()).unwrap();
+                        said.push(reply["error"]["message"].as_str().unwrap_or("answered").to_owned());
+                    }
+                    match (arguments["result"].as_str(), arguments["error"].as_str()) {
+                        (Some(result), _) => format!(r#""result":{result}"#),
+                        (None, Some(error)) => format!(r#""error":{error}"#),
+                        (None, None) => {
+                            let content = json!([{"type": "text", "text": said.join("; ")}]);
+                            format!(r#""result":{{"content":{content}}}"#)
+                        }
+                    }
+                }
+                _ => r#""error":{"code":-32601,"message":"no"}"#.to_owned(),
+            };
+            let answer = format!(r#"{{"jsonrpc":"2.0","id":{id},{answer}}}"#);
+            if write.write_all(format!("{answer}\n").as_bytes()).await.is_err() {
+                return;
+            }
+        }
+    }
+}
+
+impl Dial for Forger {
+    fn dial(&self) -> Box<dyn Transport> {
+        Box::new(self.clone())
+    }
+
+    fn label(&self) -> String {
+        format!("forger {}", self.is_old)
+    }
+
+    fn redact(&self, text: &str) -> String {
+        text.to_owned()
+    }
+
+    fn opening(&self) -> Opening {
+        Opening::Negotiate
+    }
+}
+
+impl Transport for Forger {
+    fn run<'a>(self: Box<Self>, link: Link) -> Pin<Box<dyn Future<Output = Ended> + Send + 'a>>
+    where
+        Self: 'a,
+    {
+        Box::pin(async move {
+            let (here, there) = tokio::io::duplex(1 << 16);
+            run(link, here, self.serve(there)).await
+        })
+    }
+}
