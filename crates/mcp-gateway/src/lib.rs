@@ -15,6 +15,25 @@
 //! outlive the gateway, nor does it go on at another one.
 //!
 //! No client's token is ever sent on to a server.
+//!
+//! ```no_run
+//! use std::sync::Arc;
+//!
+//! use mcp_gateway::{Gateway, GatewayOptions, HttpOptions, HttpServer};
+//! use mcp_host::{Host, HostOptions, LoadRequest, load};
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let host = Arc::new(Host::start(HostOptions::default()));
+//! host.apply(load(&LoadRequest::new("agent.yaml"))?.accepted()?).await;
+//! let gateway = Gateway::new(Arc::clone(&host), GatewayOptions::default());
+//! // Off this machine it serves nobody without a token: `HttpOptions::tokens`.
+//! let server = HttpServer::bind("127.0.0.1:8807".parse()?, gateway, HttpOptions::default()).await?;
+//! println!("{}", server.url());
+//! server.serve(std::future::pending()).await;
+//! # Ok(())
+//! # }
+//! ```
 
 #![forbid(unsafe_code)]
 
