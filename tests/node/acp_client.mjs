@@ -115,7 +115,8 @@ async function gone({ file }) {
 
 async function cancelled({ when, by }, params, controller) {
   if (when === "update") {
-    await update(() => true);
+    // Of the turn: a session may say at its beginning that it is idle, and say so late.
+    await update((it) => it.state !== "idle");
   } else {
     while (!existsSync(when)) await after(5);
   }
