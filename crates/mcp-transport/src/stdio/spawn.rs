@@ -10,8 +10,9 @@
 
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::OnceLock;
 use std::sync::mpsc;
+use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
 
 use nix::sys::signal::Signal;
 use tokio::process::{Child, Command};
@@ -33,6 +34,39 @@ struct Job {
     token: String,
     runtime: Handle,
     reply: oneshot::Sender<io::Result<Started>>,
+    done: Arc<Done>,
+}
+
+/// Whether a job is done: its child is somebody's, or ended.
+#[derive(Default)]
+struct Done(Mutex<bool>, Condvar);
+
+/// Who asked for a child and may stop waiting for it. Then this thread waits instead, for the moment that a start takes:
+/// a process that ends in between would leave the child's own children behind.
+struct Asker {
+    done: Arc<Done>,
+    has_answer: bool,
+}
+
+/// How long a start is waited for that nobody waits for any more. It takes longer only where the disk hangs.
+const LONGEST_START: Duration = Duration::from_secs(1);
+
+impl Done {
+    fn tell(&self) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        self.1.notify_all();
+    }
+}
+
+impl Drop for Asker {
+    fn drop(&mut self) {
+        if self.has_answer {
+            return;
+        }
+        let Done(is_done, told) = &*self.done;
+        let is_done = is_done.lock().unwrap_or_else(PoisonError::into_inner);
+        let _ = told.wait_timeout_while(is_done, LONGEST_START, |it| !*it);
+    }
 }
 
 /// Starts `command`, whose environment carries `token`, as the leader of a process group of its own. Wherever the
@@ -42,9 +76,13 @@ pub(crate) async fn spawn(mut command: Command, token: String) -> io::Result<Sta
     #[cfg(target_os = "linux")]
     die_with_parent(&mut command);
     let (reply, started) = oneshot::channel();
-    let job = Job { command, token, runtime: Handle::current(), reply };
+    let done = Arc::new(Done::default());
+    let job = Job { command, token, runtime: Handle::current(), reply, done: Arc::clone(&done) };
     spawner()?.send(job).map_err(|_| io::Error::other("the thread that starts processes is gone"))?;
-    started.await.map_err(|_| io::Error::other("the thread that starts processes is gone"))?
+    let mut asker = Asker { done, has_answer: false };
+    let started = started.await;
+    asker.has_answer = true;
+    started.map_err(|_| io::Error::other("the thread that starts processes is gone"))?
 }
 
 fn spawner() -> io::Result<mpsc::Sender<Job>> {
@@ -55,7 +93,7 @@ fn spawner() -> io::Result<mpsc::Sender<Job>> {
     let (sender, jobs) = mpsc::channel::<Job>();
     // Two first callers may both get here; the loser's thread ends as its sender is dropped.
     std::thread::Builder::new().name("mcp-spawner".to_owned()).spawn(move || {
-        for Job { command, token, runtime, reply } in jobs {
+        for Job { command, token, runtime, reply, done } in jobs {
             // Nothing may unwind here: the end of this thread would be the end of every child that it started.
             let started = catch_unwind(AssertUnwindSafe(|| start(command, &token, &runtime)));
             let unwound =
@@ -65,6 +103,7 @@ fn spawner() -> io::Result<mpsc::Sender<Job>> {
                 receipt::end(&token);
                 unwound()
             }));
+            done.tell();
         }
     })?;
     Ok(SPAWNER.get_or_init(|| sender).clone())
@@ -98,5 +137,62 @@ fn die_with_parent(command: &mut Command) {
     // errno holds no heap memory.
     unsafe {
         command.pre_exec(ask);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use super::*;
+
+    /// The processes in whose environment this is.
+    #[cfg(target_os = "linux")]
+    fn with(token: &str) -> Vec<String> {
+        let processes = std::fs::read_dir("/proc").unwrap().filter_map(Result::ok);
+        let has = |it: &std::fs::DirEntry| {
+            let environment = std::fs::read(it.path().join("environ")).unwrap_or_default();
+            String::from_utf8_lossy(&environment).contains(token)
+        };
+        processes.filter(has).map(|it| it.file_name().to_string_lossy().into_owned()).collect()
+    }
+
+    #[test]
+    fn who_stops_waiting_goes_on_when_the_job_is_done() {
+        let (done, told) = (Arc::new(Done::default()), Arc::new(AtomicBool::new(false)));
+        let (other, telling) = (Arc::clone(&done), Arc::clone(&told));
+        let spawner = std::thread::spawn(move || {
+            telling.store(true, Ordering::SeqCst);
+            other.tell();
+        });
+        drop(Asker { done, has_answer: false });
+        assert!(told.load(Ordering::SeqCst));
+        spawner.join().unwrap();
+    }
+
+    #[cfg(target_os = "linux")]
+    #[tokio::test]
+    async fn who_stops_waiting_for_a_child_leaves_none() {
+        for _ in 0..20 {
+            let token = receipt::token();
+            let mut command = Command::new("sh");
+            command.args(["-c", "sleep 1000 & exec sleep 1000"]).env(receipt::TOKEN, &token);
+            {
+                let spawning = spawn(command, token.clone());
+                tokio::pin!(spawning);
+                tokio::select! {
+                    biased;
+                    // Where this thread was held up it is there already, and goes with its group.
+                    _ = &mut spawning => {}
+                    () = std::future::ready(()) => {}
+                }
+            }
+            // What was killed may still be in the table for a moment.
+            let begun = std::time::Instant::now();
+            while !with(&token).is_empty() && begun.elapsed() < Duration::from_secs(20) {
+                tokio::task::yield_now().await;
+            }
+            assert_eq!(with(&token), Vec::<String>::new());
+        }
     }
 }
