@@ -5,6 +5,7 @@
 mod completion;
 pub(crate) mod initialize;
 mod lists;
+mod named;
 mod prompts;
 mod received;
 mod resources;

@@ -1,38 +1,21 @@
 //! `tools/call`: the arguments go to the server as they came, and its result comes back as it is.
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
 use mcp_host::{ToolCall, Unanswered};
 use mcp_model::{Kind, ProtocolVersion, RawJson, RpcError, ServerId, code};
 use mcp_registry::Lookup;
-use serde::Deserialize;
 use serde_json::json;
-use serde_json::value::RawValue;
 
 use super::Asked;
 use crate::listing::{Listing, Target};
 use crate::scope::{Leased, Scope};
 use crate::{DIALOG_HEADER, DIALOG_KEY};
 
-#[derive(Deserialize)]
-struct Params<'a> {
-    #[serde(borrow)]
-    name: Cow<'a, str>,
-    #[serde(borrow)]
-    arguments: Option<&'a RawValue>,
-}
-
 impl Asked<'_> {
     /// Calls a tool.
     pub(super) async fn call_tool(&self) -> Result<RawJson, RpcError> {
-        let Params { name, arguments } = self.read()?;
-        let whole = self.params.clone().into_bytes();
-        let arguments = arguments.map_or_else(RawJson::empty_object, |it| RawJson::within(&whole, it));
-        if !arguments.is_object() {
-            return Err(RpcError::new(code::INVALID_PARAMS, "`arguments` must be a JSON object"));
-        }
-        let asked = name;
+        let (asked, arguments) = self.named()?;
         let (name, server) = self.tool(&asked)?;
         let call = ToolCall {
             dialog: self.dialog(),
