@@ -17,6 +17,7 @@ pub(crate) enum Wanting<'a> {
 pub(crate) async fn started(host: &Host, progress: &Progress, wanting: Wanting<'_>) {
     let mut changes = host.subscribe();
     let ready = host.ready();
+    let _ongoing = progress.until_dropped();
     tokio::pin!(ready);
     let mut shown = None;
     loop {
@@ -37,7 +38,6 @@ pub(crate) async fn started(host: &Host, progress: &Progress, wanting: Wanting<'
             changed = changes.changed() => if changed.is_err() { break },
         }
     }
-    progress.clear();
 }
 
 /// Is the wanted tool there, and can no server that still starts take its name? Those before its own in the

@@ -241,7 +241,7 @@ pub(crate) const FLOORS: &[Floor] = &[
             "url",
         ],
         under_feature: &[],
-        development: &["insta", "rcgen", "rustls", "tempfile"],
+        development: &["insta", "oauth2", "rcgen", "rustls", "tempfile"],
     },
 ];
 

@@ -148,9 +148,8 @@ pub(super) async fn call(host: &Host, progress: &Progress, call: ToolCall) -> Ca
         let text = format!("{tool}: {}", step(it.progress, it.total, it.message.as_deref()));
         shown.hear(&text, share(it.progress, it.total));
     });
-    let result = host.call(ToolCall { progress: Some(heard), ..call }).await;
-    progress.clear();
-    result
+    let _ongoing = progress.until_dropped();
+    host.call(ToolCall { progress: Some(heard), ..call }).await
 }
 
 /// Was the server of a tool there when the call was made?

@@ -235,7 +235,8 @@ fn report(
             let error = Some(Failure { kind: kind.as_str(), message: message.clone() });
             let outcome = Outcome { authorized: false, error, ..outcome(place, None) };
             let out = told(context, &outcome, String::new()).out;
-            Report { out, ..context.console.failure(Exit::Unreachable, &message, None) }
+            let doctor = format!("`mcp-host doctor --server {name}` examines it step by step");
+            Report { out, ..context.console.failure(Exit::Unreachable, &message, Some(&doctor)) }
         }
     }
 }

@@ -100,7 +100,7 @@ pub(crate) enum EraName {
 /// Why nothing is served.
 struct Refused {
     message: String,
-    help: Option<&'static str>,
+    help: Option<String>,
     exit: Exit,
 }
 
@@ -116,7 +116,7 @@ impl From<ServeError> for Refused {
             ServeError::Open(_) => Exit::Usage,
             _ => Exit::Wrong,
         };
-        Refused { message: chain(&error), help: error.help(), exit }
+        Refused { message: chain(&error), help: error.help().map(str::to_owned), exit }
     }
 }
 
@@ -130,7 +130,7 @@ impl From<InvalidTokens> for Refused {
 pub(crate) async fn run(context: &Context, words: Words, signals: &mut Signals) -> Exit {
     let refuse = async |refused: Refused| {
         let Refused { message, help, exit } = refused;
-        let err = paint::error(context.console.err, &plain::line(&message), help);
+        let err = paint::error(context.console.err, &plain::line(&message), help.as_deref());
         context.tell(Report { out: String::new(), err, exit, after: String::new() }).await
     };
     let prepared = match prepare(&words).await {
@@ -260,10 +260,17 @@ async fn serve(
     (prepared, stopped): (Prepared, oneshot::Receiver<()>),
 ) -> Result<(), Refused> {
     let Prepared { scope, own_resources, idle, wire } = prepared;
-    if let Some(server) = &scope.server
-        && !host.published().servers.iter().any(|it| it.id == server.as_str())
-    {
-        return Err(Refused::wrong(format!("there is no server '{server}' in the configuration")));
+    if let Some(server) = &scope.server {
+        let published = host.published();
+        let names: Vec<&str> = published.servers.iter().map(|it| it.id.as_str()).collect();
+        if !names.contains(&server.as_str()) {
+            let help = match names[..] {
+                [] => "it has no servers".to_owned(),
+                _ => format!("there are: {}", plain::line(&names.join(", "))),
+            };
+            let message = format!("there is no server '{server}' in the configuration");
+            return Err(Refused { help: Some(help), ..Refused::wrong(message) });
+        }
     }
     let bounds = Bounds { idle, ..Bounds::default() };
     let options = GatewayOptions { scope, own_resources, bounds, ..GatewayOptions::default() };

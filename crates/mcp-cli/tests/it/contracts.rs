@@ -1,8 +1,9 @@
 //! What each command writes, for people and for programs, where it succeeds and where it fails: each command's four runs
 //! in one snapshot. Times and folders, which change from run to run, are put out of the way. `completions` and `man` write
-//! one thing for either reader, and `watch` and `demo-server` go on: these have tests of their own.
+//! one thing for either reader, and `watch` and `demo-server` go on: these have tests of their own. What `login` needs
+//! besides, and what only a terminal shows of those that go on, is in `sessions`.
 
-use crate::support::{Place, Run};
+use crate::support::{DEMO, Place, Run};
 
 /// A workspace with a sound server, and one whose program is not there.
 const WORKSPACE: &str = "\
@@ -20,34 +21,54 @@ servers:
 /// What `acp-check` is asked.
 const REQUEST: &str = r#"{"jsonrpc":"2.0","id":1,"method":"session/new","params":{"cwd":"/","mcpServers":[{"name":"a","command":"/bin/true","args":[],"env":[]}]}}"#;
 
+/// What a client says to `serve`, and to `replay`.
+const INITIALIZE: &str = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}"#;
+const ASKED: &str = "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"x\"}\n";
+
+/// What `replay` plays.
+const RECORDING: &str =
+    "{\"format\":\"mcp-recording\",\"version\":1}\n{\"server\":\"a\"}\n{\"method\":\"x\",\"result\":1}\n";
+
 /// The most lines of one output that are worth keeping: what is longer has tests of its own.
 const LONGEST: usize = 60;
 
 /// The members whose numbers are others with each run.
 const CHANGING: [&str; 4] = ["\"duration_ms\"", "\"generation\"", "\"since\"", "\"request_id\""];
 
+/// How a command is called, and what is on its standard input.
+struct Called<'a> {
+    arguments: &'a [&'a str],
+    input: &'a str,
+}
+
 /// The runs of one command, each from a fresh folder: how it is called, how it ends, and what it writes.
 #[track_caller]
 fn check(command: &str, success: &[&str], failure: &[&str]) {
+    let input = if command == "acp-check" { REQUEST } else { "" };
+    check_with(command, [success, failure].map(|arguments| Called { arguments, input }));
+}
+
+#[track_caller]
+fn check_with(command: &str, calls: [Called<'_>; 2]) {
     let mut res = String::new();
-    for arguments in [success, failure] {
+    for Called { arguments, input } in calls {
         for format in ["text", "json"] {
             let place = Place::dominds(WORKSPACE);
             place.write("wrong.yaml", "version: 1\nservers:\n  a:\n    transport: stdio\n    comand: x\n");
+            place.write("out.jsonl", RECORDING);
+            place.write("one.yaml", DEMO);
             let mut line = vec![command];
             line.extend(arguments);
             line.extend(["--format", format]);
-            let run = match command {
-                "acp-check" => place.run_with_input(&line, REQUEST),
-                _ => place.run(&line),
-            };
+            let run = place.run_with_input(&line, input);
             res.push_str(&shown(&place, &line, &run));
         }
     }
     insta::assert_snapshot!(command, res);
 }
 
-fn shown(place: &Place, line: &[&str], run: &Run) -> String {
+/// A run for a snapshot.
+pub(crate) fn shown(place: &Place, line: &[&str], run: &Run) -> String {
     let Run { code, out, err } = run;
     let folder = place.path().display().to_string();
     let out = steady(&out.replace(&folder, "FOLDER"));
@@ -73,11 +94,23 @@ fn steady(text: &str) -> String {
                 _ => line.to_owned(),
             },
         };
-        res.push_str(line.trim_end());
+        res.push_str(&numberless(line.trim_end()));
         res.push('\n');
     }
     if count > LONGEST {
         res.push_str(&format!("… and {} lines more\n", count - LONGEST));
+    }
+    res
+}
+
+/// A document on one line, without the numbers that change.
+fn numberless(line: &str) -> String {
+    let mut res = line.to_owned();
+    for key in CHANGING {
+        let key = format!("{key}:");
+        let Some(at) = res.find(&key).map(|it| it + key.len()) else { continue };
+        let length = res[at..].bytes().take_while(|it| it.is_ascii_digit() || *it == b'.').count();
+        res.replace_range(at..at + length, if length > 0 { "…" } else { "" });
     }
     res
 }
@@ -111,4 +144,29 @@ fn changing() {
     check("remove", &[".", "demo"], &[".", "nobody"]);
     check("enable", &[".", "demo"], &[".", "nobody"]);
     check("disable", &[".", "demo"], &[".", "nobody"]);
+}
+
+#[test]
+fn going_on() {
+    let lines = |arguments, input| Called { arguments, input };
+    check_with(
+        "shell",
+        [
+            lines(&["one.yaml"], "echo text=hello\nadd a=2 b=3\nservers\n"),
+            lines(&["one.yaml"], "fail message=no\necho\nnothing\ntools x\n"),
+        ],
+    );
+    check(
+        "record",
+        &[".", "-o", "new.jsonl", "--server", "demo", "--call", "echo", r#"{"text":"hello"}"#],
+        &[".", "-o", "new.jsonl", "--server", "broken", "--call", "echo", "{}"],
+    );
+    check_with("replay", [lines(&["out.jsonl"], ASKED), lines(&["wrong.yaml"], ASKED)]);
+    check_with(
+        "serve",
+        [
+            lines(&[".", "--stdio", "--only", "demo"], INITIALIZE),
+            lines(&[".", "--stdio", "--only", "nobody"], INITIALIZE),
+        ],
+    );
 }

@@ -3,6 +3,9 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on says so by a panic")]
 
 mod acp_check;
+#[path = "../../../mcp-transport/tests/it/authority.rs"]
+#[expect(dead_code, reason = "other tests ask it for more")]
+mod authority;
 mod broken;
 mod call;
 mod check;
@@ -22,6 +25,7 @@ mod recording;
 mod screen;
 mod secrets;
 mod serve;
+mod sessions;
 mod shell;
 mod support;
 mod terminal;

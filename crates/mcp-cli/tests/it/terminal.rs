@@ -3,12 +3,16 @@
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::{Command, Output};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::support::{PROGRAM, Place};
 
 /// Longer than any step here takes on the slowest machine.
 const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The number of the next window.
+static NEXT: AtomicUsize = AtomicUsize::new(0);
 
 /// A window with a program in it, gone with this value.
 pub(crate) struct Terminal {
@@ -30,8 +34,11 @@ impl Terminal {
              if [ \"$(stty -g)\" = \"$before\" ]; then echo \"ended $code, the terminal is as before\"; \
              else echo \"ended $code, the terminal is another\"; fi\nexec sleep 600\n"
         );
-        place.write("in-terminal.sh", &script);
-        let res = Terminal { socket: place.path().join("tmux") };
+        // A place may have several, one after the other, and the one before may not be gone yet.
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let script_name = format!("in-terminal-{number}.sh");
+        place.write(&script_name, &script);
+        let res = Terminal { socket: place.path().join(format!("tmux-{number}")) };
         let (columns, lines) = (size.0.to_string(), size.1.to_string());
         let environment = [
             format!("HOME={path}"),
@@ -44,7 +51,7 @@ impl Terminal {
         let folder = place.path().to_str().unwrap();
         arguments.extend([folder, "env", "-i"]);
         arguments.extend(environment.iter().map(String::as_str));
-        arguments.extend(["sh", "in-terminal.sh"]);
+        arguments.extend(["sh", &script_name]);
         let started = res.tmux(&arguments);
         assert!(started.status.success(), "{started:?}");
         Some(res)
