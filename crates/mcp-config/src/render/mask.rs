@@ -1,17 +1,19 @@
 //! The text of a file with everything hidden that may be a secret.
 //!
-//! Nothing is shown unless it is known to be harmless: keys, structure, and the values of keys on a list. What is hidden
-//! becomes `*`, character by character, so that columns stay. `${NAME}` stays readable, for a name is no secret. A file
-//! that is no YAML shows its known keys and its signs only.
+//! Nothing is shown unless it is known to be harmless: keys, structure, the values of keys on a list, and what `harmless`
+//! knows of arguments and variables. What is hidden becomes `*`, character by character, so that columns stay. `${NAME}`
+//! stays readable, for a name is no secret, and so do `${env:NAME}` and `${input:id}`. A file that is no YAML shows its
+//! known keys and its signs only.
 
 use std::ops::Range;
 
 use url::Url;
 
+use super::harmless;
 use crate::Code;
 use crate::diagnostic::{ends_name, is_unseen, spoken};
 use crate::template::{Piece, pieces};
-use crate::tree::{self, Content, Node};
+use crate::tree::{self, Content, Member, Node};
 
 /// Keys whose values may be shown.
 const HARMLESS: &[&str] = &[
@@ -179,9 +181,16 @@ impl Shown {
         }
         match node.content() {
             Content::Mapping(members) => {
+                let command = members.iter().find(|it| it.key.text == "command");
                 for member in members {
                     self.key(&member.key.span, Some(&member.key.text), text, shows);
-                    self.member(&member.key.text, &member.value, text, shows);
+                    match (shows, member.key.text.as_str(), &member.value.content) {
+                        (Shows::Keys, "args", Content::Sequence(items)) => {
+                            self.arguments(command.and_then(|it| it.value.text()), items, text);
+                        }
+                        (Shows::Keys, "env", Content::Mapping(variables)) => self.variables(variables, text),
+                        (_, key, _) => self.member(key, &member.value, text, shows),
+                    }
                 }
             }
             Content::Sequence(items) => {
@@ -264,6 +273,31 @@ impl Shown {
         }
     }
 
+    /// Shows what of a command's arguments is known to be no secret.
+    fn arguments(&mut self, command: Option<&str>, items: &[Node], text: &str) {
+        let written: Vec<_> = items.iter().map(|it| as_written(it, text)).collect();
+        let words: Vec<_> = written.iter().map(|it| it.map(|it| it.1)).collect();
+        let shown = harmless::arguments(command, &words);
+        for ((item, written), shown) in items.iter().zip(&written).zip(shown) {
+            self.value(item, text, Shows::Nothing);
+            let Some((start, _)) = written else { continue };
+            self.ranges.extend(shown.into_iter().map(|it| start + it.start..start + it.end));
+        }
+    }
+
+    /// Shows the names of variables, and the values of those whose names say that they are no secrets.
+    fn variables(&mut self, members: &[Member], text: &str) {
+        for Member { key, value, .. } in members {
+            self.key(&key.span, Some(&key.text), text, Shows::Nothing);
+            self.value(value, text, Shows::Nothing);
+            if let Some((start, written)) = as_written(value, text)
+                && harmless::is_told(&key.text, written)
+            {
+                self.ranges.push(start..start + written.len());
+            }
+        }
+    }
+
     /// Shows the program; what stands behind it, in a command that is a whole line, may be anything.
     fn first_word(&mut self, node: &Node, text: &str) {
         let Some(source) = text.get(node.span.clone()) else { return };
@@ -284,7 +318,7 @@ impl Shown {
         self.hidden.push(start + end..node.span.end - usize::from(source.ends_with(['"', '\''])));
     }
 
-    /// Shows scheme, host, port and the short parts of the path.
+    /// Shows scheme, host, port and the words of the path.
     fn url(&mut self, node: &Node, text: &str) {
         let Some(source) = text.get(node.span.clone()) else { return };
         self.hidden.push(node.span.clone());
@@ -309,7 +343,8 @@ impl Shown {
         self.ranges.push(base + host..base + host_end);
         let mut at = host_end;
         for part in source[host_end..end].split_inclusive('/') {
-            if part.len() < 32 {
+            let word = part.trim_end_matches(['/', '"', '\'']);
+            if part.len() < 32 && (word.is_empty() || harmless::is_plain(word)) {
                 self.ranges.push(base + at..base + at + part.len());
             }
             at += part.len();
@@ -366,9 +401,32 @@ impl Shown {
     }
 }
 
-/// Where `${NAME}` stands.
+/// A scalar that stands in the file as it is read, quotes aside, and where it begins.
+fn as_written<'a>(node: &Node, text: &'a str) -> Option<(usize, &'a str)> {
+    let source = text.get(node.span.clone())?;
+    match &node.content {
+        Content::Text(read) => {
+            let quoted = |it: char| source.len() > 1 && source.starts_with(it) && source.ends_with(it);
+            let (start, inner) = match quoted('"') || quoted('\'') {
+                true => (node.span.start + 1, &source[1..source.len() - 1]),
+                false => (node.span.start, source),
+            };
+            (inner == read).then_some((start, inner))
+        }
+        Content::Bool(_) | Content::Integer(_) => Some((node.span.start, source)),
+        Content::Null
+        | Content::Float(_)
+        | Content::Large(_)
+        | Content::Sequence(_)
+        | Content::Mapping(_)
+        | Content::Shared(_)
+        | Content::Broken => None,
+    }
+}
+
+/// Where `${NAME}` stands, and `${env:NAME}` and `${input:id}`.
 fn variable_names(text: &str) -> Vec<Range<usize>> {
-    let mut res = Vec::new();
+    let mut res = special_names(text);
     let mut at = 0;
     for piece in pieces(text) {
         match piece {
@@ -382,7 +440,21 @@ fn variable_names(text: &str) -> Vec<Range<usize>> {
             }
         }
     }
+    res.sort_by_key(|it| it.start);
     res
+}
+
+/// Where `${env:NAME}` and `${input:id}` stand.
+fn special_names(text: &str) -> Vec<Range<usize>> {
+    let is_part = |it: u8| it.is_ascii_alphanumeric() || it == b'_' || it == b'-';
+    let found = text.match_indices("${").filter_map(|(start, _)| {
+        let inner = &text[start + "${".len()..];
+        let name = inner.strip_prefix("env:").or_else(|| inner.strip_prefix("input:"))?;
+        let length = name.bytes().take_while(|it| is_part(*it)).count();
+        let whole = (1..=64).contains(&length) && name[length..].starts_with('}');
+        whole.then(|| start..start + "${".len() + (inner.len() - name.len()) + length + "}".len())
+    });
+    found.collect()
 }
 
 /// Ranges in order, asked about offsets in order.

@@ -5,6 +5,7 @@
 
 mod changes;
 mod github;
+mod harmless;
 mod mask;
 mod sarif;
 

@@ -48,7 +48,10 @@ fn secrets(text: &str) -> Vec<String> {
             Value::Object(members) => {
                 // The name of a pair is no secret.
                 let pair = members.contains_key("value");
-                for (key, value) in members.iter().filter(|it| !(pair && it.0 == "name")) {
+                // Nor is a value whose variable says that it is a place.
+                let is_place = |key: &str| ["REGION", "WORKSPACE"].iter().any(|it| key.ends_with(it));
+                let told = |key: &str| (pair && key == "name") || (inside && is_place(key));
+                for (key, value) in members.iter().filter(|it| !told(it.0)) {
                     collect(value, inside || ["env", "headers"].contains(&key.as_str()), out);
                 }
             }

@@ -1,0 +1,425 @@
+//! What of a command line, and of a variable's value, is known to be no secret.
+//!
+//! A word is shown because of what it is: a flag, the package that a runner is asked for, a path, a number behind
+//! `--port`. Everything else may be a password, and is not for showing: what stands behind a flag that is not known,
+//! whatever is named like a secret, and every word in which letters and digits are mixed as in a token. A secret that is
+//! hidden twice costs a look into the file; one that is shown once is one no more.
+
+use std::ops::Range;
+
+/// Programs that are given a package, and start it.
+const RUNNERS: &[&str] = &["npx", "bunx", "pnpx", "uvx", "pipx", "npm", "pnpm", "yarn", "bun", "uv"];
+/// The same for images.
+const CONTAINERS: &[&str] = &["docker", "podman"];
+/// Their own words before it.
+const SUBCOMMANDS: &[&str] = &["run", "exec", "x", "dlx", "tool", "--"];
+/// Programs that are given a script.
+const INTERPRETERS: &[&str] = &["node", "python", "python3", "deno", "ruby", "php"];
+/// The flags of a shell that has slashes for dashes, as with `cmd /c npx`.
+const SWITCHES: &[&str] = &["/c", "/C", "/s", "/d"];
+
+/// Flags of runners behind which no value stands.
+const ALONE: &[&str] = &[
+    "-y",
+    "--yes",
+    "-i",
+    "-t",
+    "-it",
+    "--rm",
+    "--init",
+    "--interactive",
+    "--tty",
+    "-q",
+    "--quiet",
+    "--no-install",
+    "--isolated",
+    "--verbose",
+    "--stdio",
+    "--headless",
+    "--read-only",
+];
+
+/// Words that many servers have as commands of their own.
+const COMMANDS: &[&str] =
+    &["stdio", "sse", "http", "mcp", "serve", "server", "start", "run", "true", "false"];
+
+/// What a name ends with whose value is known to be no secret, as a flag or as a variable.
+const TOLD: &[&str] = &[
+    "port",
+    "host",
+    "hostname",
+    "transport",
+    "level",
+    "mode",
+    "timeout",
+    "dir",
+    "directory",
+    "folder",
+    "cwd",
+    "root",
+    "path",
+    "file",
+    "config",
+    "project",
+    "package",
+    "from",
+    "with",
+    "python",
+    "module",
+    "m",
+    "format",
+    "lang",
+    "locale",
+    "region",
+    "debug",
+    "version",
+    "toolsets",
+    "browser",
+    "network",
+    "platform",
+    "color",
+    "env",
+    "workspace",
+];
+
+/// What stands in a name whose value is a secret, be it a part of a longer word.
+const SECRET: &[&str] = &[
+    "token",
+    "secret",
+    "pass",
+    "pwd",
+    "apikey",
+    "auth",
+    "bearer",
+    "cred",
+    "cookie",
+    "session",
+    "private",
+    "sign",
+    "licen",
+    "connection",
+    "account",
+    "login",
+    "mnemonic",
+    "wallet",
+    "webhook",
+    "cert",
+];
+/// The same as a word of its own.
+const SECRET_WORDS: &[&str] = &[
+    "key", "api", "pw", "pin", "otp", "code", "sig", "salt", "jwt", "dsn", "user", "hash", "seed", "pat",
+    "client", "id",
+];
+
+/// What the tokens of well-known services begin with.
+const PREFIXES: &[&str] = &[
+    "sk-",
+    "pk-",
+    "rk-",
+    "sk_",
+    "pk_",
+    "rk_",
+    "ghp_",
+    "gho_",
+    "ghu_",
+    "ghs_",
+    "ghr_",
+    "github_pat",
+    "glpat",
+    "xox",
+    "akia",
+    "asia",
+    "aiza",
+    "ya29",
+    "eyj",
+    "npm_",
+    "pypi-",
+    "hf_",
+    "shpat",
+    "sg.",
+    "dop_",
+    "lin_",
+    "ntn_",
+    "secret_",
+    "figd_",
+    "tvly-",
+    "fc-",
+    "bsa",
+    "gsk_",
+    "key-",
+    "pat-",
+    "whsec",
+    "r8_",
+];
+
+/// The longest text that is shown.
+const LONGEST: usize = 96;
+
+/// What the next argument may be.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Expected {
+    /// The package of a runner, or the script of an interpreter.
+    Thing,
+    /// The value of a flag that is known to take no secret.
+    Told,
+    /// The value of a flag that nobody knows, or something else.
+    Doubtful,
+    /// The value of a flag that is named like a secret.
+    Secret,
+    /// Something else.
+    Other,
+}
+
+/// Of each argument of a command, what may be shown: byte ranges of it. What cannot be looked at is `None`.
+pub(super) fn arguments(command: Option<&str>, args: &[Option<&str>]) -> Vec<Vec<Range<usize>>> {
+    let program = command.map(base).unwrap_or_default();
+    // A package is still to come; and of what kind of program.
+    let mut runner = Some(program).filter(|it| starts_things(it));
+    // Nothing but flags has been there.
+    let mut is_early = true;
+    let mut expected = if runner.is_some() { Expected::Thing } else { Expected::Other };
+    let mut res = Vec::new();
+    for arg in args {
+        let Some(arg) = *arg else {
+            (runner, is_early, expected) = (None, false, Expected::Doubtful);
+            res.push(Vec::new());
+            continue;
+        };
+        let images = runner.is_some_and(|it| CONTAINERS.contains(&it));
+        let (shown, next) = one(arg, expected, images);
+        let is_flag = arg.starts_with('-');
+        match expected {
+            Expected::Thing | Expected::Other if is_early && starts_things(base(arg)) => {
+                runner = Some(base(arg));
+            }
+            Expected::Thing if !is_flag && !SUBCOMMANDS.contains(&arg) => (runner, is_early) = (None, false),
+            Expected::Other if !is_flag && !SWITCHES.contains(&arg) => is_early = false,
+            // It was the flag's value, or the package: whatever comes now is not known to be one.
+            Expected::Doubtful | Expected::Secret if !is_flag && !images => {
+                (runner, is_early) = (None, false)
+            }
+            Expected::Thing | Expected::Told | Expected::Doubtful | Expected::Secret | Expected::Other => {}
+        }
+        expected = if next == Expected::Other && runner.is_some() { Expected::Thing } else { next };
+        res.push(shown);
+    }
+    res
+}
+
+/// May the value of a variable, or of a flag, of this name be shown?
+pub(super) fn is_told(name: &str, value: &str) -> bool {
+    is_known(name) && (is_plain(value) || is_path(value) || COMMANDS.contains(&value))
+}
+
+/// `npx` of `/usr/bin/npx` and `npx.cmd`.
+fn base(program: &str) -> &str {
+    let last = program.rsplit(['/', '\\']).next().unwrap_or_default();
+    [".cmd", ".exe"].iter().find_map(|it| last.strip_suffix(it)).unwrap_or(last)
+}
+
+fn starts_things(program: &str) -> bool {
+    RUNNERS.contains(&program) || CONTAINERS.contains(&program) || INTERPRETERS.contains(&program)
+}
+
+fn one(arg: &str, expected: Expected, images: bool) -> (Vec<Range<usize>>, Expected) {
+    let whole = || vec![0..arg.len()];
+    if let Some((name, value)) = arg.split_once('=')
+        && (is_variable(name) || is_flag(name))
+    {
+        let is_value = matches!(expected, Expected::Secret | Expected::Doubtful) && !name.starts_with("--");
+        let told = is_told(name.trim_start_matches('-'), value);
+        return match (is_value, told) {
+            (true, _) => (Vec::new(), Expected::Other),
+            (false, true) => (whole(), Expected::Other),
+            (false, false) => {
+                let mut shown = vec![0..name.len() + 1];
+                if !is_secret(name) {
+                    let at = name.len() + 1;
+                    shown.extend(url(value).into_iter().map(|it| it.start + at..it.end + at));
+                }
+                (shown, Expected::Other)
+            }
+        };
+    }
+    if arg.starts_with('-') {
+        // A secret may begin with a dash, too.
+        let sure = match expected {
+            Expected::Secret | Expected::Doubtful => arg.starts_with("--"),
+            Expected::Thing | Expected::Told | Expected::Other => true,
+        };
+        return match sure && is_flag(arg) {
+            true if images && ["-e", "--env"].contains(&arg) => (whole(), Expected::Told),
+            true => (whole(), behind(arg)),
+            false => (Vec::new(), Expected::Other),
+        };
+    }
+    let is_place = is_path(arg) || is_scoped(arg);
+    let shown = match expected {
+        Expected::Thing if SUBCOMMANDS.contains(&arg) || starts_things(arg) => true,
+        Expected::Thing if images => is_path(arg) || is_image(arg),
+        Expected::Thing => is_place || is_plain(package(arg)),
+        Expected::Told => is_place || is_plain(package(arg)) || is_variable(arg),
+        Expected::Doubtful => is_place,
+        Expected::Other => {
+            is_place || starts_things(arg) || COMMANDS.contains(&arg) || SWITCHES.contains(&arg)
+        }
+        Expected::Secret => return (Vec::new(), Expected::Other),
+    };
+    (if shown { whole() } else { url(arg) }, Expected::Other)
+}
+
+/// What stands behind a flag.
+fn behind(flag: &str) -> Expected {
+    let name = flag.trim_start_matches('-');
+    match () {
+        () if is_secret(name) => Expected::Secret,
+        () if ALONE.contains(&flag) || name.is_empty() => Expected::Other,
+        () if is_known(name) => Expected::Told,
+        () => Expected::Doubtful,
+    }
+}
+
+/// Is the value behind this name known to be no secret?
+fn is_known(name: &str) -> bool {
+    let last = name.rsplit(['-', '_', '.']).next().unwrap_or_default().to_ascii_lowercase();
+    TOLD.contains(&last.as_str()) && !is_secret(name)
+}
+
+/// Is it named like a secret?
+fn is_secret(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    let word = |it: &str| {
+        SECRET_WORDS.contains(&it.trim_end_matches('s')) || it.ends_with("key") || it.ends_with("id")
+    };
+    SECRET.iter().any(|it| name.contains(it)) || name.split(['-', '_', '.']).any(word)
+}
+
+/// `--flag`, or a letter or two behind one dash; `-pPASSWORD` is none.
+fn is_flag(text: &str) -> bool {
+    let short = |it: &str| (1..=2).contains(&it.len()) && it.bytes().all(|it| it.is_ascii_alphabetic());
+    match text.strip_prefix("--") {
+        Some(name) => name.is_empty() || (is_plain(name) && !name.contains(['@', '/', ':'])),
+        None => text.strip_prefix('-').is_some_and(short),
+    }
+}
+
+/// The name of a variable: `LOG_LEVEL`.
+fn is_variable(text: &str) -> bool {
+    let upper = |it: u8| it.is_ascii_uppercase() || it.is_ascii_digit() || it == b'_';
+    text.bytes().all(upper) && text.starts_with(|it: char| it.is_ascii_uppercase()) && is_plain(text)
+}
+
+/// `@scope/name`, with a version or without.
+fn is_scoped(text: &str) -> bool {
+    text.starts_with('@') && text.contains('/') && is_plain(package(text))
+}
+
+/// A package without its version, where that is one: `@scope/name@1.2.3`, `name==1.0`.
+fn package(text: &str) -> &str {
+    let is_version = |it: &str| {
+        it.len() <= 24
+            && (it == "latest"
+                || it == "next"
+                || it.trim_start_matches(['^', '~', 'v']).starts_with(|it: char| it.is_ascii_digit()))
+            && is_plain(it.trim_start_matches(['^', '~']))
+    };
+    let name = match text.rsplit_once("==").or_else(|| text.rsplit_once('@')) {
+        Some((name, version)) if !name.is_empty() && is_version(version) => name,
+        Some(_) | None => text,
+    };
+    match name.strip_prefix('@') {
+        Some(name) if name.matches('/').count() == 1 => name,
+        Some(_) | None => name,
+    }
+}
+
+/// `mcp/time:latest`, `ghcr.io/github/github-mcp-server`.
+fn is_image(text: &str) -> bool {
+    let (name, tag) = text.split_once(':').unwrap_or((text, "latest"));
+    name.contains('/') && is_plain(name) && is_plain(tag)
+}
+
+/// A path, beginning with a folder: `/srv/files`, `./index.js`, `C:\tools`.
+fn is_path(text: &str) -> bool {
+    let rooted = ["/", "./", "../", "~/"].iter().any(|it| text.starts_with(it));
+    let drive = matches!(text.as_bytes(), [letter, b':', b'\\' | b'/', ..] if letter.is_ascii_alphabetic());
+    let is_part =
+        |it: &str| it.trim_start_matches(['.', '~']).is_empty() || is_plain(it.trim_start_matches('.'));
+    let short = text.len() <= 2 * LONGEST && !text.contains("://");
+    text == "." || (short && (rooted || drive) && text.split(['/', '\\', ':']).all(is_part))
+}
+
+/// Of a URL, its scheme, its host and the words of its path; nothing of what is none, or has a user.
+fn url(text: &str) -> Vec<Range<usize>> {
+    let Some(start) = text.find("://").map(|it| it + "://".len()) else { return Vec::new() };
+    let scheme = &text[..start - "://".len()];
+    let end = text.find(['?', '#']).unwrap_or(text.len());
+    if scheme.is_empty() || !scheme.bytes().all(|it| it.is_ascii_alphabetic()) || end < start {
+        return Vec::new();
+    }
+    let host_end = text[start..end].find('/').map_or(end, |it| start + it);
+    // Whoever is named before an `@` is no host, and a URL without one is read in another way elsewhere.
+    if text[start..].contains('@') || text.contains('\\') || host_end == start {
+        return Vec::new();
+    }
+    // A name that nobody can guess may be what keeps others out.
+    if !text[start..host_end].split('.').all(|it| it.len() < 20 || is_plain(it)) {
+        return Vec::new();
+    }
+    let mut res = vec![0..host_end];
+    let mut at = host_end;
+    for part in text[host_end..end].split_inclusive('/') {
+        let word = part.trim_end_matches('/');
+        if word.is_empty() || is_plain(word) {
+            res.push(at..at + part.len());
+        }
+        at += part.len();
+    }
+    res
+}
+
+/// A text of words: `server-everything`, `mcp_server/run.py`, `127.0.0.1`.
+pub(super) fn is_plain(text: &str) -> bool {
+    let lower = text.to_ascii_lowercase();
+    let is_token = |it: &str| PREFIXES.iter().any(|prefix| it.starts_with(prefix));
+    if text.is_empty() || text.len() > LONGEST || lower.split('/').any(is_token) {
+        return false;
+    }
+    // A port may stand behind an address.
+    let text = match text.rsplit_once(':') {
+        Some((host, port)) if (1..=5).contains(&port.len()) && port.bytes().all(|it| it.is_ascii_digit()) => {
+            host
+        }
+        Some(_) | None => text,
+    };
+    let parts: Vec<&str> = text.split(['-', '_', '.', '/', ',']).filter(|it| !it.is_empty()).collect();
+    let numbers = parts.iter().filter(|it| it.bytes().all(|it| it.is_ascii_digit())).count();
+    (1..=12).contains(&parts.len()) && numbers <= 4 && parts.iter().all(|it| is_word(it))
+}
+
+/// Letters as people write them, and digits behind them, or a short number: nothing in which both are mixed.
+fn is_word(part: &str) -> bool {
+    let letters = part.trim_end_matches(|it: char| it.is_ascii_digit());
+    let digits = part.len() - letters.len();
+    if letters.is_empty() {
+        return digits <= 5;
+    }
+    if digits > 3 || letters.len() > 24 || !letters.bytes().all(|it| it.is_ascii_alphabetic()) {
+        return false;
+    }
+    // `apiKey` has two humps; random letters have more, and short ones.
+    let rises = |it: &[u8]| it[0].is_ascii_lowercase() && it[1].is_ascii_uppercase();
+    let humps = 1 + letters.as_bytes().windows(2).filter(|it| rises(it)).count();
+    humps <= 3 && (humps == 1 || letters.len() >= 3 * humps) && (letters.len() < 9 || is_spoken(letters))
+}
+
+/// Has a long word enough vowels to be one? Most that chance has made have not.
+fn is_spoken(letters: &str) -> bool {
+    let is_vowel = |it: u8| b"aeiouyAEIOUY".contains(&it);
+    let vowels = letters.bytes().filter(|it| is_vowel(*it)).count();
+    let together = letters.as_bytes().split(|it| is_vowel(*it)).map(<[u8]>::len).max().unwrap_or_default();
+    vowels * 5 >= letters.len() && together <= 4
+}
+
+#[cfg(test)]
+mod tests;
