@@ -51,7 +51,7 @@ impl Progress {
             Manner::Spinner => ProgressBar::new_spinner(),
             Manner::Lines | Manner::Silent | Manner::Nothing => ProgressBar::hidden(),
         };
-        bar.set_style(style("{spinner} {msg}"));
+        bar.set_style(style("{spinner} {wide_msg}"));
         Progress { manner, bar }
     }
 
@@ -71,7 +71,7 @@ impl Progress {
             Manner::Spinner => {
                 if let Some(far) = far {
                     self.bar.set_length(WHOLE);
-                    self.bar.set_style(style("{spinner} [{bar:20}] {msg}").progress_chars("=> "));
+                    self.bar.set_style(style("{spinner} [{bar:20}] {wide_msg}").progress_chars("=> "));
                     // Between nothing and all of it, so that it is a number of that size.
                     self.bar.set_position((far.clamp(0.0, 1.0) * WHOLE as f64) as u64);
                 }
@@ -83,7 +83,7 @@ impl Progress {
     }
 
     fn spin(&self, text: &str) {
-        self.bar.set_message(fitting(&plain::line(text), comfy_table::Table::new().width()));
+        self.bar.set_message(plain::line(text));
         self.bar.enable_steady_tick(Duration::from_millis(100));
     }
 
@@ -105,20 +105,6 @@ impl Drop for Ongoing<'_> {
     fn drop(&mut self) {
         self.0.clear();
     }
-}
-
-/// As much of a text as has room beside a bar, and a little less: what a terminal writes of a key that is pressed stands
-/// behind it, and must not begin a line that nobody clears.
-fn fitting(text: &str, width: Option<u16>) -> String {
-    const BESIDE: usize = 40;
-    let room = width.filter(|it| *it > 0).map_or(BESIDE, |it| usize::from(it).saturating_sub(BESIDE));
-    // A character may be two columns wide.
-    text.chars()
-        .scan(0, |used, it| {
-            *used += if it.is_ascii() { 1 } else { 2 };
-            (*used <= room).then_some(it)
-        })
-        .collect()
 }
 
 fn style(template: &str) -> ProgressStyle {
@@ -164,16 +150,6 @@ mod tests {
             (share(1.0, Some(4.0)), share(1.0, Some(0.0)), share(1.0, None)),
             (Some(0.25), None, None)
         );
-    }
-
-    #[test]
-    fn a_line_leaves_room() {
-        assert_eq!(fitting("abcdef", Some(43)), "abc");
-        assert_eq!(fitting("aéé", Some(44)), "aé");
-        assert_eq!(fitting("abc", Some(80)), "abc");
-        assert_eq!(fitting("abc", Some(10)), "");
-        assert_eq!(fitting("abc", None), "abc");
-        assert_eq!(fitting("abc", Some(0)), "abc");
     }
 
     #[track_caller]
