@@ -56,4 +56,4 @@ pub use reading::{Document, Entry, Reading, read};
 pub use render::{Checked, Colour, Outcome, Program, changes, github, render, sarif};
 pub use resolve::{ResolveError, ResolvedServer, Surroundings, resolve};
 pub use schema::{schema, to_json};
-pub use write::{Done, Loss, Programs, Written, write};
+pub use write::{Done, Inputs, Loss, Programs, Written, asks_for_inputs, write, write_for};

@@ -6,7 +6,7 @@
 use std::env;
 use std::path::PathBuf;
 
-use mcp_config::{Colour, Done, Loss, Profile, Written, write};
+use mcp_config::{Colour, Done, Inputs, Loss, Profile, Written, write, write_for};
 use mcp_host::create;
 use mcp_model::Severity;
 use serde::Serialize;
@@ -67,7 +67,15 @@ pub(crate) fn run(context: &Context, words: &Words) -> Report {
         res.err.insert_str(0, &err);
         return res;
     }
-    let Written { text, mut losses } = write(&source.loaded.reading.servers, target, &on_path);
+    let servers = &source.loaded.reading.servers;
+    let Written { text, mut losses } = match output {
+        // What is read from a file of this name spells its variables as that program does.
+        Some(path) => {
+            let declared = Inputs::of(&source.loaded.text);
+            write_for(&path.to_string_lossy(), &declared, servers, target, &on_path)
+        }
+        None => write(servers, target, &on_path),
+    };
     losses.extend(switched_off(&source));
     err.push_str(&report(&losses, colour));
     if let Some(path) = output

@@ -352,3 +352,71 @@ fn a_published_server_is_added_with_what_it_wants() {
     let run = place.run_with_input(&["add", ".mcp.json", "--server-json", "-"], "{}");
     assert!(run.code == Some(2) && run.err.contains("it is no server.json"), "{run:?}");
 }
+
+/// What the authors of a server publish, a secret included.
+const PUBLISHED: &str = r#"{"name":"io.github.me/weather","version":"1","description":"d","packages":[
+    {"registryType":"npm","identifier":"@me/weather","version":"1.2.0","transport":{"type":"stdio"},"environmentVariables":[
+        {"name":"API_KEY","isRequired":true,"isSecret":true,"description":"Your key"},
+        {"name":"CITY","isRequired":true}]}]}"#;
+
+#[test]
+fn dia_06_dia_08_a_file_of_vs_code_is_written_as_vs_code_reads_it() {
+    let place = Place::empty();
+    place.write("server.json", PUBLISHED);
+    let run = place.run(&["add", ".vscode/mcp.json", "--server-json", "server.json"]);
+    assert_eq!(run.code, Some(0), "{run:?}");
+    assert_eq!(
+        run.err,
+        "note: the editor asks for API_KEY: Your key\nnote: it wants the variable CITY: a value\n"
+    );
+    let url = ["add", ".vscode/mcp.json", "web", "--url", "https://x.example", "--header"];
+    let run = place.run(&[&url[..], &["A=${input:api-key} ${B}", "--header", "C=${input:c}"]].concat());
+    assert_eq!(run.code, Some(0), "{run:?}");
+    let written = |name: &str| -> serde_json::Value {
+        serde_json::from_str(&std::fs::read_to_string(place.path().join(name)).unwrap()).unwrap()
+    };
+    let file = written(".vscode/mcp.json");
+    let env = serde_json::json!({"API_KEY": "${input:api-key}", "CITY": "${env:CITY}"});
+    assert_eq!(file["servers"]["weather"]["env"], env);
+    assert_eq!(file["servers"]["web"]["headers"]["A"], "${input:api-key} ${env:B}");
+    let ask =
+        |id: &str| serde_json::json!({"type": "promptString", "id": id, "description": id, "password": true});
+    assert_eq!(file["inputs"], serde_json::json!([ask("api-key"), ask("c")]), "each is declared once");
+    let sound = place
+        .command(&["check", ".vscode/mcp.json"])
+        .envs([("MCP_INPUT_API_KEY", "1"), ("MCP_INPUT_C", "1"), ("CITY", "1"), ("B", "1")])
+        .output()
+        .unwrap();
+    assert_eq!(sound.status.code(), Some(0), "{sound:?}");
+
+    // Another file of the same editor says the same, and what was declared stands there again.
+    place.write("other/.vscode/x", "");
+    place.write(
+        ".vscode/mcp.json",
+        &file
+            .to_string()
+            .replace("promptString\",\"id\":\"c\"", "pickString\",\"options\":[\"1\"],\"id\":\"c\"")
+            .replace("\"type\":\"promptString\"", "\"title\":\"t\",\"type\":\"promptString\""),
+    );
+    let convert = |to: &str| place.run(&["convert", ".vscode/mcp.json", "--to", "mcp-json", "-o", to]);
+    let run = convert("other/.vscode/mcp.json");
+    assert_eq!((run.code, run.err.as_str()), (Some(0), ""), "nothing is lost: {run:?}");
+    let other = written("other/.vscode/mcp.json");
+    assert_eq!(other["servers"]["weather"]["env"], env);
+    assert_eq!(other["inputs"], written(".vscode/mcp.json")["inputs"]);
+    assert_eq!(other["inputs"][0]["title"], "t");
+
+    // Others ask for nothing, and have other spellings.
+    for (to, city, told) in [
+        (".cursor/mcp.json", "${env:CITY}", "${input:api-key} stays as it is"),
+        (".mcp.json", "${CITY}", "${input:api-key} stays as it is"),
+        ("claude_desktop_config.json", "${CITY}", "${input:api-key}, ${CITY} stays as it is"),
+    ] {
+        place.write(".cursor/x", "");
+        let run = convert(to);
+        assert!(run.code == Some(0) && run.err.contains(told), "{to}: {run:?}");
+        let file = written(to);
+        assert_eq!(file["mcpServers"]["weather"]["env"]["CITY"], city, "{to}");
+        assert!(file.get("inputs").is_none(), "{to}");
+    }
+}

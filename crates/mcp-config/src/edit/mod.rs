@@ -7,7 +7,6 @@ mod entries;
 mod layout;
 mod new;
 mod published;
-mod spelling;
 
 use mcp_model::{Dialect, ServerSpec};
 
@@ -16,7 +15,7 @@ use crate::fix::splice;
 use crate::policy::Policy;
 use crate::reading::{Document, Entry as Seen, Reading, read};
 use crate::tree::{self, Content, Member, Node, Syntax, Touched, child, difference, last, parent};
-use crate::write::{self, Data, Done, Loss, Report};
+use crate::write::{self, Data, Done, Editor, Inputs, Loss, Report};
 use crate::{Code, Diagnostic, Profile};
 pub(crate) use entries::{Entry, Place, insert, remove};
 pub(crate) use layout::Layout;
@@ -122,8 +121,11 @@ pub fn add(document: &Document<'_>, server: &ServerSpec) -> Result<Added, EditEr
         let (field, why) = unsaid.map(|it| (it.field.clone(), it.why.clone())).unwrap_or_default();
         return Err(EditError::Unsaid { field, why });
     };
-    if document.profile == Profile::McpJson && spelling::is_prefixed(document.name) {
-        spelling::prefix(&mut data);
+    let mut asked = Vec::new();
+    if document.profile == Profile::McpJson {
+        let (profile, server) = (document.profile, name.clone());
+        let mut report = Report { profile, program: &|_| None, server, losses: &mut losses };
+        asked = Editor::of(document.name).spell(&mut data, &mut report);
     }
     let listed = is_list(&file, &at, document);
     if let (true, Profile::McpJson, Data::Map(members)) = (listed, profile, &mut data) {
@@ -135,7 +137,10 @@ pub fn add(document: &Document<'_>, server: &ServerSpec) -> Result<Added, EditEr
         None => file.new_list(&at, entry, document)?,
         Some(list) => file.list_with(&at, list, entry)?,
     };
-    let text = file.settle(&edits, &touched)?;
+    let mut text = file.settle(&edits, &touched)?;
+    for id in asked {
+        text = declared(&Document { text: &text, ..*document }, &id)?;
+    }
     let again = read(&Document { text: &text, ..*document });
     let old: Vec<_> = errors(&file.reading).map(|it| (it.code, &it.pointer)).collect();
     if let Some(error) = errors(&again).find(|it| !old.contains(&(it.code, &it.pointer))) {
@@ -145,6 +150,24 @@ pub fn add(document: &Document<'_>, server: &ServerSpec) -> Result<Added, EditEr
         return Err(odd("the new server is not found in it"));
     }
     Ok(Added { text, losses })
+}
+
+/// The file with an input declared, where it is not (DIA-08). Only what stands beside the servers of VS Code's own file is
+/// looked at: elsewhere a reference that is not declared is warned of.
+fn declared(document: &Document<'_>, id: &str) -> Result<String, EditError> {
+    const AT: &str = "/inputs";
+    let file = File::open(document)?;
+    let there = [AT, "/mcp/inputs"].into_iter().filter_map(|it| file.root.at(it)?.items()).flatten();
+    if file.root.at("/mcp").is_some() || there.filter_map(|it| it.get("id")?.value.text()).any(|it| it == id)
+    {
+        return Ok(document.text.to_owned());
+    }
+    let question = Inputs::default().declaration(id);
+    let (edits, touched) = match file.member(AT) {
+        None => file.new_list(AT, Entry::Item(&question), document)?,
+        Some(list) => file.list_with(AT, list, Entry::Item(&question))?,
+    };
+    file.settle(&edits, &touched)
 }
 
 /// The file without a server, and without the comments directly above it and inside it.
@@ -225,9 +248,9 @@ fn list_of(file: &File<'_>, document: &Document<'_>) -> Result<String, EditError
         Profile::AcpV1 | Profile::AcpV2 => Err(EditError::NoFile),
         Profile::McpJson => {
             let places = ["/mcpServers", "/servers", "/mcp/servers", "/context_servers"];
-            let usual = if document.name.contains(".vscode") { "/servers" } else { "/mcpServers" };
+            let usual = format!("/{}", Editor::of(document.name).key);
             let beside = beside.filter(|it| !it.is_empty()).map(str::to_owned);
-            Ok(beside.or_else(|| there(&places)).unwrap_or_else(|| usual.to_owned()))
+            Ok(beside.or_else(|| there(&places)).unwrap_or(usual))
         }
     }
 }

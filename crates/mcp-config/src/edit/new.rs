@@ -71,6 +71,24 @@ impl UrlKind {
 }
 
 impl NewServer {
+    /// The same with `${input:id}` in the place of these variables, for a file whose editor asks for them
+    /// ([`asks_for_inputs`](crate::asks_for_inputs)). The id of `API_KEY` is `api-key`.
+    #[must_use]
+    pub fn asking_for(mut self, variables: &[String]) -> NewServer {
+        let ask = |text: &mut String| {
+            for name in variables {
+                let id = name.to_ascii_lowercase().replace('_', "-");
+                *text = text.replace(&format!("${{{name}}}"), &format!("${{input:{id}}}"));
+            }
+        };
+        let (texts, pairs) = match &mut self.reach {
+            NewReach::Program { command: _, args, env } => (args.iter_mut().collect::<Vec<_>>(), env),
+            NewReach::Url { kind: _, url, headers } => (vec![url], headers),
+        };
+        texts.into_iter().chain(pairs.iter_mut().map(|it| &mut it.1)).for_each(ask);
+        self
+    }
+
     /// The server as a file of `profile` would have it, so that nothing of it is lost there.
     pub fn into_spec(self, profile: Profile) -> ServerSpec {
         let NewServer { id, description, reach } = self;

@@ -91,6 +91,15 @@ pub struct PublishedServer {
     pub reach: NewReach,
     /// The variables of the environment that it wants to have, and arguments that wait for a value, in words.
     pub wants: Vec<String>,
+    /// Those of the variables that hold secrets, as its authors say.
+    pub secrets: Vec<String>,
+}
+
+/// What a server wants to be told, as far as it has been read.
+#[derive(Default)]
+struct Wants {
+    words: Vec<String>,
+    secrets: Vec<String>,
 }
 
 /// Why a `server.json` is no use.
@@ -136,12 +145,12 @@ pub fn published(text: &str) -> Result<PublishedServer, PublishedError> {
         None => serde_json::from_str(text).map_err(unreadable)?,
     };
     let Server { name, description, packages, remotes } = server;
-    let mut wants = Vec::new();
+    let mut wants = Wants::default();
     let started = packages.iter().find_map(|it| it.reach(&mut wants));
     let reach = started.or_else(|| remotes.iter().find_map(|it| it.reach(&mut wants)));
     let last = name.rsplit('/').next().unwrap_or_default().to_owned();
     let reach = reach.ok_or(PublishedError::Nothing)?;
-    Ok(PublishedServer { name: last, description, reach, wants })
+    Ok(PublishedServer { name: last, description, reach, wants: wants.words, secrets: wants.secrets })
 }
 
 /// The pointer of the first text that would be a variable's value in a configuration. Descriptions end nowhere.
@@ -227,7 +236,7 @@ struct Input {
 }
 
 impl WirePackage {
-    fn reach(&self, wants: &mut Vec<String>) -> Option<NewReach> {
+    fn reach(&self, wants: &mut Wants) -> Option<NewReach> {
         let WirePackage { kind, identifier, version, transport, before, after, variables } = self;
         let package = Package::parse(kind)?;
         if transport.as_ref().is_some_and(|it| it.kind != "stdio") {
@@ -242,7 +251,7 @@ impl WirePackage {
 }
 
 impl Remote {
-    fn reach(&self, wants: &mut Vec<String>) -> Option<NewReach> {
+    fn reach(&self, wants: &mut Wants) -> Option<NewReach> {
         let Remote { kind, url, headers } = self;
         let kind = match kind.as_str() {
             "streamable-http" | "streamable_http" | "http" => UrlKind::Http,
@@ -265,7 +274,7 @@ impl Remote {
 }
 
 /// Variables or headers: those with a value, and those that want one.
-fn named(inputs: &[Input], wants: &mut Vec<String>) -> Vec<(String, String)> {
+fn named(inputs: &[Input], wants: &mut Wants) -> Vec<(String, String)> {
     let mut res = Vec::new();
     for it in inputs {
         let Some(name) = it.name.clone() else { continue };
@@ -280,7 +289,7 @@ fn named(inputs: &[Input], wants: &mut Vec<String>) -> Vec<(String, String)> {
     res
 }
 
-fn arguments(inputs: &[Input], wants: &mut Vec<String>) -> Vec<String> {
+fn arguments(inputs: &[Input], wants: &mut Wants) -> Vec<String> {
     let mut res = Vec::new();
     for it in inputs {
         let value = match (&it.value, &it.default) {
@@ -307,18 +316,21 @@ fn arguments(inputs: &[Input], wants: &mut Vec<String>) -> Vec<String> {
 }
 
 /// A variable of the environment in the place of a value that nobody has said yet.
-fn wanted(name: &str, wants: &mut Vec<String>, about: &Input) -> String {
+fn wanted(name: &str, wants: &mut Wants, about: &Input) -> String {
     let variable = variable(name);
     let what = about.description.as_deref().or(about.hint.as_deref()).unwrap_or("a value");
     let text = format!("{variable}: {what}");
-    if !wants.contains(&text) {
-        wants.push(text);
+    if !wants.words.contains(&text) {
+        wants.words.push(text);
+    }
+    if about.secret && !wants.secrets.contains(&variable) {
+        wants.secrets.push(variable.clone());
     }
     format!("${{{variable}}}")
 }
 
 /// `Bearer {api_key}` is `Bearer ${API_KEY}`.
-fn placeholders(text: &str, wants: &mut Vec<String>, about: &Input) -> String {
+fn placeholders(text: &str, wants: &mut Wants, about: &Input) -> String {
     let mut res = String::new();
     let mut rest = text;
     while let Some((before, after)) = rest.split_once('{') {
@@ -361,7 +373,7 @@ mod tests {
     fn check(text: &str, want: &str) {
         let got = match published(text) {
             Err(error) => error.to_string(),
-            Ok(PublishedServer { name, description: _, reach, wants }) => {
+            Ok(PublishedServer { name, description: _, reach, wants, secrets: _ }) => {
                 let pairs =
                     |it: Vec<(String, String)>| it.into_iter().map(|(name, value)| format!("{name}={value}"));
                 let (first, second): (String, Vec<String>) = match reach {

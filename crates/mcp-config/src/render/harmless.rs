@@ -41,7 +41,7 @@ const ALONE: &[&str] = &[
 
 /// Words that many servers have as commands of their own.
 const COMMANDS: &[&str] =
-    &["stdio", "sse", "http", "mcp", "serve", "server", "start", "run", "true", "false"];
+    &["stdio", "sse", "http", "mcp", "serve", "server", "demo-server", "start", "run", "true", "false"];
 
 /// What a name ends with whose value is known to be no secret, as a flag or as a variable.
 const TOLD: &[&str] = &[

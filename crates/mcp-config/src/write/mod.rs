@@ -10,6 +10,7 @@ mod data;
 mod dominds;
 mod holodeck;
 mod mcp_json;
+mod spelling;
 mod values;
 
 use std::collections::HashSet;
@@ -19,8 +20,11 @@ use mcp_model::ServerSpec;
 use serde::{Serialize, Serializer};
 
 use crate::Profile;
+use crate::lowering::INPUTS;
 use crate::policy::Policy;
 pub(crate) use data::{Data, Quotes, item, member};
+pub(crate) use spelling::Editor;
+pub use spelling::{Inputs, asks_for_inputs};
 
 /// Servers, written down.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -75,25 +79,63 @@ impl Serialize for Done {
 ///
 /// `program` gives the absolute path of a program, where there is one of that name: ACP takes nothing else.
 pub fn write(servers: &[ServerSpec], profile: Profile, program: Programs<'_>) -> Written {
+    written(servers, profile, program, None)
+}
+
+/// The same for a file of this path, whose editor may spell variables in a way of its own, look for its servers under
+/// another key, and ask for what is declared in `inputs` (DIA-06, DIA-08). What is asked for and not in `declared` is
+/// declared as a question whose answer is not shown.
+pub fn write_for(
+    file: &str,
+    declared: &Inputs,
+    servers: &[ServerSpec],
+    profile: Profile,
+    program: Programs<'_>,
+) -> Written {
+    written(servers, profile, program, Some((Editor::of(file), declared)))
+}
+
+fn written(
+    servers: &[ServerSpec],
+    profile: Profile,
+    program: Programs<'_>,
+    place: Option<(Editor, &Inputs)>,
+) -> Written {
+    let place = place.filter(|_| profile == Profile::McpJson);
+    let mut asked: Vec<String> = Vec::new();
     let mut losses = Vec::new();
     let mut names = HashSet::new();
     let mut entries = Vec::new();
     for server in servers {
         let mut report = Report { profile, program, server: server.id.to_string(), losses: &mut losses };
         let before = report.losses.len();
-        let Some((name, entry)) = entry(server, &mut report) else {
+        let Some((name, mut entry)) = entry(server, &mut report) else {
             // Of a server that is not there, only the reason is worth a word.
             let last = losses.len().saturating_sub(1);
             losses.drain(before..last.max(before));
             continue;
         };
         if names.insert(name.clone()) {
+            if let Some((editor, _)) = place {
+                let ids = editor.spell(&mut entry, &mut report);
+                asked.extend(ids.into_iter().filter(|it| !asked.contains(it)).collect::<Vec<_>>());
+            }
             entries.push((name, entry));
         } else {
             report.add("id", "another server has this name already", Done::ServerLeftOut);
         }
     }
-    Written { text: text(profile, entries), losses }
+    if place.is_some_and(|it| it.0.asks()) {
+        // What is declared stands in the file again.
+        losses.retain(|it| it.field != format!("metadata.{INPUTS}"));
+    }
+    let Some((editor, declared)) = place else { return Written { text: text(profile, entries), losses } };
+    let mut members = vec![(editor.key.to_owned(), Data::Map(entries))];
+    if !asked.is_empty() {
+        let inputs = asked.iter().map(|it| declared.declaration(it)).collect();
+        members.insert(0, ("inputs".to_owned(), Data::List(inputs)));
+    }
+    Written { text: Data::Map(members).pretty().join("\n") + "\n", losses }
 }
 
 /// One server as an entry: its name, and what stands in its place, the name included where the dialect has it there.

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
 use mcp_config::{
-    Added, Document, NewReach, NewServer, Package, Profile, PublishedServer, UrlKind, Written, changes,
-    detect, published, write,
+    Added, Document, NewReach, NewServer, Package, Profile, PublishedServer, UrlKind, Written,
+    asks_for_inputs, changes, detect, published, write,
 };
 use mcp_host::create_new;
 use mcp_model::{Dialect, ServerId, ServerSpec};
@@ -92,6 +92,8 @@ struct Asked {
     manner: Manner,
     /// What it wants to be told before it can be started.
     wants: Vec<String>,
+    /// The variables among that that hold secrets.
+    secrets: Vec<String>,
 }
 
 impl AddWords {
@@ -118,7 +120,7 @@ impl AddWords {
             let short = short(&name);
             (short, kind.reach(&name, args.clone(), env.clone()))
         };
-        let mut wants = Vec::new();
+        let (mut wants, mut secrets) = (Vec::new(), Vec::new());
         let mut described = None;
         let (short, reach) = if let Some(command) = command {
             let name = command.rsplit('/').next().unwrap_or_default().to_owned();
@@ -131,8 +133,8 @@ impl AddWords {
             package(Package::Oci, name)
         } else if let Some(path) = server_json {
             let read = published(&text(&path)?).map_err(|it| format!("{}: {it}", path.display()))?;
-            let PublishedServer { name, description, reach, wants: wanted } = read;
-            (wants, described) = (wanted, description);
+            let PublishedServer { name, description, reach, wants: wanted, secrets: hidden } = read;
+            (wants, secrets, described) = (wanted, hidden, description);
             (name, reach)
         } else {
             let url = url.unwrap_or_default();
@@ -148,7 +150,7 @@ impl AddWords {
         let id =
             ServerId::parse(&name).map_err(|it| format!("{it}; say the server's name after the file"))?;
         let server = NewServer { id, description: description.or(described), reach };
-        Ok(Asked { file, server, manner: manner(dry_run), wants })
+        Ok(Asked { file, server, manner: manner(dry_run), wants, secrets })
     }
 }
 
@@ -190,11 +192,15 @@ fn text(path: &Path) -> Result<String, String> {
 
 /// Adds a server. Blocks.
 pub(crate) fn add(context: &Context, words: AddWords) -> Report {
-    let Asked { file, server, manner, wants } = match words.asked() {
+    let Asked { file, mut server, manner, wants, secrets } = match words.asked() {
         Ok(asked) => asked,
         Err(message) => return context.console.failure(Exit::Usage, &plain::line(&message), None),
     };
     let name = server.id.to_string();
+    // VS Code asks for a secret, and keeps it where nobody reads it.
+    let asks = asks_for_inputs(&file.to_string_lossy());
+    let asked = if asks { secrets } else { Vec::new() };
+    server = server.asking_for(&asked);
     let order = Order { server: &name, done: "added", already: "is there already", manner };
     let mut report = if file.try_exists().is_ok_and(|it| !it) {
         begin(context, &file, server, &order)
@@ -206,7 +212,7 @@ pub(crate) fn add(context: &Context, words: AddWords) -> Report {
         run(context, &file, &order, change)
     };
     if report.exit == Exit::Done {
-        report.err.push_str(&wanted(context, &wants));
+        report.err.push_str(&wanted(context, &wants, &asked));
         let try_it =
             format!("`mcp-host doctor {} --server {}` tries it", next::file(&file), next::word(&name));
         report.after = context.console.next(&try_it);
@@ -215,9 +221,14 @@ pub(crate) fn add(context: &Context, words: AddWords) -> Report {
 }
 
 /// What is to be done before the server can be used.
-fn wanted(context: &Context, wants: &[String]) -> String {
+fn wanted(context: &Context, wants: &[String], asked: &[String]) -> String {
     let note = paint::paint(context.console.err, paint::NOTE, "note");
-    wants.iter().map(|it| format!("{note}: it wants the variable {}\n", plain::line(it))).collect()
+    let line = |it: &String| {
+        let is_asked = it.split_once(':').is_some_and(|(name, _)| asked.iter().any(|it| it == name));
+        let what = if is_asked { "the editor asks for" } else { "it wants the variable" };
+        format!("{note}: {what} {}\n", plain::line(it))
+    };
+    wants.iter().map(line).collect()
 }
 
 /// Writes a file that has this server and nothing else.
@@ -273,12 +284,9 @@ fn whole(
     server: ServerSpec,
 ) -> Result<(String, Vec<mcp_config::Loss>), mcp_config::EditError> {
     let name = file.display().to_string();
-    // Where VS Code looks for servers, they have another key.
-    let is_of_vscode = file.parent().and_then(Path::file_name).is_some_and(|it| it == ".vscode");
-    let empty = match (profile.dialect(), is_of_vscode) {
-        (Dialect::McpJson, true) => "{\n  \"servers\": {}\n}\n",
-        (Dialect::McpJson, false) => "{\n  \"mcpServers\": {}\n}\n",
-        (Dialect::HoloDeck | Dialect::Dominds | Dialect::Acp, _) => {
+    let empty = match profile.dialect() {
+        Dialect::McpJson => "{}\n",
+        Dialect::HoloDeck | Dialect::Dominds | Dialect::Acp => {
             let Written { text, losses } = write(std::slice::from_ref(&server), profile, &|_| None);
             return Ok((text, losses));
         }
