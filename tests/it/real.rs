@@ -178,6 +178,47 @@ fn a_recording_of_real_servers_says_what_they_say() {
     assert_eq!(recorded["calls"][0]["content"][0]["text"], "Echo: hello");
 }
 
+/// HD-SC2: a usual call of each of the real servers ends. How long it took is told and not asserted: that is the machine's
+/// business, and `docs/commands.md` says what was measured.
+#[test]
+fn hd_sc2_a_usual_call_of_each_real_server_ends() {
+    let Some(installed) = ready() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let repository = folder.path().join("repository").display().to_string();
+    let git = std::process::Command::new("git").args(["init", "--quiet", &repository]).status().unwrap();
+    assert!(git.success());
+    let status = serde_json::json!({"repo_path": repository}).to_string();
+    let usual: [(&str, String, &str, &str, &str); 5] = [
+        ("npx", SERVERS[0].2.to_owned(), "echo", r#"{"message":"hello"}"#, "Echo: hello"),
+        ("npx", SERVERS[1].2.to_owned(), "list_directory", r#"{"path":"."}"#, "package.json"),
+        (
+            "npx",
+            "-y, '@modelcontextprotocol/server-memory@2026.8.31'".to_owned(),
+            "read_graph",
+            "{}",
+            "entities",
+        ),
+        ("uvx", SERVERS[2].2.to_owned(), "get_current_time", r#"{"timezone":"UTC"}"#, "UTC"),
+        (
+            "mcp-server-git",
+            format!("--repository, '{repository}'"),
+            "git_status",
+            &status,
+            "Repository status",
+        ),
+    ];
+    for (at, (command, arguments, tool, given, want)) in usual.iter().enumerate() {
+        let folder = folder.path().join(at.to_string());
+        let text = format!(
+            "version: 1\nservers:\n  it:\n    transport: stdio\n    command: {command}\n    args: [{arguments}]\n"
+        );
+        let file = write(&folder, &text);
+        let begun = std::time::Instant::now();
+        call(&installed, &file, tool, given, want);
+        eprintln!("{tool} of {command} {arguments}: {:.1} s", begun.elapsed().as_secs_f64());
+    }
+}
+
 fn write(folder: &Path, text: &str) -> String {
     let path = folder.join(".minds/mcp.yaml");
     std::fs::create_dir_all(path.parent().unwrap()).unwrap();

@@ -200,7 +200,7 @@ pub(crate) enum Command {
     DemoServer {
         /// Serve over HTTP at this loopback address instead, such as 127.0.0.1:8808; port 0 takes any free one. The
         /// path is /mcp, /sse for clients that know only server-sent events, and /ws for WebSocket
-        #[arg(long, value_name = "ADDR")]
+        #[arg(long, value_name = "ADDR", value_parser = address)]
         http: Option<SocketAddr>,
     },
 }
@@ -401,6 +401,11 @@ fn agree(dialect: Dialect, profile: Profile) -> Result<Profile, String> {
     }
     let (profile, belongs) = (profile.as_str(), profile.dialect().as_str());
     Err(format!("the profile {profile} belongs to the dialect {belongs}, not to {}", dialect.as_str()))
+}
+
+/// An address to listen at.
+pub(crate) fn address(text: &str) -> Result<SocketAddr, String> {
+    text.parse().map_err(|_| "write an address and a port, such as 127.0.0.1:8807".to_owned())
 }
 
 #[cfg(test)]

@@ -1,5 +1,7 @@
 //! The wait for servers to start, and what is shown meanwhile.
 
+use std::time::Duration;
+
 use mcp_host::{Host, Published, ServerState};
 
 use crate::output::progress::Progress;
@@ -13,6 +15,17 @@ pub(crate) enum Wanting<'a> {
     Tool(&'a str),
 }
 
+/// How long a start may take before it is explained.
+const PATIENCE: Duration = Duration::from_secs(4);
+
+/// How a start goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Pace {
+    Usual,
+    /// Somebody may wonder what is going on.
+    Slow,
+}
+
 /// Waits until what is wanted is there, or no server is being started any more.
 pub(crate) async fn started(host: &Host, progress: &Progress, wanting: Wanting<'_>) {
     let mut changes = host.subscribe();
@@ -20,12 +33,15 @@ pub(crate) async fn started(host: &Host, progress: &Progress, wanting: Wanting<'
     let _ongoing = progress.until_dropped();
     tokio::pin!(ready);
     let mut shown = None;
+    let patience = tokio::time::sleep(PATIENCE);
+    tokio::pin!(patience);
+    let mut pace = Pace::Usual;
     loop {
         let published = host.published();
         if is_there(&published, wanting) {
             break;
         }
-        let now = waiting(&published);
+        let now = waiting(&published, pace);
         if now != shown {
             if let Some(text) = &now {
                 progress.say(text);
@@ -35,6 +51,7 @@ pub(crate) async fn started(host: &Host, progress: &Progress, wanting: Wanting<'
         tokio::select! {
             biased;
             () = &mut ready => break,
+            () = &mut patience, if pace == Pace::Usual => pace = Pace::Slow,
             changed = changes.changed() => if changed.is_err() { break },
         }
     }
@@ -50,14 +67,18 @@ fn is_there(published: &Published, wanting: Wanting<'_>) -> bool {
 }
 
 /// Who is waited for: `starting 2 of 5 servers: a, b`.
-fn waiting(published: &Published) -> Option<String> {
+fn waiting(published: &Published, pace: Pace) -> Option<String> {
     let servers = &published.servers;
     let names: Vec<&str> =
         servers.iter().filter(|it| it.state == ServerState::Starting).map(|it| it.id.as_str()).collect();
     if names.is_empty() {
         return None;
     }
-    Some(format!("starting {} of {} servers: {}", names.len(), servers.len(), names.join(", ")))
+    let words = format!("starting {} of {} servers: {}", names.len(), servers.len(), names.join(", "));
+    Some(match pace {
+        Pace::Usual => words,
+        Pace::Slow => words + " (a first start by npx, uvx or docker downloads the package)",
+    })
 }
 
 #[cfg(test)]
@@ -71,7 +92,10 @@ mod tests {
 
     #[track_caller]
     fn check(states: &[(&str, ServerState)], want: Option<&str>) {
-        assert_eq!(waiting(&published(states)).as_deref(), want);
+        assert_eq!(waiting(&published(states), Pace::Usual).as_deref(), want);
+        let slow = waiting(&published(states), Pace::Slow);
+        let because = " (a first start by npx, uvx or docker downloads the package)";
+        assert_eq!(slow, want.map(|it| format!("{it}{because}")));
     }
 
     #[test]

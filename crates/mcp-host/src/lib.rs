@@ -156,7 +156,7 @@ pub use failure::Failure;
 pub use hear::{Heard, Hearing, ServerSaid};
 pub use host::{Host, HostOptions, TraceSource};
 pub use load::{
-    FileError, LoadError, LoadRequest, Loaded, SaveError, create, create_new, load, replace, save,
+    FileError, LoadError, LoadRequest, Loaded, SaveError, Utf16, create, create_new, load, replace, save,
 };
 #[cfg(feature = "oauth")]
 pub use logins::{Hint, LoginOptions, Logins};

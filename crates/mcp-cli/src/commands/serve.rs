@@ -48,7 +48,7 @@ pub(crate) struct Words {
     stdio: bool,
     /// Serve over HTTP at this address, such as 127.0.0.1:8807; port 0 takes any free one. The path is /mcp, and
     /// /mcp/SERVER for one server alone
-    #[arg(long, value_name = "ADDR")]
+    #[arg(long, value_name = "ADDR", value_parser = crate::args::address)]
     http: Option<SocketAddr>,
     /// Serve only this server
     #[arg(long, value_name = "SERVER")]

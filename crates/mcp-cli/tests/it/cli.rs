@@ -194,3 +194,51 @@ fn the_manual_has_every_command() {
     }
     assert!(seen > 10 && !manual.contains("mcp\\-host\\-check(1)"), "{seen} {manual}");
 }
+
+/// Inputs that people get wrong: each is answered with what is wrong with it and, where there is one, a way out.
+#[test]
+fn what_is_no_configuration_is_told_as_what_it_is() {
+    let place = Place::dominds(DEMO);
+    std::fs::write(place.path().join("binary.json"), b"\x7fELF\n\xff\xff").unwrap();
+    std::fs::write(place.path().join("wide.json"), b"\xff\xfe{\0}\0").unwrap();
+    std::fs::write(place.path().join("huge.json"), vec![b' '; (8 << 20) + 1]).unwrap();
+    place.write("empty.yaml", "");
+    place.write("folder.json/x", "");
+    for (arguments, code, want) in [
+        (&["check", "gone.yaml"][..], 1, "cannot read gone.yaml: it does not exist"),
+        (&["check", "binary.json"], 1, "it is not UTF-8 text: line 2 has something else; save it as UTF-8"),
+        (&["tools", "wide.json"], 1, "it is not UTF-8 text: line 1 has UTF-16; save it as UTF-8"),
+        (&["doctor", "huge.json"], 1, "it is larger than 8 MiB"),
+        (&["check", "empty.yaml"], 1, "help: say `--dialect holodeck`"),
+        (&["check", "-"], 1, "no MCP configuration is recognised"),
+        (
+            &["convert", "folder.json", "--to", "dominds"],
+            1,
+            "the folder folder.json holds none of .minds/mcp.yaml",
+        ),
+        (&["convert", ".", "--to", "mcp-json", "-o", "empty.yaml"], 1, "empty.yaml exists already"),
+        (
+            &["convert", ".", "--to", "mcp-json", "-o", "no/a.json"],
+            1,
+            "cannot write no/a.json: it does not exist",
+        ),
+        (
+            &["add", "new.txt", "a", "--command", "b"],
+            1,
+            "help: name it .mcp.json, .minds/mcp.yaml or agent.yaml",
+        ),
+        (&["tools", ".", "--env-file", "binary.json"], 1, "cannot read the environment file binary.json"),
+        (&["call", ".", "echo", "text"], 2, "help: write one JSON object in single quotes"),
+        (&["call", ".", "echo", "-", "-"], 2, "of several words each must be name=value"),
+        (&["serve", ".", "--http", "8807"], 2, "write an address and a port, such as 127.0.0.1:8807"),
+        (&["serve", ".", "--stdio", "--only", "nobody"], 1, "help: there are: demo"),
+        (&["replay", "folder.json"], 1, "could not read folder.json: Is a directory"),
+        (&["check", "--no-such-flag"], 2, "unexpected argument '--no-such-flag'"),
+    ] {
+        let run = place.run(arguments);
+        // `check` tells of files on standard output, which is what it is asked for.
+        let said = format!("{}{}", run.out, run.err);
+        assert!(run.code == Some(code) && said.contains(want), "{arguments:?}: {run:?}");
+        assert!(!said.contains("panicked"), "{run:?}");
+    }
+}

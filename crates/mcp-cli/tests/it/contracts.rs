@@ -159,7 +159,7 @@ fn going_on() {
     check(
         "record",
         &[".", "-o", "new.jsonl", "--server", "demo", "--call", "echo", r#"{"text":"hello"}"#],
-        &[".", "-o", "new.jsonl", "--server", "broken", "--call", "echo", "{}"],
+        &[".", "-o", "new.jsonl", "--server", "demo", "--call", "nothing", "{}"],
     );
     check_with("replay", [lines(&["out.jsonl"], ASKED), lines(&["wrong.yaml"], ASKED)]);
     check_with(

@@ -189,3 +189,14 @@ fn a_script_hears_what_is_wrong() {
     );
     assert!(run.err.contains("servers.odd.command must be a non-empty string"), "{run:?}");
 }
+
+#[test]
+fn a_script_without_a_configuration_fails() {
+    let place = Place::dominds("version: 2\n");
+    for (file, want) in
+        [("gone.yaml", "cannot read gone.yaml: it does not exist"), (".", "none of its servers")]
+    {
+        let run = place.run_with_input(&["shell", file], "echo text=on\n");
+        assert!(run.code == Some(1) && run.out.is_empty() && run.err.contains(want), "{run:?}");
+    }
+}

@@ -18,8 +18,13 @@ pub enum FileError {
     #[error("it is larger than {} MiB", MOST >> 20)]
     TooLarge,
     /// It is no UTF-8.
-    #[error("it is not UTF-8 text")]
-    NotText,
+    #[error("it is not UTF-8 text: line {line}{}", encoding(*.utf16))]
+    NotText {
+        /// The first line, counted from 1, that is none.
+        line: usize,
+        /// Does it begin as UTF-16 does?
+        utf16: Utf16,
+    },
 }
 
 /// The file's text.
@@ -30,7 +35,28 @@ pub(crate) fn read_text(path: &Path) -> Result<String, FileError> {
     if bytes.len() as u64 > MOST {
         return Err(FileError::TooLarge);
     }
-    String::from_utf8(bytes).map_err(|_| FileError::NotText)
+    String::from_utf8(bytes).map_err(|it| {
+        let before = &it.as_bytes()[..it.utf8_error().valid_up_to()];
+        let line = 1 + before.iter().filter(|it| **it == b'\n').count();
+        let marked = matches!(it.as_bytes(), [0xFF, 0xFE, ..] | [0xFE, 0xFF, ..]);
+        FileError::NotText { line, utf16: if marked { Utf16::Likely } else { Utf16::No } }
+    })
+}
+
+/// Has a text the mark of UTF-16 at its beginning?
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Utf16 {
+    /// It has.
+    Likely,
+    /// It has not.
+    No,
+}
+
+fn encoding(utf16: Utf16) -> &'static str {
+    match utf16 {
+        Utf16::Likely => " has UTF-16; save it as UTF-8",
+        Utf16::No => " has something else; save it as UTF-8, if it is a text",
+    }
 }
 
 /// The system's reason without its number.
@@ -59,7 +85,11 @@ mod tests {
     #[test]
     fn a_file_is_read_as_text_and_within_bounds() {
         check("é\n".as_bytes(), Ok("é\n"));
-        check(b"\xff", Err("it is not UTF-8 text"));
+        check(
+            b"a\nb\xff",
+            Err("it is not UTF-8 text: line 2 has something else; save it as UTF-8, if it is a text"),
+        );
+        check(b"\xff\xfe{\0", Err("it is not UTF-8 text: line 1 has UTF-16; save it as UTF-8"));
         check(&vec![b'a'; MOST as usize + 1], Err("it is larger than 8 MiB"));
         let folder = tempfile::tempdir().unwrap();
         assert_eq!(read_text(folder.path()).unwrap_err().to_string(), "it is a directory");

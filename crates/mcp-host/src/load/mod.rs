@@ -13,8 +13,8 @@ use mcp_model::{Dialect, Kind, Severity};
 
 use crate::{FailedServer, Failure, Wanted};
 use environment::Environment;
-pub use files::FileError;
 pub(crate) use files::read_text;
+pub use files::{FileError, Utf16};
 pub use save::{SaveError, create, create_new, replace, save};
 
 /// What to load.

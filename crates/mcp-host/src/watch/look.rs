@@ -89,7 +89,7 @@ pub(crate) fn is_absent(error: &FileError) -> bool {
         FileError::Io(error) => {
             matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
         }
-        FileError::TooLarge | FileError::NotText => false,
+        FileError::TooLarge | FileError::NotText { .. } => false,
     }
 }
 

@@ -29,7 +29,7 @@ pub(crate) struct Words {
     server: Option<String>,
     /// Serve over HTTP at this loopback address instead, such as 127.0.0.1:8808; port 0 takes any free one. The path is
     /// /mcp
-    #[arg(long, value_name = "ADDR")]
+    #[arg(long, value_name = "ADDR", value_parser = crate::args::address)]
     http: Option<SocketAddr>,
 }
 

@@ -23,6 +23,7 @@ use mcp_transport::recording::Recorder;
 use tokio::sync::mpsc;
 
 use crate::args::{Format, Reader};
+use crate::commands::refused::Refusal;
 use crate::commands::status;
 use crate::commands::watch::lines::{self, Line};
 use crate::context::Context;
@@ -90,6 +91,19 @@ pub(crate) async fn run(context: &Context, asked: Words, signals: &mut Signals) 
         false => String::new(),
     };
     context.tell(Report { out: String::new(), err: note, exit: Exit::Done, after: String::new() }).await;
+    let interactive = io::stdin().is_terminal() && io::stdout().is_terminal();
+    // A person may mend the file and go on; the lines of a script would fail one by one.
+    if !interactive {
+        let refusal = match context.open(&path).await {
+            Ok(source) => Refusal::of(&source),
+            Err(unreadable) => Some(Refusal::unreadable(unreadable)),
+        };
+        if let Some(Refusal { failure, .. }) = refusal {
+            let message = plain::line(&failure.to_string());
+            let refused = context.console.failure(Exit::Wrong, &message, failure.help.as_deref());
+            return context.tell(refused).await;
+        }
+    }
     let Reader { dialect, profile } = context.reader;
     let request = LoadRequest { path, dialect, profile, env_file: context.env_file.clone() };
     let recorder = record.as_ref().map(|_| Recorder::default());
@@ -98,7 +112,7 @@ pub(crate) async fn run(context: &Context, asked: Words, signals: &mut Signals) 
         Some(recorder) => Host::with_dialer(options, record_into(recorder)),
         None => Host::start(options),
     };
-    let exit = session(context, &host, request, signals).await;
+    let exit = session(context, &host, (request, interactive), signals).await;
     let exit = hosted::stop(&host, exit, signals).await;
     match (record, recorder) {
         (Some(out), Some(recorder)) => {
@@ -108,8 +122,12 @@ pub(crate) async fn run(context: &Context, asked: Words, signals: &mut Signals) 
     }
 }
 
-async fn session(context: &Context, host: &Host, request: LoadRequest, signals: &mut Signals) -> Exit {
-    let interactive = io::stdin().is_terminal() && io::stdout().is_terminal();
+async fn session(
+    context: &Context,
+    host: &Host,
+    (request, interactive): (LoadRequest, bool),
+    signals: &mut Signals,
+) -> Exit {
     let told = host.published();
     let following = tokio::select! {
         biased;
