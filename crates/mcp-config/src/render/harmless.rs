@@ -222,7 +222,7 @@ fn starts_things(program: &str) -> bool {
 }
 
 fn one(arg: &str, expected: Expected, images: bool) -> (Vec<Range<usize>>, Expected) {
-    let whole = || vec![0..arg.len()];
+    let whole = || vec![until(arg.len())];
     if let Some((name, value)) = arg.split_once('=')
         && (is_variable(name) || is_flag(name))
     {
@@ -232,7 +232,7 @@ fn one(arg: &str, expected: Expected, images: bool) -> (Vec<Range<usize>>, Expec
             (true, _) => (Vec::new(), Expected::Other),
             (false, true) => (whole(), Expected::Other),
             (false, false) => {
-                let mut shown = vec![0..name.len() + 1];
+                let mut shown = vec![until(name.len() + 1)];
                 if !is_secret(name) {
                     let at = name.len() + 1;
                     shown.extend(url(value).into_iter().map(|it| it.start + at..it.end + at));
@@ -266,6 +266,11 @@ fn one(arg: &str, expected: Expected, images: bool) -> (Vec<Range<usize>>, Expec
         Expected::Secret => return (Vec::new(), Expected::Other),
     };
     (if shown { whole() } else { url(arg) }, Expected::Other)
+}
+
+/// The beginning of a text.
+fn until(end: usize) -> Range<usize> {
+    0..end
 }
 
 /// What stands behind a flag.
@@ -366,7 +371,7 @@ fn url(text: &str) -> Vec<Range<usize>> {
     if !text[start..host_end].split('.').all(|it| it.len() < 20 || is_plain(it)) {
         return Vec::new();
     }
-    let mut res = vec![0..host_end];
+    let mut res = vec![until(host_end)];
     let mut at = host_end;
     for part in text[host_end..end].split_inclusive('/') {
         let word = part.trim_end_matches('/');

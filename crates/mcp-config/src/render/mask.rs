@@ -287,7 +287,7 @@ impl Shown {
 
     /// Shows the names of variables, and the values of those whose names say that they are no secrets.
     fn variables(&mut self, members: &[Member], text: &str) {
-        for Member { key, value, .. } in members {
+        for Member { key, value } in members {
             self.key(&key.span, Some(&key.text), text, Shows::Nothing);
             self.value(value, text, Shows::Nothing);
             if let Some((start, written)) = as_written(value, text)
