@@ -30,7 +30,7 @@ const USAGE: &str = "\
 Usage: cargo xtask <command>
 
   test [-- <cargo test arguments>]  install what the tests need, then run all tests; without arguments then conformance, too
-  conformance [client]              the official conformance suite, against the client
+  conformance [client|server]       the official conformance suite, against the client and the gateway
   ci                                every gate that is no test: format, lints, docs, builds, packages, house rules
   schema [--check]                  write schemas/<dialect>.schema.json, or fail if they are stale or break a release
   schema --release                  freeze the schemas as the release of this version
@@ -46,7 +46,9 @@ fn main() -> ExitCode {
     let done = match words.as_slice() {
         ["test", "--", rest @ ..] => test_run::run(rest),
         ["test"] => test_run::run(&[]),
-        ["conformance"] | ["conformance", "client"] => conformance::client(),
+        ["conformance"] => conformance::both(),
+        ["conformance", "client"] => conformance::client(),
+        ["conformance", "server"] => conformance::server(),
         ["ci"] => ci::run(),
         ["schema"] => generated::schemas(Mode::Write),
         ["schema", "--check"] => generated::schemas(Mode::Check).and_then(|()| generated::evolution()),

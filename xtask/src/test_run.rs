@@ -1,5 +1,5 @@
 //! `cargo xtask test`: what the tests need, then the tests, then one line with their totals, then the official
-//! conformance suite.
+//! conformance suite, and a line with the totals of both.
 
 pub(crate) mod install;
 mod totals;
@@ -47,7 +47,15 @@ pub(crate) fn run(arguments: &[&str]) -> Result<(), Failure> {
         return Err(Failure::Exit(exit_code(status.code())));
     }
     // Who chooses among the tests does not want the suite.
-    if arguments.is_empty() { conformance::client_where_possible() } else { Ok(()) }
+    if !arguments.is_empty() {
+        return Ok(());
+    }
+    let scenarios = conformance::where_possible()?;
+    totals.passed += scenarios.passed;
+    totals.failed += scenarios.failed;
+    totals.skipped += scenarios.skipped;
+    println!("with the conformance scenarios: {totals}");
+    scenarios.ending()
 }
 
 /// Do the arguments for Cargo, those before a second `--`, choose packages?
@@ -67,6 +75,7 @@ fn needs() -> Result<Vec<(&'static str, String)>, Failure> {
         ("MCP_HOST_NODE_MODULES", "the npm packages", install::node_modules()),
         ("MCP_HOST_VENV", "the Python packages", install::venv()),
         ("MCP_HOST_VENV_MCP1", "the older Python packages", install::mcp1_venv()),
+        (install::CONFORMANCE, "the conformance suite and its clients", install::conformance_suite()),
     ] {
         match installed {
             Ok(folder) => res.push((variable, folder.to_string_lossy().into_owned())),

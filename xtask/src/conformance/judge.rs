@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
+use super::list::Face;
+
 /// The line that the client ends its standard output with.
 const OUTCOME: &str = "outcome: ";
 
@@ -15,21 +17,40 @@ pub(super) struct Verdict {
     pub held: usize,
     /// What is wrong, in a sentence each; nothing of it where the scenario passed.
     pub wrong: Vec<String>,
-    /// How the client says that it ended.
-    pub outcome: String,
+    /// How the client says that it ended; `None` where it does not, or where no client was judged.
+    pub outcome: Option<String>,
 }
 
-/// The verdict about a scenario whose results lie in a folder below `results`.
-pub(super) fn read(results: &Path, scenario: &str) -> Verdict {
-    let Some(folder) = folder(results, scenario) else { return Verdict::never("it was not run") };
+/// The verdict about a scenario for this face whose results lie in a folder below `results`.
+pub(super) fn read(results: &Path, face: Face, scenario: &str) -> Verdict {
+    let begins = match face {
+        Face::Client => scenario.to_owned(),
+        Face::Server => format!("server-{scenario}"),
+    };
+    let Some(folder) = folder(results, &begins) else { return Verdict::never("it was not run") };
     let Ok(checks) = fs::read_to_string(folder.join("checks.json")) else {
         return Verdict::never("it brought no checks");
     };
-    judge(&checks, &fs::read_to_string(folder.join("stdout.txt")).unwrap_or_default())
+    match face {
+        Face::Client => {
+            judge_client(&checks, &fs::read_to_string(folder.join("stdout.txt")).unwrap_or_default())
+        }
+        Face::Server => judge(&checks),
+    }
 }
 
 /// The verdict that `checks.json` and the client's standard output give.
-pub(super) fn judge(checks: &str, stdout: &str) -> Verdict {
+pub(super) fn judge_client(checks: &str, stdout: &str) -> Verdict {
+    let mut res = judge(checks);
+    res.outcome = stdout.lines().rev().find_map(|it| it.strip_prefix(OUTCOME)).map(str::to_owned);
+    if res.outcome.is_none() {
+        res.wrong.push("the client never came to an end".to_owned());
+    }
+    res
+}
+
+/// The verdict that `checks.json` gives.
+pub(super) fn judge(checks: &str) -> Verdict {
     let checks: Vec<Value> = match serde_json::from_str(checks) {
         Ok(checks) => checks,
         Err(error) => return Verdict::never(format!("its checks cannot be read: {error}")),
@@ -45,11 +66,7 @@ pub(super) fn judge(checks: &str, stdout: &str) -> Verdict {
     if held == 0 {
         wrong.push("no check says that anything holds".to_owned());
     }
-    let outcome = stdout.lines().rev().find_map(|it| it.strip_prefix(OUTCOME));
-    if outcome.is_none() {
-        wrong.push("the client never came to an end".to_owned());
-    }
-    Verdict { held, wrong, outcome: outcome.unwrap_or("none").to_owned() }
+    Verdict { held, wrong, outcome: None }
 }
 
 /// The folder of a scenario: its name and a moment, such as `auth/iss-supported-2026-11-22T01-39-14-550Z`.
@@ -72,7 +89,7 @@ fn is_moment(text: &str) -> bool {
 
 impl Verdict {
     fn never(why: impl Into<String>) -> Verdict {
-        Verdict { held: 0, wrong: vec![why.into()], outcome: "none".to_owned() }
+        Verdict { held: 0, wrong: vec![why.into()], outcome: None }
     }
 
     pub(super) fn passed(&self) -> bool {

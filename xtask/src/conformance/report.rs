@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::judge::Verdict;
 
-/// What came of one revision.
+/// What came of one run: a face and a revision.
 pub(super) struct Report {
     pub title: String,
     pub scored: Vec<(String, Verdict)>,
@@ -17,6 +17,15 @@ impl Report {
     pub(super) fn failed(&self) -> usize {
         self.scored.iter().filter(|(_, it)| !it.passed()).count()
     }
+
+    /// The whole in a line.
+    pub(super) fn line(&self) -> String {
+        let Report { title, scored, unscored, .. } = self;
+        let passed = scored.len() - self.failed();
+        let more = unscored.iter().filter(|(_, it)| it.passed()).count();
+        let (scored, unscored) = (scored.len(), unscored.len());
+        format!("{title}: {passed} of {scored} passed; of those not scored, {more} of {unscored}")
+    }
 }
 
 impl fmt::Display for Report {
@@ -28,22 +37,18 @@ impl fmt::Display for Report {
             writeln!(f, "  not scored:")?;
             table(f, unscored)?;
         }
-        let passed = scored.len() - self.failed();
-        let more = unscored.iter().filter(|(_, it)| it.passed()).count();
-        write!(
-            f,
-            "{title}: {passed} of {} passed; of those not scored, {more} of {}",
-            scored.len(),
-            unscored.len()
-        )
+        f.write_str(&self.line())
     }
 }
 
 fn table(f: &mut fmt::Formatter<'_>, rows: &[(String, Verdict)]) -> fmt::Result {
     for (name, verdict) in rows {
         let word = if verdict.passed() { "pass" } else { "FAIL" };
-        let outcome: String = verdict.outcome.chars().take(100).collect();
-        writeln!(f, "  {word}  {name:<42} {:>3} checks; client: {outcome}", verdict.held)?;
+        write!(f, "  {word}  {name:<45} {:>3} checks", verdict.held)?;
+        if let Some(outcome) = &verdict.outcome {
+            write!(f, "; client: {}", outcome.chars().take(100).collect::<String>())?;
+        }
+        writeln!(f)?;
         for wrong in &verdict.wrong {
             writeln!(f, "        {wrong}")?;
         }

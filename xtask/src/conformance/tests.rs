@@ -1,7 +1,7 @@
 //! A scenario passes by what it brought, never by silence.
 
-use super::judge::judge;
-use super::list::{Requirements, read};
+use super::judge::{judge, judge_client};
+use super::list::{Face, Scenarios, read};
 use super::report::Report;
 
 const LISTING: &str = "\
@@ -22,11 +22,11 @@ Run and reported, but never scored:
 
 #[test]
 fn what_is_required_is_read_by_its_part() {
-    let want = Requirements {
-        client: vec!["tools_call".to_owned(), "auth/basic-cimd".to_owned()],
-        client_unscored: vec!["auth/dpop".to_owned()],
-    };
-    assert_eq!(read(LISTING), want);
+    let names = |names: &[&str]| names.iter().map(|it| (*it).to_owned()).collect();
+    let of =
+        |scored: &[&str], unscored: &[&str]| Scenarios { scored: names(scored), unscored: names(unscored) };
+    assert_eq!(read(LISTING, Face::Client), of(&["tools_call", "auth/basic-cimd"], &["auth/dpop"]));
+    assert_eq!(read(LISTING, Face::Server), of(&["tools-list"], &["tasks-lifecycle"]));
 }
 
 #[track_caller]
@@ -35,7 +35,7 @@ fn check(statuses: &[&str], stdout: &str, want: &[&str]) {
         .iter()
         .map(|it| serde_json::json!({"id": "a", "status": it, "description": "what it is about"}))
         .collect();
-    let verdict = judge(&serde_json::to_string(&checks).unwrap_or_default(), stdout);
+    let verdict = judge_client(&serde_json::to_string(&checks).unwrap_or_default(), stdout);
     assert_eq!(verdict.wrong, want, "{statuses:?}");
     assert_eq!(verdict.passed(), want.is_empty());
 }
@@ -52,9 +52,29 @@ fn only_a_check_that_holds_makes_a_pass() {
 }
 
 #[test]
+fn a_server_is_judged_by_its_checks_alone() {
+    assert!(judge(r#"[{"id":"a","status":"SUCCESS"}]"#).passed());
+    assert_eq!(judge(r#"[{"id":"a","status":"INFO"}]"#).wrong, ["no check says that anything holds"]);
+}
+
+#[test]
+fn results_are_found_by_the_whole_name() {
+    let results = std::env::temp_dir().join(format!("xtask-results-{}", std::process::id()));
+    let folder = |name: &str| {
+        std::fs::create_dir_all(results.join(name)).unwrap();
+        std::fs::write(results.join(name).join("checks.json"), r#"[{"id":"a","status":"SUCCESS"}]"#).unwrap();
+    };
+    folder("server-tools-list-more-2026-11-22T01-39-14-550Z");
+    assert_eq!(super::judge::read(&results, Face::Server, "tools-list").wrong, ["it was not run"]);
+    folder("server-tools-list-2026-11-22T01-39-14-550Z");
+    assert!(super::judge::read(&results, Face::Server, "tools-list").passed());
+    std::fs::remove_dir_all(&results).unwrap();
+}
+
+#[test]
 fn what_was_never_run_fails() {
     let nowhere = std::path::Path::new("there-is-no-such-folder");
-    let verdict = super::judge::read(nowhere, "auth/basic-cimd");
+    let verdict = super::judge::read(nowhere, Face::Client, "auth/basic-cimd");
     assert_eq!(verdict.wrong, ["it was not run"]);
     let report = Report {
         title: "client".to_owned(),
@@ -68,5 +88,20 @@ fn what_was_never_run_fails() {
 
 #[test]
 fn unreadable_checks_fail() {
-    assert!(!judge("no JSON", "outcome: done").passed());
+    assert!(!judge("no JSON").passed());
+    assert!(!judge_client("no JSON", "outcome: done").passed());
+}
+
+#[test]
+fn a_program_says_where_it_listens_in_a_whole_line() {
+    use super::started::url_in;
+    for (said, want) in [
+        ("", None),
+        ("http://127.0.0.1:80/mcp", None),
+        ("http://127.0.0.1:80/mcp\n", Some("http://127.0.0.1:80/mcp")),
+        ("note: serving MCP at http://127.0.0.1:80/mcp\nmore", Some("http://127.0.0.1:80/mcp")),
+        ("see https://example.com/\n", None),
+    ] {
+        assert_eq!(url_in(said), want, "{said:?}");
+    }
 }

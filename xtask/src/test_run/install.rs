@@ -17,8 +17,11 @@ pub(super) fn node_modules() -> Result<PathBuf, Failure> {
     npm_packages("node")
 }
 
-/// `target/conformance/node_modules`, as tests/conformance/package-lock.json wants it: the official suite, with a Node
-/// of its own.
+/// The environment variable that names what [`conformance_suite`] has installed.
+pub(crate) const CONFORMANCE: &str = "MCP_HOST_CONFORMANCE";
+
+/// `target/conformance/node_modules`, as tests/conformance/package-lock.json wants it: the official suite, SDKs and
+/// clients, with a Node of their own.
 pub(crate) fn conformance_suite() -> Result<PathBuf, Failure> {
     npm_packages("conformance")
 }
