@@ -11,6 +11,7 @@ mod crowd;
 mod death;
 mod editor;
 mod following;
+mod foreign;
 mod guide;
 mod live;
 mod login;

@@ -1,0 +1,108 @@
+// A real MCP client, on the official TypeScript SDK of either generation: `node client.mjs SCENARIO`.
+//
+// SCENARIO is a JSON text: {"sdk": 1 | 2, "mode"?, "url" | "command": [PROGRAM, ARGUMENT…], "calls": [[NAME, ARGUMENTS]],
+// "then"?: {"old", "new", "arguments"}, "crowd"?: {"clients", "own"}}. It lists the tools, calls each in turn, and prints one
+// JSON document: the protocol's version, the tools and the answers, as the SDK gave them. With `then` it goes on: it prints
+// `ready`, and lists again whenever it hears that the list has changed, until `new` is there; `old` and `new` are called
+// then. With `crowd`
+// there are so many clients: each calls the first of `calls`, so many of them also the second, and each other one begins
+// the third. It prints `ready`, and waits to be killed.
+
+import { createRequire } from "node:module";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+
+const LONGEST_WAIT = 60_000;
+
+const scenario = JSON.parse(process.argv[2]);
+
+// The packages are installed elsewhere than this file stands.
+const packages = createRequire(join(process.env.MCP_HOST_CONFORMANCE, "here.js"));
+const load = (name) => import(pathToFileURL(packages.resolve(name)));
+const [{ Client }, { StreamableHTTPClientTransport }, { StdioClientTransport }] = await Promise.all(
+  scenario.sdk === 1
+    ? ["client/index.js", "client/streamableHttp.js", "client/stdio.js"].map((it) => load(`@modelcontextprotocol/sdk/${it}`))
+    : ["client", "client", "client/stdio"].map((it) => load(`@modelcontextprotocol/${it}`)),
+);
+
+/** Whatever was heard and not yet asked for, or else what is heard next. */
+function hearing() {
+  let next = Promise.withResolvers();
+  const heard = async () => {
+    await next.promise;
+    next = Promise.withResolvers();
+  };
+  return { hear: () => next.resolve(), heard };
+}
+
+/** A client that is connected, the version that was agreed upon, and what comes when the list has changed. */
+async function connect(follows) {
+  const { hear, heard } = hearing();
+  const listens = Promise.withResolvers();
+  const listChanged = { tools: { autoRefresh: false, debounceMs: 0, onChanged: hear } };
+  const client = new Client(
+    { name: `typescript-${scenario.sdk}`, version: "1.0.0" },
+    {
+      ...(scenario.mode && { versionNegotiation: { mode: scenario.mode } }),
+      ...(follows && { listChanged }),
+    },
+  );
+  const transport =
+    scenario.url === undefined
+      ? new StdioClientTransport({ command: scenario.command[0], args: scenario.command.slice(1), env: process.env, stderr: "inherit" })
+      : new StreamableHTTPClientTransport(new URL(scenario.url), {
+          fetch: async (url, init) => {
+            const response = await fetch(url, init);
+            // What a server says of itself comes by this stream, which the SDK opens on the side.
+            if (init?.method === "GET") listens.resolve();
+            return response;
+          },
+        });
+  let protocol;
+  const set = transport.setProtocolVersion?.bind(transport);
+  transport.setProtocolVersion = (version) => {
+    protocol = version;
+    set?.(version);
+  };
+  await client.connect(transport);
+  protocol = client.getNegotiatedProtocolVersion?.() ?? protocol;
+  if (follows && scenario.url !== undefined && client.autoOpenedSubscription === undefined) await listens.promise;
+  return { client, protocol, heard };
+}
+
+const ask = (client, [name, given]) => client.callTool({ name, arguments: given }).catch((error) => ({ error: error.message }));
+
+if (scenario.crowd !== undefined) {
+  const { clients, own } = scenario.crowd;
+  await Promise.all(
+    Array.from({ length: clients }, async (_, number) => {
+      const { client } = await connect(false);
+      const [shared, leased, long] = scenario.calls;
+      const answers = [await ask(client, shared), ...(number < own ? [await ask(client, leased)] : [])];
+      for (const answer of answers) if (answer.content === undefined) throw new Error(JSON.stringify(answer));
+      if (number % 2 === 1) void ask(client, long);
+    }),
+  );
+  console.log("ready");
+  await new Promise(() => setInterval(() => {}, 60_000));
+}
+
+const { client, protocol, heard } = await connect(scenario.then !== undefined);
+const { tools } = await client.listTools();
+const answers = [];
+for (const call of scenario.calls) answers.push(await ask(client, call));
+const said = { protocol, tools, answers };
+if (scenario.then !== undefined) {
+  const { old, new: fresh, arguments: given } = scenario.then;
+  console.log("ready");
+  setTimeout(() => process.exit(1), LONGEST_WAIT).unref();
+  let after;
+  do {
+    await heard();
+    after = await client.listTools();
+  } while (!after.tools.some((it) => it.name === fresh));
+  said.after = { tools: after.tools, old: await ask(client, [old, given]), new: await ask(client, [fresh, given]) };
+}
+console.log(JSON.stringify(said));
+await client.close();
+process.exit(0);
