@@ -13,6 +13,7 @@ import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 
 const LONGEST_WAIT = 60_000;
+const AT_ONCE = 20;
 
 const scenario = JSON.parse(process.argv[2]);
 
@@ -74,15 +75,17 @@ const ask = (client, [name, given]) => client.callTool({ name, arguments: given 
 
 if (scenario.crowd !== undefined) {
   const { clients, own } = scenario.crowd;
-  await Promise.all(
-    Array.from({ length: clients }, async (_, number) => {
-      const { client } = await connect(false);
-      const [shared, leased, long] = scenario.calls;
-      const answers = [await ask(client, shared), ...(number < own ? [await ask(client, leased)] : [])];
-      for (const answer of answers) if (answer.content === undefined) throw new Error(JSON.stringify(answer));
-      if (number % 2 === 1) void ask(client, long);
-    }),
-  );
+  const join = async (number) => {
+    const { client } = await connect(true);
+    const [shared, leased, long] = scenario.calls;
+    const answers = [await ask(client, shared), ...(number < own ? [await ask(client, leased)] : [])];
+    for (const answer of answers) if (answer.content === undefined) throw new Error(JSON.stringify(answer));
+    if (number % 2 === 1) void ask(client, long);
+  };
+  for (let first = 0; first < clients; first += AT_ONCE) {
+    const last = Math.min(first + AT_ONCE, clients);
+    await Promise.all(Array.from({ length: last - first }, (_, index) => join(first + index)));
+  }
   console.log("ready");
   await new Promise(() => setInterval(() => {}, 60_000));
 }

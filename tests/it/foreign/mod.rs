@@ -6,7 +6,8 @@ mod table;
 mod vanishing;
 
 use std::ffi::OsString;
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
 
@@ -134,9 +135,12 @@ impl Gateway {
     }
 
     /// The number that `/metrics` gives for this.
-    pub(super) async fn metric(&self, name: &str) -> u64 {
-        let text =
-            reqwest::get(format!("http://{}/metrics", self.address)).await.unwrap().text().await.unwrap();
+    pub(super) fn metric(&self, name: &str) -> u64 {
+        let mut stream = TcpStream::connect(&self.address).unwrap();
+        write!(stream, "GET /metrics HTTP/1.1\r\nhost: {}\r\nconnection: close\r\n\r\n", self.address)
+            .unwrap();
+        let mut text = String::new();
+        stream.read_to_string(&mut text).unwrap();
         let line = text.lines().find_map(|it| it.strip_prefix(name)?.strip_prefix(' '));
         line.unwrap_or_else(|| panic!("no {name}: {text}")).parse().unwrap()
     }
