@@ -22,6 +22,7 @@ mod readme;
 mod real;
 mod same;
 mod session;
+mod soak;
 mod sse;
 mod supervised;
 mod websocket;

@@ -1,0 +1,93 @@
+//! Clients of the gateway: they come, call, and vanish, some of them without a word.
+
+use std::time::Duration;
+
+use mcp_model::{Endpoint, RawJson, UrlEndpoint};
+use mcp_transport::{CallOptions, DialOptions, Eras, Session, SessionOptions, dialer};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+use super::field::Nature;
+use super::random::Random;
+use super::{PATIENCE, World};
+
+pub(super) async fn connect_on(world: World, mut random: Random) {
+    while !world.is_over() {
+        match random.below(4) {
+            0 => vanish_in_a_call(&world, &mut random).await,
+            1 => never_read(&world, &mut random).await,
+            2 => converse(&world, &mut random, "client with sessions", Eras::Legacy).await,
+            _ => converse(&world, &mut random, "client without sessions", Eras::Modern).await,
+        }
+        tokio::time::sleep(Duration::from_millis(random.below(100) as u64)).await;
+    }
+}
+
+/// A client of our own: what it is answered is its own.
+async fn converse(world: &World, random: &mut Random, who: &'static str, eras: Eras) {
+    let endpoint = Endpoint::Http(UrlEndpoint::new(world.gateway.parse().unwrap()));
+    let dial = dialer(&endpoint, &DialOptions::default()).unwrap();
+    let options = SessionOptions { eras, ..SessionOptions::default() };
+    let connecting = tokio::time::timeout(PATIENCE, Session::connect(dial, options)).await;
+    let session = connecting.expect("it answers, or refuses").expect("it has room for all");
+    let tools = tokio::time::timeout(PATIENCE, session.list_tools()).await.expect("a list ends").unwrap();
+    let calm = world.field.of(Nature::Calm);
+    let names: Vec<&str> = tools.items.iter().map(|it| &*it.name).collect();
+    assert!(
+        calm.iter().all(|it| names.contains(&&*it.tool("echo"))),
+        "a calm server is not shown: {names:?}"
+    );
+    for _ in 0..random.below(10) {
+        let text = format!("{who} {}", random.below(usize::MAX >> 1));
+        let arguments = RawJson::parse(format!(r#"{{"text":"{text}"}}"#).into()).unwrap();
+        let tool = random.of(&calm).tool("echo");
+        let calling = session.call_tool(&tool, &arguments, CallOptions::default());
+        let answer = tokio::time::timeout(PATIENCE, calling).await.expect("a call ends").unwrap();
+        assert_eq!(answer.value.text(), text, "somebody else's answer");
+        world.tally.count(who, "answered");
+    }
+    match random.below(2) {
+        0 => drop(session.close(Duration::from_secs(5)).await),
+        _ => {
+            drop(session);
+            world.tally.count(who, "vanished");
+        }
+    }
+}
+
+/// It begins a call that takes long, and hangs up.
+async fn vanish_in_a_call(world: &World, random: &mut Random) {
+    let tool = random.of(&world.field.of(Nature::Calm)).tool("sleep");
+    let Some(mut stream) = call_by_hand(world, &tool, r#"{"ms":60000}"#).await else { return };
+    let moment = Duration::from_millis(random.below(100) as u64);
+    // Whatever has come by then.
+    let _ = tokio::time::timeout(moment, stream.read_u8()).await;
+    world.tally.count("client on a socket", "vanished in a call");
+}
+
+/// It wants much, and reads none of it for a while.
+async fn never_read(world: &World, random: &mut Random) {
+    let tool = random.of(&world.field.of(Nature::Calm)).tool("grow");
+    let Some(stream) = call_by_hand(world, &tool, r#"{"bytes":4000000}"#).await else { return };
+    tokio::time::sleep(Duration::from_millis(random.below(1000) as u64)).await;
+    drop(stream);
+    world.tally.count("client on a socket", "does not read");
+}
+
+/// A call of the era without sessions, written by hand; nothing of the answer is read.
+async fn call_by_hand(world: &World, tool: &str, arguments: &str) -> Option<TcpStream> {
+    let address = world.gateway.strip_prefix("http://")?.strip_suffix("/mcp")?;
+    let body = format!(
+        r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"_meta":{{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{{}}}},"name":"{tool}","arguments":{arguments}}}}}"#
+    );
+    let head = format!(
+        "POST /mcp HTTP/1.1\r\nhost: {address}\r\ncontent-type: application/json\r\naccept: application/json, \
+         text/event-stream\r\nmcp-protocol-version: 2026-07-28\r\nmcp-method: tools/call\r\nmcp-name: \
+         {tool}\r\ncontent-length: {}\r\n\r\n",
+        body.len()
+    );
+    let mut stream = TcpStream::connect(address).await.ok()?;
+    stream.write_all(head.as_bytes()).await.ok()?;
+    stream.write_all(body.as_bytes()).await.ok()?;
+    Some(stream)
+}
