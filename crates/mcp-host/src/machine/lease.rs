@@ -20,7 +20,7 @@ use crate::dialog::DialogEnd;
 use crate::listed::Listed;
 use crate::{DialogId, Failure, Happening, ReleaseReason};
 
-pub(super) use backoff::Tries;
+pub(super) use backoff::Past;
 
 /// Somebody who waits for an answer.
 pub(crate) type Waiter = u64;
@@ -197,7 +197,7 @@ impl<I: Clone> Machine<I> {
             }
             None => {}
         }
-        if let Some(failure) = self.lease_refusal(&server, now) {
+        if let Some(failure) = self.lease_refusal(&server, &dialog, now) {
             return vec![Action::Answer(waiter, Answer::Refused(failure))];
         }
         let most = self.settings.leases.most;
@@ -252,13 +252,13 @@ impl<I: Clone> Machine<I> {
         let answers = waiting.into_iter().map(|it| Action::Answer(it, Answer::Granted(instance.clone())));
         actions.extend(answers);
         let owner = (lease.dialog.clone(), ticket.server.clone());
+        self.lease_is_well(&owner.1, &owner.0, now);
         let leased = Happening::Leased { dialog: owner.0.clone() };
         self.news.push(News::new(ticket.server.as_str(), leased));
         if owner.0 != DialogId::none() && !self.leases.reminders.contains(&owner) {
             self.leases.reminders.push(owner);
         }
         self.leases.changed = true;
-        self.lease_is_well(&ticket.server, now);
         Ok(actions)
     }
 
@@ -337,6 +337,9 @@ impl<I: Clone> Machine<I> {
         let (own, later): (Vec<_>, Vec<_>) = alike.partition(|it| it.asked <= end.number);
         let own: Vec<Ticket> = own.into_iter().map(|it| it.ticket.clone()).collect();
         let later: Vec<ServerId> = later.into_iter().map(|it| it.ticket.server.clone()).collect();
+        if later.is_empty() {
+            self.forget_falls(&end.dialog);
+        }
         self.leases.reminders.retain(|it| it.0 != end.dialog || later.contains(&it.1));
         self.leases.changed = true;
         let failure = Failure::new(Kind::Connection, "the dialog is over");

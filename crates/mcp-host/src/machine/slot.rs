@@ -8,7 +8,7 @@ use mcp_model::Era;
 use mcp_registry::{Desired, Lists};
 use tokio::time::Instant;
 
-use super::lease::{Tries, is_leased};
+use super::lease::{Past, is_leased};
 use super::supervision::Trouble;
 use super::{Action, Drain, Ticket, ToolNote, desired};
 use crate::Failure;
@@ -27,7 +27,7 @@ pub(super) struct Slot<I> {
     /// What it has been through, and when it is tried again.
     pub(super) trouble: Trouble,
     /// What instances that dialogs have of it have been through.
-    pub(super) tries: Tries,
+    pub(super) past: Past,
     /// What runs: an instance of what is wanted, or of what was wanted before.
     pub(super) live: Option<Live<I>>,
     /// What ran before it died: enough to tell a caller whose tool he asks for.
@@ -96,7 +96,7 @@ impl<I: Clone> Slot<I> {
             start: Start::Done,
             mode: Mode::On,
             trouble: Trouble::default(),
-            tries: Tries::default(),
+            past: Past::default(),
             live: None,
             last: None,
         }
@@ -169,14 +169,14 @@ impl<I: Clone> Slot<I> {
         }
         actions.extend(self.abort());
         self.trouble = Trouble::default();
-        self.tries = Tries::default();
+        self.past = Past::default();
         *starts += 1;
         let ticket = Ticket { server: id, runtime, number: *starts };
         actions.push(self.begin(ticket, server, None));
         actions
     }
 
-    /// Tries again what went wrong: what is wanted, else what last ran well.
+    /// Past again what went wrong: what is wanted, else what last ran well.
     pub(super) fn again(&mut self, starts: &mut u64) -> Option<Action<I>> {
         let Start::Failed(failure) = &self.start else { return None };
         let server = self.server().or_else(|| self.last.as_ref().map(|it| Arc::clone(&it.0)))?;
@@ -229,7 +229,7 @@ impl<I: Clone> Slot<I> {
         let mut actions = self.abort();
         self.mode = Mode::On;
         self.trouble = Trouble::default();
-        self.tries = Tries::default();
+        self.past = Past::default();
         let Desired { id, runtime, exposure: _ } = desired(&server);
         *starts += 1;
         actions.push(self.begin(Ticket { server: id, runtime, number: *starts }, server, None));
@@ -240,7 +240,7 @@ impl<I: Clone> Slot<I> {
     pub(super) fn disable(&mut self) -> Vec<Action<I>> {
         let mut actions = self.abort();
         self.mode = Mode::Disabled;
-        self.tries = Tries::default();
+        self.past = Past::default();
         if let Some(live) = self.live.take() {
             self.last = Some((live.server, live.listed.lists));
             actions.extend(live.instance.map(|it| Action::retire(it, Drain::Swap)));

@@ -195,8 +195,8 @@ impl<I: Clone> Slot<I> {
                 None => failure.to_string(),
             });
         }
-        let tries = self.tries.failure();
-        messages.extend(tries.map(|it| format!("an instance of a dialog's own could not be had: {it}")));
+        let had = self.past.failure();
+        messages.extend(had.map(|it| format!("an instance of a dialog's own could not be had: {it}")));
         let notes = self.live.iter().flat_map(|it| &it.listed.notes);
         messages.extend(
             notes.map(|(kind, failure)| format!("its {} could not be listed: {failure}", plural(*kind))),

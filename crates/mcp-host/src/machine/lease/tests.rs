@@ -240,6 +240,31 @@ fn a_leased_server_that_dies_comes_back_with_a_call() {
 }
 
 #[test]
+fn who_brings_his_own_instance_down_keeps_nobody_else_from_one() {
+    check(&[
+        ["want a=1.1-own", "start a=1", "-"],
+        ["ready 1", "shut 1", "-"],
+        ["lease d a 1", "open a=2", "-"],
+        ["ready 2", "follow 2, 1 gets 2", "d/a=2 | d/a"],
+        ["die 2", "retire 2", "| d/a"],
+        ["lease d a 1", "2 is refused", "-"],
+        ["lease e a 1", "open a=3", "-"],
+        ["ready 3", "follow 3, 3 gets 3", "e/a=3 | d/a e/a"],
+        // His own pauses grow, whatever the others do.
+        ["lease d a 1", "4 is refused", "-"],
+        ["wait 2", "", "-"],
+        ["lease d a 1", "open a=4", "-"],
+        ["ready 4", "follow 4, 5 gets 4", "d/a=4 e/a=3 | d/a e/a"],
+        ["die 4", "retire 4", "e/a=3 | d/a e/a"],
+        ["wait 2", "", "-"],
+        ["lease d a 1", "6 is refused", "-"],
+        // With the dialog that is forgotten.
+        ["over d", "", "e/a=3 | e/a"],
+        ["lease d a 1", "open a=5", "-"],
+    ]);
+}
+
+#[test]
 fn dm_101_a_changed_server_takes_its_leases_with_it() {
     check(&[
         ["want a=1.1-own", "start a=1", "-"],
