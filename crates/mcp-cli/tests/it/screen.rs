@@ -1,7 +1,12 @@
 //! `watch` on a terminal: what it shows, what its keys do, and what it leaves behind.
 
+use std::time::{Duration, Instant};
+
 use crate::support::{Place, children, is_alive, send};
 use crate::terminal::Terminal;
+
+/// Longer than any step here takes on the slowest machine.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The demo server, shared: one process from its start to its end.
 const DEMO: &str = "\
@@ -70,6 +75,21 @@ fn every_end_leaves_the_terminal_as_it_was() {
     check_end(|it| it.press(&["C-c"]), "130");
     check_end(|it| send("TERM", it.program()), "143");
     check_end(|it| send("HUP", it.program()), "129");
+}
+
+#[test]
+fn it_ends_with_its_terminal() {
+    let place = Place::dominds(DEMO);
+    let Some(terminal) = Terminal::start(&place, "watch .", (80, 20)) else { return };
+    terminal.until("1/1 ready");
+    let program = terminal.program();
+    let servers = children(program);
+    terminal.close();
+    let begun = Instant::now();
+    while is_alive(program) || servers.iter().any(|it| is_alive(*it)) {
+        assert!(begun.elapsed() < PATIENCE, "it outlives its terminal");
+        std::thread::sleep(Duration::from_millis(20));
+    }
 }
 
 #[test]

@@ -116,8 +116,15 @@ impl Terminal {
     }
 }
 
+impl Terminal {
+    /// The window is closed, whatever runs in it.
+    pub(crate) fn close(&self) {
+        let _ = self.tmux(&["kill-server"]);
+    }
+}
+
 impl Drop for Terminal {
     fn drop(&mut self) {
-        let _ = self.tmux(&["kill-server"]);
+        self.close();
     }
 }

@@ -98,9 +98,11 @@ impl Screen {
 impl Drop for Screen {
     fn drop(&mut self) {
         self.ended.store(true, Ordering::Relaxed);
-        if let Some(reader) = self.reader.take() {
-            // It ends by its next look; were it gone by a panic, that was told.
-            let _ = reader.join();
+        // It ends by its next look. Where the terminal is gone it does not: crossterm 0.29 reads the end of input again and
+        // again, and nobody can stop it. Then it goes with the process.
+        let begun = Instant::now();
+        while self.reader.as_ref().is_some_and(|it| !it.is_finished()) && begun.elapsed() < 5 * LOOK {
+            std::thread::sleep(LOOK / 10);
         }
         ratatui::restore();
     }
