@@ -124,12 +124,15 @@ impl Held {
         self.save()
     }
 
-    /// Whole or not at all: a receipt that is half written is read by nobody.
+    /// Whole or not at all: a receipt that is half written is read by nobody, and is not left there.
     fn save(&self) -> io::Result<()> {
         let unfinished = self.path.with_extension("new");
-        let mut file = fs::File::create(&unfinished)?;
-        file.write_all(&serde_json::to_vec(&self.receipt)?)?;
-        fs::rename(&unfinished, &self.path)
+        let write = || {
+            let mut file = fs::File::create(&unfinished)?;
+            file.write_all(&serde_json::to_vec(&self.receipt)?)?;
+            fs::rename(&unfinished, &self.path)
+        };
+        write().inspect_err(|_| drop(fs::remove_file(&unfinished)))
     }
 }
 
