@@ -76,8 +76,12 @@ impl TokenStore for FileTokens {
     }
 
     fn save(&self, grant: &Grant) -> Result<(), TokenStoreError> {
-        let saved = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |it| it.as_nanos());
-        let saved = u64::try_from(saved).unwrap_or(u64::MAX);
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |it| it.as_nanos());
+        let now = u64::try_from(now).unwrap_or(u64::MAX);
+        // The clock may have been ahead when another one was kept: the later one is the later one all the same.
+        let files = self.files(&grant.resource).unwrap_or_default();
+        let kept = files.iter().filter_map(|it| read(it).ok().flatten());
+        let saved = kept.map(|(saved, _)| saved.saturating_add(1)).fold(now, u64::max);
         let text = json!({"version": 1, "saved": saved, "grant": grant.to_json()}).to_string();
         let path = self.path(&grant.resource, &grant.issuer);
         self.write(&path, text.as_bytes()).map_err(|it| failed("write", &path, &it))
