@@ -18,15 +18,25 @@ const MARK: &str = "MCP_TEST_ALONE";
 /// Runs the test with this full name (`module::function`) in a process of its own, unless this is that process.
 #[track_caller]
 pub fn alone(test: &str) -> Alone {
+    alone_in(test, "exec \"$0\" \"$@\"", &[])
+}
+
+/// The same, where a shell has this to do with the program and its arguments, `$0` and `$@`: limits, mounts. The process
+/// has these variables besides.
+#[track_caller]
+pub fn alone_in(test: &str, shell: &str, variables: &[(&str, String)]) -> Alone {
     if std::env::var_os(MARK).is_some() {
         return Alone::Here;
     }
     let own = std::env::current_exe().expect("a test is a program");
-    let output = Command::new(own)
+    let output = Command::new("sh")
+        .args(["-c", shell])
+        .arg(own)
         .args([test, "--exact", "--nocapture", "--test-threads=1"])
         .env(MARK, "1")
+        .envs(variables.iter().map(|(name, value)| (*name, value)))
         .output()
-        .expect("it runs already");
+        .expect("there is a shell");
     let text = |it: &[u8]| String::from_utf8_lossy(it).into_owned();
     let (stdout, stderr) = (text(&output.stdout), text(&output.stderr));
     eprintln!("{stderr}");

@@ -6,6 +6,7 @@
 #![expect(clippy::print_stderr, reason = "a test that is skipped says so")]
 
 mod alone;
+pub mod faults;
 #[cfg(doctest)]
 mod library;
 
@@ -16,7 +17,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-pub use alone::{Alone, Holdings, alone, resident};
+pub use alone::{Alone, Holdings, alone, alone_in, resident};
 
 /// The workspace's root.
 pub fn root() -> &'static Path {

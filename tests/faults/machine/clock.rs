@@ -1,0 +1,83 @@
+//! A wall's clock that jumps: what waits goes by another clock, and what is kept longer than a process by no order of
+//! moments alone.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::{Duration, SystemTime};
+
+use mcp_host::{FileTokens, Happening, Host, HostOptions, ToolCall, Wanted};
+use mcp_model::{Limits, RawJson, Secret};
+use mcp_tests::faults::{BACK, FORWARD, LATEST, RUNNING, Wire};
+use mcp_transport::{Grant, KnownClient, TokenStore};
+use serde_json::Value;
+
+use super::check;
+use crate::host::server;
+use crate::peer::Faulty;
+
+const YEAR: i64 = 365 * 24 * 60 * 60;
+
+/// A clock that is so many seconds off.
+fn clock(off: &Arc<AtomicI64>) -> Arc<dyn Fn() -> SystemTime + Send + Sync> {
+    let off = Arc::clone(off);
+    Arc::new(move || {
+        let seconds = off.load(Ordering::SeqCst);
+        let by = Duration::from_secs(seconds.unsigned_abs());
+        if seconds < 0 { SystemTime::now() - by } else { SystemTime::now() + by }
+    })
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn hd_117_a_clock_that_jumps_ends_nothing() {
+    let faulty = Faulty::start();
+    let off = Arc::new(AtomicI64::new(0));
+    let host = Host::start(HostOptions { wall_clock: clock(&off), ..HostOptions::default() });
+    let servers =
+        vec![server("there", faulty.endpoint(Wire::Stdio, "clock", "start=well"), Limits::default())];
+    host.apply(Wanted { servers, failed: Vec::new() }).await;
+    host.ready().await;
+    for (fault, seconds) in [(FORWARD, 10 * YEAR), (BACK, -10 * YEAR)] {
+        let mut events = host.events();
+        off.store(seconds, Ordering::SeqCst);
+        // Whatever happens next makes the host look at its clocks.
+        host.use_views(Vec::new()).await;
+        for _ in 0..3 {
+            let result = host.call(ToolCall::new("there__other", RawJson::empty_object())).await;
+            assert!(result.success, "{result:?}");
+        }
+        let lost =
+            std::iter::from_fn(|| events.try_recv().ok()).any(|it| matches!(it.what, Happening::Lost(_)));
+        assert!(!lost);
+        check(fault, RUNNING, "it answers, and is not started again");
+    }
+    host.shutdown().await;
+}
+
+#[test]
+fn hd_117_the_login_that_was_kept_last_counts() {
+    let resource = "https://a.example/mcp";
+    let grant = |issuer: &str| Grant {
+        resource: resource.parse().unwrap(),
+        issuer: issuer.to_owned(),
+        client: KnownClient { id: "c".to_owned(), secret: None, redirect: None },
+        access_token: Secret::from("t"),
+        refresh_token: None,
+        expires_at: None,
+        scopes: Vec::new(),
+    };
+    // So many years the clock was off when the first one was kept.
+    for (fault, years) in [(FORWARD, -10), (BACK, 10)] {
+        let place = tempfile::tempdir().unwrap();
+        let logins = FileTokens::new(place.path());
+        logins.save(&grant("one")).unwrap();
+        let file = std::fs::read_dir(place.path()).unwrap().next().unwrap().unwrap().path();
+        let mut kept: Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
+        let off = i128::from(YEAR * years) * 1_000_000_000;
+        kept["saved"] = u64::try_from(i128::from(kept["saved"].as_u64().unwrap()) + off).unwrap().into();
+        std::fs::write(&file, kept.to_string()).unwrap();
+        logins.save(&grant("two")).unwrap();
+        let latest = logins.latest(&resource.parse().unwrap()).unwrap();
+        assert_eq!(latest, Some(grant("two")), "{fault}");
+        check(fault, LATEST, "the one that was kept last");
+    }
+}

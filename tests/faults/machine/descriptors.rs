@@ -1,0 +1,95 @@
+//! A process that may open hardly anything more.
+
+use std::fs::File;
+use std::time::Duration;
+
+use mcp_config::ResolvedServer;
+use mcp_host::{Host, HostOptions, RestartPolicy, ServerState, Supervision, ToolCall, Wanted};
+use mcp_model::{Limits, RawJson};
+use mcp_tests::faults::{NO_DESCRIPTOR, ONE_DESCRIPTOR, RUNNING, STARTING, STARTING_PROCESS, Wire};
+use mcp_tests::{Alone, alone_in};
+
+use super::check;
+use crate::host::server;
+use crate::peer::Faulty;
+
+/// What comes by itself, also on a machine that has much else to do.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+#[test]
+fn hd_117_who_can_open_one_file_more_goes_on_with_what_it_has() {
+    let name = "machine::descriptors::hd_117_who_can_open_one_file_more_goes_on_with_what_it_has";
+    if alone_in(name, "ulimit -n 128; exec \"$0\" \"$@\"", &[]) == Alone::HasRun {
+        return;
+    }
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    runtime.block_on(async {
+        let faulty = Faulty::start();
+        let policy = RestartPolicy { first_pause: Duration::from_millis(100), ..RestartPolicy::default() };
+        let options = HostOptions {
+            supervision: Supervision::Restart(policy),
+            authorities: faulty.authorities(),
+            ..HostOptions::default()
+        };
+        let host = Host::start(options);
+        let one =
+            |name: &str, wire| server(name, faulty.endpoint(wire, name, "start=well"), Limits::default());
+        let there: Vec<_> = Wire::ALL
+            .into_iter()
+            .enumerate()
+            .map(|(number, it)| one(&format!("there{number}"), it))
+            .collect();
+        let later: Vec<_> = Wire::ALL
+            .into_iter()
+            .enumerate()
+            .map(|(number, it)| one(&format!("later{number}"), it))
+            .collect();
+        host.apply(Wanted { servers: there.clone(), failed: Vec::new() }).await;
+        host.ready().await;
+        let call = async |name: &str| host.call(ToolCall::new(name, RawJson::empty_object())).await;
+        for number in 0..there.len() {
+            assert!(call(&format!("there{number}__other")).await.success);
+        }
+
+        let fails = async |names: &[ResolvedServer]| {
+            let servers = there.iter().chain(names).cloned().collect();
+            host.apply(Wanted { servers, failed: Vec::new() }).await;
+            tokio::time::timeout(PATIENCE, host.ready()).await.expect("each start ends");
+            for status in host.published().servers.iter().filter(|it| it.id.starts_with("later")) {
+                let failure = status.failure.as_ref();
+                let told = failure.map(|it| format!("{}: {}", it.kind, it.message)).unwrap_or_default();
+                assert!(
+                    told.starts_with("MCPConnectionError: "),
+                    "{} is {}: {told}",
+                    status.id,
+                    status.state.as_str()
+                );
+            }
+            for number in 0..there.len() {
+                let result = tokio::time::timeout(PATIENCE, call(&format!("there{number}__other"))).await;
+                let result = result.expect("each call ends");
+                assert!(result.success, "{result:?}");
+            }
+        };
+        let take = || std::iter::from_fn(|| File::open("/dev/null").ok());
+        let mut taken: Vec<File> = take().collect();
+        drop(taken.pop());
+        // A process needs some, for its pipes.
+        fails(&later[..1]).await;
+        check(ONE_DESCRIPTOR, RUNNING, "it answers");
+        check(ONE_DESCRIPTOR, STARTING_PROCESS, "MCPConnectionError");
+        taken.extend(take());
+        fails(&later).await;
+        check(NO_DESCRIPTOR, RUNNING, "it answers");
+
+        drop(taken);
+        let mut published = host.subscribe();
+        let all = published.wait_for(|it| it.servers.iter().all(|it| it.state == ServerState::Ready));
+        tokio::time::timeout(PATIENCE, all).await.expect("they come back").unwrap();
+        for number in 0..later.len() {
+            assert!(call(&format!("later{number}__other")).await.success);
+        }
+        check(NO_DESCRIPTOR, STARTING, "MCPConnectionError; it is started again when there are more");
+        host.shutdown().await;
+    });
+}

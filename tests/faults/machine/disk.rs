@@ -1,0 +1,146 @@
+//! Files that cannot be written: on a disk that is full, and where no folder can be made.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use mcp_host::{FileTokens, Host, HostOptions, SpillPolicy, ToolCall, Wanted};
+use mcp_model::{Limits, RawJson, Secret};
+use mcp_tests::faults::{FULL, LOGINS, NO_FOLDER, RECEIPTS, RESULTS, Wire};
+use mcp_tests::{Alone, alone_in};
+use mcp_transport::{Grant, KnownClient, TokenStore};
+
+use super::check;
+use crate::host::server;
+use crate::peer::Faulty;
+
+/// The folder on the disk that is full.
+const PLACE: &str = "MCP_TEST_PLACE";
+
+/// A disk of so few bytes, where this may be mounted; else no file can have more than none.
+fn full_disk(place: &Path) -> String {
+    let mount = format!("mount -t tmpfs -o size=64k none '{}'", place.display());
+    let may = Command::new("unshare").args(["-rm", "sh", "-c", &mount]).output();
+    match may.is_ok_and(|it| it.status.success()) {
+        true => format!(
+            "exec unshare -rm sh -c '{} && exec \"$0\" \"$@\"' \"$0\" \"$@\"",
+            mount.replace('\'', "\"")
+        ),
+        false => "trap '' XFSZ; ulimit -f 0; exec \"$0\" \"$@\"".to_owned(),
+    }
+}
+
+#[test]
+fn hd_133_a_full_disk_costs_only_what_is_kept_there() {
+    let name = "machine::disk::hd_133_a_full_disk_costs_only_what_is_kept_there";
+    let folder = tempfile::tempdir().unwrap();
+    let variables = [(PLACE, folder.path().display().to_string())];
+    if alone_in(name, &full_disk(folder.path()), &variables) == Alone::HasRun {
+        return;
+    }
+    let place = PathBuf::from(std::env::var_os(PLACE).unwrap());
+    // Before it is full: a login, where there is room for it.
+    let logins = FileTokens::new(place.join("logins"));
+    let kept = logins.save(&grant("before")).is_ok();
+    fill(&place);
+    check(FULL, RESULTS, &results(&place.join("results")));
+    check(FULL, RECEIPTS, &receipts(&place.join("receipts")));
+    let failed = logins.save(&grant(&"x".repeat(100_000))).unwrap_err().to_string();
+    assert!(
+        failed.contains("could not write") && failed.contains(place.join("logins").to_str().unwrap()),
+        "{failed}"
+    );
+    let latest = logins.latest(&"https://a.example/mcp".parse().unwrap()).unwrap();
+    assert_eq!(latest.is_some(), kept, "the login before it");
+    let left = files(&place.join("logins")).iter().filter(|it| !it.ends_with(".json")).count();
+    assert_eq!(left, 0, "{:?}", files(&place));
+    check(
+        FULL,
+        LOGINS,
+        "an error that names the file; the login before it is there; no part of a file is left",
+    );
+}
+
+#[test]
+fn hd_133_a_folder_that_cannot_be_made_costs_only_what_would_be_in_it() {
+    let name = "machine::disk::hd_133_a_folder_that_cannot_be_made_costs_only_what_would_be_in_it";
+    if alone_in(name, "exec \"$0\" \"$@\"", &[]) == Alone::HasRun {
+        return;
+    }
+    // A file where a folder would have to be: not even root makes one there.
+    let folder = tempfile::tempdir().unwrap();
+    let place = folder.path().join("file");
+    fs::write(&place, "").unwrap();
+    check(NO_FOLDER, RESULTS, &results(&place.join("results")));
+    check(NO_FOLDER, RECEIPTS, &receipts(&place.join("receipts")));
+    let failed = FileTokens::new(place.join("logins")).save(&grant("a")).unwrap_err().to_string();
+    assert!(failed.contains("could not write") && failed.contains(place.to_str().unwrap()), "{failed}");
+    check(NO_FOLDER, LOGINS, "an error that names the file");
+}
+
+/// Takes what is left of the disk.
+fn fill(place: &Path) {
+    use std::io::Write;
+    let Ok(mut file) = fs::File::create(place.join("filler")) else { return };
+    while file.write_all(&[0; 512]).is_ok() {}
+}
+
+fn grant(token: &str) -> Grant {
+    Grant {
+        resource: "https://a.example/mcp".parse().unwrap(),
+        issuer: "https://b.example".to_owned(),
+        client: KnownClient { id: "c".to_owned(), secret: None, redirect: None },
+        access_token: Secret::from(token),
+        refresh_token: None,
+        expires_at: None,
+        scopes: Vec::new(),
+    }
+}
+
+/// All files there, those in its folders among them.
+fn files(place: &Path) -> Vec<String> {
+    let mut res = Vec::new();
+    for entry in fs::read_dir(place).into_iter().flatten().flatten() {
+        match entry.path() {
+            path if path.is_dir() => res.extend(files(&path)),
+            path => res.push(path.display().to_string()),
+        }
+    }
+    res
+}
+
+/// A call whose result has no room, with a folder for such results.
+fn results(directory: &Path) -> String {
+    let spill = SpillPolicy { directory: directory.to_owned(), most_bytes: 10 << 20 };
+    let options = HostOptions { spill: Some(spill), ..HostOptions::default() };
+    let limits = Limits { result_bytes: 1000, ..Limits::default() };
+    let (result, left) = called(options, limits, "call=huge:500000", directory);
+    assert!(result.contains("left out") && result.len() < 2000, "{} bytes", result.len());
+    assert_eq!(left, Vec::<String>::new());
+    "the result comes cut, and says so; no part of a file is left".to_owned()
+}
+
+/// A call to a server whose receipt has no room.
+fn receipts(directory: &Path) -> String {
+    let options = HostOptions { receipts: Some(directory.to_owned()), ..HostOptions::default() };
+    let (result, left) = called(options, Limits::default(), "start=well", directory);
+    assert_eq!((result.as_str(), left), ("hello", Vec::new()));
+    "the server starts without; no part of a file is left".to_owned()
+}
+
+/// What a call of a server of this host brings, and what is in the folder while the host still lives.
+fn called(options: HostOptions, limits: Limits, script: &str, directory: &Path) -> (String, Vec<String>) {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    runtime.block_on(async {
+        let faulty = Faulty::start();
+        let host = Host::start(options);
+        let servers = vec![server("faulty", faulty.endpoint(Wire::Stdio, "disk", script), limits)];
+        host.apply(Wanted { servers, failed: Vec::new() }).await;
+        host.ready().await;
+        let result = host.call(ToolCall::new("faulty__first", RawJson::empty_object())).await;
+        assert!(result.success, "{result:?}");
+        let left = files(directory);
+        host.shutdown().await;
+        (result.text(), left)
+    })
+}

@@ -1,0 +1,129 @@
+//! The faulty server's process, and where each cell finds a server of its own in it.
+
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, Stdio};
+
+use mcp_model::{Endpoint, Secret, StdioEndpoint, UrlEndpoint};
+use mcp_tests::faults::{At, Script, Step, Wire};
+use mcp_transport::Authorities;
+use serde_json::Value;
+
+/// Is in the environment of every process that a cell starts.
+pub(crate) const MARK: &str = "MCP_TEST_FAULT";
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_faulty");
+
+/// So much memory, in KiB, is little.
+const LITTLE_MEMORY: u32 = 400_000;
+
+/// The running program; it ends when dropped.
+pub(crate) struct Faulty {
+    child: Child,
+    ports: Value,
+}
+
+impl Faulty {
+    pub(crate) fn start() -> Faulty {
+        let mut child =
+            Command::new(PROGRAM).arg("listen").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        Faulty { child, ports: serde_json::from_str(&line).unwrap() }
+    }
+
+    /// Who is to be trusted besides the system's authorities.
+    pub(crate) fn authorities(&self) -> Authorities {
+        Authorities::from_pem(self.ports["authority"].as_str().unwrap().as_bytes()).unwrap()
+    }
+
+    /// Where the server `key` is that follows this script.
+    pub(crate) fn endpoint(&self, wire: Wire, key: &str, script: &str) -> Endpoint {
+        let parsed = Script::parse(script).unwrap();
+        if wire == Wire::Stdio {
+            return Endpoint::Stdio(process(key, script, &parsed));
+        }
+        let (port, secure) = self.port(&parsed);
+        let (scheme, leaf) = match wire {
+            Wire::WebSocket => ("ws", "ws"),
+            Wire::Sse => ("http", "sse"),
+            Wire::Events => ("http", "mcp"),
+            Wire::Document => ("http", "json"),
+            Wire::Stdio => unreachable!("it has returned"),
+        };
+        let secure = if secure { "s" } else { "" };
+        let url = format!("{scheme}{secure}://127.0.0.1:{port}/{key}/{script}/{leaf}");
+        let endpoint = UrlEndpoint::new(url.parse().unwrap());
+        match wire {
+            Wire::WebSocket => Endpoint::WebSocket(endpoint),
+            Wire::Sse => Endpoint::Sse(endpoint),
+            Wire::Events | Wire::Document | Wire::Stdio => Endpoint::Http(endpoint),
+        }
+    }
+
+    /// The port where this happens, and whether TLS is spoken there.
+    fn port(&self, script: &Script) -> (u64, bool) {
+        let port = |name: &str| self.ports[name].as_u64().unwrap();
+        if script.at != At::Start {
+            return (port("http"), false);
+        }
+        match script.steps[0] {
+            // Nobody listens there, on no machine that we know of.
+            Step::Nobody => (1, false),
+            Step::Hush => (port("hush"), false),
+            Step::Banner => (port("banner"), false),
+            Step::Flood => (port("flood"), false),
+            Step::Reset => (port("reset"), false),
+            Step::End => (port("end"), false),
+            Step::SelfSigned => (port("self-signed"), true),
+            Step::WrongName => (port("wrong-name"), true),
+            Step::Expired => (port("expired"), true),
+            Step::Well => (port("http"), false),
+            other => panic!("no port does {other:?}"),
+        }
+    }
+}
+
+impl Drop for Faulty {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// A process that follows the script.
+fn process(key: &str, script: &str, parsed: &Script) -> StdioEndpoint {
+    if parsed.does(Step::Nobody) {
+        return StdioEndpoint::new("no-such-program-anywhere");
+    }
+    // What no program without `unsafe` can do to itself a shell does before it starts.
+    let before = match () {
+        () if parsed.does(Step::Stubborn) => "trap '' TERM; ".to_owned(),
+        () if parsed.does(Step::Allocate) => format!("ulimit -v {LITTLE_MEMORY}; "),
+        () => String::new(),
+    };
+    let mut res = StdioEndpoint::new("sh");
+    res.args = vec![
+        Secret::new("-c"),
+        Secret::new(format!("{before}exec \"$0\" stdio \"$1\"")),
+        Secret::new(PROGRAM),
+        Secret::new(script),
+    ];
+    res.env.push((MARK.to_owned(), Secret::new(mark(key))));
+    res
+}
+
+/// The mark of a cell's processes.
+pub(crate) fn mark(key: &str) -> String {
+    format!("{}-{key}-", std::process::id())
+}
+
+/// The processes with a mark that begins like this, whoever their parents are by now.
+pub(crate) fn marked(mark: &str) -> Vec<u32> {
+    let mark = format!("{MARK}={mark}");
+    let has = |pid: &u32| {
+        let environment = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+        environment.split(|it| *it == 0).any(|it| it.starts_with(mark.as_bytes()))
+    };
+    let processes = std::fs::read_dir("/proc").unwrap().flatten();
+    processes.filter_map(|it| it.file_name().to_str()?.parse().ok()).filter(has).collect()
+}

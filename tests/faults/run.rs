@@ -1,0 +1,195 @@
+//! All cells of a face on a wire: some beside each other, and after them a look at what is left.
+
+use std::collections::BTreeSet;
+use std::process::Command;
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use mcp_tests::faults::{Era, Face, Row, Script, Step, Way, Wire, rows};
+use mcp_tests::{Alone, Holdings, alone};
+use tokio::runtime::Handle;
+
+use crate::peer::{self, Faulty, MARK};
+use crate::ways::{HANGS, Patience, fits};
+use crate::{host, session};
+
+/// So many cells run beside each other.
+const BESIDE: usize = 24;
+
+/// How long what is over may need to be gone.
+const SETTLES: Duration = Duration::from_secs(30);
+
+/// One cell: a fault on a way at a face.
+pub(crate) struct Cell {
+    pub(crate) face: Face,
+    pub(crate) way: Way,
+    pub(crate) row: Row,
+    number: usize,
+}
+
+impl Cell {
+    /// A name that no other cell's server has.
+    pub(crate) fn key(&self, role: &str) -> String {
+        let era = match self.way.era {
+            Era::Legacy => "legacy",
+            Era::Modern => "modern",
+        };
+        format!("{}-{era}-{role}", self.number)
+    }
+
+    /// What the table says of it.
+    pub(crate) fn want(&self) -> &'static str {
+        self.row.want(self.way, self.face).unwrap_or_default()
+    }
+
+    /// What it says of the next request.
+    pub(crate) fn next(&self) -> &'static str {
+        self.want().split(" | ").nth(1).unwrap_or_default()
+    }
+
+    pub(crate) fn patience(&self) -> Patience {
+        Patience::of(self.want(), self.row.script().at)
+    }
+
+    async fn run(&self, faulty: &Faulty) -> String {
+        let running = async {
+            match self.face {
+                Face::Session => session::run(faulty, self).await,
+                Face::Host | Face::Gateway => host::run(faulty, self).await,
+            }
+        };
+        tokio::time::timeout(HANGS, running).await.unwrap_or_else(|_| "it hangs".to_owned())
+    }
+
+    fn name(&self) -> String {
+        format!("{:?}, {} ({})", self.way.era, self.row.fault, self.row.script)
+    }
+}
+
+/// Runs every cell of a face on a wire. `test` is the test's own name.
+pub(crate) fn check(test: &str, face: Face, wire: Wire) {
+    if alone(test) == Alone::HasRun {
+        return;
+    }
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    runtime.block_on(all(face, wire));
+}
+
+async fn all(face: Face, wire: Wire) {
+    let faulty = Faulty::start();
+    // Whatever is made once in a process is made now.
+    let first = Row { script: "start=well".to_owned(), wants: Vec::new(), ..rows().remove(0) };
+    let first = Cell { face, way: Way { wire, era: Era::Legacy }, row: first, number: usize::MAX };
+    let warm = first.run(&faulty).await;
+    assert!(warm.starts_with("hello | hello"), "a server that is well: {warm}");
+    let before = Left::settled().await;
+
+    let cells = cells(face, wire);
+    let (mut wrong, mut outcomes) = (Vec::new(), BTreeSet::new());
+    for wave in cells.chunks(BESIDE) {
+        let begun = std::time::Instant::now();
+        for (cell, got) in wave.iter().zip(join_all(wave.iter().map(|it| it.run(&faulty))).await) {
+            observe(cell, &got);
+            if !fits(cell.want(), &got) {
+                wrong.push(format!("{}: {got}, and not {}", cell.name(), cell.want()));
+            }
+            outcomes.insert(got);
+        }
+        let ran = begun.elapsed();
+        escaped(wave);
+        if let Err(left) = before.is_back().await {
+            let names: Vec<String> = wave.iter().map(Cell::name).collect();
+            wrong.push(format!("{left} after one of\n  {}", names.join("\n  ")));
+        }
+        if std::env::var_os("MCP_TEST_FAULT_NOTES").is_some() {
+            eprintln!("a wave of {} took {ran:?}, and {:?} to be gone", wave.len(), begun.elapsed() - ran);
+        }
+    }
+    eprintln!("{} cells, {} outcomes: {face:?} on {}", cells.len(), outcomes.len(), wire.words());
+    assert!(wrong.is_empty(), "{face:?} on {}\n{}", wire.words(), wrong.join("\n"));
+}
+
+fn cells(face: Face, wire: Wire) -> Vec<Cell> {
+    let only = std::env::var("MCP_TEST_FAULT_ROWS").unwrap_or_default();
+    let mut res = Vec::new();
+    for era in [Era::Legacy, Era::Modern] {
+        let way = Way { wire, era };
+        let rows = rows().into_iter().enumerate();
+        let rows = rows.filter(|(_, it)| it.is_proven(way, face) && it.script.contains(&only));
+        res.extend(rows.map(|(number, row)| Cell { face, way, row, number }));
+    }
+    res
+}
+
+/// What has left its process group is no process of ours any more: it is there, and it is ended here.
+fn escaped(wave: &[Cell]) {
+    for cell in wave.iter().filter(|it| Script::does(&it.row.script(), Step::Escape)) {
+        let escaped = peer::marked(&peer::mark(&cell.key("faulty")));
+        if cell.way.wire == Wire::Stdio {
+            assert!(!escaped.is_empty(), "else this row shows nothing");
+        }
+        for pid in escaped {
+            let ended = Command::new("kill").args(["-KILL", &pid.to_string()]).status().unwrap();
+            assert!(ended.success());
+        }
+    }
+}
+
+/// What there is of a process that runs nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Left {
+    holdings: Holdings,
+    tasks: usize,
+    processes: usize,
+}
+
+impl Left {
+    fn now() -> Left {
+        let own = format!("{}-", std::process::id());
+        Left {
+            holdings: Holdings::now(),
+            tasks: Handle::current().metrics().num_alive_tasks(),
+            processes: peer::marked(&own).len(),
+        }
+    }
+
+    /// Once no task runs any more.
+    async fn settled() -> Left {
+        let begun = tokio::time::Instant::now();
+        while begun.elapsed() < SETTLES && (Left::now().tasks > 0 || Left::now().processes > 0) {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        let res = Left::now();
+        assert_eq!((res.tasks, res.processes), (0, 0), "{MARK}");
+        res
+    }
+
+    /// Waits until there is no more than this; else says what there is.
+    async fn is_back(self) -> Result<(), String> {
+        let begun = tokio::time::Instant::now();
+        loop {
+            let now = Left::now();
+            let back = now.holdings.descriptors <= self.holdings.descriptors
+                && now.holdings.children <= self.holdings.children
+                && now.tasks <= self.tasks
+                && now.processes <= self.processes;
+            if back {
+                return Ok(());
+            }
+            if begun.elapsed() > SETTLES {
+                return Err(format!("{now:?} is left, and not {self:?},"));
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+}
+
+/// Notes what was seen, for whoever writes a new row.
+fn observe(cell: &Cell, got: &str) {
+    use std::io::Write;
+    if let Some(path) = std::env::var_os("MCP_TEST_FAULT_NOTES") {
+        let mut file = std::fs::OpenOptions::new().append(true).create(true).open(path).unwrap();
+        let Cell { face, way, row, number: _ } = cell;
+        writeln!(file, "{}\t{face:?}\t{:?}\t{:?}\t{got}", row.script, way.wire, way.era).unwrap();
+    }
+}

@@ -1,0 +1,306 @@
+//! Everything over HTTP: Streamable HTTP with event streams and with documents, HTTP with server-sent events, and the
+//! way into a WebSocket. One connection after another request; who speaks is said by the path.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use mcp_tests::faults::{At, Script, Step};
+use serde_json::Value;
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
+use tokio::net::TcpStream;
+use tokio::net::tcp::OwnedReadHalf;
+
+use crate::act::{After, act, go_on};
+use crate::form::{Form, chunk};
+use crate::message;
+use crate::outlet::{Outlet, Writer};
+use crate::websocket;
+
+/// All servers that this process is.
+#[derive(Default)]
+pub(crate) struct Site(Mutex<HashMap<String, Arc<Server>>>);
+
+/// One of them.
+pub(crate) struct Server {
+    pub(crate) script: Script,
+    replaced: AtomicBool,
+    website: AtomicBool,
+    deaf: AtomicBool,
+    streams: Mutex<HashMap<u64, Arc<Outlet>>>,
+    numbers: AtomicU64,
+}
+
+/// The head of a request.
+pub(crate) struct Head {
+    verb: String,
+    path: String,
+    headers: HashMap<String, String>,
+}
+
+impl Head {
+    pub(crate) fn header(&self, name: &str) -> &str {
+        self.headers.get(name).map_or("", String::as_str)
+    }
+}
+
+impl Site {
+    /// Who is meant by `/<key>/<script>/<leaf>`, and the leaf.
+    fn find(&self, path: &str) -> Option<(Arc<Server>, String)> {
+        let mut parts = path.trim_start_matches('/').splitn(3, '/');
+        let (key, script, leaf) = (parts.next()?, parts.next()?, parts.next()?);
+        let script = Script::parse(script).ok()?;
+        let mut servers = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        // What is posted belongs to the stream of the same server.
+        let place = if leaf.starts_with("messages") { "sse" } else { leaf };
+        let server = servers.entry(format!("{key}/{place}")).or_insert_with(|| Arc::new(Server::new(script)));
+        let server = Arc::clone(server);
+        Some((server, leaf.to_owned()))
+    }
+}
+
+impl Server {
+    fn new(script: Script) -> Server {
+        Server {
+            script,
+            replaced: AtomicBool::new(false),
+            website: AtomicBool::new(false),
+            deaf: AtomicBool::new(false),
+            streams: Mutex::default(),
+            numbers: AtomicU64::new(1),
+        }
+    }
+
+    pub(crate) fn is_replaced(&self) -> bool {
+        self.replaced.load(Ordering::SeqCst)
+    }
+
+    /// Somebody else is in its place from now on.
+    pub(crate) async fn replace(&self) {
+        self.replaced.store(true, Ordering::SeqCst);
+        self.website.store(self.script.does(Step::Website), Ordering::SeqCst);
+        let streams = std::mem::take(&mut *self.streams.lock().unwrap_or_else(PoisonError::into_inner));
+        for stream in streams.into_values() {
+            stream.reset().await;
+        }
+    }
+
+    fn stream(&self, number: u64) -> Option<Arc<Outlet>> {
+        self.streams.lock().unwrap_or_else(PoisonError::into_inner).get(&number).cloned()
+    }
+
+    /// What it says to a request at this moment instead of an answer.
+    fn refusal(&self, at: Option<At>, path: &str) -> Option<Vec<u8>> {
+        if self.website.load(Ordering::SeqCst) {
+            return Some(reply(404, "Content-Type: text/html\r\n", "<h1>Welcome</h1>"));
+        }
+        if self.is_replaced() || at != Some(self.script.at) {
+            return None;
+        }
+        self.script.steps.iter().find_map(|step| match step {
+            Step::Status(code) => Some(reply(*code, challenge(*code), "")),
+            Step::Spoken(code) => Some(reply(*code, challenge(*code), &format!("no luck: {code}"))),
+            Step::Round => Some(reply(307, &format!("Location: {path}\r\n"), "")),
+            Step::Away => Some(reply(307, "Location: http://192.0.2.1/elsewhere\r\n", "")),
+            _ => None,
+        })
+    }
+}
+
+fn challenge(code: u16) -> &'static str {
+    match code {
+        401 => "WWW-Authenticate: Bearer realm=\"faulty\"\r\n",
+        429 => "Retry-After: 1\r\n",
+        _ => "",
+    }
+}
+
+fn reply(status: u16, headers: &str, body: &str) -> Vec<u8> {
+    format!("HTTP/1.1 {status} X\r\nContent-Length: {}\r\n{headers}\r\n{body}", body.len()).into_bytes()
+}
+
+/// One connection, to its end.
+pub(crate) async fn serve(socket: TcpStream, site: Arc<Site>) {
+    let (read, write) = socket.into_split();
+    let outlet = Arc::new(Outlet::new(Writer::Socket(write)));
+    let mut reader = BufReader::new(read);
+    while let Some(head) = hear(&mut reader).await {
+        let Some((server, leaf)) = site.find(&head.path) else {
+            outlet.write(&reply(404, "", "no such server")).await;
+            return;
+        };
+        if server.deaf.load(Ordering::SeqCst) && head.verb == "POST" {
+            return hold(&mut reader, Duration::from_secs(60), Reads::Not).await;
+        }
+        let length = head.header("content-length").parse().unwrap_or(0);
+        let mut body = vec![0; length];
+        if reader.read_exact(&mut body).await.is_err() {
+            return;
+        }
+        let message: Value = serde_json::from_slice(&body).unwrap_or_default();
+        let after = match (head.verb.as_str(), leaf.split('?').next().unwrap_or_default()) {
+            ("GET", "ws") => {
+                if let Some(refusal) = server.refusal(Some(At::Open), &head.path) {
+                    outlet.write(&refusal).await;
+                    return;
+                }
+                return websocket::serve(&head, &mut reader, &server, &outlet).await;
+            }
+            ("GET", "sse") => return stream(&head, &mut reader, &server, &outlet).await,
+            ("POST", "messages") => posted(&head, &message, &server, &outlet).await,
+            ("POST", "mcp") => {
+                lane(&head, &message, Form::LaneEvent { begun: false }, &server, &outlet).await
+            }
+            ("POST", "json") => lane(&head, &message, Form::LaneDocument, &server, &outlet).await,
+            ("GET", "mcp") if server.script.at == At::Hear && !server.is_replaced() => {
+                listen(&server, &outlet).await
+            }
+            ("DELETE", _) => match server.refusal(Some(At::Close), &head.path) {
+                Some(refusal) => said(&outlet, &refusal).await,
+                None if server.script.at == At::Close => After::Hold,
+                None => said(&outlet, &reply(200, "", "")).await,
+            },
+            _ => said(&outlet, &reply(405, "", "")).await,
+        };
+        match after {
+            After::Next => {}
+            After::Hold => return hold(&mut reader, Duration::from_secs(60), Reads::On).await,
+            After::Gone => return,
+            After::Replaced => {
+                server.replace().await;
+                return outlet.reset().await;
+            }
+            After::Deaf => server.deaf.store(true, Ordering::SeqCst),
+        }
+    }
+}
+
+async fn said(outlet: &Outlet, bytes: &[u8]) -> After {
+    if outlet.write(bytes).await { After::Next } else { After::Gone }
+}
+
+/// Does who holds a connection still read it?
+#[derive(Clone, Copy, PartialEq)]
+enum Reads {
+    On,
+    Not,
+}
+
+/// Keeps a connection until the other side has had enough of it.
+async fn hold(reader: &mut BufReader<OwnedReadHalf>, most: Duration, reads: Reads) {
+    let mut rest = [0; 64];
+    let waiting = async {
+        match reads {
+            Reads::On => while reader.read(&mut rest).await.is_ok_and(|it| it > 0) {},
+            Reads::Not => std::future::pending().await,
+        }
+    };
+    let _ = tokio::time::timeout(most, waiting).await;
+}
+
+/// A request of Streamable HTTP.
+async fn lane(head: &Head, message: &Value, form: Form, server: &Server, outlet: &Arc<Outlet>) -> After {
+    let moment = message::moment(message);
+    if let Some(refusal) = server.refusal(moment, &head.path) {
+        return said(outlet, &refusal).await;
+    }
+    // Who is in another one's place knows none of its sessions.
+    let generation = if server.is_replaced() { "second" } else { "first" };
+    let session = head.header("mcp-session-id");
+    if !session.is_empty() && session != generation {
+        return said(outlet, &reply(404, "", "no such session")).await;
+    }
+    let begins = message["method"] == "initialize" && (server.script.at != At::Open || server.is_replaced());
+    match message::answer(&server.script, message, server.is_replaced()) {
+        Some(answer) if begins => {
+            let headers = format!("Content-Type: application/json\r\nMcp-Session-Id: {generation}\r\n");
+            said(outlet, &reply(200, &headers, &answer.to_string())).await
+        }
+        // What needs no answer is taken.
+        None => said(outlet, &reply(202, "", "")).await,
+        Some(_) if moment == Some(At::Hear) && server.script.at == At::Hear => listen(server, outlet).await,
+        Some(_) => act(&server.script, message, form, outlet, server.is_replaced()).await,
+    }
+}
+
+/// A stream on which it could say something by itself.
+async fn listen(server: &Server, outlet: &Arc<Outlet>) -> After {
+    let mut form = Form::LaneEvent { begun: false };
+    for step in &server.script.steps {
+        match step {
+            Step::End => {
+                outlet.write(&form.head()).await;
+                outlet.write(crate::form::LAST_CHUNK).await;
+            }
+            Step::Reset => {
+                outlet.write(&form.head()).await;
+                outlet.reset().await;
+                return After::Gone;
+            }
+            step => {
+                go_on(*step, form, Arc::clone(outlet)).await;
+                return After::Gone;
+            }
+        }
+    }
+    After::Next
+}
+
+/// The stream of HTTP with server-sent events.
+async fn stream(head: &Head, reader: &mut BufReader<OwnedReadHalf>, server: &Server, outlet: &Arc<Outlet>) {
+    if let Some(refusal) = server.refusal(Some(At::Open), &head.path) {
+        outlet.write(&refusal).await;
+        return;
+    }
+    let number = server.numbers.fetch_add(1, Ordering::SeqCst);
+    server.streams.lock().unwrap_or_else(PoisonError::into_inner).insert(number, Arc::clone(outlet));
+    let place = head.path.trim_end_matches("sse");
+    let first = format!("event: endpoint\ndata: {place}messages?session={number}\n\n");
+    let begin = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n";
+    outlet.write(&[begin.as_bytes(), &chunk(first.as_bytes())].concat()).await;
+    if server.script.at == At::Hear {
+        let step = server.script.steps[0];
+        tokio::spawn(go_on(step, Form::Event, Arc::clone(outlet)));
+    }
+    let mut rest = [0; 64];
+    tokio::select! {
+        _ = reader.read(&mut rest) => {}
+        () = outlet.over() => {}
+    }
+    server.streams.lock().unwrap_or_else(PoisonError::into_inner).remove(&number);
+}
+
+/// A message for one of those streams.
+async fn posted(head: &Head, message: &Value, server: &Server, outlet: &Outlet) -> After {
+    if let Some(refusal) = server.refusal(message::moment(message), &head.path) {
+        return said(outlet, &refusal).await;
+    }
+    let number = head.path.rsplit_once('=').and_then(|it| it.1.parse().ok()).unwrap_or(0);
+    let Some(stream) = server.stream(number) else {
+        return said(outlet, &reply(404, "", "no such session")).await;
+    };
+    if !outlet.write(&reply(202, "", "")).await {
+        return After::Gone;
+    }
+    match act(&server.script, message, Form::Event, &stream, server.is_replaced()).await {
+        // The stream has ended, not this connection.
+        After::Gone | After::Next | After::Hold => After::Next,
+        after => after,
+    }
+}
+
+async fn hear(reader: &mut BufReader<OwnedReadHalf>) -> Option<Head> {
+    let mut line = String::new();
+    reader.read_line(&mut line).await.ok().filter(|it| *it > 0)?;
+    let mut words = line.split(' ');
+    let (verb, path) = (words.next()?.to_owned(), words.next()?.to_owned());
+    let mut headers = HashMap::new();
+    loop {
+        let mut line = String::new();
+        reader.read_line(&mut line).await.ok()?;
+        let Some((name, value)) = line.trim_end().split_once(':') else { break };
+        headers.insert(name.to_ascii_lowercase(), value.trim().to_owned());
+    }
+    Some(Head { verb, path, headers })
+}

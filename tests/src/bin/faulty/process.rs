@@ -1,0 +1,104 @@
+//! The server as a child process, and what only a process can do.
+
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::time::Duration;
+
+use mcp_tests::faults::{At, Script, Step};
+use serde_json::Value;
+use tokio::io::{AsyncBufReadExt, BufReader};
+
+use crate::act::{After, act as answer};
+use crate::form::Form;
+use crate::outlet::{Outlet, Writer};
+
+/// Speaks on the standard streams until the input is over.
+pub(crate) async fn run(script: Script) {
+    let outlet = Arc::new(Outlet::new(Writer::Output(tokio::io::stdout())));
+    if script.at == At::Start {
+        for step in &script.steps {
+            match step {
+                Step::Hush | Step::Deaf => std::future::pending().await,
+                Step::Banner => {
+                    outlet.write(b"SSH-2.0-OpenSSH_9.9\r\n").await;
+                    std::future::pending::<()>().await;
+                }
+                Step::Flood | Step::Endless => {
+                    crate::act::go_on(*step, Form::Line, Arc::clone(&outlet)).await;
+                }
+                Step::End => outlet.end().await,
+                Step::Reset => outlet.reset().await,
+                other => act(*other).await,
+            }
+        }
+    }
+    if script.at == At::Hear {
+        tokio::spawn(crate::act::go_on(script.steps[0], Form::Line, Arc::clone(&outlet)));
+    }
+    let mut lines = BufReader::new(tokio::io::stdin()).lines();
+    while let Ok(Some(line)) = lines.next_line().await {
+        let Ok(message) = serde_json::from_str::<Value>(&line) else { continue };
+        match answer(&script, &message, Form::Line, &outlet, false).await {
+            After::Next => {}
+            After::Hold | After::Deaf => std::future::pending().await,
+            After::Gone | After::Replaced => break,
+        }
+    }
+    if script.at == At::Close {
+        for step in &script.steps {
+            match step {
+                Step::Stubborn | Step::Hush => std::future::pending().await,
+                Step::Reset => outlet.reset().await,
+                Step::Flood => crate::act::go_on(*step, Form::Line, Arc::clone(&outlet)).await,
+                other => act(*other).await,
+            }
+        }
+    }
+    // A thread that still reads would keep it.
+    std::process::exit(0);
+}
+
+/// What a process does that no connection can.
+pub(crate) async fn act(step: Step) {
+    match step {
+        Step::Exit(code) => std::process::exit(code),
+        Step::Orphan => {
+            let _orphan = Command::new("sleep").arg("60").stdin(Stdio::null()).spawn().unwrap();
+            std::process::exit(0);
+        }
+        Step::Escape => {
+            let _escaped = Command::new("setsid").args(["sleep", "60"]).stdin(Stdio::null()).spawn().unwrap();
+            // It is to have left before this ends.
+            tokio::time::sleep(Duration::from_millis(200)).await;
+            std::process::exit(0);
+        }
+        Step::CloseOutput => {
+            // The one way without `unsafe`: another program in this one's place, which has no output.
+            use std::os::unix::process::CommandExt;
+            let _ = Command::new("sh").args(["-c", "exec sleep 60 >&-"]).exec();
+        }
+        Step::FillErrors => {
+            use std::io::Write;
+            std::thread::spawn(|| {
+                let line = [b'e'; 1023].into_iter().chain([b'\n']).collect::<Vec<u8>>();
+                while std::io::stderr().write_all(&line).is_ok() {}
+            });
+        }
+        Step::Allocate => {
+            let mut taken = Vec::new();
+            loop {
+                // Written to, so that the system has to give it.
+                taken.push(vec![1_u8; 16 << 20]);
+                std::hint::black_box(&taken);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Ends as a process ends that the system kills.
+pub(crate) fn kill_itself() {
+    let own = std::process::id().to_string();
+    let _ = Command::new("kill").args(["-KILL", &own]).status();
+    std::thread::sleep(Duration::from_secs(60));
+}
