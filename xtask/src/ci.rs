@@ -76,7 +76,7 @@ fn gates(sources: &[Source]) -> Vec<Gate> {
         Gate::new("floors", floors::run),
         Gate::new("tidy", tidy::run),
         Gate::new("schema --check", || generated::schemas(Mode::Check).and_then(|()| generated::evolution())),
-        Gate::new("docs --check", || generated::diagnostics(Mode::Check)),
+        Gate::new("docs --check", || generated::pages(Mode::Check)),
         Gate::new("features", || rules::run().map(|report| println!("{report}"))),
         Gate::cargo("clippy --workspace --all-targets --all-features -- -D warnings"),
         Gate::cargo("doc --workspace --no-deps --all-features"),

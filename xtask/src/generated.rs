@@ -1,4 +1,4 @@
-//! Files that are made from the code and committed: the JSON Schemas and the page of diagnostics.
+//! Files that are made from the code and committed: the JSON Schemas, the pages of diagnostics, the fault matrix.
 //!
 //! A check never writes. Where it fails it names the command that does.
 
@@ -6,6 +6,7 @@ use std::path::Path;
 use std::{fs, io};
 
 use mcp_config::{Code, Profile};
+use mcp_tests::faults;
 
 use crate::evolution::{self, Current};
 use crate::failure::{Failure, Trespass};
@@ -60,15 +61,56 @@ fn generated_schemas() -> [(&'static str, String); 5] {
     })
 }
 
+/// Every page of docs/ that is made from the code.
+pub(crate) fn pages(mode: Mode) -> Result<(), Failure> {
+    diagnostics(mode)?;
+    fault_matrix(mode)
+}
+
 /// `docs/diagnostics.md` and a page for each code, from the explanations of the codes.
-pub(crate) fn diagnostics(mode: Mode) -> Result<(), Failure> {
+fn diagnostics(mode: Mode) -> Result<(), Failure> {
     let codes: Vec<(String, String)> =
         Code::ALL.iter().map(|it| (it.as_str().to_owned(), it.explain().to_owned())).collect();
-    settle(&tree::root(), &pages(&codes), "cargo xtask docs", mode)
+    settle(&tree::root(), &pages_of(&codes), "cargo xtask docs", mode)
+}
+
+/// `docs/reliability/faults.md` from the table of the tests, and its totals in `docs/reliability.md`, which is written by
+/// hand around them.
+fn fault_matrix(mode: Mode) -> Result<(), Failure> {
+    const PAGE: &str = "docs/reliability.md";
+    let text = fs::read_to_string(tree::root().join(PAGE))
+        .map_err(|error| Failure::words(format!("could not read {PAGE}: {error}")))?;
+    let totals = faults::totals();
+    let table = format!(
+        "\n| faults | wires | eras | faces | cells proven | cells that are none, with a reason | different outcomes | rows of the machine |\n\
+         |---|---|---|---|---|---|---|---|\n| {} | {} | 2 | {} | {} | {} | {} | {} |\n\n",
+        totals.faults,
+        faults::Wire::ALL.len(),
+        faults::Face::ALL.len(),
+        totals.cells,
+        totals.absent,
+        totals.outcomes,
+        faults::machine().len()
+    );
+    let text = between(&text, &table)
+        .ok_or_else(|| Failure::words(format!("{PAGE} has no place for the totals of the faults")))?;
+    let made = [
+        Made { path: "docs/reliability/faults.md".to_owned(), text: faults::page() },
+        Made { path: PAGE.to_owned(), text },
+    ];
+    settle(&tree::root(), &made, "cargo xtask docs", mode)
+}
+
+/// The text with this between its two marks.
+fn between(text: &str, part: &str) -> Option<String> {
+    const MARKS: [&str; 2] = ["<!-- totals of the faults -->\n", "<!-- end of the totals -->\n"];
+    let (before, rest) = text.split_once(MARKS[0])?;
+    let (_, after) = rest.split_once(MARKS[1])?;
+    Some([before, MARKS[0], part, MARKS[1], after].concat())
 }
 
 /// A list of all codes, and a page for each, so that whoever looks a code up finds it by its name.
-fn pages(codes: &[(String, String)]) -> Vec<Made> {
+fn pages_of(codes: &[(String, String)]) -> Vec<Made> {
     let mut list = String::from(
         "# Diagnostics\n\n\
          What each code means, and what to do about it. `mcp-host check` prints the code with every mistake it\n\
@@ -129,8 +171,8 @@ mod tests {
     }
 
     #[test]
-    fn the_page_of_diagnostics_is_fresh() {
-        if let Err(failure) = diagnostics(Mode::Check) {
+    fn the_pages_are_fresh() {
+        if let Err(failure) = pages(Mode::Check) {
             panic!("{failure}");
         }
     }
@@ -155,8 +197,16 @@ mod tests {
     }
 
     #[test]
+    fn what_is_made_stands_between_its_marks() {
+        let text = "a\n<!-- totals of the faults -->\nold\n<!-- end of the totals -->\nb\n";
+        let want = "a\n<!-- totals of the faults -->\nnew\n<!-- end of the totals -->\nb\n";
+        assert_eq!(between(text, "new\n").as_deref(), Some(want));
+        assert_eq!(between("a\n", "new\n"), None);
+    }
+
+    #[test]
     fn each_code_has_a_page_and_a_line_in_the_list() {
-        let pages = pages(&[
+        let pages = pages_of(&[
             ("MCP0001".into(), "One: it | is.\n".into()),
             ("MCP0002".into(), "Two\nlines. More.".into()),
         ]);

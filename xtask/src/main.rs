@@ -12,6 +12,7 @@ mod ci;
 mod conformance;
 mod evolution;
 mod failure;
+mod faults;
 mod floors;
 mod generated;
 mod rules;
@@ -31,10 +32,11 @@ Usage: cargo xtask <command>
 
   test [-- <cargo test arguments>]  install what the tests need, then run all tests; without arguments then conformance, too
   conformance [client|server]       the official conformance suite, against the client and the gateway
+  faults                            the fault matrix: every fault on every wire, at every face
   ci                                every gate that is no test: format, lints, docs, builds, packages, house rules
   schema [--check]                  write schemas/<dialect>.schema.json, or fail if they are stale or break a release
   schema --release                  freeze the schemas as the release of this version
-  docs [--check]                    write the pages of docs/diagnostics, or fail if one is stale
+  docs [--check]                    write the pages that are made from the code, or fail if one is stale
   floors                            dependencies, forbidden words, error numbers, unsafe
   tidy                              heads, lengths, unfinished code, forgotten files, paths of one machine
   features                          which rules of docs/rules.md some test proves
@@ -53,8 +55,9 @@ fn main() -> ExitCode {
         ["schema"] => generated::schemas(Mode::Write),
         ["schema", "--check"] => generated::schemas(Mode::Check).and_then(|()| generated::evolution()),
         ["schema", "--release"] => generated::schemas(Mode::Check).and_then(|()| generated::release()),
-        ["docs"] => generated::diagnostics(Mode::Write),
-        ["docs", "--check"] => generated::diagnostics(Mode::Check),
+        ["faults"] => faults::run(),
+        ["docs"] => generated::pages(Mode::Write),
+        ["docs", "--check"] => generated::pages(Mode::Check),
         ["floors"] => floors::run(),
         ["tidy"] => tidy::run(),
         ["features"] => rules::run().map(|report| println!("{report}")),
