@@ -11,6 +11,9 @@ use mcp_model::{RawJson, RpcError, code};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+use crate::meta::Meta;
+use crate::params::Params;
+
 /// How many messages a batch may hold.
 pub(crate) const MOST_IN_BATCH: usize = 64;
 
@@ -37,8 +40,18 @@ pub(crate) struct Request {
     pub(crate) id: RawJson,
     /// Its method.
     pub(crate) method: String,
-    /// Its parameters: an object, `{}` where there are none.
-    pub(crate) params: RawJson,
+    /// Its parameters.
+    pub(crate) params: Params,
+    /// What stands beside them.
+    pub(crate) meta: Meta,
+}
+
+impl Request {
+    /// A request with these parameters.
+    pub(crate) fn new(id: RawJson, method: String, params: Params) -> Request {
+        let meta = Meta::of(&params);
+        Request { id, method, params, meta }
+    }
 }
 
 /// A notification.
@@ -46,8 +59,8 @@ pub(crate) struct Request {
 pub(crate) struct Notification {
     /// Its method.
     pub(crate) method: String,
-    /// Its parameters: an object, `{}` where there are none.
-    pub(crate) params: RawJson,
+    /// Its parameters.
+    pub(crate) params: Params,
 }
 
 /// An answer to a question of ours.
@@ -80,9 +93,7 @@ pub(crate) fn read(text: &Bytes) -> Result<Incoming, Unreadable> {
         let message = "JSON-RPC batches are not part of this version of the protocol";
         return Err(Unreadable::new(None, code::INVALID_REQUEST, message));
     }
-    let whole = RawJson::parse(text.clone())
-        .map_err(|it| Unreadable::new(None, code::PARSE_ERROR, format!("the message is no JSON: {it}")))?;
-    message(&whole)
+    message(text)
 }
 
 /// Reads the messages of a batch, or the only one where it is none.
@@ -101,16 +112,16 @@ pub(crate) fn read_many(text: &Bytes) -> Result<Vec<Result<Incoming, Unreadable>
         }
         _ => {
             let shared = whole.clone().into_bytes();
-            Ok(items.into_iter().map(|it| message(&RawJson::within(&shared, it))).collect())
+            Ok(items.into_iter().map(|it| message(&RawJson::within(&shared, it).into_bytes())).collect())
         }
     }
 }
 
-fn message(whole: &RawJson) -> Result<Incoming, Unreadable> {
+fn message(shared: &Bytes) -> Result<Incoming, Unreadable> {
     #[derive(Deserialize)]
     struct Wire<'a> {
         #[serde(borrow)]
-        jsonrpc: Option<Cow<'a, str>>,
+        jsonrpc: Option<&'a RawValue>,
         #[serde(borrow, default, deserialize_with = "there")]
         id: Option<&'a RawValue>,
         #[serde(borrow)]
@@ -122,20 +133,26 @@ fn message(whole: &RawJson) -> Result<Incoming, Unreadable> {
         #[serde(borrow)]
         error: Option<&'a RawValue>,
     }
-    let shared = whole.clone().into_bytes();
     let refused = |id: Option<RawJson>, message: &str| Unreadable::new(id, code::INVALID_REQUEST, message);
-    if !whole.is_object() {
-        return Err(refused(None, "a message is a JSON object"));
-    }
-    let Wire { jsonrpc, id, method, params, result, error } =
-        whole.read().map_err(|it| refused(None, &format!("the message cannot be read: {it}")))?;
-    let part = |it: &RawValue| RawJson::within(&shared, it);
+    // Skipping a string does not look at its bytes, and what is no UTF-8 is no JSON.
+    let read = str::from_utf8(shared).ok().filter(|_| is_object(shared)).map(serde_json::from_str);
+    let Some(Ok(Wire { jsonrpc, id, method, params, result, error })) = read else {
+        // JSON that is no message is another fault than what is no JSON, wherever it begins to be that.
+        RawJson::parse(shared.clone()).map_err(|it| {
+            Unreadable::new(None, code::PARSE_ERROR, format!("the message is no JSON: {it}"))
+        })?;
+        return Err(match read {
+            Some(Err(it)) => refused(None, &format!("the message cannot be read: {it}")),
+            Some(Ok(_)) | None => refused(None, "a message is a JSON object"),
+        });
+    };
+    let part = |it: &RawValue| RawJson::within(shared, it);
     let id = id.map(part);
     let plain = id.clone().filter(is_id);
-    if depth(&shared) > DEEPEST {
+    if depth(shared) > DEEPEST {
         return Err(refused(plain, &format!("a message may be {DEEPEST} levels deep")));
     }
-    if jsonrpc.as_deref() != Some("2.0") {
+    if jsonrpc.map(part).as_ref().and_then(RawJson::to_text).as_deref() != Some("2.0") {
         return Err(refused(plain, "`jsonrpc` must be \"2.0\""));
     }
     if let Some(method) = method {
@@ -144,17 +161,16 @@ fn message(whole: &RawJson) -> Result<Incoming, Unreadable> {
         };
         // Some write `null` for the id that a notification must not have; of a request it is none.
         let id = id.filter(|it| it.as_str() != "null" || !method.starts_with("notifications/"));
-        let params = params.map_or_else(RawJson::empty_object, part);
-        if !params.is_object() && id.is_none() {
+        let params = params.map_or_else(|| Ok(Params::none()), |it| Params::of(part(it)));
+        let params = match params {
+            Ok(params) => params,
             // Nobody waits for an answer.
-            return Ok(Incoming::Notification(Notification { method, params: RawJson::empty_object() }));
-        }
-        if !params.is_object() {
-            return Err(Unreadable::new(plain, code::INVALID_PARAMS, "`params` must be a JSON object"));
-        }
+            Err(_) if id.is_none() => Params::none(),
+            Err(error) => return Err(Unreadable { id: plain, error }),
+        };
         return match (id, plain) {
             (None, _) => Ok(Incoming::Notification(Notification { method, params })),
-            (Some(_), Some(id)) => Ok(Incoming::Request(Request { id, method, params })),
+            (Some(_), Some(id)) => Ok(Incoming::Request(Request::new(id, method, params))),
             (Some(_), None) => Err(refused(None, "`id` must be a string or a number")),
         };
     }
@@ -178,8 +194,17 @@ fn there<'de, D: serde::Deserializer<'de>>(member: D) -> Result<Option<&'de RawV
     <&RawValue>::deserialize(member).map(Some)
 }
 
-/// How deep the JSON is.
+fn is_object(text: &[u8]) -> bool {
+    text.trim_ascii_start().first() == Some(&b'{')
+}
+
+/// How deep the JSON is, or a bit more, where that is not too deep.
 fn depth(text: &[u8]) -> usize {
+    // As deep as there are beginnings at most, and few messages have many.
+    let begun = memchr::memchr2_iter(b'{', b'[', text).take(DEEPEST + 1).count();
+    if begun <= DEEPEST {
+        return begun;
+    }
     let (mut deepest, mut now, mut in_text, mut escaped) = (0, 0usize, false, false);
     for byte in text {
         match byte {
@@ -210,9 +235,11 @@ mod tests {
     fn check(text: &str, want: &str) {
         let got = match read(&Bytes::copy_from_slice(text.as_bytes())) {
             Ok(Incoming::Request(it)) => {
-                format!("request {} {} {}", it.id.as_str(), it.method, it.params.as_str())
+                format!("request {} {} {}", it.id.as_str(), it.method, it.params.raw().as_str())
             }
-            Ok(Incoming::Notification(it)) => format!("notification {} {}", it.method, it.params.as_str()),
+            Ok(Incoming::Notification(it)) => {
+                format!("notification {} {}", it.method, it.params.raw().as_str())
+            }
             Ok(Incoming::Response(it)) => match it.outcome {
                 Ok(result) => format!("result {} {}", it.id.as_str(), result.as_str()),
                 Err(error) => format!("error {} {error}", it.id.as_str()),

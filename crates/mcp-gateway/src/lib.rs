@@ -49,6 +49,7 @@ mod meta;
 mod methods;
 mod outlet;
 mod own;
+mod params;
 mod parked;
 mod principal;
 mod questions;

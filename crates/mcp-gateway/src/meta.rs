@@ -9,6 +9,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::methods::initialize::MOST_CAPABILITIES;
+use crate::params::Params;
 use crate::splice;
 
 /// The member in which a client of the stateless era names its dialog.
@@ -37,12 +38,6 @@ pub(crate) struct Meta {
 }
 
 #[derive(Deserialize)]
-struct Params<'a> {
-    #[serde(borrow, rename = "_meta")]
-    meta: Option<&'a RawValue>,
-}
-
-#[derive(Deserialize)]
 struct Wire<'a> {
     #[serde(borrow, rename = "progressToken")]
     progress_token: Option<&'a RawValue>,
@@ -62,13 +57,12 @@ struct Wire<'a> {
 
 impl Meta {
     /// Reads it out of a request's parameters.
-    pub(crate) fn read(params: &RawJson) -> Meta {
-        let Some(meta) = params.read::<Params<'_>>().ok().and_then(|it| it.meta) else {
-            return Meta::default();
-        };
-        let Ok(wire) = serde_json::from_str::<Wire<'_>>(meta.get()) else { return Meta::default() };
-        let text =
-            |it: Option<&RawValue>| it.and_then(|it| RawJson::copied(it).to_text().map(Cow::into_owned));
+    pub(crate) fn of(params: &Params) -> Meta {
+        let Some(meta) = params.get("_meta") else { return Meta::default() };
+        let Ok(wire) = meta.read::<Wire<'_>>() else { return Meta::default() };
+        let whole = meta.clone().into_bytes();
+        let part = |it: &RawValue| RawJson::within(&whole, it);
+        let text = |it: Option<&RawValue>| it.and_then(|it| part(it).to_text().map(Cow::into_owned));
         let is_token = |it: &RawJson| matches!(it.as_bytes().first(), Some(b'"' | b'-' | b'0'..=b'9'));
         let trace = text(wire.traceparent).and_then(|parent| {
             let state = text(wire.tracestate);
@@ -78,19 +72,19 @@ impl Meta {
             progress_token: wire
                 .progress_token
                 .filter(|it| it.get().len() <= MOST_TOKEN)
-                .map(RawJson::copied)
+                .map(part)
                 .filter(is_token),
             version: text(wire.version),
             capabilities: wire
                 .capabilities
                 .filter(|it| it.get().len() <= MOST_CAPABILITIES)
-                .map(RawJson::copied)
+                .map(part)
                 .filter(RawJson::is_object),
             log_level: text(wire.log_level).and_then(|it| it.parse().ok()),
             dialog: text(wire.dialog).filter(|it| !it.is_empty()),
             trace,
             // What dialogs are called is between the client and the gateway.
-            raw: Some(splice::without(&RawJson::copied(meta), DIALOG_KEY)).filter(RawJson::is_object),
+            raw: Some(splice::without(meta, DIALOG_KEY)).filter(RawJson::is_object),
         }
     }
 
@@ -133,7 +127,8 @@ mod tests {
     use super::*;
 
     fn read(meta: &str) -> Meta {
-        Meta::read(&RawJson::parse(format!(r#"{{"name":"x","_meta":{meta}}}"#).into()).unwrap())
+        let params = RawJson::parse(format!(r#"{{"name":"x","_meta":{meta}}}"#).into()).unwrap();
+        Meta::of(&Params::of(params).unwrap())
     }
 
     #[test]

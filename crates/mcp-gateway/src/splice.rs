@@ -100,6 +100,11 @@ pub(crate) fn replaced(object: &RawJson, with: impl Fn(&str, &str) -> Option<Str
 
 /// The object without the members of this name.
 pub(crate) fn without(object: &RawJson, name: &str) -> RawJson {
+    let text = object.as_bytes();
+    // What is nowhere in the text is no member either, and that is the common case.
+    if memchr::memmem::find(text, name.as_bytes()).is_none() && memchr::memchr(b'\\', text).is_none() {
+        return object.clone();
+    }
     let Some(members) = ordered(object) else { return object.clone() };
     if members.iter().all(|(key, _)| key != name) {
         return object.clone();

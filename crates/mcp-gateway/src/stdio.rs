@@ -219,7 +219,7 @@ impl Client {
         if notification.method == "notifications/cancelled"
             && let Some(id) = methods::cancelled(&notification.params)
         {
-            self.running.take_back(&id);
+            self.running.take_back(id);
         }
     }
 
@@ -228,13 +228,12 @@ impl Client {
         request: Request,
         tasks: &mut JoinSet<()>,
     ) -> Result<(), crate::outlet::NotTaken> {
-        let meta = Meta::read(&request.params);
-        if request.method == "initialize" && !meta.is_modern() {
+        if request.method == "initialize" && !request.meta.is_modern() {
             self.gateway.settle().await;
             let answer = self.initialize(&request, tasks);
             return self.out.answer(answer).await;
         }
-        let caller = match self.caller(&meta) {
+        let caller = match self.caller(&request.meta) {
             Ok(caller) => caller,
             Err(error) => return self.out.answer(reply::error(Some(&request.id), &error)).await,
         };
@@ -253,7 +252,7 @@ impl Client {
                 answered = async {
                     match caller.era() {
                         Era::Modern if listens => client.listen(&caller, &request).await,
-                        Era::Modern => client.gateway.stateless(caller, request).await,
+                        Era::Modern => client.gateway.stateless(caller, Arc::new(request)).await,
                         Era::Legacy => client.gateway.answer(&caller, &request).await,
                     }
                 } => answered,
@@ -300,7 +299,7 @@ impl Client {
             let error = RpcError::new(code::INVALID_REQUEST, "this session is initialized already");
             return reply::error(Some(&request.id), &error);
         }
-        let agreed = match initialize::agree(&request.params) {
+        let agreed = match initialize::agree(request.params.raw()) {
             Ok(agreed) => agreed,
             Err(error) => return reply::error(Some(&request.id), &error),
         };
@@ -336,7 +335,7 @@ impl Client {
     /// Tells what changes, until the request is taken back.
     async fn listen(&self, caller: &Caller, request: &Request) -> Result<Bytes, RpcError> {
         let mut wanted = Wanted::read(request)?;
-        let agreed = self.gateway.subscribe_all(caller, &request.params, &wanted.updates).await;
+        let agreed = self.gateway.subscribe_all(caller, request, &wanted.updates).await;
         let subscribed = Subscribed::of(agreed);
         wanted.updates = subscribed.uris();
         let told = Mutex::new(Told::of(&self.gateway.listing(&caller.scope)));

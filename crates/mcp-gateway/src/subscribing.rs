@@ -41,8 +41,7 @@ impl Wanted {
             resource_subscriptions: Vec<String>,
         }
         let invalid = |what: String| RpcError::new(code::INVALID_PARAMS, what);
-        let Params { notifications } =
-            request.params.read().map_err(|it| invalid(format!("the parameters cannot be read: {it}")))?;
+        let Params { notifications } = request.params.read()?;
         if notifications.resource_subscriptions.len() > MOST_RESOURCES {
             return Err(invalid(format!("`resourceSubscriptions` may hold {MOST_RESOURCES} URIs")));
         }
@@ -108,7 +107,8 @@ mod tests {
 
     fn request(params: &str) -> Request {
         let json = |text: &str| RawJson::parse(text.to_owned().into()).unwrap();
-        Request { id: json("\"s\""), method: "subscriptions/listen".to_owned(), params: json(params) }
+        let params = crate::params::Params::of(json(params)).unwrap();
+        Request::new(json("\"s\""), "subscriptions/listen".to_owned(), params)
     }
 
     #[test]

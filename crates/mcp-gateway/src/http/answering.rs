@@ -1,19 +1,18 @@
 //! A request that is being answered: as one JSON document where nothing comes before the answer, else as a stream of
 //! events whose last one is the answer.
 
-use std::convert::Infallible;
 use std::pin::Pin;
 use std::time::Duration;
 
-use axum::body::Body;
-use axum::http::{HeaderValue, StatusCode, header};
-use axum::response::Response;
 use bytes::Bytes;
 use futures_util::stream;
+use http::{HeaderValue, StatusCode, header};
 use tokio::time::{Instant, sleep_until};
 
+use super::body::{Body, Response};
 use super::events;
 use super::headers::Accepts;
+use super::routes::status;
 use crate::outlet::Inlet;
 
 /// How long a client waits for the head of a response before it begins without its answer.
@@ -80,7 +79,7 @@ impl Answering {
         let state = Streaming { answering: self, first: Some(first), answer, over: false };
         events::response(stream::unfold(state, |mut state| async {
             let event = state.next().await?;
-            Some((Ok::<_, Infallible>(event), state))
+            Some((event, state))
         }))
     }
 }
@@ -151,7 +150,5 @@ pub(super) fn json(answer: Answer) -> Response {
 
 /// Nothing to say: a request that was taken back, or a message that wants no answer.
 pub(super) fn taken_back() -> Response {
-    let mut res = Response::new(Body::empty());
-    *res.status_mut() = StatusCode::ACCEPTED;
-    res
+    status(StatusCode::ACCEPTED)
 }

@@ -5,12 +5,11 @@
 
 use std::sync::Arc;
 
-use axum::extract::{Request as HttpRequest, State};
-use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
-use axum::middleware::Next;
-use axum::response::{IntoResponse, Response};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 
+use super::body::Response;
 use super::headers;
+use super::routes::{self, HttpRequest, status, words};
 use super::server::Door;
 
 /// What pages may send besides what all may.
@@ -24,19 +23,16 @@ const SHOWN: HeaderValue = HeaderValue::from_static("Mcp-Session-Id, WWW-Authent
 const REMEMBERED: HeaderValue = HeaderValue::from_static("600");
 
 /// Answers what a browser asks beforehand, and says of every answer which page may read it.
-pub(super) async fn cors(State(door): State<Arc<Door>>, request: HttpRequest, next: Next) -> Response {
-    if door.guard.origins.is_empty() {
-        return next.run(request).await;
-    }
-    let origin = named(&door, request.headers());
+pub(super) async fn answer(door: &Arc<Door>, request: HttpRequest) -> Response {
+    let origin = named(door, request.headers());
     let asks = request.method() == Method::OPTIONS
         && request.headers().contains_key(header::ACCESS_CONTROL_REQUEST_METHOD);
     let mut res = match (&origin, asks) {
-        (Some(_), true) => match door.guard.check(host(&request).as_deref(), None) {
+        (Some(_), true) => match door.guard.check(host(&request), None) {
             Ok(()) => allowed(request.headers()),
-            Err(intruder) => (StatusCode::FORBIDDEN, intruder.words()).into_response(),
+            Err(intruder) => words(StatusCode::FORBIDDEN, intruder.words()),
         },
-        (Some(_), false) | (None, _) => next.run(request).await,
+        (Some(_), false) | (None, _) => routes::route(door, request).await,
     };
     // Whether a page may read it depends on the page, also where none may.
     res.headers_mut().append(header::VARY, HeaderValue::from_static("Origin"));
@@ -55,8 +51,8 @@ fn named(door: &Door, headers: &HeaderMap) -> Option<HeaderValue> {
     door.guard.origins.iter().any(|it| it.eq_ignore_ascii_case(text)).then(|| origin.clone())
 }
 
-fn host(request: &HttpRequest) -> Option<String> {
-    let target = request.uri().authority().map(ToString::to_string);
+fn host(request: &HttpRequest) -> Option<&str> {
+    let target = request.uri().authority().map(|it| it.as_str());
     target.or_else(|| headers::text(request.headers(), &header::HOST))
 }
 
@@ -66,7 +62,7 @@ fn allowed(asked: &HeaderMap) -> Response {
     let wanted = wanted.split(',').filter_map(|it| it.trim().parse::<HeaderName>().ok());
     let taken = wanted.filter(|it| TAKEN.contains(&it.as_str()) || it.as_str().starts_with(OURS));
     let taken: Vec<String> = taken.map(|it| it.to_string()).collect();
-    let mut res = StatusCode::NO_CONTENT.into_response();
+    let mut res = status(StatusCode::NO_CONTENT);
     let headers = res.headers_mut();
     let methods = HeaderValue::from_static("GET, POST, DELETE");
     headers.insert(header::ACCESS_CONTROL_ALLOW_METHODS, methods);

@@ -1,13 +1,12 @@
 //! Server-sent events: what they look like, and the response that carries them.
 
-use std::convert::Infallible;
 use std::time::Duration;
 
-use axum::body::Body;
-use axum::http::{HeaderValue, StatusCode, header};
-use axum::response::Response;
 use bytes::Bytes;
 use futures_util::Stream;
+use http::{HeaderValue, StatusCode, header};
+
+use super::body::{Body, Response};
 
 /// How long a stream may be silent before a comment shows that it is still there.
 pub(super) const PULSE: Duration = Duration::from_secs(15);
@@ -27,8 +26,8 @@ pub(super) fn pulse() -> Bytes {
 }
 
 /// A response that is a stream of events.
-pub(super) fn response(events: impl Stream<Item = Result<Bytes, Infallible>> + Send + 'static) -> Response {
-    let mut res = Response::new(Body::from_stream(events));
+pub(super) fn response(events: impl Stream<Item = Bytes> + Send + 'static) -> Response {
+    let mut res = Response::new(Body::Events(Box::pin(events)));
     *res.status_mut() = StatusCode::OK;
     let headers = res.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));

@@ -3,20 +3,19 @@
 //! There is one for each session: who opens another one closes the first. What was said while nobody listened is not
 //! kept, but that lists have changed is told when somebody does. `Last-Event-ID` means nothing here.
 
-use std::convert::Infallible;
 use std::sync::Arc;
 
-use axum::extract::{Request as HttpRequest, State};
-use axum::http::{Method, StatusCode};
-use axum::response::Response;
 use bytes::Bytes;
 use futures_util::stream;
+use http::{Method, StatusCode};
 use tokio_util::sync::CancellationToken;
 
+use super::body::Response;
 use super::events;
 use super::headers::{self, Accepts, SESSION};
 use super::modern::Place;
-use super::post::{self, Server, busy, invalid, no_session, refusal};
+use super::post::{self, busy, invalid, no_session, refusal};
+use super::routes::{HttpRequest, Server};
 use super::server::Door;
 use crate::outlet::{Inlet, Outlet, outlet};
 use crate::reply;
@@ -24,7 +23,7 @@ use crate::session::Session;
 use crate::watching::{News, Watching, told};
 
 /// Opens the stream.
-pub(super) async fn get(State(door): State<Arc<Door>>, server: Server, request: HttpRequest) -> Response {
+pub(super) fn get(door: &Arc<Door>, server: Server, request: HttpRequest) -> Response {
     let (parts, _) = request.into_parts();
     if parts.method == Method::HEAD {
         // It asks for no stream, and must not take the place of one.
@@ -34,7 +33,7 @@ pub(super) async fn get(State(door): State<Arc<Door>>, server: Server, request: 
             &invalid("there is nothing to say of a stream"),
         );
     }
-    let visitor = match post::visitor(&door, &parts, server) {
+    let visitor = match post::visitor(door, &parts.headers, &parts.uri, server) {
         Ok(visitor) => visitor,
         Err(refusal) => return *refusal,
     };
@@ -42,12 +41,12 @@ pub(super) async fn get(State(door): State<Arc<Door>>, server: Server, request: 
         let error = invalid("a GET belongs to a session: `Mcp-Session-Id` is missing");
         return refusal(StatusCode::METHOD_NOT_ALLOWED, None, &error);
     };
-    let Some(session) = post::session(&door, &visitor, &id) else { return no_session() };
+    let Some(session) = post::session(door, &visitor, id) else { return no_session() };
     if headers::accepts(&parts.headers) == Accepts::Json {
         let error = invalid("`Accept` must hold `text/event-stream`");
         return refusal(StatusCode::NOT_ACCEPTABLE, None, &error);
     }
-    let Some(place) = Place::of_stream(&door, &visitor.principal) else {
+    let Some(place) = Place::of_stream(door, &visitor.principal) else {
         return refusal(StatusCode::SERVICE_UNAVAILABLE, None, &busy());
     };
     let (out, inlet) = outlet(door.bounds());
@@ -65,7 +64,7 @@ pub(super) async fn get(State(door): State<Arc<Door>>, server: Server, request: 
     };
     events::response(stream::unfold(state, |mut state| async {
         let event = state.next().await?;
-        Some((Ok::<_, Infallible>(event), state))
+        Some((event, state))
     }))
 }
 

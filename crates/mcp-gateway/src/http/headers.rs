@@ -5,8 +5,8 @@
 
 use std::borrow::Cow;
 
-use axum::http::{HeaderMap, HeaderName, header};
 use base64::prelude::{BASE64_STANDARD, Engine};
+use http::{HeaderMap, HeaderName, header};
 use mcp_model::{RawJson, RpcError, code};
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -22,8 +22,22 @@ const METHOD: HeaderName = HeaderName::from_static("mcp-method");
 const NAME: HeaderName = HeaderName::from_static("mcp-name");
 
 /// The text of a header; `None` where it is not there, or no text.
-pub(super) fn text(headers: &HeaderMap, name: &HeaderName) -> Option<String> {
-    headers.get(name)?.to_str().ok().map(str::to_owned)
+pub(super) fn text<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
+    headers.get(name)?.to_str().ok()
+}
+
+/// A header that is no text, or stands there twice.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct NotPlain;
+
+/// The text of a header that may stand there once.
+pub(super) fn only<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Option<&'a str>, NotPlain> {
+    let mut all = headers.get_all(name).iter();
+    let Some(value) = all.next() else { return Ok(None) };
+    match (value.to_str(), all.next()) {
+        (Ok(text), None) => Ok(Some(text)),
+        _ => Err(NotPlain),
+    }
 }
 
 /// What a client takes as an answer.
@@ -46,9 +60,9 @@ pub(super) fn accepts(headers: &HeaderMap) -> Accepts {
 
 /// Is the body said to be JSON?
 pub(super) fn is_json(headers: &HeaderMap) -> bool {
-    let kind = text(headers, &header::CONTENT_TYPE).unwrap_or_default();
-    let kind = kind.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
-    kind == "application/json"
+    let kind = headers.get(header::CONTENT_TYPE).and_then(|it| it.to_str().ok()).unwrap_or_default();
+    let kind = kind.split(';').next().unwrap_or_default().trim();
+    kind.eq_ignore_ascii_case("application/json")
 }
 
 /// Looks whether the headers of a request of the stateless era say what its body says.
@@ -57,7 +71,7 @@ pub(super) fn agree(headers: &HeaderMap, request: &Request, meta: &Meta) -> Resu
     one(headers, &VERSION, "MCP-Protocol-Version", version)?;
     one(headers, &METHOD, "Mcp-Method", &request.method)?;
     let Some(key) = named(&request.method) else { return Ok(()) };
-    let Some(name) = member(&request.params, key).and_then(|it| it.to_text().map(Cow::into_owned)) else {
+    let Some(name) = request.params.text(key) else {
         // What is wrong with the parameters is said elsewhere.
         return Ok(());
     };
@@ -164,11 +178,9 @@ mod tests {
 
     #[track_caller]
     fn check(given: &str, params: &str, want: &str) {
-        let request = Request {
-            id: RawJson::parse("1".into()).unwrap(),
-            method: "tools/call".to_owned(),
-            params: RawJson::parse(params.to_owned().into()).unwrap(),
-        };
+        let json = |text: &str| RawJson::parse(text.to_owned().into()).unwrap();
+        let params = crate::params::Params::of(json(params)).unwrap();
+        let request = Request::new(json("1"), "tools/call".to_owned(), params);
         let meta = Meta { version: Some("2026-07-28".to_owned()), ..Meta::default() };
         let got =
             agree(&headers(given), &request, &meta).map_or_else(|it| it.message, |()| "fine".to_owned());

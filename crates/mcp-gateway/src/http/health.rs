@@ -2,23 +2,24 @@
 
 use std::sync::Arc;
 
-use axum::extract::State;
-use axum::http::StatusCode;
+use http::StatusCode;
 use mcp_host::ServerState;
 
+use super::body::Response;
+use super::routes::words;
 use super::server::Door;
 
 /// `/healthz`: it answers.
-pub(super) async fn alive() -> &'static str {
-    "ok\n"
+pub(super) fn alive() -> Response {
+    words(StatusCode::OK, "ok\n")
 }
 
 /// `/readyz`: no server is being started for the first time.
-pub(super) async fn ready(State(door): State<Arc<Door>>) -> (StatusCode, &'static str) {
+pub(super) fn ready(door: &Arc<Door>) -> Response {
     let published = door.gateway.published();
     let starting = published.servers.iter().any(|it| it.state == ServerState::Starting);
     match starting {
-        true => (StatusCode::SERVICE_UNAVAILABLE, "starting\n"),
-        false => (StatusCode::OK, "ready\n"),
+        true => words(StatusCode::SERVICE_UNAVAILABLE, "starting\n"),
+        false => words(StatusCode::OK, "ready\n"),
     }
 }

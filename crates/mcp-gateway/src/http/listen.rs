@@ -1,16 +1,15 @@
 //! `subscriptions/listen`: a stream on which a client of the era without sessions hears what has changed, as far as he
 //! asked for it.
 
-use std::convert::Infallible;
 use std::sync::{Arc, Mutex};
 
-use axum::http::StatusCode;
-use axum::response::Response;
 use bytes::Bytes;
 use futures_util::stream;
+use http::StatusCode;
 use mcp_model::RawJson;
 use tokio_util::sync::CancellationToken;
 
+use super::body::Response;
 use super::events;
 use super::post::refusal;
 use super::server::Door;
@@ -26,22 +25,22 @@ use crate::watching::{News, Watching};
 pub(super) async fn stream(
     door: &Arc<Door>,
     caller: Caller,
-    request: Request,
+    request: &Request,
     held: impl Send + 'static,
 ) -> Response {
-    let mut wanted = match Wanted::read(&request) {
+    let mut wanted = match Wanted::read(request) {
         Ok(wanted) => wanted,
         Err(error) => return refusal(StatusCode::BAD_REQUEST, Some(&request.id), &error),
     };
     let told = Mutex::new(Told::of(&door.gateway.listing(&caller.scope)));
     let watching = Watching::new(&door.gateway, &caller.scope);
-    let agreed = door.gateway.subscribe_all(&caller, &request.params, &wanted.updates).await;
+    let agreed = door.gateway.subscribe_all(&caller, request, &wanted.updates).await;
     let subscribed = Subscribed::of(agreed);
     wanted.updates = subscribed.uris();
     let waiting = vec![wanted.acknowledged()];
     let over = door.over.clone();
     let state = Listening {
-        id: request.id,
+        id: request.id.clone(),
         wanted,
         subscribed,
         told,
@@ -53,7 +52,7 @@ pub(super) async fn stream(
     };
     events::response(stream::unfold(state, |mut state| async {
         let event = state.next().await?;
-        Some((Ok::<_, Infallible>(event), state))
+        Some((event, state))
     }))
 }
 

@@ -6,12 +6,12 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use axum::extract::{Request as HttpRequest, State};
-use axum::http::{HeaderValue, header};
-use axum::response::{IntoResponse, Response};
+use http::{HeaderValue, StatusCode, header};
 use mcp_host::{Published, ServerState};
 
+use super::body::Response;
 use super::post;
+use super::routes::{HttpRequest, words};
 use super::server::Door;
 
 /// Every state that a server may be in.
@@ -25,9 +25,8 @@ const STATES: [ServerState; 6] = [
 ];
 
 /// `/metrics`.
-pub(super) async fn metrics(State(door): State<Arc<Door>>, request: HttpRequest) -> Response {
-    let (parts, _) = request.into_parts();
-    if let Err(refusal) = post::visitor(&door, &parts, None) {
+pub(super) fn metrics(door: &Arc<Door>, request: &HttpRequest) -> Response {
+    if let Err(refusal) = post::visitor(door, request.headers(), request.uri(), None) {
         return *refusal;
     }
     let running = door.bounds().requests.saturating_sub(door.places.available_permits());
@@ -39,7 +38,9 @@ pub(super) async fn metrics(State(door): State<Arc<Door>>, request: HttpRequest)
     ];
     let text = page(&gauges, &door.gateway.published());
     let kind = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
-    ([(header::CONTENT_TYPE, kind)], text).into_response()
+    let mut res = words(StatusCode::OK, text);
+    res.headers_mut().insert(header::CONTENT_TYPE, kind);
+    res
 }
 
 fn page(gauges: &[(&str, &str, usize)], published: &Published) -> String {

@@ -5,6 +5,7 @@
 //! off loopback nobody without a token.
 
 mod answering;
+mod body;
 mod cors;
 mod delete;
 mod events;
@@ -17,6 +18,7 @@ mod metrics;
 mod modern;
 mod paced;
 mod post;
+mod routes;
 mod server;
 mod tls;
 

@@ -3,26 +3,28 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use axum::http::StatusCode;
-use axum::http::request::Parts;
-use axum::response::Response;
+use http::request::Parts;
+use http::{HeaderName, StatusCode};
 use mcp_model::{RawJson, RpcError, code};
 use mcp_transport::CallerId;
 use tokio::time::Instant;
 
 use super::answering::{Answer, Answering, Leaving};
+use super::body::Response;
 use super::post::{Visitor, busy, no_room, refusal};
 use super::server::Door;
-use super::{DIALOG_HEADER, headers, listen};
+use super::{headers, listen};
 use crate::caller::Caller;
 use crate::dialogs::LONGEST_NAME;
 use crate::frame::Request;
-use crate::meta::Meta;
 use crate::outlet::outlet;
 use crate::principal::Principal;
 use crate::reply;
 use crate::scope::Leased;
 use crate::sessions::Full;
+
+/// In which a client names its dialog.
+const DIALOG: HeaderName = HeaderName::from_static("mcp-host-dialog");
 
 /// How much of something runs, by client.
 #[derive(Debug, Default)]
@@ -78,15 +80,9 @@ impl Drop for Place {
 }
 
 /// Answers a request.
-pub(super) async fn answer(
-    door: &Arc<Door>,
-    parts: &Parts,
-    visitor: Visitor,
-    request: Request,
-    meta: Meta,
-) -> Response {
+pub(super) async fn answer(door: &Arc<Door>, parts: &Parts, visitor: Visitor, request: Request) -> Response {
     let refuse = |error: &RpcError| refusal(StatusCode::BAD_REQUEST, Some(&request.id), error);
-    let (version, capabilities) = match demanded(parts, &request, &meta) {
+    let (version, capabilities) = match demanded(parts, &request) {
         Ok(demanded) => demanded,
         Err(error) => return refuse(&error),
     };
@@ -94,13 +90,13 @@ pub(super) async fn answer(
     if let Err(error) = arguments_agree(door, parts, &scope, &request) {
         return refuse(&error);
     }
-    let named = parts.headers.get(DIALOG_HEADER).and_then(|it| it.to_str().ok()).map(str::to_owned);
-    let (dialog, owner, scope) = match named.filter(|it| !it.is_empty()).or_else(|| meta.dialog.clone()) {
+    let named = parts.headers.get(&DIALOG).and_then(|it| it.to_str().ok()).filter(|it| !it.is_empty());
+    let (dialog, owner, scope) = match named.or(request.meta.dialog.as_deref()) {
         Some(name) if name.len() > LONGEST_NAME => {
             let message = format!("the name of a dialog has at most {LONGEST_NAME} bytes");
             return refuse(&RpcError::new(code::INVALID_REQUEST, message));
         }
-        Some(name) => match door.gateway.dialogs.of(&door.gateway.host, &principal, &name, Instant::now()) {
+        Some(name) => match door.gateway.dialogs.of(&door.gateway.host, &principal, name, Instant::now()) {
             Ok((dialog, owner)) => (Some(dialog), owner, scope),
             Err(Full) => return no_room(&request.id),
         },
@@ -122,11 +118,12 @@ pub(super) async fn answer(
         };
         // The stream keeps its dialog, and what that has leased.
         let held = (stream, place, caller.dialog.clone());
-        return listen::stream(door, caller, request, held).await;
+        return listen::stream(door, caller, &request, held).await;
     }
     let gateway = Arc::clone(&door.gateway);
+    let request = Arc::new(request);
     let work = Box::pin(async move {
-        let answered = gateway.stateless(caller, request.clone()).await;
+        let answered = gateway.stateless(caller, Arc::clone(&request)).await;
         drop((own, place));
         Some(match answered {
             Ok(result) => Answer { status: StatusCode::OK, body: reply::result(&request.id, &result) },
@@ -137,16 +134,12 @@ pub(super) async fn answer(
     Answering::new(work, inlet, Leaving::Cancels).respond(accepts).await
 }
 
-fn demanded(
-    parts: &Parts,
-    request: &Request,
-    meta: &Meta,
-) -> Result<(mcp_model::ProtocolVersion, RawJson), RpcError> {
-    match meta.demanded() {
+fn demanded(parts: &Parts, request: &Request) -> Result<(mcp_model::ProtocolVersion, RawJson), RpcError> {
+    match request.meta.demanded() {
         // What is missing is said before what does not fit, and that before what is not spoken.
         Err(error) if error.code == code::INVALID_PARAMS => Err(error),
         demanded => {
-            headers::agree(&parts.headers, request, meta)?;
+            headers::agree(&parts.headers, request, &request.meta)?;
             demanded
         }
     }
@@ -162,14 +155,12 @@ fn arguments_agree(
     if request.method != "tools/call" {
         return Ok(());
     }
-    let members = crate::splice::members(&request.params);
-    let member = |key: &str| members.iter().find(|(name, _)| name == key).map(|(_, it)| it);
-    let Some(name) = member("name").and_then(RawJson::to_text) else { return Ok(()) };
+    let Some(name) = request.params.text("name") else { return Ok(()) };
     let listing = door.gateway.listing(scope);
     let Some(target) = listing.tool(&name) else { return Ok(()) };
     let published = door.gateway.published();
     let Some(tool) = published.catalog.tool(&target.name) else { return Ok(()) };
-    headers::arguments_agree(&parts.headers, &tool.tool.input_schema, member("arguments"))
+    headers::arguments_agree(&parts.headers, &tool.tool.input_schema, request.params.get("arguments"))
 }
 
 /// The status of an error that comes alone.

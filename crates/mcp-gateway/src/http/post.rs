@@ -1,24 +1,24 @@
 //! A message of a client: who sends it, in which era, and where it goes.
 
+use std::pin::Pin;
 use std::sync::Arc;
 
-use axum::body::{Body, HttpBody};
-use axum::extract::{Path, Request as HttpRequest, State};
-use axum::http::request::Parts;
-use axum::http::{HeaderValue, StatusCode, Uri, header};
-use axum::response::Response;
 use bytes::{Bytes, BytesMut};
-use futures_util::StreamExt;
+use http::request::Parts;
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Uri, header};
+use hyper::body::{Body as _, Incoming as Body};
 use mcp_model::{Era, ProtocolVersion, RawJson, RpcError, ServerId, code};
+use mcp_registry::View;
 use tokio::time::{Instant, timeout};
 
 use super::answering::{Answer, Answering, Leaving, json, taken_back};
+use super::body::Response;
 use super::headers::{self, Accepts, SESSION, VERSION};
 use super::modern;
+use super::routes::{HttpRequest, Server};
 use super::server::Door;
 use crate::caller::Caller;
 use crate::frame::{self, Incoming, Request};
-use crate::meta::Meta;
 use crate::methods::initialize;
 use crate::outlet::{Outlet, outlet};
 use crate::principal::Principal;
@@ -27,19 +27,24 @@ use crate::session::Session;
 use crate::sessions::RECENT;
 use crate::{reply, tokens};
 
-/// The path's part behind `/mcp/`.
-pub(super) type Server = Option<Path<String>>;
-
 /// Who may ask, and what he sees.
 pub(super) struct Visitor {
     pub(super) principal: Principal,
     pub(super) scope: Arc<Scope>,
 }
 
+/// The headers that select, in the order of [`scope::SELECTIONS`].
+static SELECTING: [HeaderName; 4] = [
+    HeaderName::from_static("mcp-host-servers"),
+    HeaderName::from_static("mcp-host-tools"),
+    HeaderName::from_static("mcp-host-prompts"),
+    HeaderName::from_static("mcp-host-resources"),
+];
+
 /// Takes a message.
-pub(super) async fn post(State(door): State<Arc<Door>>, server: Server, request: HttpRequest) -> Response {
+pub(super) async fn post(door: &Arc<Door>, server: Server, request: HttpRequest) -> Response {
     let (parts, body) = request.into_parts();
-    let visitor = match visitor(&door, &parts, server) {
+    let visitor = match visitor(door, &parts.headers, &parts.uri, server) {
         Ok(visitor) => visitor,
         Err(refusal) => return *refusal,
     };
@@ -60,8 +65,8 @@ pub(super) async fn post(State(door): State<Arc<Door>>, server: Server, request:
         Err(_) => return refusal(StatusCode::REQUEST_TIMEOUT, None, &invalid("the body took too long")),
     };
     match headers::text(&parts.headers, &SESSION) {
-        Some(id) => in_session(&door, &parts, &visitor, &id, body).await,
-        None => without_session(&door, &parts, visitor, body).await,
+        Some(id) => in_session(door, &parts, &visitor, id, body).await,
+        None => without_session(door, &parts, visitor, body).await,
     }
 }
 
@@ -72,54 +77,73 @@ enum NotWhole {
 }
 
 /// The body, of `most` bytes.
-async fn whole(body: Body, most: usize) -> Result<Bytes, NotWhole> {
+async fn whole(mut body: Body, most: usize) -> Result<Bytes, NotWhole> {
     if body.size_hint().lower() > most as u64 {
         return Err(NotWhole::TooLong);
     }
-    let mut parts = body.into_data_stream();
-    let mut res = BytesMut::new();
-    while let Some(part) = parts.next().await {
-        let part = part.map_err(|_| NotWhole::Broken)?;
-        if res.len() + part.len() > most {
+    let mut first = Bytes::new();
+    let mut rest = BytesMut::new();
+    while !body.is_end_stream() {
+        let next = std::future::poll_fn(|cx| Pin::new(&mut body).poll_frame(cx)).await;
+        let Some(frame) = next else { break };
+        // What stands behind the body means nothing here.
+        let Ok(part) = frame.map_err(|_| NotWhole::Broken)?.into_data() else { continue };
+        if first.len() + rest.len() + part.len() > most {
             return Err(NotWhole::TooLong);
         }
-        res.extend_from_slice(&part);
+        // Most bodies come in one piece, which is not copied.
+        match first.is_empty() && rest.is_empty() {
+            true => first = part,
+            false => {
+                rest.extend_from_slice(&std::mem::take(&mut first));
+                rest.extend_from_slice(&part);
+            }
+        }
     }
-    Ok(res.freeze())
+    Ok(if rest.is_empty() { first } else { rest.freeze() })
 }
 
 /// Who sends this, and what he may see; or the response that turns him away.
-pub(super) fn visitor(door: &Door, parts: &Parts, server: Server) -> Result<Visitor, Box<Response>> {
-    let header = |name| headers::text(&parts.headers, &name);
+pub(super) fn visitor(
+    door: &Door,
+    headers: &HeaderMap,
+    uri: &Uri,
+    server: Server,
+) -> Result<Visitor, Box<Response>> {
     // What stands there twice, or cannot be read, is no name that could be looked at.
-    let is_plain = |name: &axum::http::HeaderName| {
-        let mut all = parts.headers.get_all(name).iter();
-        all.next().is_none_or(|it| it.to_str().is_ok()) && all.next().is_none()
+    let only = |name: &HeaderName| match headers::only(headers, name) {
+        Ok(text) => Ok(text),
+        Err(headers::NotPlain) => {
+            let error = invalid("a header is unreadable or stands twice");
+            Err(Box::new(refusal(StatusCode::BAD_REQUEST, None, &error)))
+        }
     };
-    if ![header::HOST, header::ORIGIN, header::AUTHORIZATION, SESSION].iter().all(is_plain) {
-        return Err(Box::new(refusal(
-            StatusCode::BAD_REQUEST,
-            None,
-            &invalid("a header is unreadable or stands twice"),
-        )));
-    }
-    let host = header(header::HOST).or_else(|| parts.uri.authority().map(ToString::to_string));
+    let (host, origin) = (only(&header::HOST)?, only(&header::ORIGIN)?);
+    let (authorization, _) = (only(&header::AUTHORIZATION)?, only(&SESSION)?);
     // Where the target names a host as well, that one counts, and whoever reads the other must not be deceived.
-    let target = parts.uri.authority().map(ToString::to_string);
-    let target_fits = |()| target.map_or(Ok(()), |it| door.guard.check(Some(&it), None));
-    let checked = door.guard.check(host.as_deref(), header(header::ORIGIN).as_deref()).and_then(target_fits);
-    if let Err(intruder) = checked {
+    let target = uri.authority().map(|it| it.as_str());
+    let target_fits = |()| target.map_or(Ok(()), |it| door.guard.check(Some(it), None));
+    if let Err(intruder) = door.guard.check(host.or(target), origin).and_then(target_fits) {
         return Err(Box::new(refusal(StatusCode::FORBIDDEN, None, &invalid(intruder.words()))));
     }
-    let authorization = parts.headers.get(header::AUTHORIZATION).map(HeaderValue::as_bytes);
-    let Some(tokens::Admitted { principal, view }) = door.tokens.admit(authorization) else {
+    let Some(tokens::Admitted { principal, view }) = door.tokens.admit(authorization.map(str::as_bytes))
+    else {
         let mut res = refusal(StatusCode::UNAUTHORIZED, None, &invalid("a bearer token is needed"));
         res.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
         return Err(Box::new(res));
     };
-    let mut scope = door.gateway.options.scope.clone();
+    let selected = |view| match view {
+        Ok(view) => Ok(view),
+        Err(error) => Err(Box::new(refusal(StatusCode::BAD_REQUEST, None, &invalid(&format!("{error}"))))),
+    };
+    let of_query = selected(of_query(uri))?;
+    let of_headers = selected(of_headers(headers))?;
+    if view.is_none() && server.is_none() && of_query.is_none() && of_headers.is_none() {
+        return Ok(Visitor { principal, scope: Arc::clone(&door.scope) });
+    }
+    let mut scope = (*door.scope).clone();
     scope.views.extend(view);
-    if let Some(Path(name)) = server {
+    if let Some(name) = server {
         let id = ServerId::parse(&name).ok();
         let fits = |id: &ServerId| scope.server.as_ref().is_none_or(|only| only == id);
         match id.filter(|id| fits(id) && is_known(door, id)) {
@@ -131,16 +155,8 @@ pub(super) fn visitor(door: &Door, parts: &Parts, server: Server) -> Result<Visi
             return Err(Box::new(no_server()));
         }
     }
-    let selected = |view| match view {
-        Ok(view) => Ok(view),
-        Err(error) => Err(Box::new(refusal(StatusCode::BAD_REQUEST, None, &invalid(&format!("{error}"))))),
-    };
-    scope.views.extend(selected(of_query(&parts.uri))?);
-    let named: Vec<(&str, String)> = scope::SELECTIONS
-        .iter()
-        .filter_map(|it| Some((*it, parts.headers.get(format!("mcp-host-{it}"))?.to_str().ok()?.to_owned())))
-        .collect();
-    scope.views.extend(selected(scope::view(named.iter().map(|(key, it)| (*key, it.as_str()))))?);
+    scope.views.extend(of_query);
+    scope.views.extend(of_headers);
     Ok(Visitor { principal, scope: Arc::new(scope) })
 }
 
@@ -148,9 +164,15 @@ fn no_server() -> Response {
     refusal(StatusCode::NOT_FOUND, None, &invalid("there is no such server here"))
 }
 
-fn of_query(uri: &Uri) -> Result<Option<mcp_registry::View>, scope::InvalidSelection> {
-    let pairs: Vec<_> = url::form_urlencoded::parse(uri.query().unwrap_or_default().as_bytes()).collect();
+fn of_query(uri: &Uri) -> Result<Option<View>, scope::InvalidSelection> {
+    let Some(query) = uri.query() else { return Ok(None) };
+    let pairs: Vec<_> = url::form_urlencoded::parse(query.as_bytes()).collect();
     scope::view(pairs.iter().map(|(key, value)| (key.as_ref(), value.as_ref())))
+}
+
+fn of_headers(headers: &HeaderMap) -> Result<Option<View>, scope::InvalidSelection> {
+    let named = SELECTING.iter().zip(scope::SELECTIONS);
+    scope::view(named.filter_map(|(header, key)| Some((key, headers.get(header)?.to_str().ok()?))))
 }
 
 fn is_known(door: &Door, id: &ServerId) -> bool {
@@ -290,15 +312,14 @@ async fn without_session(door: &Arc<Door>, parts: &Parts, visitor: Visitor, body
         Ok(incoming) => incoming,
         Err(it) => return refusal(StatusCode::BAD_REQUEST, it.id.as_ref(), &it.error),
     };
-    let said = version.as_deref().map(str::parse::<ProtocolVersion>);
+    let said = version.map(str::parse::<ProtocolVersion>);
     let has_sessions = matches!(said, Some(Ok(version)) if version.era() == Era::Legacy);
     match incoming {
         Incoming::Request(request) => {
-            let meta = Meta::read(&request.params);
             // Whoever says a version beside the message does so in the era without sessions, or has one already.
-            let stateless = meta.is_modern() || (said.is_some() && !has_sessions);
+            let stateless = request.meta.is_modern() || (said.is_some() && !has_sessions);
             match (stateless, request.method.as_str()) {
-                (true, _) => modern::answer(door, parts, visitor, request, meta).await,
+                (true, _) => modern::answer(door, parts, visitor, request).await,
                 (false, "initialize") => {
                     door.gateway.settle().await;
                     initialize(door, visitor, &request)
@@ -321,7 +342,7 @@ async fn without_session(door: &Arc<Door>, parts: &Parts, visitor: Visitor, body
 }
 
 fn initialize(door: &Arc<Door>, visitor: Visitor, request: &Request) -> Response {
-    let agreed = match initialize::agree(&request.params) {
+    let agreed = match initialize::agree(request.params.raw()) {
         Ok(agreed) => agreed,
         Err(error) => return refusal(StatusCode::BAD_REQUEST, Some(&request.id), &error),
     };

@@ -5,11 +5,9 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::Router;
-use axum::routing::get as at_get;
 use hyper::server::conn::http1;
+use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use hyper_util::service::TowerToHyperService;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
@@ -21,9 +19,9 @@ use tokio_util::sync::CancellationToken;
 use super::guard::Guard;
 use super::modern::Counted;
 use super::paced::Paced;
-use super::{HttpOptions, ServeError, cors, delete, get, health, metrics, post, tls};
+use super::{HttpOptions, ServeError, routes, tls};
 use crate::gateway::{Gateway, Inner};
-use crate::{Bounds, Tokens};
+use crate::{Bounds, Scope, Tokens};
 
 /// How large the head of a request may be, in bytes.
 const HEAD_BYTES: usize = 64 * 1024;
@@ -41,6 +39,8 @@ pub struct HttpServer {
 /// What every connection shares.
 pub(super) struct Door {
     pub(super) gateway: Arc<Inner>,
+    /// What everybody sees at most.
+    pub(super) scope: Arc<Scope>,
     pub(super) tokens: Tokens,
     pub(super) guard: Guard,
     /// Places for requests, all clients together.
@@ -83,7 +83,8 @@ impl HttpServer {
         let places = Arc::new(Semaphore::new(gateway.options.bounds.requests));
         let (stateless, streams) = (Arc::default(), Arc::default());
         let over = CancellationToken::new();
-        let door = Door { gateway, tokens, guard, places, stateless, streams, over };
+        let scope = Arc::new(gateway.options.scope.clone());
+        let door = Door { gateway, scope, tokens, guard, places, stateless, streams, over };
         Ok(HttpServer { listener, address, door: Arc::new(door), tls })
     }
 
@@ -101,7 +102,6 @@ impl HttpServer {
     /// Serves until `shutdown` resolves; then open requests have a short grace, and every session and dialog ends.
     pub async fn serve(self, shutdown: impl Future<Output = ()>) {
         let HttpServer { listener, address: _, door, tls } = self;
-        let app = router(Arc::clone(&door));
         let bounds = door.bounds().clone();
         let places = Arc::new(Semaphore::new(bounds.connections));
         let mut connections = JoinSet::new();
@@ -125,10 +125,9 @@ impl HttpServer {
                     };
                     match accepted {
                         Ok((stream, _)) => {
-                            let (app, bounds, tls) = (app.clone(), bounds.clone(), tls.clone());
-                            let over = door.over.clone();
+                            let (door, tls) = (Arc::clone(&door), tls.clone());
                             connections.spawn(async move {
-                                connection(stream, app, &bounds, tls, over).await;
+                                connection(stream, door, tls).await;
                                 drop(place);
                             });
                         }
@@ -155,53 +154,31 @@ impl HttpServer {
     }
 }
 
-fn router(door: Arc<Door>) -> Router {
-    let methods = || at_get(get::get).post(post::post).delete(delete::delete);
-    Router::new()
-        .route("/mcp", methods())
-        .route("/mcp/{server}", methods())
-        .route("/healthz", at_get(health::alive))
-        .route("/readyz", at_get(health::ready))
-        .route("/metrics", at_get(metrics::metrics))
-        .layer(axum::middleware::from_fn_with_state(Arc::clone(&door), cors::cors))
-        .with_state(door)
-}
-
-async fn connection(
-    stream: TcpStream,
-    app: Router,
-    bounds: &Bounds,
-    tls: Option<TlsAcceptor>,
-    over: CancellationToken,
-) {
+async fn connection(stream: TcpStream, door: Arc<Door>, tls: Option<TlsAcceptor>) {
     // Answers are small, and none may wait for the next.
     let _ = stream.set_nodelay(true);
+    let bounds = door.bounds();
     let stream = Paced::new(stream, bounds.send);
     match tls {
-        None => talk(stream, app, bounds, over).await,
+        None => talk(stream, &door).await,
         Some(tls) => match timeout(bounds.receive, tls.accept(stream)).await {
-            Ok(Ok(stream)) => talk(stream, app, bounds, over).await,
+            Ok(Ok(stream)) => talk(stream, &door).await,
             Ok(Err(error)) => tracing::debug!(%error, "a TLS handshake failed"),
             Err(_) => tracing::debug!("a TLS handshake took too long"),
         },
     }
 }
 
-async fn talk(
-    stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
-    app: Router,
-    bounds: &Bounds,
-    over: CancellationToken,
-) {
+async fn talk(stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static, door: &Arc<Door>) {
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
-        .header_read_timeout(bounds.receive)
+        .header_read_timeout(door.bounds().receive)
         .max_buf_size(HEAD_BYTES)
-        .serve_connection(TokioIo::new(stream), TowerToHyperService::new(app));
+        .serve_connection(TokioIo::new(stream), service_fn(|it| routes::answer(Arc::clone(door), it)));
     tokio::pin!(connection);
     let ended = tokio::select! {
         ended = &mut connection => ended,
-        () = over.cancelled() => {
+        () = door.over.cancelled() => {
             connection.as_mut().graceful_shutdown();
             connection.await
         }

@@ -48,7 +48,7 @@ struct Level {
 impl Asked<'_> {
     /// Says what an argument could be.
     pub(super) async fn complete(&self) -> Result<RawJson, RpcError> {
-        let Params { of, argument, context } = self.read()?;
+        let Params { of, argument, context } = self.request.params.read()?;
         let invalid = |what: &str| RpcError::new(code::INVALID_PARAMS, what);
         let (of, server) = match (of.kind.as_str(), of.name, of.uri) {
             ("ref/prompt", Some(name), _) => {
@@ -78,7 +78,7 @@ impl Asked<'_> {
 
     /// Takes the level in.
     pub(super) async fn set_log_level(&self) -> Result<RawJson, RpcError> {
-        let Level { level } = self.read()?;
+        let Level { level } = self.request.params.read()?;
         let level: LogLevel = level.parse().map_err(|_| {
             RpcError::new(
                 code::INVALID_PARAMS,

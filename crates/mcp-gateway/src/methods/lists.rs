@@ -2,20 +2,17 @@
 
 use bytes::Bytes;
 use mcp_model::{Era, RpcError, code};
-use serde::Deserialize;
 
 use super::{Asked, LIST_TTL_MS};
 use crate::listing::Kind;
 
-#[derive(Deserialize)]
-struct Params {
-    cursor: Option<String>,
-}
-
 impl Asked<'_> {
     /// A page of a list.
     pub(super) fn list(&self, kind: Kind) -> Result<Bytes, RpcError> {
-        let Params { cursor } = self.read()?;
+        let cursor = match self.request.params.get("cursor").filter(|it| it.as_str() != "null") {
+            Some(_) => Some(self.text("cursor")?),
+            None => None,
+        };
         let listing = self.listing();
         let page = listing.page(kind, cursor.as_deref()).map_err(|_| {
             let message =

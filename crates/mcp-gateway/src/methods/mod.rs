@@ -29,7 +29,7 @@ use crate::caller::Caller;
 use crate::frame::{Notification, Request};
 use crate::gateway::Inner;
 use crate::listing::{Kind, Listing};
-use crate::meta::Meta;
+use crate::params::Params;
 use crate::parked::{self, Call, Parked};
 use crate::questions::{Answers, AskedByResult, AskedInSession, LaidDown};
 use crate::{reply, splice, watching};
@@ -45,9 +45,7 @@ pub(crate) type Answering<'a> = Pin<Box<dyn Future<Output = Result<Bytes, RpcErr
 pub(crate) struct Asked<'a> {
     pub(crate) gateway: &'a Inner,
     pub(crate) caller: &'a Caller,
-    pub(crate) method: &'a str,
-    pub(crate) params: &'a RawJson,
-    pub(crate) meta: &'a Meta,
+    pub(crate) request: &'a Request,
     /// Where questions are laid down that the client answers by coming back.
     pub(crate) desk: Option<mpsc::Sender<LaidDown>>,
 }
@@ -58,12 +56,7 @@ impl Inner {
     ///
     /// Boxed, so that whoever spawns it need not know all that is inside.
     pub(crate) fn answer<'a>(&'a self, caller: &'a Caller, request: &'a Request) -> Answering<'a> {
-        Box::pin(async move {
-            let meta = Meta::read(&request.params);
-            let Request { method, params, .. } = request;
-            let asked = Asked { gateway: self, caller, method, params, meta: &meta, desk: None };
-            self.answered(asked).await
-        })
+        Box::pin(async move { self.answered(Asked { gateway: self, caller, request, desk: None }).await })
     }
 
     /// The same for a client without a session, who cannot be asked: a call that needs input of him answers so, and goes
@@ -71,19 +64,18 @@ impl Inner {
     pub(crate) async fn stateless(
         self: &Arc<Inner>,
         caller: Caller,
-        request: Request,
+        request: Arc<Request>,
     ) -> Result<Bytes, RpcError> {
         let may_ask = matches!(request.method.as_str(), "tools/call" | "prompts/get" | "resources/read");
         if !may_ask {
             return self.answer(&caller, &request).await;
         }
         let wait = self.options.bounds.answer;
-        let given = splice::members(&request.params);
-        let given = |key: &str| given.iter().find(|(name, _)| name == key).map(|(_, it)| it);
-        let state = given("requestState").and_then(RawJson::to_text).filter(|it| Parked::is_ours(it));
+        let state = request.params.text("requestState").filter(|it| Parked::is_ours(it));
         let principal = caller.principal.clone();
         if let Some(state) = state {
-            let call = self.parked.take(&state, &principal, given("inputResponses"), Instant::now())?;
+            let responses = request.params.get("inputResponses");
+            let call = self.parked.take(&state, &principal, responses, Instant::now())?;
             return self.parked.go_on(call, &principal, wait).await;
         }
         let answers = Answers::of(&caller.capabilities);
@@ -93,25 +85,23 @@ impl Inner {
         let (desk, laid_down) = parked::desk();
         let gateway = Arc::clone(self);
         let work: Pin<Box<dyn Future<Output = Result<Bytes, RpcError>> + Send>> = Box::pin(async move {
-            let meta = Meta::read(&request.params);
-            let Request { method, params, .. } = &request;
-            let (gateway, caller, desk) = (&*gateway, &caller, Some(desk));
-            gateway.answered(Asked { gateway, caller, method, params, meta: &meta, desk }).await
+            let (gateway, caller, request, desk) = (&*gateway, &caller, &*request, Some(desk));
+            gateway.answered(Asked { gateway, caller, request, desk }).await
         });
         self.parked.go_on(Call::begin(work, laid_down), &principal, wait).await
     }
 
     async fn answered(&self, asked: Asked<'_>) -> Result<Bytes, RpcError> {
         self.settle().await;
-        let Asked { caller, method, .. } = asked;
-        let era = caller.era();
+        let method = asked.request.method.as_str();
+        let era = asked.caller.era();
         let result = match (method, era) {
             ("tools/list", _) => return asked.list(Kind::Tools),
             ("prompts/list", _) => return asked.list(Kind::Prompts),
             ("resources/list", _) => return asked.list(Kind::Resources),
             ("resources/templates/list", _) => return asked.list(Kind::Templates),
             ("server/discover", Era::Modern) => {
-                return Ok(initialize::discovered(self, &caller.scope).into_bytes());
+                return Ok(initialize::discovered(self, &asked.caller.scope).into_bytes());
             }
             ("tools/call", _) => asked.call_tool().await?,
             ("prompts/get", _) => asked.get_prompt().await?,
@@ -139,7 +129,7 @@ impl Inner {
         match notification.method.as_str() {
             "notifications/cancelled" => {
                 if let Some(id) = cancelled(&notification.params) {
-                    session.running.take_back(&id);
+                    session.running.take_back(id);
                 }
             }
             _ => tracing::debug!(method = notification.method, "a notification that means nothing here"),
@@ -148,8 +138,8 @@ impl Inner {
 }
 
 /// The request that a client takes back.
-pub(crate) fn cancelled(params: &RawJson) -> Option<RawJson> {
-    splice::members(params).into_iter().find(|(key, _)| key == "requestId").map(|(_, id)| id)
+pub(crate) fn cancelled(params: &Params) -> Option<&RawJson> {
+    params.get("requestId")
 }
 
 /// There is no such method.
@@ -169,11 +159,11 @@ fn is_input_required(result: &RawJson) -> bool {
 }
 
 impl Asked<'_> {
-    /// Reads the parameters.
-    fn read<'a, T: Deserialize<'a>>(&'a self) -> Result<T, RpcError> {
-        self.params
-            .read()
-            .map_err(|it| RpcError::new(code::INVALID_PARAMS, format!("the parameters cannot be read: {it}")))
+    /// The parameter of this name, which must be a text.
+    fn text(&self, name: &str) -> Result<Cow<'_, str>, RpcError> {
+        self.request.params.text(name).ok_or_else(|| {
+            RpcError::new(code::INVALID_PARAMS, format!("the parameter `{name}` must be a string"))
+        })
     }
 
     /// The lists that the client sees.
@@ -186,9 +176,9 @@ impl Asked<'_> {
         Ok(Asking {
             dialog: self.dialog(),
             progress: self.progress(),
-            trace: self.meta.trace.clone(),
+            trace: self.request.meta.trace.clone(),
             caller: Some(self.upstream_caller()),
-            meta: self.meta.raw.clone(),
+            meta: self.request.meta.raw.clone(),
             more: self.more(server.as_ref(), name, own)?,
             input: self.input(),
             server,
@@ -203,10 +193,9 @@ impl Asked<'_> {
         let may_answer = self.caller.era() == Era::Modern
             && self.may_need_input()
             && server.is_none_or(|it| self.gateway.era(it) != Some(Era::Legacy));
-        let members = splice::members(self.params);
-        let state = match members.iter().find(|(key, _)| key == "requestState") {
+        let state = match self.request.params.get("requestState") {
             // What is made up is not handed on, and nothing is begun for it.
-            Some((_, it)) if self.caller.era() == Era::Modern => {
+            Some(it) if self.caller.era() == Era::Modern => {
                 let given = it.to_text().filter(|_| may_answer);
                 Some(given.and_then(|it| self.opened(server, name, &it)).ok_or_else(parked::unknown)?)
             }
@@ -215,8 +204,8 @@ impl Asked<'_> {
         };
         let answers = may_answer && (server.is_some() || state.is_some());
         let mut more = Vec::new();
-        for (key, value) in &members {
-            let value = match key.as_str() {
+        for (key, value) in self.request.params.iter() {
+            let value = match key {
                 "_meta" => continue,
                 key if own.contains(&key) => continue,
                 "requestState" => match &state {
@@ -283,7 +272,7 @@ impl Asked<'_> {
 
     /// Tells the client what servers say while his request runs.
     fn hears(&self) -> OnEvent {
-        let from = self.caller.log_level(self.meta);
+        let from = self.caller.log_level(&self.request.meta);
         let (outlet, session) = (self.caller.outlet.clone(), self.caller.session.clone());
         Arc::new(move |event| {
             let message = match event {
@@ -314,7 +303,7 @@ impl Asked<'_> {
 
     /// Tells the client of progress, under his own token, if he wants to hear.
     fn progress(&self) -> Option<OnProgress> {
-        let token = self.meta.progress_token.clone()?;
+        let token = self.request.meta.progress_token.clone()?;
         let outlet = self.caller.outlet.clone();
         Some(Arc::new(move |it: Progress| {
             let Progress { progress, total, message } = it;

@@ -82,12 +82,12 @@ impl Asked<'_> {
 
     /// Whose a state is, and of what.
     pub(super) fn sealed<'a>(&'a self, server: &'a mcp_model::ServerId, name: &'a str) -> Sealed<'a> {
-        Sealed { principal: &self.caller.principal, server, method: self.method, name }
+        Sealed { principal: &self.caller.principal, server, method: &self.request.method, name }
     }
 
     /// May a server ask for input before it answers this?
     pub(super) fn may_need_input(&self) -> bool {
-        matches!(self.method, "tools/call" | "prompts/get" | "resources/read")
+        matches!(self.request.method.as_str(), "tools/call" | "prompts/get" | "resources/read")
     }
 }
 

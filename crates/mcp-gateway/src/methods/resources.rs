@@ -1,18 +1,16 @@
 //! `resources/read`, and who wants to hear when a resource changes.
 
-use std::borrow::Cow;
 use std::time::Duration;
 
 use mcp_host::{Asking, Subscription, Unanswered};
 use mcp_model::{Era, Kind, RawJson, RpcError, ServerId, code};
-use serde::Deserialize;
 use serde_json::json;
 
 use super::Asked;
 use crate::caller::Caller;
+use crate::frame::Request;
 use crate::gateway::Inner;
 use crate::listing::Target;
-use crate::meta::Meta;
 use crate::own::OwnResource;
 use crate::scope::{Leased, Scope};
 use crate::upstream;
@@ -23,16 +21,10 @@ const MOST_URI: usize = 8 * 1024;
 /// How long servers are waited for that are to tell of their resources.
 const AGREEING: Duration = Duration::from_secs(10);
 
-#[derive(Deserialize)]
-struct Params<'a> {
-    #[serde(borrow)]
-    uri: Cow<'a, str>,
-}
-
 impl Asked<'_> {
     /// Reads a resource.
     pub(super) async fn read_resource(&self) -> Result<RawJson, RpcError> {
-        let Params { uri } = self.read()?;
+        let uri = self.text("uri")?;
         if let Some(own) = self.own(&uri) {
             return Ok(own.read(&self.gateway.published()));
         }
@@ -102,7 +94,7 @@ impl Asked<'_> {
 
     /// Wants to hear when a resource changes.
     pub(super) async fn subscribe(&self) -> Result<RawJson, RpcError> {
-        let Params { uri } = self.read()?;
+        let uri = self.text("uri")?;
         let Some(session) = &self.caller.session else { return Ok(RawJson::empty_object()) };
         if self.own(&uri).is_none() && !session.subscriptions.has(&uri) {
             if uri.len() > MOST_URI {
@@ -119,7 +111,7 @@ impl Asked<'_> {
 
     /// Wants to hear it no longer.
     pub(super) async fn unsubscribe(&self) -> Result<RawJson, RpcError> {
-        let Params { uri } = self.read()?;
+        let uri = self.text("uri")?;
         if let Some(session) = &self.caller.session {
             session.subscriptions.remove(&uri);
         }
@@ -132,12 +124,10 @@ impl Inner {
     pub(crate) async fn subscribe_all(
         &self,
         caller: &Caller,
-        params: &RawJson,
+        request: &Request,
         uris: &[String],
     ) -> Vec<Subscription> {
-        let meta = Meta::read(params);
-        let method = "subscriptions/listen";
-        let asked = Asked { gateway: self, caller, method, params, meta: &meta, desk: None };
+        let asked = Asked { gateway: self, caller, request, desk: None };
         let one = async |uri: &String| {
             let server = asked.home(uri).ok().filter(|_| uri.len() <= MOST_URI)?;
             let asking = Asking { server, dialog: asked.dialog(), ..Asking::default() };

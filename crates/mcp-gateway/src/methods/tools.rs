@@ -20,9 +20,9 @@ impl Asked<'_> {
         let call = ToolCall {
             dialog: self.dialog(),
             progress: self.progress(),
-            trace: self.meta.trace.clone(),
+            trace: self.request.meta.trace.clone(),
             caller: Some(self.upstream_caller()),
-            meta: self.meta.raw.clone(),
+            meta: self.request.meta.raw.clone(),
             more: self.more(server.as_ref(), &asked, &["name", "arguments"])?,
             input: self.input(),
             server,
