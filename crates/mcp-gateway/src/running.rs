@@ -3,14 +3,15 @@
 //! Invariant: an id stands here once; it is free again when its guard is dropped.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use mcp_model::{RawJson, RpcError, code};
-use tokio_util::sync::CancellationToken;
+use tokio::sync::oneshot;
 
 /// The requests of one client.
 #[derive(Debug, Default)]
-pub(crate) struct Running(Mutex<HashMap<Id, CancellationToken>>);
+pub(crate) struct Running(Mutex<HashMap<Id, Option<oneshot::Sender<()>>>>);
 
 /// What an id means, however it is written: `1` and `1.0` are one number, `"a"` and `"\\u0061"` one text.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -41,8 +42,7 @@ impl Id {
 pub(crate) struct Guard {
     running: Arc<Running>,
     id: Id,
-    /// Cancelled when the client takes the request back.
-    pub(crate) taken_back: CancellationToken,
+    taken_back: oneshot::Receiver<()>,
 }
 
 impl Running {
@@ -54,31 +54,45 @@ impl Running {
             let message = format!("more than {most} requests at once: wait for some of them");
             return Err(RpcError::new(code::SERVER_ERROR, message));
         }
-        if table.contains_key(&id) {
+        let Entry::Vacant(free) = table.entry(id.clone()) else {
             return Err(RpcError::new(code::INVALID_REQUEST, "a request with this id still runs"));
-        }
-        let taken_back = CancellationToken::new();
-        table.insert(id.clone(), taken_back.clone());
+        };
+        let (take_back, taken_back) = oneshot::channel();
+        free.insert(Some(take_back));
+        drop(table);
         Ok(Guard { running: Arc::clone(self), id, taken_back })
     }
 
     /// Takes a request back, if it still runs.
     pub(crate) fn take_back(&self, id: &RawJson) {
-        let table = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(token) = table.get(&Id::of(id)) {
-            token.cancel();
+        let mut table = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(take_back) = table.get_mut(&Id::of(id)).and_then(Option::take) {
+            // Whoever does not wait for it is just ending.
+            let _ = take_back.send(());
         }
     }
 
     /// Takes all of them back.
     pub(crate) fn take_all_back(&self) {
-        let table = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        table.values().for_each(CancellationToken::cancel);
+        let mut table = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        for take_back in table.values_mut().filter_map(Option::take) {
+            let _ = take_back.send(());
+        }
     }
 
     /// Does nothing run?
     pub(crate) fn is_idle(&self) -> bool {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
+    }
+}
+
+impl Guard {
+    /// Resolves when the client takes the request back. Cancel-safe.
+    pub(crate) async fn taken_back(&mut self) {
+        if (&mut self.taken_back).await.is_err() {
+            // Nobody can any more.
+            std::future::pending().await
+        }
     }
 }
 
@@ -94,6 +108,12 @@ mod tests {
 
     use super::*;
 
+    impl Guard {
+        fn is_taken_back(&mut self) -> bool {
+            self.taken_back.try_recv().is_ok()
+        }
+    }
+
     fn id(text: &'static str) -> RawJson {
         RawJson::parse(Bytes::from_static(text.as_bytes())).unwrap()
     }
@@ -101,25 +121,25 @@ mod tests {
     #[test]
     fn an_id_stands_once_and_is_free_again() {
         let running = Arc::new(Running::default());
-        let first = running.begin(&id("1"), 2).unwrap();
+        let mut first = running.begin(&id("1"), 2).unwrap();
         assert_eq!(running.begin(&id("1"), 2).unwrap_err().code, code::INVALID_REQUEST);
-        let text = running.begin(&id("\"1\""), 2).unwrap();
+        let mut text = running.begin(&id("\"1\""), 2).unwrap();
         assert_eq!(running.begin(&id("3"), 2).unwrap_err().code, code::SERVER_ERROR);
         running.take_back(&id("1"));
-        assert!(first.taken_back.is_cancelled() && !text.taken_back.is_cancelled());
+        assert!(first.is_taken_back() && !text.is_taken_back());
         drop((first, text));
         assert!(running.is_idle());
-        let again = running.begin(&id("1"), 2).unwrap();
+        let mut again = running.begin(&id("1"), 2).unwrap();
         running.take_all_back();
-        assert!(again.taken_back.is_cancelled());
+        assert!(again.is_taken_back());
     }
 
     #[track_caller]
     fn check_same(one: &'static str, other: &'static str, want: bool) {
         let running = Arc::new(Running::default());
-        let begun = running.begin(&id(one), 2).unwrap();
+        let mut begun = running.begin(&id(one), 2).unwrap();
         running.take_back(&id(other));
-        assert_eq!(begun.taken_back.is_cancelled(), want, "{one} {other}");
+        assert_eq!(begun.is_taken_back(), want, "{one} {other}");
     }
 
     #[test]

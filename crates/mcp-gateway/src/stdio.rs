@@ -237,7 +237,7 @@ impl Client {
             Ok(caller) => caller,
             Err(error) => return self.out.answer(reply::error(Some(&request.id), &error)).await,
         };
-        let guard = match self.running.begin(&request.id, self.gateway.options.bounds.requests_of_one) {
+        let mut guard = match self.running.begin(&request.id, self.gateway.options.bounds.requests_of_one) {
             Ok(guard) => guard,
             Err(error) => return self.out.answer(reply::error(Some(&request.id), &error)).await,
         };
@@ -248,7 +248,7 @@ impl Client {
             let listens = request.method == "subscriptions/listen";
             let answered = tokio::select! {
                 biased;
-                () = guard.taken_back.cancelled() => return,
+                () = guard.taken_back() => return,
                 answered = async {
                     match caller.era() {
                         Era::Modern if listens => client.listen(&caller, &request).await,

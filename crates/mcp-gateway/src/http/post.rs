@@ -238,7 +238,7 @@ fn begin(
     let Ok(place) = Arc::clone(&door.places).try_acquire_owned() else {
         return Err((id, busy()));
     };
-    let guard = match session.running.begin(&request.id, door.bounds().requests_of_one) {
+    let mut guard = match session.running.begin(&request.id, door.bounds().requests_of_one) {
         Ok(guard) => guard,
         Err(error) => return Err((id, error)),
     };
@@ -247,7 +247,7 @@ fn begin(
     Ok(async move {
         let answered = tokio::select! {
             biased;
-            () = guard.taken_back.cancelled() => None,
+            () = guard.taken_back() => None,
             answered = gateway.answer(&caller, &request) => Some(answered),
         };
         if let Some(session) = &caller.session {

@@ -21,7 +21,8 @@ pub(super) type Server = Option<String>;
 pub(super) async fn answer(door: Arc<Door>, request: HttpRequest) -> Result<Response, Infallible> {
     Ok(match door.guard.origins.is_empty() {
         true => route(&door, request).await,
-        false => cors::answer(&door, request).await,
+        // Boxed, for it is rare, and holds all of the other.
+        false => Box::pin(cors::answer(&door, request)).await,
     })
 }
 

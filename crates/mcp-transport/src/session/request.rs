@@ -247,7 +247,8 @@ impl Session {
                 }
                 Outcome::LaneEnded(LaneEnd::NotExecuted(epoch)) => {
                     let deadline = request.begun.checked_add(limit).unwrap_or_else(super::far_away);
-                    match tokio::time::timeout_at(deadline, self.reopen(epoch)).await {
+                    // Boxed, for it is rare, and every request's future would be four times as large.
+                    match tokio::time::timeout_at(deadline, Box::pin(self.reopen(epoch))).await {
                         Ok(Ok(())) => reopened = true,
                         Ok(Err(error)) => return Err(CallError::Reopen(error)),
                         Err(_) => return Err(CallError::TimedOut(Expiry::Absolute(limit))),
