@@ -1,13 +1,12 @@
 //! The catalog of a host as one MCP server, without its wires.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use mcp_host::{Dialog, DialogId, Host, Published};
 use mcp_model::{Era, RawJson, ServerId, Sharing};
-use mcp_registry::Hash;
-use tokio::time::{Instant, timeout};
+use tokio::time::{Instant, timeout_at};
 
 use crate::dialogs::Dialogs;
 use crate::listing::Listing;
@@ -18,12 +17,10 @@ use crate::principal::Principal;
 use crate::seal::Seal;
 use crate::secret_id::secret_id;
 use crate::session::{Beginning, Session};
-use crate::sessions::{Full, Sessions};
+use crate::sessions::{Added, Full, Sessions};
+use crate::shelf::Shelf;
 use crate::told::Told;
 use crate::{Bounds, Scope};
-
-/// How many scopes are kept prepared at once: more than anybody needs, and no more than a client can make up.
-const MOST_SCOPES: usize = 64;
 
 /// How long servers that start with the gateway are waited for before it answers without them.
 const SETTLING: Duration = Duration::from_secs(15);
@@ -69,17 +66,11 @@ pub(crate) struct Inner {
     pub(crate) dialogs: Dialogs,
     pub(crate) parked: Parked,
     pub(crate) seal: Seal,
-    shelf: Mutex<Shelf>,
+    shelf: Shelf,
     /// Set once all servers have had their time to start.
     settled: AtomicBool,
-}
-
-/// The lists that were prepared.
-#[derive(Default)]
-struct Shelf {
-    /// Of which catalog, and which servers.
-    of: Option<(Hash, u64)>,
-    listings: Vec<(Arc<Scope>, Arc<Listing>)>,
+    /// When they have had it: counted from the gateway's beginning, for a client that is waited with may not wait.
+    settled_by: Instant,
 }
 
 impl Gateway {
@@ -95,8 +86,9 @@ impl Gateway {
             dialogs,
             parked,
             seal: Seal::new(),
-            shelf: Mutex::default(),
+            shelf: Shelf::default(),
             settled: AtomicBool::new(false),
+            settled_by: Instant::now() + SETTLING,
         }))
     }
 
@@ -119,28 +111,9 @@ impl Inner {
     /// The lists that `scope` sees now.
     pub(crate) fn listing(&self, scope: &Arc<Scope>) -> Arc<Listing> {
         let published = self.published();
-        let of = (published.catalog.hash(), published.generation);
-        let mut shelf = self.shelf.lock().unwrap_or_else(PoisonError::into_inner);
-        // Whether a server is shared may change without its lists, so that a newer generation counts as well.
-        if shelf.of.is_none_or(|it| it != of) {
-            *shelf = Shelf { of: Some(of), listings: Vec::new() };
-        }
-        let found = shelf.listings.iter().find(|(it, _)| Arc::ptr_eq(it, scope) || it == scope);
-        if let Some((_, listing)) = found {
-            return Arc::clone(listing);
-        }
-        let own: &[OwnResource] = match scope.is_whole() {
-            true => &self.options.own_resources,
-            false => &[],
-        };
         // Of a server that is gone meanwhile the next generation shows nothing.
         let is_shared = |it: &ServerId| self.is_shared(it);
-        let listing = Arc::new(Listing::build(&published.catalog, scope, own, is_shared));
-        if shelf.listings.len() >= MOST_SCOPES {
-            shelf.listings.remove(0);
-        }
-        shelf.listings.push((Arc::clone(scope), Arc::clone(&listing)));
-        listing
+        self.shelf.listing(&published, scope, &self.options.own_resources, is_shared)
     }
 
     /// May everybody use one instance of the server?
@@ -158,7 +131,7 @@ impl Inner {
     pub(crate) async fn settle(&self) {
         if !self.settled.load(Ordering::Relaxed) {
             // Whoever is not there by then comes with the next generation.
-            let _ = timeout(SETTLING, self.host.ready()).await;
+            let _ = timeout_at(self.settled_by, self.host.ready()).await;
             self.settled.store(true, Ordering::Relaxed);
         }
     }
@@ -177,7 +150,20 @@ impl Inner {
         let Agreed { version, capabilities } = agreed;
         let beginning = Beginning { id, principal, scope, version, capabilities, dialog, told };
         let now = Instant::now();
-        self.sessions.add(Session::new(beginning, now), now)
+        let Added { session, gone } = self.sessions.add(Session::new(beginning, now), now)?;
+        if let Some(gone) = gone {
+            self.end(&gone);
+        }
+        Ok(session)
+    }
+
+    /// Ends a session that was taken out. What it wanted to hear nobody needs to say any more.
+    pub(crate) fn end(&self, session: &Session) {
+        session.end();
+        let (Some(_), Some(lowest)) = (session.log_level(), self.sessions.lowest_level()) else { return };
+        let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
+        let host = Arc::clone(&self.host);
+        runtime.spawn(async move { host.set_log_level(lowest).await });
     }
 
     /// The one session of a pipe.
@@ -200,7 +186,7 @@ impl Inner {
         let idle = self.options.bounds.idle;
         for session in self.sessions.take_unused(now, idle) {
             tracing::info!(dialog = %session.dialog.id(), "a session ends that nobody uses");
-            session.end();
+            self.end(&session);
         }
         self.parked.drop_expired(now);
         self.dialogs.drop_unused(now, idle);

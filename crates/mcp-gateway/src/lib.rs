@@ -60,6 +60,8 @@ mod seal;
 mod secret_id;
 mod session;
 mod sessions;
+mod shelf;
+mod shown;
 mod splice;
 mod stdio;
 mod subscribed;

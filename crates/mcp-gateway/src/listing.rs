@@ -1,19 +1,20 @@
-//! What a client's lists say, as bytes: made once for a generation and a scope, sent as often as somebody asks.
+//! What a client's lists say: which of the generation's definitions his scope shows, and how they are cut into pages.
 //!
 //! Order and text follow from the catalog and the scope alone, so the same content gives the same bytes and the same
-//! cursors. A definition is what its server wrote but for the name.
+//! cursors. A definition is what its server wrote but for the name, and stands in memory once for all who see it: what is
+//! kept for a scope is a bit for each definition, so that clients who make scopes up make nothing large.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::ops::Range;
+use std::sync::Arc;
 
-use bytes::Bytes;
-use mcp_model::{RawJson, ServerId};
-use mcp_registry::{Catalog, ExposedName};
+use mcp_model::ServerId;
+use mcp_registry::Catalog;
 
-use crate::own::OwnResource;
-use crate::scope::{Leased, Names, Scope};
-use crate::splice;
+use crate::scope::{Leased, Scope};
+pub(crate) use crate::shown::Target;
+use crate::shown::{Items, Shown};
 
 /// How large a page may grow before the next one begins.
 pub(crate) const PAGE_BYTES: usize = 1024 * 1024;
@@ -39,36 +40,23 @@ impl Kind {
     }
 }
 
-/// Whose something is, and what it is called in the catalog.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Target {
-    /// Its server.
-    pub(crate) server: ServerId,
-    /// Its exposed name; of a resource the URI.
-    pub(crate) name: String,
-}
-
 /// The lists of a scope.
 #[derive(Debug)]
 pub(crate) struct Listing {
-    tools: Pages,
-    prompts: Pages,
-    resources: Pages,
-    templates: Pages,
-    tool_index: HashMap<String, Target>,
-    prompt_index: HashMap<String, Target>,
-    /// By URI. Where two servers have one URI it is the first one's.
-    resource_index: HashMap<String, Target>,
-    template_index: HashMap<String, Target>,
-    /// The templates in order.
-    template_order: Vec<String>,
+    shown: Arc<Shown>,
+    tools: Part,
+    prompts: Part,
+    resources: Part,
+    templates: Part,
 }
 
-/// A list in pages.
+/// What is seen of a list.
 #[derive(Debug)]
-struct Pages {
-    /// Each is the inside of a result: `"tools":[…]`, and `"nextCursor"` where another one follows.
-    pages: Vec<Bytes>,
+struct Part {
+    /// By position.
+    seen: Box<[bool]>,
+    /// Where the pages begin and end, by position.
+    pages: Vec<Range<usize>>,
     /// Of the whole list, so that a cursor of another one is known as such.
     hash: blake3::Hash,
 }
@@ -78,60 +66,44 @@ struct Pages {
 pub(crate) struct StaleCursor;
 
 impl Listing {
-    /// Makes the lists. `is_shared` says of a server whether everybody may use one instance.
+    /// Makes the lists out of what this catalog has to show. `is_shared` says of a server whether everybody may use one
+    /// instance.
     pub(crate) fn build(
+        shown: Arc<Shown>,
         catalog: &Catalog,
         scope: &Scope,
-        own: &[OwnResource],
         is_shared: impl Fn(&ServerId) -> bool,
     ) -> Listing {
-        let seen = Seen::of(catalog, scope);
-        let offered = |it: &ServerId| {
-            scope.server.as_ref().is_none_or(|only| only == it)
-                && (scope.leased == Leased::Offered || is_shared(it))
+        let Seen { tools, prompts, resources, templates } = Seen::of(catalog, scope);
+        let mut known: HashMap<ServerId, bool> = HashMap::new();
+        let mut offered = |it: Option<&Target>| {
+            // What is the gateway's own is for those who see everything.
+            let Some(Target { server, .. }) = it else { return scope.is_whole() };
+            if let Some(known) = known.get(server) {
+                return *known;
+            }
+            let is_offered = scope.server.as_ref().is_none_or(|only| only == server)
+                && (scope.leased == Leased::Offered || is_shared(server));
+            known.insert(server.clone(), is_offered);
+            is_offered
         };
-        let name = |exposed: &ExposedName, original: &str| match scope.names {
-            Names::Exposed => exposed.as_str().to_owned(),
-            Names::Original => original.to_owned(),
-        };
-        let mut res = Drafts::default();
-        for (at, it) in catalog.tools().iter().enumerate() {
-            if seen.tools[at] && offered(&it.server) {
-                let target = Target { server: it.server.clone(), name: it.name.as_str().to_owned() };
-                let shown = name(&it.name, &it.tool.name);
-                res.tools.add(shown.clone(), target, definition(&it.tool.raw, &shown, scope.names));
-            }
+        Listing {
+            tools: Part::of(&shown.tools, tools, &mut offered),
+            prompts: Part::of(&shown.prompts, prompts, &mut offered),
+            resources: Part::of(&shown.resources, resources, &mut offered),
+            templates: Part::of(&shown.templates, templates, &mut offered),
+            shown,
         }
-        for (at, it) in catalog.prompts().iter().enumerate() {
-            if seen.prompts[at] && offered(&it.server) {
-                let target = Target { server: it.server.clone(), name: it.name.as_str().to_owned() };
-                let shown = name(&it.name, &it.prompt.name);
-                res.prompts.add(shown.clone(), target, definition(&it.prompt.raw, &shown, scope.names));
-            }
-        }
-        for (at, it) in catalog.resources().iter().enumerate() {
-            if seen.resources[at] && offered(&it.server) {
-                let uri = it.resource.uri.to_string();
-                let target = Target { server: it.server.clone(), name: uri.clone() };
-                let shown = name(&it.name, &it.resource.name);
-                res.resources.add(uri, target, definition(&it.resource.raw, &shown, scope.names));
-            }
-        }
-        for (at, it) in catalog.templates().iter().enumerate() {
-            if seen.templates[at] && offered(&it.server) {
-                let uri = it.template.uri_template.to_string();
-                let target = Target { server: it.server.clone(), name: uri.clone() };
-                let shown = name(&it.name, &it.template.name);
-                res.templates.add(uri, target, definition(&it.template.raw, &shown, scope.names));
-            }
-        }
-        own.iter().for_each(|it| res.resources.items.push(it.definition().into_bytes()));
-        res.listing()
     }
 
-    /// The inside of a result with a page of a list: the first, or the one that `cursor` names.
-    pub(crate) fn page(&self, kind: Kind, cursor: Option<&str>) -> Result<&Bytes, StaleCursor> {
-        let Pages { pages, hash } = self.pages(kind);
+    /// Writes the inside of a result with a page of a list: the first, or the one that `cursor` names.
+    pub(crate) fn write(
+        &self,
+        kind: Kind,
+        cursor: Option<&str>,
+        res: &mut Vec<u8>,
+    ) -> Result<(), StaleCursor> {
+        let (items, Part { seen, pages, hash }) = self.part(kind);
         let at = match cursor {
             None => 0,
             Some(cursor) => {
@@ -142,55 +114,119 @@ impl Listing {
                 at.parse().map_err(|_| StaleCursor)?
             }
         };
-        pages.get(at).ok_or(StaleCursor)
+        let page = pages.get(at).ok_or(StaleCursor)?.clone();
+        res.reserve(items.text(page.clone()).len() + 100);
+        res.push(b'"');
+        res.extend_from_slice(kind.member().as_bytes());
+        res.extend_from_slice(b"\":[");
+        let mut start = page.start;
+        let mut is_first = true;
+        while let Some(begin) = (start..page.end).find(|it| seen[*it]) {
+            let end = (begin..page.end).find(|it| !seen[*it]).unwrap_or(page.end);
+            if !std::mem::take(&mut is_first) {
+                res.push(b',');
+            }
+            res.extend_from_slice(items.text(begin..end));
+            start = end;
+        }
+        res.push(b']');
+        if at + 1 < pages.len() {
+            res.extend_from_slice(format!(",\"nextCursor\":\"{}.{}\"", short(hash), at + 1).as_bytes());
+        }
+        Ok(())
     }
 
     /// What a list says, in short: another hash is another list.
     pub(crate) fn hash(&self, kind: Kind) -> blake3::Hash {
-        self.pages(kind).hash
+        self.part(kind).1.hash
     }
 
-    /// Is there nothing to see?
+    /// Is there nothing of any server to see?
     pub(crate) fn is_empty(&self) -> bool {
-        let indexes = [&self.tool_index, &self.prompt_index, &self.resource_index, &self.template_index];
-        indexes.into_iter().all(HashMap::is_empty)
+        [Kind::Tools, Kind::Prompts, Kind::Resources, Kind::Templates].into_iter().all(|kind| {
+            let (items, part) = self.part(kind);
+            part.all().all(|at| items.target(at).is_none())
+        })
     }
 
     /// The tool that is shown under this name.
     pub(crate) fn tool(&self, name: &str) -> Option<&Target> {
-        self.tool_index.get(name)
+        self.of_key(Kind::Tools, name)
     }
 
     /// The prompt that is shown under this name.
     pub(crate) fn prompt(&self, name: &str) -> Option<&Target> {
-        self.prompt_index.get(name)
+        self.of_key(Kind::Prompts, name)
     }
 
-    /// The resource of this URI.
+    /// The resource of this URI. Where two servers have one URI it is the first one's.
     pub(crate) fn resource(&self, uri: &str) -> Option<&Target> {
-        self.resource_index.get(uri)
+        self.of_key(Kind::Resources, uri)
     }
 
     /// The template of this text.
     pub(crate) fn template(&self, uri: &str) -> Option<&Target> {
-        self.template_index.get(uri)
+        self.of_key(Kind::Templates, uri)
     }
 
     /// The template that a URI comes from: of those that fit, the one that says most of it; of several the first.
     pub(crate) fn fitting(&self, uri: &str) -> Option<&Target> {
-        let fits = |it: &&String| literal(it, uri).is_some();
-        let best = self.template_order.iter().filter(fits).rev().max_by_key(|it| literal(it, uri))?;
-        self.template(best)
+        let (items, part) = self.part(Kind::Templates);
+        let fitting = part.all().filter_map(|at| Some((literal(items.key(at), uri)?, at)));
+        let (_, best) = fitting.max_by_key(|(said, at)| (*said, std::cmp::Reverse(*at)))?;
+        items.target(best)
     }
 
-    fn pages(&self, kind: Kind) -> &Pages {
+    fn of_key(&self, kind: Kind, key: &str) -> Option<&Target> {
+        let (items, part) = self.part(kind);
+        items.target(items.of_key(key).find(|at| part.seen[*at])?)
+    }
+
+    fn part(&self, kind: Kind) -> (&Items, &Part) {
         match kind {
-            Kind::Tools => &self.tools,
-            Kind::Prompts => &self.prompts,
-            Kind::Resources => &self.resources,
-            Kind::Templates => &self.templates,
+            Kind::Tools => (&self.shown.tools, &self.tools),
+            Kind::Prompts => (&self.shown.prompts, &self.prompts),
+            Kind::Resources => (&self.shown.resources, &self.resources),
+            Kind::Templates => (&self.shown.templates, &self.templates),
         }
     }
+}
+
+impl Part {
+    /// What is seen of these: of several that are asked for in the same way the first.
+    fn of(items: &Items, mut seen: Vec<bool>, mut offered: impl FnMut(Option<&Target>) -> bool) -> Part {
+        // The gateway's own, of which no catalog knows.
+        seen.resize(items.len(), true);
+        for at in 0..items.len() {
+            seen[at] = seen[at] && offered(items.target(at)) && !items.before(at).any(|it| seen[it]);
+        }
+        let mut hasher = blake3::Hasher::new();
+        for at in (0..items.len()).filter(|it| seen[*it]) {
+            hasher.update(items.hash(at).as_bytes());
+        }
+        let pages = cut(items, &seen);
+        Part { seen: seen.into(), pages, hash: hasher.finalize() }
+    }
+
+    /// The positions of what is seen.
+    fn all(&self) -> impl Iterator<Item = usize> {
+        self.seen.iter().enumerate().filter(|(_, seen)| **seen).map(|(at, _)| at)
+    }
+}
+
+/// Where the pages begin and end: each has something at least that is seen, and there is one page at least.
+fn cut(items: &Items, seen: &[bool]) -> Vec<Range<usize>> {
+    let mut res = Vec::new();
+    let (mut start, mut bytes) = (0, 0);
+    for at in (0..items.len()).filter(|it| seen[*it]) {
+        if bytes > 0 && bytes + items.bytes(at) > PAGE_BYTES {
+            res.push(start..at);
+            (start, bytes) = (at, 0);
+        }
+        bytes += items.bytes(at);
+    }
+    res.push(start..items.len());
+    res
 }
 
 /// How many bytes of `uri` a template says word for word before its first variable and behind its last, if it fits at all.
@@ -235,98 +271,6 @@ fn narrow<T>(seen: &mut [bool], all: &[T], viewed: &[&T]) {
         let is_in = viewed.next_if(|next| std::ptr::eq(*next, it)).is_some();
         *seen &= is_in;
     }
-}
-
-fn definition(raw: &RawJson, name: &str, names: Names) -> Vec<u8> {
-    match names {
-        Names::Exposed => splice::named(raw, name),
-        Names::Original => raw.as_bytes().to_vec(),
-    }
-}
-
-#[derive(Default)]
-struct Drafts {
-    tools: Draft,
-    prompts: Draft,
-    resources: Draft,
-    templates: Draft,
-}
-
-#[derive(Default)]
-struct Draft {
-    items: Vec<Vec<u8>>,
-    order: Vec<String>,
-    index: HashMap<String, Target>,
-}
-
-impl Draft {
-    /// Adds an item unless its key is taken.
-    fn add(&mut self, key: String, target: Target, definition: Vec<u8>) {
-        if self.index.contains_key(&key) {
-            return;
-        }
-        self.order.push(key.clone());
-        self.index.insert(key, target);
-        self.items.push(definition);
-    }
-}
-
-impl Drafts {
-    fn listing(self) -> Listing {
-        let Drafts { tools, prompts, resources, templates } = self;
-        Listing {
-            tools: pages(Kind::Tools, &tools.items),
-            prompts: pages(Kind::Prompts, &prompts.items),
-            resources: pages(Kind::Resources, &resources.items),
-            templates: pages(Kind::Templates, &templates.items),
-            tool_index: tools.index,
-            prompt_index: prompts.index,
-            resource_index: resources.index,
-            template_index: templates.index,
-            template_order: templates.order,
-        }
-    }
-}
-
-fn pages(kind: Kind, items: &[Vec<u8>]) -> Pages {
-    let mut hasher = blake3::Hasher::new();
-    for item in items {
-        hasher.update(&(item.len() as u64).to_le_bytes());
-        hasher.update(item);
-    }
-    let hash = hasher.finalize();
-    let parts = cut(items);
-    let last = parts.len() - 1;
-    let page = |(at, part): (usize, Range<usize>)| {
-        let mut res = format!("\"{}\":[", kind.member()).into_bytes();
-        for (at, item) in items[part].iter().enumerate() {
-            if at > 0 {
-                res.push(b',');
-            }
-            res.extend_from_slice(item);
-        }
-        res.push(b']');
-        if at < last {
-            res.extend_from_slice(format!(",\"nextCursor\":\"{}.{}\"", short(&hash), at + 1).as_bytes());
-        }
-        Bytes::from(res)
-    };
-    Pages { pages: parts.into_iter().enumerate().map(page).collect(), hash }
-}
-
-/// Where the pages begin and end: each has an item at least, and there is one page at least.
-fn cut(items: &[Vec<u8>]) -> Vec<Range<usize>> {
-    let mut res = Vec::new();
-    let (mut start, mut bytes) = (0, 0);
-    for (at, item) in items.iter().enumerate() {
-        if at > start && bytes + item.len() > PAGE_BYTES {
-            res.push(start..at);
-            (start, bytes) = (at, 0);
-        }
-        bytes += item.len();
-    }
-    res.push(start..items.len());
-    res
 }
 
 fn short(hash: &blake3::Hash) -> String {

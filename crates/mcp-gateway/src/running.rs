@@ -11,7 +11,15 @@ use tokio::sync::oneshot;
 
 /// The requests of one client.
 #[derive(Debug, Default)]
-pub(crate) struct Running(Mutex<HashMap<Id, Option<oneshot::Sender<()>>>>);
+pub(crate) struct Running(Mutex<Table>);
+
+#[derive(Debug, Default)]
+struct Table {
+    /// Each with the way to take it back, until that was done.
+    requests: HashMap<Id, Option<oneshot::Sender<()>>>,
+    /// The client has ended: no more is begun for him.
+    is_over: bool,
+}
 
 /// What an id means, however it is written: `1` and `1.0` are one number, `"a"` and `"\\u0061"` one text.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -50,11 +58,14 @@ impl Running {
     pub(crate) fn begin(self: &Arc<Running>, id: &RawJson, most: usize) -> Result<Guard, RpcError> {
         let id = Id::of(id);
         let mut table = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if table.len() >= most {
+        if table.is_over {
+            return Err(RpcError::new(code::SERVER_ERROR, "this session has ended: begin a new one"));
+        }
+        if table.requests.len() >= most {
             let message = format!("more than {most} requests at once: wait for some of them");
             return Err(RpcError::new(code::SERVER_ERROR, message));
         }
-        let Entry::Vacant(free) = table.entry(id.clone()) else {
+        let Entry::Vacant(free) = table.requests.entry(id.clone()) else {
             return Err(RpcError::new(code::INVALID_REQUEST, "a request with this id still runs"));
         };
         let (take_back, taken_back) = oneshot::channel();
@@ -66,23 +77,24 @@ impl Running {
     /// Takes a request back, if it still runs.
     pub(crate) fn take_back(&self, id: &RawJson) {
         let mut table = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(take_back) = table.get_mut(&Id::of(id)).and_then(Option::take) {
+        if let Some(take_back) = table.requests.get_mut(&Id::of(id)).and_then(Option::take) {
             // Whoever does not wait for it is just ending.
             let _ = take_back.send(());
         }
     }
 
-    /// Takes all of them back.
+    /// Takes all of them back, and lets none begin any more.
     pub(crate) fn take_all_back(&self) {
         let mut table = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        for take_back in table.values_mut().filter_map(Option::take) {
+        table.is_over = true;
+        for take_back in table.requests.values_mut().filter_map(Option::take) {
             let _ = take_back.send(());
         }
     }
 
     /// Does nothing run?
     pub(crate) fn is_idle(&self) -> bool {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).requests.is_empty()
     }
 }
 
@@ -98,7 +110,7 @@ impl Guard {
 
 impl Drop for Guard {
     fn drop(&mut self) {
-        self.running.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.id);
+        self.running.0.lock().unwrap_or_else(PoisonError::into_inner).requests.remove(&self.id);
     }
 }
 
@@ -132,6 +144,8 @@ mod tests {
         let mut again = running.begin(&id("1"), 2).unwrap();
         running.take_all_back();
         assert!(again.is_taken_back());
+        // Whoever looked the session up before its end begins nothing after it.
+        assert_eq!(running.begin(&id("2"), 2).unwrap_err().code, code::SERVER_ERROR);
     }
 
     #[track_caller]

@@ -19,6 +19,12 @@ pub(crate) struct Sessions {
     most_of_one: usize,
 }
 
+/// A session that was taken in, and the one that made room for it, which is still to be ended.
+pub(crate) struct Added {
+    pub(crate) session: Arc<Session>,
+    pub(crate) gone: Option<Arc<Session>>,
+}
+
 /// There is no room for another session, or dialog.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Full;
@@ -40,7 +46,8 @@ impl Sessions {
     /// Takes one in. Where there is no room, the one that its owner has not used for the longest makes room, so that a
     /// client who forgets his sessions harms nobody but himself. Where there are no tokens the owner is everybody, and
     /// what was used just now stays.
-    pub(crate) fn add(&self, session: Session, now: Instant) -> Result<Arc<Session>, Full> {
+    pub(crate) fn add(&self, session: Session, now: Instant) -> Result<Added, Full> {
+        let mut gone = None;
         let mut table = self.lock();
         let own = table.values().filter(|it| it.principal == session.principal);
         if table.len() >= self.most || own.count() >= self.most_of_one {
@@ -48,13 +55,11 @@ impl Sessions {
             let oldest = own.filter_map(|it| Some((it.unused()?, it.id.clone()))).min();
             let makes_room = |(since, _): &(Instant, String)| makes_room(&session.principal, *since, now);
             let (_, oldest) = oldest.filter(makes_room).ok_or(Full)?;
-            if let Some(gone) = table.remove(&oldest) {
-                gone.end();
-            }
+            gone = table.remove(&oldest);
         }
         let session = Arc::new(session);
         table.insert(session.id.clone(), Arc::clone(&session));
-        Ok(session)
+        Ok(Added { session, gone })
     }
 
     /// The session of this id, if it is this client's.

@@ -22,7 +22,7 @@ pub(super) fn delete(door: &Arc<Door>, server: Server, request: HttpRequest) -> 
     };
     match door.gateway.sessions.take(id, &visitor.principal) {
         Some(session) => {
-            session.end();
+            door.gateway.end(&session);
             status(StatusCode::NO_CONTENT)
         }
         None => no_session(),

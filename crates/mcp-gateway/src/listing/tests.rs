@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
-use mcp_model::{Exposure, NameClass, NamePolicy, read_resource_templates, read_tools};
+use mcp_model::{Exposure, NameClass, NamePolicy, RawJson, read_resource_templates, read_tools};
 use mcp_registry::{Builtins, Lists, Selection, ServerEntry, View};
 
 use super::*;
+use crate::own::OwnResource;
+use crate::scope::Names;
 
 fn json(text: String) -> RawJson {
     RawJson::parse(text.into()).unwrap()
@@ -33,16 +35,22 @@ fn entry(id: &str, tools: &[&str], bytes: usize, templates: &[&str]) -> ServerEn
 
 fn listing(entries: &[ServerEntry], scope: &Scope) -> Listing {
     let catalog = Catalog::build(&Builtins::default(), entries);
-    Listing::build(&catalog, scope, &[], |it| !it.as_str().starts_with("own"))
+    let shown = Arc::new(Shown::of(&catalog, scope.names, &[]));
+    Listing::build(shown, &catalog, scope, |it| !it.as_str().starts_with("own"))
+}
+
+fn page(listing: &Listing, kind: Kind, cursor: Option<&str>) -> Result<String, StaleCursor> {
+    let mut res = Vec::new();
+    listing.write(kind, cursor, &mut res)?;
+    Ok(String::from_utf8(res).unwrap())
 }
 
 /// The names of the tools of all pages.
 fn names(listing: &Listing) -> String {
     let (mut res, mut cursor) = (Vec::new(), None::<String>);
     loop {
-        let page = listing.page(Kind::Tools, cursor.as_deref()).unwrap();
-        let page: serde_json::Value =
-            serde_json::from_str(&format!("{{{}}}", str::from_utf8(page).unwrap())).unwrap();
+        let page = page(listing, Kind::Tools, cursor.as_deref()).unwrap();
+        let page: serde_json::Value = serde_json::from_str(&format!("{{{page}}}")).unwrap();
         res.extend(
             page["tools"].as_array().unwrap().iter().map(|it| it["name"].as_str().unwrap().to_owned()),
         );
@@ -55,18 +63,25 @@ fn names(listing: &Listing) -> String {
 
 #[test]
 fn an_empty_list_is_one_page() {
-    let listing = Listing::build(&Catalog::empty(), &Scope::default(), &OwnResource::ALL, |_| true);
-    assert_eq!(listing.page(Kind::Tools, None).unwrap(), "\"tools\":[]");
-    assert_eq!(listing.page(Kind::Templates, None).unwrap(), "\"resourceTemplates\":[]");
-    let resources = listing.page(Kind::Resources, None).unwrap();
-    assert!(resources.starts_with(br#""resources":[{"uri":"mcp-host://problems","name":"problems","#));
+    let scope = Scope::default();
+    let shown = Arc::new(Shown::of(&Catalog::empty(), scope.names, &OwnResource::ALL));
+    let listing = Listing::build(Arc::clone(&shown), &Catalog::empty(), &scope, |_| true);
+    assert_eq!(page(&listing, Kind::Tools, None).unwrap(), "\"tools\":[]");
+    assert_eq!(page(&listing, Kind::Templates, None).unwrap(), "\"resourceTemplates\":[]");
+    let resources = page(&listing, Kind::Resources, None).unwrap();
+    assert!(resources.starts_with(r#""resources":[{"uri":"mcp-host://problems","name":"problems","#));
+    assert!(listing.is_empty());
+    // Who sees a part is not told of the rest.
+    let part = Scope { views: vec![View::default()], ..Scope::default() };
+    let listing = Listing::build(shown, &Catalog::empty(), &part, |_| true);
+    assert_eq!(page(&listing, Kind::Resources, None).unwrap(), "\"resources\":[]");
 }
 
 #[test]
 fn only_the_name_of_a_definition_is_another() {
     let it = listing(&[entry("a", &["t"], 1, &[])], &Scope::default());
     let want = r#""tools":[{ "inputSchema":{"type":"object"},"name" : "a__t","description":"x"}]"#;
-    assert_eq!(it.page(Kind::Tools, None).unwrap(), want);
+    assert_eq!(page(&it, Kind::Tools, None).unwrap(), want);
     assert_eq!(it.tool("a__t").map(|it| it.server.as_str()), Some("a"));
     assert_eq!(it.tool("t"), None);
 }
@@ -90,17 +105,29 @@ fn a_scope_only_narrows() {
 }
 
 #[test]
+fn of_two_that_have_one_uri_the_first_that_is_seen_has_it() {
+    let entries = [entry("own", &[], 1, &["f:{x}"]), entry("a", &["t"], 1, &["f:{x}", "g:{x}"])];
+    let home = |scope: &Scope| {
+        let it = listing(&entries, scope);
+        let shown = page(&it, Kind::Templates, None).unwrap().matches("uriTemplate").count();
+        (it.template("f:{x}").map(|it| it.server.to_string()).unwrap_or_default(), shown)
+    };
+    assert_eq!(home(&Scope::default()), ("own".to_owned(), 2));
+    assert_eq!(home(&Scope { leased: Leased::Hidden, ..Scope::default() }), ("a".to_owned(), 2));
+}
+
+#[test]
 fn a_cursor_is_of_one_list() {
     let entries = [entry("a", &["t", "u", "v"], PAGE_BYTES / 2, &[])];
     let it = listing(&entries, &Scope::default());
     assert_eq!(names(&it), "a__t a__u a__v");
     let cursor = format!("{}.1", short(&it.hash(Kind::Tools)));
-    assert!(it.page(Kind::Tools, Some(&cursor)).is_ok());
-    assert_eq!(it.page(Kind::Tools, Some(&format!("{cursor}0"))), Err(StaleCursor));
-    assert_eq!(it.page(Kind::Tools, Some("")), Err(StaleCursor));
-    assert_eq!(it.page(Kind::Prompts, Some(&cursor)), Err(StaleCursor));
+    assert!(page(&it, Kind::Tools, Some(&cursor)).is_ok());
+    assert_eq!(page(&it, Kind::Tools, Some(&format!("{cursor}0"))), Err(StaleCursor));
+    assert_eq!(page(&it, Kind::Tools, Some("")), Err(StaleCursor));
+    assert_eq!(page(&it, Kind::Prompts, Some(&cursor)), Err(StaleCursor));
     let other = listing(&[entry("a", &["t", "u"], PAGE_BYTES / 2, &[])], &Scope::default());
-    assert_eq!(other.page(Kind::Tools, Some(&cursor)), Err(StaleCursor));
+    assert_eq!(page(&other, Kind::Tools, Some(&cursor)), Err(StaleCursor));
 }
 
 #[test]

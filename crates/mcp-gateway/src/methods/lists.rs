@@ -14,12 +14,7 @@ impl Asked<'_> {
             None => None,
         };
         let listing = self.listing();
-        let page = listing.page(kind, cursor.as_deref()).map_err(|_| {
-            let message =
-                "the cursor is not one of this list, which may have changed since: begin without one";
-            RpcError::new(code::INVALID_PARAMS, message)
-        })?;
-        let mut res = Vec::with_capacity(page.len() + 100);
+        let mut res = Vec::new();
         match self.caller.era() {
             Era::Legacy => res.push(b'{'),
             Era::Modern => {
@@ -28,7 +23,11 @@ impl Asked<'_> {
                 res.extend_from_slice(head.as_bytes());
             }
         }
-        res.extend_from_slice(page);
+        listing.write(kind, cursor.as_deref(), &mut res).map_err(|_| {
+            let message =
+                "the cursor is not one of this list, which may have changed since: begin without one";
+            RpcError::new(code::INVALID_PARAMS, message)
+        })?;
         res.push(b'}');
         Ok(res.into())
     }
