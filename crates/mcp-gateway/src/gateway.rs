@@ -8,6 +8,7 @@ use mcp_host::{Dialog, DialogId, Host, Published};
 use mcp_model::{Era, RawJson, ServerId, Sharing};
 use tokio::time::{Instant, timeout_at};
 
+use crate::budget::Budget;
 use crate::dialogs::Dialogs;
 use crate::listing::Listing;
 use crate::methods::initialize::Agreed;
@@ -66,6 +67,8 @@ pub(crate) struct Inner {
     pub(crate) dialogs: Dialogs,
     pub(crate) parked: Parked,
     pub(crate) seal: Seal,
+    /// What is held of messages and answers.
+    pub(crate) budget: Arc<Budget>,
     shelf: Shelf,
     /// Set once all servers have had their time to start.
     settled: AtomicBool,
@@ -79,6 +82,7 @@ impl Gateway {
         let sessions = Sessions::new(&options.bounds);
         let dialogs = Dialogs::new(&options.bounds);
         let parked = Parked::new(&options.bounds);
+        let budget = Budget::new(options.bounds.held_bytes);
         Gateway(Arc::new(Inner {
             host,
             options,
@@ -86,6 +90,7 @@ impl Gateway {
             dialogs,
             parked,
             seal: Seal::new(),
+            budget,
             shelf: Shelf::default(),
             settled: AtomicBool::new(false),
             settled_by: Instant::now() + SETTLING,

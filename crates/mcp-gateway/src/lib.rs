@@ -39,6 +39,7 @@
 
 mod asked;
 mod bounds;
+mod budget;
 mod caller;
 mod dialogs;
 mod frame;

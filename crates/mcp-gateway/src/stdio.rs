@@ -12,6 +12,7 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
+use crate::budget::SMALL;
 use crate::caller::Caller;
 use crate::frame::{self, Incoming, Notification, Request};
 use crate::gateway::{Gateway, Inner};
@@ -143,6 +144,11 @@ async fn read(client: &Arc<Client>, input: impl AsyncRead + Unpin, tasks: &mut J
         if line.trim_ascii().is_empty() {
             continue;
         }
+        let line = match line.len() {
+            0..SMALL => line,
+            // No more is read until there is room for it.
+            many => client.gateway.budget.wait(many).await.keeps(line),
+        };
         if client.take(line, tasks).await.is_err() {
             return;
         }
@@ -258,7 +264,7 @@ impl Client {
                 } => answered,
             };
             let answer = match answered {
-                Ok(result) => reply::result(&id, &result),
+                Ok(result) => client.gateway.budget.counted(reply::result(&id, &result)),
                 Err(error) => reply::error(Some(&id), &error),
             };
             drop(guard);

@@ -34,6 +34,11 @@ pub(super) fn metrics(door: &Arc<Door>, request: &HttpRequest) -> Response {
         ("mcp_gateway_sessions", "Sessions over HTTP.", door.gateway.sessions.len()),
         ("mcp_gateway_dialogs", "Dialogs of clients without sessions.", door.gateway.dialogs.len()),
         ("mcp_gateway_requests", "Requests that run.", running),
+        (
+            "mcp_gateway_held_bytes",
+            "Bytes of large messages and answers that are held.",
+            door.gateway.budget.held(),
+        ),
         ("mcp_gateway_parked", "Calls that wait for input of their clients.", door.gateway.parked.len()),
     ];
     let text = page(&gauges, &door.gateway.published());

@@ -47,6 +47,12 @@ impl Place {
         Place::take(&door.stateless, principal, door.bounds().requests_of_one, usize::MAX)
     }
 
+    /// A request of one of his sessions.
+    pub(super) fn in_sessions(door: &Door, principal: &Principal) -> Option<Place> {
+        let most = door.bounds().requests_of_one.saturating_mul(2);
+        Place::take(&door.in_sessions, principal, most, usize::MAX)
+    }
+
     /// A stream that stays open. Half of the connections are left for what does not.
     pub(super) fn of_stream(door: &Door, principal: &Principal) -> Option<Place> {
         let all = (door.bounds().connections / 2).max(1);
@@ -55,7 +61,7 @@ impl Place {
 
     fn take(counted: &Arc<Counted>, principal: &Principal, most_of_one: usize, most: usize) -> Option<Place> {
         let mut table = counted.lock();
-        if table.values().sum::<usize>() >= most {
+        if most < usize::MAX && table.values().sum::<usize>() >= most {
             return None;
         }
         let running = table.entry(principal.clone()).or_default();
@@ -101,7 +107,11 @@ pub(super) async fn answer(door: &Arc<Door>, parts: &Parts, visitor: Visitor, re
             Err(Full) => return no_room(&request.id),
         },
         None => {
-            (None, CallerId::unique(), Arc::new(crate::Scope { leased: Leased::Hidden, ..(*scope).clone() }))
+            let hidden = match Arc::ptr_eq(&scope, &door.scope) {
+                true => Arc::clone(&door.without_leased),
+                false => Arc::new(crate::Scope { leased: Leased::Hidden, ..(*scope).clone() }),
+            };
+            (None, CallerId::unique(), hidden)
         }
     };
     let (out, inlet) = outlet(door.bounds());
@@ -126,7 +136,10 @@ pub(super) async fn answer(door: &Arc<Door>, parts: &Parts, visitor: Visitor, re
         let answered = gateway.stateless(caller, Arc::clone(&request)).await;
         drop((own, place));
         Some(match answered {
-            Ok(result) => Answer { status: StatusCode::OK, body: reply::result(&request.id, &result) },
+            Ok(result) => {
+                let body = gateway.budget.counted(reply::result(&request.id, &result));
+                Answer { status: StatusCode::OK, body }
+            }
             Err(error) => Answer { status: status(&error), body: reply::error(Some(&request.id), &error) },
         })
     });

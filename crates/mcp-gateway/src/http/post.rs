@@ -14,9 +14,10 @@ use tokio::time::{Instant, timeout};
 use super::answering::{Answer, Answering, Leaving, json, taken_back};
 use super::body::Response;
 use super::headers::{self, Accepts, SESSION, VERSION};
-use super::modern;
+use super::modern::{self, Place};
 use super::routes::{HttpRequest, Server};
 use super::server::Door;
+use crate::budget::{Budget, Held, NoRoom, SMALL};
 use crate::caller::Caller;
 use crate::frame::{self, Incoming, Request};
 use crate::methods::initialize;
@@ -53,11 +54,16 @@ pub(super) async fn post(door: &Arc<Door>, server: Server, request: HttpRequest)
         return refusal(StatusCode::UNSUPPORTED_MEDIA_TYPE, None, &invalid(message));
     }
     let bounds = door.bounds();
-    let body = match timeout(bounds.receive, whole(body, bounds.message_bytes)).await {
+    let body = match timeout(bounds.receive, whole(body, bounds.message_bytes, &door.gateway.budget)).await {
         Ok(Ok(body)) => body,
         Ok(Err(NotWhole::TooLong)) => {
             let message = format!("a message may have {} bytes", bounds.message_bytes);
             return refusal(StatusCode::PAYLOAD_TOO_LARGE, None, &invalid(&message));
+        }
+        Ok(Err(NotWhole::NoRoom)) => {
+            let mut res = refusal(StatusCode::SERVICE_UNAVAILABLE, None, &busy());
+            res.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
+            return res;
         }
         Ok(Err(NotWhole::Broken)) => {
             return refusal(StatusCode::BAD_REQUEST, None, &invalid("the body cannot be read to its end"));
@@ -74,13 +80,16 @@ pub(super) async fn post(door: &Arc<Door>, server: Server, request: HttpRequest)
 enum NotWhole {
     TooLong,
     Broken,
+    /// Too much of others is held.
+    NoRoom,
 }
 
-/// The body, of `most` bytes.
-async fn whole(mut body: Body, most: usize) -> Result<Bytes, NotWhole> {
+/// The body, of `most` bytes. What was received counts, and not what was announced.
+async fn whole(mut body: Body, most: usize, budget: &Arc<Budget>) -> Result<Bytes, NotWhole> {
     if body.size_hint().lower() > most as u64 {
         return Err(NotWhole::TooLong);
     }
+    let mut held: Option<Held> = None;
     let mut first = Bytes::new();
     let mut rest = BytesMut::new();
     while !body.is_end_stream() {
@@ -88,8 +97,15 @@ async fn whole(mut body: Body, most: usize) -> Result<Bytes, NotWhole> {
         let Some(frame) = next else { break };
         // What stands behind the body means nothing here.
         let Ok(part) = frame.map_err(|_| NotWhole::Broken)?.into_data() else { continue };
-        if first.len() + rest.len() + part.len() > most {
+        let bytes = first.len() + rest.len() + part.len();
+        if bytes > most {
             return Err(NotWhole::TooLong);
+        }
+        if bytes >= SMALL {
+            match &mut held {
+                Some(held) => held.grow(bytes).map_err(|NoRoom| NotWhole::NoRoom)?,
+                None => held = Some(budget.reserve(bytes).map_err(|NoRoom| NotWhole::NoRoom)?),
+            }
         }
         // Most bodies come in one piece, which is not copied.
         match first.is_empty() && rest.is_empty() {
@@ -100,7 +116,11 @@ async fn whole(mut body: Body, most: usize) -> Result<Bytes, NotWhole> {
             }
         }
     }
-    Ok(if rest.is_empty() { first } else { rest.freeze() })
+    let bytes = if rest.is_empty() { first } else { rest.freeze() };
+    Ok(match held {
+        Some(held) => held.keeps(bytes),
+        None => bytes,
+    })
 }
 
 /// Who sends this, and what he may see; or the response that turns him away.
@@ -238,6 +258,14 @@ fn begin(
     let Ok(place) = Arc::clone(&door.places).try_acquire_owned() else {
         return Err((id, busy()));
     };
+    // Whoever has many sessions has not many times the places.
+    let own = match session.principal.is_anybody() {
+        true => None,
+        false => match Place::in_sessions(door, &session.principal) {
+            None => return Err((id, busy())),
+            own => own,
+        },
+    };
     let mut guard = match session.running.begin(&request.id, door.bounds().requests_of_one) {
         Ok(guard) => guard,
         Err(error) => return Err((id, error)),
@@ -253,11 +281,12 @@ fn begin(
         if let Some(session) = &caller.session {
             session.touch(Instant::now());
         }
-        drop((guard, place));
-        Some(match answered? {
+        drop((guard, place, own));
+        let body = match answered? {
             Ok(result) => reply::result(&request.id, &result),
             Err(error) => reply::error(Some(&request.id), &error),
-        })
+        };
+        Some(gateway.budget.counted(body))
     })
 }
 

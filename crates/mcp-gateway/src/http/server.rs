@@ -21,6 +21,7 @@ use super::modern::Counted;
 use super::paced::Paced;
 use super::{HttpOptions, ServeError, routes, tls};
 use crate::gateway::{Gateway, Inner};
+use crate::scope::Leased;
 use crate::{Bounds, Scope, Tokens};
 
 /// How large the head of a request may be, in bytes.
@@ -41,12 +42,16 @@ pub(super) struct Door {
     pub(super) gateway: Arc<Inner>,
     /// What everybody sees at most.
     pub(super) scope: Arc<Scope>,
+    /// The same without what each dialog has an instance of its own of.
+    pub(super) without_leased: Arc<Scope>,
     pub(super) tokens: Tokens,
     pub(super) guard: Guard,
     /// Places for requests, all clients together.
     pub(super) places: Arc<Semaphore>,
     /// The requests of the stateless era, which nobody takes back by their ids.
     pub(super) stateless: Arc<Counted>,
+    /// The requests of sessions, of those who have tokens.
+    pub(super) in_sessions: Arc<Counted>,
     /// Streams that stay open.
     pub(super) streams: Arc<Counted>,
     /// Cancelled when no more is served.
@@ -81,10 +86,23 @@ impl HttpServer {
         let address = listener.local_addr().map_err(failed)?;
         let guard = Guard { address, hosts, origins, has_tokens: !tokens.is_empty() };
         let places = Arc::new(Semaphore::new(gateway.options.bounds.requests));
-        let (stateless, streams) = (Arc::default(), Arc::default());
+        let (stateless, in_sessions, streams) = (Arc::default(), Arc::default(), Arc::default());
         let over = CancellationToken::new();
-        let scope = Arc::new(gateway.options.scope.clone());
-        let door = Door { gateway, scope, tokens, guard, places, stateless, streams, over };
+        let scope = gateway.options.scope.clone();
+        let without_leased = Arc::new(Scope { leased: Leased::Hidden, ..scope.clone() });
+        let scope = Arc::new(scope);
+        let door = Door {
+            gateway,
+            scope,
+            without_leased,
+            tokens,
+            guard,
+            places,
+            stateless,
+            in_sessions,
+            streams,
+            over,
+        };
         Ok(HttpServer { listener, address, door: Arc::new(door), tls })
     }
 
@@ -148,7 +166,6 @@ impl HttpServer {
             tracing::warn!("open requests are given up");
         }
         connections.shutdown().await;
-        door.gateway.parked.drop_all();
         door.gateway.parked.drop_all();
         door.gateway.dialogs.drop_all();
     }

@@ -161,3 +161,74 @@ async fn who_begins_many_sessions_loses_his_oldest_and_no_other_ones() {
     assert_eq!(world.gateway.clients(), (4, 4));
     world.end().await;
 }
+
+/// A call with an argument of so many bytes, in a session, which takes a while.
+fn large_call(session: &str, id: usize, bytes: usize) -> String {
+    let body = format!(
+        r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"demo__sleep","arguments":{{"ms":60000}},"x":"{}"}}}}"#,
+        "x".repeat(bytes)
+    );
+    format!(
+        "POST /mcp HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\naccept: application/json\r\n\
+         mcp-session-id: {session}\r\ncontent-length: {}\r\n\r\n{body}",
+        body.len()
+    )
+}
+
+#[tokio::test]
+async fn all_clients_together_hold_so_many_bytes_and_no_more() {
+    let world = World::bounded(Bounds { held_bytes: 100_000, ..Bounds::default() }).await;
+    let (one, other) = (world.initialize(&[]).await, world.initialize(&[]).await);
+    let mut holding = TcpStream::connect(world.address).await.unwrap();
+    holding.write_all(large_call(&one, 1, 80_000).as_bytes()).await.unwrap();
+    let held = async || world.http("GET", "/metrics", &[], "").await.body;
+    while held().await.contains("mcp_gateway_held_bytes 0\n") {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    let refused = world.raw(&large_call(&other, 1, 80_000)).await;
+    assert_eq!((refused.status, refused.header("retry-after").as_deref()), (503, Some("1")), "{refused:?}");
+    // What is small is answered all the same.
+    let ping = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
+    assert_eq!(world.post(&[("mcp-session-id", &other)], ping).await.status, 200);
+    // The call ends with its session, and lets go of what it held.
+    assert_eq!(world.http("DELETE", "/mcp", &[("mcp-session-id", &one)], "").await.status, 204);
+    while !held().await.contains("mcp_gateway_held_bytes 0\n") {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    drop(holding);
+    world.end().await;
+}
+
+#[tokio::test]
+async fn the_sessions_of_a_token_share_their_places() {
+    let bounds = Bounds { requests_of_one: 1, ..Bounds::default() };
+    let tokens =
+        Tokens::read(&Secret::new("ann-0123456789abcdef name=ann\nbob-0123456789abcdef name=bob")).unwrap();
+    let options = GatewayOptions { bounds, ..GatewayOptions::default() };
+    let world = World::with(options, HttpOptions { tokens, ..HttpOptions::default() }).await;
+    let ann = ("authorization", "Bearer ann-0123456789abcdef");
+    let bob = ("authorization", "Bearer bob-0123456789abcdef");
+    let mut holding = Vec::new();
+    for _ in 0..2 {
+        let session = world.initialize(&[ann]).await;
+        let call = large_call(&session, 1, 1).replacen("\r\n", &format!("\r\n{}: {}\r\n", ann.0, ann.1), 1);
+        let mut stream = TcpStream::connect(world.address).await.unwrap();
+        stream.write_all(call.as_bytes()).await.unwrap();
+        holding.push((session, stream));
+    }
+    let running =
+        async || world.http("GET", "/metrics", &[ann], "").await.body.contains("mcp_gateway_requests 2\n");
+    while !running().await {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    let ping = r#"{"jsonrpc":"2.0","id":9,"method":"ping"}"#;
+    for (who, fits) in [(ann, false), (bob, true)] {
+        let session = world.initialize(&[who]).await;
+        let reply = world.post(&[who, ("mcp-session-id", &session)], ping).await.json();
+        assert_eq!(reply["result"].is_object(), fits, "{reply}");
+    }
+    for (session, _) in &holding {
+        world.http("DELETE", "/mcp", &[ann, ("mcp-session-id", session)], "").await;
+    }
+    world.end().await;
+}
