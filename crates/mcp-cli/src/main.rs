@@ -9,6 +9,7 @@
 mod args;
 mod commands;
 mod context;
+mod counted;
 mod examples;
 mod exit;
 #[cfg(test)]

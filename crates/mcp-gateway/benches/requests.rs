@@ -2,6 +2,9 @@
 //! several at once, over sockets of this machine, before servers in this process that answer at once; and, where
 //! valgrind is installed, instructions a request: the slope between a short and a long run, which does not depend on
 //! what else the machine does. The client, written by hand, and the server are in these figures.
+//!
+//! `cargo bench -p mcp-gateway -- clients COUNT` has so many clients begin a session each, call, listen or call again, and
+//! vanish; and prints what the process has before, with them, and when they were idle for too long.
 
 #![expect(clippy::print_stdout, reason = "its few lines of output are what it is for")]
 
@@ -16,7 +19,7 @@ use std::time::{Duration, Instant};
 use async_trait::async_trait;
 use bytes::Bytes;
 use mcp_config::ResolvedServer;
-use mcp_gateway::{Gateway, GatewayOptions, HttpOptions, HttpServer};
+use mcp_gateway::{Bounds, Gateway, GatewayOptions, HttpOptions, HttpServer};
 use mcp_host::{Dialer, Host, HostOptions, Wanted};
 use mcp_model::{
     Dialect, Discovery, Endpoint, Exposure, Limits, NameClass, NamePolicy, Origin, ServerId, ServerSpec,
@@ -40,6 +43,7 @@ fn main() -> Outcome<()> {
     let arguments: Vec<String> = std::env::args().skip(1).filter(|it| it != "--bench").collect();
     match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["count", kind, times] => count(kind, times.parse()?),
+        ["clients", count] => clients(count.parse()?),
         [seconds] => measure(Duration::from_secs_f64(seconds.parse()?)),
         _ => measure(Duration::from_secs(1)),
     }
@@ -121,28 +125,94 @@ fn count(kind: &str, times: u64) -> Outcome<()> {
     Ok(())
 }
 
+/// How long sessions may lie unused before clients who vanished count as gone.
+const IDLE: Duration = Duration::from_secs(2);
+
+/// Clients that come and vanish.
+fn clients(count: usize) -> Outcome<()> {
+    let bounds = Bounds {
+        sessions: 2 * count,
+        sessions_of_one: 2 * count,
+        connections: 4 * count,
+        idle: IDLE,
+        ..Bounds::default()
+    };
+    let served = Served::bounded(bounds)?;
+    println!("{:<28} {:>8} {:>8} {:>10} {:>10}", "", "sessions", "tasks", "open files", "memory/KiB");
+    served.line("before")?;
+    for round in 1..=3 {
+        let begun = Instant::now();
+        let mut clients = Vec::new();
+        for number in 0..count {
+            let mut client = Client::open(served.address, "tools/call")?;
+            if number % 2 == 0 {
+                // Half of them listen, and a stream counts as use for as long as it is open.
+                let listen = String::from_utf8(client.request.clone())?;
+                let head = listen.split("\r\n\r\n").next().unwrap_or_default().replacen("POST", "GET", 1);
+                let head: Vec<&str> = head.lines().filter(|it| !it.starts_with("content-")).collect();
+                client.stream.write_all(format!("{}\r\n\r\n", head.join("\r\n")).as_bytes())?;
+                let mut first = [0; 12];
+                client.stream.read_exact(&mut first)?;
+                if first != *b"HTTP/1.1 200" {
+                    return Err("a client could not listen".into());
+                }
+            } else {
+                client.stream.write_all(&client.request)?;
+            }
+            clients.push(client);
+        }
+        served.line(&format!("{count} clients, {:.1} s", begun.elapsed().as_secs_f64()))?;
+        drop(clients);
+        let gone = Instant::now();
+        while served.gateway.clients().0 > 0 && gone.elapsed() < Duration::from_secs(60) {
+            std::thread::sleep(Duration::from_millis(100));
+        }
+        std::thread::sleep(Duration::from_millis(500));
+        served.line(&format!("round {round}: gone, {:.1} s", gone.elapsed().as_secs_f64()))?;
+    }
+    Ok(())
+}
+
 /// A gateway that serves.
 struct Served {
     address: SocketAddr,
-    _runtime: tokio::runtime::Runtime,
+    gateway: Gateway,
+    runtime: tokio::runtime::Runtime,
 }
 
 impl Served {
     fn start() -> Outcome<Served> {
+        Served::bounded(Bounds::default())
+    }
+
+    /// Prints what there is now.
+    fn line(&self, what: &str) -> Outcome<()> {
+        let tasks = self.runtime.metrics().num_alive_tasks();
+        let files = std::fs::read_dir("/proc/self/fd")?.count();
+        let status = std::fs::read_to_string("/proc/self/status")?;
+        let memory = status.lines().find_map(|it| it.strip_prefix("VmRSS:")).unwrap_or("-");
+        let memory = memory.trim().trim_end_matches(" kB");
+        println!("{what:<28} {:>8} {tasks:>8} {files:>10} {memory:>10}", self.gateway.clients().0);
+        Ok(())
+    }
+
+    fn bounded(bounds: Bounds) -> Outcome<Served> {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
-        let address = runtime.block_on(async {
+        let (address, gateway) = runtime.block_on(async {
             let dialer: Dialer = Arc::new(|_, _| Ok(Arc::new(Echo) as Arc<dyn Dial>));
             let host = Host::with_dialer(HostOptions::default(), dialer);
             let servers = (0..SERVERS).map(server).collect();
             host.apply(Wanted { servers, failed: Vec::new() }).await;
             host.ready().await;
-            let gateway = Gateway::new(Arc::new(host), GatewayOptions::default());
-            let server = HttpServer::bind("127.0.0.1:0".parse()?, gateway, HttpOptions::default()).await?;
+            let gateway =
+                Gateway::new(Arc::new(host), GatewayOptions { bounds, ..GatewayOptions::default() });
+            let server =
+                HttpServer::bind("127.0.0.1:0".parse()?, gateway.clone(), HttpOptions::default()).await?;
             let address = server.address();
             tokio::spawn(server.serve(std::future::pending()));
-            Ok::<_, Box<dyn Error>>(address)
+            Ok::<_, Box<dyn Error>>((address, gateway))
         })?;
-        Ok(Served { address, _runtime: runtime })
+        Ok(Served { address, gateway, runtime })
     }
 }
 
@@ -151,13 +221,16 @@ struct Client {
     stream: TcpStream,
     request: Vec<u8>,
     answer: Vec<u8>,
+    /// What is read at once. Kept, for clearing it anew each time would cost as much as the gateway does.
+    part: Box<[u8]>,
 }
 
 impl Client {
     fn open(address: SocketAddr, kind: &str) -> Outcome<Client> {
         let stream = TcpStream::connect(address)?;
         stream.set_nodelay(true)?;
-        let mut res = Client { stream, request: Vec::new(), answer: Vec::new() };
+        let mut res =
+            Client { stream, request: Vec::new(), answer: Vec::new(), part: vec![0; 64 * 1024].into() };
         let (method, is_modern) = match kind.strip_prefix("modern ") {
             Some(method) => (method, true),
             None => (kind, false),
@@ -206,14 +279,13 @@ impl Client {
     fn ask(&mut self) -> std::io::Result<()> {
         self.stream.write_all(&self.request)?;
         self.answer.clear();
-        let mut part = [0; 64 * 1024];
         let mut whole = None;
         while whole.is_none_or(|it| self.answer.len() < it) {
-            let read = self.stream.read(&mut part)?;
+            let read = self.stream.read(&mut self.part)?;
             if read == 0 {
                 return Err(std::io::ErrorKind::UnexpectedEof.into());
             }
-            self.answer.extend_from_slice(&part[..read]);
+            self.answer.extend_from_slice(&self.part[..read]);
             if whole.is_none() {
                 whole = length(&self.answer);
             }

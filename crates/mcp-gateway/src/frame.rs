@@ -24,6 +24,7 @@ const LONGEST_ID: usize = 1024;
 
 /// One message.
 #[derive(Debug, Clone, PartialEq)]
+#[expect(clippy::large_enum_variant, reason = "most messages are requests, and none is moved often")]
 pub(crate) enum Incoming {
     /// It wants an answer.
     Request(Request),

@@ -9,6 +9,7 @@ use mcp_model::{Era, RawJson, ServerId, Sharing};
 use tokio::time::{Instant, timeout_at};
 
 use crate::budget::Budget;
+use crate::counts::Counts;
 use crate::dialogs::Dialogs;
 use crate::listing::Listing;
 use crate::methods::initialize::Agreed;
@@ -67,6 +68,8 @@ pub(crate) struct Inner {
     pub(crate) dialogs: Dialogs,
     pub(crate) parked: Parked,
     pub(crate) seal: Seal,
+    /// What has happened so far.
+    pub(crate) counts: Arc<Counts>,
     /// What is held of messages and answers.
     pub(crate) budget: Arc<Budget>,
     shelf: Shelf,
@@ -90,6 +93,7 @@ impl Gateway {
             dialogs,
             parked,
             seal: Seal::new(),
+            counts: Arc::default(),
             budget,
             shelf: Shelf::default(),
             settled: AtomicBool::new(false),

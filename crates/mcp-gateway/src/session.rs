@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::Scope;
 use crate::asked::Asked;
+use crate::kept::Kept;
 use crate::outlet::Outlet;
 use crate::principal::Principal;
 use crate::running::Running;
@@ -45,6 +46,8 @@ pub(crate) struct Session {
     pub(crate) owner: CallerId,
     /// Cancelled with its end.
     pub(crate) over: CancellationToken,
+    /// What is said on its own stream.
+    pub(crate) kept: Kept,
     /// Where it hears what belongs to no request.
     general: Mutex<Option<(Outlet, CancellationToken)>>,
     log_level: Mutex<Option<LogLevel>>,
@@ -79,6 +82,7 @@ impl Session {
             subscriptions: Subscribed::default(),
             owner: CallerId::unique(),
             over: CancellationToken::new(),
+            kept: Kept::default(),
             general: Mutex::default(),
             log_level: Mutex::default(),
             last_used: Mutex::new(now),

@@ -18,6 +18,9 @@ use crate::shown::Shown;
 /// How many scopes are kept prepared at once: more than anybody needs, and no more than a client can make up.
 const MOST_SCOPES: usize = 64;
 
+/// Something that is made once, by the first who wants it.
+type Once<T> = Arc<OnceLock<Arc<T>>>;
+
 /// What was prepared.
 #[derive(Debug, Default)]
 pub(crate) struct Shelf(Mutex<Kept>);
@@ -26,8 +29,8 @@ pub(crate) struct Shelf(Mutex<Kept>);
 struct Kept {
     /// Of which catalog, and which servers.
     of: Option<(Hash, u64)>,
-    exposed: Arc<OnceLock<Arc<Shown>>>,
-    original: Arc<OnceLock<Arc<Shown>>>,
+    exposed: Once<Shown>,
+    original: Once<Shown>,
     prepared: Vec<Prepared>,
     /// How often something was taken.
     taken: u64,
@@ -36,7 +39,7 @@ struct Kept {
 #[derive(Debug)]
 struct Prepared {
     scope: Arc<Scope>,
-    listing: Arc<OnceLock<Arc<Listing>>>,
+    listing: Once<Listing>,
     /// When it was taken last.
     taken: u64,
 }
@@ -59,11 +62,7 @@ impl Shelf {
     }
 
     /// Where it stands, or is to stand.
-    fn place(
-        &self,
-        published: &Published,
-        scope: &Arc<Scope>,
-    ) -> (Arc<OnceLock<Arc<Shown>>>, Arc<OnceLock<Arc<Listing>>>) {
+    fn place(&self, published: &Published, scope: &Arc<Scope>) -> (Once<Shown>, Once<Listing>) {
         // Whether a server is shared may change without its lists, so that a newer generation counts as well.
         let of = (published.catalog.hash(), published.generation);
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);

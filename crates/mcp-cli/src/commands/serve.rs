@@ -22,6 +22,7 @@ use tokio::time::timeout;
 
 use crate::args::Reader;
 use crate::context::{Context, blocking};
+use crate::counted::Counted;
 use crate::exit::Exit;
 use crate::hosted;
 use crate::output::cause::chain;
@@ -196,7 +197,7 @@ struct Prepared {
 
 enum Wire {
     Stdio,
-    Http(SocketAddr, HttpOptions),
+    Http(SocketAddr, HttpOptions, Option<Counted>),
 }
 
 async fn prepare(words: &Words) -> Result<Prepared, Refused> {
@@ -216,7 +217,10 @@ async fn prepare(words: &Words) -> Result<Prepared, Refused> {
             let tls = tls.map(|(certificate, key)| TlsFiles { certificate, key });
             let tokens = tokens(words).await?;
             let (hosts, origins) = (words.allow_host.clone(), words.allow_origin.clone());
-            Wire::Http(address, HttpOptions { tokens, hosts, origins, tls })
+            // Before anything is started: what a gauge has not seen begin it cannot see end.
+            let counted = Counted::begin();
+            let metrics = counted.as_ref().map(Counted::page);
+            Wire::Http(address, HttpOptions { tokens, hosts, origins, tls, metrics }, counted)
         }
     };
     Ok(Prepared {
@@ -284,10 +288,19 @@ async fn serve(
                 }
                 Ok(())
             }
-            Wire::Http(address, options) => {
+            Wire::Http(address, options, counted) => {
+                let keeping = async {
+                    match &counted {
+                        Some(counted) => counted.keep().await,
+                        None => std::future::pending().await,
+                    }
+                };
                 let server = HttpServer::bind(address, gateway, options).await?;
                 say(context, &format!("serving MCP at {}", server.url()));
-                server.serve(async { drop(stopped.await) }).await;
+                tokio::select! {
+                    () = server.serve(async { drop(stopped.await) }) => {}
+                    never = keeping => match never {},
+                }
                 Ok(())
             }
         }

@@ -43,6 +43,16 @@ fn over_http_until_a_signal() {
     let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
     let line = lines.by_ref().map_while(Result::ok).find(|it| it.contains("serving MCP at ")).unwrap();
     let address = line.rsplit_once("http://").unwrap().1.trim_end_matches("/mcp").to_owned();
+    let ask = |request: &str, token: &str| {
+        let mut stream = TcpStream::connect(&address).unwrap();
+        let head = format!(
+            "{request} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\nauthorization: Bearer {token}\r\n\r\n"
+        );
+        stream.write_all(head.as_bytes()).unwrap();
+        let mut reply = String::new();
+        stream.read_to_string(&mut reply).unwrap();
+        reply
+    };
     let post = |token: &str| {
         let mut stream = TcpStream::connect(&address).unwrap();
         let head = format!(
@@ -57,6 +67,17 @@ fn over_http_until_a_signal() {
     };
     assert!(post("ann-0123456789abcdef").starts_with("HTTP/1.1 200 "));
     assert!(post("bob-0123456789abcdef").starts_with("HTTP/1.1 401 "));
+    // What the gateway counts, and what the host does.
+    let metrics = ask("GET /metrics", "ann-0123456789abcdef");
+    for line in [
+        "mcp_gateway_sessions 1",
+        "mcp_gateway_responses_total{status=\"401\"} 1",
+        "mcp_host_reloads_total{outcome=\"taken\"} 1",
+        "# TYPE mcp_host_generation gauge",
+    ] {
+        assert!(metrics.lines().any(|it| it == line), "{line} in {metrics}");
+    }
+    assert!(ask("GET /metrics", "bob-0123456789abcdef").starts_with("HTTP/1.1 401 "));
     let servers = children(child.id());
     send("INT", child.id());
     assert_eq!(child.wait().unwrap().code(), Some(130));

@@ -7,6 +7,7 @@ use futures_util::Stream;
 use http::{HeaderValue, StatusCode, header};
 
 use super::body::{Body, Response};
+use crate::kept::EventId;
 
 /// How long a stream may be silent before a comment shows that it is still there.
 pub(super) const PULSE: Duration = Duration::from_secs(15);
@@ -18,6 +19,18 @@ pub(super) fn event(message: &[u8]) -> Bytes {
     res.extend_from_slice(message);
     res.extend_from_slice(b"\n\n");
     res.into()
+}
+
+/// A message as an event that can be told from others later.
+pub(super) fn numbered(id: EventId, message: &[u8]) -> Bytes {
+    let mut res = format!("id: {id}\n").into_bytes();
+    res.extend_from_slice(&event(message));
+    res.into()
+}
+
+/// Says nothing but where a stream begins.
+pub(super) fn beginning(id: EventId) -> Bytes {
+    format!("id: {id}\ndata: \n\n").into()
 }
 
 /// What shows that a stream is still there.

@@ -1,13 +1,15 @@
 //! The stream on which a session hears what belongs to no request of its own.
 //!
-//! There is one for each session: who opens another one closes the first. What was said while nobody listened is not
-//! kept, but that lists have changed is told when somebody does. `Last-Event-ID` means nothing here.
+//! There is one for each session: who opens another one closes the first, and with `Last-Event-ID` goes on where that one
+//! broke off, as far as it is kept. What came up while nobody listened is not kept, but that lists have changed is told
+//! when somebody does.
 
 use std::sync::Arc;
 
 use bytes::Bytes;
 use futures_util::stream;
-use http::{Method, StatusCode};
+use http::{HeaderName, Method, StatusCode};
+use mcp_model::ProtocolVersion;
 use tokio_util::sync::CancellationToken;
 
 use super::body::Response;
@@ -17,10 +19,14 @@ use super::modern::Place;
 use super::post::{self, busy, invalid, no_session, refusal};
 use super::routes::{HttpRequest, Server};
 use super::server::Door;
+use crate::kept::EventId;
 use crate::outlet::{Inlet, Outlet, outlet};
 use crate::reply;
 use crate::session::Session;
 use crate::watching::{News, Watching, told};
+
+/// The last message that a client heard on a stream that he lost.
+const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 
 /// Opens the stream.
 pub(super) fn get(door: &Arc<Door>, server: Server, request: HttpRequest) -> Response {
@@ -49,19 +55,13 @@ pub(super) fn get(door: &Arc<Door>, server: Server, request: HttpRequest) -> Res
     let Some(place) = Place::of_stream(door, &visitor.principal) else {
         return refusal(StatusCode::SERVICE_UNAVAILABLE, None, &busy());
     };
+    let last = headers::text(&parts.headers, &LAST_EVENT_ID).and_then(|it| it.parse().ok());
     let (out, inlet) = outlet(door.bounds());
     let replaced = session.listens(out.clone());
     let watching = Watching::new(&door.gateway, &session.scope);
-    let state = Listening {
-        session,
-        inlet,
-        watching,
-        waiting: Vec::new(),
-        way: out,
-        replaced,
-        begun: false,
-        _place: place,
-    };
+    let heard = session.kept.begin(last);
+    let state =
+        Listening { session, inlet, watching, heard, way: out, replaced, begun: false, _place: place };
     events::response(stream::unfold(state, |mut state| async {
         let event = state.next().await?;
         Some((event, state))
@@ -72,7 +72,8 @@ struct Listening {
     session: Arc<Session>,
     inlet: Inlet,
     watching: Watching,
-    waiting: Vec<Bytes>,
+    /// The last message that was sent.
+    heard: EventId,
     /// The stream's own way in, to recognise it by.
     way: Outlet,
     /// Cancelled when another stream takes its place.
@@ -86,28 +87,34 @@ impl Listening {
         if !self.begun {
             // Whoever waits for the first bytes of a stream to know that it is there has them.
             self.begun = true;
-            return Some(events::pulse());
+            // Older clients take an event without data for a message that cannot be read.
+            let is_primed = self.session.version >= ProtocolVersion::V2025_11_25;
+            return Some(if is_primed { events::beginning(self.heard) } else { events::pulse() });
         }
         loop {
-            if let Some(message) = self.waiting.pop() {
-                return Some(message);
+            if self.session.over.is_cancelled() || self.replaced.is_cancelled() {
+                return None;
+            }
+            if let Some((id, message)) = self.session.kept.after(self.heard) {
+                self.heard = id;
+                return Some(events::numbered(id, &message));
             }
             tokio::select! {
                 biased;
                 () = self.session.over.cancelled() => return None,
-                () = self.replaced.cancelled() => return self.inlet.take().map(|it| events::event(&it)),
-                Some(message) = self.inlet.next() => return Some(events::event(&message)),
+                () = self.replaced.cancelled() => return None,
+                Some(message) = self.inlet.next() => self.session.kept.add(message),
+                () = self.session.kept.more() => {}
                 news = self.watching.next(&self.session.told) => match news {
                     News::Lists(changed) => {
-                        let told = changed.iter().rev();
-                        let told = told.map(|it| events::event(&reply::notification(it.method(), "{}")));
-                        self.waiting.extend(told);
+                        let told = changed.iter().map(|it| reply::notification(it.method(), "{}"));
+                        told.for_each(|it| self.session.kept.add(it));
                     }
                     News::Said(said) => {
-                        let Session { subscriptions, dialog, .. } = &*self.session;
+                        let Session { subscriptions, dialog, kept, .. } = &*self.session;
                         let told = told(&said, subscriptions, dialog.id(), self.session.log_level());
                         let told = told.map(|(method, params)| reply::notification(&method, &params));
-                        self.waiting.extend(told.map(|it| events::event(&it)));
+                        told.into_iter().for_each(|it| kept.add(it));
                     }
                 },
                 () = tokio::time::sleep(events::PULSE) => return Some(events::pulse()),
@@ -119,6 +126,10 @@ impl Listening {
 impl Drop for Listening {
     fn drop(&mut self) {
         self.session.listens_no_more(&self.way);
+        // What was not sent any more whoever takes its place sends.
+        while let Some(message) = self.inlet.take() {
+            self.session.kept.add(message);
+        }
         self.session.touch(tokio::time::Instant::now());
     }
 }

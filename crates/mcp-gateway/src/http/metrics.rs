@@ -1,7 +1,8 @@
-//! What can be counted now, in the text format of Prometheus. Only who may come in is told, for it names the servers.
+//! What is counted, in the text format of Prometheus. Only who may come in is told, for it names the servers.
 //!
-//! These are the moment's figures, read when somebody asks. What a host counts over time (calls, their durations and
-//! outcomes) goes to the recorder of the `metrics` facade that the process has installed.
+//! The figures of the moment are read when somebody asks, what happened over time is the gateway's own count. What a
+//! host counts (calls, their durations and outcomes) goes to the recorder of the `metrics` facade that the process has
+//! installed, which may have its say here as well.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -41,7 +42,11 @@ pub(super) fn metrics(door: &Arc<Door>, request: &HttpRequest) -> Response {
         ),
         ("mcp_gateway_parked", "Calls that wait for input of their clients.", door.gateway.parked.len()),
     ];
-    let text = page(&gauges, &door.gateway.published());
+    let mut text = page(&gauges, &door.gateway.published());
+    door.gateway.counts.page(&mut text);
+    if let Some(more) = &door.metrics {
+        text.push_str(&more.page());
+    }
     let kind = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
     let mut res = words(StatusCode::OK, text);
     res.headers_mut().insert(header::CONTENT_TYPE, kind);
@@ -57,8 +62,8 @@ fn page(gauges: &[(&str, &str, usize)], published: &Published) -> String {
         head(&mut res, name, help);
         writeln!(res, "{name} {value}").expect("a String takes everything");
     }
-    head(&mut res, "mcp_host_generation", "The number of the published generation.");
-    writeln!(res, "mcp_host_generation {}", published.generation).expect("a String takes everything");
+    head(&mut res, "mcp_gateway_generation", "The number of the published generation.");
+    writeln!(res, "mcp_gateway_generation {}", published.generation).expect("a String takes everything");
     head(&mut res, "mcp_host_problems", "Problems that a user should know of.");
     writeln!(res, "mcp_host_problems {}", published.problems.len()).expect("a String takes everything");
     head(&mut res, "mcp_host_server_state", "1 for the state that a server is in.");

@@ -22,9 +22,11 @@ mod routes;
 mod server;
 mod tls;
 
+use std::fmt;
 use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use crate::Tokens;
 
@@ -47,6 +49,31 @@ pub struct HttpOptions {
     pub origins: Vec<String>,
     /// Serves HTTPS with these.
     pub tls: Option<TlsFiles>,
+    /// What `/metrics` says besides the gateway's own figures.
+    pub metrics: Option<MoreMetrics>,
+}
+
+/// More figures, in the text format of Prometheus, made when somebody asks: those of the recorder of the
+/// [`metrics`](mcp_host::metrics) facade that a process has installed. Their names must not begin with `mcp_gateway_`,
+/// nor be `mcp_host_problems` or `mcp_host_server_state`.
+#[derive(Clone)]
+pub struct MoreMetrics(Arc<dyn Fn() -> String + Send + Sync>);
+
+impl MoreMetrics {
+    /// Asks `page` each time.
+    pub fn new(page: impl Fn() -> String + Send + Sync + 'static) -> MoreMetrics {
+        MoreMetrics(Arc::new(page))
+    }
+
+    fn page(&self) -> String {
+        (self.0)()
+    }
+}
+
+impl fmt::Debug for MoreMetrics {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("MoreMetrics")
+    }
 }
 
 /// A certificate and its key.

@@ -2,24 +2,34 @@
 
 use std::io;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep, sleep};
 
+use crate::counts::Counts;
+
 /// A stream that fails when a write does not get on for as long as its limit.
 #[derive(Debug)]
 pub(super) struct Paced<S> {
     stream: S,
     limit: Duration,
+    counts: Arc<Counts>,
     /// Runs while a write waits.
     stalled: Option<Pin<Box<Sleep>>>,
 }
 
 impl<S> Paced<S> {
-    pub(super) fn new(stream: S, limit: Duration) -> Paced<S> {
-        Paced { stream, limit, stalled: None }
+    pub(super) fn new(stream: S, limit: Duration, counts: Arc<Counts>) -> Paced<S> {
+        Paced { stream, limit, counts, stalled: None }
+    }
+
+    fn count(&self, written: &Poll<io::Result<usize>>) {
+        if let Poll::Ready(Ok(bytes)) = written {
+            self.counts.sent(*bytes);
+        }
     }
 
     fn judge<T>(&mut self, cx: &mut Context<'_>, written: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
@@ -45,13 +55,17 @@ impl<S: AsyncRead + Unpin> AsyncRead for Paced<S> {
         cx: &mut Context<'_>,
         buf: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_read(cx, buf)
+        let before = buf.filled().len();
+        let read = Pin::new(&mut self.stream).poll_read(cx, buf);
+        self.counts.received(buf.filled().len() - before);
+        read
     }
 }
 
 impl<S: AsyncWrite + Unpin> AsyncWrite for Paced<S> {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.stream).poll_write(cx, buf);
+        self.count(&written);
         self.judge(cx, written)
     }
 
@@ -61,6 +75,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Paced<S> {
         bufs: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.stream).poll_write_vectored(cx, bufs);
+        self.count(&written);
         self.judge(cx, written)
     }
 
@@ -88,7 +103,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_peer_that_reads_nothing_is_given_up_and_a_slow_one_is_not() {
         let (near, mut far) = duplex(4);
-        let mut near = Paced::new(near, Duration::from_secs(30));
+        let mut near = Paced::new(near, Duration::from_secs(30), Arc::default());
         let reading = async {
             let mut bytes = [0; 1];
             for _ in 0..8 {

@@ -19,11 +19,13 @@ pub(super) type Server = Option<String>;
 
 /// Answers a request.
 pub(super) async fn answer(door: Arc<Door>, request: HttpRequest) -> Result<Response, Infallible> {
-    Ok(match door.guard.origins.is_empty() {
+    let res = match door.guard.origins.is_empty() {
         true => route(&door, request).await,
         // Boxed, for it is rare, and holds all of the other.
         false => Box::pin(cors::answer(&door, request)).await,
-    })
+    };
+    door.gateway.counts.responded(res.status().as_u16());
+    Ok(res)
 }
 
 /// Answers a request of whoever may read the answer.

@@ -19,7 +19,7 @@ use tokio_util::sync::CancellationToken;
 use super::guard::Guard;
 use super::modern::Counted;
 use super::paced::Paced;
-use super::{HttpOptions, ServeError, routes, tls};
+use super::{HttpOptions, MoreMetrics, ServeError, routes, tls};
 use crate::gateway::{Gateway, Inner};
 use crate::scope::Leased;
 use crate::{Bounds, Scope, Tokens};
@@ -46,6 +46,8 @@ pub(super) struct Door {
     pub(super) without_leased: Arc<Scope>,
     pub(super) tokens: Tokens,
     pub(super) guard: Guard,
+    /// What the process says besides.
+    pub(super) metrics: Option<MoreMetrics>,
     /// Places for requests, all clients together.
     pub(super) places: Arc<Semaphore>,
     /// The requests of the stateless era, which nobody takes back by their ids.
@@ -73,7 +75,7 @@ impl HttpServer {
         options: HttpOptions,
     ) -> Result<HttpServer, ServeError> {
         let gateway = Arc::clone(gateway.inner());
-        let HttpOptions { tokens, hosts, origins, tls } = options;
+        let HttpOptions { tokens, hosts, origins, tls, metrics } = options;
         if !address.ip().is_loopback() && tokens.is_empty() {
             return Err(ServeError::Open(address));
         }
@@ -97,6 +99,7 @@ impl HttpServer {
             without_leased,
             tokens,
             guard,
+            metrics,
             places,
             stateless,
             in_sessions,
@@ -175,7 +178,7 @@ async fn connection(stream: TcpStream, door: Arc<Door>, tls: Option<TlsAcceptor>
     // Answers are small, and none may wait for the next.
     let _ = stream.set_nodelay(true);
     let bounds = door.bounds();
-    let stream = Paced::new(stream, bounds.send);
+    let stream = Paced::new(stream, bounds.send, Arc::clone(&door.gateway.counts));
     match tls {
         None => talk(stream, &door).await,
         Some(tls) => match timeout(bounds.receive, tls.accept(stream)).await {

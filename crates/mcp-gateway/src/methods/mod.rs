@@ -26,6 +26,7 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 use crate::caller::Caller;
+use crate::counts::{Counts, Outcome};
 use crate::frame::{Notification, Request};
 use crate::gateway::Inner;
 use crate::listing::{Kind, Listing};
@@ -92,6 +93,18 @@ impl Inner {
     }
 
     async fn answered(&self, asked: Asked<'_>) -> Result<Bytes, RpcError> {
+        let counting = Counting {
+            counts: &self.counts,
+            method: &asked.request.method,
+            begun: Instant::now(),
+            outcome: None,
+        };
+        let answered = self.answered_by(&asked).await;
+        counting.end(if answered.is_ok() { Outcome::Success } else { Outcome::Error });
+        answered
+    }
+
+    async fn answered_by(&self, asked: &Asked<'_>) -> Result<Bytes, RpcError> {
         self.settle().await;
         let method = asked.request.method.as_str();
         let era = asked.caller.era();
@@ -140,6 +153,27 @@ impl Inner {
 /// The request that a client takes back.
 pub(crate) fn cancelled(params: &Params) -> Option<&RawJson> {
     params.get("requestId")
+}
+
+/// Counts a request when it ends, also when nobody waits for it any more.
+struct Counting<'a> {
+    counts: &'a Counts,
+    method: &'a str,
+    begun: Instant,
+    outcome: Option<Outcome>,
+}
+
+impl Counting<'_> {
+    fn end(mut self, outcome: Outcome) {
+        self.outcome = Some(outcome);
+    }
+}
+
+impl Drop for Counting<'_> {
+    fn drop(&mut self) {
+        let outcome = self.outcome.unwrap_or(Outcome::Cancelled);
+        self.counts.ended(self.method, outcome, self.begun.elapsed());
+    }
 }
 
 /// There is no such method.

@@ -9,6 +9,7 @@ mod forged;
 mod forger;
 mod raw;
 mod reloading;
+mod resuming;
 mod scopes;
 mod stdio;
 mod tls;

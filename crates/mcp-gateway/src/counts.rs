@@ -1,0 +1,172 @@
+//! What is counted over time. No label holds anything that a client or a server wrote: all values are known beforehand.
+
+use std::fmt::Write as _;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+/// The methods that are told apart; what is none of them is the last.
+const METHODS: [&str; 15] = [
+    "tools/call",
+    "tools/list",
+    "prompts/get",
+    "prompts/list",
+    "resources/read",
+    "resources/list",
+    "resources/templates/list",
+    "resources/subscribe",
+    "resources/unsubscribe",
+    "completion/complete",
+    "logging/setLevel",
+    "server/discover",
+    "initialize",
+    "ping",
+    "other",
+];
+
+/// How a request may end.
+const OUTCOMES: [&str; 3] = ["success", "error", "cancelled"];
+
+/// The statuses that are told apart; any other one is the last.
+const STATUSES: [u16; 14] = [200, 202, 204, 400, 401, 403, 404, 405, 406, 408, 413, 415, 503, 0];
+
+/// Between which durations requests are told apart, in microseconds.
+const DURATIONS: [u64; 14] = [
+    100, 250, 500, 1_000, 5_000, 10_000, 50_000, 100_000, 500_000, 1_000_000, 5_000_000, 10_000_000,
+    30_000_000, 60_000_000,
+];
+
+/// How a request has ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    Success,
+    Error,
+    /// Nobody waited for it any more.
+    Cancelled,
+}
+
+/// The counts of one gateway, since it began.
+#[derive(Debug, Default)]
+pub(crate) struct Counts {
+    requests: [[AtomicU64; OUTCOMES.len()]; METHODS.len()],
+    /// By duration, each in the first that it does not exceed; the last are the rest.
+    durations: [AtomicU64; DURATIONS.len() + 1],
+    microseconds: AtomicU64,
+    responses: [AtomicU64; STATUSES.len()],
+    received: AtomicU64,
+    sent: AtomicU64,
+}
+
+impl Counts {
+    /// A request has ended.
+    pub(crate) fn ended(&self, method: &str, outcome: Outcome, took: Duration) {
+        let method = METHODS.iter().position(|it| *it == method).unwrap_or(METHODS.len() - 1);
+        let outcome = match outcome {
+            Outcome::Success => 0,
+            Outcome::Error => 1,
+            Outcome::Cancelled => 2,
+        };
+        self.requests[method][outcome].fetch_add(1, Ordering::Relaxed);
+        let micros = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
+        let bucket = DURATIONS.iter().position(|it| micros <= *it).unwrap_or(DURATIONS.len());
+        self.durations[bucket].fetch_add(1, Ordering::Relaxed);
+        self.microseconds.fetch_add(micros, Ordering::Relaxed);
+    }
+
+    /// A response over HTTP has begun.
+    pub(crate) fn responded(&self, status: u16) {
+        let at = STATUSES.iter().position(|it| *it == status).unwrap_or(STATUSES.len() - 1);
+        self.responses[at].fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// So many bytes came in over connections.
+    pub(crate) fn received(&self, bytes: usize) {
+        self.received.fetch_add(bytes as u64, Ordering::Relaxed);
+    }
+
+    /// So many bytes went out over connections.
+    pub(crate) fn sent(&self, bytes: usize) {
+        self.sent.fetch_add(bytes as u64, Ordering::Relaxed);
+    }
+
+    /// All of them in the text format of Prometheus. What never happened is left out where there are labels.
+    pub(crate) fn page(&self, res: &mut String) {
+        let take = |it: &AtomicU64| it.load(Ordering::Relaxed);
+        let mut line =
+            |text: std::fmt::Arguments<'_>| writeln!(res, "{text}").expect("a String takes everything");
+        line(format_args!("# HELP mcp_gateway_requests_total Requests that ended, by method and outcome."));
+        line(format_args!("# TYPE mcp_gateway_requests_total counter"));
+        for (method, outcomes) in METHODS.iter().zip(&self.requests) {
+            for (outcome, count) in OUTCOMES.iter().zip(outcomes).filter(|(_, it)| take(it) > 0) {
+                let count = take(count);
+                line(format_args!(
+                    "mcp_gateway_requests_total{{method=\"{method}\",outcome=\"{outcome}\"}} {count}"
+                ));
+            }
+        }
+        line(format_args!("# HELP mcp_gateway_request_duration_seconds From a request to its end."));
+        line(format_args!("# TYPE mcp_gateway_request_duration_seconds histogram"));
+        let mut below = 0;
+        for (limit, count) in DURATIONS.iter().zip(&self.durations) {
+            below += take(count);
+            let limit = *limit as f64 / 1e6;
+            line(format_args!("mcp_gateway_request_duration_seconds_bucket{{le=\"{limit}\"}} {below}"));
+        }
+        let all = below + take(&self.durations[DURATIONS.len()]);
+        line(format_args!("mcp_gateway_request_duration_seconds_bucket{{le=\"+Inf\"}} {all}"));
+        let seconds = take(&self.microseconds) as f64 / 1e6;
+        line(format_args!("mcp_gateway_request_duration_seconds_sum {seconds}"));
+        line(format_args!("mcp_gateway_request_duration_seconds_count {all}"));
+        line(format_args!("# HELP mcp_gateway_responses_total Responses over HTTP, by status."));
+        line(format_args!("# TYPE mcp_gateway_responses_total counter"));
+        for (status, count) in STATUSES.iter().zip(&self.responses).filter(|(_, it)| take(it) > 0) {
+            let count = take(count);
+            match status {
+                0 => line(format_args!("mcp_gateway_responses_total{{status=\"other\"}} {count}")),
+                status => line(format_args!("mcp_gateway_responses_total{{status=\"{status}\"}} {count}")),
+            }
+        }
+        for (name, help, count) in [
+            ("mcp_gateway_received_bytes_total", "Bytes that came in over connections.", &self.received),
+            ("mcp_gateway_sent_bytes_total", "Bytes that went out over connections.", &self.sent),
+        ] {
+            let count = take(count);
+            line(format_args!("# HELP {name} {help}\n# TYPE {name} counter\n{name} {count}"));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn labels_are_known_beforehand_whatever_is_asked() {
+        let counts = Counts::default();
+        counts.ended("tools/call", Outcome::Success, Duration::from_micros(250));
+        counts.ended("tools/call", Outcome::Cancelled, Duration::from_secs(100));
+        counts.ended("x\"y", Outcome::Error, Duration::ZERO);
+        counts.responded(200);
+        counts.responded(599);
+        counts.received(3);
+        let mut page = String::new();
+        counts.page(&mut page);
+        for line in [
+            "mcp_gateway_requests_total{method=\"tools/call\",outcome=\"success\"} 1",
+            "mcp_gateway_requests_total{method=\"tools/call\",outcome=\"cancelled\"} 1",
+            "mcp_gateway_requests_total{method=\"other\",outcome=\"error\"} 1",
+            "mcp_gateway_request_duration_seconds_bucket{le=\"0.0001\"} 1",
+            "mcp_gateway_request_duration_seconds_bucket{le=\"0.00025\"} 2",
+            "mcp_gateway_request_duration_seconds_bucket{le=\"60\"} 2",
+            "mcp_gateway_request_duration_seconds_bucket{le=\"+Inf\"} 3",
+            "mcp_gateway_request_duration_seconds_sum 100.00025",
+            "mcp_gateway_request_duration_seconds_count 3",
+            "mcp_gateway_responses_total{status=\"200\"} 1",
+            "mcp_gateway_responses_total{status=\"other\"} 1",
+            "mcp_gateway_received_bytes_total 3",
+            "mcp_gateway_sent_bytes_total 0",
+        ] {
+            assert!(page.lines().any(|it| it == line), "{line} in {page}");
+        }
+        assert!(!page.contains("x\"y"));
+    }
+}

@@ -1,0 +1,99 @@
+//! A session's stream that breaks off, and goes on with `Last-Event-ID`.
+
+use std::time::Duration;
+
+use mcp_host::Wanted;
+use mcp_model::Transform;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+use crate::world::{World, initialize, server};
+
+/// A stream that is open.
+struct Stream {
+    stream: TcpStream,
+    text: String,
+}
+
+impl Stream {
+    async fn open(world: &World, session: &str, last: Option<&str>) -> Stream {
+        let mut stream = TcpStream::connect(world.address).await.unwrap();
+        let last = last.map(|it| format!("last-event-id: {it}\r\n")).unwrap_or_default();
+        let head = format!(
+            "GET /mcp HTTP/1.1\r\nhost: localhost\r\naccept: text/event-stream\r\nmcp-session-id: {session}\r\n{last}\r\n"
+        );
+        stream.write_all(head.as_bytes()).await.unwrap();
+        Stream { stream, text: String::new() }
+    }
+
+    /// Reads until this has come, and gives the ids of all events so far.
+    async fn until(&mut self, what: &str) -> Vec<String> {
+        let reading = async {
+            while !self.text.contains(what) {
+                let mut part = [0; 4096];
+                let read = self.stream.read(&mut part).await.unwrap();
+                assert!(read > 0, "{what} in {}", self.text);
+                self.text.push_str(str::from_utf8(&part[..read]).unwrap());
+            }
+        };
+        let ended = tokio::time::timeout(Duration::from_secs(30), reading).await;
+        assert!(ended.is_ok(), "{what} in {}", self.text);
+        self.text.lines().filter_map(|it| it.strip_prefix("id: ")).map(str::to_owned).collect()
+    }
+}
+
+/// The tools get other names.
+async fn rename(world: &World, prefix: &str) {
+    let mut renamed = server("demo");
+    renamed.spec.exposure.tools.transforms =
+        vec![Transform::Prefix { remove: String::new(), add: prefix.into() }];
+    world.host.apply(Wanted { servers: vec![renamed, server("own")], failed: Vec::new() }).await;
+}
+
+#[tokio::test]
+async fn who_comes_back_hears_what_he_missed() {
+    let world = World::new().await;
+    let session = world.initialize(&[]).await;
+    let changed = "notifications/tools/list_changed";
+    let mut stream = Stream::open(&world, &session, None).await;
+    assert_eq!(stream.until("id: 1-0\ndata: \n\n").await, ["1-0"]);
+    rename(&world, "a_").await;
+    assert_eq!(stream.until(changed).await[..2], ["1-0", "1-1"]);
+
+    // Lost on the way: it is said again, and what comes then goes on behind it. Who is replaced hears no more.
+    let mut again = Stream::open(&world, &session, Some("1-0")).await;
+    assert_eq!(again.until("id: 1-1").await[..2], ["1-0", "1-1"]);
+    let mut rest = String::new();
+    let ended = tokio::time::timeout(Duration::from_secs(30), stream.stream.read_to_string(&mut rest)).await;
+    assert!(ended.is_ok() && !rest.contains(changed), "{rest}");
+    drop(again);
+
+    // What changed while nobody listened is told once to who comes back, and nothing that he has heard.
+    let heard = Stream::open(&world, &session, Some("1-1")).await;
+    drop(heard);
+    rename(&world, "b_").await;
+    let mut third = Stream::open(&world, &session, Some("1-1")).await;
+    let ids = third.until("id: 1-2").await;
+    assert_eq!(ids[0], "1-1", "{ids:?}");
+
+    // Another stream begins another count; so does one that was never there.
+    for (last, begins) in [(None, "id: 2-0"), (Some("1-1"), "id: 3-0"), (Some("x"), "id: 4-0")] {
+        let mut fresh = Stream::open(&world, &session, last).await;
+        fresh.until(begins).await;
+        assert!(!fresh.text.contains("id: 1-"), "{}", fresh.text);
+    }
+    world.end().await;
+}
+
+#[tokio::test]
+async fn older_clients_hear_of_no_event_without_data() {
+    let world = World::new().await;
+    let reply = world.post(&[], &initialize("2025-06-18")).await;
+    let session = reply.header("mcp-session-id").unwrap();
+    let mut stream = Stream::open(&world, &session, None).await;
+    stream.until(": \n\n").await;
+    rename(&world, "a_").await;
+    assert_eq!(stream.until("notifications/tools/list_changed").await[0], "1-1");
+    assert!(!stream.text.contains("data: \n"), "{}", stream.text);
+    world.end().await;
+}
