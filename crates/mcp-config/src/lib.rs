@@ -39,6 +39,7 @@ mod reading;
 mod render;
 mod resolve;
 mod schema;
+mod shown;
 mod template;
 mod tree;
 mod write;

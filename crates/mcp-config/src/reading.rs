@@ -1,6 +1,7 @@
 //! A whole file into servers and diagnostics.
 
 use std::collections::{BTreeMap, HashMap};
+use std::fmt;
 
 use mcp_model::{Passthrough, ServerId, ServerSpec, Severity, TransportKind};
 
@@ -12,8 +13,8 @@ use crate::policy::{Policy, Scope};
 use crate::tree::{self, Node, contains};
 use crate::{Code, Diagnostic, Profile, ResolveError, acp, dominds, holodeck, mcp_json};
 
-/// A text to be read.
-#[derive(Debug, Clone, Copy)]
+/// A text to be read. `Debug` shows its length: it may hold secrets.
+#[derive(Clone, Copy)]
 pub struct Document<'a> {
     /// Its path, as shown to the user.
     pub name: &'a str,
@@ -21,6 +22,17 @@ pub struct Document<'a> {
     pub text: &'a str,
     /// The rules to read it by.
     pub profile: Profile,
+}
+
+impl fmt::Debug for Document<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Document { name, text, profile } = self;
+        f.debug_struct("Document")
+            .field("name", name)
+            .field("text_bytes", &text.len())
+            .field("profile", profile)
+            .finish()
+    }
 }
 
 /// What became of a document.

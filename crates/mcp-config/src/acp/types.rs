@@ -10,6 +10,8 @@ use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
+use crate::shown::shown_url;
+
 // ACP requires support for all MCP transport types:
 // - stdio: MANDATORY - all agents must support
 // - http: OPTIONAL - only if mcpCapabilities.http: true
@@ -113,7 +115,7 @@ impl fmt::Debug for HttpTransport {
         let HttpTransport { type_field: _, name, url, headers } = self;
         f.debug_struct("HttpTransport")
             .field("name", name)
-            .field("url", &shown(url))
+            .field("url", &shown_url(url))
             .field("headers", headers)
             .finish()
     }
@@ -138,15 +140,10 @@ impl fmt::Debug for SseTransport {
         let SseTransport { type_field: _, name, url, headers } = self;
         f.debug_struct("SseTransport")
             .field("name", name)
-            .field("url", &shown(url))
+            .field("url", &shown_url(url))
             .field("headers", headers)
             .finish()
     }
-}
-
-/// A URL without what may be secret in it.
-fn shown(url: &str) -> String {
-    url::Url::parse(url).map_or_else(|_| "***".to_owned(), |it| mcp_model::UrlEndpoint::new(it).label())
 }
 
 /// The `type` of an http server.

@@ -1,6 +1,7 @@
 //! A server that somebody asks for in a few words, with everything else as the dialect has it.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use mcp_model::{
     Dialect, Discovery, EnvInherit, Exposure, Limits, NameClass, NamePolicy, Origin, ServerId, ServerSpec,
@@ -9,6 +10,7 @@ use mcp_model::{
 
 use crate::Profile;
 use crate::policy::VariableRule;
+use crate::shown::{Names, shown_url};
 use crate::template::value;
 
 /// A server that is to be added to a file.
@@ -24,8 +26,8 @@ pub struct NewServer {
     pub reach: NewReach,
 }
 
-/// How a new server is reached.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// How a new server is reached. `Debug` shows no value that may be a secret.
+#[derive(Clone, PartialEq, Eq)]
 pub enum NewReach {
     /// A program to start.
     Program {
@@ -45,6 +47,25 @@ pub enum NewReach {
         /// Headers of every request.
         headers: Vec<(String, String)>,
     },
+}
+
+impl fmt::Debug for NewReach {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            NewReach::Program { command, args, env } => f
+                .debug_struct("Program")
+                .field("command", command)
+                .field("args", &args.len())
+                .field("env", &Names(env.iter().map(|(name, _)| name)))
+                .finish(),
+            NewReach::Url { kind, url, headers } => f
+                .debug_struct("Url")
+                .field("kind", kind)
+                .field("url", &shown_url(url))
+                .field("headers", &Names(headers.iter().map(|(name, _)| name)))
+                .finish(),
+        }
+    }
 }
 
 /// The wires that have a URL.

@@ -3,12 +3,15 @@
 //! They are strict and plain. What reads a user's file is tolerant and private, and knows where every word stood.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// An MCP item of an `agent.yaml`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+use crate::shown::{Names, shown_url};
+
+/// An MCP item of an `agent.yaml`. `Debug` shows no value that may be a secret.
+#[derive(Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct McpToolConfig {
     /// Unique name of the tool within the agent.
@@ -65,6 +68,53 @@ pub struct McpToolConfig {
     /// How long one request may take, in seconds.
     #[serde(default = "sixty")]
     pub request_timeout: u32,
+}
+
+impl fmt::Debug for McpToolConfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let McpToolConfig {
+            name,
+            description,
+            tool_type,
+            server,
+            transport,
+            command,
+            args,
+            env,
+            env_file,
+            encoding,
+            url,
+            headers,
+            timeout,
+            sse_read_timeout,
+            terminate_on_close,
+            config,
+            load_tools,
+            load_prompts,
+            request_timeout,
+        } = self;
+        f.debug_struct("McpToolConfig")
+            .field("name", name)
+            .field("description", description)
+            .field("type", tool_type)
+            .field("server", server)
+            .field("transport", transport)
+            .field("command", command)
+            .field("args", &args.as_ref().map(Vec::len))
+            .field("env", &env.as_ref().map(|it| Names(it.keys())))
+            .field("env_file", env_file)
+            .field("encoding", encoding)
+            .field("url", &url.as_deref().map(shown_url))
+            .field("headers", &headers.as_ref().map(|it| Names(it.keys())))
+            .field("timeout", timeout)
+            .field("sse_read_timeout", sse_read_timeout)
+            .field("terminate_on_close", terminate_on_close)
+            .field("config", &config.as_ref().map(|it| Names(it.keys())))
+            .field("load_tools", load_tools)
+            .field("load_prompts", load_prompts)
+            .field("request_timeout", request_timeout)
+            .finish()
+    }
 }
 
 fn yes() -> bool {
