@@ -10,7 +10,7 @@ use crate::cargo::{cargo, run as run_command};
 use crate::failure::Failure;
 use crate::generated::{self, Mode};
 use crate::tree::{self, Source};
-use crate::{floors, rules, tidy};
+use crate::{deny, floors, rules, tidy};
 
 /// One thing that must hold.
 struct Gate {
@@ -96,6 +96,7 @@ fn gates(sources: &[Source]) -> Vec<Gate> {
     ] {
         res.push(Gate::cargo(&format!("check -p {library} --no-default-features --features {feature}")));
     }
+    res.push(Gate::new(format!("cargo deny {}", deny::CHECKS.join(" ")), deny::run));
     let arguments = package(is_ci());
     res.push(Gate::new(format!("cargo {arguments}"), move || pack(arguments)));
     res
@@ -158,6 +159,7 @@ mod tests {
             "cargo check -p mcp-transport --no-default-features --features http",
             "cargo check -p mcp-transport --no-default-features --features sse",
             "cargo check -p mcp-transport --no-default-features --features websocket",
+            "cargo deny check bans licenses sources",
         ] {
             assert!(names.iter().any(|it| it == name), "{name} is not in {names:?}");
         }

@@ -10,6 +10,7 @@
 mod cargo;
 mod ci;
 mod conformance;
+mod deny;
 mod evolution;
 mod failure;
 mod faults;
@@ -33,10 +34,11 @@ Usage: cargo xtask <command>
   test [-- <cargo test arguments>]  install what the tests need, then run all tests; without arguments then conformance, too
   conformance [client|server]       the official conformance suite, against the client and the gateway
   faults                            the fault matrix: every fault on every wire, at every face
-  ci                                every gate that is no test: format, lints, docs, builds, packages, house rules
+  ci                                every gate that is no test: format, lints, docs, builds, packages, licences, house rules
   schema [--check]                  write schemas/<dialect>.schema.json, or fail if they are stale or break a release
   schema --release                  freeze the schemas as the release of this version
   docs [--check]                    write the pages that are made from the code, or fail if one is stale
+  deny                              what the tree of dependencies may hold, by deny.toml
   floors                            dependencies, forbidden words, error numbers, unsafe
   tidy                              heads, lengths, unfinished code, forgotten files, paths of one machine
   features                          which rules of docs/rules.md some test proves
@@ -58,6 +60,7 @@ fn main() -> ExitCode {
         ["faults"] => faults::run(),
         ["docs"] => generated::pages(Mode::Write),
         ["docs", "--check"] => generated::pages(Mode::Check),
+        ["deny"] => deny::run(),
         ["floors"] => floors::run(),
         ["tidy"] => tidy::run(),
         ["features"] => rules::run().map(|report| println!("{report}")),
