@@ -152,6 +152,7 @@ impl Connector {
                 .logins
                 .as_ref()
                 .and_then(|it| it.authorization(&spec.id, &server.endpoint, &self.authorities)),
+            given: config.iter().cloned().collect(),
             ..DialOptions::default()
         };
         let dial = (self.dialer)(&self.named(server), &dial_options).map_err(|it| refused(&it))?;

@@ -8,7 +8,10 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use mcp_model::{Endpoint, ServerId};
-use mcp_transport::{Authorities, Authorization, KnownClient, OAuth, OAuthOptions, TokenStore, UserAgent};
+use mcp_transport::{
+    Authorities, Authorization, KnownClient, OAuth, OAuthOptions, Revocation, TokenStore, Unauthorized,
+    UserAgent,
+};
 use url::Url;
 
 /// What a host needs to log in.
@@ -56,6 +59,24 @@ impl Logins {
         endpoint: &Endpoint,
         authorities: &Authorities,
     ) -> Option<Arc<dyn Authorization>> {
+        self.of(server, endpoint, authorities).map(|it| it as Arc<dyn Authorization>)
+    }
+
+    /// Ends the login to a server where it was given, which keeps its copy: [`TokenStore::remove`] forgets that. Says in
+    /// words why it could not be done.
+    pub async fn revoke(
+        &self,
+        server: &ServerId,
+        endpoint: &Endpoint,
+        authorities: &Authorities,
+    ) -> Result<Revocation, Unauthorized> {
+        match self.of(server, endpoint, authorities) {
+            Some(login) => login.revoke().await,
+            None => Ok(Revocation::Nothing),
+        }
+    }
+
+    fn of(&self, server: &ServerId, endpoint: &Endpoint, authorities: &Authorities) -> Option<Arc<OAuth>> {
         let url = match endpoint {
             Endpoint::Http(it) | Endpoint::Sse(it) => {
                 if it.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("authorization")) {

@@ -1,14 +1,16 @@
 //! Grants in a folder of the user's own: one file each, of mode 0600, named by what it is for.
 //!
 //! A file is written beside its place and moved there, so that who reads sees the old one or the new one. Names are
-//! hashes: a URL may hold a secret.
+//! hashes: a URL may hold a secret. Beside them lie empty files that are locked by who renews; the system unlocks them when
+//! he is gone, so that they stay where they are.
 
-use std::fs::{self, DirBuilder, File};
+use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use mcp_transport::{Grant, TokenStore, TokenStoreError};
+use fs4::{FileExt, TryLockError};
+use mcp_transport::{Grant, TokenStore, TokenStoreError, Turn};
 use serde_json::{Value, json};
 use url::Url;
 
@@ -48,6 +50,17 @@ impl FileTokens {
             name.starts_with(&start) && name.ends_with(".json")
         });
         Ok(ours.collect())
+    }
+
+    /// The file to lock, made where it is not there.
+    fn lock(&self, resource: &Url) -> Result<File, TokenStoreError> {
+        let path = self.folder.join(format!("{}.lock", short_hash(resource.as_str())));
+        make_private(&self.folder).map_err(|it| failed("make", &self.folder, &it))?;
+        let mut options = OpenOptions::new();
+        options.write(true).create(true).truncate(false);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        options.open(&path).map_err(|it| failed("open", &path, &it))
     }
 
     fn write(&self, path: &Path, text: &[u8]) -> io::Result<()> {
@@ -98,6 +111,15 @@ impl TokenStore for FileTokens {
             }
         }
         Ok(files.len())
+    }
+
+    fn turn(&self, resource: &Url) -> Result<Option<Turn>, TokenStoreError> {
+        let file = self.lock(resource)?;
+        match FileExt::try_lock(&file) {
+            Ok(()) => Ok(Some(Turn::new(file))),
+            Err(TryLockError::WouldBlock) => Ok(None),
+            Err(TryLockError::Error(error)) => Err(failed("lock a file in", &self.folder, &error)),
+        }
     }
 }
 
@@ -172,6 +194,20 @@ mod tests {
         assert_eq!(store.remove(&url(a)), Ok(2));
         assert_eq!((store.latest(&url(a)), store.remove(&url(a))), (Ok(None), Ok(0)));
         assert_eq!(store.latest(&url(b)), Ok(Some(grant(b, "one", "t3"))));
+    }
+
+    #[test]
+    fn one_at_a_time_has_the_turn_at_a_resource() {
+        let place = tempfile::tempdir().unwrap();
+        let [one, other] = [(); 2].map(|()| FileTokens::new(place.path().join("logins")));
+        let (a, b) =
+            (Url::parse("https://a.example/mcp").unwrap(), Url::parse("https://b.example/mcp").unwrap());
+        let turn = one.turn(&a).unwrap();
+        assert!(turn.is_some() && other.turn(&a).unwrap().is_none() && one.turn(&a).unwrap().is_none());
+        assert!(other.turn(&b).unwrap().is_some(), "another resource is nobody's business");
+        drop(turn);
+        assert!(other.turn(&a).unwrap().is_some());
+        assert_eq!(one.latest(&a), Ok(None), "a lock is no grant");
     }
 
     #[cfg(unix)]

@@ -3,8 +3,10 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use mcp_model::{Endpoint, Limits};
+use mcp_model::{Endpoint, Limits, Secret};
 
+#[cfg(any(feature = "stdio", feature = "http", feature = "sse", feature = "websocket"))]
+use crate::recording::json_secrets;
 use crate::{ConnectError, Dial};
 
 /// What a wire needs to know besides its endpoint.
@@ -28,6 +30,17 @@ pub struct DialOptions {
     pub authorization: Option<Arc<dyn crate::Authorization>>,
     /// Where a wire that starts a process tells its id.
     pub process: ProcessCell,
+    /// What the server is given besides what its endpoint says, and may repeat: its configuration, which goes with the
+    /// handshake. Taken out of its words like what the endpoint says.
+    pub given: Vec<Secret>,
+}
+
+impl DialOptions {
+    /// The secrets in what the server is given besides: each whole, and the texts in it.
+    #[cfg(any(feature = "stdio", feature = "http", feature = "sse", feature = "websocket"))]
+    pub(crate) fn given_secrets(&self) -> impl Iterator<Item = Secret> {
+        self.given.iter().flat_map(|it| std::iter::once(it.clone()).chain(json_secrets(it)))
+    }
 }
 
 /// The id of a wire's process, once there is one. All clones show the same; of several processes, the last.

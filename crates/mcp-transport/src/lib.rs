@@ -83,8 +83,8 @@ pub use link::{
 };
 #[cfg(feature = "oauth")]
 pub use oauth::{
-    Grant, KnownClient, LoopbackRedirect, MemoryTokens, OAuth, OAuthOptions, TokenStore, TokenStoreError,
-    UserAgent, Visit,
+    Grant, KnownClient, LoopbackRedirect, MemoryTokens, OAuth, OAuthOptions, Revocation, TokenStore,
+    TokenStoreError, Turn, UserAgent, Visit,
 };
 pub use progress::{OnProgress, Progress};
 pub use redact::secret_parts;

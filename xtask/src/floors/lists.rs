@@ -168,7 +168,7 @@ pub(crate) const FLOORS: &[Floor] = &[
                     "tracing-subscriber",
                 ],
             ),
-            ("oauth", &["url"]),
+            ("oauth", &["fs4", "url"]),
             ("watch", &["notify"]),
         ],
         development: &["insta", "mcp-demo", "metrics-util", "proptest", "tracing-subscriber"],

@@ -1,21 +1,24 @@
 //! `login` and `logout`: a server that wants to know who asks, told once by its user in a browser.
 //!
 //! Logging in is connecting, with somebody there to agree: what works here works for every other command. The page is
-//! shown on standard error before it is opened, for its host is a stranger's word; without a screen it is only shown.
+//! shown on standard error before it is opened, for its host is a stranger's word; without a screen it is only shown, and
+//! the address that a browser elsewhere ended at may be typed.
 
 use std::env;
+use std::io::{self, BufRead, Read};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
 use mcp_config::ResolvedServer;
-use mcp_model::{Endpoint, Kind, Secret};
+use mcp_model::{Endpoint, Kind, Secret, Severity};
 use mcp_transport::{
-    CallError, ClientInfo, DialOptions, Grant, KnownClient, LoopbackRedirect, Session, SessionOptions,
-    TokenStore, dialer,
+    CallError, ClientInfo, DialOptions, Grant, KnownClient, LoopbackRedirect, Revocation, Session,
+    SessionOptions, TokenStore, dialer,
 };
 use serde::Serialize;
+use tokio::sync::mpsc;
 use url::Url;
 
 use crate::args::Format;
@@ -24,7 +27,7 @@ use crate::context::{Context, unless_signalled};
 use crate::exit::Exit;
 use crate::hosted::{self, Asked};
 use crate::output::console::Report;
-use crate::output::{json, plain};
+use crate::output::{json, paint, plain};
 use crate::signals::Signals;
 
 /// How long the user may take.
@@ -32,6 +35,12 @@ const PATIENCE: Duration = Duration::from_secs(10 * 60);
 
 /// How long a server that is not needed any more may take to end.
 const PARTING: Duration = Duration::from_secs(2);
+
+/// How long an authorization server may take to end a login.
+const REVOKING: Duration = Duration::from_secs(20);
+
+/// The longest line that is read of what somebody types: an address with a code in it.
+const LINE_BYTES: u64 = 16 << 10;
 
 /// The words of `login`.
 #[derive(Debug, clap::Args)]
@@ -44,7 +53,8 @@ pub(crate) struct Words {
     /// The variable of the environment that holds that client's secret
     #[arg(long, value_name = "VARIABLE", requires = "client_id")]
     client_secret_env: Option<String>,
-    /// Show the page's address and open nothing; so it is where there is no screen
+    /// Show the page's address and open nothing; so it is where there is no screen. With a browser on another machine, type
+    /// the address that it ends at, though it shows an error there
     #[arg(long)]
     no_browser: bool,
 }
@@ -73,6 +83,8 @@ struct Outcome<'a> {
     expires_at: Option<u64>,
     /// How many logins were forgotten.
     forgotten: usize,
+    /// Has its authorization server ended the login, so that copies of its tokens are worth nothing?
+    revoked: bool,
     error: Option<Failure>,
 }
 
@@ -109,7 +121,12 @@ async fn logged_in(context: &Context, words: &Words) -> Result<Report, Report> {
     let place = place(context, &words.which).await?;
     let client = client(words).map_err(|it| context.console.failure(Exit::Usage, &it, None))?;
     let manner = if words.no_browser || !has_screen() { Manner::Show } else { Manner::Open };
-    let user = LoopbackRedirect::new(move |page| manner.show(page));
+    let mut user = LoopbackRedirect::new(move |page| manner.show(page));
+    if let Manner::Show = manner {
+        let refused =
+            "this is not the address that the login ended at: it begins with http://127.0.0.1 and has a code";
+        user = user.or_typed(typed(), move || anstream::eprintln!("{refused}"));
+    }
     let logins = hosted::logins(Asked::User(Arc::new(user)), client).ok_or_else(|| homeless(context))?;
     let store = hosted::tokens().ok_or_else(|| homeless(context))?;
     let done = connect(&place, &logins).await;
@@ -120,17 +137,55 @@ async fn logged_in(context: &Context, words: &Words) -> Result<Report, Report> {
 async fn logged_out(context: &Context, which: &Which) -> Result<Report, Report> {
     let place = place(context, which).await?;
     let store = hosted::tokens().ok_or_else(|| homeless(context))?;
+    let logins = hosted::logins(Asked::Nobody, None).ok_or_else(|| homeless(context))?;
+    let ended = tokio::time::timeout(REVOKING, revoked(&place, &logins)).await;
+    let ended = ended.unwrap_or_else(|_| Err(format!("nothing came within {} s", REVOKING.as_secs())));
     let forgotten = store.remove(&place.url);
     let failed =
         |it: mcp_transport::TokenStoreError| context.console.failure(Exit::Wrong, &it.to_string(), None);
     let forgotten = forgotten.map_err(failed)?;
-    let outcome = Outcome { forgotten, ..outcome(&place, None) };
+    let revoked = ended == Ok(Revocation::Revoked);
+    let outcome = Outcome { forgotten, revoked, ..outcome(&place, None) };
     let name = plain::line(outcome.server);
-    let text = match forgotten {
-        0 => format!("there was no login to `{name}`\n"),
-        _ => format!("the login to `{name}` is forgotten here; the server may know it until it ends\n"),
+    let text = match (forgotten, revoked) {
+        (0, _) => format!("there was no login to `{name}`\n"),
+        (_, true) => format!("the login to `{name}` is over\n"),
+        (_, false) => {
+            format!("the login to `{name}` is forgotten here; the server may know it until it ends\n")
+        }
     };
-    Ok(told(context, &outcome, text))
+    let err = match ended {
+        Ok(_) => String::new(),
+        Err(why) => {
+            let why = plain::line(&format!("server '{name}': {why}"));
+            format!("{}: {why}\n", paint::severity(context.console.err, Severity::Warning))
+        }
+    };
+    Ok(Report { err, ..told(context, &outcome, text) })
+}
+
+/// Ends the login where it was given. What is kept here is forgotten in any case, so that a failure is only told.
+async fn revoked(place: &Place, logins: &mcp_host::Logins) -> Result<Revocation, String> {
+    let ResolvedServer { spec, endpoint, config: _ } = &place.server;
+    let authorities = DialOptions::default().authorities;
+    logins.revoke(&spec.id, endpoint, &authorities).await.map_err(|it| it.to_string())
+}
+
+/// What is typed, line by line, until the input ends. Nobody waits for the thread that reads it: a read cannot be stopped.
+fn typed() -> mpsc::Receiver<String> {
+    let (sender, lines) = mpsc::channel(1);
+    std::thread::spawn(move || {
+        let mut input = io::stdin().lock();
+        loop {
+            let mut line = Vec::new();
+            let read = (&mut input).take(LINE_BYTES).read_until(b'\n', &mut line);
+            let line = String::from_utf8_lossy(&line).into_owned();
+            if !read.is_ok_and(|it| it > 0) || sender.blocking_send(line).is_err() {
+                return;
+            }
+        }
+    });
+    lines
 }
 
 /// Connects, and asks for something: some servers want nothing for a connection alone.
@@ -138,7 +193,8 @@ async fn connect(place: &Place, logins: &mcp_host::Logins) -> Result<(), (Kind, 
     let ResolvedServer { spec, endpoint, config } = &place.server;
     let mut limits = spec.limits.clone();
     (limits.startup, limits.request) = (PATIENCE, PATIENCE);
-    let mut dial = DialOptions { limits: limits.clone(), ..DialOptions::default() };
+    let given = config.iter().cloned().collect();
+    let mut dial = DialOptions { limits: limits.clone(), given, ..DialOptions::default() };
     dial.authorization = logins.authorization(&spec.id, endpoint, &dial.authorities);
     let dial = dialer(endpoint, &dial).map_err(|it| (it.kind(), it.to_string()))?;
     let client = ClientInfo { name: "mcp-host".to_owned(), version: env!("CARGO_PKG_VERSION").to_owned() };
@@ -210,6 +266,7 @@ fn outcome(place: &Place, grant: Option<Grant>) -> Outcome<'_> {
         scopes,
         expires_at,
         forgotten: 0,
+        revoked: false,
         error: None,
     }
 }
@@ -268,6 +325,9 @@ impl Manner {
             Manner::Open => "a browser opens this page to log in",
         };
         anstream::eprintln!("{text}:\n{page}");
+        if let Manner::Show = self {
+            anstream::eprintln!("or, from a browser on another machine, type the address that it ends at:");
+        }
         if let Manner::Open = self {
             open(page);
         }

@@ -68,7 +68,11 @@ impl Fetch {
         Ok(Fetch { resource: resource.clone(), client })
     }
 
-    async fn fetch(&self, request: http::Request<Vec<u8>>) -> Result<http::Response<Vec<u8>>, FetchError> {
+    /// Sends one, where a login may go.
+    pub(super) async fn fetch(
+        &self,
+        request: http::Request<Vec<u8>>,
+    ) -> Result<http::Response<Vec<u8>>, FetchError> {
         let (parts, body) = request.into_parts();
         let url: Url = parts
             .uri

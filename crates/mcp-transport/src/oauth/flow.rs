@@ -54,10 +54,10 @@ pub(super) enum Trouble {
 }
 
 /// A server's authorization server, found.
-struct Found {
+pub(super) struct Found {
     manager: AuthorizationManager,
-    metadata: AuthorizationMetadata,
-    issuer: String,
+    pub(super) metadata: AuthorizationMetadata,
+    pub(super) issuer: String,
 }
 
 impl Flow {
@@ -123,7 +123,7 @@ impl Flow {
     }
 
     /// Who authorizes requests to the server, by what it says itself.
-    async fn discover(&self, header: Option<&str>) -> Result<Found, Trouble> {
+    pub(super) async fn discover(&self, header: Option<&str>) -> Result<Found, Trouble> {
         let nothing = Redactor::new(std::iter::empty());
         let trouble = |error: AuthError| Trouble::Failed(words(&error, &nothing));
         let fetch = Arc::clone(&self.fetch) as _;

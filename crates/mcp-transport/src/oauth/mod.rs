@@ -12,6 +12,7 @@ mod flow;
 mod grant;
 mod reach;
 mod redirect;
+mod revoke;
 mod store;
 mod user;
 
@@ -31,11 +32,18 @@ use flow::{Flow, Trouble, Wish};
 
 pub use grant::{Grant, KnownClient};
 pub use redirect::LoopbackRedirect;
-pub use store::{MemoryTokens, TokenStore, TokenStoreError};
+pub use revoke::Revocation;
+pub use store::{MemoryTokens, TokenStore, TokenStoreError, Turn};
 pub use user::{UserAgent, Visit};
 
 /// How long another process may need to write down a token.
 const BESIDE: Duration = Duration::from_millis(300);
+
+/// How long another process is waited for that renews the same login: longer than any that is well takes.
+const LONGEST_TURN: Duration = Duration::from_secs(45);
+
+/// How often it is looked whether that one is done.
+const LOOK_AGAIN: Duration = Duration::from_millis(50);
 
 /// How a client is to get its tokens.
 #[derive(Clone)]
@@ -126,6 +134,11 @@ impl OAuth {
         if self.take_newer(state)? {
             return Ok(true);
         }
+        let _turn = self.own_turn().await?;
+        // Or it has done it while this one waited.
+        if self.take_newer(state)? {
+            return Ok(true);
+        }
         let Some(old) = state.grant.clone().filter(|it| it.refresh_token.is_some()) else { return Ok(false) };
         match self.flow.renew(&old, now()).await {
             Ok(grant) => {
@@ -139,6 +152,30 @@ impl OAuth {
                 self.take_newer(state)
             }
             Err(Trouble::Failed(why)) => Err(Unauthorized(why)),
+        }
+    }
+
+    /// Waits until no other process renews this login. `None` where one hangs: what it does then is not waited for, and the
+    /// authorization server says whether the token was used up.
+    async fn own_turn(&self) -> Result<Option<Turn>, Unauthorized> {
+        let until = tokio::time::Instant::now() + LONGEST_TURN;
+        loop {
+            let turn = self.store.turn(&self.flow.server).map_err(|it| Unauthorized(it.to_string()))?;
+            if turn.is_some() || tokio::time::Instant::now() >= until {
+                return Ok(turn);
+            }
+            tokio::time::sleep(LOOK_AGAIN).await;
+        }
+    }
+
+    /// Ends the grant that is kept, at the server that gave it; it stays in the store. What it comes to when there is none,
+    /// or the authorization server takes none back, is no error. Says in words why it failed.
+    pub async fn revoke(&self) -> Result<Revocation, Unauthorized> {
+        let mut state = self.state.lock().await;
+        self.look(&mut state)?;
+        match &state.grant {
+            Some(grant) => self.flow.revoke(grant).await.map_err(Unauthorized),
+            None => Ok(Revocation::Nothing),
         }
     }
 

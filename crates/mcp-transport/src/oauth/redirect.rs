@@ -1,6 +1,7 @@
 //! The way back from a login page: a port of this machine that takes one request.
 //!
 //! Whatever else knocks there is turned away: only the request that brings back this login's `state` ends the visit.
+//! Where the browser is on another machine, nothing ever knocks; then the user may type the address that it ended at.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,6 +9,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{Mutex, mpsc};
 use url::Url;
 
 use super::{UserAgent, Visit};
@@ -27,18 +29,67 @@ const PATH: &str = "/callback";
 /// the answer on a loopback port of its own.
 pub struct LoopbackRedirect {
     show: Arc<dyn Fn(&Url) + Send + Sync>,
+    typed: Option<Arc<Typed>>,
+}
+
+/// What the user types, line by line.
+struct Typed {
+    lines: Mutex<mpsc::Receiver<String>>,
+    /// Told of each line that is not the answer.
+    refused: Box<dyn Fn() + Send + Sync>,
 }
 
 struct Waiting {
     listener: TcpListener,
     redirect: Url,
     show: Arc<dyn Fn(&Url) + Send + Sync>,
+    typed: Option<Arc<Typed>>,
 }
 
 impl LoopbackRedirect {
     /// `show` is called once for each login, and must not wait.
     pub fn new(show: impl Fn(&Url) + Send + Sync + 'static) -> LoopbackRedirect {
-        LoopbackRedirect { show: Arc::new(show) }
+        LoopbackRedirect { show: Arc::new(show), typed: None }
+    }
+
+    /// The same with a user who may type the address that the browser ended at, for one on another machine: there it
+    /// shows an error, and the address. A line that is no answer of this login is not looked at further, and `refused` is
+    /// told, which must not wait.
+    #[must_use]
+    pub fn or_typed(
+        self,
+        lines: mpsc::Receiver<String>,
+        refused: impl Fn() + Send + Sync + 'static,
+    ) -> LoopbackRedirect {
+        let typed = Typed { lines: Mutex::new(lines), refused: Box::new(refused) };
+        LoopbackRedirect { typed: Some(Arc::new(typed)), ..self }
+    }
+}
+
+impl Typed {
+    /// The first line that is the answer. Waits for ever where there is none.
+    async fn answer(&self, redirect: &Url, own: &str) -> Url {
+        let mut lines = self.lines.lock().await;
+        while let Some(line) = lines.recv().await {
+            let line = line.trim().trim_matches(['"', '\'', '<', '>']);
+            if line.is_empty() {
+                continue;
+            }
+            // An address alone: what is relative to ours would be taken for one.
+            match Url::parse(line).ok().and_then(|it| is_answer(it, redirect, own)) {
+                Some(back) => return back,
+                None => (self.refused)(),
+            }
+        }
+        std::future::pending().await
+    }
+}
+
+/// The answer of whoever types, where somebody does.
+async fn typed_answer(typed: Option<&Typed>, redirect: &Url, own: &str) -> Url {
+    match typed {
+        Some(typed) => typed.answer(redirect, own).await,
+        None => std::future::pending().await,
     }
 }
 
@@ -49,7 +100,7 @@ impl UserAgent for LoopbackRedirect {
         let listener = TcpListener::bind("127.0.0.1:0").await.map_err(failed)?;
         let port = listener.local_addr().map_err(failed)?.port();
         let redirect = Url::parse(&format!("http://127.0.0.1:{port}{PATH}")).expect("it is a URL");
-        Ok(Box::new(Waiting { listener, redirect, show: Arc::clone(&self.show) }))
+        Ok(Box::new(Waiting { listener, redirect, show: Arc::clone(&self.show), typed: self.typed.clone() }))
     }
 }
 
@@ -63,8 +114,11 @@ impl Visit for Waiting {
         let state = state(&page).ok_or("the login page's address names no state")?;
         (self.show)(&page);
         let mut heard = tokio::task::JoinSet::new();
+        let typed = typed_answer(self.typed.as_deref(), &self.redirect, &state);
+        tokio::pin!(typed);
         loop {
             tokio::select! {
+                back = &mut typed => return Ok(back),
                 accepted = self.listener.accept(), if heard.len() < MOST_AT_ONCE => {
                     // A connection that breaks at once is nobody's answer.
                     let Ok((socket, _)) = accepted else { continue };
@@ -113,7 +167,10 @@ async fn hear(mut socket: TcpStream, redirect: &Url, state: &str) -> Option<Url>
 fn answer(request: &[u8], redirect: &Url, own: &str) -> Option<Url> {
     let text = std::str::from_utf8(request).ok()?;
     let target = text.lines().next()?.strip_prefix("GET ")?.split(' ').next()?;
-    let back = redirect.join(target).ok()?;
+    is_answer(redirect.join(target).ok()?, redirect, own)
+}
+
+fn is_answer(back: Url, redirect: &Url, own: &str) -> Option<Url> {
     let ours = back.origin() == redirect.origin() && back.path() == PATH && state(&back)? == own;
     ours.then_some(back)
 }
@@ -131,6 +188,31 @@ mod tests {
         let redirect = Url::parse("http://127.0.0.1:9/callback").unwrap();
         let got = answer(request.as_bytes(), &redirect, "s1").map(String::from);
         assert_eq!(got.as_deref(), want, "{request}");
+    }
+
+    #[tokio::test]
+    async fn who_types_the_address_answers_as_the_browser_would() {
+        let refused = Arc::new(std::sync::atomic::AtomicUsize::new(0));
+        let (sender, lines) = mpsc::channel(8);
+        let counted = Arc::clone(&refused);
+        let count = move || drop(counted.fetch_add(1, std::sync::atomic::Ordering::Relaxed));
+        let user = LoopbackRedirect::new(|_| {}).or_typed(lines, count);
+        let visit = user.prepare().await.unwrap();
+        let redirect = visit.redirect().clone();
+        let wanted = format!("{redirect}?code=c&state=s1");
+        for line in [
+            "",
+            "what is this?",
+            "?code=c&state=s1",
+            "https://evil.example/callback?code=c&state=s1",
+            &format!("{redirect}?code=c&state=s2"),
+            &format!(" <{wanted}>\r"),
+        ] {
+            sender.send(line.to_owned()).await.unwrap();
+        }
+        let page = Url::parse("https://login.example/?state=s1").unwrap();
+        assert_eq!(visit.visit(page).await.map(String::from), Ok(wanted));
+        assert_eq!(refused.load(std::sync::atomic::Ordering::Relaxed), 4);
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! Where grants are kept between requests, and between processes.
 
+use std::collections::HashSet;
 use std::fmt;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use url::Url;
 
@@ -21,6 +22,30 @@ pub trait TokenStore: fmt::Debug + Send + Sync {
 
     /// Forgets all grants for a resource; how many there were.
     fn remove(&self, resource: &Url) -> Result<usize, TokenStoreError>;
+
+    /// The turn to exchange what is kept for a resource: many authorization servers take a renewal token once, and end
+    /// the login of who shows it twice. `None` while somebody else has it, in this process or in another one that keeps
+    /// grants in the same place. Does not wait.
+    fn turn(&self, resource: &Url) -> Result<Option<Turn>, TokenStoreError>;
+}
+
+/// One's turn at renewing a grant. It ends when this is dropped, and with the process that has it.
+pub struct Turn {
+    /// Whatever lets the next one in when it goes.
+    _held: Box<dyn Send + Sync>,
+}
+
+impl Turn {
+    /// A turn that lasts as long as `held` lives.
+    pub fn new(held: impl Send + Sync + 'static) -> Turn {
+        Turn { _held: Box::new(held) }
+    }
+}
+
+impl fmt::Debug for Turn {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Turn").finish_non_exhaustive()
+    }
 }
 
 /// Why grants could not be read or kept; in words, without secrets.
@@ -30,12 +55,34 @@ pub struct TokenStoreError(pub String);
 
 /// Keeps grants for as long as it lives itself.
 #[derive(Default)]
-pub struct MemoryTokens(Mutex<Vec<Grant>>);
+pub struct MemoryTokens {
+    grants: Mutex<Vec<Grant>>,
+    turns: Arc<Turns>,
+}
+
+/// The resources that somebody renews.
+#[derive(Default)]
+struct Turns(Mutex<HashSet<Url>>);
+
+/// One of them, for as long as this lives.
+struct Held(Arc<Turns>, Url);
+
+impl Turns {
+    fn lock(&self) -> MutexGuard<'_, HashSet<Url>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.0.lock().remove(&self.1);
+    }
+}
 
 impl MemoryTokens {
     fn lock(&self) -> MutexGuard<'_, Vec<Grant>> {
         // Every change under the lock is complete before anything can panic.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.grants.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -60,6 +107,11 @@ impl TokenStore for MemoryTokens {
         let before = grants.len();
         grants.retain(|it| it.resource != *resource);
         Ok(before - grants.len())
+    }
+
+    fn turn(&self, resource: &Url) -> Result<Option<Turn>, TokenStoreError> {
+        let is_mine = self.turns.lock().insert(resource.clone());
+        Ok(is_mine.then(|| Turn::new(Held(Arc::clone(&self.turns), resource.clone()))))
     }
 }
 

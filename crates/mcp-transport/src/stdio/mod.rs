@@ -25,6 +25,7 @@ use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
+use crate::recording::json_secrets;
 use crate::redact::{Redactor, argument_secrets, secret_parts};
 use crate::{
     ConnectError, Dial, DialOptions, EndReason, Ended, Evidence, Link, Opening, ProcessCell, StartFailure,
@@ -83,7 +84,9 @@ impl StdioDial {
             ));
         }
         let secrets = endpoint.env.iter().map(|it| &it.1).chain(argument_secrets(&endpoint.args));
-        let secrets: Vec<Secret> = secrets.flat_map(secret_parts).collect();
+        // A configuration is handed over in a variable, and each text of it may come back alone.
+        let secrets = secrets.flat_map(|it| secret_parts(it).into_iter().chain(json_secrets(it)));
+        let secrets: Vec<Secret> = secrets.chain(options.given_secrets()).collect();
         Ok(StdioDial(Arc::new(Place {
             redactor: Arc::new(Redactor::new(secrets.iter())),
             endpoint: endpoint.clone(),

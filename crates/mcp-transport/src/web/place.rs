@@ -47,7 +47,13 @@ impl Place {
             connect: options.limits.connect,
             sse_read: options.limits.sse_read,
             message_bytes: options.limits.message_bytes,
-            redactor: Redactor::new(configured::secrets(endpoint).iter()),
+            redactor: Redactor::new(
+                configured::secrets(endpoint)
+                    .into_iter()
+                    .chain(options.given_secrets())
+                    .collect::<Vec<_>>()
+                    .iter(),
+            ),
         })
     }
 

@@ -86,7 +86,13 @@ impl WebSocketDial {
             stall: limits.request.min(LONGEST),
             patience: limits.request.clamp(LEAST_PATIENCE, LONGEST),
             message_bytes: limits.message_bytes,
-            redactor: Redactor::new(configured::secrets(endpoint).iter()),
+            redactor: Redactor::new(
+                configured::secrets(endpoint)
+                    .into_iter()
+                    .chain(options.given_secrets())
+                    .collect::<Vec<_>>()
+                    .iter(),
+            ),
         })))
     }
 }

@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use axum::body::{Body, to_bytes};
 use axum::extract::Request;
 use axum::http::{Response, StatusCode};
+use base64::Engine as _;
 use oauth2::{PkceCodeChallenge, PkceCodeVerifier};
 use serde_json::{Value, json};
 
@@ -42,6 +43,16 @@ pub(crate) struct Books {
     pub(crate) lasting: u64,
     /// Tool calls are answered with an error that repeats the token.
     pub(crate) blabs: bool,
+    /// It says where tokens are given back.
+    pub(crate) revokes: bool,
+    /// A client that was registered by hand, and its secret: it has no redirect of its own.
+    pub(crate) by_hand: Option<(String, String)>,
+    /// Every secret that it was shown or has made.
+    pub(crate) secrets: Vec<String>,
+    /// A renewal token that was used up ends the whole login of who shows it again.
+    pub(crate) strict: bool,
+    /// Renewal tokens that were used up.
+    used: BTreeSet<String>,
 }
 
 struct Code {
@@ -67,10 +78,15 @@ impl Authority {
                 let body = to_bytes(body, 1 << 20).await.unwrap_or_default();
                 let bearer = head.headers.get("authorization").and_then(|it| it.to_str().ok());
                 let bearer = bearer.and_then(|it| it.strip_prefix("Bearer ")).map(str::to_owned);
+                let basic = head.headers.get("authorization").and_then(|it| it.to_str().ok());
+                let basic = basic.and_then(|it| it.strip_prefix("Basic ")).map(str::to_owned);
                 let mut books = books.lock().unwrap();
                 let path = head.uri.path();
                 if path == "/mcp" && head.method != "POST" {
                     return plain(405, &Value::Null);
+                }
+                if matches!(path, "/token" | "/revoke") && !books.is_known(basic) {
+                    return plain(401, &json!({"error": "invalid_client"}));
                 }
                 books.answer(path, pairs(head.uri.query().unwrap_or_default()), &body, bearer)
             }
@@ -109,9 +125,8 @@ impl Books {
                 200,
                 &json!({"resource": format!("{origin}/mcp"), "authorization_servers": [origin], "scopes_supported": [BASIC]}),
             ),
-            "/.well-known/oauth-authorization-server" => plain(
-                200,
-                &json!({
+            "/.well-known/oauth-authorization-server" => {
+                let mut metadata = json!({
                     "issuer": origin,
                     "authorization_endpoint": format!("{origin}/authorize"),
                     "token_endpoint": format!("{origin}/token"),
@@ -120,8 +135,23 @@ impl Books {
                     "code_challenge_methods_supported": ["S256"],
                     "token_endpoint_auth_methods_supported": ["none"],
                     "authorization_response_iss_parameter_supported": true,
-                }),
-            ),
+                });
+                if self.revokes {
+                    metadata["revocation_endpoint"] = json!(format!("{origin}/revoke"));
+                }
+                if self.by_hand.is_some() {
+                    metadata["token_endpoint_auth_methods_supported"] = json!(["client_secret_basic"]);
+                }
+                plain(200, &metadata)
+            }
+            "/revoke" => {
+                self.did("revoke");
+                let form = pairs(&String::from_utf8_lossy(body));
+                let token = form.get("token").cloned().unwrap_or_default();
+                self.tokens.remove(&token);
+                self.refresh.remove(&token);
+                plain(200, &Value::Null)
+            }
             "/register" => self.register(body),
             "/authorize" => self.authorize(&query),
             "/token" => self.token(&pairs(&String::from_utf8_lossy(body))),
@@ -131,7 +161,21 @@ impl Books {
 
     fn name(&mut self, what: &str) -> String {
         self.next += 1;
-        format!("{what}-{:08}-secret", self.next)
+        let res = format!("{what}-{:08}-secret", self.next);
+        if what != "client" {
+            self.secrets.push(res.clone());
+        }
+        res
+    }
+
+    /// Says a client that was registered by hand who it is? The others have nothing to say.
+    fn is_known(&self, basic: Option<String>) -> bool {
+        let Some((id, secret)) = &self.by_hand else { return true };
+        // As in a form (RFC 6749, 2.3.1).
+        let escaped = |it: &str| url::form_urlencoded::byte_serialize(it.as_bytes()).collect::<String>();
+        let both = format!("{}:{}", escaped(id), escaped(secret));
+        let both = base64::engine::general_purpose::STANDARD.encode(both);
+        basic.as_deref() == Some(both.as_str())
     }
 
     fn did(&mut self, what: &'static str) {
@@ -155,7 +199,8 @@ impl Books {
         self.did("authorize");
         let of = |key: &str| query.get(key).cloned().unwrap_or_default();
         let (client, redirect) = (of("client_id"), of("redirect_uri"));
-        let known = self.clients.get(&client).is_some_and(|it| it.contains(&redirect));
+        let known = self.clients.get(&client).is_some_and(|it| it.contains(&redirect))
+            || self.by_hand.as_ref().is_some_and(|(id, _)| *id == client);
         let sound = of("response_type") == "code"
             && of("code_challenge_method") == "S256"
             && of("resource") == format!("{}/mcp", self.origin)
@@ -187,9 +232,11 @@ impl Books {
             "authorization_code" => {
                 self.did("code");
                 let Some(code) = self.codes.remove(&of("code")) else { return refused() };
+                self.secrets.push(of("code_verifier"));
                 let proof = PkceCodeVerifier::new(of("code_verifier"));
                 let proof = PkceCodeChallenge::from_code_verifier_sha256(&proof);
-                let sound = code.client == of("client_id")
+                let client = self.by_hand.as_ref().map_or_else(|| of("client_id"), |(id, _)| id.clone());
+                let sound = code.client == client
                     && code.redirect == of("redirect_uri")
                     && proof.as_str() == code.challenge;
                 if !sound {
@@ -199,8 +246,16 @@ impl Books {
             }
             "refresh_token" => {
                 self.did("refresh");
-                match self.refresh.remove(&of("refresh_token")) {
-                    Some(scopes) => scopes,
+                let shown = of("refresh_token");
+                if self.strict && self.used.contains(&shown) {
+                    self.tokens.clear();
+                    self.refresh.clear();
+                }
+                match self.refresh.remove(&shown) {
+                    Some(scopes) => {
+                        self.used.insert(shown);
+                        scopes
+                    }
                     None => return refused(),
                 }
             }
