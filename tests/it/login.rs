@@ -11,17 +11,19 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 #[path = "../../crates/mcp-transport/tests/it/authority.rs"]
-mod authority;
+pub(crate) mod authority;
 
 use authority::Authority;
 
-struct Place {
+use crate::planted::Spot;
+
+pub(crate) struct Place {
     folder: TempDir,
-    authority: Authority,
+    pub(crate) authority: Authority,
 }
 
 impl Place {
-    async fn new() -> Place {
+    pub(crate) async fn new() -> Place {
         let (folder, authority) = (tempfile::tempdir().unwrap(), Authority::start().await);
         let text =
             format!(r#"{{"mcpServers": {{"guarded": {{"type": "http", "url": "{}"}}}}}}"#, authority.url);
@@ -29,18 +31,19 @@ impl Place {
         Place { folder, authority }
     }
 
-    fn command(&self, arguments: &[&str]) -> Run {
-        Run::new(self.folder.path(), &self.folder.path().join("state"), arguments)
+    pub(crate) fn command(&self, arguments: &[&str]) -> Run {
+        let state = self.folder.path().join("state");
+        Run::new(self.folder.path(), &state, arguments).env("PLANTED_CLIENT", Spot::ClientSecret.mark())
     }
 
     /// Runs to the end, beside the server.
-    async fn run(&self, arguments: &[&str]) -> Ran {
+    pub(crate) async fn run(&self, arguments: &[&str]) -> Ran {
         let command = self.command(arguments);
         tokio::task::spawn_blocking(move || command.finish()).await.unwrap()
     }
 
     /// Logs in, this test being the browser.
-    async fn log_in(&self, arguments: &[&str]) -> Ran {
+    pub(crate) async fn log_in(&self, arguments: &[&str]) -> Ran {
         let child = self.command(arguments).start();
         let (page, child) = tokio::task::spawn_blocking(move || shown(child)).await.unwrap();
         let answer = browser().get(&page).send().await.unwrap();
@@ -48,14 +51,16 @@ impl Place {
         tokio::task::spawn_blocking(move || ran(child.wait_with_output().unwrap())).await.unwrap()
     }
 
-    fn logins(&self) -> Vec<PathBuf> {
+    pub(crate) fn logins(&self) -> Vec<PathBuf> {
         let listed = std::fs::read_dir(self.folder.path().join("state/mcp-host/logins"));
-        listed.map(|it| it.map(|it| it.unwrap().path()).collect()).unwrap_or_default()
+        let files = listed.map(|it| it.map(|it| it.unwrap().path()).collect::<Vec<_>>()).unwrap_or_default();
+        // Beside them lies what is locked while one is renewed.
+        files.into_iter().filter(|it| it.extension().is_some_and(|it| it == "json")).collect()
     }
 }
 
 /// The page that a login shows. Its other words are dropped.
-fn shown(mut child: Child) -> (String, Child) {
+pub(crate) fn shown(mut child: Child) -> (String, Child) {
     let mut lines = BufReader::new(child.stderr.take().unwrap()).lines().map(Result::unwrap);
     let page = lines.find(|it| it.starts_with("http://")).unwrap();
     std::thread::spawn(move || lines.count());
@@ -68,7 +73,7 @@ fn ran(output: Output) -> Ran {
 }
 
 /// A browser that follows redirects.
-fn browser() -> reqwest::Client {
+pub(crate) fn browser() -> reqwest::Client {
     // Fails where another test has done so before, which is as good.
     let _ = rustls::crypto::ring::default_provider().install_default();
     reqwest::Client::builder().no_proxy().tls_certs_only([]).build().unwrap()

@@ -115,6 +115,12 @@ impl Run {
         self
     }
 
+    /// With a person who may type: its standard input is a pipe.
+    pub fn typing(mut self) -> Run {
+        self.command.stdin(Stdio::piped());
+        self
+    }
+
     /// Runs to the end.
     pub fn finish(mut self) -> Ran {
         let Output { status, stdout, stderr } = self.command.output().expect("the program starts");
@@ -153,6 +159,17 @@ pub fn installed(variable: &str) -> Option<PathBuf> {
     if found.is_none() {
         assert!(std::env::var_os("CI").is_none(), "{variable} names no folder: run `cargo xtask test`");
         eprintln!("SKIPPED: {variable} names no folder; `cargo xtask test` installs what this test needs");
+    }
+    found
+}
+
+/// Is there a program of this name? Without it a test says so and is skipped; in CI that is a failure.
+pub fn installed_program(name: &str) -> bool {
+    let paths = std::env::var_os("PATH").unwrap_or_default();
+    let found = std::env::split_paths(&paths).any(|it| it.join(name).is_file());
+    if !found {
+        assert!(std::env::var_os("CI").is_none(), "there is no program {name}");
+        eprintln!("SKIPPED: there is no program {name}");
     }
     found
 }

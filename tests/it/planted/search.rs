@@ -1,0 +1,90 @@
+//! Runs many commands beside each other, and looks through all they say.
+
+use std::sync::Arc;
+
+use mcp_tests::Ran;
+use tokio::task::JoinSet;
+
+use super::marks::found;
+use super::world::World;
+
+/// How many commands run at once: most of their time they wait for a server that is silent.
+const AT_ONCE: usize = 6;
+
+/// All that was heard, so that each leak is told and not the first one alone.
+#[derive(Default)]
+pub(super) struct Search {
+    texts: usize,
+    leaks: Vec<String>,
+    /// How many texts had a server's own words, with a secret taken out of them.
+    taken_out: usize,
+}
+
+impl Search {
+    pub(super) fn look(&mut self, what: &str, text: &str) {
+        self.texts += 1;
+        self.taken_out += usize::from(text.contains("***"));
+        for spot in found(text) {
+            let lines: Vec<String> = text
+                .lines()
+                .filter(|it| found(it).contains(&spot))
+                .take(2)
+                .map(|it| cut(it, spot.mark()))
+                .collect();
+            self.leaks.push(format!("{what}: {spot:?} in {lines:?}"));
+        }
+    }
+
+    pub(super) fn ran(&mut self, what: &str, ran: &Ran) {
+        assert!(ran.code.is_some_and(|it| it < 100), "{what} ended by itself: {ran:#?}");
+        self.look(&format!("{what} (standard output)"), &ran.stdout);
+        self.look(&format!("{what} (standard error)"), &ran.stderr);
+    }
+
+    /// Runs these commands, each with this on its standard input.
+    pub(super) async fn run(&mut self, world: &Arc<World>, rows: Vec<Vec<String>>, input: &'static str) {
+        let mut running: JoinSet<(String, Ran)> = JoinSet::new();
+        for row in rows {
+            if running.len() >= AT_ONCE {
+                let (what, ran) = running.join_next().await.expect("some run").unwrap();
+                self.ran(&what, &ran);
+            }
+            let world = Arc::clone(world);
+            running.spawn(async move {
+                let words: Vec<&str> = row.iter().map(String::as_str).collect();
+                (row.join(" "), world.run(&words, input).await)
+            });
+        }
+        while let Some(done) = running.join_next().await {
+            let (what, ran) = done.unwrap();
+            self.ran(&what, &ran);
+        }
+    }
+
+    /// Nothing was found, though something was there to be taken out.
+    #[track_caller]
+    pub(super) fn end(self) {
+        assert!(self.leaks.is_empty(), "{} leaks:\n{}", self.leaks.len(), self.leaks.join("\n"));
+        assert!(self.taken_out > 0, "no server has repeated anything in {} texts", self.texts);
+    }
+}
+
+/// What stands around a mark.
+fn cut(line: &str, mark: String) -> String {
+    let at = line.find(&mark).unwrap_or_default();
+    let around: String = line[..at].chars().rev().take(160).collect();
+    around.chars().rev().chain(line[at..].chars().take(120)).collect()
+}
+
+/// The words of commands.
+pub(super) fn rows(rows: &[&[&str]]) -> Vec<Vec<String>> {
+    rows.iter().map(|row| row.iter().map(|it| (*it).to_owned()).collect()).collect()
+}
+
+/// Each row with each of these at its end.
+pub(super) fn with(rows: &[Vec<String>], ends: &[&[&str]]) -> Vec<Vec<String>> {
+    let extended = |row: &Vec<String>, end: &&[&str]| {
+        row.iter().cloned().chain(end.iter().map(|it| (*it).to_owned())).collect::<Vec<_>>()
+    };
+    rows.iter().flat_map(|row| ends.iter().map(move |end| extended(row, end))).collect()
+}

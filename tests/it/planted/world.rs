@@ -1,0 +1,241 @@
+//! A folder whose files have a secret in every place that can have one, and servers that repeat them.
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+
+use mcp_tests::{Ran, binary};
+use tempfile::TempDir;
+
+use super::echoing::{Echoing, PROGRAM};
+use super::marks::Spot;
+
+/// How a server on a pipe fares.
+const PIPES: [&str; 8] = ["ok", "crash", "noise", "garbage", "refuse", "lists", "silent", "gone"];
+
+/// How one behind a URL fares.
+const WEBS: [&str; 11] = [
+    "ok",
+    "refuse",
+    "unauthorized",
+    "forbidden",
+    "missing",
+    "broken",
+    "elsewhere",
+    "page",
+    "garbage",
+    "silent",
+    "lists",
+];
+
+pub(crate) struct World {
+    folder: TempDir,
+    pub(crate) web: Echoing,
+}
+
+impl World {
+    pub(crate) async fn new() -> World {
+        let folder = tempfile::tempdir().unwrap();
+        let res = World { folder, web: Echoing::start().await };
+        for name in ["echoing", "npx"] {
+            res.write(&format!("bin/{name}"), PROGRAM);
+            let executable = std::fs::Permissions::from_mode(0o755);
+            std::fs::set_permissions(res.path(&format!("bin/{name}")), executable).unwrap();
+        }
+        res.write("values.env", &format!("FROM_FILE={}\n", Spot::EnvFile.mark()));
+        res.write("more.env", &format!("DOTENV={}\n", Spot::DotEnv.mark()));
+        res.write("agent.yaml", &res.holodeck());
+        res.write(".minds/mcp.yaml", &res.dominds());
+        res.write("mcp.json", &res.mcp_json());
+        res.write("request.json", &res.acp());
+        res.write("wrong.yaml", &wrong());
+        res.write("tokens", &format!("{} name=ann\n", Spot::GatewayToken.mark()));
+        res
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    pub(crate) fn write(&self, name: &str, text: &str) {
+        let path = self.path(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    }
+
+    pub(crate) fn read(&self, name: &str) -> String {
+        std::fs::read_to_string(self.path(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
+    }
+
+    /// The program, in this folder, with the planted environment; a log of everything is asked for, as far as an
+    /// environment can.
+    pub(crate) fn command(&self, arguments: &[&str]) -> Command {
+        let mut res = Command::new(binary());
+        res.args(arguments).current_dir(self.folder.path()).env_clear();
+        res.env("PATH", format!("{}:/usr/bin:/bin", self.path("bin").display()));
+        res.env("HOME", self.folder.path()).env("XDG_STATE_HOME", self.path("state"));
+        res.env("PLANTED", Spot::Environment.mark()).env("PLANTED_CLIENT", Spot::ClientSecret.mark());
+        res.env("RUST_LOG", "trace").env("RUST_BACKTRACE", "1").env("SHELL", "/bin/sh");
+        res.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        res
+    }
+
+    /// Runs to the end beside the servers, with this on its standard input.
+    pub(crate) async fn run(&self, arguments: &[&str], input: &str) -> Ran {
+        let mut command = self.command(arguments);
+        let input = input.to_owned();
+        let run = move || {
+            let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
+            // One that reads nothing may be gone already.
+            let _ = std::io::Write::write_all(&mut child.stdin.take().unwrap(), input.as_bytes());
+            ended(child)
+        };
+        tokio::task::spawn_blocking(run).await.unwrap()
+    }
+
+    /// `http://USER:PASSWORD@127.0.0.1:PORT/MODE/PATH?QUERY`, with a mark in each place.
+    fn url(&self, scheme: &str, mode: &str) -> String {
+        let [user, password, path, query] =
+            [Spot::User, Spot::Password, Spot::Path, Spot::Query].map(Spot::mark);
+        format!("{scheme}://{user}:{password}@127.0.0.1:{}/{mode}/{path}?key={query}", self.web.port)
+    }
+
+    /// URLs that lead nowhere: nobody listens, no such name, no TLS there, and no URL at all.
+    fn nowhere(&self) -> [(&'static str, String); 4] {
+        let (user, query) = (Spot::Password.mark(), Spot::Query.mark());
+        [
+            ("refused", format!("http://u:{user}@127.0.0.1:1/mcp?k={query}")),
+            ("nameless", format!("https://u:{user}@no-such-host.invalid/mcp?k={query}")),
+            ("no-tls", format!("https://u:{user}@127.0.0.1:{}/mcp?k={query}", self.web.port)),
+            ("no-url", format!("http://u:{user}@[::/mcp?k={query}")),
+        ]
+    }
+
+    fn holodeck(&self) -> String {
+        let mut res = "name: planted\ntools:\n".to_owned();
+        let item = |name: &str, rest: &str| {
+            format!(
+                "  - name: {name}\n    type: mcp\n    description: d\n    server: s\n    request_timeout: 2\n    \
+                 timeout: 2\n{rest}"
+            )
+        };
+        for mode in PIPES {
+            let command = format!(
+                "    command: npx\n    args: [{mode}, '--key={}', '${{PLANTED}}']\n    env: {{ TOKEN: \
+                 '${{PLANTED}}', LITERAL: '{}', DOTENV: '${{DOTENV}}' }}\n    envFile: values.env\n    config: {{ a: \
+                 {{ key: '{}' }} }}\n",
+                Spot::Argument.mark(),
+                Spot::Literal.mark(),
+                Spot::Config.mark(),
+            );
+            res += &item(&format!("pipe-{mode}"), &command);
+        }
+        let headers = format!(
+            "    config: {{ a: {{ key: '{}' }} }}\n    headers: {{ Authorization: 'Bearer {}', X-Key: '${{PLANTED}}' }}\n",
+            Spot::Config.mark(),
+            Spot::Header.mark()
+        );
+        for mode in WEBS {
+            res += &item(
+                &format!("http-{mode}"),
+                &format!("    transport: http\n    url: '{}'\n{headers}", self.url("http", mode)),
+            );
+        }
+        for (wire, scheme) in [("sse", "http"), ("websocket", "ws")] {
+            for mode in ["unauthorized", "missing", "page", "silent"] {
+                let url = self.url(scheme, mode);
+                res += &item(
+                    &format!("{wire}-{mode}"),
+                    &format!("    transport: {wire}\n    url: '{url}'\n{headers}"),
+                );
+            }
+        }
+        res
+    }
+
+    fn dominds(&self) -> String {
+        let mut res = "version: 1\nservers:\n".to_owned();
+        for mode in PIPES.into_iter().filter(|it| *it != "silent") {
+            res += &format!(
+                "  pipe-{mode}:\n    transport: stdio\n    command: echoing\n    args: [{mode}, 'secret', '{}']\n    \
+                 env: {{ TOKEN: {{ env: PLANTED }}, LITERAL: '{}' }}\n",
+                Spot::Argument.mark(),
+                Spot::Literal.mark(),
+            );
+        }
+        let webs = WEBS.into_iter().filter(|it| *it != "silent").map(|it| (it, self.url("http", it)));
+        for (name, url) in webs.chain(self.nowhere()) {
+            res += &format!(
+                "  http-{name}:\n    transport: streamable_http\n    url: '{url}'\n    headers: {{ Authorization: \
+                 {{ env: PLANTED, prefix: 'Bearer ' }}, X-Key: '{}' }}\n",
+                Spot::Header.mark(),
+            );
+        }
+        res += &format!(
+            "  http-session:\n    transport: streamable_http\n    url: '{}'\n    sessionId: '{}'\n",
+            self.url("http", "missing"),
+            Spot::SessionId.mark()
+        );
+        res
+    }
+
+    fn mcp_json(&self) -> String {
+        let mut servers = serde_json::Map::new();
+        for mode in PIPES.into_iter().filter(|it| *it != "silent") {
+            let entry = serde_json::json!({
+                "command": "echoing", "args": [mode, Spot::Argument.mark(), "${env:PLANTED}"],
+                "env": {"TOKEN": "${env:PLANTED}", "LITERAL": Spot::Literal.mark()}, "envFile": "values.env",
+            });
+            servers.insert(format!("pipe-{mode}"), entry);
+        }
+        for (name, url) in WEBS.map(|it| (it, self.url("http", it))).into_iter().chain(self.nowhere()) {
+            if name == "silent" {
+                continue;
+            }
+            let entry = serde_json::json!({
+                "url": url, "headers": {"Authorization": format!("Bearer {}", Spot::Header.mark())},
+                "oauth": {"clientSecret": Spot::ClientSecret.mark()},
+            });
+            servers.insert(format!("http-{name}"), entry);
+        }
+        serde_json::json!({"mcpServers": servers}).to_string()
+    }
+
+    fn acp(&self) -> String {
+        let [argument, variable, header, query] =
+            [Spot::AcpArgument, Spot::AcpVariable, Spot::AcpHeader, Spot::AcpQuery].map(Spot::mark);
+        let pipes = ["ok", "crash", "refuse"].map(|mode| {
+            serde_json::json!({
+                "name": format!("pipe-{mode}"), "command": self.path("bin/echoing"), "args": [mode, argument],
+                "env": [{"name": "TOKEN", "value": variable}],
+            })
+        });
+        let webs = ["ok", "unauthorized", "broken"].map(|mode| {
+            let url = format!("http://127.0.0.1:{}/{mode}/mcp?key={query}", self.web.port);
+            serde_json::json!({
+                "type": "http", "name": format!("http-{mode}"), "url": url,
+                "headers": [{"name": "Authorization", "value": format!("Bearer {header}")}],
+            })
+        });
+        serde_json::Value::from([&pipes[..], &webs[..]].concat()).to_string()
+    }
+}
+
+/// Mistakes of all kinds, each beside a secret, or with one where something else belongs.
+fn wrong() -> String {
+    let mark = Spot::Literal.mark();
+    format!(
+        "version: 1\nservers:\n  a:\n    transport: stdio\n    command: ['{mark}']\n    env: ['{mark}']\n  b:\n    \
+         transport: 'pigeon'\n    args: '{mark}'\n  c:\n    transport: streamable_http\n    url: 'ftp://u:{mark}@h/?{mark}'\n    \
+         headers: {{ 'bad name': '{mark}', A: 5 }}\n  d:\n    transport: stdio\n    command: x\n    env: {{ A: {{ env: \
+         UNSET, prefix: '{mark}' }}, B: {{ env: 5, x: '{mark}' }} }}\n    tools: {{ whitelist: ['x', 5] }}\n  e:\n    \
+         tranport: stdio\n    comand: x\n    env: {{ A: '{mark}' }}\n"
+    )
+}
+
+/// Waits for the end of a run.
+pub(crate) fn ended(child: Child) -> Ran {
+    let output = child.wait_with_output().unwrap();
+    let text = |it: Vec<u8>| String::from_utf8_lossy(&it).into_owned();
+    Ran { code: output.status.code(), stdout: text(output.stdout), stderr: text(output.stderr) }
+}
