@@ -104,6 +104,13 @@ impl Rude {
         name.to_owned()
     }
 
+    /// A folder of such a name, with a configuration in it.
+    pub(super) fn rude_folder(&self) -> String {
+        let name = "d\u{1b}[2J\u{202e}\u{9b}5m\nSPOOF";
+        self.write(&format!("{name}/.mcp.json"), r#"{"mcpServers": {"b": {"command": "no-such-program"}}}"#);
+        name.to_owned()
+    }
+
     /// Has a program run in this folder, with these programs alone besides the system's.
     pub(super) fn surround(&self, command: &mut Command) {
         let path = format!("{}:/usr/bin:/bin", self.folder.path().join("bin").display());

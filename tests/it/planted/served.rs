@@ -92,7 +92,7 @@ async fn hd_sc5_the_gateway_passes_no_secret_of_its_servers_or_its_clients() {
     // A file of tokens that cannot be read says where, and not what.
     let mut search = Search::default();
     for text in
-        [format!("{} servers=[", Spot::GatewayToken.mark()), format!("{0}\n{0}\n", Spot::GatewayToken.mark())]
+        [format!("{} nonsense", Spot::GatewayToken.mark()), format!("{0}\n{0}\n", Spot::GatewayToken.mark())]
     {
         world.write("tokens", &text);
         let row = ["serve", ".minds/mcp.yaml", "--http", "127.0.0.1:0", "--token-file", "tokens"];

@@ -325,5 +325,6 @@ async fn tell(context: &Context, mut following: Following) -> std::convert::Infa
 fn say(context: &Context, text: &str) {
     let note = paint::paint(context.console.err, paint::NOTE, "note");
     // Where standard error is gone there is nobody to hear it, and the gateway serves all the same.
-    let _ = io::stderr().write_all(format!("{note}: {text}\n").as_bytes());
+    let line = plain::shown(&format!("{note}: {}\n", plain::line(text)), context.console.err);
+    let _ = io::stderr().write_all(line.as_bytes());
 }
