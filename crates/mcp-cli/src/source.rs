@@ -10,7 +10,7 @@ use crate::args::Reader;
 use crate::context::Context;
 use crate::output::cause::chain;
 use crate::output::console::Chatter;
-use crate::output::paint;
+use crate::output::{paint, plain};
 use crate::target::{Target, locate};
 
 /// A file that could not be read at all.
@@ -77,7 +77,7 @@ impl Source {
         if !self.found || self.chatter == Chatter::Quiet {
             return String::new();
         }
-        format!("{}: reading {}\n", paint::paint(colour, paint::NOTE, "note"), self.loaded.path)
+        format!("{}: reading {}\n", paint::paint(colour, paint::NOTE, "note"), plain::line(&self.loaded.path))
     }
 
     /// Everything that is wrong with the file, each with its line and what to do, and an empty line after it.

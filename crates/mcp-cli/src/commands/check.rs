@@ -17,7 +17,7 @@ use crate::context::Context;
 use crate::exit::Exit;
 use crate::output::cause::chain;
 use crate::output::console::Report;
-use crate::output::{json, paint};
+use crate::output::{json, paint, plain};
 use crate::source::{Source, Unreadable, open};
 
 /// The words of `check`.
@@ -155,7 +155,7 @@ fn text(found: &Found, colour: Colour) -> String {
         }
         Err(Unreadable { path: _, message, help }) => {
             let message = format!("{}: {message}", Kind::Config);
-            paint::error(colour, &message, help.as_deref())
+            paint::error(colour, &plain::line(&message), help.as_deref())
         }
     }
 }
@@ -191,6 +191,8 @@ impl Counts<'_> {
 /// One line about a file: `✗ agent.yaml: holodeck, 3 servers, 2 accepted; 1 error, 2 warnings`.
 fn summary(counts: &Counts<'_>, colour: Colour) -> String {
     let Counts { path, dialect, servers, accepted, errors, warnings, fixed } = *counts;
+    // The name is a stranger's word, like what is in the file.
+    let path = plain::line(path);
     let sound = errors == 0 && servers == accepted;
     let (style, mark) = if sound { (paint::GOOD, "✓") } else { (paint::BAD, "✗") };
     let mut res = format!(

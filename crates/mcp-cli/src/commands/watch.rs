@@ -48,7 +48,7 @@ pub(crate) async fn run(context: &Context, file: &Path, manner: Manner, signals:
     };
     if found && context.console.chatter == Chatter::Usual {
         let note = paint::paint(context.console.err, paint::NOTE, "note");
-        let err = format!("{note}: reading {}\n", path.display());
+        let err = format!("{note}: reading {}\n", plain::line(&path.display().to_string()));
         context.tell(Report { out: String::new(), err, exit: Exit::Done, after: String::new() }).await;
     }
     let Reader { dialect, profile } = context.reader;

@@ -86,7 +86,7 @@ pub(crate) async fn run(context: &Context, asked: Words, signals: &mut Signals) 
     let note = match found {
         true => {
             let note = paint::paint(context.console.err, paint::NOTE, "note");
-            format!("{note}: reading {}\n", path.display())
+            format!("{note}: reading {}\n", plain::line(&path.display().to_string()))
         }
         false => String::new(),
     };
