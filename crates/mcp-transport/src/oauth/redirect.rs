@@ -195,7 +195,9 @@ mod tests {
         let refused = Arc::new(std::sync::atomic::AtomicUsize::new(0));
         let (sender, lines) = mpsc::channel(8);
         let counted = Arc::clone(&refused);
-        let count = move || drop(counted.fetch_add(1, std::sync::atomic::Ordering::Relaxed));
+        let count = move || {
+            counted.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        };
         let user = LoopbackRedirect::new(|_| {}).or_typed(lines, count);
         let visit = user.prepare().await.unwrap();
         let redirect = visit.redirect().clone();

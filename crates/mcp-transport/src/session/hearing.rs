@@ -85,7 +85,10 @@ impl Hearing {
         }
         let event = match heard {
             Heard::Log(message) => Event::Log(message),
-            Heard::Progress(request, progress) => Event::Progress { request, progress },
+            Heard::Progress(request, progress) => {
+                let message = progress.message.map(|it| self.dial.redact(&it));
+                Event::Progress { request, progress: Progress { message, ..progress } }
+            }
             Heard::Tools => Event::ToolsChanged,
             Heard::Prompts => Event::PromptsChanged,
             Heard::Resources => Event::ResourcesChanged,

@@ -21,7 +21,8 @@ use crate::frame::{self, Writer};
 use crate::pending::Outcome;
 use crate::whose::Stake;
 use crate::{
-    CallError, CallOptions, Epoch, Expiry, Fault, Head, LaneEnd, Mirrored, Named, Outgoing, Replay, RequestId,
+    CallError, CallOptions, Epoch, Expiry, Fault, Head, LaneEnd, Mirrored, Named, OnProgress, Outgoing,
+    Progress, Replay, RequestId,
 };
 
 /// A request before it has an id.
@@ -199,6 +200,15 @@ impl Params<'_> {
 }
 
 impl Session {
+    /// The same listener, who hears nothing of what the server was given in confidence.
+    fn clean(&self, progress: Option<&OnProgress>) -> Option<OnProgress> {
+        let (tell, dial) = (Arc::clone(progress?), Arc::clone(&self.dial));
+        Some(Arc::new(move |it| {
+            let message = it.message.map(|it| dial.redact(&it));
+            tell(Progress { message, ..it });
+        }))
+    }
+
     /// Sends a request and waits for its answer.
     pub(super) async fn request(&self, request: &Request<'_>) -> Result<RawAnswer, CallError> {
         let limits = self.limits();
@@ -213,7 +223,7 @@ impl Session {
                 deadline: Some(limit),
                 begun: Some(request.begun),
                 idle: request.options.idle.or(limits.idle),
-                progress: request.options.progress.clone(),
+                progress: self.clean(request.options.progress.as_ref()),
                 stake: request.stake(),
                 ..CallTerms::default()
             };
