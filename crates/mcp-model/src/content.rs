@@ -74,50 +74,58 @@ impl Content {
     }
 }
 
-fn known(json: &str) -> Option<Content> {
-    // The common case first, without a second pass: a text block.
-    #[derive(Deserialize)]
-    struct Wire<'a> {
-        #[serde(borrow, rename = "type")]
-        kind: Cow<'a, str>,
-        text: Option<String>,
-        data: Option<String>,
-        #[serde(rename = "mimeType")]
-        mime_type: Option<String>,
-        uri: Option<String>,
-        #[serde(borrow)]
-        resource: Option<&'a RawValue>,
-    }
-    #[derive(Deserialize)]
-    struct Embedded {
-        uri: Option<String>,
-        #[serde(rename = "mimeType")]
-        mime_type: Option<String>,
-        text: Option<String>,
-        blob: Option<String>,
-    }
-    let wire: Wire<'_> = serde_json::from_str(json).ok()?;
-    match wire.kind.as_ref() {
-        "text" => Some(Content::Text(wire.text?)),
-        "image" => Some(Content::Image { data: wire.data?, mime_type: wire.mime_type? }),
-        "audio" => Some(Content::Audio { data: wire.data?, mime_type: wire.mime_type? }),
-        "resource_link" => Some(Content::Binary {
-            data: String::new(),
-            mime_type: wire.mime_type,
-            uri: Some(wire.uri?),
-            text: None,
-        }),
-        "resource" => {
-            let Embedded { uri, mime_type, text, blob } = serde_json::from_str(wire.resource?.get()).ok()?;
-            let data = match (&blob, &text) {
-                (Some(blob), _) => blob.clone(),
-                (None, Some(text)) => BASE64_STANDARD.encode(text),
-                (None, None) => return None,
-            };
-            Some(Content::Binary { data, mime_type, uri, text })
+/// A block as it is written, whatever its type.
+#[derive(Deserialize)]
+pub(crate) struct Block<'a> {
+    #[serde(borrow, rename = "type")]
+    kind: Cow<'a, str>,
+    text: Option<String>,
+    data: Option<String>,
+    #[serde(rename = "mimeType")]
+    mime_type: Option<String>,
+    uri: Option<String>,
+    #[serde(borrow)]
+    resource: Option<&'a RawValue>,
+}
+
+impl Block<'_> {
+    /// What it is, where it has a known form.
+    pub(crate) fn content(self) -> Option<Content> {
+        #[derive(Deserialize)]
+        struct Embedded {
+            uri: Option<String>,
+            #[serde(rename = "mimeType")]
+            mime_type: Option<String>,
+            text: Option<String>,
+            blob: Option<String>,
         }
-        _ => None,
+        match self.kind.as_ref() {
+            "text" => Some(Content::Text(self.text?)),
+            "image" => Some(Content::Image { data: self.data?, mime_type: self.mime_type? }),
+            "audio" => Some(Content::Audio { data: self.data?, mime_type: self.mime_type? }),
+            "resource_link" => Some(Content::Binary {
+                data: String::new(),
+                mime_type: self.mime_type,
+                uri: Some(self.uri?),
+                text: None,
+            }),
+            "resource" => {
+                let Embedded { uri, mime_type, text, blob } =
+                    serde_json::from_str(self.resource?.get()).ok()?;
+                let data = match (&blob, &text) {
+                    (Some(blob), _) => blob.clone(),
+                    (None, Some(text)) => BASE64_STANDARD.encode(text),
+                    (None, None) => return None,
+                };
+                Some(Content::Binary { data, mime_type, uri, text })
+            }
+            _ => None,
+        }
     }
+}
+
+fn known(json: &str) -> Option<Content> {
+    serde_json::from_str::<Block<'_>>(json).ok()?.content()
 }
 
 impl Serialize for Content {

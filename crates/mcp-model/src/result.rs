@@ -6,6 +6,7 @@ use std::time::Duration;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 
+use crate::content::Block;
 use crate::{Content, Kind, RawJson, ServerId};
 
 /// The result of `tools/call`, read from the wire.
@@ -49,6 +50,33 @@ impl<'de> Deserialize<'de> for ToolResult {
 }
 
 impl ToolResult {
+    /// Reads the result at the beginning of `text` in one pass, where there is nothing odd about it; else `None`, and
+    /// [`Deserialize`] says what it is, or why it is none. What stands behind the result is not looked at.
+    ///
+    /// [`Deserialize`] walks a block twice, to keep it as it came where it is odd: a large one is worth to be spared that.
+    pub fn plain(text: &str) -> Option<ToolResult> {
+        #[derive(Deserialize)]
+        struct Plain<'a> {
+            #[serde(borrow, default)]
+            content: Vec<Block<'a>>,
+            #[serde(borrow, rename = "structuredContent")]
+            structured: Option<&'a RawValue>,
+            #[serde(default, rename = "isError")]
+            is_error: Option<bool>,
+            #[serde(borrow, rename = "resultType")]
+            result_type: Option<Cow<'a, str>>,
+        }
+        let plain = Plain::deserialize(&mut serde_json::Deserializer::from_str(text)).ok()?;
+        if plain.result_type.is_some_and(|it| it != "complete") {
+            return None;
+        }
+        Some(ToolResult {
+            content: plain.content.into_iter().map(Block::content).collect::<Option<_>>()?,
+            structured: plain.structured.map(RawJson::copied),
+            is_error: plain.is_error == Some(true),
+        })
+    }
+
     /// The text blocks joined with newlines (HD-110).
     pub fn text(&self) -> String {
         join_text(&self.content)
@@ -130,6 +158,9 @@ mod tests {
     #[track_caller]
     fn check(wire: &str, want: Option<(&str, bool)>) {
         let got = serde_json::from_str::<ToolResult>(wire).ok();
+        // In one pass it is the same, or nothing.
+        let plain = ToolResult::plain(&format!("{wire},\"id\":7}}"));
+        assert!(plain.is_none() || plain == got, "{wire}");
         assert_eq!(
             got.map(|it| (it.text(), it.is_error)),
             want.map(|(text, failed)| (text.to_owned(), failed))
@@ -148,6 +179,26 @@ mod tests {
         check(r#"{"content":[],"resultType":"task"}"#, None);
         check(r#"{"content":{}}"#, None);
         check("[]", None);
+    }
+
+    #[test]
+    fn what_has_nothing_odd_is_read_in_one_pass() {
+        let is_plain = |wire: &str| ToolResult::plain(wire).is_some();
+        let blocks = r#"{"type":"text","text":"a\u0000"},{"type":"image","data":"AA==","mimeType":"image/png"},{"type":"resource","resource":{"uri":"a://b","text":"hi"}}"#;
+        let whole = format!(r#"{{"content":[{blocks}],"structuredContent":{{"a":[1]}},"_meta":{{"b":1}}}}"#);
+        let text = "a\0";
+        check(&whole, Some((text, false)));
+        assert!(is_plain(&whole));
+        for odd in [
+            r#"{"content":[{"type":"hologram"}]}"#,
+            r#"{"content":[{"type":"text","text":7}]}"#,
+            r#"{"content":[{"type":"text","text":"a","text":"b"}]}"#,
+            r#"{"content":[7]}"#,
+        ] {
+            check(odd, Some(("", false)));
+            assert!(!is_plain(odd), "{odd}");
+        }
+        check(r#"{"content":[{"type":"text","text":"a"}"#, None);
     }
 
     #[test]

@@ -190,7 +190,7 @@ impl Session {
     ) -> Result<Answer<ToolResult>, CallError> {
         let options = CallOptions { input: InputRequired::Answered, ..options };
         let answer = self.call(name, arguments, &options).await?;
-        Ok(Answer { value: answer.read()?, request_id: answer.request_id })
+        Ok(Answer { value: answer.result()?, request_id: answer.request_id })
     }
 
     /// Calls a tool and gives its result as it came, byte for byte.

@@ -7,7 +7,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use mcp_model::{Era, LogLevel, RawJson, RpcError, TraceContext};
+use mcp_model::{Era, LogLevel, RawJson, RpcError, ToolResult, TraceContext};
 use serde::de::DeserializeOwned;
 use tokio::time::Instant;
 
@@ -307,6 +307,14 @@ impl RawAnswer {
     pub(super) fn read<T: DeserializeOwned>(&self) -> Result<T, CallError> {
         T::deserialize(&mut serde_json::Deserializer::from_slice(self.payload()))
             .map_err(|it| self.unreadable(&it))
+    }
+
+    /// The result of a tool: at once where it is as most are.
+    pub(super) fn result(&self) -> Result<ToolResult, CallError> {
+        match str::from_utf8(self.payload()).ok().and_then(ToolResult::plain) {
+            Some(result) => Ok(result),
+            None => self.read(),
+        }
     }
 
     /// The result as it came.
