@@ -288,7 +288,8 @@ impl Desk {
             let snapshot = self.seen(sight);
             let target = match target(&snapshot, call) {
                 Ok(Found::Servers(target)) => target,
-                Ok(Found::Own(tool)) => return self.order(call, &tool, record).await,
+                // Boxed, as all that is rare: every call's future would be as large.
+                Ok(Found::Own(tool)) => return Box::pin(self.order(call, &tool, record)).await,
                 Err(failure) => return nowhere(failure),
             };
             record.found(&target.server.spec.id, &target.tool.name);
@@ -299,9 +300,12 @@ impl Desk {
             };
             let seat =
                 Seat { server: &target.server.spec.id, place: &target.place, dialog: call.dialog.as_ref() };
-            let instance = match due.within(self.instance(seat, sight)).await {
-                None => return ending(Err(due.missed(&target.server).into())),
-                Some(found) => found,
+            let instance = match &target.place {
+                Place::Shared(instance) => Ok(Arc::clone(instance)),
+                Place::Leased(_) => match Box::pin(due.within(self.instance(seat, sight))).await {
+                    None => return ending(Err(due.missed(&target.server).into())),
+                    Some(found) => found,
+                },
             };
             let instance = match instance {
                 Ok(instance) => instance,

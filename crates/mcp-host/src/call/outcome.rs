@@ -51,7 +51,8 @@ impl Desk {
         let mut bounded = bound(content, structured, budget, rest);
         record.weighed(bounded.bytes);
         let files = match bounded.is_cut {
-            true => self.spill(metadata.server.as_ref(), bounded.over()).await,
+            // Boxed, for it is rare, and every call's future would be as large.
+            true => Box::pin(self.spill(metadata.server.as_ref(), bounded.over())).await,
             false => Vec::new(),
         };
         let (content, structured) = bounded.told(files);

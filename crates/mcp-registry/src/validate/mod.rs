@@ -6,6 +6,7 @@
 //! schema that cannot be used stops no call: its arguments pass unchecked, and the outcome says so. What an argument
 //! or a result held is never said.
 
+mod hashes;
 mod message;
 mod survey;
 
@@ -18,6 +19,7 @@ use mcp_model::RawJson;
 use serde_json::Value;
 
 use crate::quote::cut;
+use hashes::Hashes;
 use survey::{Cost, Details, Engine, Survey, survey};
 
 /// Validators of tools' schemas, each compiled once.
@@ -150,9 +152,22 @@ impl Validators {
 
     /// Compiles outside the lock: two callers may do the same work once, nobody waits for a slow schema.
     fn compiled(&self, schema: &RawJson) -> Arc<Outcome> {
-        let hash = *blake3::hash(schema.as_bytes()).as_bytes();
-        if let Some(it) = self.lock().get(&hash) {
-            return it;
+        let schema_bytes = schema.as_bytes();
+        let hash = {
+            let mut cache = self.lock();
+            let known = cache.known.of(schema_bytes);
+            if let Some(it) = known.and_then(|it| cache.get(&it)) {
+                return it;
+            }
+            known
+        };
+        let hash = hash.unwrap_or_else(|| *blake3::hash(schema_bytes).as_bytes());
+        {
+            let mut cache = self.lock();
+            cache.known.learn(schema_bytes, hash);
+            if let Some(it) = cache.get(&hash) {
+                return it;
+            }
         }
         let compiled = Arc::new(compile(schema));
         self.lock().insert(hash, Arc::clone(&compiled), schema.as_bytes().len());
@@ -230,6 +245,7 @@ fn compile(schema: &RawJson) -> Outcome {
 /// Outcomes by the hash of their schema's bytes. The least recently used make room.
 #[derive(Default)]
 struct Cache {
+    known: Hashes,
     entries: HashMap<[u8; 32], Entry>,
     bytes: usize,
     clock: u64,
