@@ -51,11 +51,17 @@ pub(crate) enum Id {
     Foreign,
 }
 
+/// The digits of the largest number that is no odd id.
+const MOST_DIGITS: usize = 19;
+
 /// The most messages in a batch.
 const MOST_IN_BATCH: usize = 1024;
 
 /// Classifies a frame.
 pub(crate) fn scan(frame: &[u8]) -> Scanned {
+    if let Some(answer) = usual(frame) {
+        return answer;
+    }
     let mut cursor = Cursor { frame, at: 0 };
     cursor.space();
     match cursor.peek() {
@@ -63,6 +69,18 @@ pub(crate) fn scan(frame: &[u8]) -> Scanned {
         Some(b'[') => batch(&mut cursor),
         _ => Scanned::Noise,
     }
+}
+
+/// The way in which most servers begin an answer, told without a walk: to no other end than [`object`] would come.
+fn usual(frame: &[u8]) -> Option<Scanned> {
+    let rest = frame.strip_prefix(br#"{"jsonrpc":"2.0","id":"#)?;
+    let digits = rest.iter().take(MOST_DIGITS).take_while(|it| it.is_ascii_digit()).count();
+    let (digits, rest) = rest.split_at(digits);
+    let rest = rest.strip_prefix(br#","result":"#)?;
+    let Id::Number(id) = response_id(digits) else { return None };
+    let space = rest.iter().take_while(|it| matches!(it, b' ' | b'\t' | b'\n' | b'\r')).count();
+    let payload = frame.len() - rest.len() + space;
+    Some(Scanned::Response { id: Id::Number(id), is_error: false, payload })
 }
 
 fn object(cursor: &mut Cursor<'_>) -> Scanned {

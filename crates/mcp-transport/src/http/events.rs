@@ -7,7 +7,8 @@ use reqwest::Response;
 use serde::de::IgnoredAny;
 use tokio::time::Instant;
 
-use super::{Wire, reply};
+use super::Wire;
+use super::reply::{self, Answered};
 use crate::web::client;
 use crate::web::event_stream::{Event, EventStream};
 use crate::{Lane, Worth};
@@ -123,8 +124,8 @@ impl Hearing {
             Lane::Request(id, _) => Some(id),
             Lane::Shared | Lane::Listening(_) => None,
         };
-        self.answered |= own.is_some_and(|it| reply::answers(&message, it));
-        let others = reply::answered_others(&message, own);
+        let Answered { own: answered, others } = reply::answered(&message, own);
+        self.answered |= answered;
         let bytes = message.len();
         let worth = wire.inbox.deliver(self.lane, message);
         // The lock is for those that need it: calls at once share nothing here.

@@ -8,7 +8,7 @@ use reqwest::Response;
 
 use super::body::Incomplete;
 use super::events::{Hearing, StreamEnd};
-use super::reply::Verdict;
+use super::reply::{Answered, Verdict};
 use super::sessions::{Admitted, Standing};
 use super::{Wire, body, reply, resume};
 use crate::web::body::{beginning, is_event_stream, is_type};
@@ -141,10 +141,9 @@ impl Asked {
             }
             return None;
         }
-        let answered = reply::answers(&body, self.id);
+        let Answered { own: answered, others } = reply::answered(&body, Some(self.id));
         // Whatever the server calls it: an answer is an answer. Anything else only where it says that it is JSON.
         if answered || (is_json(&response) && !body.is_empty()) {
-            let others = reply::answered_others(&body, Some(self.id));
             wire.inbox.deliver(Lane::Request(self.id, self.epoch), body.clone());
             others.into_iter().for_each(|it| wire.open.release(it));
         } else {

@@ -61,18 +61,37 @@ pub(super) fn lines(body: &Bytes, id: RequestId) -> Option<Vec<Bytes>> {
     (lines.len() <= MOST_LINES && lines.iter().all(is_message)).then_some(lines)
 }
 
-/// The requests that this frame answers besides `own`.
-pub(super) fn answered_others(frame: &[u8], own: Option<RequestId>) -> Vec<RequestId> {
+/// Which requests a frame answers.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct Answered {
+    /// The one that it was expected for, as [`answers`] says.
+    pub(super) own: bool,
+    /// Others.
+    pub(super) others: Vec<RequestId>,
+}
+
+/// Which requests this frame answers, where it was expected for `own`.
+pub(super) fn answered(frame: &[u8], own: Option<RequestId>) -> Answered {
     match scan(frame) {
-        Scanned::Response { id: Id::Number(id), .. } if Some(id) != own => vec![id],
+        Scanned::Response { id: Id::Number(id), .. } if Some(id) == own => {
+            Answered { own: true, others: Vec::new() }
+        }
+        Scanned::Response { id: Id::Number(id), .. } => Answered { own: false, others: vec![id] },
+        Scanned::Response { id: Id::Absent, is_error, payload: _ } => {
+            Answered { own: is_error && own.is_some(), others: Vec::new() }
+        }
         Scanned::Batch(items) => {
             let messages = items.into_iter().map(|it| &frame[it]).filter(|it| it.first() == Some(&b'{'));
-            messages.flat_map(|it| answered_others(it, own)).collect()
+            messages.map(|it| answered(it, own)).fold(Answered::default(), |mut all, mut one| {
+                all.own |= one.own;
+                all.others.append(&mut one.others);
+                all
+            })
         }
-        Scanned::Response { .. }
+        Scanned::Response { id: Id::Foreign, .. }
         | Scanned::Request { .. }
         | Scanned::Notification { .. }
-        | Scanned::Noise => Vec::new(),
+        | Scanned::Noise => Answered::default(),
     }
 }
 
@@ -248,7 +267,8 @@ mod tests {
     #[test]
     fn answers_to_others_are_known_too() {
         let check = |frame: &str, want: &[u64]| {
-            assert_eq!(answered_others(frame.as_bytes(), Some(7)), want, "{frame}")
+            let got = answered(frame.as_bytes(), Some(7));
+            assert_eq!((got.own, &*got.others), (answers(frame.as_bytes(), 7), want), "{frame}")
         };
         check(r#"{"id":7,"result":{}}"#, &[]);
         check(r#"{"id":8,"result":{"id":9}}"#, &[8]);

@@ -37,6 +37,34 @@ fn the_key_orders_of_typescript_python_and_go() {
 }
 
 #[test]
+fn the_usual_beginning_says_what_a_walk_would_say() {
+    const BEGINNING: &str = r#"{"jsonrpc":"2.0","id":"#;
+    for (rest, is_usual) in [
+        (r#"4,"result":{"a":1}}"#, true),
+        (r#"4,"result": [1]}"#, true),
+        (r#"4,"result":"#, true),
+        (r#"007,"result":{}}"#, true),
+        (r#"4,"result":{},"method":"ping"}"#, true),
+        (r#"4,"result":{},"error":{}}"#, true),
+        (r#",,"result":{}}"#, false),
+        (r#",4,"result":{}}"#, false),
+        (r#"4 ,"result":{}}"#, false),
+        (r#"-4,"result":{}}"#, false),
+        (r#""4","result":{}}"#, false),
+        (r#"null,"result":{}}"#, false),
+        (r#"99999999999999999999,"result":{}}"#, false),
+        (r#"4,"error":{}}"#, false),
+        (r#"4,"method":"ping"}"#, false),
+    ] {
+        let frame = format!("{BEGINNING}{rest}");
+        let walked = object(&mut Cursor { frame: frame.as_bytes(), at: 0 });
+        let usual = usual(frame.as_bytes());
+        assert_eq!(usual.is_some(), is_usual, "{frame}");
+        assert_eq!(usual.unwrap_or(walked.clone()), walked, "{frame}");
+    }
+}
+
+#[test]
 fn kind_comes_before_id() {
     check(r#"{"jsonrpc":"2.0","id":4,"method":"ping"}"#, r#"request 4 "ping""#);
     check(r#"{"method":"ping","id":4,"jsonrpc":"2.0"}"#, r#"request 4 "ping""#);

@@ -7,14 +7,22 @@ use bytes::{Bytes, BytesMut};
 
 use crate::oversize::{Oversize, Skipped};
 
-/// How much room there is at least for the next read.
-const ROOM: usize = 16 << 10;
+/// How much room is made for the next reads: at least this much, for most servers say little most of the time, and there
+/// may be many of them.
+const LEAST: usize = 4 << 10;
+
+/// And at most this much where much comes at once, unless a line is longer.
+const MOST: usize = 64 << 10;
 
 /// Collects bytes.
 pub(crate) struct Lines {
     buffer: BytesMut,
     /// Bytes at the buffer's beginning that are known to hold no line break.
     scanned: usize,
+    /// How many bytes there were when room was made for more.
+    before: Option<usize>,
+    /// How much room the last read makes likely to be needed.
+    likely: usize,
     limit: usize,
     /// A line that is over the limit and still goes on.
     skipping: Option<Skipped>,
@@ -32,7 +40,15 @@ pub(crate) enum Line {
 
 impl Lines {
     pub(crate) fn new(limit: usize) -> Lines {
-        Lines { buffer: BytesMut::with_capacity(4 * ROOM), scanned: 0, limit, skipping: None, begun: false }
+        Lines {
+            buffer: BytesMut::new(),
+            scanned: 0,
+            before: None,
+            likely: LEAST,
+            limit,
+            skipping: None,
+            begun: false,
+        }
     }
 
     /// The most bytes that a line may have.
@@ -42,15 +58,19 @@ impl Lines {
 
     /// Where the next bytes go.
     pub(crate) fn room(&mut self) -> &mut BytesMut {
-        if self.buffer.capacity() - self.buffer.len() < ROOM {
+        if self.buffer.capacity() - self.buffer.len() < self.likely / 4 {
             // Twice what is there, so that a long line is copied a logarithmic number of times.
-            self.buffer.reserve(self.buffer.len().max(4 * ROOM));
+            self.buffer.reserve(self.buffer.len().max(self.likely));
         }
+        self.before = Some(self.buffer.len());
         &mut self.buffer
     }
 
     /// The next line, if one is complete.
     pub(crate) fn next(&mut self) -> Option<Line> {
+        if let Some(before) = self.before.take() {
+            self.likely = (2 * self.buffer.len().saturating_sub(before)).clamp(LEAST, MOST);
+        }
         loop {
             let Some(found) = memchr::memchr(b'\n', &self.buffer[self.scanned..]) else {
                 self.scanned = self.buffer.len();
@@ -95,7 +115,7 @@ impl Lines {
             None => return,
         }
         // A new buffer: the large one is not kept for the short lines to come.
-        self.buffer = BytesMut::with_capacity(4 * ROOM);
+        self.buffer = BytesMut::new();
         self.scanned = 0;
     }
 

@@ -14,6 +14,7 @@ mod spawn;
 mod stderr;
 mod writer;
 
+use std::convert::Infallible;
 use std::process::{ExitStatus, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
@@ -191,25 +192,38 @@ impl Process {
         let stderr = self.child.stderr.take().expect("it was asked for");
         let mut reader = Reader::new(stdout, inbox, place);
         let tail = Tail::default();
-        // Reading, writing and standard error have a task each, so that none waits for another; they end with this set.
+        // Reading, writing and standard error have a task each, so that none waits for another; they end with these sets.
+        // What is looked at here is not looked at again with each message that comes.
         let mut logging = JoinSet::new();
-        let reading = stderr::Reader::new(stderr, place, tail.clone(), Arc::clone(&reader.awaited));
+        let errors = stderr::Reader::new(stderr, place, tail.clone(), Arc::clone(&reader.awaited));
         let (live, is_live) = oneshot::channel();
-        logging.spawn(reading.run(is_live));
+        logging.spawn(errors.run(is_live));
         let mut writing = JoinSet::new();
         let (more, last) = oneshot::channel();
         writing.spawn(writer::write(stdin, out, last, place.encoding, place.stall));
+        let mut reading = JoinSet::new();
+        let (on, over) = oneshot::channel::<Infallible>();
+        reading.spawn(async move {
+            let reason = tokio::select! {
+                biased;
+                reason = reader.run() => Some(reason),
+                _ = over => None,
+            };
+            (reader, reason)
+        });
+        // The reader, once it has come to the end by itself.
+        let mut ended = None;
 
         let (reason, deadline) = tokio::select! {
             deadline = stop.requested() => (EndReason::Stopped, deadline),
-            reason = reader.run() => (reason, Instant::now() + AFTERLIFE),
+            reason = read_to_end(&mut reading, &mut ended) => (reason, Instant::now() + AFTERLIFE),
             Some(Ok(stalled)) = writing.join_next() => match stalled {
                 Some(reason) => (reason, Instant::now()),
                 // It does not read any more; what it still has to say is in its output, or in its end. One that lives
                 // on without reading is of no use to anybody.
                 None => tokio::select! {
                     deadline = stop.requested() => (EndReason::Stopped, deadline),
-                    reason = reader.run() => (reason, Instant::now() + AFTERLIFE),
+                    reason = read_to_end(&mut reading, &mut ended) => (reason, Instant::now() + AFTERLIFE),
                     _ = self.child.wait() => (EndReason::PeerClosed, Instant::now() + AFTERLIFE),
                     () = tokio::time::sleep(DEAF) => {
                         let message = "it closed its standard input, and lives on".to_owned();
@@ -228,37 +242,66 @@ impl Process {
         }
         // Dropping the writer closes the child's standard input: the polite way to ask.
         drop(writing);
+        drop(on);
+        let mut reader = match ended {
+            Some(reader) => Some(reader),
+            None => reading.join_next().await.and_then(Result::ok).map(|it| it.0),
+        };
         let status = self.end(&mut reader, deadline).await;
         last_lines(&mut logging, &tail).await;
         evidence.exit = status.map(exit_text);
         evidence.stderr = tail.lines();
-        evidence.noise_bytes = reader.noise;
-        evidence.noise_sample = reader.sample.take();
+        if let Some(reader) = reader {
+            evidence.noise_bytes = reader.noise;
+            evidence.noise_sample = reader.sample;
+        }
         reason
     }
 
     /// Waits for the leader until `deadline`, with a signal half-way, and sweeps its group.
-    async fn end(mut self, reader: &mut Reader, deadline: Instant) -> Option<ExitStatus> {
+    async fn end(mut self, reader: &mut Option<Reader>, deadline: Instant) -> Option<ExitStatus> {
         let half = Instant::now() + deadline.saturating_duration_since(Instant::now()) / 2;
         let mut status = tokio::select! {
             status = wait_until(&mut self.child, half) => status,
             // Its output is read on, so that it does not hang in a write when it should be ending.
-            () = reader.drain() => wait_until(&mut self.child, half).await,
+            () = drain(reader) => wait_until(&mut self.child, half).await,
         };
         if status.is_none() {
             self.group.terminate();
             status = tokio::select! {
                 status = wait_until(&mut self.child, deadline) => status,
-                () = reader.drain() => wait_until(&mut self.child, deadline).await,
+                () = drain(reader) => wait_until(&mut self.child, deadline).await,
             };
         }
         if status.is_none() {
             let _ = self.child.start_kill();
             status = self.child.wait().await.ok();
         }
-        let _ = tokio::time::timeout(LAST_WORDS, reader.drain()).await;
+        let _ = tokio::time::timeout(LAST_WORDS, drain(reader)).await;
         self.group.sweep(deadline).await;
         status
+    }
+}
+
+/// Waits until the output is read to its end, and takes the reader back.
+async fn read_to_end(
+    reading: &mut JoinSet<(Reader, Option<EndReason>)>,
+    ended: &mut Option<Reader>,
+) -> EndReason {
+    let unread = || EndReason::Broken("its output is read no more".to_owned());
+    match reading.join_next().await {
+        Some(Ok((reader, reason))) => {
+            *ended = Some(reader);
+            reason.unwrap_or_else(unread)
+        }
+        Some(Err(_)) | None => unread(),
+    }
+}
+
+/// Reads on, where there is somebody to read.
+async fn drain(reader: &mut Option<Reader>) {
+    if let Some(reader) = reader {
+        reader.drain().await;
     }
 }
 

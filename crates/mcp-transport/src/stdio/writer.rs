@@ -1,6 +1,9 @@
 //! The way to a child: messages to lines, many in one write.
 
 use std::convert::Infallible;
+use std::future::poll_fn;
+use std::pin::pin;
+use std::task::Poll;
 use std::time::Duration;
 
 use bytes::{Buf, Bytes, BytesMut};
@@ -25,8 +28,9 @@ pub(super) async fn write(
     encoding: StreamEncoding,
     stall: Duration,
 ) -> Option<EndReason> {
-    let mut batch = Vec::with_capacity(BATCH);
-    let mut buffer = BytesMut::with_capacity(BATCH_BYTES);
+    // Both grow with what is written: there may be many servers, and most are told little at once.
+    let mut batch = Vec::new();
+    let mut buffer = BytesMut::new();
     loop {
         let taken = tokio::select! {
             biased;
@@ -83,10 +87,19 @@ enum Pushed {
 
 async fn push(stdin: &mut ChildStdin, buffer: &mut BytesMut, stall: Duration) -> Pushed {
     while !buffer.is_empty() {
-        match tokio::time::timeout(stall, stdin.write(buffer)).await {
-            Ok(Ok(0) | Err(_)) => return Pushed::Closed,
-            Ok(Ok(written)) => buffer.advance(written),
-            Err(_) => return Pushed::Stalled,
+        let mut writing = pin!(stdin.write(buffer));
+        // Most of the time there is room: no clock is asked for that.
+        let at_once = poll_fn(|context| Poll::Ready(writing.as_mut().poll(context))).await;
+        let written = match at_once {
+            Poll::Ready(written) => written,
+            Poll::Pending => match tokio::time::timeout(stall, writing).await {
+                Ok(written) => written,
+                Err(_) => return Pushed::Stalled,
+            },
+        };
+        match written {
+            Ok(0) | Err(_) => return Pushed::Closed,
+            Ok(written) => buffer.advance(written),
         }
     }
     Pushed::All
