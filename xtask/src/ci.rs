@@ -119,10 +119,10 @@ fn pack(arguments: &str) -> Result<(), Failure> {
 fn package(in_ci: bool) -> &'static str {
     match in_ci {
         true => {
-            "package --workspace --exclude xtask --exclude mcp-tests --exclude acp-agent --exclude acp-proxy"
+            "package --workspace --exclude xtask --exclude mcp-tests --exclude mcp-benches --exclude acp-agent --exclude acp-proxy"
         }
         false => {
-            "package --workspace --exclude xtask --exclude mcp-tests --exclude acp-agent --exclude acp-proxy --allow-dirty"
+            "package --workspace --exclude xtask --exclude mcp-tests --exclude mcp-benches --exclude acp-agent --exclude acp-proxy --allow-dirty"
         }
     }
 }

@@ -7,15 +7,18 @@
 #![forbid(unsafe_code)]
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a command line tool speaks by printing")]
 
+mod bench;
 mod cargo;
 mod ci;
 mod conformance;
+mod counts;
 mod deny;
 mod evolution;
 mod failure;
 mod faults;
 mod floors;
 mod generated;
+mod page;
 mod rules;
 mod rust;
 mod test_run;
@@ -34,6 +37,8 @@ Usage: cargo xtask <command>
   test [-- <cargo test arguments>]  install what the tests need, then run all tests; without arguments then conformance, too
   conformance [client|server]       the official conformance suite, against the client and the gateway
   faults                            the fault matrix: every fault on every wire, at every face
+  bench [ROUNDS]                    our clients beside the floor and the official SDK; writes docs/performance.md
+  counts [--renew]                  instructions and allocations of the hot paths, against what they were; or writes them down
   ci                                every gate that is no test: format, lints, docs, builds, packages, licences, house rules
   schema [--check]                  write schemas/<dialect>.schema.json, or fail if they are stale or break a release
   schema --release                  freeze the schemas as the release of this version
@@ -54,6 +59,12 @@ fn main() -> ExitCode {
         ["conformance", "client"] => conformance::client(),
         ["conformance", "server"] => conformance::server(),
         ["ci"] => ci::run(),
+        ["bench"] => bench::run(bench::ROUNDS),
+        ["bench", rounds] if rounds.parse::<usize>().is_ok_and(|it| it > 0) => {
+            bench::run(rounds.parse().expect("that was looked at"))
+        }
+        ["counts"] => counts::run(counts::Mode::Compare),
+        ["counts", "--renew"] => counts::run(counts::Mode::Renew),
         ["schema"] => generated::schemas(Mode::Write),
         ["schema", "--check"] => generated::schemas(Mode::Check).and_then(|()| generated::evolution()),
         ["schema", "--release"] => generated::schemas(Mode::Check).and_then(|()| generated::release()),

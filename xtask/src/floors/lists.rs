@@ -317,8 +317,12 @@ pub(crate) const MOMENT: &str = "tokio::time::Instant";
 pub(crate) const IMPURE_WORDS: &[&str] = &["tokio", "async", "std::fs", "std::env", "::now("];
 
 /// Where `rmcp::` may stand.
-pub(crate) const RMCP: &[&str] =
-    &["crates/mcp-demo/", "crates/mcp-transport/src/oauth/", "crates/mcp-transport/src/sdk/"];
+pub(crate) const RMCP: &[&str] = &[
+    "benches/src/bin/sdk.rs",
+    "crates/mcp-demo/",
+    "crates/mcp-transport/src/oauth/",
+    "crates/mcp-transport/src/sdk/",
+];
 
 /// Where JSON-RPC and MCP numbers may be written.
 pub(crate) const NUMBERS: &[&str] = &["crates/mcp-acp/src/code.rs", "crates/mcp-model/src/code.rs"];

@@ -1,0 +1,210 @@
+//! What the server that is measured against answers: as little work as possible, so that a client's own cost shows.
+//!
+//! It reads a message with borrowed fields, writes the answer into a buffer, and knows three tools that do something:
+//! `echo`, `big` and `sleep`. All others that it lists answer `ok`.
+
+use std::fmt::Write;
+
+use mcp_model::code;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+/// What is to be done with a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Answer {
+    /// The answer stands in the buffer.
+    Now,
+    /// So does it, and is to be sent after so many milliseconds.
+    After(u64),
+    /// There is none.
+    Nothing,
+}
+
+/// The server's tools.
+#[derive(Debug)]
+pub struct Answers {
+    /// The pages of the list, without what surrounds them.
+    pages: Vec<String>,
+}
+
+#[derive(Deserialize)]
+struct Message<'a> {
+    #[serde(borrow)]
+    id: Option<&'a RawValue>,
+    method: Option<&'a str>,
+    #[serde(borrow)]
+    params: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+struct Call<'a> {
+    name: &'a str,
+    #[serde(borrow)]
+    arguments: Option<&'a RawValue>,
+}
+
+/// The arguments of the three tools, of which each has one.
+#[derive(Deserialize)]
+struct Arguments<'a> {
+    #[serde(borrow)]
+    text: Option<&'a RawValue>,
+    kib: Option<usize>,
+    ms: Option<u64>,
+}
+
+#[derive(Deserialize)]
+struct Listing<'a> {
+    cursor: Option<&'a str>,
+}
+
+const LINE: &str = "Thirty-two kinds of sheep graze on the hill, and none of them counts.\\n";
+
+impl Answers {
+    /// A server of three tools and so many others, which it lists in pages; `page` 0 is one page.
+    pub fn new(tools: usize, page: usize) -> Answers {
+        let mut all = vec![
+            described("echo", r#""text":{"type":"string"}"#, "text"),
+            described("big", r#""kib":{"type":"integer"}"#, "kib"),
+            described("sleep", r#""ms":{"type":"integer"}"#, "ms"),
+        ];
+        all.extend((0..tools).map(tool));
+        let page = if page == 0 { all.len() } else { page };
+        Answers { pages: all.chunks(page).map(|it| it.join(",")).collect() }
+    }
+
+    /// Writes the answer to one message.
+    pub fn answer(&self, message: &[u8], into: &mut String) -> Answer {
+        let Ok(Message { id: Some(id), method: Some(method), params }) = serde_json::from_slice(message)
+        else {
+            return Answer::Nothing;
+        };
+        let params = params.map_or("{}", RawValue::get);
+        // Writing to a text does not fail.
+        let _ = write!(into, r#"{{"jsonrpc":"2.0","id":{}"#, id.get());
+        let answer = match method {
+            "tools/call" => call(params, into),
+            "tools/list" => self.list(params, into),
+            "initialize" => {
+                let _ = write!(
+                    into,
+                    r#","result":{{"protocolVersion":"2025-11-25","capabilities":{{"tools":{{"listChanged":true}}}},"serverInfo":{{"name":"measured","version":"1"}}}}"#
+                );
+                Answer::Now
+            }
+            "ping" => {
+                into.push_str(r#","result":{}"#);
+                Answer::Now
+            }
+            _ => refuse(into, code::METHOD_NOT_FOUND, "there is no such method"),
+        };
+        into.push('}');
+        answer
+    }
+
+    fn list(&self, params: &str, into: &mut String) -> Answer {
+        let cursor = serde_json::from_str::<Listing<'_>>(params).ok().and_then(|it| it.cursor);
+        let at: usize = cursor.and_then(|it| it.parse().ok()).unwrap_or(0);
+        let page = self.pages.get(at).map_or("", String::as_str);
+        let _ = write!(into, r#","result":{{"tools":[{page}]"#);
+        if at + 1 < self.pages.len() {
+            let _ = write!(into, r#","nextCursor":"{}""#, at + 1);
+        }
+        into.push('}');
+        Answer::Now
+    }
+}
+
+fn call(params: &str, into: &mut String) -> Answer {
+    let Ok(Call { name, arguments }) = serde_json::from_str(params) else {
+        return refuse(into, code::INVALID_PARAMS, "a call has a name");
+    };
+    let arguments = arguments.map_or("{}", RawValue::get);
+    let Ok(Arguments { text, kib, ms }) = serde_json::from_str(arguments) else {
+        return refuse(into, code::INVALID_PARAMS, "these arguments cannot be read");
+    };
+    into.push_str(r#","result":{"content":[{"type":"text","text":"#);
+    let mut answer = Answer::Now;
+    match (name, text, kib, ms) {
+        ("echo", Some(text), ..) => into.push_str(text.get()),
+        ("big", _, Some(kib), _) => {
+            into.push('"');
+            let lines = kib * 1024 / LINE.len();
+            into.reserve(kib * 1024);
+            (0..=lines).for_each(|_| into.push_str(LINE));
+            into.push('"');
+        }
+        ("sleep", _, _, Some(ms)) => {
+            into.push_str(r#""done""#);
+            answer = Answer::After(ms);
+        }
+        _ => into.push_str(r#""ok""#),
+    }
+    into.push_str(r#"}],"isError":false}"#);
+    answer
+}
+
+fn refuse(into: &mut String, code: i64, message: &str) -> Answer {
+    let _ = write!(into, r#","error":{{"code":{code},"message":"{message}"}}"#);
+    Answer::Now
+}
+
+fn described(name: &str, properties: &str, required: &str) -> String {
+    format!(
+        r#"{{"name":"{name}","description":"It is measured with.","inputSchema":{{"type":"object","properties":{{{properties}}},"required":["{required}"]}}}}"#
+    )
+}
+
+const VERBS: [&str; 8] = ["read", "write", "find", "count", "move", "merge", "rename", "watch"];
+const NOUNS: [&str; 9] =
+    ["ticket", "folder", "meeting", "contract", "sample", "route", "sensor", "parcel", "ledger"];
+
+/// A tool of about 900 bytes, as the servers of large services list them.
+fn tool(at: usize) -> String {
+    let (verb, noun) = (VERBS[at % VERBS.len()], NOUNS[at / 7 % NOUNS.len()]);
+    let mut properties = String::new();
+    for field in 0..3 + at % 4 {
+        let comma = if field == 0 { "" } else { "," };
+        let kind = match (at + field) % 3 {
+            0 => r#""type":"string","minLength":1,"maxLength":200"#,
+            1 => r#""type":"integer","minimum":0,"maximum":1000,"default":20"#,
+            _ => r#""type":"array","items":{"type":"string","pattern":"^[a-z0-9_-]+$"},"maxItems":50"#,
+        };
+        let _ = write!(
+            properties,
+            r#"{comma}"field{field}":{{{kind},"description":"What the {noun} must hold in place {field} to be taken."}}"#
+        );
+    }
+    format!(
+        r#"{{"name":"{verb}_{noun}_{at}","description":"Will {verb} each {noun} that the caller may see, in the order in which they were made, at most as many as asked for, and says how many were left out.","inputSchema":{{"type":"object","properties":{{{properties}}},"required":["field0"],"additionalProperties":false}},"annotations":{{"readOnlyHint":{},"openWorldHint":true}}}}"#,
+        at.is_multiple_of(2)
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::Value;
+
+    #[track_caller]
+    fn check(method: &str, params: &str, want: &str) {
+        let message = format!(r#"{{"jsonrpc":"2.0","id":7,"method":"{method}","params":{params}}}"#);
+        let mut text = String::new();
+        let answer = Answers::new(5, 4).answer(message.as_bytes(), &mut text);
+        let value: Value = serde_json::from_str(&text).unwrap();
+        let said = value.pointer("/result/content/0/text").or(value.pointer("/result/nextCursor"));
+        let said = said.and_then(Value::as_str).map(str::to_owned).unwrap_or_default();
+        assert_eq!(format!("{answer:?} {said}"), want);
+    }
+
+    #[test]
+    fn it_answers_what_it_is_asked() {
+        check("tools/call", r#"{"name":"echo","arguments":{"text":"a\"b"}}"#, "Now a\"b");
+        check("tools/call", r#"{"name":"sleep","arguments":{"ms":5}}"#, "After(5) done");
+        check("tools/call", r#"{"name":"other"}"#, "Now ok");
+        check("tools/list", "{}", "Now 1");
+        check("tools/list", r#"{"cursor":"1"}"#, "Now ");
+        check("nothing", "{}", "Now ");
+        let mut text = String::new();
+        assert_eq!(Answers::new(0, 0).answer(br#"{"method":"x"}"#, &mut text), Answer::Nothing);
+    }
+}

@@ -1,0 +1,315 @@
+//! What is counted under callgrind: `counted CASE TIMES` does one thing so many times.
+//!
+//! Whoever counts takes two numbers of times, and the difference is what the thing itself costs, without what comes
+//! before and after. `counted list` prints the cases, each with the two numbers. A case that needs a server starts it as
+//! a process of its own, which is not counted.
+
+#![expect(clippy::print_stdout, reason = "the list of cases is what is asked for")]
+
+use std::fmt::Write;
+use std::hint::black_box;
+use std::io::BufRead;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use mcp_benches::options::Options;
+use mcp_benches::{Failure, TEXT, answers::Answers};
+use mcp_config::{Document, Profile};
+use mcp_host::{Host, HostOptions, LoadRequest, ServerState, ToolCall, load};
+use mcp_model::{
+    Content, Endpoint, Filter, NameLimit, NamePolicy, RawJson, Rules, Secret, ServerId, StdioEndpoint,
+    UrlEndpoint, read_tools,
+};
+use mcp_registry::{Decider, Validators};
+use mcp_transport::{CallOptions, DialOptions, Session, SessionOptions, dialer};
+use serde_json::json;
+
+/// A thing to count, with the numbers of times it is done in the two runs.
+struct Case {
+    name: &'static str,
+    few: usize,
+    many: usize,
+    run: fn(usize) -> Result<(), Failure>,
+}
+
+const CASES: [Case; 12] = [
+    Case { name: "stdio-session", few: 1000, many: 3000, run: |it| wait(session(Wire::Stdio, it)) },
+    Case { name: "stdio-host", few: 1000, many: 3000, run: |it| wait(host(it)) },
+    Case { name: "stdio-session-16", few: 1600, many: 4800, run: |it| wait(together(it)) },
+    Case { name: "stdio-session-1mib", few: 2, many: 8, run: |it| wait(big(it)) },
+    Case { name: "stdio-session-1000-tools", few: 2, many: 6, run: |it| wait(list(it)) },
+    Case { name: "http-session-json", few: 500, many: 1500, run: |it| wait(session(Wire::HttpJson, it)) },
+    Case { name: "http-session-sse", few: 500, many: 1500, run: |it| wait(session(Wire::HttpEvents, it)) },
+    Case { name: "match-10000-names", few: 2, many: 6, run: matching },
+    Case { name: "decide-10000-names", few: 2, many: 6, run: deciding },
+    Case { name: "config-1000-servers-json", few: 1, many: 3, run: |it| reading(it, &json_file()) },
+    Case { name: "config-1000-servers-yaml", few: 1, many: 3, run: |it| reading(it, &yaml_file()) },
+    Case { name: "validate-cached", few: 1000, many: 3000, run: validating },
+];
+
+/// The wires a session is counted on.
+#[derive(Clone, Copy)]
+enum Wire {
+    Stdio,
+    HttpJson,
+    HttpEvents,
+}
+
+fn main() -> Result<(), Failure> {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    match words.as_slice() {
+        ["list"] => {
+            for Case { name, few, many, run: _ } in &CASES {
+                println!("{name} {few} {many}");
+            }
+            Ok(())
+        }
+        ["idle", servers, seconds] => wait(idle(servers.parse()?, seconds.parse()?)),
+        [name, times] => {
+            let case = CASES.iter().find(|it| it.name == *name).ok_or("there is no such case")?;
+            (case.run)(times.parse()?)
+        }
+        _ => Err("counted list | counted CASE TIMES | counted idle SERVERS SECONDS".into()),
+    }
+}
+
+/// One thread: what is counted is the work, not where it is done.
+fn wait(what: impl Future<Output = Result<(), Failure>> + Send + 'static) -> Result<(), Failure> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(async { tokio::spawn(what).await })?
+}
+
+/// The server that stands beside this program.
+fn server() -> Result<String, Failure> {
+    let path = std::env::current_exe()?.with_file_name("server");
+    Ok(path.to_str().ok_or("its path is no text")?.to_owned())
+}
+
+/// A server over HTTP, ended with this.
+struct Served {
+    child: Child,
+    url: String,
+}
+
+impl Served {
+    fn start(reply: &str) -> Result<Served, Failure> {
+        let mut child = Command::new(server()?)
+            .args(["--mode", "http", "--reply", reply])
+            .stdout(Stdio::piped())
+            .spawn()?;
+        let stdout = child.stdout.take().ok_or("it was asked for")?;
+        let mut url = String::new();
+        std::io::BufReader::new(stdout).read_line(&mut url)?;
+        Ok(Served { child, url: url.trim().to_owned() })
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+async fn over_stdio(arguments: &[&str]) -> Result<Session, Failure> {
+    let mut endpoint = StdioEndpoint::new(server()?);
+    endpoint.args = arguments.iter().map(|it| Secret::new(*it)).collect();
+    connected(&Endpoint::Stdio(endpoint)).await
+}
+
+async fn connected(endpoint: &Endpoint) -> Result<Session, Failure> {
+    let dial = dialer(endpoint, &DialOptions::default())?;
+    let session = Session::connect(dial, SessionOptions::default()).await?;
+    session.list_tools().await?;
+    Ok(session)
+}
+
+async fn session(wire: Wire, times: usize) -> Result<(), Failure> {
+    let (session, _served) = match wire {
+        Wire::Stdio => (over_stdio(&[]).await?, None),
+        Wire::HttpJson | Wire::HttpEvents => {
+            let served = Served::start(if matches!(wire, Wire::HttpJson) { "json" } else { "sse" })?;
+            (connected(&Endpoint::Http(UrlEndpoint::new(served.url.parse()?))).await?, Some(served))
+        }
+    };
+    for _ in 0..times {
+        echo(&session).await?;
+    }
+    session.close(Duration::from_secs(1)).await;
+    Ok(())
+}
+
+async fn echo(session: &Session) -> Result<(), Failure> {
+    let arguments = RawJson::of(&json!({ "text": TEXT }))?;
+    let answer = session.call_tool("echo", &arguments, CallOptions::default()).await?;
+    same(answer.value.content.iter().map(Content::len).sum())
+}
+
+fn same(bytes: usize) -> Result<(), Failure> {
+    if bytes == TEXT.len() { Ok(()) } else { Err(format!("the echo has {bytes} bytes").into()) }
+}
+
+async fn together(times: usize) -> Result<(), Failure> {
+    const CALLERS: usize = 16;
+    let session = std::sync::Arc::new(over_stdio(&[]).await?);
+    let mut callers = tokio::task::JoinSet::new();
+    for _ in 0..CALLERS {
+        let session = std::sync::Arc::clone(&session);
+        callers.spawn(async move {
+            for _ in 0..times / CALLERS {
+                echo(&session).await?;
+            }
+            Ok::<_, Failure>(())
+        });
+    }
+    while let Some(done) = callers.join_next().await {
+        done??;
+    }
+    session.close(Duration::from_secs(1)).await;
+    Ok(())
+}
+
+async fn big(times: usize) -> Result<(), Failure> {
+    let session = over_stdio(&[]).await?;
+    let arguments = RawJson::of(&json!({ "kib": 1024 }))?;
+    for _ in 0..times {
+        let answer = session.call_tool("big", &arguments, CallOptions::default()).await?;
+        black_box(answer.value.text());
+    }
+    session.close(Duration::from_secs(1)).await;
+    Ok(())
+}
+
+async fn list(times: usize) -> Result<(), Failure> {
+    let session = over_stdio(&["--tools", "1000"]).await?;
+    for _ in 0..times {
+        black_box(session.list_tools().await?.items.len());
+    }
+    session.close(Duration::from_secs(1)).await;
+    Ok(())
+}
+
+async fn started(servers: usize) -> Result<Host, Failure> {
+    let mut text = "version: 1\nservers:\n".to_owned();
+    for at in 0..servers {
+        writeln!(
+            text,
+            "  s{at}: {{truely-stateless: true, transport: stdio, command: {}, transform: [{{prefix: s{at}_}}]}}",
+            json!(server()?)
+        )?;
+    }
+    let path = std::env::temp_dir().join(format!("mcp-benches-counted-{}.yaml", std::process::id()));
+    std::fs::write(&path, text)?;
+    let loaded = load(&LoadRequest::new(&path));
+    std::fs::remove_file(&path)?;
+    let host = Host::start(HostOptions::default());
+    host.apply(loaded?.accepted()?).await;
+    host.ready().await;
+    match host.published().servers.iter().all(|it| it.state == ServerState::Ready) {
+        true => Ok(host),
+        false => Err("a server is not ready".into()),
+    }
+}
+
+async fn host(times: usize) -> Result<(), Failure> {
+    let host = started(1).await?;
+    for _ in 0..times {
+        let arguments = RawJson::of(&json!({ "text": TEXT }))?;
+        let result = host.call(ToolCall::new("s0_echo", arguments)).await;
+        same(result.content.iter().map(Content::len).sum())?;
+    }
+    host.shutdown().await;
+    Ok(())
+}
+
+/// Prints how often this process wakes up while servers are there and nothing happens.
+async fn idle(servers: usize, seconds: u64) -> Result<(), Failure> {
+    let host = started(servers).await?;
+    let words = ["--n", &servers.to_string(), "--idle-ms", &(seconds * 1000).to_string()].map(str::to_owned);
+    let options = Options::of(words.into_iter());
+    let line = mcp_benches::scenario::fleet_line(&options, (Duration::ZERO, Duration::ZERO)).await;
+    host.shutdown().await;
+    println!("{}", line["wakeups_per_s"]);
+    Ok(())
+}
+
+fn names() -> Vec<String> {
+    (0..10_000).map(|it| format!("area{}_resource{}_action{it}", it % 7, it % 113)).collect()
+}
+
+/// A hundred patterns of which few match, so that most names meet them all.
+fn rules() -> Rules {
+    let pattern = |it: usize| format!("area{}*_resource{it}_*{it}", it % 9);
+    let filter =
+        Filter { whitelist: (0..50).map(pattern).collect(), blacklist: (50..100).map(pattern).collect() };
+    Rules { filter, transforms: Vec::new(), naming: NamePolicy::Reject, limit: NameLimit::Common }
+}
+
+fn matching(times: usize) -> Result<(), Failure> {
+    let (names, rules, server) = (names(), rules(), ServerId::parse("server")?);
+    for _ in 0..times {
+        let decider = Decider::new(&server, &rules);
+        black_box(names.iter().filter(|it| decider.admits(it)).count());
+    }
+    Ok(())
+}
+
+fn deciding(times: usize) -> Result<(), Failure> {
+    let (names, rules, server) = (names(), rules(), ServerId::parse("server")?);
+    for _ in 0..times {
+        let decider = Decider::new(&server, &rules);
+        black_box(names.iter().map(|it| decider.decide(it)).collect::<Vec<_>>());
+    }
+    Ok(())
+}
+
+fn reading(times: usize, (name, text, profile): &(&str, String, Profile)) -> Result<(), Failure> {
+    for _ in 0..times {
+        let reading = mcp_config::read(&Document { name, text, profile: *profile });
+        if reading.refused || reading.entries.len() != 1000 {
+            return Err("it was not read whole".into());
+        }
+        black_box(reading);
+    }
+    Ok(())
+}
+
+fn json_file() -> (&'static str, String, Profile) {
+    let entry = |at: usize| {
+        format!(
+            r#""server-{at}":{{"command":"npx","args":["-y","@acme/server-{at}@1.2.3","--root","/srv/data/{at}"],"env":{{"API_KEY":"${{KEY_{at}}}","LOG_LEVEL":"info"}}}}"#
+        )
+    };
+    let entries: Vec<String> = (0..1000).map(entry).collect();
+    let text = format!(r#"{{"mcpServers":{{{}}}}}"#, entries.join(","));
+    ("mcp.json", text, Profile::default_for(mcp_model::Dialect::McpJson))
+}
+
+fn yaml_file() -> (&'static str, String, Profile) {
+    let mut text = "version: 1\nservers:\n".to_owned();
+    for at in 0..1000 {
+        // Writing to a text does not fail.
+        let _ = writeln!(
+            text,
+            "  server-{at}:\n    transport: stdio\n    command: npx\n    args: ['-y', '@acme/server-{at}@1.2.3', --root, /srv/data/{at}]\n    env:\n      LOG_LEVEL: info\n    tools:\n      whitelist: ['get_*', 'list_*']\n      blacklist:\n        - '*_admin_*'\n    transform:\n      - prefix: s{at}_"
+        );
+    }
+    ("mcp.yaml", text, Profile::default_for(mcp_model::Dialect::Dominds))
+}
+
+fn validating(times: usize) -> Result<(), Failure> {
+    let mut list = String::new();
+    Answers::new(100, 0).answer(br#"{"id":1,"method":"tools/list"}"#, &mut list);
+    let list: serde_json::Value = serde_json::from_str(&list)?;
+    let tools = read_tools(&RawJson::of(&list["result"])?)?.items;
+    let schema = &tools[10].input_schema;
+    let validators = Validators::new();
+    let arguments = RawJson::of(&json!({ "field0": 7, "field1": ["a", "b"], "field2": "text" }))?;
+    for _ in 0..times {
+        if validators.check(schema, black_box(&arguments)).is_err() {
+            return Err("these arguments are right".into());
+        }
+    }
+    Ok(())
+}

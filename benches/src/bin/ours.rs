@@ -1,0 +1,186 @@
+//! Our row: `ours [--api session|host] …`, an ordinary user of the public interface.
+//!
+//! Deadlines, cancellation, callbacks and the watched state are all on. `session` is mcp-transport's `Session`; `host`
+//! goes the whole way, from a configuration file through `Host`: names, filters, validation, deadlines, records. A fleet
+//! is a host's business, so that scenario is always its.
+
+#![expect(clippy::print_stdout, reason = "its one line of output is what it is for")]
+
+use std::fmt::Write;
+use std::time::{Duration, Instant};
+
+use mcp_benches::options::{self, Options};
+use mcp_benches::scenario::{self, Ask, Client};
+use mcp_benches::{Failure, meter};
+use mcp_host::{Host, HostOptions, LoadRequest, ServerState, ToolCall, Wanted, load};
+use mcp_model::{Content, Endpoint, RawJson, Secret, StdioEndpoint, Tool, UrlEndpoint};
+use mcp_transport::{CallOptions, DialOptions, Listing, Session, SessionOptions, dialer};
+use serde_json::{Value, json};
+
+fn main() -> Result<(), Failure> {
+    let options = Options::read();
+    let runtime = options::runtime(&options)?;
+    // In a task of its own, as a server of calls would be, not on the thread that blocks.
+    let line = runtime.block_on(async { tokio::spawn(async move { row(&options).await }).await })??;
+    println!("{line}");
+    Ok(())
+}
+
+async fn row(options: &Options) -> Result<Value, Failure> {
+    match (options.scenario(), options.text("--api", "session")) {
+        ("fleet", _) => fleet(options).await,
+        (_, "host") => scenario::run::<OneServer>(options).await,
+        _ => scenario::run::<Connection>(options).await,
+    }
+}
+
+struct Connection(Session);
+
+impl Client for Connection {
+    type List = Listing<Tool>;
+
+    async fn connect(options: &Options) -> Result<Self, Failure> {
+        let endpoint = endpoint(options)?;
+        let dial = dialer(&endpoint, &DialOptions::default())?;
+        Ok(Connection(Session::connect(dial, SessionOptions::default()).await?))
+    }
+
+    async fn call(&self, ask: Ask) -> Result<usize, Failure> {
+        let arguments = RawJson::of(&ask.arguments())?;
+        let answer = self.0.call_tool(ask.tool(), &arguments, CallOptions::default()).await?;
+        match ask {
+            Ask::Echo | Ask::Sleep(_) => Ok(answer.value.content.iter().map(Content::len).sum()),
+            // Held as a text, as whoever shows it would.
+            Ask::Big(_) => Ok(answer.value.text().len()),
+        }
+    }
+
+    async fn list(&self) -> Result<Listing<Tool>, Failure> {
+        Ok(self.0.list_tools().await?)
+    }
+
+    fn count(list: &Listing<Tool>) -> usize {
+        list.items.len()
+    }
+
+    async fn close(self) {
+        self.0.close(Duration::from_secs(1)).await;
+    }
+}
+
+fn endpoint(options: &Options) -> Result<Endpoint, Failure> {
+    let url = || Ok::<_, Failure>(UrlEndpoint::new(options.url().parse()?));
+    match options.transport() {
+        "stdio" => {
+            let (command, arguments) = options.server.split_first().ok_or("no server is given")?;
+            let mut endpoint = StdioEndpoint::new(command);
+            endpoint.args = arguments.iter().map(|it| Secret::new(it.as_str())).collect();
+            Ok(Endpoint::Stdio(endpoint))
+        }
+        "http" => Ok(Endpoint::Http(url()?)),
+        "sse" => Ok(Endpoint::Sse(url()?)),
+        "ws" => Ok(Endpoint::WebSocket(url()?)),
+        other => Err(format!("there is no transport {other:?}").into()),
+    }
+}
+
+/// A host with one server.
+struct OneServer(Host);
+
+impl Client for OneServer {
+    type List = std::sync::Arc<mcp_host::Published>;
+
+    async fn connect(options: &Options) -> Result<Self, Failure> {
+        let host = Host::start(HostOptions::default());
+        host.apply(wanted(options, 1)?).await;
+        ready(&host).await?;
+        Ok(OneServer(host))
+    }
+
+    async fn call(&self, ask: Ask) -> Result<usize, Failure> {
+        let arguments = RawJson::of(&ask.arguments())?;
+        let result = self.0.call(ToolCall::new(format!("s0_{}", ask.tool()), arguments)).await;
+        match (ask, &result.error) {
+            (_, Some(error)) => Err(error.message.clone().into()),
+            (Ask::Echo | Ask::Sleep(_), None) => Ok(result.content.iter().map(Content::len).sum()),
+            (Ask::Big(_), None) => Ok(result.text().len()),
+        }
+    }
+
+    async fn list(&self) -> Result<Self::List, Failure> {
+        Ok(self.0.published())
+    }
+
+    fn count(list: &Self::List) -> usize {
+        list.catalog.tools().len()
+    }
+
+    async fn close(self) {
+        self.0.shutdown().await;
+    }
+}
+
+/// What a file with so many servers says is wanted.
+fn wanted(options: &Options, count: usize) -> Result<Wanted, Failure> {
+    let mut text = "version: 1\nservers:\n".to_owned();
+    for at in 0..count {
+        let reach = match options.transport() {
+            "stdio" => {
+                let (command, arguments) = options.server.split_first().ok_or("no server is given")?;
+                format!("transport: stdio, command: {}, args: {}", json!(command), json!(arguments))
+            }
+            "http" => format!("transport: streamable_http, url: {}", json!(options.url())),
+            other => return Err(format!("there are no servers over {other:?} here").into()),
+        };
+        // Writing to a text does not fail.
+        let _ =
+            writeln!(text, "  s{at}: {{truely-stateless: true, {reach}, transform: [{{prefix: s{at}_}}]}}");
+    }
+    let path = std::env::temp_dir().join(format!("mcp-benches-{}.yaml", std::process::id()));
+    std::fs::write(&path, text)?;
+    let loaded = load(&LoadRequest::new(&path));
+    std::fs::remove_file(&path)?;
+    Ok(loaded?.accepted()?)
+}
+
+async fn ready(host: &Host) -> Result<(), Failure> {
+    host.ready().await;
+    let published = host.published();
+    match published.servers.iter().find(|it| it.state != ServerState::Ready) {
+        None => Ok(()),
+        Some(it) => Err(format!("{} is not ready: {:?}", it.id, it.state).into()),
+    }
+}
+
+/// Servers at once or one after the other, all in one host.
+async fn fleet(options: &Options) -> Result<Value, Failure> {
+    let begun = Instant::now();
+    let host = Host::start(HostOptions::default());
+    let mut published = host.subscribe();
+    let count = options.count();
+    let mut first = None;
+    match options.text("--mode", "par") {
+        "seq" => {
+            for so_far in 1..=count {
+                host.apply(wanted(options, so_far)?).await;
+                ready(&host).await?;
+                first.get_or_insert_with(|| begun.elapsed());
+            }
+        }
+        _ => {
+            host.apply(wanted(options, count)?).await;
+            published.wait_for(|it| !it.catalog.tools().is_empty()).await?;
+            first = Some(begun.elapsed());
+            ready(&host).await?;
+        }
+    }
+    let ready = begun.elapsed();
+    let mut line = scenario::fleet_line(options, (first.unwrap_or_default(), ready)).await;
+    line["tools"] = json!(host.published().catalog.tools().len());
+    drop(published);
+    let begun = Instant::now();
+    host.shutdown().await;
+    line["close_all_ms"] = json!(begun.elapsed().as_secs_f64() * 1e3);
+    line["hwm_kb"] = json!(meter::status("VmHWM"));
+    Ok(line)
+}

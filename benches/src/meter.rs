@@ -1,0 +1,94 @@
+//! What this process has used so far, and times in short. Linux's `/proc` is where it stands.
+
+use std::fs;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+/// Measures from its beginning on.
+#[derive(Debug)]
+pub struct Meter {
+    begun: Instant,
+    processor_us: f64,
+}
+
+impl Meter {
+    /// Begins.
+    pub fn begin() -> Meter {
+        Meter { begun: Instant::now(), processor_us: processor_us() }
+    }
+
+    /// Writes into a line what so many calls took since then.
+    pub fn end(&self, calls: usize, line: &mut Value) {
+        line["cpu_us_per_call"] = json!((processor_us() - self.processor_us) / calls as f64);
+        line["calls_per_s"] = json!(calls as f64 / self.begun.elapsed().as_secs_f64());
+    }
+}
+
+/// Times as a line.
+pub fn summary(mut times: Vec<Duration>) -> Value {
+    let first_ms = times.first().map_or(0.0, |it| it.as_secs_f64() * 1e3);
+    times.sort_unstable();
+    let at = |part: f64| {
+        let place = (times.len().saturating_sub(1) as f64 * part) as usize;
+        times.get(place).map_or(0.0, |it| it.as_secs_f64() * 1e6)
+    };
+    json!({ "p50_us": at(0.5), "p99_us": at(0.99), "n": times.len(), "first_ms": first_ms })
+}
+
+/// Processor time of this process so far, in microseconds.
+pub fn processor_us() -> f64 {
+    let nanoseconds: u64 = tasks()
+        .filter_map(|it| {
+            let text = fs::read_to_string(it.join("schedstat")).ok()?;
+            text.split(' ').next()?.parse::<u64>().ok()
+        })
+        .sum();
+    nanoseconds as f64 / 1e3
+}
+
+/// How often threads of this process have gone to sleep by themselves so far: each time they woke up before.
+pub fn wakeups() -> u64 {
+    tasks()
+        .filter_map(|it| field(&fs::read_to_string(it.join("status")).ok()?, "voluntary_ctxt_switches"))
+        .sum()
+}
+
+/// A line of `/proc/self/status`, in KiB where it is a size.
+pub fn status(name: &str) -> u64 {
+    field(&fs::read_to_string("/proc/self/status").unwrap_or_default(), name).unwrap_or(0)
+}
+
+/// How many files this process has open.
+pub fn open_files() -> usize {
+    fs::read_dir("/proc/self/fd").map_or(0, Iterator::count)
+}
+
+fn tasks() -> impl Iterator<Item = std::path::PathBuf> {
+    fs::read_dir("/proc/self/task").into_iter().flatten().filter_map(|it| Some(it.ok()?.path()))
+}
+
+fn field(status: &str, name: &str) -> Option<u64> {
+    let value = status.lines().find_map(|it| it.strip_prefix(name)?.strip_prefix(':'))?;
+    value.split_whitespace().next()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_field_is_found_by_its_whole_name() {
+        let text = "VmHWMx:\t1 kB\nVmHWM:\t  2048 kB\nvoluntary_ctxt_switches:\t17\n";
+        assert_eq!(field(text, "VmHWM"), Some(2048));
+        assert_eq!(field(text, "voluntary_ctxt_switches"), Some(17));
+        assert_eq!(field(text, "VmRSS"), None);
+    }
+
+    #[test]
+    fn a_summary_of_nothing_is_nothing() {
+        assert_eq!(summary(Vec::new())["n"], 0);
+        let line = summary((1..=100).map(Duration::from_micros).collect());
+        assert_eq!((&line["p50_us"], &line["p99_us"]), (&json!(50.0), &json!(99.0)));
+    }
+}

@@ -1,0 +1,77 @@
+//! What callgrind's file says: how many instructions there were, and how often memory was asked for.
+//!
+//! The file's names are written out once, and are numbers afterwards; a function and a callee share the numbers.
+
+use std::collections::HashMap;
+
+/// The ways by which memory is asked for.
+const ALLOCATING: [&str; 5] = ["malloc", "calloc", "realloc", "posix_memalign", "aligned_alloc"];
+
+/// What was counted.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Counts {
+    pub(super) instructions: f64,
+    pub(super) allocations: f64,
+}
+
+impl Counts {
+    /// What each of so many more times has cost.
+    pub(super) fn slope(self, few: Counts, times: u64) -> Counts {
+        let each = |many: f64, few: f64| (many - few) / times as f64;
+        Counts {
+            instructions: each(self.instructions, few.instructions),
+            allocations: each(self.allocations, few.allocations),
+        }
+    }
+}
+
+/// Reads a file. `None` where it holds no total.
+pub(super) fn read(text: &str) -> Option<Counts> {
+    let mut allocating: HashMap<&str, bool> = HashMap::new();
+    let mut is_allocating = false;
+    let mut instructions = None;
+    let mut allocations = 0.0;
+    for line in text.lines() {
+        let Some((key, value)) = line.split_once(['=', ':']) else { continue };
+        match key {
+            "fn" | "cfn" => {
+                let (number, name) = value.split_once(") ").unwrap_or((value.trim_end_matches(')'), ""));
+                if !name.is_empty() {
+                    // A function that calls itself has a mark behind its name.
+                    let name = name.split('\'').next().unwrap_or(name);
+                    allocating.insert(number, ALLOCATING.contains(&name));
+                }
+                if key == "cfn" {
+                    is_allocating = allocating.get(number).copied().unwrap_or(false);
+                }
+            }
+            "calls" if is_allocating => {
+                allocations += value.split(' ').next()?.parse::<f64>().ok()?;
+            }
+            "totals" | "summary" => instructions = value.split_whitespace().next()?.parse().ok(),
+            _ => {}
+        }
+    }
+    Some(Counts { instructions: instructions?, allocations })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FILE: &str = "# callgrind format\nevents: Ir\nfn=(1) main\n10 5\ncfn=(2) malloc\ncalls=3 0\n10 60\n\
+        cfn=(3) helper'2\ncalls=7 0\n11 9\n\nfn=(3)\n20 4\ncfn=(2)\ncalls=2 0\n20 40\ncfn=(4) realloc\ncalls=1 0\n\
+        21 9\n\ntotals: 118\n";
+
+    #[test]
+    fn calls_of_the_allocator_are_added_up_whoever_makes_them() {
+        assert_eq!(read(FILE), Some(Counts { instructions: 118.0, allocations: 6.0 }));
+        assert_eq!(read("events: Ir\n"), None);
+    }
+
+    #[test]
+    fn what_comes_before_and_after_is_not_in_the_slope() {
+        let counts = |instructions, allocations| Counts { instructions, allocations };
+        assert_eq!(counts(3500.0, 45.0).slope(counts(1500.0, 25.0), 20), counts(100.0, 1.0));
+    }
+}
