@@ -2,7 +2,4 @@
 
 #![no_main]
 
-use libfuzzer_sys::fuzz_target;
-use mcp_config::Profile;
-
-fuzz_target!(|bytes: &[u8]| mcp_fuzz::configuration(Profile::AcpV1, bytes));
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| mcp_config::fuzzing::configuration(mcp_config::Profile::AcpV1, bytes));

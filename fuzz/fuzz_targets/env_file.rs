@@ -1,11 +1,5 @@
-//! Any bytes, read as a `.env` file.
+//! Any text, read as a `.env` file.
 
 #![no_main]
 
-use libfuzzer_sys::fuzz_target;
-
-fuzz_target!(|bytes: &[u8]| {
-    if let Ok(text) = str::from_utf8(bytes) {
-        let _ = mcp_config::parse_env_file(text);
-    }
-});
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| mcp_config::fuzzing::env_file(bytes));

@@ -17,6 +17,7 @@ mod evolution;
 mod failure;
 mod faults;
 mod floors;
+mod fuzz;
 mod generated;
 mod page;
 mod rules;
@@ -46,6 +47,7 @@ Usage: cargo xtask <command>
   deny                              what the tree of dependencies may hold, by deny.toml
   floors                            dependencies, forbidden words, error numbers, unsafe
   tidy                              heads, lengths, unfinished code, forgotten files, paths of one machine
+  fuzz [--seconds N] [target…]      the fuzz targets in turn, 10 s each; needs nightly and cargo-fuzz
   features                          which rules of docs/rules.md some test proves
 ";
 
@@ -74,6 +76,7 @@ fn main() -> ExitCode {
         ["deny"] => deny::run(),
         ["floors"] => floors::run(),
         ["tidy"] => tidy::run(),
+        ["fuzz", rest @ ..] => fuzz::run(rest),
         ["features"] => rules::run().map(|report| println!("{report}")),
         ["help" | "--help" | "-h"] => {
             print!("{USAGE}");

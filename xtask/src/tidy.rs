@@ -4,6 +4,7 @@ mod places;
 mod reached;
 
 use crate::failure::{Failure, Trespass};
+use crate::fuzz;
 use crate::rust::RustFile;
 use crate::tree::{self, Source};
 
@@ -27,6 +28,7 @@ pub(crate) fn run() -> Result<(), Failure> {
 fn check(sources: &[Source]) -> Vec<Trespass> {
     let files = RustFile::all(sources);
     let mut res = reached::check(&files);
+    res.extend(fuzz::check(sources));
     for file in &files {
         res.extend(check_file(file));
     }

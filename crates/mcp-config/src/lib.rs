@@ -29,6 +29,9 @@ mod dominds;
 mod dotenv;
 mod edit;
 mod fix;
+#[cfg(any(test, fuzzing))]
+#[doc(hidden)]
+pub mod fuzzing;
 pub mod holodeck;
 mod lowering;
 mod mcp_json;

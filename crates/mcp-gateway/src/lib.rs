@@ -44,6 +44,9 @@ mod caller;
 mod counts;
 mod dialogs;
 mod frame;
+#[cfg(any(test, fuzzing))]
+#[doc(hidden)]
+pub mod fuzzing;
 mod gateway;
 mod http;
 mod kept;

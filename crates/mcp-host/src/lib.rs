@@ -114,6 +114,9 @@ mod failure;
 #[cfg(test)]
 mod fixture;
 mod follow;
+#[cfg(all(feature = "oauth", any(test, fuzzing)))]
+#[doc(hidden)]
+pub mod fuzzing;
 mod gate;
 mod hear;
 mod host;

@@ -95,7 +95,7 @@ impl TokenStore for FileTokens {
         let files = self.files(&grant.resource).unwrap_or_default();
         let kept = files.iter().filter_map(|it| read(it).ok().flatten());
         let saved = kept.map(|(saved, _)| saved.saturating_add(1)).fold(now, u64::max);
-        let text = json!({"version": 1, "saved": saved, "grant": grant.to_json()}).to_string();
+        let text = text(saved, grant);
         let path = self.path(&grant.resource, &grant.issuer);
         self.write(&path, text.as_bytes()).map_err(|it| failed("write", &path, &it))
     }
@@ -134,11 +134,19 @@ fn read(path: &Path) -> Result<Option<(u64, Grant)>, TokenStoreError> {
     if file.take(MOST_BYTES).read_to_string(&mut text).is_err() {
         return Ok(None);
     }
-    let value: Value = serde_json::from_str(&text).unwrap_or_default();
-    let (Some(1), Some(saved)) = (value["version"].as_u64(), value["saved"].as_u64()) else {
-        return Ok(None);
-    };
-    Ok(Grant::from_json(&value["grant"]).map(|it| (saved, it)))
+    Ok(parse(&text))
+}
+
+/// The text of a file.
+pub(crate) fn parse(text: &str) -> Option<(u64, Grant)> {
+    let value: Value = serde_json::from_str(text).unwrap_or_default();
+    let (Some(1), Some(saved)) = (value["version"].as_u64(), value["saved"].as_u64()) else { return None };
+    Grant::from_json(&value["grant"]).map(|it| (saved, it))
+}
+
+/// What is written.
+pub(crate) fn text(saved: u64, grant: &Grant) -> String {
+    json!({"version": 1, "saved": saved, "grant": grant.to_json()}).to_string()
 }
 
 fn make_private(folder: &Path) -> io::Result<()> {

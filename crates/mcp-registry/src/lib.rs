@@ -41,6 +41,9 @@ mod difference;
 mod exposed;
 mod filter;
 mod fingerprint;
+#[cfg(any(test, fuzzing))]
+#[doc(hidden)]
+pub mod fuzzing;
 mod generation;
 mod hash;
 mod lists;

@@ -44,6 +44,9 @@ mod error;
 #[cfg(all(feature = "http", feature = "sse"))]
 mod fallback;
 mod frame;
+#[cfg(any(test, fuzzing))]
+#[doc(hidden)]
+pub mod fuzzing;
 #[cfg(feature = "http")]
 mod http;
 mod link;

@@ -9,6 +9,8 @@ mod body;
 mod cors;
 mod delete;
 mod events;
+#[cfg(any(test, fuzzing))]
+pub(crate) mod fuzzing;
 mod get;
 mod guard;
 mod headers;

@@ -46,7 +46,7 @@ pub(super) async fn read(
 }
 
 /// The head that begins here, and its length; `None` where it is not whole yet.
-fn parse(bytes: &[u8]) -> Result<Option<(Head, usize)>, String> {
+pub(super) fn parse(bytes: &[u8]) -> Result<Option<(Head, usize)>, String> {
     let mut fields = [httparse::EMPTY_HEADER; MOST_FIELDS];
     let mut response = httparse::Response::new(&mut fields);
     let length = match response.parse(bytes) {
@@ -94,7 +94,7 @@ impl Head {
 }
 
 /// What the first chunk of a body holds: enough to tell what it says.
-fn first_chunk(body: Bytes) -> Bytes {
+pub(super) fn first_chunk(body: Bytes) -> Bytes {
     match httparse::parse_chunk_size(&body) {
         Ok(httparse::Status::Complete((start, length))) => {
             let end = start.saturating_add(usize::try_from(length).unwrap_or(usize::MAX));

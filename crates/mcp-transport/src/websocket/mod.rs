@@ -9,6 +9,8 @@
 //! Streamable HTTP.
 
 mod conversation;
+#[cfg(any(test, fuzzing))]
+pub(crate) mod fuzzing;
 mod head;
 mod observed;
 mod open;

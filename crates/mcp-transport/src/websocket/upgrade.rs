@@ -40,14 +40,14 @@ const OURS: [HeaderName; 10] = [
 
 /// What a server that opens the WebSocket chose.
 #[derive(Debug, PartialEq, Eq)]
-enum Subprotocol {
+pub(super) enum Subprotocol {
     Ours,
     None,
 }
 
 /// What of an answer is no WebSocket.
 #[derive(Debug, PartialEq, Eq)]
-enum Refusal {
+pub(super) enum Refusal {
     /// It is another answer altogether, and its body may say why.
     Status,
     /// It claims to be one.
@@ -154,7 +154,7 @@ fn request(place: &Place, key: &str) -> Vec<u8> {
 }
 
 /// What an answer means.
-fn judge(head: &Head, accept: &str) -> Result<Subprotocol, Refusal> {
+pub(super) fn judge(head: &Head, accept: &str) -> Result<Subprotocol, Refusal> {
     if head.status != 101 {
         return Err(Refusal::Status);
     }

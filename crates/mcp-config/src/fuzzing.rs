@@ -1,0 +1,271 @@
+//! What must hold of any text whatever, for the fuzz targets in `fuzz/`: a target only chooses the reader.
+//!
+//! No part of the crate's interface: it is there for the fuzzer (`cfg(fuzzing)`) and for the tests, which feed each
+//! function from its seeds.
+
+use mcp_model::{Part, Value};
+
+use crate::dotenv::parse_quoted;
+use crate::policy::VariableRule;
+use crate::template::{self, Piece};
+use crate::tree::{self, Content, Node, Parsed, Syntax, Touched};
+use crate::{
+    Applicability, Colour, Document, Profile, Switch, fix, parse_env_file, read, render, switch, take,
+};
+
+/// Any text, read by a profile, and edited.
+pub fn configuration(profile: Profile, bytes: &[u8]) {
+    let Ok(text) = str::from_utf8(bytes) else { return };
+    let document = Document { name: "fuzzed", text, profile };
+    let reading = read(&document);
+    for diagnostic in &reading.diagnostics {
+        assert!(text.get(diagnostic.span.clone()).is_some(), "{:?} is no part of the text", diagnostic.span);
+        for label in &diagnostic.labels {
+            assert!(text.get(label.span.clone()).is_some(), "{:?} is no part of the text", label.span);
+        }
+    }
+    render("fuzzed", text, &reading.diagnostics, Colour::Never);
+    for server in &reading.servers {
+        assert!(
+            text.get(server.origin.span.clone()).is_some(),
+            "{:?} is no part of the text",
+            server.origin.span
+        );
+    }
+    // A fix leaves a text that reads, and an edit refuses or leaves one that reads.
+    if text.len() < 4096 && reading.diagnostics.len() < 50 {
+        let fixed = fix(&document, Applicability::Suggested);
+        read(&Document { text: &fixed.text, ..document });
+        if let Some(entry) = reading.entries.first() {
+            for edited in [take(&document, &entry.name), switch(&document, &entry.name, Switch::Off)]
+                .into_iter()
+                .flatten()
+            {
+                read(&Document { text: &edited, ..document });
+            }
+        }
+    }
+    // Reading has no memory: a second time the same comes out.
+    let again = read(&document);
+    assert_eq!(reading.servers, again.servers);
+    assert_eq!(reading.diagnostics.len(), again.diagnostics.len());
+}
+
+/// Any text, read as a `.env` file: every name is one, and stands there once.
+pub fn env_file(bytes: &[u8]) {
+    let Ok(text) = str::from_utf8(bytes) else { return };
+    for variables in [parse_env_file(text), parse_quoted(text)] {
+        for (name, value) in &variables {
+            assert!(!name.is_empty() && !name.contains(['=', '\0']), "{name:?} is no name");
+            assert!(!value.expose().contains(['\0', '\n']) || value.expose().len() < text.len());
+        }
+    }
+    let plain = parse_env_file(text);
+    let names: std::collections::BTreeSet<&str> = plain.iter().map(|it| it.0.as_str()).collect();
+    assert_eq!(names.len(), plain.len());
+}
+
+/// Any text, read as JSON, with comments and without: serde_json has the last word about what is JSON and what it says.
+pub fn jsonc(bytes: &[u8]) {
+    let Ok(text) = str::from_utf8(bytes) else { return };
+    let strict = tree::parse_as(text, Syntax::Json);
+    let lenient = tree::parse_as(text, Syntax::JsonWithComments);
+    well_placed(text, &strict);
+    well_placed(text, &lenient);
+    let Some(root) = strict.root.as_ref().filter(|_| strict.problems.is_empty()) else { return };
+    let twin = lenient.root.as_ref().expect("what is JSON without comments is JSON with them");
+    assert_eq!(tree::difference(root, twin, &Touched::default()), None);
+    let plain = text.trim_start_matches('\u{feff}');
+    if plain.trim().is_empty() {
+        return;
+    }
+    let want = serde_json::from_str::<serde_json::Value>(plain);
+    let Ok(want) = want else {
+        // A number that no f64 holds is JSON all the same, and nesting is bounded there as it is here.
+        serde_json::from_str::<serde::de::IgnoredAny>(plain).expect("what is taken for JSON is JSON");
+        return;
+    };
+    if let Some(json) = tree::to_json(root) {
+        let got: serde_json::Value = serde_json::from_str(&json).expect("a tree is written as JSON");
+        assert_eq!(shape(&got), shape(&want));
+    }
+}
+
+/// Any text, read as YAML.
+pub fn yaml(bytes: &[u8]) {
+    let Ok(text) = str::from_utf8(bytes) else { return };
+    let parsed = tree::parse_as(text, Syntax::Yaml);
+    well_placed(text, &parsed);
+    let again = tree::parse_as(text, Syntax::Yaml);
+    assert_eq!(parsed.problems.len(), again.problems.len());
+    match (&parsed.root, &again.root) {
+        (Some(one), Some(other)) => assert_eq!(tree::difference(one, other, &Touched::default()), None),
+        (None, None) => assert!(!parsed.problems.is_empty(), "nothing was read, and nobody was told"),
+        _ => panic!("reading has a memory"),
+    }
+    // What is written of it as JSON is read back by the other reader.
+    if let Some(json) = parsed.root.as_ref().filter(|_| parsed.problems.is_empty()).and_then(tree::to_json)
+        && json.len() < 64 << 10
+    {
+        let back = tree::parse_as(&json, Syntax::Json);
+        assert!(back.problems.is_empty(), "{json}");
+    }
+}
+
+/// Any text with variables in it: the pieces are the text again, and what is put in is not looked at.
+pub fn template(bytes: &[u8]) {
+    let Ok(text) = str::from_utf8(bytes) else { return };
+    for rule in [
+        VariableRule::Literal,
+        VariableRule::Expand,
+        VariableRule::ExpandWithFolder,
+        VariableRule::Editor,
+        VariableRule::EditorAndShell,
+    ] {
+        let pieces = template::cut(text, rule);
+        let mut at = 0;
+        for piece in &pieces {
+            let word = match *piece {
+                Piece::Text(it) => it,
+                Piece::Variable(name) | Piece::Or { name, .. } => {
+                    assert!(is_name(name), "{name:?} is no name");
+                    name
+                }
+                Piece::Input(id) => {
+                    assert!(!id.is_empty());
+                    id
+                }
+            };
+            // The pieces stand in the text, in their order, and only what belongs to a reference is between them.
+            let start = word.as_ptr() as usize;
+            let inside = (text.as_ptr() as usize..=text.as_ptr() as usize + text.len()).contains(&start);
+            if inside {
+                let start = start - text.as_ptr() as usize;
+                assert!(start >= at, "{word:?} stands before what came before it");
+                at = start + word.len();
+            } else {
+                assert_eq!(word, std::path::MAIN_SEPARATOR_STR);
+            }
+        }
+        if matches!(rule, VariableRule::Expand | VariableRule::ExpandWithFolder) {
+            let whole: String = pieces.iter().map(written).collect();
+            assert_eq!(whole, text);
+        }
+        assert_eq!(
+            template::refers(text, rule),
+            pieces.iter().any(|it| !matches!(it, Piece::Text(it) if it.len() == text.len()))
+        );
+        match template::value(text, rule) {
+            Value::Literal(it) => assert_eq!(it.expose(), text),
+            Value::Template(parts) => {
+                assert_eq!(parts.len(), pieces.len());
+                assert!(parts.iter().any(|it| !matches!(it, Part::Text(_))) || text.contains("${/}"));
+            }
+            Value::HostEnv { .. } => panic!("no text is a variable of the host"),
+        }
+        template::unknown(text, rule);
+        template::input_variable(text);
+    }
+}
+
+fn is_name(text: &str) -> bool {
+    !text.is_empty()
+        && !text.starts_with(|it: char| it.is_ascii_digit())
+        && text.bytes().all(|it| it.is_ascii_alphanumeric() || it == b'_')
+}
+
+fn written(piece: &Piece<'_>) -> String {
+    match piece {
+        Piece::Text(it) => (*it).to_owned(),
+        Piece::Variable(name) => format!("${{{name}}}"),
+        Piece::Or { .. } | Piece::Input(_) => panic!("HoloDeck has no such references"),
+    }
+}
+
+/// Every place that is named is a part of the text, and a value stands within the one that holds it.
+fn well_placed(text: &str, parsed: &Parsed) {
+    for problem in &parsed.problems {
+        // In the middle of a character it may be: who shows it goes back to the character's beginning.
+        let span = &problem.span;
+        assert!(span.start <= span.end && span.end <= text.len(), "{span:?} is no part of the text");
+    }
+    for range in &parsed.dropped {
+        assert!(text.get(range.clone()).is_some(), "{range:?} is no part of the text");
+    }
+    if let Some(root) = &parsed.root {
+        below(text, root);
+    }
+}
+
+fn below(text: &str, node: &Node) {
+    assert!(text.get(node.span.clone()).is_some(), "{:?} is no part of the text", node.span);
+    match &node.content {
+        Content::Mapping(members) => {
+            let mut seen = std::collections::BTreeSet::new();
+            for member in members {
+                assert!(
+                    text.get(member.key.span.clone()).is_some(),
+                    "{:?} is no part of the text",
+                    member.key.span
+                );
+                assert!(seen.insert(&member.key.text), "the key {:?} stands there twice", member.key.text);
+                below(text, &member.value);
+            }
+        }
+        Content::Sequence(items) => items.iter().for_each(|it| below(text, it)),
+        Content::Null
+        | Content::Bool(_)
+        | Content::Integer(_)
+        | Content::Float(_)
+        | Content::Large(_)
+        | Content::Text(_)
+        | Content::Shared(_)
+        | Content::Broken => {}
+    }
+}
+
+/// A value without its numbers: how many digits are kept is not the same in both.
+fn shape(value: &serde_json::Value) -> serde_json::Value {
+    use serde_json::Value as Json;
+    match value {
+        Json::Number(_) => Json::from(0),
+        Json::Array(items) => items.iter().map(shape).collect(),
+        Json::Object(members) => members.iter().map(|(key, it)| (key.clone(), shape(it))).collect(),
+        Json::Null | Json::Bool(_) | Json::String(_) => value.clone(),
+    }
+}
+
+#[cfg(test)]
+#[path = "../../../fuzz/src/feed.rs"]
+mod feed;
+
+#[cfg(test)]
+mod tests {
+    use super::feed::feed;
+    use super::*;
+
+    #[test]
+    fn any_text_can_be_read_by_any_profile() {
+        feed("holodeck", |it| configuration(Profile::HoloDeck, it));
+        feed("dominds", |it| configuration(Profile::Dominds, it));
+        feed("acp_v1", |it| configuration(Profile::AcpV1, it));
+        feed("acp_v2", |it| configuration(Profile::AcpV2, it));
+        feed("mcp_json", |it| configuration(Profile::McpJson, it));
+    }
+
+    #[test]
+    fn any_text_can_be_an_env_file() {
+        feed("env_file", env_file);
+    }
+
+    #[test]
+    fn any_text_can_be_json_or_yaml() {
+        feed("jsonc", jsonc);
+        feed("yaml", yaml);
+    }
+
+    #[test]
+    fn any_text_can_have_variables() {
+        feed("template", template);
+    }
+}

@@ -1,0 +1,202 @@
+//! What must hold of any list that a server sends and of any rules, for the fuzz targets in `fuzz/`.
+//!
+//! No part of the crate's interface: it is there for the fuzzer (`cfg(fuzzing)`) and for the tests, which feed each
+//! function from its seeds.
+
+use std::sync::Arc;
+
+use crate::name::{is_valid, shorten};
+use crate::pattern::Patterns;
+use crate::quote::label;
+use crate::{
+    Builtins, Catalog, Checked, Decider, ListKind, Lists, Provider, ServerEntry, Validators, Verdict, decide,
+    project,
+};
+use mcp_model::{
+    Exposure, Filter, NameClass, NameLimit, NamePolicy, RawJson, Rules, ServerId, Transform, read_tools,
+};
+
+/// The result of `tools/list`, and behind it arguments: the list is shown under every policy, told to every provider,
+/// and its schemas judge the arguments.
+pub fn tools(bytes: &[u8]) {
+    let mut values = serde_json::Deserializer::from_slice(bytes).into_iter::<&serde_json::value::RawValue>();
+    let Some(Ok(list)) = values.next() else { return };
+    let arguments = values.next().and_then(Result::ok).map_or_else(RawJson::empty_object, RawJson::copied);
+    let Ok(page) = read_tools(&RawJson::copied(list)) else { return };
+    if page.items.len() > 32 {
+        return;
+    }
+    for tool in &page.items {
+        assert!(tool.input_schema.is_object() && !tool.name.is_empty());
+    }
+    let lists = Arc::new(Lists { tools: page.items, ..Lists::default() });
+    let class = NameClass::Strict;
+    for naming in [NamePolicy::Qualify { class }, NamePolicy::Reject, NamePolicy::Slug, NamePolicy::Pass] {
+        let id = ServerId::parse("fuzzed").expect("an id");
+        let entry = ServerEntry { id, exposure: Exposure::all(naming), lists: Arc::clone(&lists) };
+        let catalog = Catalog::build(&Builtins::default(), std::slice::from_ref(&entry));
+        assert_eq!(catalog.decisions(ListKind::Tool).len(), lists.tools.len());
+        assert_eq!(catalog.hash(), Catalog::build(&Builtins::default(), &[entry]).hash());
+        for pair in catalog.tools().windows(2) {
+            assert!(pair[0].name != pair[1].name);
+        }
+        for problem in catalog.problems() {
+            assert!(!problem.message.contains(char::is_control), "{:?}", problem.message);
+        }
+        for provider in [Provider::Passthrough, Provider::OpenAiStrict, Provider::Gemini, Provider::Anthropic]
+        {
+            let told = project(catalog.tools(), provider);
+            assert_eq!(told.tools.len() + told.problems.len(), catalog.tools().len());
+            for tool in &told.tools {
+                if let Some(schema) = &tool.schema {
+                    assert!(schema.is_object());
+                    assert_eq!(RawJson::parse(schema.clone().into_bytes()).ok().as_ref(), Some(schema));
+                }
+            }
+            for problem in &told.problems {
+                assert!(!problem.message.contains(char::is_control), "{:?}", problem.message);
+            }
+        }
+    }
+    let validators = Validators::new();
+    for tool in &lists.tools {
+        let first = validators.check(&tool.input_schema, &arguments);
+        assert_eq!(
+            validators.check(&tool.input_schema, &arguments),
+            first,
+            "a second look sees something else"
+        );
+        match first {
+            Ok(Checked::Valid) => {}
+            Ok(Checked::Unvalidated(reason)) => assert!(!reason.is_empty() && reason.len() < 1024),
+            Err(invalid) => {
+                assert!((1..=Validators::MAX_ERRORS).contains(&invalid.errors.len()));
+                assert!(
+                    !tool.input_schema.as_str().trim_matches(['{', '}', ' ', '\n']).is_empty(),
+                    "{{}} takes anything"
+                );
+            }
+        }
+        if let Some(schema) = &tool.output_schema {
+            assert!(validators.check_result(schema, None).is_err());
+            let _ = validators.check_result(schema, Some(&arguments));
+        }
+    }
+}
+
+/// Patterns, one a line, an empty line, and names: the quick way says what the slow one says.
+pub fn patterns(bytes: &[u8]) {
+    let Ok(text) = str::from_utf8(bytes) else { return };
+    let (patterns, names) = text.split_once("\n\n").unwrap_or((text, ""));
+    let mut patterns: Vec<String> = patterns.lines().take(40).map(str::to_owned).collect();
+    let names: Vec<&str> = names.lines().take(8).filter(|it| it.len() < 200).collect();
+    patterns.retain(|it| it.len() < 200);
+    // A long list is read in another way than a short one.
+    let mut long = patterns.clone();
+    long.extend((0..16).map(|it| format!("no such name{it}*")));
+    for name in names {
+        let want = patterns.iter().find(|it| matches(it.as_bytes(), name.as_bytes())).map(String::as_str);
+        assert_eq!(Patterns::for_one(&patterns).first(name), want, "{patterns:?} {name:?}");
+        assert_eq!(Patterns::new(&patterns).first(name), want, "{patterns:?} {name:?}");
+        if !name.starts_with("no such name") {
+            assert_eq!(Patterns::new(&long).first(name), want, "{long:?} {name:?}");
+        }
+    }
+}
+
+/// Whether a pattern matches, by a table of all beginnings of both.
+fn matches(pattern: &[u8], name: &[u8]) -> bool {
+    let mut row = vec![false; name.len() + 1];
+    row[0] = true;
+    for it in pattern {
+        let mut next = vec![false; name.len() + 1];
+        for at in 0..=name.len() {
+            next[at] = match it {
+                b'*' => row[at] || (at > 0 && next[at - 1]),
+                _ => at > 0 && row[at - 1] && name[at - 1] == *it,
+            };
+        }
+        row = next;
+    }
+    row[name.len()]
+}
+
+/// A server's id, a prefix, a suffix, a pattern and names, one a line: what is shown keeps to the rules.
+pub fn names(bytes: &[u8]) {
+    let Ok(text) = str::from_utf8(bytes) else { return };
+    let mut lines = text.lines();
+    let Ok(server) = ServerId::parse(lines.next().unwrap_or_default()) else { return };
+    let mut word = || lines.next().unwrap_or_default().to_owned();
+    let (prefix, suffix, pattern) = (word(), word(), word());
+    let (remove, add) = prefix.split_once('>').unwrap_or(("", &prefix));
+    let transforms =
+        vec![Transform::Prefix { remove: remove.to_owned(), add: add.to_owned() }, Transform::Suffix(suffix)];
+    let filter = Filter { whitelist: Vec::new(), blacklist: vec![pattern.clone()] };
+    let names: Vec<&str> = lines.take(8).collect();
+    let (strict, dot) = (NameClass::Strict, NameClass::WithDot);
+    let policies = [
+        NamePolicy::Reject,
+        NamePolicy::Normalise { class: strict },
+        NamePolicy::Qualify { class: strict },
+        NamePolicy::Qualify { class: dot },
+        NamePolicy::Slug,
+        NamePolicy::Pass,
+    ];
+    for naming in policies {
+        for limit in [NameLimit::Common, NameLimit::Gemini, NameLimit::Anthropic] {
+            let rules = Rules { filter: filter.clone(), transforms: transforms.clone(), naming, limit };
+            let decider = Decider::new(&server, &rules);
+            for name in &names {
+                let decision = decider.decide(name);
+                assert_eq!(decision, decide(&server, &rules, name), "alone it is another one");
+                assert_eq!(decision.exposed.is_some(), decision.verdict == Verdict::Exposed);
+                assert!(!decision.rule.is_empty());
+                let Some(exposed) = decision.exposed else { continue };
+                let kept =
+                    exposed.as_str().chars().all(|it| it.is_ascii_alphanumeric() || "_-.".contains(it));
+                match naming {
+                    NamePolicy::Pass => assert!(!exposed.as_str().is_empty()),
+                    NamePolicy::Qualify { class: NameClass::WithDot } => {
+                        assert!(kept && exposed.as_str().len() <= limit.bytes());
+                    }
+                    NamePolicy::Reject
+                    | NamePolicy::Normalise { .. }
+                    | NamePolicy::Qualify { .. }
+                    | NamePolicy::Slug => {
+                        assert!(is_valid(limit, exposed.as_str()), "{exposed:?}");
+                    }
+                }
+                assert!(!matches(pattern.as_bytes(), name.as_bytes()), "the blacklist names it");
+            }
+        }
+    }
+    for name in names {
+        let label = label(name);
+        assert!(label.len() <= 128 && !label.contains(char::is_control), "{label:?}");
+        assert!(shorten(name.to_owned(), 64).len() <= 64);
+    }
+}
+
+#[cfg(test)]
+#[path = "../../../fuzz/src/feed.rs"]
+mod feed;
+
+#[cfg(test)]
+mod tests {
+    use super::feed::feed;
+
+    #[test]
+    fn any_list_of_tools_can_be_shown_told_and_judged_by() {
+        feed("tools", super::tools);
+    }
+
+    #[test]
+    fn any_patterns_can_be_matched() {
+        feed("patterns", super::patterns);
+    }
+
+    #[test]
+    fn any_name_can_be_decided_on() {
+        feed("names", super::names);
+    }
+}

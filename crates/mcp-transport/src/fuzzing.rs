@@ -1,0 +1,289 @@
+//! What must hold of any bytes that a peer sends, for the fuzz targets in `fuzz/`.
+//!
+//! No part of the crate's interface: it is there for the fuzzer (`cfg(fuzzing)`) and for the tests, which feed each
+//! function from its seeds. The models are written to be read, not to be fast: they are the second opinion.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use crate::recording::Recording;
+use crate::scan::{Id, Scanned, scan};
+
+/// One frame, classified: where serde_json reads it, both say the same about it.
+pub fn scan_frame(bytes: &[u8]) {
+    let scanned = scan(bytes);
+    let within = |it: &std::ops::Range<usize>| assert!(bytes.get(it.clone()).is_some(), "{it:?} is outside");
+    match &scanned {
+        Scanned::Response { payload, .. } => assert!(*payload <= bytes.len()),
+        Scanned::Request { id, method } => [id, method].into_iter().for_each(within),
+        Scanned::Notification { method, params } => {
+            within(method);
+            assert!(params.is_none_or(|it| it <= bytes.len()));
+        }
+        Scanned::Batch(items) => items.iter().for_each(within),
+        Scanned::Noise => {}
+    }
+    let Ok(text) = str::from_utf8(bytes) else { return };
+    if let Ok(items) = serde_json::from_str::<Vec<&RawValue>>(text) {
+        let Scanned::Batch(found) = scanned else { panic!("a list is a batch, not {scanned:?}") };
+        let found: Vec<&str> = found.into_iter().map(|it| &text[it]).collect();
+        assert_eq!(found, items.iter().map(|it| it.get()).collect::<Vec<_>>());
+        return;
+    }
+    // A key that is written with escapes is another key to us: no peer writes ours so.
+    if bytes.contains(&b'\\') || serde_json::from_str::<Value>(text).is_err() {
+        return;
+    }
+    let Ok(Members(members)) = serde_json::from_str::<Members<'_>>(text) else { return };
+    let mut first: BTreeMap<&str, &str> = BTreeMap::new();
+    let mut twice = false;
+    for (key, value) in &members {
+        twice |= first.insert(key, value.get()).is_some();
+    }
+    if twice {
+        return;
+    }
+    let get = |key: &str| first.get(key).copied();
+    let error = get("error").filter(|it| *it != "null");
+    match scanned {
+        Scanned::Response { id, is_error, payload } => {
+            let value = if is_error { error } else { get("result") };
+            assert!(text[payload..].starts_with(value.expect("the payload is there")));
+            let want = match get("id") {
+                None | Some("null") => Id::Absent,
+                Some(it) => number(it).map_or(Id::Foreign, Id::Number),
+            };
+            assert_eq!(id, want);
+        }
+        Scanned::Request { id, method } => {
+            assert_eq!((Some(&text[id]), Some(&text[method])), (get("id"), get("method")));
+        }
+        Scanned::Notification { method, params } => {
+            assert_eq!(Some(&text[method]), get("method"));
+            assert!(get("id").is_none_or(|it| it == "null"));
+            assert_eq!(params.is_some(), get("params").is_some());
+        }
+        Scanned::Noise => {
+            assert!(get("method").is_none() && get("result").is_none() && error.is_none(), "{text}");
+        }
+        Scanned::Batch(_) => panic!("an object is no batch"),
+    }
+}
+
+/// The number that an id is, as it is or between quotes.
+fn number(text: &str) -> Option<u64> {
+    let digits = text.strip_prefix('"').and_then(|it| it.strip_suffix('"')).unwrap_or(text);
+    let digits = Some(digits).filter(|it| it.bytes().all(|byte| byte.is_ascii_digit()));
+    digits?.parse().ok()
+}
+
+/// The members of an object in their order, one that stands there twice as well.
+struct Members<'a>(Vec<(String, &'a RawValue)>);
+
+impl<'de: 'a, 'a> serde::Deserialize<'de> for Members<'a> {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Visitor;
+        impl<'de> serde::de::Visitor<'de> for Visitor {
+            type Value = Vec<(String, &'de RawValue)>;
+
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: serde::de::MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut res = Vec::new();
+                while let Some(member) = map.next_entry()? {
+                    res.push(member);
+                }
+                Ok(res)
+            }
+        }
+        deserializer.deserialize_map(Visitor).map(Members)
+    }
+}
+
+/// Cuts the input into chunks: its first byte says how many cuts there are, as many after it where.
+#[cfg(any(feature = "stdio", feature = "http", feature = "sse"))]
+fn chunks(bytes: &[u8]) -> (&[u8], Vec<&[u8]>) {
+    let Some((count, rest)) = bytes.split_first() else { return (bytes, Vec::new()) };
+    let (places, text) = rest.split_at(usize::from(*count % 16).min(rest.len()));
+    let mut cuts: Vec<usize> = places.iter().map(|it| usize::from(*it) * text.len() / 255).collect();
+    cuts.extend([0, text.len()]);
+    cuts.sort_unstable();
+    (text, cuts.windows(2).map(|it| &text[it[0]..it[1]]).collect())
+}
+
+/// Lines out of a pipe, however its bytes come, with a limit small enough to be met.
+#[cfg(feature = "stdio")]
+pub fn stdio_lines(bytes: &[u8]) {
+    use crate::stdio::{Line, Lines};
+
+    const LIMIT: usize = 24;
+    let (text, chunks) = chunks(bytes);
+    let mut lines = Lines::new(LIMIT);
+    let mut got: Vec<Result<Vec<u8>, usize>> = Vec::new();
+    for chunk in chunks {
+        lines.room().extend_from_slice(chunk);
+        while let Some(line) = lines.next() {
+            got.push(match line {
+                Line::Whole(it) => Ok(it.to_vec()),
+                Line::TooLong(it) => Err(it.len),
+            });
+        }
+    }
+    let rest = lines.rest();
+
+    let mut want = Vec::new();
+    let mut left = text;
+    let mut begun = false;
+    let trimmed = |line: &[u8], begun: &mut bool| {
+        let first = !std::mem::replace(begun, true);
+        let line = if first { line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line) } else { line };
+        let end = line.len() - line.iter().rev().take_while(|it| matches!(it, b'\r' | b'\n')).count();
+        line[..end].to_vec()
+    };
+    while let Some(at) = left.iter().position(|it| *it == b'\n') {
+        let (line, after) = left.split_at(at + 1);
+        left = after;
+        match line.len() > LIMIT {
+            true => want.push(Err(line.len())),
+            false => want.extend(Some(trimmed(line, &mut begun)).filter(|it| !it.is_empty()).map(Ok)),
+        }
+    }
+    assert_eq!(got, want);
+    if left.len() <= LIMIT {
+        let last = Some(trimmed(left, &mut begun)).filter(|it| !it.is_empty());
+        assert_eq!(rest.map(|it| it.to_vec()), last);
+    }
+}
+
+/// An event stream, however its bytes come, against the standard's own words.
+#[cfg(any(feature = "http", feature = "sse"))]
+pub fn event_stream(bytes: &[u8]) {
+    use bytes::Bytes;
+
+    use crate::web::event_stream::{Event, EventStream};
+
+    let (text, chunks) = chunks(bytes);
+    // Roomy: nothing is let go of.
+    let mut stream = EventStream::new(1 << 20);
+    let mut got = Vec::new();
+    for chunk in &chunks {
+        stream.feed(Bytes::copy_from_slice(chunk), |it| got.push(it));
+    }
+    let want: Vec<Event> = model(text)
+        .into_iter()
+        .filter_map(|(kind, data)| match &kind[..] {
+            _ if data.is_empty() => None,
+            b"" | b"message" => Some(Event::Message(data.into())),
+            b"endpoint" => Some(Event::Endpoint(data.into())),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(got, want);
+    let rest = stream.finish(|it| !it.is_empty());
+    assert!(rest.is_none_or(|it| !it.is_empty()));
+
+    // Narrow: what is kept fits, whatever else is let go of.
+    const LIMIT: usize = 16;
+    let mut stream = EventStream::new(LIMIT);
+    for chunk in chunks {
+        stream.feed(Bytes::copy_from_slice(chunk), |it| match it {
+            Event::Message(it) | Event::Endpoint(it) => {
+                let breaks = it.iter().filter(|it| **it == b'\n').count();
+                assert!(it.len() <= LIMIT + breaks, "{it:?}");
+            }
+            Event::TooLarge(it) => assert!(it.len > LIMIT, "{it:?}"),
+        });
+        stream.idle();
+    }
+    stream.finish(|_| true);
+}
+
+/// The events of a stream as the standard has them: type and data, those without an end left out.
+#[cfg(any(feature = "http", feature = "sse"))]
+fn model(text: &[u8]) -> Vec<(Vec<u8>, Vec<u8>)> {
+    let mut lines = vec![Vec::new()];
+    let mut bytes = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text).iter().peekable();
+    while let Some(byte) = bytes.next() {
+        match byte {
+            b'\r' => {
+                bytes.next_if(|it| **it == b'\n');
+                lines.push(Vec::new());
+            }
+            b'\n' => lines.push(Vec::new()),
+            _ => lines.last_mut().expect("there is always a line").push(*byte),
+        }
+    }
+    // The last one has no end.
+    lines.pop();
+    let (mut res, mut kind, mut data) = (Vec::new(), Vec::new(), Vec::<Vec<u8>>::new());
+    for line in lines {
+        if line.is_empty() {
+            res.push((std::mem::take(&mut kind), std::mem::take(&mut data).join(&b'\n')));
+            continue;
+        }
+        let at = line.iter().position(|it| *it == b':');
+        let (name, value) = at.map_or((&line[..], &[][..]), |it| (&line[..it], &line[it + 1..]));
+        let value = value.strip_prefix(b" ").unwrap_or(value);
+        match name {
+            b"data" => data.push(value.to_vec()),
+            b"event" => kind = value.to_vec(),
+            _ => {}
+        }
+    }
+    res
+}
+
+/// The head of an HTTP answer, the words that are made of a refusal, and what a WebSocket's opening makes of it.
+#[cfg(feature = "websocket")]
+pub fn answer_head(bytes: &[u8]) {
+    crate::websocket::fuzzing::answer_head(bytes);
+}
+
+/// A recording: what is read is written as what reads back the same.
+pub fn recording(bytes: &[u8]) {
+    let Ok(text) = str::from_utf8(bytes) else { return };
+    let Ok(recording) = Recording::parse(text) else { return };
+    let written = recording.to_text();
+    assert_eq!(Recording::parse(&written).expect("what is written reads"), recording);
+}
+
+#[cfg(test)]
+#[path = "../../../fuzz/src/feed.rs"]
+mod feed;
+
+#[cfg(test)]
+mod tests {
+    use super::feed::feed;
+
+    #[test]
+    fn any_bytes_can_be_a_frame() {
+        feed("scan_frame", super::scan_frame);
+    }
+
+    #[cfg(feature = "stdio")]
+    #[test]
+    fn any_bytes_can_come_out_of_a_pipe() {
+        feed("stdio_lines", super::stdio_lines);
+    }
+
+    #[cfg(any(feature = "http", feature = "sse"))]
+    #[test]
+    fn any_bytes_can_be_an_event_stream() {
+        feed("event_stream", super::event_stream);
+    }
+
+    #[cfg(feature = "websocket")]
+    #[test]
+    fn any_bytes_can_be_an_answer() {
+        feed("answer_head", super::answer_head);
+    }
+
+    #[test]
+    fn any_text_can_be_a_recording() {
+        feed("recording", super::recording);
+    }
+}

@@ -1,0 +1,30 @@
+//! What must hold of any bytes that answer the opening of a WebSocket, for the fuzz target of that name.
+
+use bytes::Bytes;
+use mcp_model::Secret;
+
+use super::head;
+use super::upgrade::judge;
+use crate::redact::Redactor;
+use crate::web::said;
+
+/// What such a server says is a secret of ours.
+const SECRET: &str = "hunter2-hunter2";
+
+/// A head is read whole or not at all, and what is said of it is a line without secrets.
+pub(crate) fn answer_head(bytes: &[u8]) {
+    let Ok(Some((head, length))) = head::parse(bytes) else { return };
+    assert!(length <= bytes.len());
+    // No shorter text is a whole head, and what follows changes nothing.
+    assert!(!matches!(head::parse(&bytes[..length - 1]), Ok(Some(_))));
+    assert_eq!(head::parse(&bytes[..length]), Ok(Some((head.clone(), length))));
+    // Whose answer it is was not said by this head alone.
+    assert!(judge(&head, "no answer has this").is_err());
+    let body = Bytes::copy_from_slice(&bytes[length..]);
+    let said = said::read(&body, Some(7), &Redactor::new([Secret::from(SECRET)].iter()));
+    let words = said::words(head.status, &head.headers, &said);
+    assert!(!words.contains(SECRET) && words.len() < 4096, "{words:?}");
+    assert!(!words.contains(|it: char| it.is_control()), "{words:?}");
+    let length = body.len();
+    assert!(head::first_chunk(body).len() <= length);
+}

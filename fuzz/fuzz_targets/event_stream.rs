@@ -1,0 +1,5 @@
+//! Any bytes of an event stream, in any chunks.
+
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| mcp_transport::fuzzing::event_stream(bytes));

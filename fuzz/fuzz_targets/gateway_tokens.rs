@@ -1,0 +1,5 @@
+//! Any file of tokens.
+
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| mcp_gateway::fuzzing::gateway_tokens(bytes));

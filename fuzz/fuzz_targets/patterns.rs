@@ -1,0 +1,5 @@
+//! Any patterns and names.
+
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| mcp_registry::fuzzing::patterns(bytes));

@@ -1,0 +1,5 @@
+//! Any text, read as a recording.
+
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| mcp_transport::fuzzing::recording(bytes));
