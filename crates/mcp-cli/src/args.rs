@@ -11,7 +11,7 @@ use mcp_acp::Version;
 use mcp_config::Profile;
 use mcp_model::{Dialect, RawJson};
 
-use crate::commands::{check, convert, edit, explain, import, login, record, replay, serve, shell};
+use crate::commands::{check, convert, edit, explain, import, lock, login, record, replay, serve, shell};
 use crate::examples;
 use crate::output::console::Chatter;
 
@@ -66,6 +66,12 @@ pub(crate) struct Global {
     /// Words for people, or one JSON document; `check` also knows sarif and github
     #[arg(long, global = true, value_enum, default_value_t = FormatName::Text)]
     pub(crate) format: FormatName,
+    /// Start no server without the mcp.lock that lies beside the configuration
+    #[arg(long, global = true)]
+    pub(crate) locked: bool,
+    /// What becomes of tools that are not as the mcp.lock beside the configuration has them
+    #[arg(long, global = true, value_enum, value_name = "POLICY", default_value_t = LockPolicyName::Withhold)]
+    pub(crate) lock_policy: LockPolicyName,
     /// Tell on standard error what is going on
     #[arg(short, long, global = true)]
     pub(crate) verbose: bool,
@@ -125,6 +131,9 @@ pub(crate) enum Command {
     /// Log in to a server that wants it, in a browser; what starts servers then uses the login
     #[command(after_help = examples::LOGIN)]
     Login(login::Words),
+    /// Write down what the servers offer, so that what changes later is withheld; or show what has changed
+    #[command(after_help = examples::LOCK)]
+    Lock(lock::Words),
     /// Forget the logins to a server
     #[command(after_help = examples::LOGOUT)]
     Logout(login::Which),
@@ -258,6 +267,17 @@ pub(crate) enum Format {
     Text,
     /// One JSON document.
     Json,
+}
+
+/// What becomes of what was not approved.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LockPolicyName {
+    /// It is not shown, and cannot be called
+    Withhold,
+    /// It is shown, with a warning
+    Warn,
+    /// The file is not looked at
+    Off,
 }
 
 /// When colours are used.

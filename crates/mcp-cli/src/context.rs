@@ -6,6 +6,7 @@ use tokio::task;
 
 use crate::args::{Format, Global, Reader};
 use crate::exit::Exit;
+use crate::locked::Locking;
 use crate::output::console::{Console, Report};
 use crate::output::progress::{Manner, Progress, manner};
 use crate::signals::{Signal, Signals};
@@ -22,6 +23,8 @@ pub(crate) struct Context {
     pub(crate) format: Format,
     /// How files are to be read.
     pub(crate) reader: Reader,
+    /// Whether, and how, a lock counts.
+    pub(crate) locking: Locking,
     /// How progress is shown.
     manner: Manner,
 }
@@ -34,6 +37,7 @@ impl Context {
             env_file: global.env_file.clone(),
             format,
             reader: global.reader()?,
+            locking: Locking::of(global)?,
             manner: manner(console.interactive, global.verbose, console.chatter),
         })
     }

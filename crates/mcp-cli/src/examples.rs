@@ -121,6 +121,13 @@ Examples:
   mcp-host login demo
   mcp-host login demo .minds/mcp.yaml --no-browser";
 
+pub(crate) const LOCK: &str = "\
+Examples:
+  mcp-host lock .
+  mcp-host lock . && mcp-host lock . --check
+  mcp-host lock . && mcp-host lock . --update demo/echo
+  mcp-host lock . && mcp-host tools . --locked";
+
 pub(crate) const LOGOUT: &str = "\
 Examples:
   mcp-host logout demo";

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use mcp_host::{FileTokens, Host, HostOptions, LoginOptions, Logins, Supervision, Wanted};
+use mcp_host::{Approval, FileTokens, Host, HostOptions, LoginOptions, Logins, Supervision, Wanted};
 use mcp_model::LogLevel;
 use mcp_transport::{ClientInfo, KnownClient, UserAgent};
 use tokio::time::timeout;
@@ -27,11 +27,12 @@ const AT_MOST: Duration = Duration::from_secs(15);
 /// A command that wants one answer, and soon, takes [`Supervision::Off`]: what cannot be reached now is an answer.
 pub(crate) async fn with(
     wanted: Wanted,
-    supervision: Supervision,
+    (supervision, approval): (Supervision, Option<Approval>),
     signals: &mut Signals,
     work: impl AsyncFnOnce(&Host) -> Exit,
 ) -> Exit {
-    around(Host::start(options(supervision)), wanted, signals, work).await
+    let options = HostOptions { approval, ..options(supervision) };
+    around(Host::start(options), wanted, signals, work).await
 }
 
 /// The same around a host that is there already.

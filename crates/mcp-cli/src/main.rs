@@ -15,6 +15,7 @@ mod exit;
 #[cfg(test)]
 mod fixture;
 mod hosted;
+mod locked;
 mod log;
 mod output;
 mod runtime;

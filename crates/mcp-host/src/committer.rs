@@ -13,6 +13,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::{AbortHandle, Id, JoinError, JoinSet};
 use tokio::time::Instant;
 
+use crate::approval::Approval;
 use crate::connector::{Connector, Wish};
 use crate::dialog::DialogEnd;
 use crate::follow::follow;
@@ -49,6 +50,8 @@ pub(crate) enum Command {
     Dialog(Event<Shared>, oneshot::Sender<()>),
     /// These views of the catalog are in use; answers when that is published.
     Views(Vec<View>, oneshot::Sender<()>),
+    /// This is approved of servers; answers when that is published.
+    Approve(Option<Approval>, oneshot::Sender<()>),
     /// A call of a dialog needs an instance.
     Lease(Wanting, u64, oneshot::Sender<Answer<Shared>>),
     /// A dialog gives an instance back; answers when it is closed.
@@ -180,6 +183,7 @@ impl Committer {
                     | Event::Died(..)
                     | Event::Alive(_)
                     | Event::Views(_)
+                    | Event::Approved(_)
                     | Event::Woke(_)
                     | Event::Lease(..)
                     | Event::Seen(..)
@@ -405,6 +409,10 @@ impl Committer {
             }
             Command::Views(views, answer) => {
                 events.push(Event::Views(views));
+                answers.push(answer);
+            }
+            Command::Approve(approval, answer) => {
+                events.push(Event::Approved(approval));
                 answers.push(answer);
             }
             Command::Lease(wanting, asked, answer) => {

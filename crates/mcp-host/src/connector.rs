@@ -15,6 +15,7 @@ use tracing::Instrument;
 use tracing::field::Empty;
 
 use crate::acquaintances::Acquaintances;
+use crate::approval::about as about_server;
 use crate::excerpt::excerpt;
 use crate::hear::{Hub, ServerSaid};
 use crate::instance::{Instance, Parts};
@@ -176,8 +177,9 @@ impl Connector {
             Wish::Known(lists) => Ok(Listed { lists, ..Listed::nothing(heard(&session)) }),
         };
         match listed {
-            Ok(listed) => {
+            Ok(mut listed) => {
                 let era = session.era();
+                listed.about = about_server(&session.server());
                 self.acquaintances.met(&spec.id, session.server());
                 self.eras.learn(&spec.id, &label, era);
                 let (server, process) = (Arc::clone(server), dial_options.process);

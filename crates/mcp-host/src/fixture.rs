@@ -112,7 +112,7 @@ impl Run {
     fn with(supervision: Supervision) -> Run {
         let builtins = Builtins { tools: Vec::new(), toolsets: vec!["own".to_owned()] };
         let leases = LeasePolicy { idle: Some(Duration::from_secs(20)), most: 2 };
-        let machine = Machine::new(Settings { builtins, supervision, leases, own: Vec::new() });
+        let machine = Machine::new(Settings { builtins, supervision, leases, ..Settings::default() });
         Run { machine, tickets: Vec::new(), seconds: 0, now: Instant::now(), waiters: 0 }
     }
 

@@ -36,9 +36,9 @@ use crate::subscriptions::Subscriptions;
 use crate::voices::{Voice, Voices};
 use crate::wires::Wires;
 use crate::{
-    Admin, Dialog, DialogId, Failure, FollowRequest, Following, HostEvent, LeasePolicy, LeaseReceipt, Pinned,
-    ProviderRefusal, Published, ReminderText, ServerState, ServerStatus, SpillPolicy, Supervision, WallClock,
-    Wanted,
+    Admin, Approval, Dialog, DialogId, Failure, FollowRequest, Following, HostEvent, LeasePolicy,
+    LeaseReceipt, Pinned, ProviderRefusal, Published, ReminderText, ServerState, ServerStatus, SpillPolicy,
+    Supervision, WallClock, Wanted,
 };
 
 /// How many commands may wait for the committer, which is never busy for long.
@@ -81,6 +81,8 @@ pub struct HostOptions {
     pub reminder: ReminderText,
     /// Whether the host shows tools of its own.
     pub admin: Admin,
+    /// What is approved of the servers ([`Host::approve`]); everything where `None`.
+    pub approval: Option<Approval>,
     /// Where moments that people read come from.
     pub wall_clock: WallClock,
     /// Where results go that are past their server's budget (`limits.result_bytes`, 256 KiB unless set). What does not
@@ -120,6 +122,7 @@ impl Default for HostOptions {
             leases: LeasePolicy::default(),
             reminder: default_reminder(),
             admin: Admin::default(),
+            approval: None,
             wall_clock: Arc::new(SystemTime::now),
             spill: None,
             trace: default_trace(),
@@ -180,6 +183,7 @@ impl Host {
             leases,
             reminder,
             admin,
+            approval,
             wall_clock,
             spill,
             trace,
@@ -225,7 +229,7 @@ impl Host {
         let (over, ended) = mpsc::unbounded_channel();
         let idle = leases.idle;
         let committer = Committer::new(
-            Settings { builtins, supervision, leases, own },
+            Settings { builtins, supervision, leases, own, approval },
             Arc::new(connector),
             Outlets::new(Arc::clone(&senders)),
             Clocks::new(Arc::clone(&wall_clock)),
@@ -276,6 +280,17 @@ impl Host {
     pub async fn use_views(&self, views: Vec<View>) {
         let (answer, taken) = oneshot::channel();
         if self.commands.send(Command::Views(views, answer)).await.is_ok() {
+            // No answer means that the host was shut down meanwhile.
+            let _ = taken.await;
+        }
+    }
+
+    /// Shows of servers what is approved from now on, and by the policy what is not with a problem, or not at all: a tool
+    /// that has changed since, that is new, or whose server was never looked at; `None` approves of everything. Returns
+    /// when it is published.
+    pub async fn approve(&self, approval: Option<Approval>) {
+        let (answer, taken) = oneshot::channel();
+        if self.commands.send(Command::Approve(approval, answer)).await.is_ok() {
             // No answer means that the host was shut down meanwhile.
             let _ = taken.await;
         }

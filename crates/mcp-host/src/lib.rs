@@ -104,6 +104,7 @@
 
 mod acquaintances;
 mod admin;
+mod approval;
 mod call;
 mod committer;
 mod connector;
@@ -151,6 +152,7 @@ mod work;
 
 pub use acquaintances::AboutServer;
 pub use admin::Admin;
+pub use approval::{Approval, Offer};
 pub use call::{Asking, RawResult, ToolCall, Unanswered};
 pub use connector::{Dialer, NotConnected, OnNotConnected};
 pub use dialog::{Dialog, DialogId, LeasePolicy, LeaseReceipt, Reminder, ReminderText};
@@ -159,7 +161,8 @@ pub use failure::Failure;
 pub use hear::{Heard, Hearing, ServerSaid};
 pub use host::{Host, HostOptions, TraceSource};
 pub use load::{
-    FileError, LoadError, LoadRequest, Loaded, SaveError, Utf16, create, create_new, load, replace, save,
+    FileError, LoadError, LoadRequest, Loaded, LockFileError, SaveError, Utf16, create, create_new, load, lock_path,
+    read_lock, replace, save,
 };
 #[cfg(feature = "oauth")]
 pub use logins::{Hint, LoginOptions, Logins};

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use mcp_model::Rejected;
-use mcp_registry::{ListKind, Lists, RejectedItem};
+use mcp_registry::{About, ListKind, Lists, RejectedItem};
 use mcp_transport::Changes;
 use tokio::time::Instant;
 
@@ -22,12 +22,14 @@ pub(crate) struct Listed {
     pub(crate) seen: Changes,
     /// When they may be read again.
     pub(crate) pace: Pace,
+    /// What the server says about itself.
+    pub(crate) about: About,
 }
 
 impl Listed {
     /// The lists of a server that was not read yet.
     pub(crate) fn nothing(seen: Changes) -> Listed {
-        Listed { lists: Arc::default(), notes: Vec::new(), seen, pace: Pace::new() }
+        Listed { lists: Arc::default(), notes: Vec::new(), seen, pace: Pace::new(), about: About::default() }
     }
 
     /// The same, after a reading of `kinds` that was over at `now`: what could not be read is tried again.

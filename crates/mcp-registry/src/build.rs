@@ -1,15 +1,19 @@
 //! How a catalog comes about: one pass over the servers in the configuration's order, who comes first stays.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
 
 use mcp_model::{Rules, ServerId, Severity};
 
 use crate::decide::{Decider, transform};
 use crate::quote::{cut, quote};
 use crate::{
-    Builtins, Decision, ExposedName, ExposedPrompt, ExposedResource, ExposedTemplate, ExposedTool, ListKind,
-    Lists, Problem, RejectedItem, ServerEntry, Verdict,
+    Builtins, Decision, Drift, Enforcement, ExposedName, ExposedPrompt, ExposedResource, ExposedTemplate,
+    ExposedTool, Item, ListKind, Lists, Problem, RejectedItem, ServerEntry, Verdict,
 };
+
+/// How servers differ from what was approved of them; one that is not there is not looked at.
+pub(crate) type Drifts = BTreeMap<ServerId, Arc<Drift>>;
 
 /// A catalog's content.
 #[derive(Default)]
@@ -69,7 +73,7 @@ pub fn decide_all(
 }
 
 /// Builds all of it.
-pub(crate) fn parts(builtins: &Builtins, servers: &[ServerEntry]) -> Parts {
+pub(crate) fn parts(builtins: &Builtins, servers: &[ServerEntry], drifts: &Drifts) -> Parts {
     let mut res = Parts::default();
     let mut toolsets: HashMap<&str, Toolset> =
         builtins.toolsets.iter().map(|it| (it.as_str(), Toolset::Builtin)).collect();
@@ -83,9 +87,12 @@ pub(crate) fn parts(builtins: &Builtins, servers: &[ServerEntry]) -> Parts {
         toolsets.insert(entry.id.as_str(), Toolset::Server);
         res.toolsets.push(entry.id.clone());
         let server = &entry.id;
+        let drift = drifts.get(server).map(|it| &**it);
+        res.problems.extend(drift.and_then(|it| it.problem(server)));
         let decider = Decider::new(server, &entry.exposure.tools);
         for tool in &entry.lists.tools {
             let decision = tool_names.settle(decider.decide(&tool.name));
+            let decision = res.unless_drifted(drift, (Item::Tool, &tool.name), decision);
             let shown = |name| ExposedTool { name, server: server.clone(), tool: tool.clone() };
             res.tools.extend(decision.exposed.clone().map(shown));
             res.decided(ListKind::Tool, decision);
@@ -93,11 +100,12 @@ pub(crate) fn parts(builtins: &Builtins, servers: &[ServerEntry]) -> Parts {
         let decider = Decider::new(server, &entry.exposure.prompts);
         for prompt in &entry.lists.prompts {
             let decision = prompt_names.settle(decider.decide(&prompt.name));
+            let decision = res.unless_drifted(drift, (Item::Prompt, &prompt.name), decision);
             let shown = |name| ExposedPrompt { name, server: server.clone(), prompt: prompt.clone() };
             res.prompts.extend(decision.exposed.clone().map(shown));
             res.decided(ListKind::Prompt, decision);
         }
-        resources(&mut res, entry);
+        resources(&mut res, entry, drift);
         malformed(&mut res, entry);
     }
     let mut ids = HashSet::new();
@@ -112,6 +120,32 @@ impl Parts {
     fn decided(&mut self, list: ListKind, decision: Decision) {
         self.problems.extend(Problem::hidden(list, &decision));
         self.decisions.of_mut(list).push(decision);
+    }
+
+    /// Withholds what would be shown and was not approved, or tells of it. What is withheld keeps its name: another
+    /// item under it would be taken for the one that was approved.
+    fn unless_drifted(
+        &mut self,
+        drift: Option<&Drift>,
+        (item, key): (Item, &str),
+        decision: Decision,
+    ) -> Decision {
+        if decision.exposed.is_none() {
+            return decision;
+        }
+        let Some((enforcement, why)) = drift.and_then(|it| it.ruling(item, key)) else { return decision };
+        match enforcement {
+            Enforcement::Withhold => {
+                Decision { exposed: None, verdict: Verdict::NotApproved, rule: why, ..decision }
+            }
+            Enforcement::Warn => {
+                // Of a server of which nothing was approved one problem says so.
+                if drift.is_some_and(|it| !it.is_unknown()) {
+                    self.problems.push(Problem::drifted(item.list(), &decision, &why));
+                }
+                decision
+            }
+        }
     }
 }
 
@@ -146,12 +180,13 @@ fn reject(res: &mut Parts, entry: &ServerEntry, owner: Toolset) {
 }
 
 /// Shows resources and templates: filtered and transformed by name, told apart by URI.
-fn resources(res: &mut Parts, entry: &ServerEntry) {
+fn resources(res: &mut Parts, entry: &ServerEntry, drift: Option<&Drift>) {
     let (server, rules) = (&entry.id, &entry.exposure.resources);
     let decider = Decider::new(server, rules);
     let mut uris = HashSet::new();
     for it in &entry.lists.resources {
         let decision = once(&mut uris, &it.uri, label(&decider, rules, &it.name, &it.uri));
+        let decision = res.unless_drifted(drift, (Item::Resource, &it.uri), decision);
         let shown = |name| ExposedResource { name, server: server.clone(), resource: it.clone() };
         res.resources.extend(decision.exposed.clone().map(shown));
         res.decided(ListKind::Resource, decision);
@@ -159,6 +194,7 @@ fn resources(res: &mut Parts, entry: &ServerEntry) {
     let mut uris = HashSet::new();
     for it in &entry.lists.templates {
         let decision = once(&mut uris, &it.uri_template, label(&decider, rules, &it.name, &it.uri_template));
+        let decision = res.unless_drifted(drift, (Item::Template, &it.uri_template), decision);
         let shown = |name| ExposedTemplate { name, server: server.clone(), template: it.clone() };
         res.templates.extend(decision.exposed.clone().map(shown));
         res.decided(ListKind::Resource, decision);

@@ -3,7 +3,8 @@
 //! There is no change here, only a new catalog: whoever holds one holds all of it. The order is that of the
 //! configuration, then each server's own, so the same content gives the same catalog.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 
 use mcp_model::{RawJson, ServerId};
 
@@ -11,8 +12,8 @@ use crate::build::{self, Decisions};
 use crate::hash::Encoder;
 use crate::lookup::nearest;
 use crate::{
-    Builtins, Decision, ExposedName, ExposedPrompt, ExposedResource, ExposedTemplate, ExposedTool, Hash,
-    ListKind, Lookup, Owner, Problem, ServerEntry,
+    Builtins, Decision, Drift, ExposedName, ExposedPrompt, ExposedResource, ExposedTemplate, ExposedTool,
+    Hash, ListKind, Lookup, Owner, Problem, ServerEntry,
 };
 
 /// What a host shows, and how it got there.
@@ -43,7 +44,17 @@ impl Catalog {
     /// the other is left out with a problem that names both (DM-032, DM-051). A server whose id is the name of
     /// another toolset is left out as a whole (DM-033).
     pub fn build(builtins: &Builtins, servers: &[ServerEntry]) -> Catalog {
-        let parts = build::parts(builtins, servers);
+        Catalog::build_approved(builtins, servers, &BTreeMap::new())
+    }
+
+    /// The same, where `drifts` says of servers how they differ from what was approved of them: by its policy what
+    /// differs is withheld ([`Verdict::NotApproved`](crate::Verdict)), or shown with a problem.
+    pub fn build_approved(
+        builtins: &Builtins,
+        servers: &[ServerEntry],
+        drifts: &BTreeMap<ServerId, Arc<Drift>>,
+    ) -> Catalog {
+        let parts = build::parts(builtins, servers, drifts);
         let build::Parts { tools, prompts, resources, templates, decisions, problems, toolsets } = parts;
         let tool_index = tools.iter().enumerate().map(|(at, it)| (it.name.clone(), at)).collect();
         let prompt_index = prompts.iter().enumerate().map(|(at, it)| (it.name.clone(), at)).collect();

@@ -45,10 +45,13 @@ pub enum Verdict {
     Collision,
     /// The definition is no tool, prompt, resource or template.
     Malformed,
+    /// It is not what was approved, and is withheld for that; see [`Lock`](crate::Lock).
+    NotApproved,
 }
 
 impl Verdict {
-    /// `exposed`, `not_whitelisted`, `blacklisted`, `invalid_name`, `collision` or `malformed`.
+    /// `exposed`, `not_whitelisted`, `blacklisted`, `invalid_name`, `collision`, `malformed` or
+    /// `not_approved`.
     pub fn as_str(self) -> &'static str {
         match self {
             Verdict::Exposed => "exposed",
@@ -57,6 +60,7 @@ impl Verdict {
             Verdict::InvalidName => "invalid_name",
             Verdict::Collision => "collision",
             Verdict::Malformed => "malformed",
+            Verdict::NotApproved => "not_approved",
         }
     }
 }

@@ -5,12 +5,14 @@
 
 use std::sync::Arc;
 
+use serde_json::Value;
+
 use crate::name::{is_valid, shorten};
 use crate::pattern::Patterns;
 use crate::quote::label;
 use crate::{
-    Builtins, Catalog, Checked, Decider, ListKind, Lists, Provider, ServerEntry, Validators, Verdict, decide,
-    project,
+    Approved, Builtins, Catalog, Checked, Decider, Digest, Drift, ListKind, Lists, Lock, LockPolicy,
+    Provider, ServerEntry, Validators, Verdict, decide, project,
 };
 use mcp_model::{
     Exposure, Filter, NameClass, NameLimit, NamePolicy, RawJson, Rules, ServerId, Transform, read_tools,
@@ -177,6 +179,43 @@ pub fn names(bytes: &[u8]) {
     }
 }
 
+/// The text of a lock: what is read is written as what reads back the same, and differs from itself in nothing.
+pub fn lock(bytes: &[u8]) {
+    let Ok(text) = str::from_utf8(bytes) else { return };
+    let lock = match Lock::parse(text) {
+        Ok(lock) => lock,
+        Err(error) => {
+            let words = error.to_string();
+            assert!(words.len() < 400 && !words.contains(char::is_control), "{words:?}");
+            return;
+        }
+    };
+    assert_eq!(Lock::parse(&lock.to_text()).as_ref(), Ok(&lock));
+    let all = [ListKind::Tool, ListKind::Prompt, ListKind::Resource];
+    for approved in lock.servers.values() {
+        assert!(Drift::between(Some(approved), approved, &all, LockPolicy::default()).is_none());
+        let lost = Drift::between(Some(approved), &Approved::default(), &all, LockPolicy::default());
+        assert_eq!(lost.items().len(), approved.items.values().map(|it| it.len()).sum::<usize>());
+    }
+}
+
+/// Two JSON values: their hashes are equal if what they say is, and only then.
+pub fn digest(bytes: &[u8]) {
+    let mut values = serde_json::Deserializer::from_slice(bytes).into_iter::<&serde_json::value::RawValue>();
+    let (Some(Ok(one)), Some(Ok(other))) = (values.next(), values.next()) else { return };
+    let (one, other) = (RawJson::copied(one), RawJson::copied(other));
+    let (Ok(left), Ok(right)) = (one.read::<Value>(), other.read::<Value>()) else { return };
+    let same = Digest::of(&one) == Digest::of(&other);
+    assert_eq!(Digest::parse(&Digest::of(&one).to_string()), Some(Digest::of(&one)));
+    // The same hash says the same; the same may be said with other digits, or with a key that stands twice.
+    assert!(!same || left == right, "{one:?} {other:?}");
+    let written = RawJson::of(&left).expect("its keys are texts");
+    let again =
+        RawJson::parse(serde_json::to_string_pretty(&left).expect("it is JSON").into()).expect("it is JSON");
+    // What a serializer writes is one text for one value, blanks apart.
+    assert_eq!(Digest::of(&written), Digest::of(&again), "{written:?}");
+}
+
 #[cfg(test)]
 #[path = "../../../fuzz/src/feed.rs"]
 mod feed;
@@ -188,6 +227,12 @@ mod tests {
     #[test]
     fn any_list_of_tools_can_be_shown_told_and_judged_by() {
         feed("tools", super::tools);
+    }
+
+    #[test]
+    fn any_text_can_be_a_lock() {
+        feed("lock", super::lock);
+        feed("digest", super::digest);
     }
 
     #[test]

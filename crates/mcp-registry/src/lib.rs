@@ -3,7 +3,7 @@
 //! Servers come and go, list tools under any name, and clash. This crate decides, as functions of values, which tools,
 //! prompts and resources a host shows ([`decide`]), under which unique names ([`Catalog`]), who may change them
 //! ([`Ownership`]), what a user should know about the rest ([`Problem`]) and since when ([`Generation`]), what a new
-//! configuration changes ([`Plan`], [`Difference`]), what one agent sees ([`View`]), what a model's provider is told
+//! configuration changes ([`Plan`], [`Difference`]), what one agent sees ([`View`]), what of a server is not as it was approved ([`Lock`]), what a model's provider is told
 //! ([`project`]), and whether arguments and results fit a tool's schemas ([`Validators`]). It connects to nothing and
 //! waits for nothing: a host with transports of its own takes this crate and mcp-model alone.
 //!
@@ -47,6 +47,7 @@ pub mod fuzzing;
 mod generation;
 mod hash;
 mod lists;
+mod lock;
 mod lookup;
 mod name;
 mod ownership;
@@ -70,6 +71,10 @@ pub use fingerprint::Fingerprint;
 pub use generation::{ActiveProblem, Generation};
 pub use hash::Hash;
 pub use lists::{Builtins, ListKind, Lists, RejectedItem, ServerEntry};
+pub use lock::{
+    About, AboutPart, Approved, Change, Digest, Drift, Drifted, Enforcement, Item, Lock, LockError,
+    LockPolicy, Part, Print,
+};
 pub use lookup::Lookup;
 pub use name::ExposedName;
 pub use ownership::{Owner, Ownership, OwnershipError, Token};

@@ -9,6 +9,7 @@ use std::fmt;
 use mcp_model::{ServerId, Severity};
 use serde::{Serialize, Serializer};
 
+use crate::lock::NEVER_APPROVED;
 use crate::quote::label;
 use crate::{Decision, ListKind, Verdict};
 
@@ -47,6 +48,13 @@ pub enum ProblemKind {
         /// Why; never [`Verdict::Exposed`].
         verdict: Verdict,
     },
+    /// An item is shown although it is not what was approved.
+    Drifted {
+        /// Which of the server's lists it stands in.
+        list: ListKind,
+    },
+    /// A server is not as it was approved: it says other things about itself, or has lost some, or was never approved.
+    ServerDrifted,
     /// A tool's arguments or results are not checked, because its schema cannot be used.
     Unvalidated,
     /// A tool's structured result is not what its `outputSchema` promises.
@@ -70,6 +78,8 @@ impl fmt::Display for ProblemKind {
             ProblemKind::ServerShadowed => f.write_str("mcp_server_shadowed"),
             ProblemKind::ServerError => f.write_str("mcp_server_error"),
             ProblemKind::Hidden { list, verdict } => write!(f, "mcp_{}_{}", list.as_str(), verdict.as_str()),
+            ProblemKind::Drifted { list } => write!(f, "mcp_{}_drifted", list.as_str()),
+            ProblemKind::ServerDrifted => f.write_str("mcp_server_drifted"),
             ProblemKind::Unvalidated => f.write_str("mcp_tool_unvalidated"),
             ProblemKind::ResultInvalid => f.write_str("mcp_tool_result_invalid"),
             ProblemKind::SpillFailed => f.write_str("mcp_spill_failed"),
@@ -208,6 +218,20 @@ impl Problem {
         }
     }
 
+    /// The item that `decision` is about is shown, although it is not what was approved; `why` says what differs.
+    pub(crate) fn drifted(list: ListKind, decision: &Decision, why: &str) -> Problem {
+        let Decision { server, original, .. } = decision;
+        let (kind, name) = (list.as_str(), label(original));
+        Problem {
+            id: format!("mcp/server/{server}/{kind}_drifted/{name}"),
+            kind: ProblemKind::Drifted { list },
+            severity: Severity::Warning,
+            server: Some(server.clone()),
+            tool: Some(original.clone()),
+            message: format!("{kind} `{name}` of server `{server}` is shown although {why}"),
+        }
+    }
+
     /// The item that `decision` is about is not shown; `None` where it is.
     pub(crate) fn hidden(list: ListKind, decision: &Decision) -> Option<Problem> {
         let Decision { server, original, exposed: _, verdict, rule } = decision;
@@ -217,6 +241,9 @@ impl Problem {
             Verdict::InvalidName => "has a name that providers refuse",
             Verdict::Collision => "is skipped",
             Verdict::Malformed => "is malformed",
+            // One problem of the server says it for all.
+            Verdict::NotApproved if rule == NEVER_APPROVED => return None,
+            Verdict::NotApproved => "is withheld",
         };
         let (kind, name) = (list.as_str(), label(original));
         Some(Problem {

@@ -109,7 +109,7 @@ impl<'de: 'a, 'a> serde::Deserialize<'de> for Members<'a> {
 fn chunks(bytes: &[u8]) -> (&[u8], Vec<&[u8]>) {
     let Some((count, rest)) = bytes.split_first() else { return (bytes, Vec::new()) };
     let (places, text) = rest.split_at(usize::from(*count % 16).min(rest.len()));
-    let mut cuts: Vec<usize> = places.iter().map(|it| usize::from(*it) * text.len() / 255).collect();
+    let mut cuts: Vec<usize> = places.iter().map(|it| usize::from(*it % 128) * text.len() / 127).collect();
     cuts.extend([0, text.len()]);
     cuts.sort_unstable();
     (text, cuts.windows(2).map(|it| &text[it[0]..it[1]]).collect())

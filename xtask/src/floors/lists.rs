@@ -66,7 +66,7 @@ pub(crate) const FLOORS: &[Floor] = &[
     Floor {
         name: "mcp-registry",
         ours: &["mcp-model"],
-        others: &["blake3", "jsonschema", "serde", "serde_json", "strsim", "thiserror"],
+        others: &["blake3", "jsonschema", "serde", "serde_json", "sha2", "strsim", "thiserror"],
         under_feature: &[],
         development: &["divan", "insta", "proptest", "regex"],
     },

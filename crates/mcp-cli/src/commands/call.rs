@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use mcp_config::Colour;
-use mcp_host::{Host, Published, ServerState, Supervision, ToolCall, Wanted};
+use mcp_host::{Approval, Host, Published, ServerState, Supervision, ToolCall, Wanted};
 use mcp_model::{CallFailure, CallResult, Kind, RawJson};
 use mcp_registry::Lookup;
 use mcp_transport::OnProgress;
@@ -16,6 +16,7 @@ use crate::commands::{content, inline, kept, next, pairs};
 use crate::context::{Context, blocking, unless_signalled};
 use crate::exit::Exit;
 use crate::hosted;
+use crate::locked::approval;
 use crate::output::console::Report;
 use crate::output::progress::{Progress, share, step};
 use crate::output::{json, paint, plain};
@@ -40,9 +41,9 @@ pub(crate) async fn run(context: &Context, request: Request<'_>, signals: &mut S
     match unless_signalled(signals, prepare(context, request)).await {
         Err(signal) => Exit::Signal(signal),
         Ok(Err(exit)) => exit,
-        Ok(Ok((arguments, wanted))) => {
+        Ok(Ok((arguments, wanted, approval))) => {
             let rejected: Vec<String> = wanted.failed.iter().map(|it| it.id.clone()).collect();
-            hosted::with(wanted, Supervision::Off, signals, async |host| {
+            hosted::with(wanted, (Supervision::Off, approval), signals, async |host| {
                 started(host, &context.progress(), Wanting::Tool(request.tool)).await;
                 let published = host.published();
                 let result = match fitted(&published, request.tool, arguments) {
@@ -81,7 +82,7 @@ pub(super) fn fitted(published: &Published, tool: &str, arguments: Typed) -> Res
 }
 
 /// The arguments, and what is to be started; or the end, where that is nothing.
-async fn prepare(context: &Context, request: Request<'_>) -> Result<(Typed, Wanted), Exit> {
+async fn prepare(context: &Context, request: Request<'_>) -> Result<(Typed, Wanted, Option<Approval>), Exit> {
     let colour = context.console.err;
     let words = request.arguments.to_vec();
     let arguments = match blocking(move || arguments::read(&words)).await {
@@ -96,9 +97,12 @@ async fn prepare(context: &Context, request: Request<'_>) -> Result<(Typed, Want
     };
     let err = source.taken(colour) + &source.complaints(colour);
     context.tell(Report { out: String::new(), err, exit: Exit::Done, after: String::new() }).await;
-    match Refusal::of(&source) {
-        Some(refusal) => Err(refuse(context, request, refusal).await),
-        None => Ok((arguments, roomy(source.loaded.wanted, request.save))),
+    if let Some(refusal) = Refusal::of(&source) {
+        return Err(refuse(context, request, refusal).await);
+    }
+    match approval(context, &source.file).await {
+        Ok(approval) => Ok((arguments, roomy(source.loaded.wanted, request.save), approval)),
+        Err(unreadable) => Err(refuse(context, request, Refusal::unreadable(unreadable)).await),
     }
 }
 

@@ -5,7 +5,7 @@
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use mcp_host::{Published, ServerState, Supervision, Wanted};
+use mcp_host::{Approval, Published, ServerState, Supervision, Wanted};
 
 use crate::args::Format;
 use crate::commands::refused::Refusal;
@@ -14,6 +14,7 @@ use crate::commands::{next, prompts, resources, status, tools};
 use crate::context::{Context, unless_signalled};
 use crate::exit::Exit;
 use crate::hosted;
+use crate::locked::approval;
 use crate::output::console::Report;
 use crate::output::table::Look;
 use crate::output::{json, paint, plain};
@@ -47,9 +48,9 @@ pub(crate) async fn run(context: &Context, request: Request<'_>, signals: &mut S
     match unless_signalled(signals, prepare(context, request)).await {
         Err(signal) => Exit::Signal(signal),
         Ok(Err(exit)) => exit,
-        Ok(Ok((wanted, path))) => {
+        Ok(Ok((wanted, path, approval))) => {
             let rejected = wanted.failed.len();
-            hosted::with(wanted, Supervision::Off, signals, async |host| {
+            hosted::with(wanted, (Supervision::Off, approval), signals, async |host| {
                 started(host, &context.progress(), Wanting::All).await;
                 let published = match request.what {
                     What::Tools(_) => judged(host.published()).await,
@@ -68,7 +69,10 @@ pub(crate) async fn run(context: &Context, request: Request<'_>, signals: &mut S
 }
 
 /// What is to be started; or the end, where that is nothing.
-async fn prepare(context: &Context, request: Request<'_>) -> Result<(Wanted, PathBuf), Exit> {
+async fn prepare(
+    context: &Context,
+    request: Request<'_>,
+) -> Result<(Wanted, PathBuf, Option<Approval>), Exit> {
     let colour = context.console.err;
     let source = match context.open(request.file).await {
         Ok(source) => source,
@@ -80,9 +84,13 @@ async fn prepare(context: &Context, request: Request<'_>) -> Result<(Wanted, Pat
         return Err(refuse(context, request.what, &refusal).await);
     }
     let (wanted, path) = (source.loaded.wanted, source.file);
-    let Some(name) = request.server else { return Ok((wanted, path)) };
+    let approval = match approval(context, &path).await {
+        Ok(approval) => approval,
+        Err(unreadable) => return Err(refuse(context, request.what, &Refusal::unreadable(unreadable)).await),
+    };
+    let Some(name) = request.server else { return Ok((wanted, path, approval)) };
     match only(wanted, name) {
-        Ok(wanted) => Ok((wanted, path)),
+        Ok(wanted) => Ok((wanted, path, approval)),
         Err(message) => Err(context.tell(context.console.failure(Exit::Usage, &message, None)).await),
     }
 }

@@ -15,6 +15,7 @@ pub(crate) mod import;
 mod inline;
 mod kept;
 mod listing;
+pub(crate) mod lock;
 pub(crate) mod login;
 mod man;
 mod next;
@@ -112,6 +113,9 @@ pub(crate) fn run(arguments: Arguments, console: Console) -> Exit {
         }
         Command::Logout(words) => {
             on_runtime(console, async |signals| login::log_out(&context, &words, signals).await)
+        }
+        Command::Lock(words) => {
+            on_runtime(console, async |signals| lock::run(&context, words, signals).await)
         }
         Command::Completions { shell } => console.tell(&completions::run(shell)),
         Command::Man => console.tell(&man::run(&console)),

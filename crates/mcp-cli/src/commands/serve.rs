@@ -25,6 +25,7 @@ use crate::context::{Context, blocking};
 use crate::counted::Counted;
 use crate::exit::Exit;
 use crate::hosted;
+use crate::locked::approval;
 use crate::output::cause::chain;
 use crate::output::console::Report;
 use crate::output::{paint, plain};
@@ -145,9 +146,14 @@ pub(crate) async fn run(context: &Context, words: Words, signals: &mut Signals) 
     if found {
         say(context, &format!("reading {}", path.display()));
     }
+    let approval = match approval(context, &path).await {
+        Ok(approval) => approval,
+        Err(unreadable) => return refuse(Refused::wrong(unreadable.message)).await,
+    };
     let Reader { dialect, profile } = context.reader;
     let request = LoadRequest { path, dialect, profile, env_file: context.env_file.clone() };
     let mut options = hosted::options(Supervision::default());
+    options.approval = approval;
     options.admin = if words.admin { Admin::Offered } else { Admin::Hidden };
     options.eras = match words.era {
         None => Eras::Both,

@@ -126,6 +126,8 @@ fn filtered(alike: &[&ActiveProblem]) -> String {
         | ProblemKind::WorkspaceUnwatched
         | ProblemKind::ServerShadowed
         | ProblemKind::ServerError
+        | ProblemKind::Drifted { list: _ }
+        | ProblemKind::ServerDrifted
         | ProblemKind::Unvalidated
         | ProblemKind::ResultInvalid
         | ProblemKind::SpillFailed
@@ -143,6 +145,10 @@ fn filtered(alike: &[&ActiveProblem]) -> String {
     )
 }
 
+/// What to do where something is not as it was approved.
+const DRIFTED: &str =
+    "`mcp-host lock --check` shows what has changed, `mcp-host lock --update SERVER` approves of it";
+
 /// What a user can do about a problem of this kind.
 fn help(kind: ProblemKind) -> Option<&'static str> {
     match kind {
@@ -152,6 +158,7 @@ fn help(kind: ProblemKind) -> Option<&'static str> {
             Some("take one of the two entries out, or give one of them another name")
         }
         ProblemKind::ServerError => None,
+        ProblemKind::Drifted { list: _ } | ProblemKind::ServerDrifted => Some(DRIFTED),
         ProblemKind::Unvalidated => {
             Some("only the server's authors can mend its schema; calls work all the same")
         }
@@ -173,6 +180,7 @@ fn help(kind: ProblemKind) -> Option<&'static str> {
             }
             (Verdict::InvalidName, ListKind::Resource) => None,
             (Verdict::Collision, _) => Some("give one of the two servers another name, or a prefix"),
+            (Verdict::NotApproved, _) => Some(DRIFTED),
             (Verdict::Malformed, _) => Some("only the server's authors can mend it; the others are there"),
         },
     }

@@ -11,7 +11,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use mcp_host::{FollowRequest, Following, Host, LoadRequest, Published, Supervision, Wanted};
+use mcp_host::{FollowRequest, Following, Host, HostOptions, LoadRequest, Published, Supervision, Wanted};
 
 use tokio::time::Instant;
 
@@ -20,6 +20,7 @@ use crate::commands::refused::Refusal;
 use crate::context::{Context, blocking};
 use crate::exit::Exit;
 use crate::hosted;
+use crate::locked::approval;
 use crate::output::console::{Chatter, Report, Written};
 use crate::output::{json, paint, plain};
 use crate::signals::Signals;
@@ -52,16 +53,21 @@ pub(crate) async fn run(context: &Context, file: &Path, manner: Manner, signals:
         context.tell(Report { out: String::new(), err, exit: Exit::Done, after: String::new() }).await;
     }
     let Reader { dialect, profile } = context.reader;
+    let approval = match approval(context, &path).await {
+        Ok(approval) => approval,
+        Err(unreadable) => return refuse(context, file, unreadable.message).await,
+    };
     let request = LoadRequest { path, dialect, profile, env_file: context.env_file.clone() };
     if fills(context, manner) {
-        let (options, logs) = screen::listening(hosted::options(Supervision::default()));
+        let (options, logs) =
+            screen::listening(HostOptions { approval, ..hosted::options(Supervision::default()) });
         let request = FollowRequest::new(vec![request]);
         return hosted::around(Host::start(options), Wanted::default(), signals, async |host| {
             screen::run(context, host, request, logs).await
         })
         .await;
     }
-    hosted::with(Wanted::default(), Supervision::default(), signals, async |host| {
+    hosted::with(Wanted::default(), (Supervision::default(), approval), signals, async |host| {
         let published = host.published();
         let following = host.follow(FollowRequest::new(vec![request])).await;
         tell_all(context, host, following, published).await

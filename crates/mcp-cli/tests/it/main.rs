@@ -20,6 +20,7 @@ mod help;
 mod hostile;
 mod importing;
 mod lists;
+mod lock;
 mod person;
 mod recording;
 mod screen;

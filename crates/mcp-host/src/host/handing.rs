@@ -6,7 +6,7 @@ use mcp_transport::{CompletionArgument, CompletionOf};
 
 use super::Host;
 use crate::call::{Asking, RawResult, Sight, ToolCall, Unanswered};
-use crate::{AboutServer, DialogId, Failure, Hearing, Subscription};
+use crate::{AboutServer, DialogId, Failure, Hearing, Offer, Subscription};
 
 impl Host {
     /// Calls a tool as [`Host::call`] does, and hands the result on as its server sent it: neither cut nor judged, with
@@ -43,6 +43,11 @@ impl Host {
     /// What is known of a server that can be called; `None` of one that cannot.
     pub fn about(&self, server: &ServerId) -> Option<AboutServer> {
         self.desk.about(server)
+    }
+
+    /// What a server that can be called offers now, shown or not; `None` of one that cannot.
+    pub fn offers(&self, server: &ServerId) -> Option<Offer> {
+        self.desk.offers(server)
     }
 
     /// What servers say on their own from now on: log messages, resources that have changed, notifications of other kinds.

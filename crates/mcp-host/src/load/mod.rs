@@ -3,6 +3,7 @@
 
 mod environment;
 mod files;
+mod locked;
 mod save;
 
 use std::fmt;
@@ -15,6 +16,7 @@ use crate::{FailedServer, Failure, Wanted};
 use environment::Environment;
 pub(crate) use files::read_text;
 pub use files::{FileError, Utf16};
+pub use locked::{LockFileError, lock_path, read_lock};
 pub use save::{SaveError, create, create_new, replace, save};
 
 /// What to load.

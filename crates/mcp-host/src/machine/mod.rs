@@ -4,6 +4,7 @@
 //! but who has one. What keeps late news from doing harm is the [`Ticket`]: each start has its own, every event about
 //! it carries it, and a ticket that is no longer what its slot waits for or lives by changes nothing.
 
+mod approved;
 mod lease;
 mod recover;
 mod slot;
@@ -30,7 +31,7 @@ pub use supervision::{Probe, RestartPolicy, Supervision};
 
 pub(crate) use lease::{Answer, LeaseTable, Waiter, Wanting};
 pub(crate) use supervision::{later, slept};
-pub(crate) use view::{Absent, Place, Route, Snapshot};
+pub(crate) use view::{Absent, Instructions, Place, Route, Snapshot};
 pub(crate) use words::{Action, Drain, Event, News, Settings, Started, Ticket, ToolNote};
 
 /// All servers and what becomes of them.
@@ -45,6 +46,8 @@ pub(crate) struct Machine<I> {
     changed: bool,
     /// The catalog of the last snapshot; `None` when it has to be made anew.
     catalog: Option<Arc<Catalog>>,
+    /// How servers differ from what was approved of them, as last looked at.
+    looked: BTreeMap<ServerId, approved::Looked>,
     /// The problems of the last snapshot.
     problems: Vec<ActiveProblem>,
     /// Views of the catalog that are in use.
@@ -77,6 +80,7 @@ impl<I: Clone> Machine<I> {
             generation: 0,
             changed: false,
             catalog: None,
+            looked: BTreeMap::new(),
             problems: Vec::new(),
             views: Vec::new(),
             news: Vec::new(),
@@ -102,6 +106,7 @@ impl<I: Clone> Machine<I> {
             Event::Config(_) if self.phase == Phase::Closed => Vec::new(),
             Event::Config(wanted) => self.configure(wanted),
             Event::Views(views) => self.view(views),
+            Event::Approved(approval) => self.approve(approval),
             Event::Source(problems) => self.source(problems),
             Event::Ready(ticket, started) => self.ready(ticket, started, now),
             Event::Failed(ticket, failure) => self.failed(&ticket, failure, now),

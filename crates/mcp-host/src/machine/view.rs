@@ -6,7 +6,7 @@ use std::time::SystemTime;
 
 use mcp_config::ResolvedServer;
 use mcp_model::{ServerId, Severity};
-use mcp_registry::{Catalog, Lists, Problem, ProblemKind, ServerEntry};
+use mcp_registry::{About, Catalog, ListKind, Lists, Problem, ProblemKind, ServerEntry};
 
 use super::slot::{Mode, Slot, Start, Wish};
 use super::{Machine, Phase, Stop, plural};
@@ -36,6 +36,23 @@ pub(crate) struct Route<I> {
     pub(crate) place: Place<I>,
     /// What it offers, shown or not.
     pub(crate) lists: Arc<Lists>,
+    /// What it says about itself.
+    pub(crate) about: About,
+    /// The lists that were read.
+    pub(crate) read: Vec<ListKind>,
+    /// Which of its instructions models may read.
+    pub(crate) instructions: Instructions,
+}
+
+/// Which instructions of a server models may read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Instructions {
+    /// Whatever it says: nobody has approved of anything.
+    Any,
+    /// Those that go with what it says about itself in the same snapshot.
+    Known,
+    /// None.
+    Withheld,
 }
 
 /// Where calls go.
@@ -82,7 +99,10 @@ impl<I: Clone> Machine<I> {
         self.changed = false;
         let catalog = match &self.catalog {
             Some(catalog) => Arc::clone(catalog),
-            None => Arc::new(Catalog::build(&self.settings.builtins, &self.entries())),
+            None => {
+                let drifts = self.drifts();
+                Arc::new(Catalog::build_approved(&self.settings.builtins, &self.entries(), &drifts))
+            }
         };
         self.catalog = Some(Arc::clone(&catalog));
         let servers = self.slots.iter().map(|it| self.status(it)).collect();
@@ -98,7 +118,10 @@ impl<I: Clone> Machine<I> {
                     };
                     let server = Arc::clone(&live.server);
                     let lists = Arc::clone(&live.listed.lists);
-                    routes.insert(live.ticket.server.clone(), Route { server, place, lists });
+                    let (about, read) = (live.listed.about.clone(), live.read());
+                    let id = live.ticket.server.clone();
+                    let instructions = self.instructions(&id);
+                    routes.insert(id, Route { server, place, lists, about, read, instructions });
                 }
                 None => absent.push(slot.absent()),
             }

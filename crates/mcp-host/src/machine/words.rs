@@ -10,6 +10,7 @@ use tokio::time::Instant;
 
 use super::lease::{Answer, Waiter, Wanting};
 use super::supervision::Supervision;
+use crate::approval::Approval;
 use crate::dialog::DialogEnd;
 use crate::listed::Listed;
 use crate::{DialogId, Failure, Happening, LeasePolicy, Wanted};
@@ -34,6 +35,8 @@ pub(crate) enum Event<I> {
     Source(Vec<Problem>),
     /// These views of the catalog are in use.
     Views(Vec<View>),
+    /// This is approved of servers from now on; everything where `None`.
+    Approved(Option<Approval>),
     /// A start succeeded.
     Ready(Ticket, Started<I>),
     /// A start failed.
@@ -207,4 +210,6 @@ pub(crate) struct Settings {
     pub(crate) leases: LeasePolicy,
     /// The host's own tools, which stand before those of all servers.
     pub(crate) own: Vec<ServerEntry>,
+    /// What is approved of servers; everything where `None`.
+    pub(crate) approval: Option<Approval>,
 }

@@ -16,8 +16,8 @@ use std::sync::Arc;
 
 use clap::Args;
 use mcp_host::{
-    FollowRequest, Following, Host, LoadRequest, Published, ServerState, ServerStatus, Supervision,
-    record_into,
+    FollowRequest, Following, Host, HostOptions, LoadRequest, Published, ServerState, ServerStatus,
+    Supervision, record_into,
 };
 use mcp_transport::recording::Recorder;
 use tokio::sync::mpsc;
@@ -29,6 +29,7 @@ use crate::commands::watch::lines::{self, Line};
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::hosted;
+use crate::locked::approval;
 use crate::output::console::Report;
 use crate::output::{json, paint, plain};
 use crate::signals::{Signal, Signals};
@@ -105,9 +106,16 @@ pub(crate) async fn run(context: &Context, asked: Words, signals: &mut Signals) 
         }
     }
     let Reader { dialect, profile } = context.reader;
+    let approval = match approval(context, &path).await {
+        Ok(approval) => approval,
+        Err(unreadable) => {
+            let help = unreadable.help.as_deref();
+            return context.tell(context.console.failure(Exit::Wrong, &unreadable.message, help)).await;
+        }
+    };
     let request = LoadRequest { path, dialect, profile, env_file: context.env_file.clone() };
     let recorder = record.as_ref().map(|_| Recorder::default());
-    let options = hosted::options(Supervision::default());
+    let options = HostOptions { approval, ..hosted::options(Supervision::default()) };
     let host = match &recorder {
         Some(recorder) => Host::with_dialer(options, record_into(recorder)),
         None => Host::start(options),

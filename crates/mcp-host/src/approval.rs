@@ -1,0 +1,42 @@
+//! What is approved of servers, and what is done about the rest; and what a server offers now, to be approved.
+
+use std::sync::Arc;
+
+use mcp_model::ServerId;
+use mcp_registry::{About, Approved, Drift, ListKind, Lists, Lock, LockPolicy};
+use mcp_transport::ServerInfo;
+
+/// A lock, and how strictly it is kept.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Approval {
+    /// What was approved.
+    pub lock: Arc<Lock>,
+    /// What is done about everything else.
+    pub policy: LockPolicy,
+}
+
+/// What a server offers, whether it is shown or not.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Offer {
+    /// What would be approved, were it approved now.
+    pub seen: Approved,
+    /// Its lists.
+    pub lists: Arc<Lists>,
+    /// The lists that were read; of the others nothing is known.
+    pub read: Vec<ListKind>,
+    /// Its instructions, as they came.
+    pub instructions: Option<String>,
+}
+
+impl Approval {
+    /// How a server differs from what was approved of it.
+    pub(crate) fn drift(&self, server: &ServerId, seen: &Approved, read: &[ListKind]) -> Drift {
+        Drift::between(self.lock.server(server), seen, read, self.policy)
+    }
+}
+
+/// What a server says about itself, as far as it is approved.
+pub(crate) fn about(info: &ServerInfo) -> About {
+    let text = |it: &str| Some(it.to_owned()).filter(|it| !it.is_empty());
+    About::of(text(&info.name).as_deref(), text(&info.version).as_deref(), info.instructions.as_deref())
+}

@@ -1,0 +1,235 @@
+//! How a server differs from what was approved of it, and what that costs: a function of both and the policy.
+
+use std::collections::BTreeMap;
+
+use mcp_model::{ServerId, Severity};
+
+use super::{About, Approved, Item, Part};
+use crate::quote::{cut, label};
+use crate::{ListKind, Problem, ProblemKind};
+
+/// What is done about what was not approved.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Enforcement {
+    /// It is shown, with a problem.
+    Warn,
+    /// It is not shown.
+    #[default]
+    Withhold,
+}
+
+/// What is done about each sort of difference.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct LockPolicy {
+    /// About what has changed since it was approved.
+    pub changed: Enforcement,
+    /// About what was never approved.
+    pub added: Enforcement,
+}
+
+/// What is different about one item that is there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Change {
+    /// It was never approved.
+    New,
+    /// These parts are others than those that were approved; never empty.
+    Changed(Vec<Part>),
+}
+
+/// One difference.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Drifted {
+    /// What sort of thing it is.
+    pub item: Item,
+    /// What the server knows it by.
+    pub key: String,
+    /// The difference; `None` where it was approved and is gone.
+    pub change: Option<Change>,
+}
+
+/// What a server says about itself that is not what was approved.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum AboutPart {
+    /// Its name.
+    Name,
+    /// Its version.
+    Version,
+    /// Its instructions.
+    Instructions,
+}
+
+/// How one server differs from what was approved of it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Drift {
+    policy: LockPolicy,
+    /// Nothing of it was ever approved.
+    unknown: bool,
+    changes: BTreeMap<Item, BTreeMap<String, Change>>,
+    gone: Vec<(Item, String)>,
+    about: Vec<AboutPart>,
+}
+
+/// Why an item of a server is withheld that was never looked at.
+pub(crate) const NEVER_APPROVED: &str = "nothing of its server was ever approved";
+
+/// How many names a message lists.
+const MOST_NAMES: usize = 8;
+
+impl Drift {
+    /// Compares what is there `now` with what was `approved`. Only of lists that were `read` can something be gone.
+    pub fn between(
+        approved: Option<&Approved>,
+        now: &Approved,
+        read: &[ListKind],
+        policy: LockPolicy,
+    ) -> Drift {
+        let nothing = Approved::default();
+        let mut res = Drift { policy, unknown: approved.is_none(), ..Drift::default() };
+        let before = approved.unwrap_or(&nothing);
+        for (item, prints) in &now.items {
+            for (key, print) in prints {
+                let change = match before.item(*item, key) {
+                    None => Change::New,
+                    Some(approved) => match approved.difference(print) {
+                        parts if parts.is_empty() => continue,
+                        parts => Change::Changed(parts),
+                    },
+                };
+                res.changes.entry(*item).or_default().insert(key.clone(), change);
+            }
+        }
+        let known = before.items.iter().filter(|it| read.contains(&it.0.list()));
+        let known = known.flat_map(|(item, prints)| prints.keys().map(|key| (*item, key.clone())));
+        res.gone = known.filter(|(item, key)| now.item(*item, key).is_none()).collect();
+        if approved.is_some() {
+            let (About { name, version, instructions }, other) = (&before.about, &now.about);
+            let parts = [
+                (AboutPart::Name, *name != other.name),
+                (AboutPart::Version, *version != other.version),
+                (AboutPart::Instructions, *instructions != other.instructions),
+            ];
+            res.about = parts.into_iter().filter(|it| it.1).map(|it| it.0).collect();
+        }
+        res
+    }
+
+    /// Is it all as it was approved?
+    pub fn is_none(&self) -> bool {
+        let Drift { policy: _, unknown, changes, gone, about } = self;
+        !unknown && changes.is_empty() && gone.is_empty() && about.is_empty()
+    }
+
+    /// Was nothing of it ever approved?
+    pub fn is_unknown(&self) -> bool {
+        self.unknown
+    }
+
+    /// What it says about itself that is not as it was approved.
+    pub fn about(&self) -> &[AboutPart] {
+        &self.about
+    }
+
+    /// Every item that differs, those that are gone last.
+    pub fn items(&self) -> Vec<Drifted> {
+        let there = self.changes.iter().flat_map(|(item, changes)| {
+            changes.iter().map(|(key, change)| Drifted {
+                item: *item,
+                key: key.clone(),
+                change: Some(change.clone()),
+            })
+        });
+        let gone =
+            self.gone.iter().map(|(item, key)| Drifted { item: *item, key: key.clone(), change: None });
+        there.chain(gone).collect()
+    }
+
+    /// Whether the server's instructions are to be kept from models.
+    pub fn withholds_instructions(&self) -> bool {
+        let enforcement = if self.unknown { self.policy.added } else { self.policy.changed };
+        let differ = self.unknown || self.about.contains(&AboutPart::Instructions);
+        differ && enforcement == Enforcement::Withhold
+    }
+
+    /// What is done about an item that is there, and why; `None` where it is as it was approved.
+    pub(crate) fn ruling(&self, item: Item, key: &str) -> Option<(Enforcement, String)> {
+        Some(match self.changes.get(&item)?.get(key)? {
+            Change::New if self.unknown => (self.policy.added, NEVER_APPROVED.to_owned()),
+            Change::New => (self.policy.added, "it was never approved".to_owned()),
+            Change::Changed(parts) => {
+                let verb = if parts.len() == 1 && !parts[0].is_plural() { "is" } else { "are" };
+                let words: Vec<&str> = parts.iter().map(|it| it.words()).collect();
+                let why = format!("its {} {verb} not what was approved", joined(&words));
+                (self.policy.changed, why)
+            }
+        })
+    }
+
+    /// What a user should know about the server as a whole.
+    pub(crate) fn problem(&self, server: &ServerId) -> Option<Problem> {
+        let mut words = Vec::new();
+        if self.unknown {
+            words.push("nothing of it was ever approved".to_owned());
+        }
+        let about: Vec<&str> = self.about.iter().map(|it| it.words()).collect();
+        if !about.is_empty() {
+            let verb =
+                if self.about.len() == 1 && self.about[0] != AboutPart::Instructions { "is" } else { "are" };
+            words.push(format!("its {} {verb} not what was approved", joined(&about)));
+        }
+        if !self.gone.is_empty() {
+            let names: Vec<String> =
+                self.gone.iter().take(MOST_NAMES).map(|it| format!("`{}`", label(&it.1))).collect();
+            let more = self.gone.len().saturating_sub(MOST_NAMES);
+            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+            words.push(format!("gone since it was approved: {}{more}", names.join(", ")));
+        }
+        if words.is_empty() {
+            return None;
+        }
+        Some(Problem {
+            id: format!("mcp/server/{server}/server_drifted"),
+            kind: ProblemKind::ServerDrifted,
+            severity: Severity::Warning,
+            server: Some(server.clone()),
+            tool: None,
+            message: cut(format!("server `{server}` is not as it was approved: {}", words.join("; ")), 1000),
+        })
+    }
+}
+
+impl Item {
+    /// The list that it stands in.
+    pub fn list(self) -> ListKind {
+        match self {
+            Item::Tool => ListKind::Tool,
+            Item::Prompt => ListKind::Prompt,
+            Item::Resource | Item::Template => ListKind::Resource,
+        }
+    }
+}
+
+impl Part {
+    fn is_plural(self) -> bool {
+        matches!(self, Part::Arguments | Part::Annotations | Part::Other)
+    }
+}
+
+impl AboutPart {
+    /// `name`, `version` or `instructions`.
+    pub fn words(self) -> &'static str {
+        match self {
+            AboutPart::Name => "name",
+            AboutPart::Version => "version",
+            AboutPart::Instructions => "instructions",
+        }
+    }
+}
+
+/// `a, b and c`.
+fn joined(words: &[&str]) -> String {
+    match words {
+        [] => String::new(),
+        [one] => (*one).to_owned(),
+        [most @ .., last] => format!("{} and {last}", most.join(", ")),
+    }
+}

@@ -1,0 +1,5 @@
+//! Any text, read as a lock.
+
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| mcp_registry::fuzzing::lock(bytes));
