@@ -3,6 +3,9 @@
 //! The server is a recording of the demo server that is played, so that it can say something else the next time.
 
 use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::process::Stdio;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
@@ -130,19 +133,25 @@ fn what_is_approved_is_shown_and_what_changes_is_withheld() {
 fn what_comes_while_it_runs_is_withheld_too() {
     let place = Place::dominds(&DEMO.replace("    command", "    truely-stateless: true\n    command"));
     check(&place.run(&["lock", "."]), 0, &[]);
-    let run = place.run_with_input(&["shell", "."], "change_tools name=extra\nextra\nproblems\n");
-    check(
-        &run,
-        1,
-        &[
-            "added extra",
-            "it is not shown: it was never approved",
-            "tool `extra` of server `demo` is withheld",
-        ],
-    );
-    let run =
-        place.run_with_input(&["shell", ".", "--lock-policy", "off"], "change_tools name=extra\nextra\n");
-    assert_eq!(run.code, Some(0), "{run:?}");
+    let mut shell = place.command(&["shell", "."]).stdin(Stdio::piped()).spawn().unwrap();
+    let (mut input, output) = (shell.stdin.take().unwrap(), shell.stdout.take().unwrap());
+    let mut lines = BufReader::new(output).lines().map(Result::unwrap);
+    input.write_all(b"change_tools name=extra\n").unwrap();
+    assert_eq!(lines.next().unwrap(), "added extra");
+    // The list is read again a moment later.
+    let begun = Instant::now();
+    let told = loop {
+        input.write_all(b"problems\n").unwrap();
+        let line = lines.next().unwrap();
+        if line != "there are no problems" || begun.elapsed() > Duration::from_secs(30) {
+            break line;
+        }
+    };
+    assert_eq!(told, "warning: tool `extra` of server `demo` is withheld: it was never approved");
+    input.write_all(b"extra\n").unwrap();
+    drop(input);
+    let run = Run::of(shell.wait_with_output().unwrap());
+    check(&run, 1, &["server 'demo' has it, but it is not shown: it was never approved"]);
 }
 
 #[test]
