@@ -14,6 +14,7 @@ mod escaped;
 mod following;
 mod foreign;
 mod guide;
+mod killed;
 mod live;
 mod login;
 mod newcomer;
