@@ -161,8 +161,8 @@ pub use failure::Failure;
 pub use hear::{Heard, Hearing, ServerSaid};
 pub use host::{Host, HostOptions, TraceSource};
 pub use load::{
-    FileError, LoadError, LoadRequest, Loaded, LockFileError, SaveError, Utf16, create, create_new, load, lock_path,
-    read_lock, replace, save,
+    FileError, LoadError, LoadRequest, Loaded, LockFileError, SaveError, Utf16, create, create_new, load,
+    lock_path, read_lock, replace, save,
 };
 #[cfg(feature = "oauth")]
 pub use logins::{Hint, LoginOptions, Logins};
