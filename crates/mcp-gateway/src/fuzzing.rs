@@ -45,15 +45,15 @@ fn looked_at(message: Result<Incoming, Unreadable>) {
         Ok(Incoming::Response(_)) => return,
         Err(it) => return refused(&it),
     };
-    assert!(params.is_object());
-    let meta = Meta::read(&params);
+    assert!(params.raw().is_object());
+    let meta = Meta::of(&params);
     if let Err(error) = meta.demanded() {
         assert!(!error.message.is_empty());
     }
     if let Some(raw) = &meta.raw {
         assert!(raw.is_object() && !raw.read::<Value>().is_ok_and(|it| it.get("mcp-host/dialog").is_some()));
     }
-    spliced(&params);
+    spliced(params.raw());
 }
 
 /// What was JSON stays JSON, says what it is meant to say, and nothing else has changed.

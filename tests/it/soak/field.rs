@@ -69,7 +69,7 @@ impl Server {
     }
 
     fn is_written(&self) -> bool {
-        self.edited.load(Ordering::SeqCst) % 2 == 0
+        self.edited.load(Ordering::SeqCst).is_multiple_of(2)
     }
 }
 

@@ -1,7 +1,7 @@
 //! What must hold of the fields of any request, for the fuzz target `gateway_head`.
 
-use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
 use bytes::Bytes;
+use http::{HeaderMap, HeaderName, HeaderValue, header};
 use mcp_model::RawJson;
 use serde_json::Value;
 
@@ -24,7 +24,7 @@ pub(crate) fn head<'a>(fields: impl Iterator<Item = &'a str>, body: &str) {
     let Ok(Incoming::Request(request)) = frame::read(&Bytes::copy_from_slice(body.as_bytes())) else {
         return;
     };
-    let meta = Meta::read(&request.params);
+    let meta = Meta::of(&request.params);
     if headers::agree(&map, &request, &meta).is_ok() {
         // What a header says plainly is what the body says.
         let said = map.get("mcp-method").and_then(|it| it.to_str().ok()).filter(|it| !it.starts_with("=?"));
@@ -40,7 +40,7 @@ pub(crate) fn head<'a>(fields: impl Iterator<Item = &'a str>, body: &str) {
     // The parameters stand for a schema as well as for the arguments: both are a stranger's.
     let arguments = request.params.read::<Value>().ok().and_then(|it| it.get("arguments").cloned());
     let arguments = arguments.and_then(|it| RawJson::of(&it).ok());
-    if let Err(error) = headers::arguments_agree(&map, &request.params, arguments.as_ref()) {
+    if let Err(error) = headers::arguments_agree(&map, request.params.raw(), arguments.as_ref()) {
         assert!(!error.message.is_empty());
     }
 }
@@ -55,7 +55,7 @@ fn guarded(map: &HeaderMap) {
         origins: Vec::new(),
         has_tokens: false,
     };
-    if near.check(host.as_deref(), origin.as_deref()).is_err() {
+    if near.check(host, origin).is_err() {
         return;
     }
     let is_near = |it: &str| {
@@ -67,9 +67,9 @@ fn guarded(map: &HeaderMap) {
         let loopback = |it: &str| it.parse::<std::net::IpAddr>().is_ok_and(|it| it.is_loopback());
         bare.eq_ignore_ascii_case("localhost") || loopback(bare) || loopback(whole)
     };
-    assert!(host.as_deref().is_some_and(is_near), "{host:?} got in");
+    assert!(host.is_some_and(is_near), "{host:?} got in");
     assert!(
-        origin.as_deref().is_none_or(|it| it.split_once("://").is_some_and(|it| is_near(it.1))),
+        origin.is_none_or(|it| it.split_once("://").is_some_and(|it| is_near(it.1))),
         "{origin:?} got in"
     );
 }

@@ -228,10 +228,10 @@ impl<I: Clone> Machine<I> {
         ticket: &Ticket,
         started: Started<I>,
         now: Instant,
-    ) -> Result<Vec<Action<I>>, Started<I>> {
+    ) -> Result<Vec<Action<I>>, Box<Started<I>>> {
         let idle = self.settings.leases.idle;
         let waits = |it: &&mut Lease<I>| it.ticket == *ticket && matches!(it.state, State::Starting(_));
-        let Some(lease) = self.leases.held.iter_mut().find(waits) else { return Err(started) };
+        let Some(lease) = self.leases.held.iter_mut().find(waits) else { return Err(Box::new(started)) };
         let Started { instance, era, listed } = started;
         let mut actions = vec![Action::Follow {
             ticket: ticket.clone(),

@@ -198,7 +198,7 @@ impl<I: Clone> Machine<I> {
     fn ready(&mut self, ticket: Ticket, started: Started<I>, now: Instant) -> Vec<Action<I>> {
         let started = match self.lease_ready(&ticket, started, now) {
             Ok(actions) => return actions,
-            Err(started) => started,
+            Err(started) => *started,
         };
         let Started { instance, era, listed } = started;
         let Some(slot) = self.slots.iter_mut().find(|it| it.waits_for(&ticket)) else {

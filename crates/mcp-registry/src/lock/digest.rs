@@ -104,18 +104,24 @@ fn count(kind: u8, length: usize, out: &mut Vec<u8>) {
 
 fn encode(json: &str, depth: usize, out: &mut Vec<u8>) {
     let json = json.trim();
-    let done = match json.as_bytes().first() {
-        _ if depth > DEEPEST => None,
-        Some(b'{') => members(json).map(|it| object(it, depth, out)),
-        Some(b'[') => serde_json::from_str::<Vec<&RawValue>>(json).ok().map(|items| {
-            count(b'a', items.len(), out);
-            items.iter().for_each(|it| encode(it.get(), depth + 1, out));
-        }),
-        Some(b'"') => serde_json::from_str::<String>(json).ok().map(|it| put(b's', it.as_bytes(), out)),
-        Some(_) | None => Some(put(b'l', json.as_bytes(), out)),
-    };
-    if done.is_none() {
-        put(b'r', json.as_bytes(), out);
+    match json.as_bytes().first() {
+        _ if depth > DEEPEST => put(b'r', json.as_bytes(), out),
+        Some(b'{') => match members(json) {
+            Some(members) => object(members, depth, out),
+            None => put(b'r', json.as_bytes(), out),
+        },
+        Some(b'[') => match serde_json::from_str::<Vec<&RawValue>>(json) {
+            Ok(items) => {
+                count(b'a', items.len(), out);
+                items.iter().for_each(|it| encode(it.get(), depth + 1, out));
+            }
+            Err(_) => put(b'r', json.as_bytes(), out),
+        },
+        Some(b'"') => match serde_json::from_str::<String>(json) {
+            Ok(text) => put(b's', text.as_bytes(), out),
+            Err(_) => put(b'r', json.as_bytes(), out),
+        },
+        Some(_) | None => put(b'l', json.as_bytes(), out),
     }
 }
 
