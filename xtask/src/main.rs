@@ -22,6 +22,7 @@ mod generated;
 mod page;
 mod rules;
 mod rust;
+mod soak;
 mod test_run;
 mod tidy;
 mod tree;
@@ -41,6 +42,7 @@ Usage: cargo xtask <command>
   bench [ROUNDS]                    our clients beside the floor and the official SDK; writes docs/performance.md
   counts [--renew]                  instructions and allocations of the hot paths, against what they were; or writes them down
   ci                                every gate that is no test: format, lints, docs, builds, packages, licences, house rules
+  soak [SECONDS [SEED]]             the soak: an hour unless told otherwise, in full from ten minutes on
   schema [--check]                  write schemas/<dialect>.schema.json, or fail if they are stale or break a release
   schema --release                  freeze the schemas as the release of this version
   docs [--check]                    write the pages that are made from the code, or fail if one is stale
@@ -71,6 +73,10 @@ fn main() -> ExitCode {
         ["schema", "--check"] => generated::schemas(Mode::Check).and_then(|()| generated::evolution()),
         ["schema", "--release"] => generated::schemas(Mode::Check).and_then(|()| generated::release()),
         ["faults"] => faults::run(),
+        ["soak", rest @ ..] if soak::read(rest).is_some() => {
+            let (seconds, seed) = soak::read(rest).unwrap_or((soak::SECONDS, None));
+            soak::run(seconds, seed)
+        }
         ["docs"] => generated::pages(Mode::Write),
         ["docs", "--check"] => generated::pages(Mode::Check),
         ["deny"] => deny::run(),
