@@ -109,13 +109,20 @@ async fn all(face: Face, wire: Wire) {
     assert!(wrong.is_empty(), "{face:?} on {}\n{}", wire.words(), wrong.join("\n"));
 }
 
+/// Each so many-th cell is proven where the whole table is not asked for, another one on each wire and at each face: so
+/// every fault is, somewhere.
+const SHORT: usize = 3;
+
 fn cells(face: Face, wire: Wire) -> Vec<Cell> {
+    let is_whole = std::env::var("MCP_TEST_FAULTS").is_ok_and(|it| it == "whole");
     let only = std::env::var("MCP_TEST_FAULT_ROWS").unwrap_or_default();
     let mut res = Vec::new();
     for era in [Era::Legacy, Era::Modern] {
         let way = Way { wire, era };
         let rows = rows().into_iter().enumerate();
         let rows = rows.filter(|(_, it)| it.is_proven(way, face) && it.script.contains(&only));
+        let turn = face as usize + wire as usize + era as usize;
+        let rows = rows.filter(|(number, _)| is_whole || (number + turn).is_multiple_of(SHORT));
         res.extend(rows.map(|(number, row)| Cell { face, way, row, number }));
     }
     res

@@ -17,6 +17,7 @@ pub(crate) fn run() -> Result<(), Failure> {
         |what: &str, error: std::io::Error| Failure::words(format!("could not {what} cargo: {error}"));
     let mut child = cargo()
         .args(["test", "--package", "mcp-tests", "--test", "faults", "--no-fail-fast", "--", "--nocapture"])
+        .env("MCP_TEST_FAULTS", "whole")
         .stderr(Stdio::piped())
         .spawn()
         .map_err(|error| failed("start", error))?;
