@@ -491,7 +491,6 @@ mod tests {
         check("schema toml", "InvalidValue");
         check("acp-check", "MissingRequiredArgument");
         check("acp-check --capabilities {", "ValueValidation");
-        check("acp-check --capabilities true", "ValueValidation");
         check("acp-check --capabilities {} --protocol 3", "ValueValidation");
         check("acp-check --capabilities {} --protocol 2", "None None");
         check("demo-server --http nowhere", "ValueValidation");

@@ -74,6 +74,8 @@ async fn hd_sc5_no_command_that_reads_a_file_shows_a_secret_of_it() {
 async fn hd_sc5_no_command_that_starts_servers_shows_what_they_were_given() {
     let world = Arc::new(World::new().await);
     let mut search = Search::default();
+    let typed = "tools\npipe-ok__errs\nhttp-ok__errs\nhttp-ok__fine\npipe-ok__dies\n";
+    let mut all = Vec::new();
     for file in ["agent.yaml", ".minds/mcp.yaml", "mcp.json", "request.json"] {
         let commands = rows(&[
             &["tools", file],
@@ -90,8 +92,8 @@ async fn hd_sc5_no_command_that_starts_servers_shows_what_they_were_given() {
         // The log tells all that the words do, and JSON what programs read.
         let ends: [&[&str]; 2] =
             [&["--verbose", "--env-file", "more.env"], &["--format", "json", "--env-file", "more.env"]];
-        let typed = "tools\npipe-ok__errs\nhttp-ok__errs\nhttp-ok__fine\npipe-ok__dies\n";
-        search.run(&world, with(&commands, &ends), typed).await;
+        all.extend(with(&commands, &ends));
     }
+    search.run(&world, all, typed).await;
     search.end();
 }

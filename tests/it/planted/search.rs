@@ -9,7 +9,7 @@ use super::marks::found;
 use super::world::World;
 
 /// How many commands run at once: most of their time they wait for a server that is silent.
-const AT_ONCE: usize = 6;
+const AT_ONCE: usize = 32;
 
 /// All that was heard, so that each leak is told and not the first one alone.
 #[derive(Default)]
