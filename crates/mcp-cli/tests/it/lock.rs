@@ -172,9 +172,20 @@ fn a_client_of_the_gateway_sees_what_is_approved() {
         r#"{"jsonrpc":"2.0","id":3,"method":"tools/list"}"#,
         "\n",
     );
-    let run = place.run_with_input(&["serve", ".", "--stdio"], &format!("{ask}{calls}"));
-    assert!(!run.out.contains("id_rsa"), "{run:?}");
-    assert!(run.out.contains(r#""id":3"#), "{run:?}");
+    let mut serving = place.command(&["serve", ".", "--stdio"]).stdin(Stdio::piped()).spawn().unwrap();
+    let (mut input, output) = (serving.stdin.take().unwrap(), serving.stdout.take().unwrap());
+    input.write_all(format!("{ask}{calls}").as_bytes()).unwrap();
+    // The end of its input is the client's farewell: it stays until it has been answered.
+    let mut told = String::new();
+    for line in BufReader::new(output).lines().map(Result::unwrap) {
+        told.push_str(&line);
+        if line.contains(r#""id":3"#) {
+            break;
+        }
+    }
+    drop(input);
+    let run = Run::of(serving.wait_with_output().unwrap());
+    assert!(told.contains(r#""id":3"#) && !told.contains("id_rsa"), "{told} {run:?}");
 }
 
 #[test]
