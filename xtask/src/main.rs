@@ -73,10 +73,7 @@ fn main() -> ExitCode {
         ["schema", "--check"] => generated::schemas(Mode::Check).and_then(|()| generated::evolution()),
         ["schema", "--release"] => generated::schemas(Mode::Check).and_then(|()| generated::release()),
         ["faults"] => faults::run(),
-        ["soak", rest @ ..] if soak::read(rest).is_some() => {
-            let (seconds, seed) = soak::read(rest).unwrap_or((soak::SECONDS, None));
-            soak::run(seconds, seed)
-        }
+        ["soak", rest @ ..] => soak::run(rest),
         ["docs"] => generated::pages(Mode::Write),
         ["docs", "--check"] => generated::pages(Mode::Check),
         ["deny"] => deny::run(),

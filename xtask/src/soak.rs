@@ -8,10 +8,13 @@ use crate::cargo::{cargo, exit_code};
 use crate::failure::Failure;
 
 /// An hour.
-pub(crate) const SECONDS: u64 = 3600;
+const SECONDS: u64 = 3600;
 
-/// Runs it for so many seconds; without a seed with one of the moment, which is said.
-pub(crate) fn run(seconds: u64, seed: Option<u64>) -> Result<(), Failure> {
+/// Runs it for so many seconds (an hour), from this seed; without one from that of the moment, which is said.
+pub(crate) fn run(words: &[&str]) -> Result<(), Failure> {
+    let Some((seconds, seed)) = read(words) else {
+        return Err(Failure::words("a soak is told seconds, and then a seed"));
+    };
     let of_the_moment = || SystemTime::now().duration_since(UNIX_EPOCH).map_or(1, |it| it.as_secs());
     let seed = seed.unwrap_or_else(of_the_moment);
     println!("a soak of {seconds} s; again with: cargo xtask soak {seconds} {seed}");
@@ -26,7 +29,7 @@ pub(crate) fn run(seconds: u64, seed: Option<u64>) -> Result<(), Failure> {
 }
 
 /// Reads the words behind `soak`; `None` where they are none of these.
-pub(crate) fn read(words: &[&str]) -> Option<(u64, Option<u64>)> {
+fn read(words: &[&str]) -> Option<(u64, Option<u64>)> {
     match words {
         [] => Some((SECONDS, None)),
         [seconds] => Some((seconds.parse().ok()?, None)),

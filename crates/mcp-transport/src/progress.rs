@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 
+use crate::Dial;
+
 /// One `notifications/progress`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Progress {
@@ -13,6 +15,14 @@ pub struct Progress {
     pub total: Option<f64>,
     /// What is being done.
     pub message: Option<String>,
+}
+
+impl Progress {
+    /// The same without what the server was given in confidence.
+    pub(crate) fn cleaned(self, dial: &dyn Dial) -> Progress {
+        let message = self.message.map(|it| dial.redact(&it));
+        Progress { message, ..self }
+    }
 }
 
 /// Called with each progress of a call, on the task that reads the wire: it must not wait.

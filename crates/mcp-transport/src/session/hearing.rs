@@ -86,8 +86,7 @@ impl Hearing {
         let event = match heard {
             Heard::Log(message) => Event::Log(message),
             Heard::Progress(request, progress) => {
-                let message = progress.message.map(|it| self.dial.redact(&it));
-                Event::Progress { request, progress: Progress { message, ..progress } }
+                Event::Progress { request, progress: progress.cleaned(self.dial.as_ref()) }
             }
             Heard::Tools => Event::ToolsChanged,
             Heard::Prompts => Event::PromptsChanged,

@@ -22,7 +22,7 @@ use crate::pending::Outcome;
 use crate::whose::Stake;
 use crate::{
     CallError, CallOptions, Epoch, Expiry, Fault, Head, LaneEnd, Mirrored, Named, OnProgress, Outgoing,
-    Progress, Replay, RequestId,
+    Replay, RequestId,
 };
 
 /// A request before it has an id.
@@ -203,10 +203,7 @@ impl Session {
     /// The same listener, who hears nothing of what the server was given in confidence.
     fn clean(&self, progress: Option<&OnProgress>) -> Option<OnProgress> {
         let (tell, dial) = (Arc::clone(progress?), Arc::clone(&self.dial));
-        Some(Arc::new(move |it| {
-            let message = it.message.map(|it| dial.redact(&it));
-            tell(Progress { message, ..it });
-        }))
+        Some(Arc::new(move |it| tell(it.cleaned(dial.as_ref()))))
     }
 
     /// Sends a request and waits for its answer.
