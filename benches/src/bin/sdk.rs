@@ -33,6 +33,8 @@ impl Client for Sdk {
                 Ok(Sdk(().serve(TokioChildProcess::new(command)?).await?))
             }
             "http" => {
+                // Another connection of this process may have chosen it already.
+                let _ = rustls::crypto::ring::default_provider().install_default();
                 let transport = StreamableHttpClientTransport::from_uri(options.url().to_owned());
                 Ok(Sdk(().serve(transport).await?))
             }

@@ -92,6 +92,8 @@ const STDIO: &[Row] = &[Row::Floor, Row::Session, Row::Host, Row::Sdk];
 const MANY: &[Row] = &[Row::Floor, Row::Session, Row::SessionOneThread, Row::Host, Row::Sdk];
 const HTTP: &[Row] = &[Row::Floor, Row::Hyper, Row::Reqwest, Row::Session, Row::Host, Row::Sdk];
 const FLEET: &[Row] = &[Row::Floor, Row::Host, Row::Sdk];
+/// Where a host would do something else: it puts a large result into a file.
+const LARGE: &[Row] = &[Row::Floor, Row::Session, Row::Sdk];
 const OURS: &[Row] = &[Row::Floor, Row::Session];
 
 const CASE: Case = Case {
@@ -110,7 +112,7 @@ const CASE: Case = Case {
 const RATE: Case = Case { metric: "calls_per_s", unit: "/s", better: Better::More, rows: MANY, ..CASE };
 
 /// The table of rows.
-pub(super) const CASES: [Case; 16] = [
+pub(super) const CASES: [Case; 18] = [
     Case {
         title: "stdio, one by one: time of a call",
         arguments: "--scenario seq --n 10000",
@@ -130,6 +132,7 @@ pub(super) const CASES: [Case; 16] = [
         arguments: "--scenario big --kib 1024 --n 10",
         scale: 1e-3,
         unit: "ms",
+        rows: LARGE,
         ..CASE
     },
     Case {
@@ -137,6 +140,7 @@ pub(super) const CASES: [Case; 16] = [
         arguments: "--scenario big --kib 10240 --n 3",
         scale: 1e-3,
         unit: "ms",
+        rows: LARGE,
         ..CASE
     },
     Case {
@@ -145,6 +149,16 @@ pub(super) const CASES: [Case; 16] = [
         metric: "hwm_kb",
         scale: 1.0 / 1024.0,
         unit: "MiB",
+        rows: LARGE,
+        ..CASE
+    },
+    Case {
+        title: "stdio, echo beside results of 4 MiB: p99",
+        arguments: "--scenario hol --kib 4096 --n 6",
+        metric: "p99_us",
+        scale: 1e-3,
+        unit: "ms",
+        rows: LARGE,
         ..CASE
     },
     Case {
@@ -153,7 +167,7 @@ pub(super) const CASES: [Case; 16] = [
         server: "--tools 10000",
         metric: "first_ms",
         unit: "ms",
-        rows: &[Row::Floor, Row::Session, Row::Sdk],
+        rows: LARGE,
         ..CASE
     },
     Case {
@@ -163,7 +177,7 @@ pub(super) const CASES: [Case; 16] = [
         metric: "rss_delta_kb",
         scale: 1.0 / 1024.0,
         unit: "MiB",
-        rows: &[Row::Floor, Row::Session, Row::Sdk],
+        rows: LARGE,
         ..CASE
     },
     Case {
@@ -223,6 +237,16 @@ pub(super) const CASES: [Case; 16] = [
         arguments: "--scenario conc --conc 64 --n 10000",
         rows: HTTP,
         ..RATE
+    },
+    Case {
+        title: "HTTP, echo beside results of 4 MiB: p99",
+        wire: Wire::Http,
+        arguments: "--scenario hol --kib 4096 --n 6",
+        metric: "p99_us",
+        scale: 1e-3,
+        unit: "ms",
+        rows: &[Row::Floor, Row::Hyper, Row::Reqwest, Row::Session, Row::Sdk],
+        ..CASE
     },
     Case {
         title: "HTTP, 64 calls of 50 ms, all over",

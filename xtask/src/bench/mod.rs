@@ -46,12 +46,20 @@ pub(crate) fn run(rounds: usize) -> Result<(), Failure> {
 }
 
 fn build() -> Result<PathBuf, Failure> {
-    run_command(cargo().args(["build", "--release", "-p", "mcp-benches", "--features", "peers"]))?;
+    run_command(cargo().args([
+        "build",
+        "--profile",
+        "measured",
+        "-p",
+        "mcp-benches",
+        "--features",
+        "peers",
+    ]))?;
     let target = match env::var_os("CARGO_TARGET_DIR") {
         Some(folder) => tree::root().join(folder),
         None => tree::root().join("target"),
     };
-    Ok(target.join("release"))
+    Ok(target.join("measured"))
 }
 
 fn compiler() -> Result<String, Failure> {

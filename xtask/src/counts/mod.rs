@@ -90,13 +90,13 @@ fn has_valgrind() -> Result<(), String> {
 
 /// Builds what is counted; the folder that holds it.
 fn build() -> Result<PathBuf, Failure> {
-    let words = "build -p mcp-benches --profile counted --bin counted --bin server";
+    let words = "build -p mcp-benches --profile measured --features peers";
     run_command(cargo().args(words.split(' ')))?;
     let target = match env::var_os("CARGO_TARGET_DIR") {
         Some(folder) => tree::root().join(folder),
         None => tree::root().join("target"),
     };
-    Ok(target.join("counted"))
+    Ok(target.join("measured"))
 }
 
 /// A thing to count, with two numbers of times.

@@ -125,6 +125,7 @@ pub(crate) fn run(options: &Options) -> Result<Value, Failure> {
             Ok(line)
         }
         "fleet" => fleet(options),
+        "hol" => beside(options),
         other => Err(format!("over one blocking pipe there is no scenario {other:?}").into()),
     }
 }
@@ -167,6 +168,35 @@ fn many(options: &Options, window: usize) -> Result<Value, Failure> {
     }
     let mut line = summary(times);
     meter.end(options.count(), &mut line);
+    Ok(line)
+}
+
+/// One echo and one large result on their way at any time, on the same pipe.
+fn beside(options: &Options) -> Result<Value, Failure> {
+    const LARGE: usize = 1;
+    const ECHO: usize = 2;
+    let kib = options.number("--kib", 4096);
+    let mut pipe = Pipe::open(options)?;
+    pipe.list()?;
+    pipe.send(&call_message(LARGE, Ask::Big(kib)))?;
+    pipe.send(&call_message(ECHO, Ask::Echo))?;
+    let (begun, mut asked) = (Instant::now(), Instant::now());
+    let (mut times, mut got) = (Vec::new(), 0);
+    while got < options.count() {
+        let (id, _) = text_of(pipe.read()?)?;
+        if id == ECHO {
+            times.push(asked.elapsed());
+            asked = Instant::now();
+            pipe.send(&call_message(ECHO, Ask::Echo))?;
+            continue;
+        }
+        got += 1;
+        if got < options.count() {
+            pipe.send(&call_message(LARGE, Ask::Big(kib)))?;
+        }
+    }
+    let mut line = summary(times);
+    line["big_ms"] = json!(begun.elapsed().as_secs_f64() * 1e3 / options.count() as f64);
     Ok(line)
 }
 
