@@ -51,10 +51,13 @@ pub fn binary() -> &'static Path {
     BINARY.get_or_init(|| built("mcp-cli", "mcp-host"))
 }
 
-/// A binary of a package, built if it is not: `cargo test -p mcp-tests` alone builds no other package's.
+/// A binary of a package, built if it is not: `cargo test -p mcp-tests` alone builds no other package's. It is built in
+/// the profile that `MCP_TEST_PROFILE` names.
 pub fn built(package: &str, binary: &str) -> PathBuf {
+    let profile = std::env::var("MCP_TEST_PROFILE").ok();
     let output = Command::new(env!("CARGO"))
         .args(["build", "--quiet", "--package", package, "--bin", binary, "--message-format=json"])
+        .args(["--profile", profile.as_deref().unwrap_or("dev")])
         .current_dir(root())
         .stderr(Stdio::inherit())
         .output()

@@ -10,6 +10,9 @@ use crate::failure::Failure;
 /// An hour.
 const SECONDS: u64 = 3600;
 
+/// From when on it has its full size, for which everything is built as Cargo.toml's profile of this name says.
+const FULL: (u64, &str) = (600, "soak");
+
 /// Runs it for so many seconds (an hour), from this seed; without one from that of the moment, which is said.
 pub(crate) fn run(words: &[&str]) -> Result<(), Failure> {
     let Some((seconds, seed)) = read(words) else {
@@ -18,8 +21,11 @@ pub(crate) fn run(words: &[&str]) -> Result<(), Failure> {
     let of_the_moment = || SystemTime::now().duration_since(UNIX_EPOCH).map_or(1, |it| it.as_secs());
     let seed = seed.unwrap_or_else(of_the_moment);
     println!("a soak of {seconds} s; again with: cargo xtask soak {seconds} {seed}");
+    let profile = if seconds < FULL.0 { "dev" } else { FULL.1 };
     let status = cargo()
-        .args(["test", "-p", "mcp-tests", "--test", "it", "soak::", "--", "--nocapture"])
+        .args(["test", "--profile", profile, "-p", "mcp-tests", "--test", "it"])
+        .args(["soak::", "--", "--nocapture"])
+        .env("MCP_TEST_PROFILE", profile)
         .env("MCP_TEST_SOAK_SECONDS", seconds.to_string())
         .env("MCP_TEST_SOAK_SEED", seed.to_string())
         .env_remove("MCP_TEST_ALONE")

@@ -105,7 +105,7 @@ mod tests {
         use mcp_registry::{Builtins, Lists, ServerEntry};
 
         let json = r#"{"tools":[{"name":"t","inputSchema":{}}]}"#;
-        let tools = read_tools(&RawJson::parse(json.into()).unwrap()).unwrap().items;
+        let tools = read_tools(&RawJson::parse(json.into()).unwrap()).unwrap().shared();
         let entry = ServerEntry {
             id: ServerId::parse("b").unwrap(),
             exposure: Exposure::all(NamePolicy::Reject),

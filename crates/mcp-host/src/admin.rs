@@ -58,7 +58,7 @@ pub(crate) fn entry() -> ServerEntry {
         serde_json::json!({ "name": name, "description": description, "inputSchema": schema })
     });
     let page = RawJson::of(&serde_json::json!({ "tools": tools })).expect("a list of tools is JSON");
-    let tools = read_tools(&page).expect("these tools are well formed").items;
+    let tools = read_tools(&page).expect("these tools are well formed").shared();
     ServerEntry {
         id: own_id(),
         exposure: Exposure::all(NamePolicy::Pass),

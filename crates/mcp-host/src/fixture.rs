@@ -73,7 +73,7 @@ pub(crate) fn listed(names: &str) -> Listed {
     let tools: Vec<String> =
         tools.map(|it| format!(r#"{{"name":"{it}","inputSchema":{{"type":"object"}}}}"#)).collect();
     let page = RawJson::parse(format!(r#"{{"tools":[{}]}}"#, tools.join(",")).into()).unwrap();
-    let lists = Lists { tools: read_tools(&page).unwrap().items, ..Lists::default() };
+    let lists = Lists { tools: read_tools(&page).unwrap().shared(), ..Lists::default() };
     let notes = names.split(',').filter(|it| it.starts_with('!'));
     let notes = notes.map(|it| (ListKind::Tool, Failure::new(Kind::Timeout, it))).collect();
     Listed { lists: Arc::new(lists), notes, ..Listed::nothing(Changes::default()) }

@@ -58,16 +58,16 @@ impl Listed {
                 return self;
             }
             Fresh::Tools(listing) => {
-                lists.tools = listing.items;
+                lists.tools = shared(listing.items);
                 listing.rejected
             }
             Fresh::Prompts(listing) => {
-                lists.prompts = listing.items;
+                lists.prompts = shared(listing.items);
                 listing.rejected
             }
             Fresh::Resources(listing, templates) => {
-                lists.resources = listing.items;
-                lists.templates = templates.items;
+                lists.resources = shared(listing.items);
+                lists.templates = shared(templates.items);
                 listing.rejected.into_iter().chain(templates.rejected).collect()
             }
         };
@@ -131,6 +131,11 @@ pub(crate) fn changed(seen: Changes, now: Changes) -> Vec<ListKind> {
         (ListKind::Resource, seen.resources != now.resources),
     ];
     all.into_iter().filter(|(_, changed)| *changed).map(|(kind, _)| kind).collect()
+}
+
+/// For generations to share.
+fn shared<T>(items: Vec<T>) -> Vec<Arc<T>> {
+    items.into_iter().map(Arc::new).collect()
 }
 
 #[cfg(test)]

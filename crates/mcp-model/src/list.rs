@@ -5,6 +5,7 @@
 
 use std::borrow::Cow;
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -25,6 +26,13 @@ pub struct Page<T> {
     pub next_cursor: Option<String>,
     /// How long it may be used.
     pub freshness: Freshness,
+}
+
+impl<T> Page<T> {
+    /// The items, for more than one to hold.
+    pub fn shared(self) -> Vec<Arc<T>> {
+        self.items.into_iter().map(Arc::new).collect()
+    }
 }
 
 /// An item of a list that is none of what the list is of.

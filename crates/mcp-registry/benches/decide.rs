@@ -61,7 +61,7 @@ fn servers(tools: usize, count: usize) -> Vec<ServerEntry> {
             id: ServerId::parse(&format!("server{at}")).expect("a short id"),
             exposure: Exposure::all(naming),
             lists: Arc::new(Lists {
-                tools: read_tools(&page).expect("this is a list").items,
+                tools: read_tools(&page).expect("this is a list").shared(),
                 ..Lists::default()
             }),
         }

@@ -4,13 +4,14 @@
 //! configuration, then each server's own, so the same content gives the same catalog.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
-use mcp_model::{RawJson, ServerId};
+use mcp_model::ServerId;
 
-use crate::build::{self, Decisions};
+use crate::build;
 use crate::hash::Encoder;
 use crate::lookup::nearest;
+use crate::share::Share;
 use crate::{
     Builtins, Decision, Drift, ExposedName, ExposedPrompt, ExposedResource, ExposedTemplate, ExposedTool,
     Hash, ListKind, Lookup, Owner, Problem, ServerEntry,
@@ -26,14 +27,16 @@ pub struct Catalog {
     prompts: Vec<ExposedPrompt>,
     resources: Vec<ExposedResource>,
     templates: Vec<ExposedTemplate>,
-    decisions: Decisions,
     problems: Vec<Problem>,
     toolsets: Vec<ServerId>,
     builtins: Builtins,
     tool_index: HashMap<ExposedName, usize>,
     prompt_index: HashMap<ExposedName, usize>,
-    /// Positions of `tools`, ordered by original name.
-    by_original: Vec<usize>,
+    /// Positions of `tools`, ordered by original name; made for the first who asks.
+    by_original: OnceLock<Vec<usize>>,
+    /// What each server shows, in order, and what each would show if no other were there.
+    shares: Vec<Arc<Share>>,
+    alone: Vec<Arc<Share>>,
     hash: Hash,
 }
 
@@ -54,28 +57,44 @@ impl Catalog {
         servers: &[ServerEntry],
         drifts: &BTreeMap<ServerId, Arc<Drift>>,
     ) -> Catalog {
-        let parts = build::parts(builtins, servers, drifts);
-        let build::Parts { tools, prompts, resources, templates, decisions, problems, toolsets } = parts;
-        let tool_index = tools.iter().enumerate().map(|(at, it)| (it.name.clone(), at)).collect();
-        let prompt_index = prompts.iter().enumerate().map(|(at, it)| (it.name.clone(), at)).collect();
-        let mut by_original: Vec<usize> = (0..tools.len()).collect();
-        by_original.sort_by_key(|at| &tools[*at].tool.name);
-        let mut res = Catalog {
+        Catalog::made(builtins, servers, drifts, &[])
+    }
+
+    /// The catalog of [`build_approved`](Catalog::build_approved) with the builtins of this one, for less: what this
+    /// one knows of servers whose lists, rules and drift are the very same is taken over.
+    pub fn successor(&self, servers: &[ServerEntry], drifts: &BTreeMap<ServerId, Arc<Drift>>) -> Catalog {
+        Catalog::made(&self.builtins, servers, drifts, &self.alone)
+    }
+
+    fn made(
+        builtins: &Builtins,
+        servers: &[ServerEntry],
+        drifts: &BTreeMap<ServerId, Arc<Drift>>,
+        before: &[Arc<Share>],
+    ) -> Catalog {
+        let parts = build::parts(builtins, servers, drifts, before);
+        let build::Parts { tools, prompts, resources, templates, problems, toolsets, .. } = parts;
+        let build::Parts { tool_index, prompt_index, shares, alone, .. } = parts;
+        let mut encoder = Encoder::new("mcp-registry catalog 3");
+        for share in shares.iter().filter(|it| it.is_toolset) {
+            encoder.text(share.entry.id.as_str());
+            encoder.bytes(share.hash.as_bytes());
+        }
+        Catalog {
             tools,
             prompts,
             resources,
             templates,
-            decisions,
             problems,
             toolsets,
             builtins: builtins.clone(),
             tool_index,
             prompt_index,
-            by_original,
-            hash: Encoder::new("").hash(),
-        };
-        res.hash = res.content();
-        res
+            by_original: OnceLock::new(),
+            shares,
+            alone,
+            hash: encoder.hash(),
+        }
     }
 
     /// A catalog of nothing.
@@ -99,9 +118,14 @@ impl Catalog {
             return Lookup::Found(tool);
         }
         let original = |at: &usize| &*self.tools[*at].tool.name;
-        let start = self.by_original.partition_point(|at| original(at) < name);
-        let end = start + self.by_original[start..].partition_point(|at| original(at) == name);
-        match self.by_original[start..end] {
+        let ordered = self.by_original.get_or_init(|| {
+            let mut res: Vec<usize> = (0..self.tools.len()).collect();
+            res.sort_by_key(|at| original(at));
+            res
+        });
+        let start = ordered.partition_point(|at| original(at) < name);
+        let end = start + ordered[start..].partition_point(|at| original(at) == name);
+        match ordered[start..end] {
             [] => Lookup::Missing { nearest: nearest(&self.tools, name) },
             [at] => Lookup::Found(&self.tools[at]),
             ref many => Lookup::Ambiguous(many.iter().map(|at| &self.tools[*at]).collect()),
@@ -130,8 +154,8 @@ impl Catalog {
 
     /// What became of each item of these lists, shown or not, in order; of each server templates come after resources
     /// and malformed items last.
-    pub fn decisions(&self, list: ListKind) -> &[Decision] {
-        self.decisions.of(list)
+    pub fn decisions(&self, list: ListKind) -> impl Iterator<Item = &Decision> {
+        self.shares.iter().flat_map(move |it| it.decisions(list))
     }
 
     /// Who has this name among what is called by name (DM-055, DM-097): the tools or the prompts. Resources are told
@@ -171,26 +195,6 @@ impl Catalog {
     /// The hash of everything that is shown: names, servers and definitions byte for byte, and toolsets, in order.
     pub fn hash(&self) -> Hash {
         self.hash
-    }
-
-    fn content(&self) -> Hash {
-        let (tools, prompts) = (&self.tools, &self.prompts);
-        let (resources, templates) = (&self.resources, &self.templates);
-        let mut encoder = Encoder::new("mcp-registry catalog 2");
-        let mut item = |name: &ExposedName, server: &ServerId, raw: &RawJson| {
-            encoder.text(name.as_str());
-            encoder.text(server.as_str());
-            encoder.bytes(raw.as_bytes());
-        };
-        tools.iter().for_each(|it| item(&it.name, &it.server, &it.tool.raw));
-        prompts.iter().for_each(|it| item(&it.name, &it.server, &it.prompt.raw));
-        resources.iter().for_each(|it| item(&it.name, &it.server, &it.resource.raw));
-        templates.iter().for_each(|it| item(&it.name, &it.server, &it.template.raw));
-        for length in [tools.len(), prompts.len(), resources.len(), templates.len()] {
-            encoder.number(length as u64);
-        }
-        encoder.list(self.toolsets.iter().map(ServerId::as_str));
-        encoder.hash()
     }
 }
 

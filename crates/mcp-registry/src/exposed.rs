@@ -3,13 +3,15 @@
 //! An item is kept as its server defines it, byte for byte. What a language model calls by name has a name that no
 //! other has; what is asked for by URI has a label.
 
+use std::sync::Arc;
+
 use mcp_model::{Prompt, Resource, ResourceTemplate, ServerId, Tool};
 use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
 
 use crate::ExposedName;
 
-/// A tool that is shown.
+/// A tool that is shown. Cheap to clone.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExposedTool {
     /// The name it is shown under.
@@ -17,7 +19,7 @@ pub struct ExposedTool {
     /// The server it belongs to.
     pub server: ServerId,
     /// The tool as its server defines it.
-    pub tool: Tool,
+    pub tool: Arc<Tool>,
 }
 
 /// A prompt that is shown.
@@ -28,7 +30,7 @@ pub struct ExposedPrompt {
     /// The server it belongs to.
     pub server: ServerId,
     /// The prompt as its server defines it.
-    pub prompt: Prompt,
+    pub prompt: Arc<Prompt>,
 }
 
 /// A resource that is shown. It is asked for by server and URI; its name is a label, and need be neither unique nor
@@ -40,7 +42,7 @@ pub struct ExposedResource {
     /// The server it belongs to.
     pub server: ServerId,
     /// The resource as its server defines it.
-    pub resource: Resource,
+    pub resource: Arc<Resource>,
 }
 
 /// A resource template that is shown. It is asked for by server and URI template; its name is a label.
@@ -51,7 +53,7 @@ pub struct ExposedTemplate {
     /// The server it belongs to.
     pub server: ServerId,
     /// The template as its server defines it.
-    pub template: ResourceTemplate,
+    pub template: Arc<ResourceTemplate>,
 }
 
 impl Serialize for ExposedTool {

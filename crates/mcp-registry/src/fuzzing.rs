@@ -31,13 +31,13 @@ pub fn tools(bytes: &[u8]) {
     for tool in &page.items {
         assert!(tool.input_schema.is_object() && !tool.name.is_empty());
     }
-    let lists = Arc::new(Lists { tools: page.items, ..Lists::default() });
+    let lists = Arc::new(Lists { tools: page.shared(), ..Lists::default() });
     let class = NameClass::Strict;
     for naming in [NamePolicy::Qualify { class }, NamePolicy::Reject, NamePolicy::Slug, NamePolicy::Pass] {
         let id = ServerId::parse("fuzzed").expect("an id");
         let entry = ServerEntry { id, exposure: Exposure::all(naming), lists: Arc::clone(&lists) };
         let catalog = Catalog::build(&Builtins::default(), std::slice::from_ref(&entry));
-        assert_eq!(catalog.decisions(ListKind::Tool).len(), lists.tools.len());
+        assert_eq!(catalog.decisions(ListKind::Tool).count(), lists.tools.len());
         assert_eq!(catalog.hash(), Catalog::build(&Builtins::default(), &[entry]).hash());
         for pair in catalog.tools().windows(2) {
             assert!(pair[0].name != pair[1].name);

@@ -16,7 +16,7 @@
 //! let page = br#"{"tools": [{"name": "read.file", "inputSchema": {
 //!     "type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]
 //! }}]}"#;
-//! let tools = read_tools(&RawJson::parse(page.as_slice().into())?)?.items;
+//! let tools = read_tools(&RawJson::parse(page.as_slice().into())?)?.shared();
 //! let files = ServerEntry {
 //!     id: ServerId::parse("files")?,
 //!     exposure: Exposure::all(NamePolicy::Qualify { class: NameClass::Strict }),
@@ -57,12 +57,12 @@ mod problem;
 mod projection;
 mod quote;
 mod rejection;
+mod share;
 mod timestamp;
 mod tokens;
 mod validate;
 mod view;
 
-pub use build::decide_all;
 pub use catalog::Catalog;
 pub use decide::{Decider, Decision, Stage, StageRule, Verdict, decide};
 pub use difference::{Changes, Difference, ResourceKey, Step};
@@ -82,5 +82,6 @@ pub use plan::{Desired, Plan};
 pub use problem::{Problem, ProblemKind};
 pub use projection::{ProjectedTool, Projection, Provider, project};
 pub use rejection::{NetworkFailure, ProviderRejection, Reaction, Rejection, classify};
+pub use share::decide_all;
 pub use validate::{ArgumentError, ArgumentsInvalid, Checked, ResultInvalid, Validators};
 pub use view::{Selection, View, Viewed};

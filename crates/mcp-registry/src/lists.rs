@@ -4,17 +4,17 @@ use std::sync::Arc;
 
 use mcp_model::{Exposure, Prompt, Rejected, Resource, ResourceTemplate, ServerId, Tool};
 
-/// One server's lists, as read.
+/// One server's lists, as read. A catalog shares their items.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Lists {
     /// Its tools, in its order.
-    pub tools: Vec<Tool>,
+    pub tools: Vec<Arc<Tool>>,
     /// Its prompts, in its order.
-    pub prompts: Vec<Prompt>,
+    pub prompts: Vec<Arc<Prompt>>,
     /// Its resources, in its order.
-    pub resources: Vec<Resource>,
+    pub resources: Vec<Arc<Resource>>,
     /// Its resource templates, in its order.
-    pub templates: Vec<ResourceTemplate>,
+    pub templates: Vec<Arc<ResourceTemplate>>,
     /// What could not be read, in its order.
     pub rejected: Vec<RejectedItem>,
 }

@@ -40,7 +40,7 @@ const GROWTH: usize = 16 << 10;
 const MOST_AGAIN: usize = 20;
 
 /// How long a client of the gateway may be silent before what it had is ended.
-const IDLE: Duration = Duration::from_secs(2);
+const IDLE: Duration = Duration::from_secs(10);
 
 /// How many of each there are.
 #[derive(Debug, Clone, Copy)]
@@ -180,12 +180,12 @@ async fn day(size: Size, course: Course) -> Vec<usize> {
     for _ in 0..size.clients {
         actors.spawn(clients::connect_on(world.clone(), random.fork()));
     }
-    let mut memory = watch(&mut actors, size.lasting).await;
+    let mut memory = watch(&mut actors, size.lasting, &world.tally).await;
     let mut more = 0;
     while course == Course::Whole && !world.tally.absent().is_empty() {
         assert!(more < MOST_AGAIN, "this never happened: {:?}", world.tally.absent());
         more += 1;
-        memory = watch(&mut actors, size.lasting).await;
+        memory = watch(&mut actors, size.lasting, &world.tally).await;
     }
 
     world.over.cancel();
@@ -215,11 +215,16 @@ async fn day(size: Size, course: Course) -> Vec<usize> {
 }
 
 /// Looks on while they do what they do; whoever meets what must not be ends it all.
-async fn watch(actors: &mut JoinSet<()>, lasting: Duration) -> Vec<usize> {
+async fn watch(actors: &mut JoinSet<()>, lasting: Duration, tally: &Tally) -> Vec<usize> {
     let (begun, mut memory) = (Instant::now(), Vec::new());
     while begun.elapsed() < lasting {
         tokio::select! {
-            Some(actor) = actors.join_next() => actor.unwrap(),
+            Some(actor) = actors.join_next() => {
+                if actor.is_err() {
+                    eprintln!("after {:?}:\n{tally}", begun.elapsed());
+                }
+                actor.unwrap();
+            }
             () = tokio::time::sleep((lasting / 40).min(Duration::from_secs(30))) => memory.push(resident()),
         }
     }

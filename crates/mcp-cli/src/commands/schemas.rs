@@ -32,7 +32,7 @@ pub(super) async fn judged(published: Arc<Published>) -> Arc<Published> {
             Problem::tool_unvalidated(&tool.server, &tool.tool.name, &reason)
         };
         let since = SystemTime::now();
-        let found: Vec<ActiveProblem> = unusable(tools.iter().map(|it| &it.tool))
+        let found: Vec<ActiveProblem> = unusable(tools.iter().map(|it| &*it.tool))
             .map(|it| ActiveProblem { problem: problem(it), since })
             .filter(|it| !published.problems.iter().any(|known| known.problem.id == it.problem.id))
             .collect();

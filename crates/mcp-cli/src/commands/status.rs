@@ -250,7 +250,7 @@ mod tests {
         let mut exposure = Exposure::all(NamePolicy::Reject);
         exposure.tools.filter = Filter { whitelist: vec!["keep".into()], blacklist: vec![] };
         let json = r#"{"tools":[{"name":"a","inputSchema":{}},{"name":"keep","inputSchema":{}},{"name":"b","inputSchema":{}}]}"#;
-        let tools = read_tools(&RawJson::parse(json.into()).unwrap()).unwrap().items;
+        let tools = read_tools(&RawJson::parse(json.into()).unwrap()).unwrap().shared();
         let lists = Arc::new(Lists { tools, ..Lists::default() });
         let entry = ServerEntry { id: ServerId::parse("s").unwrap(), exposure, lists };
         let catalog = Catalog::build(&Builtins::default(), &[entry]);

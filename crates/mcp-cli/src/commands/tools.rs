@@ -79,7 +79,7 @@ pub(super) fn tree(published: &Published, look: Look) -> String {
 pub(super) fn one(published: &Published, name: &str, look: Look) -> Result<String, String> {
     let it = found(published, name)?;
     let colour = look.colour;
-    let Tool { name: original, description: _, input_schema, output_schema, hints, raw: _ } = &it.tool;
+    let Tool { name: original, description: _, input_schema, output_schema, hints, raw: _ } = &*it.tool;
     let mut res = format!("{}\n", paint::paint(colour, paint::NOTE, &plain::line(it.name.as_str())));
     let about = format!(
         "tool `{}` of server `{}`, about {} tokens{}",
@@ -197,7 +197,7 @@ mod tests {
              "inputSchema":{"type":"object","properties":{"path":{"type":"string","description":"Where"}},"required":["path"]}},
             {"name":"wipe","annotations":{"destructiveHint":true},"inputSchema":{"type":"object"}},
             {"name":"note","inputSchema":{}}]}"#;
-        let tools = read_tools(&RawJson::parse(json.into()).unwrap()).unwrap().items;
+        let tools = read_tools(&RawJson::parse(json.into()).unwrap()).unwrap().shared();
         let entry = ServerEntry {
             id: ServerId::parse("files").unwrap(),
             exposure: Exposure::all(NamePolicy::Pass),

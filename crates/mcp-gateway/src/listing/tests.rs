@@ -23,9 +23,9 @@ fn entry(id: &str, tools: &[&str], bytes: usize, templates: &[&str]) -> ServerEn
         })
         .collect();
     let templates: Vec<String> = templates.iter().map(|it| format!(r#"{{"uriTemplate":"{it}"}}"#)).collect();
-    let tools = read_tools(&json(format!(r#"{{"tools":[{}]}}"#, tools.join(",")))).unwrap().items;
+    let tools = read_tools(&json(format!(r#"{{"tools":[{}]}}"#, tools.join(",")))).unwrap().shared();
     let templates = json(format!(r#"{{"resourceTemplates":[{}]}}"#, templates.join(",")));
-    let templates = read_resource_templates(&templates).unwrap().items;
+    let templates = read_resource_templates(&templates).unwrap().shared();
     ServerEntry {
         id: ServerId::parse(id).unwrap(),
         exposure: Exposure::all(NamePolicy::Qualify { class: NameClass::Strict }),

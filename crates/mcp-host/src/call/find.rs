@@ -91,7 +91,7 @@ fn missing<I>(
         return not_found(&format!(": the tools of server '{id}' are not loaded (load_tools is false)"));
     }
     let hidden = |it: &&Decision| meant(it.server.as_str()) && it.exposed.is_none() && it.original == name;
-    if let Some(decision) = snapshot.published.catalog.decisions(ListKind::Tool).iter().find(hidden) {
+    if let Some(decision) = snapshot.published.catalog.decisions(ListKind::Tool).find(hidden) {
         return not_found(&format!(
             ": server '{}' has it, but it is not shown: {}",
             decision.server, decision.rule

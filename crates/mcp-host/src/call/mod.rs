@@ -169,7 +169,7 @@ enum Found {
     /// A server's tool.
     Servers(Target),
     /// One of the host's own.
-    Own(Tool),
+    Own(Arc<Tool>),
 }
 
 /// A tool of a server, and where its calls go.
@@ -177,7 +177,7 @@ enum Found {
 struct Target {
     server: Arc<ResolvedServer>,
     place: Place<Shared>,
-    tool: Tool,
+    tool: Arc<Tool>,
 }
 
 /// Where something is sent, and for whom.

@@ -230,7 +230,7 @@ fn missing(snapshot: &Snapshot<Shared>, wish: Wish<'_>, server: Option<&ServerId
         };
         meant(&it.server) && it.exposed.is_none() && it.original == name
     };
-    if let Some(it) = snapshot.published.catalog.decisions(wish.list()).iter().find(hidden) {
+    if let Some(it) = snapshot.published.catalog.decisions(wish.list()).find(hidden) {
         let message =
             format!("{words} not found: server '{}' has it, but it is not shown: {}", it.server, it.rule);
         return Failure::new(Kind::Validation, message);

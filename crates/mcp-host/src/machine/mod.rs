@@ -44,8 +44,10 @@ pub(crate) struct Machine<I> {
     generation: u64,
     /// Something has changed since the last snapshot.
     changed: bool,
-    /// The catalog of the last snapshot; `None` when it has to be made anew.
-    catalog: Option<Arc<Catalog>>,
+    /// The catalog of the last snapshot.
+    catalog: Arc<Catalog>,
+    /// The next one may be another.
+    stale: bool,
     /// How servers differ from what was approved of them, as last looked at.
     looked: BTreeMap<ServerId, approved::Looked>,
     /// The problems of the last snapshot.
@@ -71,6 +73,7 @@ enum Phase {
 impl<I: Clone> Machine<I> {
     /// A machine without servers.
     pub(crate) fn new(settings: Settings) -> Machine<I> {
+        let catalog = Arc::new(Catalog::build(&settings.builtins, &[]));
         Machine {
             settings,
             slots: Vec::new(),
@@ -79,7 +82,8 @@ impl<I: Clone> Machine<I> {
             starts: 0,
             generation: 0,
             changed: false,
-            catalog: None,
+            catalog,
+            stale: true,
             looked: BTreeMap::new(),
             problems: Vec::new(),
             views: Vec::new(),
@@ -351,7 +355,7 @@ impl<I: Clone> Machine<I> {
     /// The catalog may be another one now.
     fn touch(&mut self) {
         self.changed = true;
-        self.catalog = None;
+        self.stale = true;
     }
 }
 

@@ -97,14 +97,11 @@ impl<I: Clone> Machine<I> {
     pub(crate) fn snapshot(&mut self, now: SystemTime) -> Snapshot<I> {
         self.generation += 1;
         self.changed = false;
-        let catalog = match &self.catalog {
-            Some(catalog) => Arc::clone(catalog),
-            None => {
-                let drifts = self.drifts();
-                Arc::new(Catalog::build_approved(&self.settings.builtins, &self.entries(), &drifts))
-            }
-        };
-        self.catalog = Some(Arc::clone(&catalog));
+        if std::mem::take(&mut self.stale) {
+            let drifts = self.drifts();
+            self.catalog = Arc::new(self.catalog.successor(&self.entries(), &drifts));
+        }
+        let catalog = Arc::clone(&self.catalog);
         let servers = self.slots.iter().map(|it| self.status(it)).collect();
         let problems = self.problems(&catalog, now);
         let mut routes = HashMap::new();

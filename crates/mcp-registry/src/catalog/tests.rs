@@ -22,7 +22,7 @@ fn list(kind: &str, items: impl Iterator<Item = String>) -> RawJson {
 fn lists(tools: &str) -> Lists {
     let tool = |it: &str| format!("{{\"name\":{it:?},\"inputSchema\":{{\"type\":\"object\"}}}}");
     let page = read_tools(&list("tools", tools.split_whitespace().map(tool))).unwrap();
-    Lists { tools: page.items, ..Lists::default() }
+    Lists { tools: page.shared(), ..Lists::default() }
 }
 
 /// A server with these tools; `settings` as in the rows of `decide`.
@@ -157,11 +157,8 @@ fn a_malformed_item_is_a_problem_and_the_others_stay() {
             "mcp/server/a/prompt_malformed/#3"
         ]
     );
-    let verdicts: Vec<_> = catalog
-        .decisions(ListKind::Tool)
-        .iter()
-        .map(|it| (it.original.as_str(), it.verdict.as_str()))
-        .collect();
+    let verdicts: Vec<_> =
+        catalog.decisions(ListKind::Tool).map(|it| (it.original.as_str(), it.verdict.as_str())).collect();
     assert_eq!(verdicts, [("good", "exposed"), ("bad", "malformed"), ("#2", "malformed")]);
 }
 
@@ -300,7 +297,7 @@ fn dmx_07_dmx_10_each_list_has_rules_of_its_own() {
     };
     let catalog = Catalog::build(&Builtins::default(), &[entry]);
     let shown = |list| -> Vec<String> {
-        let each = catalog.decisions(list).iter();
+        let each = catalog.decisions(list);
         each.map(|it| it.exposed.as_ref().map_or(it.verdict.as_str().to_owned(), |it| it.to_string()))
             .collect()
     };
@@ -322,7 +319,7 @@ fn x_19_a_server_that_is_left_out_is_left_out_of_every_list() {
     entry.lists = Arc::new(full("t", "p", &[("f:1", "r")]));
     let catalog = Catalog::build(&builtins(), &[entry]);
     assert!(catalog.tools().is_empty() && catalog.prompts().is_empty() && catalog.resources().is_empty());
-    let verdicts = |list| catalog.decisions(list).iter().map(|it| it.verdict).collect::<Vec<_>>();
+    let verdicts = |list| catalog.decisions(list).map(|it| it.verdict).collect::<Vec<_>>();
     assert_eq!(verdicts(ListKind::Tool), [Verdict::Collision]);
     assert_eq!(verdicts(ListKind::Prompt), [Verdict::Collision]);
     assert_eq!(verdicts(ListKind::Resource), [Verdict::Collision; 2]);
@@ -363,11 +360,11 @@ pub(crate) fn full(tools: &str, prompts: &str, resources: &[(&str, &str)]) -> Li
     let resource = |(uri, name): &(&str, &str)| format!("{{\"uri\":{uri:?},\"name\":{name:?}}}");
     let template = |(uri, name): &(&str, &str)| format!("{{\"uriTemplate\":{uri:?},\"name\":{name:?}}}");
     Lists {
-        prompts: read_prompts(&list("prompts", prompts.split_whitespace().map(prompt))).unwrap().items,
-        resources: read_resources(&list("resources", resources.iter().map(resource))).unwrap().items,
+        prompts: read_prompts(&list("prompts", prompts.split_whitespace().map(prompt))).unwrap().shared(),
+        resources: read_resources(&list("resources", resources.iter().map(resource))).unwrap().shared(),
         templates: read_resource_templates(&list("resourceTemplates", resources.iter().map(template)))
             .unwrap()
-            .items,
+            .shared(),
         ..lists(tools)
     }
 }
@@ -420,7 +417,7 @@ fn prompts_have_names_of_their_own_and_resources_their_uris() {
 #[test]
 fn dm_034_dm_061_a_tool_is_written_with_its_schema_as_it_came() {
     let page = json(r#"{"tools":[{"name":"t","description":"x\ty","inputSchema":{"type":"object", "b":1,"a":2}},{"name":"u","inputSchema":{}}]}"#.to_owned());
-    let lists = Lists { tools: read_tools(&page).unwrap().items, ..Lists::default() };
+    let lists = Lists { tools: read_tools(&page).unwrap().shared(), ..Lists::default() };
     let entry = ServerEntry { lists: Arc::new(lists), ..server(NamePolicy::Reject, "s", "", "prefix=p_") };
     assert_eq!(
         serde_json::to_string(Catalog::build(&Builtins::default(), &[entry]).tools()).unwrap(),

@@ -17,7 +17,7 @@ fn lists(tools: &[&str]) -> Lists {
         "{{\"tools\":[{}]}}",
         tools.iter().map(|it| format!("{{{it}}}")).collect::<Vec<_>>().join(",")
     );
-    Lists { tools: read_tools(&json(&page)).unwrap().items, ..Lists::default() }
+    Lists { tools: read_tools(&json(&page)).unwrap().shared(), ..Lists::default() }
 }
 
 fn approved(tools: &[&str]) -> Approved {
@@ -89,8 +89,9 @@ fn of_two_of_one_name_neither_may_change() {
 #[test]
 fn prompts_resources_and_templates_are_approved_too() {
     let of = |prompt: &str, resource: &str| {
-        let prompts = read_prompts(&json(&format!("{{\"prompts\":[{{{prompt}}}]}}"))).unwrap().items;
-        let resources = read_resources(&json(&format!("{{\"resources\":[{{{resource}}}]}}"))).unwrap().items;
+        let prompts = read_prompts(&json(&format!("{{\"prompts\":[{{{prompt}}}]}}"))).unwrap().shared();
+        let resources =
+            read_resources(&json(&format!("{{\"resources\":[{{{resource}}}]}}"))).unwrap().shared();
         Approved::of(About::default(), &Lists { prompts, resources, ..Lists::default() })
     };
     let before = of(r#""name":"p","arguments":[]"#, r#""uri":"f:x","name":"x""#);
@@ -196,7 +197,7 @@ fn a_withheld_tool_keeps_its_name_from_others() {
     let drift = Drift::between(Some(&Approved::default()), &approved(&[A]), &ALL, LockPolicy::default());
     let drifts = BTreeMap::from([(ids[0].clone(), Arc::new(drift))]);
     let catalog = Catalog::build_approved(&Builtins::default(), &entries, &drifts);
-    let verdicts: Vec<Verdict> = catalog.decisions(ListKind::Tool).iter().map(|it| it.verdict).collect();
+    let verdicts: Vec<Verdict> = catalog.decisions(ListKind::Tool).map(|it| it.verdict).collect();
     assert_eq!(verdicts, [Verdict::NotApproved, Verdict::Collision]);
     assert!(catalog.tools().is_empty());
 }

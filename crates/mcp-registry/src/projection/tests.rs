@@ -6,7 +6,7 @@ use super::*;
 
 fn tool(name: &str, schema: &str) -> ExposedTool {
     let page = format!(r#"{{"tools":[{{"name":"x","inputSchema":{schema}}}]}}"#);
-    let tool = read_tools(&RawJson::parse(page.into_bytes().into()).unwrap()).unwrap().items.remove(0);
+    let tool = read_tools(&RawJson::parse(page.into_bytes().into()).unwrap()).unwrap().shared().remove(0);
     ExposedTool { name: ExposedName::new(name.to_owned()), server: ServerId::parse("s").unwrap(), tool }
 }
 

@@ -42,7 +42,7 @@ fn written(catalog: &Catalog) -> Vec<String> {
         json(serde_json::to_string(catalog.problems())),
     ];
     let lists = [ListKind::Tool, ListKind::Prompt, ListKind::Resource];
-    res.extend(lists.map(|it| json(serde_json::to_string(catalog.decisions(it)))));
+    res.extend(lists.map(|it| json(serde_json::to_string(&catalog.decisions(it).collect::<Vec<_>>()))));
     res
 }
 
@@ -162,6 +162,34 @@ proptest! {
             registry.take(it, &new)?;
         }
         registry.is(&new)?;
+    }
+
+    /// Whatever a catalog takes over from the one before it, it is the one that is built of nothing.
+    #[test]
+    fn a_successor_is_what_would_be_built_anew(
+        servers in servers(),
+        steps in prop::collection::vec((any::<prop::sample::Index>(), crate::entry(), 0..4_u8), 1..8),
+    ) {
+        let mut servers = servers;
+        let mut catalog = Catalog::build(&builtins(), &servers);
+        for (at, other, step) in steps {
+            match step {
+                0 => servers.insert(at.index(servers.len() + 1), other),
+                _ if servers.is_empty() => {}
+                1 => drop(servers.remove(at.index(servers.len()))),
+                2 => {
+                    let at = at.index(servers.len());
+                    servers[at] = other;
+                }
+                // The same lists under other rules.
+                _ => {
+                    let at = at.index(servers.len());
+                    servers[at].exposure = other.exposure;
+                }
+            }
+            catalog = catalog.successor(&servers, &BTreeMap::new());
+            prop_assert_eq!(written(&catalog), written(&Catalog::build(&builtins(), &servers)));
+        }
     }
 
     #[test]

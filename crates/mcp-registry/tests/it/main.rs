@@ -75,9 +75,9 @@ fn lists(tools: &[String], others: &[String]) -> Lists {
     let resource = |(at, it): (usize, &String)| format!("{{\"uri\":\"f:{}\",\"name\":{it:?}}}", at % 6);
     let resources = others.iter().enumerate().map(resource).collect();
     Lists {
-        tools: read_tools(&page("tools", tools)).expect("this is a list").items,
-        prompts: read_prompts(&page("prompts", prompts)).expect("this is a list").items,
-        resources: read_resources(&page("resources", resources)).expect("this is a list").items,
+        tools: read_tools(&page("tools", tools)).expect("this is a list").shared(),
+        prompts: read_prompts(&page("prompts", prompts)).expect("this is a list").shared(),
+        resources: read_resources(&page("resources", resources)).expect("this is a list").shared(),
         ..Lists::default()
     }
 }
@@ -184,10 +184,10 @@ proptest! {
         let Listed { tools, prompts, resources } = Listed::of(&servers);
         for (list, listed) in [(ListKind::Tool, tools), (ListKind::Prompt, prompts), (ListKind::Resource, resources)] {
             let decided: Vec<_> =
-                catalog.decisions(list).iter().map(|it| (it.server.clone(), it.original.clone())).collect();
+                catalog.decisions(list).map(|it| (it.server.clone(), it.original.clone())).collect();
             prop_assert_eq!(listed, decided);
         }
-        let shown = |list| catalog.decisions(list).iter().filter_map(|it| it.exposed.as_ref()).collect::<Vec<_>>();
+        let shown = |list| catalog.decisions(list).filter_map(|it| it.exposed.as_ref()).collect::<Vec<_>>();
         prop_assert_eq!(shown(ListKind::Tool), catalog.tools().iter().map(|it| &it.name).collect::<Vec<_>>());
         prop_assert_eq!(shown(ListKind::Prompt), catalog.prompts().iter().map(|it| &it.name).collect::<Vec<_>>());
         prop_assert_eq!(shown(ListKind::Resource), catalog.resources().iter().map(|it| &it.name).collect::<Vec<_>>());

@@ -198,9 +198,9 @@ mod tests {
                 "required":["colour"],"$defs":{"b":{"type":"boolean"}}}},
             {"name":"pair","inputSchema":{}},
             {"name":"odd\u001b[2J","inputSchema":{}}]}"##;
-        let tools = read_tools(&RawJson::parse(tools.into()).unwrap()).unwrap().items;
+        let tools = read_tools(&RawJson::parse(tools.into()).unwrap()).unwrap().shared();
         let prompts = r#"{"prompts":[{"name":"greet","arguments":[{"name":"who"},{"name":"how"}]}]}"#;
-        let prompts = read_prompts(&RawJson::parse(prompts.into()).unwrap()).unwrap().items;
+        let prompts = read_prompts(&RawJson::parse(prompts.into()).unwrap()).unwrap().shared();
         let entry = ServerEntry {
             id: ServerId::parse("s").unwrap(),
             exposure: Exposure::all(NamePolicy::Pass),

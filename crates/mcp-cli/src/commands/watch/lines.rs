@@ -303,7 +303,7 @@ mod tests {
         let tools: Vec<String> =
             names.iter().map(|it| format!(r#"{{"name":"{it}","inputSchema":{{}}}}"#)).collect();
         let page = RawJson::parse(format!(r#"{{"tools":[{}]}}"#, tools.join(",")).into()).unwrap();
-        let lists = Arc::new(Lists { tools: read_tools(&page).unwrap().items, ..Lists::default() });
+        let lists = Arc::new(Lists { tools: read_tools(&page).unwrap().shared(), ..Lists::default() });
         let id = ServerId::parse("s").unwrap();
         let entry = ServerEntry { id, exposure: Exposure::all(NamePolicy::Reject), lists };
         let catalog = Arc::new(Catalog::build(&Builtins::default(), &[entry]));

@@ -335,7 +335,7 @@ pub(super) mod tests {
     pub(in super::super) fn published() -> Published {
         let page = r#"{"tools":[{"name":"echo","inputSchema":{}},{"name":"add\u001b[2J","inputSchema":{}}]}"#;
         let page = RawJson::parse(page.into()).unwrap();
-        let lists = Arc::new(Lists { tools: read_tools(&page).unwrap().items, ..Lists::default() });
+        let lists = Arc::new(Lists { tools: read_tools(&page).unwrap().shared(), ..Lists::default() });
         let entry = ServerEntry {
             id: ServerId::parse("files").unwrap(),
             exposure: Exposure::all(NamePolicy::Pass),

@@ -1,0 +1,322 @@
+//! What one server has to show: its part of a catalog, worked out once for each state of its lists.
+//!
+//! As long as nobody else takes a name from it, a share does not depend on other servers: the next catalog takes it over
+//! as it is, and a server that comes or goes costs nothing of what the others have.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use mcp_model::{RawJson, Rules, ServerId, Severity};
+
+use crate::decide::{Decider, transform};
+use crate::hash::{Encoder, Hash};
+use crate::quote::{cut, quote};
+use crate::{
+    Builtins, Decision, Drift, Enforcement, ExposedName, Item, ListKind, Lists, Problem, RejectedItem,
+    ServerEntry, Verdict,
+};
+
+/// An item that is shown: its place in its server's list, and its name.
+pub(crate) type Shown = (usize, ExposedName);
+
+/// One server's part of a catalog.
+#[derive(Debug)]
+pub(crate) struct Share {
+    pub(crate) entry: ServerEntry,
+    drift: Option<Arc<Drift>>,
+    /// It has a toolset: its name is its own.
+    pub(crate) is_toolset: bool,
+    pub(crate) tools: Vec<Shown>,
+    pub(crate) prompts: Vec<Shown>,
+    pub(crate) resources: Vec<Shown>,
+    pub(crate) templates: Vec<Shown>,
+    /// Tools and prompts that have a name and are not shown under it, for nobody has approved of them.
+    pub(crate) withheld: [Vec<Shown>; 2],
+    decisions: [Vec<Decision>; 3],
+    pub(crate) problems: Vec<Problem>,
+    /// Of everything that is shown.
+    pub(crate) hash: Hash,
+}
+
+/// Who has a name already, before the server in question: the server, and its own name for the item.
+pub(crate) type Others<'a> = &'a dyn Fn(&str) -> Option<(&'a ServerId, &'a str)>;
+
+/// Decides on several names of one server in their order, collisions among them and with `builtins` included: what
+/// the rules do to names before there is a connection. Of resources this judges names, for their URIs are not known.
+pub fn decide_all(
+    builtins: &Builtins,
+    list: ListKind,
+    server: &ServerId,
+    rules: &Rules,
+    originals: &[&str],
+) -> Vec<Decision> {
+    let decider = Decider::new(server, rules);
+    match list {
+        ListKind::Resource => originals.iter().map(|it| label(&decider, rules, it, it)).collect(),
+        ListKind::Tool | ListKind::Prompt => {
+            let mut names = Names::new(builtins, list, &|_| None);
+            originals.iter().map(|it| names.settle(decider.decide(it))).collect()
+        }
+    }
+}
+
+impl Share {
+    /// What `entry` shows where its names are its own.
+    pub(crate) fn alone(builtins: &Builtins, entry: &ServerEntry, drift: Option<&Arc<Drift>>) -> Share {
+        Share::beside(builtins, entry, drift, [&|_| None, &|_| None])
+    }
+
+    /// What `entry` shows where others have tools, and prompts, before it.
+    pub(crate) fn beside<'a>(
+        builtins: &'a Builtins,
+        entry: &ServerEntry,
+        drift: Option<&Arc<Drift>>,
+        [tools, prompts]: [Others<'a>; 2],
+    ) -> Share {
+        let mut res = Share::of(entry, drift);
+        let (server, Lists { tools: listed, prompts: prompted, .. }) = (&entry.id, &*entry.lists);
+        let drift = drift.map(|it| &**it);
+        res.problems.extend(drift.and_then(|it| it.problem(server)));
+        let mut names = Names::new(builtins, ListKind::Tool, tools);
+        let decider = Decider::new(server, &entry.exposure.tools);
+        for (at, tool) in listed.iter().enumerate() {
+            let decision = names.settle(decider.decide(&tool.name));
+            let name = decision.exposed.clone().map(|it| (at, it));
+            let decision = res.unless_drifted(drift, (Item::Tool, &tool.name), decision);
+            let held = if decision.exposed.is_some() { &mut res.tools } else { &mut res.withheld[0] };
+            held.extend(name);
+            res.decided(ListKind::Tool, decision);
+        }
+        let mut names = Names::new(builtins, ListKind::Prompt, prompts);
+        let decider = Decider::new(server, &entry.exposure.prompts);
+        for (at, prompt) in prompted.iter().enumerate() {
+            let decision = names.settle(decider.decide(&prompt.name));
+            let name = decision.exposed.clone().map(|it| (at, it));
+            let decision = res.unless_drifted(drift, (Item::Prompt, &prompt.name), decision);
+            let held = if decision.exposed.is_some() { &mut res.prompts } else { &mut res.withheld[1] };
+            held.extend(name);
+            res.decided(ListKind::Prompt, decision);
+        }
+        res.resources(drift);
+        res.malformed();
+        res.hash = res.content();
+        res
+    }
+
+    /// Leaves a server out whose toolset would have another's name (DM-033, X-19).
+    pub(crate) fn refused(entry: &ServerEntry, owner: &str) -> Share {
+        let mut res = Share { is_toolset: false, ..Share::of(entry, None) };
+        let id = &entry.id;
+        let message = format!("Toolset name collision: {id} ({owner}); its tools are not shown");
+        res.problems.push(Problem::server_error(id, Severity::Error, message));
+        let decision = |original: &str| Decision {
+            server: id.clone(),
+            original: original.to_owned(),
+            exposed: None,
+            verdict: Verdict::Collision,
+            rule: format!("toolset name {}: {owner}", quote(id.as_str())),
+        };
+        let Lists { tools, prompts, resources, templates, rejected: _ } = &*entry.lists;
+        res.decisions = [
+            tools.iter().map(|it| decision(&it.name)).collect(),
+            prompts.iter().map(|it| decision(&it.name)).collect(),
+            resources
+                .iter()
+                .map(|it| &*it.name)
+                .chain(templates.iter().map(|it| &*it.name))
+                .map(decision)
+                .collect(),
+        ];
+        res
+    }
+
+    fn of(entry: &ServerEntry, drift: Option<&Arc<Drift>>) -> Share {
+        Share {
+            entry: entry.clone(),
+            drift: drift.cloned(),
+            is_toolset: true,
+            tools: Vec::new(),
+            prompts: Vec::new(),
+            resources: Vec::new(),
+            templates: Vec::new(),
+            withheld: Default::default(),
+            decisions: Default::default(),
+            problems: Vec::new(),
+            hash: Encoder::new("").hash(),
+        }
+    }
+
+    /// Is this worked out of the same? Lists and drifts are never changed, so those that are the same are in one place.
+    pub(crate) fn is_of(&self, entry: &ServerEntry, drift: Option<&Arc<Drift>>) -> bool {
+        let same_drift = match (&self.drift, drift) {
+            (Some(one), Some(other)) => Arc::ptr_eq(one, other),
+            (None, None) => true,
+            (Some(_), None) | (None, Some(_)) => false,
+        };
+        let ServerEntry { id, exposure, lists } = &self.entry;
+        same_drift && Arc::ptr_eq(lists, &entry.lists) && *id == entry.id && *exposure == entry.exposure
+    }
+
+    pub(crate) fn decisions(&self, list: ListKind) -> &[Decision] {
+        &self.decisions[place(list)]
+    }
+
+    /// Keeps a decision, and the problem that it is.
+    fn decided(&mut self, list: ListKind, decision: Decision) {
+        self.problems.extend(Problem::hidden(list, &decision));
+        self.decisions[place(list)].push(decision);
+    }
+
+    /// Withholds what would be shown and was not approved, or tells of it. What is withheld keeps its name: another
+    /// item under it would be taken for the one that was approved.
+    fn unless_drifted(
+        &mut self,
+        drift: Option<&Drift>,
+        (item, key): (Item, &str),
+        decision: Decision,
+    ) -> Decision {
+        if decision.exposed.is_none() {
+            return decision;
+        }
+        let Some((enforcement, why)) = drift.and_then(|it| it.ruling(item, key)) else { return decision };
+        match enforcement {
+            Enforcement::Withhold => {
+                Decision { exposed: None, verdict: Verdict::NotApproved, rule: why, ..decision }
+            }
+            Enforcement::Warn => {
+                // Of a server of which nothing was approved one problem says so.
+                if drift.is_some_and(|it| !it.is_unknown()) {
+                    self.problems.push(Problem::drifted(item.list(), &decision, &why));
+                }
+                decision
+            }
+        }
+    }
+
+    /// Shows resources and templates: filtered and transformed by name, told apart by URI.
+    fn resources(&mut self, drift: Option<&Drift>) {
+        let ServerEntry { id, exposure, lists } = self.entry.clone();
+        let decider = Decider::new(&id, &exposure.resources);
+        let mut uris = HashSet::new();
+        for (at, it) in lists.resources.iter().enumerate() {
+            let decision = once(&mut uris, &it.uri, label(&decider, &exposure.resources, &it.name, &it.uri));
+            let decision = self.unless_drifted(drift, (Item::Resource, &it.uri), decision);
+            self.resources.extend(decision.exposed.clone().map(|it| (at, it)));
+            self.decided(ListKind::Resource, decision);
+        }
+        let mut uris = HashSet::new();
+        for (at, it) in lists.templates.iter().enumerate() {
+            let decision = label(&decider, &exposure.resources, &it.name, &it.uri_template);
+            let decision = once(&mut uris, &it.uri_template, decision);
+            let decision = self.unless_drifted(drift, (Item::Template, &it.uri_template), decision);
+            self.templates.extend(decision.exposed.clone().map(|it| (at, it)));
+            self.decided(ListKind::Resource, decision);
+        }
+    }
+
+    /// Says what could not be read of the server's lists.
+    fn malformed(&mut self) {
+        let ServerEntry { id, exposure: _, lists } = self.entry.clone();
+        for (at, RejectedItem { list, item }) in lists.rejected.iter().enumerate() {
+            let original = item.name.clone().unwrap_or_else(|| format!("#{}", at + 1));
+            let (verdict, rule) = (Verdict::Malformed, cut(item.reason.clone(), 300));
+            self.decided(*list, Decision { server: id.clone(), original, exposed: None, verdict, rule });
+        }
+    }
+
+    /// The hash of names and definitions, byte for byte, in order.
+    fn content(&self) -> Hash {
+        let lists = &*self.entry.lists;
+        let mut encoder = Encoder::new("mcp-registry share 1");
+        encoder.items(self.tools.iter().map(|(at, name)| (name, &lists.tools[*at].raw)));
+        encoder.items(self.prompts.iter().map(|(at, name)| (name, &lists.prompts[*at].raw)));
+        encoder.items(self.resources.iter().map(|(at, name)| (name, &lists.resources[*at].raw)));
+        encoder.items(self.templates.iter().map(|(at, name)| (name, &lists.templates[*at].raw)));
+        encoder.hash()
+    }
+}
+
+impl Encoder {
+    fn items<'a>(&mut self, items: impl ExactSizeIterator<Item = (&'a ExposedName, &'a RawJson)>) {
+        self.number(items.len() as u64);
+        for (name, raw) in items {
+            self.text(name.as_str());
+            self.bytes(raw.as_bytes());
+        }
+    }
+}
+
+fn place(list: ListKind) -> usize {
+    match list {
+        ListKind::Tool => 0,
+        ListKind::Prompt => 1,
+        ListKind::Resource => 2,
+    }
+}
+
+/// Decides on what is asked for by URI. Its name is a label: filtered and transformed like any other, but nobody
+/// calls it, so the naming policy has nothing to say; where nothing is left of it the URI stands for it.
+fn label(decider: &Decider<'_>, rules: &Rules, name: &str, uri: &str) -> Decision {
+    let (exposed, verdict, rule) = match decider.passes(name) {
+        Ok(rule) => {
+            let shown = Some(transform(&rules.transforms, name)).filter(|it| !it.is_empty());
+            let shown = shown.unwrap_or_else(|| uri.to_owned());
+            (Some(shown).filter(|it| !it.is_empty()), Verdict::Exposed, rule)
+        }
+        Err((verdict, rule)) => (None, verdict, rule),
+    };
+    let exposed = exposed.map(ExposedName::new);
+    Decision { server: decider.server().clone(), original: name.to_owned(), exposed, verdict, rule }
+}
+
+/// Lets a URI be shown once.
+fn once<'a>(uris: &mut HashSet<&'a str>, uri: &'a str, decision: Decision) -> Decision {
+    if decision.exposed.is_none() || uris.insert(uri) {
+        return decision;
+    }
+    let rule = format!("it lists its URI {} twice", quote(uri));
+    Decision { exposed: None, verdict: Verdict::Collision, rule, ..decision }
+}
+
+/// The names of one list that are taken, and by whom: the host, the servers before, and this one.
+struct Names<'a> {
+    list: ListKind,
+    builtins: HashSet<&'a str>,
+    others: Others<'a>,
+    /// The original name of this server's item.
+    own: HashMap<ExposedName, String>,
+}
+
+impl<'a> Names<'a> {
+    fn new(builtins: &'a Builtins, list: ListKind, others: Others<'a>) -> Names<'a> {
+        let own = match list {
+            ListKind::Tool => builtins.tools.as_slice(),
+            ListKind::Prompt | ListKind::Resource => &[],
+        };
+        let builtins = own.iter().map(String::as_str).collect();
+        Names { list, builtins, others, own: HashMap::new() }
+    }
+
+    /// Gives the decision's name to its item, or takes it from the decision because somebody else has it (SK-02).
+    fn settle(&mut self, decision: Decision) -> Decision {
+        let Some(name) = &decision.exposed else {
+            return decision;
+        };
+        let (list, text) = (self.list.as_str(), name.as_str());
+        let taken = |server: &ServerId, original: &str| {
+            let (shown, original) = (quote(text), quote(original));
+            format!("the name {shown} is taken by {list} {original} of server `{server}`")
+        };
+        let rule = if self.builtins.contains(text) {
+            format!("the name {} belongs to a {list} of the host itself", quote(text))
+        } else if let Some((server, original)) = (self.others)(text) {
+            taken(server, original)
+        } else if let Some(original) = self.own.get(text) {
+            taken(&decision.server, original)
+        } else {
+            self.own.insert(name.clone(), decision.original.clone());
+            return decision;
+        };
+        Decision { exposed: None, verdict: Verdict::Collision, rule, ..decision }
+    }
+}
