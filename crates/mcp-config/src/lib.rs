@@ -36,6 +36,7 @@ pub mod holodeck;
 mod lowering;
 mod mcp_json;
 mod members;
+mod places;
 mod policy;
 mod profile;
 mod reading;

@@ -49,8 +49,10 @@ pub(crate) fn metadata<const N: usize>(
 pub(crate) fn duration(slot: &MaybeNull<f64>, pass: &Pass) -> Option<Duration> {
     let value = *slot.value()?;
     let Some(duration) = check::seconds(value) else {
-        let message =
-            format!("'{}' must be a finite number greater than zero", crate::tree::last(&slot.at.pointer));
+        let message = format!(
+            "'{}' must be a finite number greater than zero",
+            crate::tree::last(&slot.at.pointer(pass))
+        );
         pass.error(Code::OutOfRange, &slot.at, message, "write seconds, such as 30");
         return None;
     };
@@ -63,10 +65,10 @@ pub(crate) fn unit(value: f64, at: &At, pass: &Pass) {
     if !check::suspicious(value) {
         return;
     }
-    let key = crate::tree::last(&at.pointer);
+    let key = crate::tree::last(&at.pointer(pass));
     let message = format!("'{key}' is in seconds; {value} of them are {}", in_words(value));
     let help = format!("if milliseconds were meant, write `{key}: {}`", value / 1000.0);
-    let problem = Problem::new(Code::SuspiciousUnit, message, at.pointer.clone(), at.span.clone());
+    let problem = Problem::new(Code::SuspiciousUnit, message, at.pointer(pass), at.span());
     let whole = value % 1000.0 == 0.0;
     let repair = whole.then(|| Repair::Word((value / 1000.0).to_string(), Applicability::Suggested));
     pass.report(problem.warning().help(help).repair(repair));
@@ -93,8 +95,8 @@ pub(crate) fn url_rule(kind: TransportKind, policy: UrlPolicy) -> UrlRule {
 }
 
 /// Reports a header that is not the user's to say: ours wins over it, or it is refused. `span` is where its name stands.
-pub(crate) fn owned_header(name: &str, at: &At, span: &Range<usize>, pass: &Pass) {
-    let problem = |code, message: String| Problem::new(code, message, at.pointer.clone(), span.clone());
+pub(crate) fn owned_header(name: &str, at: &At, span: Range<usize>, pass: &Pass) {
+    let problem = |code, message: String| Problem::new(code, message, at.pointer(pass), span.clone());
     match check::header_owner(name) {
         HeaderOwner::User => {}
         HeaderOwner::Transport => {
@@ -111,20 +113,20 @@ pub(crate) fn owned_header(name: &str, at: &At, span: &Range<usize>, pass: &Pass
 /// Warns of a field of another transport.
 pub(crate) fn no_effect(key: &str, is_there: bool, at: &At, kind: TransportKind, pass: &Pass) {
     if is_there {
-        pass.forgive(&at.pointer);
+        pass.forgive(at);
         let message = format!("'{key}' has no effect with {} transport", kind.as_str());
-        let problem = Problem::new(Code::NoEffect, message, at.pointer.clone(), at.key.clone());
+        let problem = Problem::new(Code::NoEffect, message, at.pointer(pass), at.key());
         pass.report(problem.warning().help("remove it, or choose the transport it belongs to"));
     }
 }
 
 /// The members of an entry that are none of `known`, as one object; `None` where there are none.
 pub(crate) fn others(node: &Node, known: &[&str]) -> Option<Result<RawJson, serde_json::Error>> {
-    let members =
-        node.members().unwrap_or_default().iter().filter(|it| !known.contains(&it.key.text.as_str()));
+    let members = node.members().unwrap_or_default().iter().filter(|it| !known.contains(&&*it.key.text));
     let mut res = String::new();
     for member in members {
-        let (Ok(key), Some(value)) = (serde_json::to_string(&member.key.text), to_json(&member.value)) else {
+        let (Ok(key), Some(value)) = (serde_json::to_string(&*member.key.text), to_json(&member.value))
+        else {
             continue;
         };
         let sign = if res.is_empty() { '{' } else { ',' };
@@ -144,11 +146,10 @@ pub(crate) fn environment<T>(
     for (name, slot) in entries.map(|it| it.0).unwrap_or_default() {
         if let Err(complaint) = check::env_name(&name) {
             // The name may hold a value (`KEY=value`), so the pointer stops above it.
-            let problem =
-                Problem::new(complaint.code, complaint.message, at.pointer.clone(), slot.at.key.clone());
+            let problem = Problem::new(complaint.code, complaint.message, at.pointer(pass), slot.at.key());
             pass.report(problem.help(complaint.help));
         }
-        let at = slot.at.clone();
+        let at = slot.at;
         if let Some(value) = slot.take() {
             res.push((name, lower(value, &at)));
         }
@@ -166,10 +167,10 @@ pub(crate) fn headers<T>(
     for (name, slot) in entries.map(|it| it.0).unwrap_or_default() {
         if let Err(complaint) = check::header_name(&name) {
             let at = &slot.at;
-            let problem = Problem::new(complaint.code, complaint.message, at.pointer.clone(), at.key.clone());
+            let problem = Problem::new(complaint.code, complaint.message, at.pointer(pass), at.key());
             pass.report(problem.help(complaint.help));
         }
-        let at = slot.at.clone();
+        let at = slot.at;
         if let Some(value) = slot.take() {
             res.push((name, lower(value, &at)));
         }

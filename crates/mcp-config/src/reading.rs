@@ -1,16 +1,18 @@
 //! A whole file into servers and diagnostics.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::fmt;
+use std::sync::Arc;
 
 use mcp_model::{Passthrough, ServerId, ServerSpec, Severity, TransportKind};
 
 use crate::acp::Leniency;
-use crate::de::{At, Pass};
+use crate::de::Pass;
 use crate::diagnostic::{Lines, Problem, quoted};
 use crate::fix::Site;
+use crate::places::Places;
 use crate::policy::{Policy, Scope};
-use crate::tree::{self, Node, contains};
+use crate::tree::{self, contains};
 use crate::{Code, Diagnostic, Profile, ResolveError, acp, dominds, holodeck, mcp_json};
 
 /// A text to be read. `Debug` shows its length: it may hold secrets.
@@ -47,8 +49,8 @@ pub struct Reading {
     pub diagnostics: Vec<Diagnostic>,
     /// Nothing of this file may be started.
     pub refused: bool,
-    /// Where the values of the servers stand, by their pointers.
-    places: BTreeMap<String, Place>,
+    /// Where the values of the servers stand.
+    places: Arc<Places>,
 }
 
 /// A server's entry.
@@ -89,13 +91,6 @@ pub(crate) fn shown(name: &str) -> String {
     }
 }
 
-#[derive(Debug, Clone)]
-struct Place {
-    span: std::ops::Range<usize>,
-    line: usize,
-    column: usize,
-}
-
 /// The most servers of one file.
 pub(crate) const MAX_SERVERS: usize = 1_000;
 
@@ -108,7 +103,6 @@ pub fn read(document: &Document<'_>) -> Reading {
 pub(crate) fn read_by(document: &Document<'_>, leniency: Leniency) -> Reading {
     let policy = Policy::of(document.profile);
     let pass = Pass::new(policy);
-    let lines = Lines::new(document.text);
     let tree::Parsed { root, dropped: _, problems } = tree::parse_as(document.text, policy.syntax);
     for problem in problems {
         let severity = if problem.code == Code::UnknownTag { policy.unknown_tag } else { problem.severity };
@@ -128,15 +122,19 @@ pub(crate) fn read_by(document: &Document<'_>, leniency: Leniency) -> Reading {
         let parent = first.pointer.rsplit_once('/').map_or("", |it| it.0);
         pass.report(Problem::new(Code::TooLarge, message, parent, first.span.clone()).help("split the file"));
     }
-    let places = root.as_ref().map(|it| places(it, &seen, &lines)).unwrap_or_default();
-    finish(seen, pass, places, Site { text: document.text, root: root.as_ref() })
+    finish(seen, pass, Site { text: document.text, root: root.as_ref() })
 }
 
-fn finish(seen: Vec<Seen>, pass: Pass, places: BTreeMap<String, Place>, site: Site<'_>) -> Reading {
+fn finish(seen: Vec<Seen>, pass: Pass, site: Site<'_>) -> Reading {
     let lines = &Lines::new(site.text);
-    let scope = pass.policy.scope;
-    let owners: HashMap<&str, usize> =
-        seen.iter().enumerate().rev().map(|(index, it)| (it.pointer.as_str(), index)).collect();
+    let policy = pass.policy;
+    let servers = seen.iter().take(MAX_SERVERS).filter(|it| it.spec.is_some());
+    let places = Arc::new(Places::new(site.text, policy, servers.map(|it| it.pointer.clone()).collect()));
+    let problems = pass.into_problems();
+    let owners: HashMap<&str, usize> = match problems.is_empty() {
+        true => HashMap::new(),
+        false => seen.iter().enumerate().rev().map(|(index, it)| (it.pointer.as_str(), index)).collect(),
+    };
     // The entry that the pointer leads into, by the pointers above it.
     let owner = |pointer: &str| {
         let mut above = Some(pointer);
@@ -149,11 +147,11 @@ fn finish(seen: Vec<Seen>, pass: Pass, places: BTreeMap<String, Place>, site: Si
     };
     let mut refused = false;
     let mut wrong = vec![false; seen.len()];
-    let mut diagnostics = Vec::new();
-    for problem in pass.into_problems() {
+    let mut diagnostics = Vec::with_capacity(problems.len());
+    for problem in problems {
         let owner = owner(&problem.pointer);
         if problem.severity == Severity::Error {
-            refused |= scope == Scope::File || owner.is_none() || problem.code.spoils_file();
+            refused |= policy.scope == Scope::File || owner.is_none() || problem.code.spoils_file();
             if let Some(owner) = owner {
                 wrong[owner] = true;
             }
@@ -177,61 +175,11 @@ fn finish(seen: Vec<Seen>, pass: Pass, places: BTreeMap<String, Place>, site: Si
     res
 }
 
-/// Where each value of each server stands.
-fn places(root: &Node, seen: &[Seen], lines: &Lines<'_>) -> BTreeMap<String, Place> {
-    fn collect(node: &Node, at: &At, lines: &Lines<'_>, out: &mut BTreeMap<String, Place>) {
-        let span = lines.clamp(if node.items().is_some() || node.members().is_some() {
-            at.key.clone()
-        } else {
-            at.span.clone()
-        });
-        let (line, column) = lines.position(span.start);
-        out.insert(at.pointer.clone(), Place { span, line, column });
-        for (index, item) in node.items().into_iter().flatten().enumerate() {
-            collect(item, &at.item(index, item), lines, out);
-        }
-        for member in node.members().into_iter().flatten() {
-            collect(&member.value, &at.member(member), lines, out);
-        }
-    }
-    let mut res = BTreeMap::new();
-    for seen in seen.iter().take(MAX_SERVERS).filter(|it| it.spec.is_some()) {
-        if let Some((node, at)) = find(root, &seen.pointer) {
-            collect(node, &at, lines, &mut res);
-        }
-    }
-    res
-}
-
-fn find<'a>(root: &'a Node, pointer: &str) -> Option<(&'a Node, At)> {
-    let mut node = root;
-    let mut at = At::root(root);
-    for segment in tree::segments(pointer) {
-        if let Some(member) = node.get(&segment) {
-            at = at.member(member);
-            node = &member.value;
-        } else {
-            let index = segment.parse().ok()?;
-            let item = node.items()?.get(index)?;
-            at = at.item(index, item);
-            node = item;
-        }
-    }
-    Some((node, at))
-}
-
 impl Reading {
     /// A resolve error with its place in this document: the value itself or, where that is not in the file, the nearest
     /// thing around it.
     pub fn place(&self, error: &ResolveError) -> Diagnostic {
-        let mut pointer = error.pointer.as_str();
-        let place = loop {
-            match (self.places.get(pointer), pointer.rsplit_once('/')) {
-                (Some(place), _) => break place.clone(),
-                (None, Some((parent, _))) => pointer = parent,
-                (None, None) => break Place { span: 0..0, line: 1, column: 1 },
-            }
-        };
+        let place = self.places.nearest(&error.pointer);
         let server = self.entries.iter().find(|it| contains(&it.pointer, &error.pointer));
         Diagnostic {
             severity: Severity::Error,

@@ -4,6 +4,7 @@
 //! are more kinds (DIA-06): `${env:NAME}`, `${NAME:-text}`, `${input:id}`, and Gemini's `$NAME`. Everything else stays as
 //! it is, there is no escape, and a value that is put in is never looked at again.
 
+use std::borrow::Cow;
 use std::path::MAIN_SEPARATOR_STR;
 
 use mcp_model::{Part, Secret, Value};
@@ -115,12 +116,15 @@ pub(crate) fn refers(text: &str, rule: VariableRule) -> bool {
         Piece::Text(piece) => piece.len() == text.len(),
         Piece::Variable(_) | Piece::Or { .. } | Piece::Input(_) => false,
     };
-    !cut(text, rule).iter().all(text_only)
+    text.contains('$') && !cut(text, rule).iter().all(text_only)
 }
 
 /// What looks like a reference of another program and stays as it is: its first word, such as `command` of
 /// `${command:x}`. The rest may be anything, and so is not for a message.
 pub(crate) fn unknown(text: &str, rule: VariableRule) -> Option<&str> {
+    if !text.contains("${") {
+        return None;
+    }
     cut(text, rule).into_iter().find_map(|it| match it {
         Piece::Text(piece) => {
             let inner = piece.split("${").skip(1).find(|it| it.contains('}') && name_length(it) > 0)?;
@@ -137,11 +141,12 @@ pub(crate) fn input_variable(id: &str) -> String {
 }
 
 /// A text as a value of the model.
-pub(crate) fn value(text: &str, rule: VariableRule) -> Value {
-    if !refers(text, rule) {
-        return Value::literal(text);
+pub(crate) fn value<'a>(text: impl Into<Cow<'a, str>>, rule: VariableRule) -> Value {
+    let text = text.into();
+    if !refers(&text, rule) {
+        return Value::literal(text.into_owned());
     }
-    let parts = cut(text, rule).into_iter().map(|it| match it {
+    let parts = cut(&text, rule).into_iter().map(|it| match it {
         Piece::Text(text) => Part::Text(Secret::new(text)),
         Piece::Variable(name) => Part::Variable(name.to_owned()),
         Piece::Or { name, default } => {

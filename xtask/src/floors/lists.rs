@@ -61,7 +61,7 @@ pub(crate) const FLOORS: &[Floor] = &[
             "url",
         ],
         under_feature: &[],
-        development: &["insta", "jsonschema", "proptest"],
+        development: &["divan", "insta", "jsonschema", "proptest"],
     },
     Floor {
         name: "mcp-registry",

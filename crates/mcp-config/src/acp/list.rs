@@ -84,7 +84,7 @@ fn named(name: &str, kind: Kind, at: &At, server: &str, pass: &Pass) {
     if let Err(complaint) = judged {
         pass.complain(at, complaint);
     } else if kind == Kind::Headers && check::header_owner(name) != HeaderOwner::User {
-        lowering::owned_header(name, at, &at.span, pass);
+        lowering::owned_header(name, at, at.span(), pass);
     }
 }
 
@@ -102,12 +102,12 @@ fn twice(name: &str, kind: Kind, at: &At, seen: &mut HashMap<String, Range<usize
         let problem = Problem::new(
             Code::RepeatedName,
             format!("the {what} {shown} stands twice"),
-            at.pointer.clone(),
-            at.span.clone(),
+            at.pointer(pass),
+            at.span(),
         );
         let problem = problem.label(first.clone(), "it is here first").help(outcome);
         pass.report(problem.severity(Severity::Warning));
         return;
     }
-    seen.insert(key, at.span.clone());
+    seen.insert(key, at.span());
 }

@@ -122,10 +122,10 @@ pub(super) fn over_acp(entry: &OverAcp, pass: &Pass) -> bool {
 /// Has an extension's entry a name? Nothing else of it is known.
 pub(super) fn has_name(node: &Node, at: &At, pass: &Pass) -> bool {
     let Some(member) = node.get("name") else {
-        pass.error(Code::MissingKey, &at.missing("name"), "'name' is required", "add `name`");
+        pass.error(Code::MissingKey, &at.missing("name", pass), "'name' is required", "add `name`");
         return false;
     };
-    let at = at.member(member);
+    let at = at.member(member, pass);
     let Some(text) = member.value.text() else {
         let message = format!("'name' must be text, not {}", member.value.kind());
         pass.error(Code::WrongType, &at, message, "write one text");
@@ -157,7 +157,7 @@ fn spec_of(
         origin: Origin {
             dialect: policy.dialect(),
             file: context.file.to_owned(),
-            pointer: at.pointer.clone(),
+            pointer: at.pointer(context.pass),
             span: node.span.clone(),
         },
         transport,
@@ -202,7 +202,7 @@ fn required<T>(key: &str, got: &Got<T>, at: &At, server: &str, context: &Context
     let absent = matches!(got, Got::Absent) && context.rules.lists == Presence::Required;
     if absent {
         let message = format!("{server}: '{key}' is required");
-        let problem = Problem::new(Code::MissingKey, message, at.pointer.clone(), at.span.clone());
+        let problem = Problem::new(Code::MissingKey, message, at.pointer(context.pass), at.span());
         let severity = context.leniency.missing_lists.severity();
         context.pass.report(problem.severity(severity).help(format!("add `\"{key}\": []`")));
     }
@@ -232,7 +232,7 @@ fn program(command: &Due<String>, server: &str, context: &Context<'_>) -> Option
     if !check::is_absolute(text) {
         let message = format!("{server} command must be an absolute path");
         let at = &command.at;
-        let problem = Problem::new(Code::RelativePath, message, at.pointer.clone(), at.span.clone());
+        let problem = Problem::new(Code::RelativePath, message, at.pointer(pass), at.span());
         let severity = context.leniency.relative_commands.severity();
         let help = "write the whole path, such as /usr/local/bin/npx; `which` tells it";
         pass.report(problem.severity(severity).help(help));

@@ -56,7 +56,7 @@ fn entry(label: String, node: &Node, at: &At, context: &Context<'_>) -> Seen {
     let name = node.get("name").and_then(|it| it.value.text());
     let mut res = Seen {
         name: name.filter(|it| !it.is_empty()).map_or(label, shown),
-        pointer: at.pointer.clone(),
+        pointer: at.pointer(pass),
         span: node.span.clone(),
         transport: None,
         disabled: false,
@@ -96,7 +96,7 @@ fn entry(label: String, node: &Node, at: &At, context: &Context<'_>) -> Seen {
 }
 
 fn read_as<'de, T: Deserialize<'de>>(node: &Node, at: &At, pass: &Pass) -> Option<T> {
-    match T::deserialize(Cursor { pass, node: Some(node), at: at.clone() }) {
+    match T::deserialize(Cursor { pass, node: Some(node), at: *at }) {
         Ok(it) => Some(it),
         Err(fault) => {
             pass.fault(fault, at);
@@ -111,7 +111,7 @@ fn kept(node: &Node, kind: &str, good: bool, at: &At, pass: &Pass) -> Option<Pas
         return None;
     }
     let message = format!("the transport '{}' is an extension of the protocol", quoted(kind));
-    let at = node.get("type").map_or_else(|| at.clone(), |it| at.member(it));
+    let at = node.get("type").map_or_else(|| *at, |it| at.member(it, pass));
     pass.warning(Code::Extension, &at, message, "the entry is kept; no server is started for it here");
     let json = to_json(node).and_then(|it| RawJson::parse(it.into()).ok());
     json.map(Passthrough::Literal)
@@ -140,10 +140,15 @@ fn transport<'a>(node: &'a Node, at: &At, context: &Context<'_>) -> Option<Trans
         } else {
             "add `\"type\": \"http\"`, or another transport"
         };
-        pass.error(Code::MissingKey, &at.missing("type"), "'type' is required in protocol version 2", help);
+        pass.error(
+            Code::MissingKey,
+            &at.missing("type", pass),
+            "'type' is required in protocol version 2",
+            help,
+        );
         return None;
     };
-    let at = at.member(member);
+    let at = at.member(member, pass);
     let Some(text) = member.value.text() else {
         if !matches!(member.value.content(), Content::Broken) {
             let message = format!("'type' must be text, not {}", member.value.kind());
@@ -184,15 +189,15 @@ fn names_are_unique(nodes: &[(String, &Node, At)], pass: &Pass) {
     for (_, node, at) in nodes {
         let Some(member) = node.get("name") else { continue };
         let Some(name) = member.value.text().filter(|it| !it.is_empty()) else { continue };
-        let at = at.member(member);
+        let at = at.member(member, pass);
         let Some(first) = seen.get(name) else {
-            seen.insert(name, at.span);
+            seen.insert(name, at.span());
             continue;
         };
         let shown = quoted(name);
         let message = format!("two servers of this session are named '{shown}'");
         pass.report(
-            Problem::new(Code::DuplicateName, message, at.pointer.clone(), at.span.clone())
+            Problem::new(Code::DuplicateName, message, at.pointer(pass), at.span())
                 .label(first.clone(), format!("'{shown}' is here first"))
                 .help("rename one of them"),
         );

@@ -21,7 +21,7 @@ pub(super) struct Found<'a> {
 pub(super) fn find<'a>(root: &'a Node, pass: &Pass, rules: &Rules) -> Option<Found<'a>> {
     let at = At::root(root);
     match root.content() {
-        Content::Sequence(_) => return Some(Found { nodes: items(root, &at, "")?, cwd: None }),
+        Content::Sequence(_) => return Some(Found { nodes: items(root, &at, "", pass)?, cwd: None }),
         Content::Mapping(_) => {}
         Content::Broken => return None,
         Content::Null
@@ -47,7 +47,7 @@ pub(super) fn find<'a>(root: &'a Node, pass: &Pass, rules: &Rules) -> Option<Fou
     if is_entry {
         return Some(Found { nodes: vec![("server".to_owned(), root, at)], cwd: None });
     }
-    let at = At { span: at.key.clone(), ..at };
+    let at = at.at_key();
     pass.error(Code::NoServers, &at, "this is no session request: it has no 'mcpServers'", EXAMPLE);
     None
 }
@@ -57,7 +57,7 @@ const EXAMPLE: &str = "write `{\"mcpServers\": [{\"name\": …, \"command\": …
 fn request<'a>(root: &'a Node, at: &At, pass: &Pass, rules: &Rules) -> Option<Found<'a>> {
     let mut carries = Carries::AtWill;
     if let Some(member) = root.get("method") {
-        let at = at.member(member);
+        let at = at.member(member, pass);
         let name = member.value.text().unwrap_or_default();
         match rules.methods.iter().find(|it| it.0 == name) {
             Some(known) => carries = known.1,
@@ -79,10 +79,10 @@ fn request<'a>(root: &'a Node, at: &At, pass: &Pass, rules: &Rules) -> Option<Fo
         }
     }
     let Some(member) = root.get("params") else {
-        pass.error(Code::MissingKey, &at.missing("params"), "'params' is required", "add `params`");
+        pass.error(Code::MissingKey, &at.missing("params", pass), "'params' is required", "add `params`");
         return None;
     };
-    let (params_at, node) = (at.member(member), &member.value);
+    let (params_at, node) = (at.member(member, pass), &member.value);
     if node.members().is_none() {
         if !matches!(node.content(), Content::Broken) {
             let message = format!("'params' must be an object, not {}", node.kind());
@@ -92,14 +92,19 @@ fn request<'a>(root: &'a Node, at: &At, pass: &Pass, rules: &Rules) -> Option<Fo
     }
     if node.get("cwd").is_none() {
         let message = "'cwd' is required";
-        pass.error(Code::MissingKey, &params_at.missing("cwd"), message, "add the folder of the session");
+        pass.error(
+            Code::MissingKey,
+            &params_at.missing("cwd", pass),
+            message,
+            "add the folder of the session",
+        );
     }
     params(node, &params_at, carries, pass)
 }
 
 fn params<'a>(node: &'a Node, at: &At, carries: Carries, pass: &Pass) -> Option<Found<'a>> {
     let cwd = node.get("cwd").and_then(|it| {
-        let at = at.member(it);
+        let at = at.member(it, pass);
         let text = it.value.text().filter(|it| check::is_absolute(it));
         if text.is_none() && !matches!(it.value.content(), Content::Broken) {
             let message = "'cwd' must be an absolute path";
@@ -109,16 +114,16 @@ fn params<'a>(node: &'a Node, at: &At, carries: Carries, pass: &Pass) -> Option<
     });
     let Some(member) = node.get("mcpServers") else {
         if carries == Carries::Always {
-            let at = at.missing("mcpServers");
+            let at = at.missing("mcpServers", pass);
             pass.error(Code::MissingKey, &at, "'mcpServers' is required", "add `\"mcpServers\": []`");
         }
         return Some(Found { nodes: Vec::new(), cwd });
     };
-    let (at, list) = (at.member(member), &member.value);
+    let (at, list) = (at.member(member, pass), &member.value);
     match list.content() {
         Content::Null => Some(Found { nodes: Vec::new(), cwd }),
         Content::Broken => None,
-        Content::Sequence(_) => Some(Found { nodes: items(list, &at, "mcpServers")?, cwd }),
+        Content::Sequence(_) => Some(Found { nodes: items(list, &at, "mcpServers", pass)?, cwd }),
         Content::Mapping(_)
         | Content::Bool(_)
         | Content::Integer(_)
@@ -134,7 +139,7 @@ fn params<'a>(node: &'a Node, at: &At, carries: Carries, pass: &Pass) -> Option<
     }
 }
 
-fn items<'a>(list: &'a Node, at: &At, label: &str) -> Option<Vec<(String, &'a Node, At)>> {
+fn items<'a>(list: &'a Node, at: &At, label: &str, pass: &Pass) -> Option<Vec<(String, &'a Node, At)>> {
     let items = list.items()?.iter().enumerate();
-    Some(items.map(|(index, it)| (format!("{label}[{index}]"), it, at.item(index, it))).collect())
+    Some(items.map(|(index, it)| (format!("{label}[{index}]"), it, at.item(index, it, pass))).collect())
 }

@@ -27,8 +27,12 @@ impl<'de> SeqAccess<'de> for Items<'_> {
 
     fn next_element_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<Option<T::Value>, Fault> {
         let Some((index, node)) = self.items.next() else { return Ok(None) };
-        seed.deserialize(Cursor { pass: self.pass, node: Some(node), at: self.at.item(index, node) })
-            .map(Some)
+        seed.deserialize(Cursor {
+            pass: self.pass,
+            node: Some(node),
+            at: self.at.item(index, node, self.pass),
+        })
+        .map(Some)
     }
 }
 
@@ -56,26 +60,30 @@ impl<'de> MapAccess<'de> for Names<'_> {
                 continue;
             }
             self.current = Some(member);
-            return seed.deserialize(member.key.text.as_str().into_deserializer()).map(Some);
+            return seed.deserialize(member.key.text.into_deserializer()).map(Some);
         }
         Ok(None)
     }
 
     fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, Fault> {
         let member = self.current.take().ok_or(Fault::Strange)?;
-        let cursor = Cursor { pass: self.pass, node: Some(&member.value), at: self.at.member(member) };
+        let cursor =
+            Cursor { pass: self.pass, node: Some(&member.value), at: self.at.member(member, self.pass) };
         seed.deserialize(cursor)
     }
 }
 
 /// The fields of a struct: those that are there in the order of the file, then those that are not.
+///
+/// Serde is told a field by its number among those it knows, so that it need not compare names once more.
 pub(super) struct Fields<'a> {
     pass: &'a Pass,
     at: At,
     members: std::slice::Iter<'a, Member>,
-    fields: std::slice::Iter<'static, &'static str>,
     known: &'static [&'static str],
     all: &'a [Member],
+    /// The fields that have not come yet, one bit each.
+    missing: u64,
     current: Option<(At, Option<&'a Node>)>,
 }
 
@@ -86,7 +94,9 @@ impl<'a> Fields<'a> {
         members: &'a [Member],
         known: &'static [&'static str],
     ) -> Fields<'a> {
-        Fields { pass, at, members: members.iter(), fields: known.iter(), known, all: members, current: None }
+        assert!(known.len() < 64, "a wire struct has fewer fields than a word has bits");
+        let missing = (1 << known.len()) - 1;
+        Fields { pass, at, members: members.iter(), known, all: members, missing, current: None }
     }
 }
 
@@ -94,24 +104,25 @@ impl<'de> MapAccess<'de> for Fields<'_> {
     type Error = Fault;
 
     fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, Fault> {
+        let withheld = self.pass.policy.withheld;
         for member in self.members.by_ref() {
-            let withheld = self.pass.policy.withheld.contains(&member.key.text.as_str());
-            if withheld || !self.known.contains(&member.key.text.as_str()) {
+            let text = &*member.key.text;
+            let number = self.known.iter().position(|it| *it == text).filter(|_| !withheld.contains(&text));
+            let Some(number) = number else {
                 self.pass.unknown_key(&self.at, &member.key, self.known, self.all);
                 continue;
-            }
-            self.current = Some((self.at.member(member), Some(&member.value)));
-            return seed.deserialize(member.key.text.as_str().into_deserializer()).map(Some);
+            };
+            self.missing &= !(1 << number);
+            self.current = Some((self.at.member(member, self.pass), Some(&member.value)));
+            return seed.deserialize((number as u64).into_deserializer()).map(Some);
         }
-        for field in self.fields.by_ref() {
-            let there = self.all.iter().any(|it| it.key.text == **field);
-            if there && !self.pass.policy.withheld.contains(field) {
-                continue;
-            }
-            self.current = Some((self.at.missing(field), None));
-            return seed.deserialize((*field).into_deserializer()).map(Some);
+        if self.missing == 0 {
+            return Ok(None);
         }
-        Ok(None)
+        let number = self.missing.trailing_zeros();
+        self.missing &= self.missing - 1;
+        self.current = Some((self.at.missing(self.known[number as usize], self.pass), None));
+        seed.deserialize(u64::from(number).into_deserializer()).map(Some)
     }
 
     fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, Fault> {
@@ -120,61 +131,52 @@ impl<'de> MapAccess<'de> for Fields<'_> {
     }
 }
 
-/// What a slot is told: pointer, start and end of the value, start and end of the key, what was found, and the value,
-/// where it could be read.
+/// What a slot is told: its place and what was found there as three numbers, which come as keys, and the value, where
+/// there is one. Where that cannot be read, it is reported here, and the slot is told no more than that.
 pub(super) struct Slotted<'a> {
     cursor: Cursor<'a>,
-    presence: Presence,
-    step: u8,
+    words: [u64; 3],
+    told: usize,
 }
 
 impl<'a> Slotted<'a> {
     pub(super) fn new(cursor: Cursor<'a>, presence: Presence) -> Slotted<'a> {
-        Slotted { cursor, presence, step: 0 }
-    }
-
-    fn found(&self) -> u8 {
-        let Some(node) = self.cursor.node else {
-            if self.presence == Presence::Required {
-                self.cursor.pass.fault(Fault::Missing, &self.cursor.at);
-            }
-            return ABSENT;
-        };
-        match node.content() {
-            Content::Null if self.presence == Presence::Nullable => NULL,
-            _ => VALUE,
-        }
+        let words = cursor.at.to_words(found(&cursor, presence));
+        Slotted { cursor, words, told: 0 }
     }
 }
 
-impl<'de> SeqAccess<'de> for Slotted<'_> {
+fn found(cursor: &Cursor<'_>, presence: Presence) -> u32 {
+    let Some(node) = cursor.node else {
+        if presence == Presence::Required {
+            cursor.pass.fault(Fault::Missing, &cursor.at);
+        }
+        return ABSENT;
+    };
+    match node.content() {
+        Content::Null if presence == Presence::Nullable => NULL,
+        _ => VALUE,
+    }
+}
+
+impl<'de> MapAccess<'de> for Slotted<'_> {
     type Error = Fault;
 
-    fn next_element_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<Option<T::Value>, Fault> {
-        let at = &self.cursor.at;
-        self.step += 1;
-        match self.step {
-            1 => seed.deserialize(at.pointer.as_str().into_deserializer()).map(Some),
-            2 => seed.deserialize(at.span.start.into_deserializer()).map(Some),
-            3 => seed.deserialize(at.span.end.into_deserializer()).map(Some),
-            4 => seed.deserialize(at.key.start.into_deserializer()).map(Some),
-            5 => seed.deserialize(at.key.end.into_deserializer()).map(Some),
-            6 => seed.deserialize(self.found().into_deserializer()).map(Some),
-            7 => {
-                let Cursor { pass, node, at } = &self.cursor;
-                if node.is_some_and(|it| matches!(it.content(), Content::Broken)) {
-                    return Ok(None);
-                }
-                match seed.deserialize(Cursor { pass, node: *node, at: at.clone() }) {
-                    Ok(value) => Ok(Some(value)),
-                    Err(fault) => {
-                        pass.fault(fault, at);
-                        Ok(None)
-                    }
-                }
-            }
-            _ => Ok(None),
+    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, Fault> {
+        let Some(word) = self.words.get(self.told) else { return Ok(None) };
+        self.told += 1;
+        seed.deserialize((*word).into_deserializer()).map(Some)
+    }
+
+    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, Fault> {
+        let Cursor { pass, node, at } = self.cursor;
+        if node.is_some_and(|it| matches!(it.content(), Content::Broken)) {
+            return Err(Fault::Strange);
         }
+        seed.deserialize(self.cursor).map_err(|fault| {
+            pass.fault(fault, &at);
+            Fault::Strange
+        })
     }
 }
 

@@ -11,60 +11,26 @@ mod entries;
 mod fault;
 mod lax;
 mod pass;
+mod place;
 mod slot;
 mod suggest;
-
-use std::ops::Range;
 
 use serde::de::{Deserializer, IntoDeserializer, Visitor};
 use serde::forward_to_deserialize_any;
 
 use crate::policy::ScalarRule;
-use crate::tree::{Content, Member, Node, child};
+use crate::tree::{Content, Node};
 
 pub(crate) use anything::{Anything, Json};
 pub(crate) use entries::Entries;
 pub(crate) use fault::{Expected, Fault, dotted};
 pub(crate) use pass::Pass;
+pub(crate) use place::At;
 pub(crate) use slot::{Due, Field, Got, Maybe, MaybeNull, OPTIONAL_MARK};
 pub(crate) use suggest::{meant, nearest};
 
-/// Where a value stands, or should stand.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct At {
-    pub(crate) pointer: String,
-    /// The value; of a missing one, where its parent begins.
-    pub(crate) span: Range<usize>,
-    /// The key that leads to it; the value where no key does.
-    pub(crate) key: Range<usize>,
-}
-
-impl At {
-    /// The place of a document's root.
-    pub(crate) fn root(node: &Node) -> At {
-        At { pointer: String::new(), span: node.span.clone(), key: node.head() }
-    }
-
-    /// The place of an item of a list.
-    pub(crate) fn item(&self, index: usize, node: &Node) -> At {
-        At { pointer: child(&self.pointer, &index.to_string()), span: node.span.clone(), key: node.head() }
-    }
-
-    /// The place of a member of a mapping.
-    pub(crate) fn member(&self, member: &Member) -> At {
-        let Member { key, value } = member;
-        // A key with nothing behind it has no value to point at.
-        let span = if value.span.is_empty() { &key.span } else { &value.span };
-        At { pointer: child(&self.pointer, &key.text), span: span.clone(), key: key.span.clone() }
-    }
-
-    /// The place where `key` is missing.
-    pub(crate) fn missing(&self, key: &str) -> At {
-        At { pointer: child(&self.pointer, key), span: self.key.clone(), key: self.key.clone() }
-    }
-}
-
 /// One place of the tree, about to be read.
+#[derive(Clone, Copy)]
 pub(crate) struct Cursor<'a> {
     pub(crate) pass: &'a Pass,
     /// The value; `None` where it is missing.
@@ -190,7 +156,7 @@ impl<'de> Deserializer<'de> for Cursor<'_> {
         visitor: V,
     ) -> Result<V::Value, Fault> {
         if let Some(presence) = slot::Presence::named(name) {
-            return visitor.visit_seq(access::Slotted::new(self, presence));
+            return visitor.visit_map(access::Slotted::new(self, presence));
         }
         if name == anything::JSON {
             let mapping = self.node.filter(|it| it.members().is_some());

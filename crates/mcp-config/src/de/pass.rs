@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 
 use mcp_model::Severity;
 
+use super::place::Ways;
 use super::{At, Fault, meant};
 use crate::Code;
 use crate::check::Complaint;
@@ -22,12 +23,20 @@ pub(crate) struct Pass {
     errors: RefCell<Option<BTreeSet<String>>>,
     /// How often what was probably meant was looked for.
     guesses: Cell<usize>,
+    /// The steps to the places that were looked at.
+    pub(super) ways: Ways,
 }
 
 impl Pass {
     /// A pass that has found nothing yet.
     pub(crate) fn new(policy: &'static Policy) -> Pass {
-        Pass { policy, problems: RefCell::new(Vec::new()), errors: RefCell::new(None), guesses: Cell::new(0) }
+        Pass {
+            policy,
+            problems: RefCell::new(Vec::new()),
+            errors: RefCell::new(None),
+            guesses: Cell::new(0),
+            ways: Ways::default(),
+        }
     }
 
     /// Writes a problem down.
@@ -40,12 +49,12 @@ impl Pass {
 
     /// Writes down an error about the value at `at`.
     pub(crate) fn error(&self, code: Code, at: &At, message: impl Into<String>, help: impl Into<String>) {
-        self.report(Problem::new(code, message, at.pointer.clone(), at.span.clone()).help(help));
+        self.report(Problem::new(code, message, at.pointer(self), at.span()).help(help));
     }
 
     /// Writes down a warning about the value at `at`.
     pub(crate) fn warning(&self, code: Code, at: &At, message: impl Into<String>, help: impl Into<String>) {
-        self.report(Problem::new(code, message, at.pointer.clone(), at.span.clone()).help(help).warning());
+        self.report(Problem::new(code, message, at.pointer(self), at.span()).help(help).warning());
     }
 
     /// Writes down what is wrong with the value at `at`.
@@ -55,9 +64,10 @@ impl Pass {
 
     /// Writes down why the value at `at` could not be read.
     pub(crate) fn fault(&self, fault: Fault, at: &At) {
-        let message = fault.message(self.policy.wording, &at.pointer);
-        let help = fault.help(self.policy.wording, &at.pointer);
-        let problem = Problem::new(fault.code(), message, at.pointer.clone(), at.span.clone());
+        let pointer = at.pointer(self);
+        let message = fault.message(self.policy.wording, &pointer);
+        let help = fault.help(self.policy.wording, &pointer);
+        let problem = Problem::new(fault.code(), message, pointer, at.span());
         self.report(problem.help(help).repair(fault.repair()));
     }
 
@@ -69,23 +79,32 @@ impl Pass {
         self.errors.replace(None);
     }
 
-    /// Forgets what was found at `pointer` and below, but for what spoils the file.
-    pub(crate) fn forgive(&self, pointer: &str) {
-        self.problems.borrow_mut().retain(|it| it.code.spoils_file() || !contains(pointer, &it.pointer));
+    /// Forgets what was found at a place and below, but for what spoils the file.
+    pub(crate) fn forgive(&self, at: &At) {
+        let mut problems = self.problems.borrow_mut();
+        if problems.is_empty() {
+            return;
+        }
+        let pointer = at.pointer(self);
+        problems.retain(|it| it.code.spoils_file() || !contains(&pointer, &it.pointer));
         self.errors.replace(None);
     }
 
-    /// Has an error been found at `pointer` or below?
-    pub(crate) fn has_error(&self, pointer: &str) -> bool {
+    /// Has an error been found at a place or below?
+    pub(crate) fn has_error(&self, at: &At) -> bool {
         let mut errors = self.errors.borrow_mut();
         let errors = errors.get_or_insert_with(|| {
             let problems = self.problems.borrow();
             let errors = problems.iter().filter(|it| it.severity == Severity::Error);
             errors.map(|it| it.pointer.clone()).collect()
         });
+        if errors.is_empty() {
+            return false;
+        }
+        let pointer = at.pointer(self);
         let below = format!("{pointer}/");
         // Whatever is below stands together, for all of it begins alike.
-        errors.contains(pointer)
+        errors.contains(&pointer)
             || errors.range(below.clone()..).next().is_some_and(|it| it.starts_with(&below))
     }
 
@@ -123,14 +142,14 @@ impl Pass {
         let free = known
             .iter()
             .copied()
-            .filter(|it| !withheld.contains(it) && !there.iter().any(|member| member.key.text == **it));
+            .filter(|it| !withheld.contains(it) && !there.iter().any(|member| *member.key.text == **it));
         // Each guess looks at what is there already, so nobody is helped in a crowd.
         const CROWD: usize = 256;
         let mut meant = if there.len() > CROWD { None } else { self.meant(&key.text, free) };
-        let help = if known.contains(&key.text.as_str()) {
+        let help = if known.contains(&&*key.text) {
             meant = None;
             "another version of the dialect knows this key; remove it, or choose that profile".to_owned()
-        } else if key.text == "<<" && self.policy.syntax == Syntax::Yaml {
+        } else if &*key.text == "<<" && self.policy.syntax == Syntax::Yaml {
             meant = None;
             "there are no merge keys in YAML 1.2; write the keys out, or use an alias for the whole value"
                 .to_owned()
@@ -140,7 +159,7 @@ impl Pass {
                 None => "remove it, or check its spelling".to_owned(),
             }
         };
-        let pointer = child(&at.pointer, &key.text);
+        let pointer = child(&at.pointer(self), &key.text);
         let message = format!("unknown key '{}'", quoted(&key.text));
         self.report(
             Problem::new(Code::UnknownKey, message, pointer, key.span.clone())
@@ -153,7 +172,7 @@ impl Pass {
     /// Writes down that a key of the map of names at `at` is no text.
     pub(super) fn bad_key(&self, at: &At, key: &Key) {
         let message = format!("the key '{}' must be text", quoted(&key.text));
-        let pointer = child(&at.pointer, &key.text);
+        let pointer = child(&at.pointer(self), &key.text);
         self.report(
             Problem::new(Code::BadKey, message, pointer, key.span.clone())
                 .help("put the key into quotes")

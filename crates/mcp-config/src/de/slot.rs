@@ -5,7 +5,7 @@ use std::fmt;
 use std::marker::PhantomData;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
-use serde::de::{Deserialize, Deserializer, Error, SeqAccess, Visitor};
+use serde::de::{Deserialize, Deserializer, Error, MapAccess, Visitor};
 
 use super::At;
 
@@ -80,20 +80,22 @@ pub(super) enum Presence {
 }
 
 impl Presence {
-    const NAMES: [(&'static str, Presence); 4] = [
-        ("mcp-config::required", Presence::Required),
-        ("mcp-config::awaited", Presence::Awaited),
-        ("mcp-config::optional", Presence::Optional),
-        ("mcp-config::nullable", Presence::Nullable),
-    ];
+    const NAMES: [&'static str; 4] =
+        ["mcp-config::required", "mcp-config::awaited", "mcp-config::optional", "mcp-config::nullable"];
 
     fn name(self) -> &'static str {
-        Presence::NAMES[self as usize].0
+        Presence::NAMES[self as usize]
     }
 
     /// The presence that a newtype of this name asks for.
     pub(super) fn named(name: &str) -> Option<Presence> {
-        Presence::NAMES.iter().find(|it| it.0 == name).map(|it| it.1)
+        match name.strip_prefix("mcp-config::")? {
+            "required" => Some(Presence::Required),
+            "awaited" => Some(Presence::Awaited),
+            "optional" => Some(Presence::Optional),
+            "nullable" => Some(Presence::Nullable),
+            _ => None,
+        }
     }
 }
 
@@ -116,9 +118,9 @@ macro_rules! marker {
 marker!(Required Awaited Optional Nullable);
 
 /// What [`super::access::Slotted`] says was found.
-pub(super) const ABSENT: u8 = 0;
-pub(super) const NULL: u8 = 1;
-pub(super) const VALUE: u8 = 2;
+pub(super) const ABSENT: u32 = 0;
+pub(super) const NULL: u32 = 1;
+pub(super) const VALUE: u32 = 2;
 
 impl<'de, T: Deserialize<'de>, P: Marker> Deserialize<'de> for Slot<T, P> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -135,20 +137,18 @@ impl<'de, T: Deserialize<'de>, P> Visitor<'de> for SlotVisitor<T, P> {
         f.write_str("a field of a wire struct")
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
-        fn next<'de, T: Deserialize<'de>, A: SeqAccess<'de>>(seq: &mut A) -> Result<T, A::Error> {
-            seq.next_element()?.ok_or_else(|| A::Error::custom("the deserializer is not ours"))
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        fn word<'de, A: MapAccess<'de>>(map: &mut A) -> Result<u64, A::Error> {
+            map.next_key()?.ok_or_else(|| A::Error::custom("the deserializer is not ours"))
         }
-        let pointer = next(&mut seq)?;
-        let span = next(&mut seq)?..next(&mut seq)?;
-        let key = next(&mut seq)?..next(&mut seq)?;
-        let found: u8 = next(&mut seq)?;
+        let (at, found) = At::of_words([word(&mut map)?, word(&mut map)?, word(&mut map)?]);
         let got = match found {
             ABSENT => Got::Absent,
             NULL => Got::Null,
-            _ => seq.next_element()?.map_or(Got::Bad, Got::Value),
+            // Why it could not be read is reported by whoever hands it out.
+            _ => map.next_value().map_or(Got::Bad, Got::Value),
         };
-        Ok(Slot { at: At { pointer, span, key }, got, presence: PhantomData })
+        Ok(Slot { at, got, presence: PhantomData })
     }
 }
 

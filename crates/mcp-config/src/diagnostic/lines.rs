@@ -1,46 +1,62 @@
 //! Bytes into lines and columns, and any span into one that fits the text.
 //!
 //! A request is often one line, so a column must not cost the length of its line: characters are counted once, block by
-//! block.
+//! block. And a file with nothing to complain of costs nothing: nothing is counted before the first position.
 
+use std::cell::OnceCell;
 use std::ops::Range;
 
 /// Where the lines of a text begin.
 pub(crate) struct Lines<'a> {
     text: &'a str,
+    counted: OnceCell<Counted>,
+}
+
+struct Counted {
     starts: Vec<usize>,
-    /// How many characters begin before each block.
-    blocks: Vec<usize>,
+    /// How many characters begin before each block; `None` where each byte is one.
+    blocks: Option<Vec<usize>>,
 }
 
 /// The bytes of a block: few, for each position of a long line walks through half of one.
 const BLOCK: usize = 64;
 
-impl<'a> Lines<'a> {
-    /// Finds the lines of `text`.
-    pub(crate) fn new(text: &'a str) -> Lines<'a> {
+impl Counted {
+    fn new(text: &str) -> Counted {
         let starts = std::iter::once(0).chain(text.match_indices('\n').map(|(at, _)| at + 1)).collect();
+        if text.is_ascii() {
+            return Counted { starts, blocks: None };
+        }
         let mut blocks = vec![0];
         for block in text.as_bytes().chunks(BLOCK) {
             let start = (blocks.len() - 1) * BLOCK;
             let before = blocks.last().copied().unwrap_or_default();
             blocks.push(before + characters(text, start..start + block.len()));
         }
-        Lines { text, starts, blocks }
+        Counted { starts, blocks: Some(blocks) }
     }
 
     /// How many characters begin before a byte.
-    fn before(&self, offset: usize) -> usize {
+    fn before(&self, text: &str, offset: usize) -> usize {
+        let Some(blocks) = &self.blocks else { return offset };
         let block = offset / BLOCK;
-        self.blocks[block] + characters(self.text, block * BLOCK..offset)
+        blocks[block] + characters(text, block * BLOCK..offset)
+    }
+}
+
+impl<'a> Lines<'a> {
+    /// The lines of `text`.
+    pub(crate) fn new(text: &'a str) -> Lines<'a> {
+        Lines { text, counted: OnceCell::new() }
     }
 
     /// Line and column of a byte, both from 1; the column counts characters, a byte order mark is none.
     pub(crate) fn position(&self, offset: usize) -> (usize, usize) {
+        let counted = self.counted.get_or_init(|| Counted::new(self.text));
         let offset = floor(self.text, offset);
-        let line = self.starts.partition_point(|it| *it <= offset);
-        let start = self.starts[line - 1];
-        (line, self.before(offset) - self.before(start) + 1)
+        let line = counted.starts.partition_point(|it| *it <= offset);
+        let start = counted.starts[line - 1];
+        (line, counted.before(self.text, offset) - counted.before(self.text, start) + 1)
     }
 
     /// The nearest span that lies inside the text, in order, on character borders.

@@ -58,7 +58,7 @@ fn resource_rules(resources: Resources, inherited: &[Transform], pass: &Pass) ->
     let Resources { whitelist, blacklist, transform, mime_types, max_bytes, skills } = resources;
     if max_bytes.value().is_some_and(|it| *it <= 0) {
         let message =
-            format!("Invalid mcp.yaml: {} must be a positive integer", dotted(&max_bytes.at.pointer));
+            format!("Invalid mcp.yaml: {} must be a positive integer", dotted(&max_bytes.at.pointer(pass)));
         pass.error(Code::OutOfRange, &max_bytes.at, message, "write bytes, such as 64000");
     }
     let skills = skills.take().map(|it| {
@@ -93,13 +93,13 @@ fn patterns(list: Maybe<Vec<Field<String>>>) -> Vec<String> {
 fn transforms(list: Maybe<Vec<Field<TransformEntry>>>, pass: &Pass) -> Option<Vec<Transform>> {
     let mut res = Vec::new();
     for slot in list.take()? {
-        let at = slot.at.clone();
+        let at = slot.at;
         let Some(TransformEntry { prefix, suffix }) = slot.take() else { continue };
         match (prefix.is_given(), suffix.is_given()) {
             (true, true) => {
                 // DM-046: Dominds drops the suffix without a word.
                 let message =
-                    format!("Invalid mcp.yaml: {} has both 'prefix' and 'suffix'", dotted(&at.pointer));
+                    format!("Invalid mcp.yaml: {} has both 'prefix' and 'suffix'", dotted(&at.pointer(pass)));
                 pass.error(
                     Code::InvalidTransform,
                     &at,
@@ -108,10 +108,10 @@ fn transforms(list: Maybe<Vec<Field<TransformEntry>>>, pass: &Pass) -> Option<Ve
                 );
             }
             (false, false) => {
-                let path = dotted(&at.pointer);
+                let path = dotted(&at.pointer(pass));
                 let message =
                     format!("Invalid mcp.yaml: {path} must contain 'prefix' or 'suffix' transform entry");
-                if !pass.has_error(&at.pointer) {
+                if !pass.has_error(&at) {
                     pass.error(Code::InvalidTransform, &at, message, "write `- prefix: \"x_\"`");
                 }
             }

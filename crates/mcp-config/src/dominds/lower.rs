@@ -46,7 +46,7 @@ pub(super) fn lower(name: &str, server: Server, at: &At, context: &Context<'_>) 
     if let Got::Absent = transport.got {
         let fault =
             Fault::Type { expected: Expected::OneOf(&["stdio", "streamable_http"]), found: "nothing" };
-        let message = fault.message(pass.policy.wording, &transport.at.pointer);
+        let message = fault.message(pass.policy.wording, &transport.at.pointer(pass));
         pass.error(
             Code::MissingKey,
             &transport.at,
@@ -64,7 +64,7 @@ pub(super) fn lower(name: &str, server: Server, at: &At, context: &Context<'_>) 
             ];
             without_effect("stdio", &foreign, pass);
             let args = args.take().unwrap_or_default().into_iter().filter_map(|it| argument(it, pass));
-            let env_at = env.at.clone();
+            let env_at = env.at;
             let spec = StdioSpec {
                 args: args.collect(),
                 env: lowering::environment(env.take(), &env_at, pass, |it, at| {
@@ -106,8 +106,8 @@ pub(super) fn lower(name: &str, server: Server, at: &At, context: &Context<'_>) 
         origin: Origin {
             dialect: pass.policy.dialect(),
             file: context.file.to_owned(),
-            pointer: at.pointer.clone(),
-            span: at.span.clone(),
+            pointer: at.pointer(pass),
+            span: at.span(),
         },
         transport: transport_spec?,
         limits: Limits::default(),
@@ -123,8 +123,7 @@ fn identity(name: &str, at: &At, pass: &Pass) -> Option<ServerId> {
     match ServerId::parse(name) {
         Ok(id) => Some(id),
         Err(error) => {
-            let problem =
-                Problem::new(Code::InvalidName, error.to_string(), at.pointer.clone(), at.key.clone());
+            let problem = Problem::new(Code::InvalidName, error.to_string(), at.pointer(pass), at.key());
             pass.report(problem.help("give the server a short id"));
             None
         }
@@ -134,11 +133,11 @@ fn identity(name: &str, at: &At, pass: &Pass) -> Option<ServerId> {
 /// Fields of the other transport are ignored, whatever is in them; so says a warning.
 fn without_effect(transport: &str, given: &[(bool, &At)], pass: &Pass) {
     for (_, at) in given.iter().filter(|it| it.0) {
-        pass.forgive(&at.pointer);
-        let key = crate::tree::last(&at.pointer);
+        pass.forgive(at);
+        let key = crate::tree::last(&at.pointer(pass));
         let message = format!("'{key}' has no effect with {transport} transport");
-        let problem = Problem::new(Code::NoEffect, message, at.pointer.clone(), at.key.clone());
-        let repair = Repair::Remove(at.pointer.clone(), Applicability::Suggested);
+        let problem = Problem::new(Code::NoEffect, message, at.pointer(pass), at.key());
+        let repair = Repair::Remove(at.pointer(pass), Applicability::Suggested);
         let problem = problem.warning().help("remove it, or choose the transport it belongs to");
         pass.report(problem.repair(repair));
     }
@@ -148,7 +147,8 @@ fn without_effect(transport: &str, given: &[(bool, &At)], pass: &Pass) {
 fn non_empty<'a>(slot: &'a Maybe<String>, pass: &Pass) -> Option<&'a str> {
     let text = slot.value()?;
     if text.trim().is_empty() {
-        let message = format!("Invalid mcp.yaml: {} must be a non-empty string", dotted(&slot.at.pointer));
+        let message =
+            format!("Invalid mcp.yaml: {} must be a non-empty string", dotted(&slot.at.pointer(pass)));
         pass.error(Code::EmptyValue, &slot.at, message, "give it a value, or remove the key");
         return None;
     }
@@ -172,7 +172,7 @@ fn address(url: &Maybe<String>, pass: &Pass) -> Option<Value> {
     }
     let text = non_empty(url, pass)?;
     if let Err(complaint) = check::parse_url(text, UrlRule::Http) {
-        let path = dotted(&url.at.pointer);
+        let path = dotted(&url.at.pointer(pass));
         let message = complaint.message.replacen("'url'", &path, 1);
         pass.error(complaint.code, &url.at, format!("Invalid mcp.yaml: {message}"), complaint.help);
         return None;
@@ -181,7 +181,7 @@ fn address(url: &Maybe<String>, pass: &Pass) -> Option<Value> {
 }
 
 fn required(code: Code, slot: &Maybe<String>, help: &str, pass: &Pass) {
-    let message = format!("Invalid mcp.yaml: {} must be a non-empty string", dotted(&slot.at.pointer));
+    let message = format!("Invalid mcp.yaml: {} must be a non-empty string", dotted(&slot.at.pointer(pass)));
     pass.error(code, &slot.at, message, help);
 }
 
@@ -199,8 +199,8 @@ fn session(slot: Maybe<String>, pass: &Pass) -> Option<Value> {
     if text.is_empty() {
         let message = "an empty 'sessionId' is none";
         let at = &slot.at;
-        let problem = Problem::new(Code::EmptySession, message, at.pointer.clone(), at.span.clone());
-        let repair = Repair::Remove(at.pointer.clone(), Applicability::Sure);
+        let problem = Problem::new(Code::EmptySession, message, at.pointer(pass), at.span());
+        let repair = Repair::Remove(at.pointer(pass), Applicability::Sure);
         pass.report(problem.warning().help("remove the key").repair(repair));
         return None;
     }
@@ -226,7 +226,7 @@ fn host_value(
         }
         HostValue::Variable(HostVariable { env, prefix }) => {
             if env.value().is_some_and(String::is_empty) {
-                let path = dotted(&at.pointer);
+                let path = dotted(&at.pointer(pass));
                 let message = format!("Invalid mcp.yaml: {path} must be a string or {{ env: 'NAME' }}");
                 pass.error(Code::EmptyValue, &env.at, message, "name a variable of the environment");
             }

@@ -24,8 +24,7 @@ pub(crate) fn read(root: &Node, pass: &Pass, file: &str) -> Vec<Seen> {
     if matches!(root.content(), Content::Broken) {
         return Vec::new();
     }
-    let Root { version, servers } = match Root::deserialize(Cursor { pass, node: Some(root), at: at.clone() })
-    {
+    let Root { version, servers } = match Root::deserialize(Cursor { pass, node: Some(root), at }) {
         Ok(root) => root,
         Err(Fault::Type { .. }) => {
             // DM-005: an empty file is not an empty configuration.
@@ -50,9 +49,9 @@ fn supported(version: &Got<f64>, at: &At, pass: &Pass) {
         Got::Value(number) if *number == 1.0 => return,
         Got::Value(_) | Got::Absent | Got::Null | Got::Bad => {}
     }
-    pass.forgive(&at.pointer);
+    pass.forgive(at);
     let message = "Invalid mcp.yaml: expected version: 1";
-    let problem = Problem::new(Code::UnsupportedVersion, message, at.pointer.clone(), at.span.clone());
+    let problem = Problem::new(Code::UnsupportedVersion, message, at.pointer(pass), at.span());
     let repair = match version {
         // A text, perhaps.
         Got::Bad => Some(Repair::Unquote(Says::Whole)),
@@ -68,11 +67,11 @@ fn supported(version: &Got<f64>, at: &At, pass: &Pass) {
 }
 
 fn server(name: &str, slot: Field<Server>, pass: &Pass, file: &str) -> Seen {
-    let at = slot.at.clone();
+    let at = slot.at;
     let mut res = Seen {
         name: shown(name),
-        pointer: at.pointer.clone(),
-        span: at.span.clone(),
+        pointer: at.pointer(pass),
+        span: at.span(),
         transport: None,
         disabled: false,
         spec: None,
@@ -86,7 +85,7 @@ fn server(name: &str, slot: Field<Server>, pass: &Pass, file: &str) -> Seen {
     // DMX-01: what is switched off is not looked at.
     res.disabled = server.enabled.value() == Some(&false);
     if res.disabled {
-        pass.forgive(&at.pointer);
+        pass.forgive(&at);
     } else {
         res.spec = lower::lower(name, server, &at, &lower::Context { pass, file });
     }

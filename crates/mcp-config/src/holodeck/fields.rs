@@ -14,11 +14,11 @@ use crate::policy::{NameRule, VariableRule};
 use crate::template::{has_variable, value};
 
 /// Reports the keys that a profile wants and that are not there.
-pub(super) fn missing(given: &[(&str, bool)], at: &At, pass: &Pass) {
+pub(super) fn missing(given: &[(&'static str, bool)], at: &At, pass: &Pass) {
     for (key, _) in given.iter().filter(|it| !it.1) {
-        let at = at.missing(key);
+        let at = at.missing(key, pass);
         let message = format!("'{key}' is required");
-        if pass.policy.required.contains(key) && !pass.has_error(&at.pointer) {
+        if pass.policy.required.contains(key) && !pass.has_error(&at) {
             let help = match *key {
                 "server" => {
                     "add the package's or service's name; HoloDeck 0.7 has no such key: use its profile"
@@ -26,7 +26,7 @@ pub(super) fn missing(given: &[(&str, bool)], at: &At, pass: &Pass) {
                 _ => "say what the server is for; models read it",
             };
             pass.error(Code::MissingKey, &at, message, help);
-        } else if pass.policy.wished.contains(key) && !pass.has_error(&at.pointer) {
+        } else if pass.policy.wished.contains(key) && !pass.has_error(&at) {
             let message = format!("'{key}' is missing");
             pass.warning(Code::MissingKey, &at, message, "say what the server is for; models read it");
         }
@@ -70,13 +70,13 @@ pub(super) fn one_env_file(
         let problem = Problem::new(
             Code::Exclusive,
             "'envFile' and 'env_file' are the same; only one may be given",
-            alias.at.pointer.clone(),
-            alias.at.key.clone(),
+            alias.at.pointer(pass),
+            alias.at.key(),
         );
         let same = file.value().is_some() && file.value() == alias.value();
         let sure = if same { Applicability::Sure } else { Applicability::Suggested };
-        let repair = Repair::Remove(alias.at.pointer.clone(), sure);
-        let problem = problem.label(file.at.key.clone(), "the other is here").help("remove one of the two");
+        let repair = Repair::Remove(alias.at.pointer(pass), sure);
+        let problem = problem.label(file.at.key(), "the other is here").help("remove one of the two");
         pass.report(problem.repair(repair));
     }
     let res = if file.is_given() { file } else { alias };
@@ -122,10 +122,10 @@ pub(super) fn arguments(args: MaybeNull<Vec<Field<String>>>, pass: &Pass) -> Vec
 
 /// HD-016.
 pub(super) fn environment(env: MaybeNull<Entries<String>>, pass: &Pass) -> Vec<(String, Value)> {
-    let at = env.at.clone();
+    let at = env.at;
     lowering::environment(env.take(), &at, pass, |text: String, at| {
         literal(&text, at, check::env_value, pass);
-        value(&text, pass.policy.variables)
+        value(text, pass.policy.variables)
     })
 }
 

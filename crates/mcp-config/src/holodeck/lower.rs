@@ -103,7 +103,7 @@ pub(super) fn lower(item: Item, node: &Node, at: &At, context: &Context<'_>) -> 
     let env = fields::environment(env, pass);
     let headers = lowering::headers(headers.take(), pass, |text: String, at| {
         fields::literal(&text, at, check::header_value, pass);
-        value(&text, variables)
+        value(text, variables)
     });
     let encoding = fields::encoding_label(&encoding, pass);
     let config = config.take().and_then(|it| fields::passthrough(it, variables));
@@ -125,7 +125,7 @@ pub(super) fn lower(item: Item, node: &Node, at: &At, context: &Context<'_>) -> 
                 command,
                 args,
                 env,
-                env_file: env_file.take().map(|it| value(&it, variables)),
+                env_file: env_file.take().map(|it| value(it, variables)),
                 inherit: EnvInherit::Safe,
                 cwd: None,
                 encoding,
@@ -149,7 +149,7 @@ pub(super) fn lower(item: Item, node: &Node, at: &At, context: &Context<'_>) -> 
         origin: Origin {
             dialect: pass.policy.dialect(),
             file: context.file.to_owned(),
-            pointer: at.pointer.clone(),
+            pointer: at.pointer(pass),
             span: node.span.clone(),
         },
         transport,

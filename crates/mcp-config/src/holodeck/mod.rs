@@ -40,7 +40,7 @@ pub(crate) fn read(root: &Node, pass: &Pass, file: &str) -> Vec<Seen> {
         return Vec::new();
     }
     let Some(tools) = root.get("tools") else { return Vec::new() };
-    let at = at.member(tools);
+    let at = at.member(tools, pass);
     let Some(items) = tools.value.items() else {
         if !matches!(tools.value.content(), Content::Null | Content::Broken) {
             let message = format!("'tools' must be a list, not {}", tools.value.kind());
@@ -52,7 +52,7 @@ pub(crate) fn read(root: &Node, pass: &Pass, file: &str) -> Vec<Seen> {
     names_are_unique(items, &at, pass);
     let mut res = Vec::new();
     for (index, node) in items.iter().enumerate() {
-        let at = at.item(index, node);
+        let at = at.item(index, node, pass);
         if is_ours(node, &at, pass) {
             res.push(item(index, node, &at, pass, file));
         }
@@ -61,7 +61,7 @@ pub(crate) fn read(root: &Node, pass: &Pass, file: &str) -> Vec<Seen> {
 }
 
 fn item(index: usize, node: &Node, at: &At, pass: &Pass, file: &str) -> Seen {
-    let spec = match Item::deserialize(Cursor { pass, node: Some(node), at: at.clone() }) {
+    let spec = match Item::deserialize(Cursor { pass, node: Some(node), at: *at }) {
         Ok(item) => lower::lower(item, node, at, &lower::Context { pass, file }),
         Err(fault) => {
             pass.fault(fault, at);
@@ -76,7 +76,7 @@ fn item(index: usize, node: &Node, at: &At, pass: &Pass, file: &str) -> Seen {
     };
     Seen {
         name: text("name").map_or_else(|| format!("tools[{index}]"), shown),
-        pointer: at.pointer.clone(),
+        pointer: at.pointer(pass),
         span: node.span.clone(),
         transport,
         disabled: false,
@@ -95,11 +95,11 @@ fn is_ours(node: &Node, at: &At, pass: &Pass) -> bool {
         return false;
     }
     let Some(tag) = node.get("type") else {
-        let at = at.missing("type");
+        let at = at.missing("type", pass);
         pass.error(Code::MissingKey, &at, "'type' is required", "an MCP server has `type: mcp`");
         return false;
     };
-    let at = at.member(tag);
+    let at = at.member(tag, pass);
     let Some(text) = tag.value.text() else {
         if !matches!(tag.value.content(), Content::Broken) {
             let message = format!("'type' must be text, not {}", tag.value.kind());
@@ -120,7 +120,7 @@ fn is_ours(node: &Node, at: &At, pass: &Pass) -> bool {
             (None, OtherTypes::Any) => return false,
         };
         let message = format!("there is no tool type '{}'", quoted(text));
-        let problem = Problem::new(Code::UnknownWord, message, at.pointer, at.span);
+        let problem = Problem::new(Code::UnknownWord, message, at.pointer(pass), at.span());
         pass.report(problem.help(help).repair(meant.map(|it| Repair::Word(it.0.to_owned(), it.1))));
     }
     false
@@ -131,8 +131,8 @@ fn few_enough(items: &[Node], at: &At, pass: &Pass) {
     let Some(most) = pass.policy.most_tools else { return };
     let Some(first) = items.get(most) else { return };
     let message = format!("an agent may have no more than {most} tools");
-    let at = at.item(most, first);
-    let problem = Problem::new(Code::TooLarge, message, at.pointer, at.key);
+    let at = at.item(most, first, pass);
+    let problem = Problem::new(Code::TooLarge, message, at.pointer(pass), at.key());
     pass.report(problem.help("remove some, or divide them among several agents"));
 }
 
@@ -142,9 +142,9 @@ fn names_are_unique(items: &[Node], at: &At, pass: &Pass) {
     for (index, node) in items.iter().enumerate() {
         let Some(member) = node.get("name") else { continue };
         let Some(name) = member.value.text().filter(|it| !it.is_empty()) else { continue };
-        let at = at.item(index, node).member(member);
+        let at = at.item(index, node, pass).member(member, pass);
         let Some(first) = seen.get(name) else {
-            seen.insert(name, at.span);
+            seen.insert(name, at.span());
             continue;
         };
         let shown = quoted(name);
@@ -152,8 +152,8 @@ fn names_are_unique(items: &[Node], at: &At, pass: &Pass) {
             Problem::new(
                 Code::DuplicateName,
                 format!("two tools of this agent are named '{shown}'"),
-                at.pointer.clone(),
-                at.span.clone(),
+                at.pointer(pass),
+                at.span(),
             )
             .label(first.clone(), format!("'{shown}' is here first"))
             .help("rename one of them; names are unique across all tools, whatever their type"),
@@ -166,8 +166,8 @@ fn variables_stay_away(node: &Node, at: &At, pass: &Pass) {
     for key in ["name", "transport", "command"] {
         let Some(member) = node.get(key) else { continue };
         if member.value.text().is_some_and(|it| it.contains("${")) {
-            let at = at.member(member);
-            pass.forgive(&at.pointer);
+            let at = at.member(member, pass);
+            pass.forgive(&at);
             no_variable(&at, key, pass);
         }
     }

@@ -45,8 +45,8 @@ impl Reach<'_> {
         }
         for (key, _, at) in given.iter().filter(|it| it.1 && !fits(it.0, kind)) {
             let message = format!("'{key}' has no effect with {} transport", kind.as_str());
-            let problem = Problem::new(Code::NoEffect, message, at.pointer.clone(), at.key.clone());
-            let repair = Repair::Remove(at.pointer.clone(), Applicability::Suggested);
+            let problem = Problem::new(Code::NoEffect, message, at.pointer(self.pass), at.key());
+            let repair = Repair::Remove(at.pointer(self.pass), Applicability::Suggested);
             let problem = problem.warning().help("remove it, or choose the transport it belongs to");
             self.pass.report(problem.repair(repair));
         }
@@ -64,7 +64,7 @@ impl Reach<'_> {
         if exclusive && slot.is_given() && !forgotten {
             let message = format!("'{key}' cannot be used with {} transport", kind.as_str());
             let at = &slot.at;
-            let problem = Problem::new(Code::ForeignField, message, at.pointer.clone(), at.key.clone());
+            let problem = Problem::new(Code::ForeignField, message, at.pointer(self.pass), at.key());
             self.pass.report(problem.help(format!("remove `{key}`, or choose another `transport`")));
         }
         if !exclusive && kind != TransportKind::Stdio {
@@ -85,10 +85,10 @@ impl Reach<'_> {
         if let Some(package) = legacy {
             let message = "an item without 'transport' and 'command' is deprecated";
             let help = format!("add `command: npx` and `args: [\"-y\", \"{}\"]`", quoted(package));
-            let problem = Problem::new(Code::Legacy, message, at.pointer.clone(), at.key.clone());
+            let problem = Problem::new(Code::Legacy, message, at.pointer(pass), at.key());
             let implied = Data::List(vec![Data::text("-y"), Data::text(package)]);
             let repair = Repair::Add {
-                mapping: at.pointer.clone(),
+                mapping: at.pointer(pass),
                 after: Some("server"),
                 members: vec![("command", Data::text("npx")), ("args", implied)],
                 sure: Applicability::Sure,
@@ -108,10 +108,11 @@ impl Reach<'_> {
                     "add `command: npx` for an npm package, `command: uvx` for a Python package"
                 };
                 let message = "'command' is required for stdio transport";
-                let missing = at.missing("command");
-                let problem = Problem::new(Code::MissingCommand, message, missing.pointer, missing.span);
+                let missing = at.missing("command", pass);
+                let problem =
+                    Problem::new(Code::MissingCommand, message, missing.pointer(pass), missing.span());
                 let transport = Repair::Add {
-                    mapping: at.pointer.clone(),
+                    mapping: at.pointer(pass),
                     after: Some("url"),
                     members: vec![("transport", Data::text("http"))],
                     sure: Applicability::Suggested,
@@ -132,7 +133,7 @@ impl Reach<'_> {
             Got::Absent | Got::Null => {
                 let message = format!("'url' is required for {} transport", kind.as_str());
                 let help = format!("add `url`, or remove `transport: {}`", kind.as_str());
-                pass.error(Code::MissingUrl, &at.missing("url"), message, help);
+                pass.error(Code::MissingUrl, &at.missing("url", pass), message, help);
                 return None;
             }
         };
@@ -141,15 +142,14 @@ impl Reach<'_> {
                 Ok(parsed) if parsed.scheme() == "ws" && !check::is_loopback(&parsed) => {
                     let message = "'url' is not encrypted: anybody on the way can read what is sent";
                     let at = &url.at;
-                    let problem =
-                        Problem::new(Code::PlainWebSocket, message, at.pointer.clone(), at.span.clone());
+                    let problem = Problem::new(Code::PlainWebSocket, message, at.pointer(pass), at.span());
                     let problem = problem.warning().help("write a wss:// URL");
                     pass.report(problem.repair(Repair::Scheme("ws", "wss")));
                 }
                 Ok(_) => {}
                 Err(check::Complaint { code, message, help }) => {
                     let at = &url.at;
-                    let problem = Problem::new(code, message, at.pointer.clone(), at.span.clone());
+                    let problem = Problem::new(code, message, at.pointer(pass), at.span());
                     let plain = code == Code::UrlScheme && kind != TransportKind::WebSocket;
                     let plain = plain && text.get(..7).is_some_and(|it| it.eq_ignore_ascii_case("http://"));
                     let repair = plain.then_some(Repair::Scheme("http", "https"));
@@ -205,7 +205,7 @@ fn allowed(command: &str, at: &At, pass: &Pass) -> bool {
     // The name alone, in other letters.
     let repair = commands.iter().find(|it| it.eq_ignore_ascii_case(command));
     let repair = repair.map(|it| Repair::Word((*it).to_owned(), Applicability::Sure));
-    let problem = Problem::new(Code::InvalidCommand, message, at.pointer.clone(), at.span.clone());
+    let problem = Problem::new(Code::InvalidCommand, message, at.pointer(pass), at.span());
     pass.report(problem.help(help).repair(repair));
     false
 }

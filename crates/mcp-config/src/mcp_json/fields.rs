@@ -47,10 +47,10 @@ pub(super) struct Values<'a> {
 
 impl Values<'_> {
     /// A text as a value; checked now where it refers to nothing.
-    pub(super) fn value(&self, text: &str, at: &At, check: fn(&str) -> Result<(), Complaint>) -> Value {
-        self.references(text, at);
-        if !template::refers(text, self.rule)
-            && let Err(complaint) = check(text)
+    pub(super) fn value(&self, text: String, at: &At, check: fn(&str) -> Result<(), Complaint>) -> Value {
+        self.references(&text, at);
+        if !template::refers(&text, self.rule)
+            && let Err(complaint) = check(&text)
         {
             self.pass.complain(at, complaint);
         }
@@ -59,6 +59,9 @@ impl Values<'_> {
 
     /// Warns of inputs that are not declared, and of references that stay as they are.
     pub(super) fn references(&self, text: &str, at: &At) {
+        if !text.contains('$') {
+            return;
+        }
         for piece in template::cut(text, self.rule) {
             let Piece::Input(id) = piece else { continue };
             if self.inputs.ids.contains(id) {
@@ -83,8 +86,8 @@ impl Values<'_> {
     }
 
     /// The same, where Gemini CLI also has `$NAME`; in the files of others it stays, and they are told.
-    pub(super) fn expanded(&self, text: &str, at: &At, check: fn(&str) -> Result<(), Complaint>) -> Value {
-        if self.rule == VariableRule::Editor && looks_like_shell(text) {
+    pub(super) fn expanded(&self, text: String, at: &At, check: fn(&str) -> Result<(), Complaint>) -> Value {
+        if self.rule == VariableRule::Editor && looks_like_shell(&text) {
             let message = "a `$NAME` stays as it is: only Gemini CLI's files have it";
             self.pass.warning(Code::UnknownReference, at, message, "write `${NAME}` if a variable is meant");
         }
@@ -113,7 +116,10 @@ pub(super) fn arguments(args: MaybeNull<Vec<Field<String>>>, values: &Values<'_>
 /// A list of texts as arguments.
 pub(super) fn texts(list: Vec<Field<String>>, values: &Values<'_>) -> Vec<Value> {
     let values = values.plain();
-    let value = |it: Field<String>| it.value().map(|text| values.value(text, &it.at, check::argument));
+    let value = |it: Field<String>| {
+        let at = it.at;
+        it.take().map(|text| values.value(text, &at, check::argument))
+    };
     list.into_iter().filter_map(value).collect()
 }
 
@@ -126,12 +132,12 @@ pub(super) fn environment(places: [MaybeNull<Environment>; 3], values: &Values<'
         let problem = Problem::new(
             Code::Exclusive,
             "the environment is given twice; only one may be",
-            other.at.pointer.clone(),
-            other.at.key.clone(),
+            other.at.pointer(pass),
+            other.at.key(),
         );
-        pass.report(problem.label(first.at.key.clone(), "the other is here").help("remove one of the two"));
+        pass.report(problem.label(first.at.key(), "the other is here").help("remove one of the two"));
     }
-    let at = first.at.clone();
+    let at = first.at;
     match first.take() {
         None => Vec::new(),
         Some(Environment::Mapping(entries)) => {
@@ -150,11 +156,11 @@ fn variable(scalar: Scalar, at: &At, values: &Values<'_>) -> Value {
         Scalar::Boolean(value) => value.to_string(),
         Scalar::Null(_) => String::new(),
     };
-    values.expanded(&text, at, check::env_value)
+    values.expanded(text, at, check::env_value)
 }
 
 fn listed(item: Field<Item>, values: &Values<'_>) -> Option<(String, Value)> {
-    let at = item.at.clone();
+    let at = item.at;
     let (name, text, at) = match item.take()? {
         Item::Pair(Pair { name, value }) => (name.take()?, value.value()?.clone(), value.at),
         // A name alone hands on our own variable of that name.
@@ -167,19 +173,19 @@ fn listed(item: Field<Item>, values: &Values<'_>) -> Option<(String, Value)> {
         values.pass.complain(&at, complaint);
         return None;
     }
-    let value = values.expanded(&text, &at, check::env_value);
+    let value = values.expanded(text, &at, check::env_value);
     Some((name, value))
 }
 
 /// The headers of an entry.
 pub(super) fn headers(headers: MaybeNull<Headers>, values: &Values<'_>) -> Vec<(String, Value)> {
     let pass = values.pass;
-    let value = |text: String, at: &At| values.expanded(&text, at, check::header_value);
+    let value = |text: String, at: &At| values.expanded(text, at, check::header_value);
     match headers.take() {
         None => Vec::new(),
         Some(Headers::Mapping(entries)) => {
             for (name, slot) in &entries.0 {
-                lowering::owned_header(name, &slot.at, &slot.at.key, pass);
+                lowering::owned_header(name, &slot.at, slot.at.key(), pass);
             }
             lowering::headers(Some(entries), pass, value)
         }
@@ -190,9 +196,9 @@ pub(super) fn headers(headers: MaybeNull<Headers>, values: &Values<'_>) -> Vec<(
                 let Some(name_text) = name.value() else { continue };
                 match check::header_name(name_text) {
                     Err(complaint) => pass.complain(&name.at, complaint),
-                    Ok(()) => lowering::owned_header(name_text, &name.at, &name.at.span, pass),
+                    Ok(()) => lowering::owned_header(name_text, &name.at, name.at.span(), pass),
                 }
-                let at = text.at.clone();
+                let at = text.at;
                 if let (Some(name), Some(text)) = (name.take(), text.take()) {
                     res.push((name, value(text, &at)));
                 }
@@ -249,7 +255,7 @@ fn duration(slot: &MaybeNull<f64>, unit: f64, pass: &Pass) -> Option<Duration> {
     let value = *slot.value()?;
     let res = check::seconds(value / unit);
     if res.is_none() {
-        let key = crate::tree::last(&slot.at.pointer);
+        let key = crate::tree::last(&slot.at.pointer(pass));
         let message = format!("'{key}' must be a finite number greater than zero");
         let help = if unit > 1.0 { "write milliseconds, such as 30000" } else { "write seconds, such as 30" };
         pass.error(Code::OutOfRange, &slot.at, message, help);

@@ -140,7 +140,7 @@ pub(super) fn lower(
                 values.plain().references(cwd, at);
             }
             let env_file = env_file.value().filter(|it| !it.is_empty());
-            let env_file = env_file.map(|it| values.plain().value(it, at, check::argument));
+            let env_file = env_file.map(|it| values.plain().value(it.clone(), at, check::argument));
             program.lower(&values).map(|(command, args, env)| {
                 let encoding = "utf-8".to_owned();
                 let inherit = EnvInherit::All;
@@ -185,7 +185,7 @@ pub(super) fn lower(
         origin: Origin {
             dialect: pass.policy.dialect(),
             file: file.to_owned(),
-            pointer: at.pointer.clone(),
+            pointer: at.pointer(pass),
             span: node.span.clone(),
         },
         transport,
@@ -207,8 +207,7 @@ fn identity(name: &str, at: &At, pass: &Pass) -> Option<ServerId> {
     match ServerId::parse(name) {
         Ok(id) => Some(id),
         Err(error) => {
-            let problem =
-                Problem::new(Code::InvalidName, error.to_string(), at.pointer.clone(), at.key.clone());
+            let problem = Problem::new(Code::InvalidName, error.to_string(), at.pointer(pass), at.key());
             pass.report(problem.help("give the server a short name"));
             None
         }
@@ -218,7 +217,7 @@ fn identity(name: &str, at: &At, pass: &Pass) -> Option<ServerId> {
 fn own_identity(name: &MaybeNull<String>, at: &At, pass: &Pass) -> Option<ServerId> {
     if !name.is_given() {
         let help = "add `name`: servers of a list have no keys to be called by";
-        pass.error(Code::MissingKey, &at.missing("name"), "'name' is required", help);
+        pass.error(Code::MissingKey, &at.missing("name", pass), "'name' is required", help);
         return None;
     }
     identity(name.value()?, &name.at, pass)

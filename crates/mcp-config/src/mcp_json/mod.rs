@@ -45,18 +45,18 @@ pub(crate) fn read(root: &Node, pass: &Pass, file: &str) -> Vec<Seen> {
                     if member.key.text.starts_with("//") || member.key.text.starts_with('$') {
                         continue;
                     }
-                    let at = at.member(member);
-                    unique(&member.key.text, &at.key, &at, &mut names, pass);
+                    let at = at.member(member, pass);
+                    unique(&member.key.text, at.key(), &at, &mut names, pass);
                     res.push(server(Some(&member.key.text), &member.value, &at, &context));
                 }
             }
             Content::Sequence(items) => {
                 for (index, item) in items.iter().enumerate().take(MAX_SERVERS + 1) {
-                    let at = at.item(index, item);
+                    let at = at.item(index, item, pass);
                     if let Some((name, name_at)) =
-                        item.get("name").and_then(|it| Some((it.value.text()?, at.member(it))))
+                        item.get("name").and_then(|it| Some((it.value.text()?, at.member(it, pass))))
                     {
-                        unique(name, &name_at.span, &name_at, &mut names, pass);
+                        unique(name, name_at.span(), &name_at, &mut names, pass);
                     }
                     res.push(server(None, item, &at, &context));
                 }
@@ -68,7 +68,7 @@ pub(crate) fn read(root: &Node, pass: &Pass, file: &str) -> Vec<Seen> {
             | Content::Large(_)
             | Content::Text(_)
             | Content::Shared(_) => {
-                let key = crate::tree::last(&at.pointer);
+                let key = crate::tree::last(&at.pointer(pass));
                 let message = format!("'{key}' must hold servers by their names, not {}", node.kind());
                 pass.error(
                     Code::WrongType,
@@ -84,23 +84,22 @@ pub(crate) fn read(root: &Node, pass: &Pass, file: &str) -> Vec<Seen> {
 
 /// Keys that stand twice where there are no servers are none of our business, and only warned of.
 fn outside(roots: &[Root<'_>], pass: &Pass) {
+    let roots: Vec<_> = roots.iter().map(|it| it.at.pointer(pass)).collect();
     pass.soften(|it| {
         it.code == Code::DuplicateKey
-            && !roots.iter().any(|root| {
-                contains(&root.at.pointer, &it.pointer) || contains(&it.pointer, &root.at.pointer)
-            })
+            && !roots.iter().any(|root| contains(root, &it.pointer) || contains(&it.pointer, root))
     });
 }
 
 fn unique<'a>(
     name: &'a str,
-    span: &Range<usize>,
+    span: Range<usize>,
     at: &At,
     seen: &mut HashMap<&'a str, Range<usize>>,
     pass: &Pass,
 ) {
     let Some(first) = seen.get(name) else {
-        seen.insert(name, span.clone());
+        seen.insert(name, span);
         return;
     };
     let shown = quoted(name);
@@ -108,8 +107,8 @@ fn unique<'a>(
         Problem::new(
             Code::DuplicateName,
             format!("two servers of this file are named '{shown}'"),
-            at.pointer.clone(),
-            span.clone(),
+            at.pointer(pass),
+            span,
         )
         .label(first.clone(), format!("'{shown}' is here first"))
         .help("rename one of them"),
@@ -119,10 +118,10 @@ fn unique<'a>(
 fn server(name: Option<&str>, node: &Node, at: &At, context: &lower::Context<'_>) -> Seen {
     let pass = context.pass;
     let own = node.get("name").and_then(|it| it.value.text());
-    let label = || format!("servers[{}]", crate::tree::last(&at.pointer));
+    let label = || format!("servers[{}]", crate::tree::last(&at.pointer(pass)));
     let mut res = Seen {
         name: name.or(own).filter(|it| !it.is_empty()).map_or_else(label, shown),
-        pointer: at.pointer.clone(),
+        pointer: at.pointer(pass),
         span: node.span.clone(),
         transport: None,
         disabled: false,
@@ -136,7 +135,7 @@ fn server(name: Option<&str>, node: &Node, at: &At, context: &lower::Context<'_>
         }
         return res;
     }
-    let server = match wire::Server::deserialize(Cursor { pass, node: Some(node), at: at.clone() }) {
+    let server = match wire::Server::deserialize(Cursor { pass, node: Some(node), at: *at }) {
         Ok(server) => server,
         Err(fault) => {
             pass.fault(fault, at);
@@ -144,18 +143,18 @@ fn server(name: Option<&str>, node: &Node, at: &At, context: &lower::Context<'_>
         }
     };
     let off = server.disabled.value() == Some(&true) || server.enabled.value() == Some(&false);
-    let before = pass.has_error(&at.pointer);
+    let before = pass.has_error(at);
     let lowered = lower::lower(name, server, node, at, context);
     res.transport = lowered.kind;
     if off {
         // What is switched off is not looked at, and often a form to fill in.
-        pass.forgive(&at.pointer);
+        pass.forgive(at);
         res.disabled = true;
         return res;
     }
-    if lowered.nothing_to_start && !before && !pass.has_error(&at.pointer) {
+    if lowered.nothing_to_start && !before && !pass.has_error(at) {
         let message = "there is nothing to start: the entry holds only the settings of an editor's extension";
-        let problem = Problem::new(Code::NothingToStart, message, at.pointer.clone(), at.key.clone());
+        let problem = Problem::new(Code::NothingToStart, message, at.pointer(pass), at.key());
         let help = "to run the server here, add its `command` and `args`";
         pass.report(problem.severity(mcp_model::Severity::Info).help(help));
         res.disabled = true;

@@ -25,8 +25,8 @@ impl Program {
     pub(super) fn lower(self, values: &Values<'_>) -> Option<Lines> {
         let Program { command, args, env, environment } = self;
         let pass = values.pass;
-        let at = command.at.clone();
-        let nothing = || MaybeNull::absent(at.clone());
+        let at = command.at;
+        let nothing = || MaybeNull::absent(at);
         let is_missing = !command.is_given();
         match command.take() {
             None => {
@@ -61,7 +61,7 @@ impl Program {
                 let mut all = fields::texts(list.collect(), values);
                 all.extend(fields::arguments(args, values));
                 let env = fields::environment([env, environment, nothing()], values);
-                let first_at = first.at.clone();
+                let first_at = first.at;
                 Some((checked(first.take()?, &first_at, true, values)?, all, env))
             }
             Some(Command::Mapping(mapping)) => {
@@ -70,17 +70,17 @@ impl Program {
                     let problem = Problem::new(
                         Code::Exclusive,
                         "the arguments are given twice; only once they may be",
-                        args.at.pointer.clone(),
-                        args.at.key.clone(),
+                        args.at.pointer(pass),
+                        args.at.key(),
                     );
-                    let problem = problem.label(own_args.at.key.clone(), "the others are here");
+                    let problem = problem.label(own_args.at.key(), "the others are here");
                     pass.report(problem.help("remove one of the two"));
                 }
                 let args = if own_args.is_given() { own_args } else { args };
                 let has_args = args.value().is_some_and(|it| !it.is_empty());
                 let args = fields::arguments(args, values);
                 let env = fields::environment([own_env, env, environment], values);
-                let path_at = path.at.clone();
+                let path_at = path.at;
                 Some((checked(path.take()?, &path_at, has_args, values)?, args, env))
             }
         }
@@ -120,7 +120,7 @@ fn command_line(program: &str, at: &At, has_args: bool, pass: &Pass) {
         (false, false) => return,
     };
     let message = "'command' is a whole line; it must be one program";
-    let problem = Problem::new(Code::CommandLine, message, at.pointer.clone(), at.span.clone());
+    let problem = Problem::new(Code::CommandLine, message, at.pointer(pass), at.span());
     let help = if first.contains('=') {
         // What is set there may be a secret.
         "write the program as `command`, each argument as an item of `args`, and what is set before it in `env`".to_owned()

@@ -49,9 +49,9 @@ pub(super) fn said(slots: [MaybeNull<Kind>; 3], pass: &Pass) -> Said {
         }
         let Some(kind) = slot.value() else { continue };
         let (word, at) = match kind {
-            Kind::Word(word) => (word.as_str(), slot.at.clone()),
+            Kind::Word(word) => (word.as_str(), slot.at),
             Kind::Mapping(mapping) => match mapping.kind.value() {
-                Some(word) => (word.as_str(), mapping.kind.at.clone()),
+                Some(word) => (word.as_str(), mapping.kind.at),
                 None => return Said::Bad,
             },
         };
@@ -64,12 +64,10 @@ pub(super) fn said(slots: [MaybeNull<Kind>; 3], pass: &Pass) -> Said {
                 let problem = Problem::new(
                     Code::Exclusive,
                     "the entry names two different transports",
-                    at.pointer.clone(),
-                    at.span.clone(),
+                    at.pointer(pass),
+                    at.span(),
                 );
-                pass.report(
-                    problem.label(first.span.clone(), "the other is here").help("remove one of the two"),
-                );
+                pass.report(problem.label(first.span(), "the other is here").help("remove one of the two"));
                 return Said::Bad;
             }
             Some(_) => {}
@@ -122,7 +120,7 @@ pub(super) fn way(said: Said, has_command: bool, url: &Url, at: &At, context: &C
             let message = format!("'command' and '{}' are both given: what is meant cannot be told", url.key);
             let url_at = &url.slot.at;
             let problem =
-                Problem::new(Code::ForeignField, message, url_at.pointer.clone(), url_at.key.clone());
+                Problem::new(Code::ForeignField, message, url_at.pointer(context.pass), url_at.key());
             context.pass.report(problem.help("remove one of the two, or add `type`"));
             None
         }
@@ -130,7 +128,12 @@ pub(super) fn way(said: Said, has_command: bool, url: &Url, at: &At, context: &C
         Said::Nothing if has_url => Some(url.way(context.host)),
         Said::Nothing => {
             let message = "a server needs a 'command' to start, or a 'url' to connect to";
-            context.pass.error(Code::MissingCommand, &at.missing("command"), message, "add one of the two");
+            context.pass.error(
+                Code::MissingCommand,
+                &at.missing("command", context.pass),
+                message,
+                "add one of the two",
+            );
             None
         }
     }
@@ -158,10 +161,10 @@ pub(super) fn one_url(
                     let problem = Problem::new(
                         Code::Exclusive,
                         format!("'{key}' and '{}' say different things", first.key),
-                        slot.at.pointer.clone(),
-                        slot.at.key.clone(),
+                        slot.at.pointer(pass),
+                        slot.at.key(),
                     );
-                    let problem = problem.label(first.slot.at.key.clone(), "the other is here");
+                    let problem = problem.label(first.slot.at.key(), "the other is here");
                     pass.report(problem.help("remove one of the two"));
                 }
             }
@@ -200,7 +203,7 @@ impl Url {
                 return None;
             }
         };
-        let value = values.expanded(text, &slot.at, |_| Ok(()));
+        let value = values.expanded(text.clone(), &slot.at, |_| Ok(()));
         if template::refers(text, values.rule) {
             return Some(value);
         }

@@ -64,7 +64,7 @@ pub(super) fn find<'a>(root: &'a Node, pass: &Pass, file: &str) -> Vec<Root<'a>>
     let mut res = Vec::new();
     for key in KEYS {
         let Some(member) = root.get(key) else { continue };
-        let at = at.member(member);
+        let at = at.member(member, pass);
         let node = &member.value;
         match key {
             "mcpServers" => {
@@ -74,7 +74,7 @@ pub(super) fn find<'a>(root: &'a Node, pass: &Pass, file: &str) -> Vec<Root<'a>>
             "servers" | "mcp.servers" => res.push(Root { node, at, host: Host::VsCode }),
             "mcp" => match node.get("servers") {
                 Some(inner) => {
-                    res.push(Root { node: &inner.value, at: at.member(inner), host: Host::VsCode });
+                    res.push(Root { node: &inner.value, at: at.member(inner, pass), host: Host::VsCode });
                 }
                 None if is_map_of_servers(node) => res.push(Root { node, at, host: Host::Other }),
                 None => {}
@@ -95,7 +95,7 @@ const EXAMPLE: &str =
     "write `{\"mcpServers\": {\"some-name\": {\"command\": \"some-program\", \"args\": []}}}`";
 
 fn none(root: &Node, at: &At, pass: &Pass, file: &str) {
-    let at = &At { span: at.key.clone(), ..at.clone() };
+    let at = &at.at_key();
     let name = file.rsplit(['/', '\\']).next().unwrap_or_default();
     if SETTINGS.contains(&name) {
         let message = "these settings hold no MCP servers";

@@ -181,10 +181,10 @@ impl Shown {
         }
         match node.content() {
             Content::Mapping(members) => {
-                let command = members.iter().find(|it| it.key.text == "command");
+                let command = members.iter().find(|it| &*it.key.text == "command");
                 for member in members {
                     self.key(&member.key.span, Some(&member.key.text), text, shows);
-                    match (shows, member.key.text.as_str(), &member.value.content) {
+                    match (shows, &*member.key.text, &member.value.content) {
                         (Shows::Keys, "args", Content::Sequence(items)) => {
                             self.arguments(command.and_then(|it| it.value.text()), items, text);
                         }

@@ -60,7 +60,7 @@ struct Entry<'a> {
 
 fn entries<'a>(node: &'a Node, at: &str, skipped: &'a [String]) -> impl Iterator<Item = Entry<'a>> + use<'a> {
     let members = node.members().unwrap_or_default().iter();
-    let members = members.map(|it| (Some(it.key.text.as_str()), it.key.text.clone(), &it.value));
+    let members = members.map(|it| (Some(&*it.key.text), it.key.text.to_string(), &it.value));
     let items = node.items().unwrap_or_default().iter().enumerate();
     let items = items.map(|(index, it)| (None, index.to_string(), it));
     let at = at.to_owned();

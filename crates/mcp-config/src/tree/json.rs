@@ -36,7 +36,7 @@ fn write(node: &Node, out: &mut String) -> Option<()> {
                 if index > 0 {
                     out.push(',');
                 }
-                out.push_str(&serde_json::to_string(&member.key.text).ok()?);
+                out.push_str(&serde_json::to_string(&*member.key.text).ok()?);
                 out.push(':');
                 write(&member.value, out)?;
             }

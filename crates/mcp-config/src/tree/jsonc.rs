@@ -1,7 +1,10 @@
 //! JSON, with or without comments, into a tree: the only file that knows which JSON parser we use.
 //!
 //! The parser stops at the first word that is out of place; what it lets through and JSON does not (line breaks in
-//! texts, odd blanks) is reported here, and so are duplicate keys, with both places. The budgets are those of YAML.
+//! texts, odd blanks) is reported here, and so are duplicate keys, with both places. The budgets are those of YAML. A text
+//! with which nothing is wrong is read in a shorter way (see [`plain`]), to the same tree.
+
+mod plain;
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -25,37 +28,11 @@ pub(super) fn parse(text: &str, syntax: Syntax) -> Parsed {
     }
     let skipped = if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
     let text = &text[skipped..];
-    let lenient = syntax == Syntax::JsonWithComments;
-    let options = ParseOptions {
-        allow_comments: lenient,
-        allow_trailing_commas: lenient,
-        allow_loose_object_property_names: false,
-        allow_missing_commas: false,
-        allow_single_quoted_strings: false,
-        allow_hexadecimal_numbers: false,
-        allow_unary_plus_numbers: false,
-        allow_bare_decimal_point_numbers: false,
-        allow_non_finite_numbers: false,
-        allow_extended_string_escapes: false,
-    };
     let mut builder =
         Builder { text, skipped, values: 0, dropped: Vec::new(), problems: Vec::new(), bad_strings: 0 };
-    let root = match parse_to_ast(text, &CollectOptions::default(), &options) {
-        Err(error) => Err(Box::new(builder.syntax(&error))),
-        Ok(parsed) => match parsed.value {
-            None => Ok(Node::new(Content::Null, skipped..skipped)),
-            Some(value) => builder.node(&value, "", 1),
-        },
-    };
-    let root = match root {
-        Ok(root) => Some(root),
-        Err(problem) => {
-            builder.problems.push(*problem);
-            None
-        }
-    };
+    let root = plain::parse(text, skipped, syntax).or_else(|| builder.root(syntax));
     // The parser takes blanks that JSON has not.
-    if !lenient
+    if syntax == Syntax::Json
         && builder.problems.is_empty()
         && !text.trim().is_empty()
         && let Err(error) = serde_json::from_str::<serde::de::IgnoredAny>(text)
@@ -92,6 +69,31 @@ struct Builder<'a> {
 }
 
 impl Builder<'_> {
+    /// The tree, and on the way everything that is wrong with the text.
+    fn root(&mut self, syntax: Syntax) -> Option<Node> {
+        let lenient = syntax == Syntax::JsonWithComments;
+        let options = ParseOptions {
+            allow_comments: lenient,
+            allow_trailing_commas: lenient,
+            allow_loose_object_property_names: false,
+            allow_missing_commas: false,
+            allow_single_quoted_strings: false,
+            allow_hexadecimal_numbers: false,
+            allow_unary_plus_numbers: false,
+            allow_bare_decimal_point_numbers: false,
+            allow_non_finite_numbers: false,
+            allow_extended_string_escapes: false,
+        };
+        let root = match parse_to_ast(self.text, &CollectOptions::default(), &options) {
+            Err(error) => Err(Box::new(self.syntax(&error))),
+            Ok(parsed) => match parsed.value {
+                None => Ok(Node::new(Content::Null, self.skipped..self.skipped)),
+                Some(value) => self.node(&value, "", 1),
+            },
+        };
+        root.map_err(|problem| self.problems.push(*problem)).ok()
+    }
+
     fn node(&mut self, value: &Value<'_>, pointer: &str, depth: usize) -> Result<Node, Box<Problem>> {
         let span = self.range(value);
         self.values += 1;
@@ -144,7 +146,7 @@ impl Builder<'_> {
             }
             seen.insert(name, span.clone());
             let value = self.node(&property.value, &child(pointer, name), depth + 1)?;
-            res.push(Member { key: Key { text: name.to_owned(), span, kind: KeyKind::Text }, value });
+            res.push(Member { key: Key { text: name.into(), span, kind: KeyKind::Text }, value });
         }
         Ok(res)
     }

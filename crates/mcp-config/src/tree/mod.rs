@@ -120,8 +120,8 @@ pub(crate) struct Member {
 /// A key of a mapping; unique in it.
 #[derive(Debug)]
 pub(crate) struct Key {
-    /// Its text; of a number or `true`, as written.
-    pub(crate) text: String,
+    /// Its text; of a number or `true`, as written. Shared with the places that are reached by it.
+    pub(crate) text: Rc<str>,
     pub(crate) span: Range<usize>,
     pub(crate) kind: KeyKind,
 }
@@ -179,7 +179,7 @@ impl Node {
 
     /// The member with this key.
     pub(crate) fn get(&self, key: &str) -> Option<&Member> {
-        self.members()?.iter().find(|it| it.key.text == key)
+        self.members()?.iter().find(|it| &*it.key.text == key)
     }
 
     /// The value at this pointer, aliases followed.

@@ -62,7 +62,25 @@ struct Frame {
 
 enum FrameKind {
     Sequence(Vec<Node>),
-    Mapping { members: Vec<Member>, seen: HashMap<String, Range<usize>>, key: Option<Pending> },
+    Mapping { members: Vec<Member>, index: Index, key: Option<Pending> },
+}
+
+/// Where the keys of a mapping are among its members, for one that has many.
+#[derive(Default)]
+struct Index(HashMap<Rc<str>, usize>);
+
+impl Index {
+    /// The member that has this key.
+    fn find<'a>(&mut self, members: &'a [Member], key: &str) -> Option<&'a Member> {
+        // So few are compared before hashing them is worth it.
+        const FEW: usize = 12;
+        if members.len() <= FEW {
+            return members.iter().find(|it| &*it.key.text == key);
+        }
+        let known = self.0.len();
+        self.0.extend((known..).zip(&members[known..]).map(|(at, it)| (Rc::clone(&it.key.text), at)));
+        self.0.get(key).map(|at| &members[*at])
+    }
 }
 
 /// A key whose value has not come yet.
@@ -100,7 +118,7 @@ impl Builder {
             }
             Event::MappingStart(_, anchor, tag) => {
                 self.collection_tag(tag.as_deref(), "map", &span);
-                let kind = FrameKind::Mapping { members: Vec::new(), seen: HashMap::new(), key: None };
+                let kind = FrameKind::Mapping { members: Vec::new(), index: Index::default(), key: None };
                 self.open(range, anchor, kind)
             }
             Event::SequenceEnd | Event::MappingEnd => self.close(range),
@@ -142,7 +160,7 @@ impl Builder {
                 let last = items.last().map(|it| it.span.end);
                 (Content::Sequence(items), last)
             }
-            FrameKind::Mapping { members, seen: _, key: _ } => {
+            FrameKind::Mapping { members, index: _, key: _ } => {
                 let last = members.last().map(|it| it.value.span.end.max(it.key.span.end));
                 (Content::Mapping(members), last)
             }
@@ -178,7 +196,7 @@ impl Builder {
         };
         match kind {
             FrameKind::Sequence(items) => items.push(node),
-            FrameKind::Mapping { members, seen: _, key } => match key.take() {
+            FrameKind::Mapping { members, index: _, key } => match key.take() {
                 Some(Pending::Key(key)) => members.push(Member { key, value: node }),
                 Some(Pending::Dropped) => self.dropped.push(node.span),
                 None => self.key(node, written),
@@ -189,26 +207,30 @@ impl Builder {
 
     /// Takes a node as the next key of the innermost mapping.
     fn key(&mut self, node: Node, written: Option<&str>) {
-        let parent = self.pointer();
-        let (text, kind) = match node.content() {
-            Content::Text(text) => (text.clone(), KeyKind::Text),
-            Content::Integer(value) => (value.to_string(), KeyKind::Scalar),
-            Content::Large(digits) => (digits.clone(), KeyKind::Scalar),
+        let (text, kind): (Rc<str>, _) = match node.content() {
+            Content::Text(text) => (text.as_str().into(), KeyKind::Text),
+            Content::Integer(value) => (value.to_string().into(), KeyKind::Scalar),
+            Content::Large(digits) => (digits.as_str().into(), KeyKind::Scalar),
             Content::Bool(_) | Content::Float(_) | Content::Null => {
-                (written.unwrap_or_default().to_owned(), KeyKind::Scalar)
+                (written.unwrap_or_default().into(), KeyKind::Scalar)
             }
             Content::Sequence(_) | Content::Mapping(_) | Content::Shared(_) | Content::Broken => {
                 if !matches!(node.content(), Content::Broken) {
                     let message = format!("a key must be text, not {}", node.kind());
-                    let problem = Problem::new(Code::BadKey, message, parent, node.span.clone());
+                    let problem = Problem::new(Code::BadKey, message, self.pointer(), node.span.clone());
                     self.problems.push(problem.help("write one word, or a text in quotes"));
                 }
                 self.pend(Pending::Dropped);
                 return;
             }
         };
-        let Some(Frame { kind: FrameKind::Mapping { seen, .. }, .. }) = self.stack.last_mut() else { return };
-        if let Some(first) = seen.get(&text) {
+        let Some(Frame { kind: FrameKind::Mapping { members, index, .. }, .. }) = self.stack.last_mut()
+        else {
+            return;
+        };
+        if let Some(first) = index.find(members, &text) {
+            let first = first.key.span.clone();
+            let parent = self.pointer();
             let name = quoted_key(&super::last(&parent), &text);
             let problem = Problem::new(
                 Code::DuplicateKey,
@@ -216,13 +238,12 @@ impl Builder {
                 child(&parent, &text),
                 node.span,
             )
-            .label(first.clone(), format!("'{name}' stands here first"))
+            .label(first, format!("'{name}' stands here first"))
             .help("remove one of the two");
             self.problems.push(problem);
             self.pend(Pending::Dropped);
             return;
         }
-        seen.insert(text.clone(), node.span.clone());
         self.pend(Pending::Key(Key { text, span: node.span, kind }));
     }
 

@@ -3,8 +3,22 @@
 use super::*;
 use crate::tree::to_json;
 
+/// What is read in the short way is read the same in the long one.
+#[track_caller]
+fn both(text: &str, syntax: Syntax) {
+    let skipped = if text.starts_with('\u{feff}') { 3 } else { 0 };
+    let text = &text[skipped..];
+    let Some(short) = plain::parse(text, skipped, syntax) else { return };
+    let mut builder =
+        Builder { text, skipped, values: 0, dropped: Vec::new(), problems: Vec::new(), bad_strings: 0 };
+    let long = builder.root(syntax);
+    assert!(builder.problems.is_empty() && builder.dropped.is_empty(), "{text:?}");
+    assert_eq!(format!("{:?}", Some(short)), format!("{long:?}"), "{text:?}");
+}
+
 #[track_caller]
 fn tree(text: &str, syntax: Syntax, want: &str) {
+    both(text, syntax);
     let parsed = parse(text, syntax);
     assert!(parsed.problems.is_empty(), "{text:?}: {:?}", parsed.problems);
     assert_eq!(parsed.root.as_ref().and_then(to_json).as_deref(), Some(want), "{text:?}");
@@ -13,6 +27,7 @@ fn tree(text: &str, syntax: Syntax, want: &str) {
 /// The first problem, and the piece of the text that it points at.
 #[track_caller]
 fn fails(text: &str, syntax: Syntax, want: &str, at: &str) {
+    both(text, syntax);
     let parsed = parse(text, syntax);
     let problem = parsed.problems.first().unwrap_or_else(|| panic!("{text:?} is well"));
     assert_eq!((problem.message.as_str(), text.get(problem.span.clone())), (want, Some(at)), "{text:?}");

@@ -1,0 +1,109 @@
+//! What reading a configuration costs, and how that grows with its servers.
+//!
+//! What the bare parsers take for the same text stands beside it, so that a figure can be read as a ratio: they know
+//! nothing of servers, check nothing, and have no places (of YAML: no tree either).
+
+use std::fmt::Write;
+
+use divan::{Bencher, black_box, counter::BytesCount};
+use mcp_config::{Document, Profile, read};
+
+fn main() {
+    divan::main();
+}
+
+/// Numbers of servers, for growth.
+const SERVERS: [usize; 4] = [1, 10, 100, 1_000];
+
+fn json(servers: usize) -> String {
+    let entry = |at: usize| {
+        format!(
+            r#""server-{at}":{{"command":"npx","args":["-y","@acme/server-{at}@1.2.3","--root","/srv/data/{at}"],"env":{{"API_KEY":"${{KEY_{at}}}","LOG_LEVEL":"info"}}}}"#
+        )
+    };
+    let entries: Vec<String> = (0..servers).map(entry).collect();
+    format!(r#"{{"mcpServers":{{{}}}}}"#, entries.join(","))
+}
+
+fn yaml(servers: usize) -> String {
+    let mut text = "version: 1\nservers:\n".to_owned();
+    for at in 0..servers {
+        writeln!(
+            text,
+            "  server-{at}:\n    transport: stdio\n    command: npx\n    args: ['-y', '@acme/server-{at}@1.2.3', --root, /srv/data/{at}]\n    env:\n      LOG_LEVEL: info\n    tools:\n      whitelist: ['get_*', 'list_*']\n      blacklist:\n        - '*_admin_*'\n    transform:\n      - prefix: s{at}_"
+        )
+        .expect("writing to a text does not fail");
+    }
+    text
+}
+
+fn agent(servers: usize) -> String {
+    let mut text = "tools:\n".to_owned();
+    for at in 0..servers {
+        writeln!(
+            text,
+            "  - name: server_{at}\n    type: mcp\n    description: what it is for\n    server: server-{at}\n    transport: stdio\n    command: npx\n    args: ['-y', '@acme/server-{at}@1.2.3']\n    env:\n      API_KEY: ${{KEY_{at}}}"
+        )
+        .expect("writing to a text does not fail");
+    }
+    text
+}
+
+fn session(servers: usize) -> String {
+    let entry = |at: usize| {
+        format!(
+            r#"{{"name":"server-{at}","command":"/usr/bin/npx","args":["-y","@acme/server-{at}@1.2.3"],"env":[{{"name":"LOG_LEVEL","value":"info"}}]}}"#
+        )
+    };
+    let entries: Vec<String> = (0..servers).map(entry).collect();
+    format!(r#"{{"mcpServers":[{}]}}"#, entries.join(","))
+}
+
+fn reading(bencher: Bencher<'_, '_>, name: &str, text: &str, profile: Profile) {
+    let document = Document { name, text, profile };
+    assert!(!read(&document).refused, "this file is right");
+    bencher.counter(BytesCount::of_str(text)).bench_local(|| read(black_box(&document)));
+}
+
+#[divan::bench(args = SERVERS)]
+fn mcp_json(bencher: Bencher<'_, '_>, servers: usize) {
+    reading(bencher, "mcp.json", &json(servers), Profile::McpJson);
+}
+
+#[divan::bench(args = SERVERS)]
+fn dominds(bencher: Bencher<'_, '_>, servers: usize) {
+    reading(bencher, "mcp.yaml", &yaml(servers), Profile::Dominds);
+}
+
+#[divan::bench(args = SERVERS)]
+fn holodeck(bencher: Bencher<'_, '_>, servers: usize) {
+    reading(bencher, "agent.yaml", &agent(servers), Profile::HoloDeck);
+}
+
+#[divan::bench(args = SERVERS)]
+fn acp_session(bencher: Bencher<'_, '_>, servers: usize) {
+    reading(bencher, "session", &session(servers), Profile::AcpV1);
+}
+
+/// A file in which each server has a mistake, and each mistake its place and its help.
+#[divan::bench(args = SERVERS)]
+fn mcp_json_with_mistakes(bencher: Bencher<'_, '_>, servers: usize) {
+    let text = json(servers).replace("\"args\"", "\"arg\"");
+    let document = Document { name: "mcp.json", text: &text, profile: Profile::McpJson };
+    assert_eq!(read(&document).diagnostics.len(), servers);
+    bencher.counter(BytesCount::of_str(&text)).bench_local(|| read(black_box(&document)));
+}
+
+#[divan::bench(args = SERVERS)]
+fn json_by_serde_json_alone(bencher: Bencher<'_, '_>, servers: usize) {
+    let text = json(servers);
+    let parse = || serde_json::from_str::<serde_json::Value>(black_box(&text));
+    bencher.counter(BytesCount::of_str(&text)).bench_local(parse);
+}
+
+#[divan::bench(args = SERVERS)]
+fn yaml_by_the_parser_alone(bencher: Bencher<'_, '_>, servers: usize) {
+    let text = yaml(servers);
+    let parse = || granit_parser::Parser::new_from_str(black_box(&text)).filter(Result::is_ok).count();
+    bencher.counter(BytesCount::of_str(&text)).bench_local(parse);
+}
