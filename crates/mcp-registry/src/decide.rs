@@ -3,6 +3,7 @@
 
 mod stages;
 
+use std::borrow::Cow;
 use std::cell::LazyCell;
 
 use mcp_model::{NamePolicy, Rules, ServerId, Transform};
@@ -26,7 +27,7 @@ pub struct Decision {
     /// What was decided.
     pub verdict: Verdict,
     /// The rule that decided, in words.
-    pub rule: String,
+    pub rule: Cow<'static, str>,
 }
 
 /// What can become of a name.
@@ -120,50 +121,58 @@ impl<'a> Decider<'a> {
         }
     }
 
-    fn candidate(&self, original: &str) -> Result<(String, String), (Verdict, String)> {
+    fn candidate<'n>(&self, original: &'n str) -> Result<(Cow<'n, str>, Words), (Verdict, Words)> {
         let Rules { filter: _, transforms, naming, limit } = self.rules;
         if original.is_empty() {
-            return Err((Verdict::InvalidName, "a name must not be empty".to_owned()));
+            return Err((Verdict::InvalidName, "a name must not be empty".into()));
         }
         if *naming == NamePolicy::Reject && !is_valid(*limit, original) {
-            return Err((Verdict::InvalidName, format!("the original name must match {}", rule(*limit))));
+            return Err((Verdict::InvalidName, format!("the original name must match {}", rule(*limit)).into()));
         }
         let why = self.passes(original)?;
         let name = transform(transforms, original);
-        let invalid = |why: String| Err((Verdict::InvalidName, why));
-        // A policy that renames makes a name of whatever the transforms leave, but none of nothing.
-        let renamed = |name: String| match name.is_empty() {
-            true => invalid("the transforms leave nothing of the name".to_owned()),
-            false => Ok((shorten(name, limit.bytes()), why.clone())),
-        };
-        match *naming {
-            NamePolicy::Reject if !is_valid(*limit, &name) => {
-                invalid(format!("the name after transforms, {}, must match {}", quote(&name), rule(*limit)))
+        let invalid = |why: Words| Err((Verdict::InvalidName, why));
+        // A policy that renames makes a name of whatever the transforms leave, but none of nothing. One that does not has
+        // looked at a name that nothing has changed.
+        let is_changed = matches!(name, Cow::Owned(_));
+        let renamed = match *naming {
+            NamePolicy::Reject if is_changed && !is_valid(*limit, &name) => {
+                let message =
+                    format!("the name after transforms, {}, must match {}", quote(&name), rule(*limit));
+                return invalid(message.into());
             }
-            NamePolicy::Pass if name.is_empty() => renamed(name),
-            NamePolicy::Reject | NamePolicy::Pass => Ok((name, why)),
-            NamePolicy::Normalise { class } => renamed(normalise(class, &name)),
-            NamePolicy::Slug => renamed(slug(&name)),
-            NamePolicy::Qualify { class } => renamed(qualify(class, self.server.as_str(), &name)),
+            NamePolicy::Pass if name.is_empty() => String::new(),
+            NamePolicy::Reject | NamePolicy::Pass => return Ok((name, why)),
+            NamePolicy::Normalise { class } => normalise(class, &name),
+            NamePolicy::Slug => slug(&name),
+            NamePolicy::Qualify { class } => qualify(class, self.server.as_str(), &name),
+        };
+        match renamed.is_empty() {
+            true => invalid("the transforms leave nothing of the name".into()),
+            false => Ok((shorten(renamed, limit.bytes()).into(), why)),
         }
     }
 
     /// Lets a name through the filter, in words, or says what stops it.
-    pub(crate) fn passes(&self, original: &str) -> Result<String, (Verdict, String)> {
+    pub(crate) fn passes(&self, original: &str) -> Result<Words, (Verdict, Words)> {
         match self.sieve.rule(original) {
-            Ruling::Unfiltered => Ok("no filter".to_owned()),
-            Ruling::Unmentioned => Ok("neither whitelist nor blacklist matches".to_owned()),
-            Ruling::Whitelisted(pattern) => Ok(format!("whitelist {}", quote(pattern))),
+            Ruling::Unfiltered => Ok("no filter".into()),
+            Ruling::Unmentioned => Ok("neither whitelist nor blacklist matches".into()),
+            Ruling::Whitelisted(pattern) => Ok(format!("whitelist {}", quote(pattern)).into()),
             Ruling::Rescued { whitelist, blacklist } => {
-                Ok(format!("whitelist {} overrides blacklist {}", quote(whitelist), quote(blacklist)))
+                let words = format!("whitelist {} overrides blacklist {}", quote(whitelist), quote(blacklist));
+                Ok(words.into())
             }
             Ruling::Blacklisted(pattern) => {
-                Err((Verdict::Blacklisted, format!("blacklist {}", quote(pattern))))
+                Err((Verdict::Blacklisted, format!("blacklist {}", quote(pattern)).into()))
             }
-            Ruling::NotWhitelisted => Err((Verdict::NotWhitelisted, self.unlisted.clone())),
+            Ruling::NotWhitelisted => Err((Verdict::NotWhitelisted, self.unlisted.clone().into())),
         }
     }
 }
+
+/// A rule in words; most are always the same.
+type Words = Cow<'static, str>;
 
 fn unlisted(whitelist: &[String]) -> String {
     let patterns: Vec<String> = whitelist.iter().map(|it| quote(it)).collect();
@@ -171,15 +180,15 @@ fn unlisted(whitelist: &[String]) -> String {
 }
 
 /// Applies the transforms in the order of their list (DM-042).
-pub(crate) fn transform(transforms: &[Transform], original: &str) -> String {
-    let mut res = original.to_owned();
+pub(crate) fn transform<'n>(transforms: &[Transform], original: &'n str) -> Cow<'n, str> {
+    let mut res = Cow::Borrowed(original);
     for it in transforms {
         match it {
             Transform::Prefix { remove, add } => {
                 let rest = res.strip_prefix(remove.as_str()).unwrap_or(&res);
-                res = format!("{add}{rest}");
+                res = format!("{add}{rest}").into();
             }
-            Transform::Suffix(suffix) => res.push_str(suffix),
+            Transform::Suffix(suffix) => res.to_mut().push_str(suffix),
         }
     }
     res

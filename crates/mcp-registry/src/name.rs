@@ -19,9 +19,10 @@ pub struct ExposedName(Arc<str>);
 
 impl ExposedName {
     /// The caller has followed the rules; see the invariant.
-    pub(crate) fn new(name: String) -> ExposedName {
+    pub(crate) fn new(name: impl Into<Arc<str>>) -> ExposedName {
+        let name = name.into();
         debug_assert!(!name.is_empty());
-        ExposedName(name.into())
+        ExposedName(name)
     }
 
     /// The name as text.
@@ -61,7 +62,9 @@ pub(crate) fn rule(limit: NameLimit) -> String {
 
 /// Do providers of this limit take `name` as a function's name (DM-047)?
 pub(crate) fn is_valid(limit: NameLimit, name: &str) -> bool {
-    (1..=limit.bytes()).contains(&name.len()) && name.chars().all(|it| keeps(NameClass::Strict, it))
+    let fits = (1..=limit.bytes()).contains(&name.len());
+    // All bytes are looked at, which is quicker than to stop early; those of other characters are no ASCII.
+    fits && name.bytes().filter(|it| !keeps(NameClass::Strict, char::from(*it))).count() == 0
 }
 
 /// The name with every character outside `class` replaced by one `-`.

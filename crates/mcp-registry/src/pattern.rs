@@ -48,8 +48,8 @@ impl<'a> Patterns<'a> {
             return self.sources.iter().find(|it| matches(it, name)).map(String::as_str);
         }
         let Some(windows) = &self.windows else {
-            let outline = Outline::of(name.as_bytes());
-            return (0..self.sources.len()).find_map(|at| self.matching(at, &outline, name));
+            let mut outline = Outline::of(name.as_bytes());
+            return (0..self.sources.len()).find_map(|at| self.matching(at, &mut outline, name));
         };
         let mut outline = None;
         windows.first(name.as_bytes(), |at| {
@@ -59,9 +59,9 @@ impl<'a> Patterns<'a> {
     }
 
     /// The pattern at this place, where it matches.
-    fn matching(&self, at: usize, outline: &Outline, name: &str) -> Option<&'a str> {
+    fn matching(&self, at: usize, outline: &mut Outline, name: &str) -> Option<&'a str> {
         let source = self.sources[at].as_str();
-        (self.demands[at].allows(outline) && matches(source, name)).then_some(source)
+        (self.demands[at].allows(outline, name) && matches(source, name)).then_some(source)
     }
 }
 
@@ -87,7 +87,8 @@ struct Word {
 struct Outline {
     head: u64,
     tail: u64,
-    pairs: u64,
+    /// Taken down when they are asked for: most names are turned away by their ends.
+    pairs: Option<u64>,
 }
 
 impl Demand {
@@ -98,21 +99,22 @@ impl Demand {
         Demand {
             head: Word { bytes: head(first), mask: head(&[0xff; 8][..first.len().min(8)]) },
             tail: Word { bytes: tail(last), mask: tail(&[0xff; 8][..last.len().min(8)]) },
-            pairs: runs().map(pairs).fold(0, |res, it| res | it),
+            pairs: runs().map(pairs_of).fold(0, |res, it| res | it),
         }
     }
 
     /// A name shorter than a demand is filled up with zeros, which can only let it through to the closer look.
-    fn allows(&self, outline: &Outline) -> bool {
+    fn allows(&self, outline: &mut Outline, name: &str) -> bool {
         let head = (outline.head ^ self.head.bytes) & self.head.mask;
         let tail = (outline.tail ^ self.tail.bytes) & self.tail.mask;
-        head | tail | (self.pairs & !outline.pairs) == 0
+        let pairs = &mut outline.pairs;
+        head | tail == 0 && self.pairs & !*pairs.get_or_insert_with(|| pairs_of(name.as_bytes())) == 0
     }
 }
 
 impl Outline {
     fn of(name: &[u8]) -> Outline {
-        Outline { head: head(name), tail: tail(name), pairs: pairs(name) }
+        Outline { head: head(name), tail: tail(name), pairs: None }
     }
 }
 
@@ -133,7 +135,7 @@ fn tail(bytes: &[u8]) -> u64 {
 }
 
 /// A set of the pairs of neighbouring bytes, one bit for each 64th of all pairs.
-fn pairs(bytes: &[u8]) -> u64 {
+fn pairs_of(bytes: &[u8]) -> u64 {
     bytes.windows(2).fold(0, |res, it| {
         let pair = u32::from(it[0]) << 8 | u32::from(it[1]);
         res | 1 << (pair.wrapping_mul(0x9e37_79b1) >> 26)

@@ -3,6 +3,7 @@
 //! As long as nobody else takes a name from it, a share does not depend on other servers: the next catalog takes it over
 //! as it is, and a server that comes or goes costs nothing of what the others have.
 
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
@@ -114,7 +115,7 @@ impl Share {
             original: original.to_owned(),
             exposed: None,
             verdict: Verdict::Collision,
-            rule: format!("toolset name {}: {owner}", quote(id.as_str())),
+            rule: format!("toolset name {}: {owner}", quote(id.as_str())).into(),
         };
         let Lists { tools, prompts, resources, templates, rejected: _ } = &*entry.lists;
         res.decisions = [
@@ -181,7 +182,7 @@ impl Share {
         let Some((enforcement, why)) = drift.and_then(|it| it.ruling(item, key)) else { return decision };
         match enforcement {
             Enforcement::Withhold => {
-                Decision { exposed: None, verdict: Verdict::NotApproved, rule: why, ..decision }
+                Decision { exposed: None, verdict: Verdict::NotApproved, rule: why.into(), ..decision }
             }
             Enforcement::Warn => {
                 // Of a server of which nothing was approved one problem says so.
@@ -219,7 +220,7 @@ impl Share {
         let ServerEntry { id, exposure: _, lists } = self.entry.clone();
         for (at, RejectedItem { list, item }) in lists.rejected.iter().enumerate() {
             let original = item.name.clone().unwrap_or_else(|| format!("#{}", at + 1));
-            let (verdict, rule) = (Verdict::Malformed, cut(item.reason.clone(), 300));
+            let (verdict, rule) = (Verdict::Malformed, cut(item.reason.clone(), 300).into());
             self.decided(*list, Decision { server: id.clone(), original, exposed: None, verdict, rule });
         }
     }
@@ -260,7 +261,7 @@ fn label(decider: &Decider<'_>, rules: &Rules, name: &str, uri: &str) -> Decisio
     let (exposed, verdict, rule) = match decider.passes(name) {
         Ok(rule) => {
             let shown = Some(transform(&rules.transforms, name)).filter(|it| !it.is_empty());
-            let shown = shown.unwrap_or_else(|| uri.to_owned());
+            let shown = shown.unwrap_or(Cow::Borrowed(uri));
             (Some(shown).filter(|it| !it.is_empty()), Verdict::Exposed, rule)
         }
         Err((verdict, rule)) => (None, verdict, rule),
@@ -274,7 +275,7 @@ fn once<'a>(uris: &mut HashSet<&'a str>, uri: &'a str, decision: Decision) -> De
     if decision.exposed.is_none() || uris.insert(uri) {
         return decision;
     }
-    let rule = format!("it lists its URI {} twice", quote(uri));
+    let rule = format!("it lists its URI {} twice", quote(uri)).into();
     Decision { exposed: None, verdict: Verdict::Collision, rule, ..decision }
 }
 
@@ -317,6 +318,6 @@ impl<'a> Names<'a> {
             self.own.insert(name.clone(), decision.original.clone());
             return decision;
         };
-        Decision { exposed: None, verdict: Verdict::Collision, rule, ..decision }
+        Decision { exposed: None, verdict: Verdict::Collision, rule: rule.into(), ..decision }
     }
 }

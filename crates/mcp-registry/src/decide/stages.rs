@@ -77,12 +77,12 @@ impl Decider<'_> {
             walk.stays(StageRule::Original, format!("it matches {}", rule(*limit)));
         }
         match self.passes(original) {
-            Ok(why) => walk.stays(StageRule::Filter, why),
-            Err((_, why)) => return walk.hidden(StageRule::Filter, why),
+            Ok(why) => walk.stays(StageRule::Filter, why.into_owned()),
+            Err((_, why)) => return walk.hidden(StageRule::Filter, why.into_owned()),
         }
         for it in transforms {
             let said = words(it, &walk.name);
-            let changed = transform(std::slice::from_ref(it), &walk.name);
+            let changed = transform(std::slice::from_ref(it), &walk.name).into_owned();
             walk.becomes(StageRule::Transform, said, changed);
         }
         if !is_name {

@@ -67,7 +67,7 @@ fn ruling(rules: &Rules, name: &str) -> String {
     let decision = decide(&server("s"), rules, name);
     match decision.verdict {
         Verdict::Exposed => "accepted".to_owned(),
-        Verdict::Blacklisted => decision.rule,
+        Verdict::Blacklisted => decision.rule.into_owned(),
         other => other.as_str().to_owned(),
     }
 }
