@@ -163,7 +163,7 @@ pub fn template(bytes: &[u8]) {
             }
             Value::HostEnv { .. } => panic!("no text is a variable of the host"),
         }
-        template::unknown(text, rule);
+        template::unknown(&template::cut(text, rule));
         template::input_variable(text);
     }
 }

@@ -37,7 +37,7 @@ pub(crate) fn metadata<const N: usize>(
     profile: Profile,
     entries: [(&str, Option<Result<RawJson, serde_json::Error>>); N],
 ) -> BTreeMap<String, RawJson> {
-    let profile = (PROFILE, Some(RawJson::of(&profile.as_str())));
+    let profile = (PROFILE, Some(RawJson::parse(profile.as_json().into())));
     entries
         .into_iter()
         .chain([profile])

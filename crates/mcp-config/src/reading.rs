@@ -165,7 +165,8 @@ fn finish(seen: Vec<Seen>, pass: Pass, site: Site<'_>) -> Reading {
             .then_with(|| a.pointer.cmp(&b.pointer))
             .then_with(|| a.message.cmp(&b.message))
     });
-    let mut res = Reading { servers: Vec::new(), entries: Vec::new(), diagnostics, refused, places };
+    let (servers, entries) = (Vec::with_capacity(seen.len()), Vec::with_capacity(seen.len()));
+    let mut res = Reading { servers, entries, diagnostics, refused, places };
     for (seen, wrong) in seen.into_iter().zip(wrong) {
         let Seen { name, pointer, span: _, transport, disabled, spec, extension } = seen;
         let accepted = !refused && !wrong && (disabled || spec.is_some());

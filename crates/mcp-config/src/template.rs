@@ -112,20 +112,21 @@ pub(crate) fn has_variable(text: &str) -> bool {
 
 /// Does the text refer to anything?
 pub(crate) fn refers(text: &str, rule: VariableRule) -> bool {
-    let text_only = |it: &Piece<'_>| match it {
+    text.contains('$') && !is_plain(&cut(text, rule), text)
+}
+
+/// Are these pieces of a text nothing but the text?
+fn is_plain(pieces: &[Piece<'_>], text: &str) -> bool {
+    pieces.iter().all(|it| match it {
         Piece::Text(piece) => piece.len() == text.len(),
         Piece::Variable(_) | Piece::Or { .. } | Piece::Input(_) => false,
-    };
-    text.contains('$') && !cut(text, rule).iter().all(text_only)
+    })
 }
 
 /// What looks like a reference of another program and stays as it is: its first word, such as `command` of
 /// `${command:x}`. The rest may be anything, and so is not for a message.
-pub(crate) fn unknown(text: &str, rule: VariableRule) -> Option<&str> {
-    if !text.contains("${") {
-        return None;
-    }
-    cut(text, rule).into_iter().find_map(|it| match it {
+pub(crate) fn unknown<'a>(pieces: &[Piece<'a>]) -> Option<&'a str> {
+    pieces.iter().find_map(|it| match *it {
         Piece::Text(piece) => {
             let inner = piece.split("${").skip(1).find(|it| it.contains('}') && name_length(it) > 0)?;
             Some(&inner[..name_length(inner)])
@@ -143,10 +144,14 @@ pub(crate) fn input_variable(id: &str) -> String {
 /// A text as a value of the model.
 pub(crate) fn value<'a>(text: impl Into<Cow<'a, str>>, rule: VariableRule) -> Value {
     let text = text.into();
-    if !refers(&text, rule) {
+    if !text.contains('$') {
         return Value::literal(text.into_owned());
     }
-    let parts = cut(&text, rule).into_iter().map(|it| match it {
+    let pieces = cut(&text, rule);
+    if is_plain(&pieces, &text) {
+        return Value::literal(text.into_owned());
+    }
+    let parts = pieces.into_iter().map(|it| match it {
         Piece::Text(text) => Part::Text(Secret::new(text)),
         Piece::Variable(name) => Part::Variable(name.to_owned()),
         Piece::Or { name, default } => {
@@ -213,7 +218,7 @@ mod tests {
 
     #[test]
     fn what_stays_as_it_is_can_be_told() {
-        let check = |text, want| assert_eq!(unknown(text, VariableRule::Editor), want, "{text}");
+        let check = |text, want| assert_eq!(unknown(&cut(text, VariableRule::Editor)), want, "{text}");
         check("${A} ${extensionPath.x}", Some("extensionPath"));
         check("${command:secret}", Some("command"));
         check("${SECRET:x}", Some("SECRET"));

@@ -127,7 +127,10 @@ impl<'a> Decider<'a> {
             return Err((Verdict::InvalidName, "a name must not be empty".into()));
         }
         if *naming == NamePolicy::Reject && !is_valid(*limit, original) {
-            return Err((Verdict::InvalidName, format!("the original name must match {}", rule(*limit)).into()));
+            return Err((
+                Verdict::InvalidName,
+                format!("the original name must match {}", rule(*limit)).into(),
+            ));
         }
         let why = self.passes(original)?;
         let name = transform(transforms, original);
@@ -160,7 +163,8 @@ impl<'a> Decider<'a> {
             Ruling::Unmentioned => Ok("neither whitelist nor blacklist matches".into()),
             Ruling::Whitelisted(pattern) => Ok(format!("whitelist {}", quote(pattern)).into()),
             Ruling::Rescued { whitelist, blacklist } => {
-                let words = format!("whitelist {} overrides blacklist {}", quote(whitelist), quote(blacklist));
+                let words =
+                    format!("whitelist {} overrides blacklist {}", quote(whitelist), quote(blacklist));
                 Ok(words.into())
             }
             Ruling::Blacklisted(pattern) => {

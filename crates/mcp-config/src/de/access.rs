@@ -4,7 +4,7 @@ use serde::de::{
     DeserializeSeed, EnumAccess, IntoDeserializer, MapAccess, SeqAccess, VariantAccess, Visitor,
 };
 
-use super::slot::{ABSENT, NULL, Presence, VALUE};
+use super::slot::{NULL, Presence, VALUE};
 use super::{At, Cursor, Expected, Fault, Pass};
 use crate::policy::KeyRule;
 use crate::tree::{Content, KeyKind, Member, Node};
@@ -33,6 +33,10 @@ impl<'de> SeqAccess<'de> for Items<'_> {
             at: self.at.item(index, node, self.pass),
         })
         .map(Some)
+    }
+
+    fn size_hint(&self) -> Option<usize> {
+        Some(self.items.len())
     }
 }
 
@@ -71,6 +75,10 @@ impl<'de> MapAccess<'de> for Names<'_> {
             Cursor { pass: self.pass, node: Some(&member.value), at: self.at.member(member, self.pass) };
         seed.deserialize(cursor)
     }
+
+    fn size_hint(&self) -> Option<usize> {
+        Some(self.members.len())
+    }
 }
 
 /// The fields of a struct: those that are there in the order of the file, then those that are not.
@@ -96,6 +104,7 @@ impl<'a> Fields<'a> {
     ) -> Fields<'a> {
         assert!(known.len() < 64, "a wire struct has fewer fields than a word has bits");
         let missing = (1 << known.len()) - 1;
+        let at = at.with_fields(known, pass);
         Fields { pass, at, members: members.iter(), known, all: members, missing, current: None }
     }
 }
@@ -121,7 +130,7 @@ impl<'de> MapAccess<'de> for Fields<'_> {
         }
         let number = self.missing.trailing_zeros();
         self.missing &= self.missing - 1;
-        self.current = Some((self.at.missing(self.known[number as usize], self.pass), None));
+        self.current = Some((self.at.field(number as u8), None));
         seed.deserialize(u64::from(number).into_deserializer()).map(Some)
     }
 
@@ -131,8 +140,8 @@ impl<'de> MapAccess<'de> for Fields<'_> {
     }
 }
 
-/// What a slot is told: its place and what was found there as three numbers, which come as keys, and the value, where
-/// there is one. Where that cannot be read, it is reported here, and the slot is told no more than that.
+/// What the slot of a field that is there is told: its place and what was found there as three numbers, which come as
+/// keys, and the value. Where that cannot be read, it is reported here, and the slot is told no more than that.
 pub(super) struct Slotted<'a> {
     cursor: Cursor<'a>,
     words: [u64; 3],
@@ -140,22 +149,12 @@ pub(super) struct Slotted<'a> {
 }
 
 impl<'a> Slotted<'a> {
-    pub(super) fn new(cursor: Cursor<'a>, presence: Presence) -> Slotted<'a> {
-        let words = cursor.at.to_words(found(&cursor, presence));
-        Slotted { cursor, words, told: 0 }
-    }
-}
-
-fn found(cursor: &Cursor<'_>, presence: Presence) -> u32 {
-    let Some(node) = cursor.node else {
-        if presence == Presence::Required {
-            cursor.pass.fault(Fault::Missing, &cursor.at);
-        }
-        return ABSENT;
-    };
-    match node.content() {
-        Content::Null if presence == Presence::Nullable => NULL,
-        _ => VALUE,
+    pub(super) fn new(cursor: Cursor<'a>, node: &Node, presence: Presence) -> Slotted<'a> {
+        let found = match node.content() {
+            Content::Null if presence == Presence::Nullable => NULL,
+            _ => VALUE,
+        };
+        Slotted { cursor, words: cursor.at.to_words(found), told: 0 }
     }
 }
 

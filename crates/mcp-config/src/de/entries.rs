@@ -29,7 +29,8 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for EntriesVisitor<T> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-        let mut res = Vec::new();
+        // As many as there are in the tree.
+        let mut res = Vec::with_capacity(map.size_hint().unwrap_or(0));
         while let Some(entry) = map.next_entry()? {
             res.push(entry);
         }

@@ -156,7 +156,15 @@ impl<'de> Deserializer<'de> for Cursor<'_> {
         visitor: V,
     ) -> Result<V::Value, Fault> {
         if let Some(presence) = slot::Presence::named(name) {
-            return visitor.visit_map(access::Slotted::new(self, presence));
+            return match self.node {
+                Some(node) => visitor.visit_map(access::Slotted::new(self, node, presence)),
+                None => {
+                    if presence == slot::Presence::Required {
+                        self.pass.fault(Fault::Missing, &self.at);
+                    }
+                    visitor.visit_u128(self.at.to_number())
+                }
+            };
         }
         if name == anything::JSON {
             let mapping = self.node.filter(|it| it.members().is_some());

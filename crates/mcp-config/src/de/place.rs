@@ -9,7 +9,7 @@ use std::ops::Range;
 use std::rc::Rc;
 
 use super::Pass;
-use crate::tree::{Member, Node, child};
+use crate::tree::{Member, Node, push};
 
 /// Where a value stands, or should stand.
 ///
@@ -18,6 +18,8 @@ use crate::tree::{Member, Node, child};
 pub(crate) struct At {
     /// The last step to it; 0 is the document itself.
     step: u32,
+    /// Where that step is a struct's: the number of its field, from 1, that is missing.
+    field: u8,
     /// The value; of a missing one, where its parent begins.
     span: Bytes,
     /// The key that leads to it; the value where no key does.
@@ -52,13 +54,13 @@ impl Bytes {
 impl At {
     /// The place of a document's root.
     pub(crate) fn root(node: &Node) -> At {
-        At { step: 0, span: Bytes::of(&node.span), key: Bytes::of(&node.head()) }
+        At { step: 0, field: 0, span: Bytes::of(&node.span), key: Bytes::of(&node.head()) }
     }
 
     /// The place of an item of a list.
     pub(crate) fn item(self, index: usize, node: &Node, pass: &Pass) -> At {
-        let step = pass.ways.go(self.step, Segment::Index(index as u32));
-        At { step, span: Bytes::of(&node.span), key: Bytes::of(&node.head()) }
+        let step = pass.ways.go(self.last(pass), Segment::Index(index as u32));
+        At { step, field: 0, span: Bytes::of(&node.span), key: Bytes::of(&node.head()) }
     }
 
     /// The place of a member of a mapping.
@@ -66,13 +68,33 @@ impl At {
         let Member { key, value } = member;
         // A key with nothing behind it has no value to point at.
         let span = if value.span.is_empty() { &key.span } else { &value.span };
-        let step = pass.ways.go(self.step, Segment::Key(Rc::clone(&key.text)));
-        At { step, span: Bytes::of(span), key: Bytes::of(&key.span) }
+        let step = pass.ways.go(self.last(pass), Segment::Key(Rc::clone(&key.text)));
+        At { step, field: 0, span: Bytes::of(span), key: Bytes::of(&key.span) }
     }
 
     /// The place where `key` is missing.
     pub(crate) fn missing(self, key: &'static str, pass: &Pass) -> At {
-        At { step: pass.ways.go(self.step, Segment::Missing(key)), span: self.key, key: self.key }
+        let step = pass.ways.go(self.last(pass), Segment::Missing(key));
+        At { step, field: 0, span: self.key, key: self.key }
+    }
+
+    /// The place of a struct, as [`At::field`] wants it.
+    pub(super) fn with_fields(self, fields: &'static [&'static str], pass: &Pass) -> At {
+        let step = pass.ways.go(self.last(pass), Segment::Fields(fields));
+        At { step, field: 0, ..self }
+    }
+
+    /// The place where a field is missing, by its number from 0. Most fields of most structs are, so this is no step.
+    pub(super) fn field(self, number: u8) -> At {
+        At { step: self.step, field: number + 1, span: self.key, key: self.key }
+    }
+
+    /// The last step to it; of a missing field one that is made now.
+    fn last(self, pass: &Pass) -> u32 {
+        match self.field {
+            0 => self.step,
+            number => pass.ways.go(self.step, Segment::Field(number - 1)),
+        }
     }
 
     /// The same place, pointed at by its key.
@@ -92,19 +114,34 @@ impl At {
 
     /// The JSON pointer to it.
     pub(crate) fn pointer(&self, pass: &Pass) -> String {
-        pass.ways.pointer(self.step)
+        pass.ways.pointer(self.step, self.field)
     }
 
-    /// The place as numbers, which is what serde carries, and half a word of the caller's.
-    pub(super) fn to_words(self, other: u32) -> [u64; 3] {
-        let At { step, span, key } = self;
-        [u64::from(other) << 32 | u64::from(step), span.to_word(), key.to_word()]
+    /// The place of a missing field as one number.
+    pub(super) fn to_number(self) -> u128 {
+        let At { step, field, span: _, key } = self;
+        u128::from(field) << 96 | u128::from(step) << 64 | u128::from(key.to_word())
     }
 
-    /// The place that these numbers are, and the caller's half word.
-    pub(super) fn of_words([step, span, key]: [u64; 3]) -> (At, u32) {
-        let at = At { step: step as u32, span: Bytes::of_word(span), key: Bytes::of_word(key) };
-        (at, (step >> 32) as u32)
+    /// The place of a missing field that this number is.
+    pub(super) fn of_number(number: u128) -> At {
+        let (step, field) = ((number >> 64) as u32, (number >> 96) as u8);
+        let key = Bytes::of_word(number as u64);
+        At { step, field, span: key, key }
+    }
+
+    /// The place as numbers, which is what serde carries, and a byte of the caller's.
+    pub(super) fn to_words(self, other: u8) -> [u64; 3] {
+        let At { step, field, span, key } = self;
+        let first = u64::from(other) << 40 | u64::from(field) << 32 | u64::from(step);
+        [first, span.to_word(), key.to_word()]
+    }
+
+    /// The place that these numbers are, and the caller's byte.
+    pub(super) fn of_words([first, span, key]: [u64; 3]) -> (At, u8) {
+        let (step, field) = (first as u32, (first >> 32) as u8);
+        let at = At { step, field, span: Bytes::of_word(span), key: Bytes::of_word(key) };
+        (at, (first >> 40) as u8)
     }
 }
 
@@ -123,6 +160,10 @@ enum Segment {
     Key(Rc<str>),
     Missing(&'static str),
     Index(u32),
+    /// A struct, and what its fields are called: no step of a pointer.
+    Fields(&'static [&'static str]),
+    /// One of the fields of the struct above.
+    Field(u8),
 }
 
 impl Ways {
@@ -133,15 +174,29 @@ impl Ways {
         steps.len() as u32
     }
 
-    fn pointer(&self, last: u32) -> String {
+    /// The pointer to a step, or to a field that is missing there, by its number from 1.
+    fn pointer(&self, last: u32, field: u8) -> String {
         let steps = self.0.borrow();
-        let above = |it: u32| (it as usize).checked_sub(1).map(|at| &steps[at]);
-        let mut way: Vec<_> = std::iter::successors(above(last), |it| above(it.above)).collect();
-        way.reverse();
-        way.into_iter().fold(String::new(), |res, it| match &it.segment {
-            Segment::Key(key) => child(&res, key),
-            Segment::Missing(key) => child(&res, key),
-            Segment::Index(index) => child(&res, &index.to_string()),
-        })
+        let mut way = Vec::with_capacity(16);
+        let mut next = last;
+        while let Some(at) = (next as usize).checked_sub(1) {
+            way.push(&steps[at]);
+            next = steps[at].above;
+        }
+        let mut res = String::with_capacity(64);
+        let mut names: &[&str] = &[];
+        for step in way.into_iter().rev() {
+            match &step.segment {
+                Segment::Key(key) => push(&mut res, key),
+                Segment::Missing(key) => push(&mut res, key),
+                Segment::Index(index) => push(&mut res, &index.to_string()),
+                Segment::Fields(fields) => names = fields,
+                Segment::Field(number) => push(&mut res, names[usize::from(*number)]),
+            }
+        }
+        if let Some(number) = usize::from(field).checked_sub(1) {
+            push(&mut res, names[number]);
+        }
+        res
     }
 }

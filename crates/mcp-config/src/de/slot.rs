@@ -80,20 +80,22 @@ pub(super) enum Presence {
 }
 
 impl Presence {
-    const NAMES: [&'static str; 4] =
-        ["mcp-config::required", "mcp-config::awaited", "mcp-config::optional", "mcp-config::nullable"];
-
     fn name(self) -> &'static str {
-        Presence::NAMES[self as usize]
+        match self {
+            Presence::Required => "!required",
+            Presence::Awaited => "!awaited",
+            Presence::Optional => "!optional",
+            Presence::Nullable => "!nullable",
+        }
     }
 
-    /// The presence that a newtype of this name asks for.
+    /// The presence that a newtype of this name asks for. It is asked for each field of each server.
     pub(super) fn named(name: &str) -> Option<Presence> {
-        match name.strip_prefix("mcp-config::")? {
-            "required" => Some(Presence::Required),
-            "awaited" => Some(Presence::Awaited),
-            "optional" => Some(Presence::Optional),
-            "nullable" => Some(Presence::Nullable),
+        match name.as_bytes() {
+            [b'!', b'r', ..] => Some(Presence::Required),
+            [b'!', b'a', ..] => Some(Presence::Awaited),
+            [b'!', b'o', ..] => Some(Presence::Optional),
+            [b'!', b'n', ..] => Some(Presence::Nullable),
             _ => None,
         }
     }
@@ -118,9 +120,8 @@ macro_rules! marker {
 marker!(Required Awaited Optional Nullable);
 
 /// What [`super::access::Slotted`] says was found.
-pub(super) const ABSENT: u32 = 0;
-pub(super) const NULL: u32 = 1;
-pub(super) const VALUE: u32 = 2;
+pub(super) const NULL: u8 = 0;
+pub(super) const VALUE: u8 = 1;
 
 impl<'de, T: Deserialize<'de>, P: Marker> Deserialize<'de> for Slot<T, P> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -137,13 +138,17 @@ impl<'de, T: Deserialize<'de>, P> Visitor<'de> for SlotVisitor<T, P> {
         f.write_str("a field of a wire struct")
     }
 
+    /// Nothing is there: all there is to say is where it is missing.
+    fn visit_u128<E: Error>(self, place: u128) -> Result<Self::Value, E> {
+        Ok(Slot::absent(At::of_number(place)))
+    }
+
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
         fn word<'de, A: MapAccess<'de>>(map: &mut A) -> Result<u64, A::Error> {
             map.next_key()?.ok_or_else(|| A::Error::custom("the deserializer is not ours"))
         }
         let (at, found) = At::of_words([word(&mut map)?, word(&mut map)?, word(&mut map)?]);
         let got = match found {
-            ABSENT => Got::Absent,
             NULL => Got::Null,
             // Why it could not be read is reported by whoever hands it out.
             _ => map.next_value().map_or(Got::Bad, Got::Value),

@@ -49,12 +49,13 @@ impl Values<'_> {
     /// A text as a value; checked now where it refers to nothing.
     pub(super) fn value(&self, text: String, at: &At, check: fn(&str) -> Result<(), Complaint>) -> Value {
         self.references(&text, at);
-        if !template::refers(&text, self.rule)
-            && let Err(complaint) = check(&text)
+        let res = template::value(text, self.rule);
+        if let Value::Literal(text) = &res
+            && let Err(complaint) = check(text.expose())
         {
             self.pass.complain(at, complaint);
         }
-        template::value(text, self.rule)
+        res
     }
 
     /// Warns of inputs that are not declared, and of references that stay as they are.
@@ -62,8 +63,9 @@ impl Values<'_> {
         if !text.contains('$') {
             return;
         }
-        for piece in template::cut(text, self.rule) {
-            let Piece::Input(id) = piece else { continue };
+        let pieces = template::cut(text, self.rule);
+        for piece in &pieces {
+            let Piece::Input(id) = *piece else { continue };
             if self.inputs.ids.contains(id) {
                 continue;
             }
@@ -78,7 +80,7 @@ impl Values<'_> {
             // One of them is enough to look at the value.
             break;
         }
-        if let Some(word) = template::unknown(text, self.rule) {
+        if let Some(word) = template::unknown(&pieces) {
             let message = format!("`${{{}…}}` is not known here and stays as it is", quoted(word));
             let help = "write the value itself, or a variable of the environment: `${NAME}`";
             self.pass.warning(Code::UnknownReference, at, message, help);

@@ -40,17 +40,22 @@ pub(crate) fn read(root: &Node, pass: &Pass, file: &str) -> Vec<Seen> {
         let context = lower::Context { pass, file, host: *host, inputs: &inputs };
         match node.content() {
             Content::Mapping(members) => {
+                res.reserve(members.len().min(MAX_SERVERS + 1));
                 for member in members.iter().take(MAX_SERVERS + 1) {
                     // A comment that somebody wrote as a key is none.
                     if member.key.text.starts_with("//") || member.key.text.starts_with('$') {
                         continue;
                     }
                     let at = at.member(member, pass);
-                    unique(&member.key.text, at.key(), &at, &mut names, pass);
+                    // The keys of one mapping are unique in any case.
+                    if roots.len() > 1 {
+                        unique(&member.key.text, at.key(), &at, &mut names, pass);
+                    }
                     res.push(server(Some(&member.key.text), &member.value, &at, &context));
                 }
             }
             Content::Sequence(items) => {
+                res.reserve(items.len().min(MAX_SERVERS + 1));
                 for (index, item) in items.iter().enumerate().take(MAX_SERVERS + 1) {
                     let at = at.item(index, item, pass);
                     if let Some((name, name_at)) =

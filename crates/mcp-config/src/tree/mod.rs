@@ -7,6 +7,7 @@
 mod difference;
 mod json;
 mod jsonc;
+mod keys;
 mod pointer;
 mod scalar;
 mod yaml;
@@ -17,7 +18,7 @@ use std::rc::Rc;
 pub(crate) use difference::{Touched, difference};
 pub(crate) use json::to_json;
 pub(crate) use jsonc::looks_so as looks_like_json;
-pub(crate) use pointer::{child, contains, last, parent, segments};
+pub(crate) use pointer::{child, contains, last, parent, push, segments};
 
 use crate::Code;
 use crate::diagnostic::Problem;

@@ -4,15 +4,20 @@
 pub(crate) fn child(parent: &str, key: &str) -> String {
     let mut res = String::with_capacity(parent.len() + key.len() + 1);
     res.push_str(parent);
-    res.push('/');
-    for character in key.chars() {
-        match character {
-            '~' => res.push_str("~0"),
-            '/' => res.push_str("~1"),
-            other => res.push(other),
-        }
-    }
+    push(&mut res, key);
     res
+}
+
+/// Goes on to `key` below `pointer`.
+pub(crate) fn push(pointer: &mut String, key: &str) {
+    pointer.push('/');
+    let mut rest = key;
+    while let Some(at) = rest.find(['~', '/']) {
+        pointer.push_str(&rest[..at]);
+        pointer.push_str(if rest[at..].starts_with('~') { "~0" } else { "~1" });
+        rest = &rest[at + 1..];
+    }
+    pointer.push_str(rest);
 }
 
 /// Is `pointer` the place `parent`, or below it?

@@ -10,6 +10,7 @@ use std::rc::Rc;
 
 use granit_parser::{Event, Parser, ScalarStyle, Span, Tag};
 
+use super::keys::Keys;
 use super::{
     Content, Key, KeyKind, MAX_BYTES, MAX_DEPTH, MAX_VALUES, Member, Node, Parsed, SMALLER, child, scalar,
 };
@@ -51,6 +52,7 @@ struct Builder {
     values: usize,
     dropped: Vec<Range<usize>>,
     problems: Vec<Problem>,
+    keys: Keys,
 }
 
 /// A collection that is not closed yet.
@@ -208,7 +210,7 @@ impl Builder {
     /// Takes a node as the next key of the innermost mapping.
     fn key(&mut self, node: Node, written: Option<&str>) {
         let (text, kind): (Rc<str>, _) = match node.content() {
-            Content::Text(text) => (text.as_str().into(), KeyKind::Text),
+            Content::Text(text) => (self.keys.key(text), KeyKind::Text),
             Content::Integer(value) => (value.to_string().into(), KeyKind::Scalar),
             Content::Large(digits) => (digits.as_str().into(), KeyKind::Scalar),
             Content::Bool(_) | Content::Float(_) | Content::Null => {

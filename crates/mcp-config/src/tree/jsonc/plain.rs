@@ -5,11 +5,11 @@
 
 use std::collections::HashSet;
 use std::ops::Range;
-use std::rc::Rc;
 
 use jsonc_parser::tokens::Token;
 use jsonc_parser::{Scanner, ScannerOptions};
 
+use super::super::keys::Keys;
 use super::super::{Content, Key, KeyKind, MAX_DEPTH, MAX_VALUES, Member, Node, Syntax};
 use super::number;
 
@@ -24,7 +24,7 @@ pub(super) fn parse(text: &str, skipped: usize, syntax: Syntax) -> Option<Node> 
         allow_extended_string_escapes: false,
     };
     let scanner = Scanner::new(text, &options);
-    let mut reader = Reader { text, skipped, syntax, scanner, values: 0 };
+    let mut reader = Reader { text, skipped, syntax, scanner, values: 0, keys: Keys::default() };
     let first = reader.next()??;
     let root = reader.node(first, 1)?;
     reader.next()?.is_none().then_some(root)
@@ -36,6 +36,7 @@ struct Reader<'a> {
     syntax: Syntax,
     scanner: Scanner<'a>,
     values: usize,
+    keys: Keys,
 }
 
 impl<'a> Reader<'a> {
@@ -106,7 +107,7 @@ impl<'a> Reader<'a> {
             }
             let Token::String(text) = token else { return None };
             self.is_one_line().then_some(())?;
-            let key = Key { text: Rc::from(&*text), span: self.span(), kind: KeyKind::Text };
+            let key = Key { text: self.keys.key(&text), span: self.span(), kind: KeyKind::Text };
             (self.next()?? == Token::Colon).then_some(())?;
             let first = self.next()??;
             res.push(Member { key, value: self.node(first, depth + 1)? });
