@@ -178,7 +178,7 @@ pub fn take(document: &Document<'_>, name: &str) -> Result<String, EditError> {
     let Some((above, list)) = above else { return Err(odd("the server is nowhere")) };
     let key = last(&pointer);
     let index = match list.members() {
-        Some(members) => members.iter().position(|it| &*it.key.text == key),
+        Some(members) => members.iter().position(|it| *it.key.text == *key),
         None => key.parse().ok(),
     };
     let index = index.ok_or_else(|| odd("the server is nowhere"))?;

@@ -54,7 +54,7 @@ impl<'a> Site<'a> {
             Repair::Remove(pointer, applicability) => {
                 let mapping = self.node(parent(pointer)?)?;
                 let key = last(pointer);
-                let index = mapping.members()?.iter().position(|it| &*it.key.text == key)?;
+                let index = mapping.members()?.iter().position(|it| *it.key.text == *key)?;
                 let edits = edit::remove(Layout::new(self.text), mapping, index)?;
                 fix(
                     format!("remove `{}`", quoted(&key)),
