@@ -1,7 +1,7 @@
 //! The fault matrix, cell by cell: what the table says is what happens, in time, to nobody else, and nothing is left.
 //!
-//! A test is a face on a wire, in a process of its own; its cells run some beside each other, each with a server of its
-//! own and a neighbour that has to answer all the while.
+//! A test is a wire, in a process of its own; its cells, at all faces, run many beside each other, each with a server of
+//! its own and a neighbour that has to answer all the while.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 #![expect(clippy::print_stderr, reason = "what was proven is told to whoever asked for it")]
@@ -13,15 +13,15 @@ mod run;
 mod session;
 mod ways;
 
-use mcp_tests::faults::{Face, Wire};
+use mcp_tests::faults::Wire;
 
-/// A test for each face on each wire.
+/// A test for each wire.
 macro_rules! proves {
-    ($($name:ident: $face:ident on $wire:ident;)*) => {
+    ($($name:ident: $wire:ident;)*) => {
         $(
             #[test]
             fn $name() {
-                run::check(stringify!($name), Face::$face, Wire::$wire);
+                run::check(stringify!($name), Wire::$wire);
             }
         )*
     };
@@ -29,19 +29,9 @@ macro_rules! proves {
 
 // HD-117, HD-135, SK-12, SK-21: a fault ends its call in time and touches no other.
 proves! {
-    session_on_stdio: Session on Stdio;
-    session_on_sse: Session on Sse;
-    session_on_websocket: Session on WebSocket;
-    session_on_http_with_streams: Session on Events;
-    session_on_http_with_documents: Session on Document;
-    host_on_stdio: Host on Stdio;
-    host_on_sse: Host on Sse;
-    host_on_websocket: Host on WebSocket;
-    host_on_http_with_streams: Host on Events;
-    host_on_http_with_documents: Host on Document;
-    gateway_on_stdio: Gateway on Stdio;
-    gateway_on_sse: Gateway on Sse;
-    gateway_on_websocket: Gateway on WebSocket;
-    gateway_on_http_with_streams: Gateway on Events;
-    gateway_on_http_with_documents: Gateway on Document;
+    on_stdio: Stdio;
+    on_sse: Sse;
+    on_websocket: WebSocket;
+    on_http_with_streams: Events;
+    on_http_with_documents: Document;
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use mcp_model::{Limits, RawJson};
-use mcp_tests::faults::{Row, Step, Way};
+use mcp_tests::faults::{At, Row, Step, Way};
 use mcp_transport::{CallOptions, ConnectError, DialOptions, Session, SessionOptions, dialer};
 use serde_json::json;
 
@@ -18,8 +18,12 @@ pub(crate) async fn run(faulty: &Faulty, cell: &Cell) -> String {
     let neighbour =
         connect(faulty, way, &cell.key("neighbour"), "start=well", &Limits::default()).await.unwrap();
     let patience = cell.patience();
-    let limits =
-        patience.limits(if row.script().does(Step::Deaf) { 2 * patience.request } else { patience.request });
+    // Where the call is what has little time, that is said with the call: other requests have as long as they need.
+    let limits = patience.limits(match row.script().at {
+        At::List if row.script().does(Step::Deaf) => 2 * patience.request,
+        At::List => patience.request,
+        At::Start | At::Open | At::Call | At::Hear | At::Close => LONG,
+    });
     let key = cell.key("faulty");
     let connecting = connect(faulty, way, &key, &row.script, &limits);
     let (connected, beside) = tokio::join!(connecting, call(&neighbour, "other", LONG));

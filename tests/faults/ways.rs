@@ -40,6 +40,11 @@ impl Patience {
         }
     }
 
+    /// How many things are waited for in vain.
+    pub(crate) fn in_vain(self) -> usize {
+        [self.start, self.request, self.next].into_iter().filter(|it| *it == SHORT).count()
+    }
+
     /// The limits of the faulty server. Who does not read is given up by the wire after the call is: both go by one limit.
     pub(crate) fn limits(self, request: Duration) -> Limits {
         Limits {

@@ -16,7 +16,17 @@ pub(crate) fn run() -> Result<(), Failure> {
     let failed =
         |what: &str, error: std::io::Error| Failure::words(format!("could not {what} cargo: {error}"));
     let mut child = cargo()
-        .args(["test", "--package", "mcp-tests", "--test", "faults", "--no-fail-fast", "--", "--nocapture"])
+        // As `cargo xtask test` has it, so that nothing is built twice.
+        .args([
+            "test",
+            "--workspace",
+            "--all-features",
+            "--test",
+            "faults",
+            "--no-fail-fast",
+            "--",
+            "--nocapture",
+        ])
         .env("MCP_TEST_FAULTS", "whole")
         .stderr(Stdio::piped())
         .spawn()
@@ -48,7 +58,7 @@ struct Proven {
 }
 
 impl Proven {
-    /// Counts a line like `120 cells, 14 outcomes: Session on stdio` or `1 rows: a login's file when the disk is full`.
+    /// Counts a line like `120 cells, 14 outcomes: stdio` or `1 rows: a login's file when the disk is full`.
     fn add_line(&mut self, line: &str) {
         let Some((number, rest)) = line.split_once(' ') else { return };
         let Ok(number) = number.parse::<usize>() else { return };
@@ -81,8 +91,8 @@ mod tests {
     fn only_what_was_run_is_counted() {
         let mut proven = Proven::default();
         for line in [
-            "120 cells, 14 outcomes: Session on stdio",
-            "1 cells, 1 outcomes: Host on SSE",
+            "120 cells, 14 outcomes: stdio",
+            "1 cells, 1 outcomes: SSE",
             "1 rows: a login's file when the disk is full",
             "cells",
             "7 of them",
