@@ -7,7 +7,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use mcp_host::{FileTokens, lock_path, read_lock, replace, save};
 use mcp_model::Secret;
@@ -158,6 +158,7 @@ fn a_file_is_the_old_one_or_the_new_one_whenever_its_writer_is_killed() {
     if let (Ok(what), Some(folder)) = (std::env::var(WRITER), std::env::var_os(FOLDER)) {
         write(&what, &PathBuf::from(folder));
     }
+    let mut left = 0;
     for what in ["configuration", "recording", "lock", "login"] {
         for seed in 1..=ROUNDS {
             let mut moments = Moments(0x9e37_79b9 * seed);
@@ -183,8 +184,27 @@ fn a_file_is_the_old_one_or_the_new_one_whenever_its_writer_is_killed() {
             }
             kill(&mut writer);
             assert!(is_whole(what, folder.path()), "{what} is half, with seed {seed}");
+            // What it left behind goes with the next writer, once nobody can be writing it any more.
+            let unfinished = unfinished(folder.path());
+            left += unfinished.len();
+            for path in &unfinished {
+                let file = fs::File::options().write(true).open(path).unwrap();
+                file.set_modified(SystemTime::now() - Duration::from_secs(2 * 60 * 60)).unwrap();
+            }
+            replace(&folder.path().join("file"), "").unwrap();
+            FileTokens::new(folder.path().join("logins")).save(&grants()[0]).unwrap();
+            assert_eq!(self::unfinished(folder.path()), Vec::<PathBuf>::new(), "{what}, with seed {seed}");
         }
     }
+    assert!(left > 0, "nobody was killed while he wrote, and this test shows nothing of what is left");
+}
+
+/// Files that were to take the place of others.
+fn unfinished(folder: &Path) -> Vec<PathBuf> {
+    let folders = [folder.to_owned(), folder.join("logins")];
+    let entries = folders.iter().flat_map(|it| fs::read_dir(it).into_iter().flatten().flatten());
+    let is_unfinished = |it: &fs::DirEntry| it.file_name().to_string_lossy().ends_with(".tmp");
+    entries.filter(is_unfinished).map(|it| it.path()).collect()
 }
 
 #[test]

@@ -105,6 +105,7 @@
 mod acquaintances;
 mod admin;
 mod approval;
+mod beside;
 mod call;
 mod committer;
 mod connector;

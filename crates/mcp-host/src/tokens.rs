@@ -66,7 +66,7 @@ impl FileTokens {
     fn write(&self, path: &Path, text: &[u8]) -> io::Result<()> {
         make_private(&self.folder)?;
         // Of mode 0600 from the beginning.
-        let mut file = tempfile::NamedTempFile::new_in(&self.folder)?;
+        let mut file = crate::beside::beside(&self.folder)?;
         file.write_all(text)?;
         file.as_file().sync_all()?;
         file.persist(path).map_err(|it| it.error)?;

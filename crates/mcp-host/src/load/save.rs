@@ -7,9 +7,10 @@ use std::fs::{self, File, Metadata, Permissions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use tempfile::{Builder, NamedTempFile};
+use tempfile::NamedTempFile;
 
 use super::files::{FileError, io_text, read_text};
+use crate::beside::beside;
 
 /// Why a file was not written. It is as it was.
 #[derive(Debug, thiserror::Error)]
@@ -60,7 +61,7 @@ pub fn save(path: &Path, before: &str, after: &str) -> Result<(), SaveError> {
     if metadata.permissions().readonly() {
         return Err(refused(io::ErrorKind::PermissionDenied.into()));
     }
-    let file = beside(&real, after, metadata.permissions()).map_err(refused)?;
+    let file = written(&real, after, metadata.permissions()).map_err(refused)?;
     own_as(file.as_file(), &metadata).map_err(refused)?;
     let now = read_text(&real).map_err(|source| SaveError::Gone { path: shown.clone(), source })?;
     if now != before {
@@ -79,7 +80,7 @@ pub fn create(path: &Path, text: &str, like: &Path) -> Result<(), SaveError> {
         _ => SaveError::Io { path: shown.clone(), source },
     };
     let permissions = fs::metadata(like).map_err(refused)?.permissions();
-    let file = beside(path, text, permissions).map_err(refused)?;
+    let file = written(path, text, permissions).map_err(refused)?;
     file.persist_noclobber(path).map_err(|it| refused(it.error))?;
     settle(path);
     Ok(())
@@ -98,7 +99,7 @@ pub fn create_new(path: &Path, text: &str) -> Result<(), SaveError> {
     let permissions = std::os::unix::fs::PermissionsExt::from_mode(0o600);
     #[cfg(not(unix))]
     let permissions = fs::metadata(folder(path)).map_err(refused)?.permissions();
-    let file = beside(path, text, permissions).map_err(refused)?;
+    let file = written(path, text, permissions).map_err(refused)?;
     file.persist_noclobber(path).map_err(|it| refused(it.error))?;
     settle(path);
     Ok(())
@@ -114,15 +115,15 @@ pub fn replace(path: &Path, text: &str) -> Result<(), SaveError> {
     let permissions = std::os::unix::fs::PermissionsExt::from_mode(0o600);
     #[cfg(not(unix))]
     let permissions = fs::metadata(folder(&real)).map_err(refused)?.permissions();
-    let file = beside(&real, text, permissions).map_err(refused)?;
+    let file = written(&real, text, permissions).map_err(refused)?;
     file.persist(&real).map_err(|it| refused(it.error))?;
     settle(&real);
     Ok(())
 }
 
 /// The text in a file of its own, which is gone unless it takes another one's place.
-fn beside(path: &Path, text: &str, permissions: Permissions) -> io::Result<NamedTempFile> {
-    let mut res = Builder::new().prefix(".mcp-host-").suffix(".tmp").tempfile_in(folder(path))?;
+fn written(path: &Path, text: &str, permissions: Permissions) -> io::Result<NamedTempFile> {
+    let mut res = beside(&folder(path))?;
     res.write_all(text.as_bytes())?;
     res.as_file().set_permissions(permissions)?;
     res.as_file().sync_all()?;

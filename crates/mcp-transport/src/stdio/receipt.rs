@@ -11,7 +11,7 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use nix::sys::signal::{Signal, kill};
 use nix::sys::wait::waitpid;
@@ -22,6 +22,12 @@ use super::owner::{started, world};
 
 /// The environment variable that carries the token.
 pub(crate) const TOKEN: &str = "MCP_HOST_INSTANCE";
+
+/// The extension of a receipt that is being written.
+const UNFINISHED: &str = "new";
+
+/// Nobody writes one for so long. Whose it is says its name, but only to those who see the same processes.
+const OLD: Duration = Duration::from_secs(60 * 60);
 
 /// A folder of receipts. One folder serves any number of hosts at once.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -73,6 +79,9 @@ impl Receipts {
         let mut res = Vec::new();
         for entry in entries {
             let path = entry?.path();
+            if path.extension().is_some_and(|it| it == UNFINISHED) {
+                forget_unfinished(&path, SystemTime::now());
+            }
             if path.extension().is_none_or(|it| it != "json") {
                 continue;
             }
@@ -117,6 +126,23 @@ impl Receipts {
     }
 }
 
+/// Takes away what a host has left that was killed while it wrote a receipt.
+fn forget_unfinished(path: &Path, now: SystemTime) {
+    let token = path.file_stem().and_then(|it| it.to_str()).unwrap_or_default();
+    let mut numbers = token.split('-').map(|it| it.parse::<u64>().ok());
+    let (Some(Some(pid)), Some(Some(owner_started)), Some(Some(_)), None) =
+        (numbers.next(), numbers.next(), numbers.next(), numbers.next())
+    else {
+        return;
+    };
+    let lives = u32::try_from(pid).is_ok_and(|it| started(it) == Some(owner_started));
+    let modified = fs::symlink_metadata(path).and_then(|it| it.modified());
+    let is_old = modified.is_ok_and(|it| now.duration_since(it).is_ok_and(|it| it >= OLD));
+    if !lives && is_old {
+        let _ = fs::remove_file(path);
+    }
+}
+
 impl Held {
     /// The group runs, under this number.
     pub(crate) fn started(&mut self, group: u32) -> io::Result<()> {
@@ -126,7 +152,7 @@ impl Held {
 
     /// Whole or not at all: a receipt that is half written is read by nobody, and is not left there.
     fn save(&self) -> io::Result<()> {
-        let unfinished = self.path.with_extension("new");
+        let unfinished = self.path.with_extension(UNFINISHED);
         let write = || {
             let mut file = fs::File::create(&unfinished)?;
             file.write_all(&serde_json::to_vec(&self.receipt)?)?;
@@ -244,6 +270,29 @@ mod tests {
         assert_eq!(receipts.reap().unwrap(), []);
         let left = |name| folder.path().join(name).exists();
         assert_eq!((left("a.json"), left("b.json"), left("c.json")), (false, true, false));
+    }
+
+    #[test]
+    fn what_a_killed_writer_has_left_goes_once_it_is_old() {
+        let folder = tempfile::tempdir().unwrap();
+        let receipts = Receipts::in_directory(folder.path());
+        let (own, dead) = (token(), format!("{}-1-0", std::process::id()));
+        for (name, age) in [
+            (format!("{dead}.new"), OLD),
+            (format!("{}-1-1.new", std::process::id()), Duration::from_secs(60)),
+            (format!("{own}.new"), OLD),
+            ("notes.new".to_owned(), OLD),
+        ] {
+            let file = fs::File::create(folder.path().join(name)).unwrap();
+            file.set_modified(SystemTime::now() - age).unwrap();
+        }
+        assert_eq!(receipts.reap().unwrap(), []);
+        assert!(!folder.path().join(format!("{dead}.new")).exists());
+        assert_eq!(
+            fs::read_dir(folder.path()).unwrap().count(),
+            3,
+            "of the living, of a moment ago, of others"
+        );
     }
 
     #[test]
