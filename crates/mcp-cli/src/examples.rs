@@ -63,7 +63,8 @@ Examples:
 
 pub(crate) const EXPLAIN: &str = "\
 Examples:
-  mcp-host explain . --server demo --tool echo --tool a.b";
+  mcp-host explain . --server demo --tool echo --tool a.b
+  mcp-host explain . --server demo --start";
 
 pub(crate) const CALL: &str = "\
 Examples:

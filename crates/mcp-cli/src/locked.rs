@@ -4,12 +4,15 @@
 
 use std::path::Path;
 
-use mcp_host::{Approval, lock_path, read_lock};
+use mcp_host::{Approval, FollowLock, lock_path, read_lock};
 use mcp_registry::{Enforcement, LockPolicy};
 
 use crate::args::{Global, LockPolicyName};
 use crate::context::{Context, blocking};
 use crate::source::Unreadable;
+
+/// What comes here has no neighbours, and no lock.
+const STANDARD_INPUT: &str = "/dev/stdin";
 
 /// Whether a lock counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,6 +38,23 @@ impl Locking {
         };
         Ok(if global.locked { Locking::Required(enforcement) } else { Locking::Found(enforcement) })
     }
+
+    /// How strictly a lock is kept; `None` where none is looked at.
+    fn policy(self) -> Option<LockPolicy> {
+        match self {
+            Locking::Off => None,
+            Locking::Found(it) | Locking::Required(it) => Some(LockPolicy { changed: it, added: it }),
+        }
+    }
+}
+
+/// The lock of a configuration file, to be followed beside it.
+pub(crate) fn followed(context: &Context, configuration: &Path) -> Option<FollowLock> {
+    let policy = context.locking.policy()?;
+    if configuration == Path::new(STANDARD_INPUT) {
+        return None;
+    }
+    Some(FollowLock { path: lock_path(configuration), policy })
 }
 
 /// What is approved of the servers of a configuration file.
@@ -42,13 +62,9 @@ pub(crate) async fn approval(
     context: &Context,
     configuration: &Path,
 ) -> Result<Option<Approval>, Unreadable> {
-    let enforcement = match context.locking {
-        Locking::Off => return Ok(None),
-        Locking::Found(it) | Locking::Required(it) => it,
-    };
+    let Some(policy) = context.locking.policy() else { return Ok(None) };
     let path = lock_path(configuration);
-    // What comes on standard input has no neighbours.
-    let read = match configuration == Path::new("/dev/stdin") {
+    let read = match configuration == Path::new(STANDARD_INPUT) {
         true => Ok(None),
         false => {
             let path = path.clone();
@@ -59,10 +75,7 @@ pub(crate) async fn approval(
         Err(Unreadable { path: path.display().to_string(), message, help: Some(help.to_owned()) })
     };
     match (read, context.locking) {
-        (Ok(Some((lock, _))), _) => {
-            let policy = LockPolicy { changed: enforcement, added: enforcement };
-            Ok(Some(Approval { lock: lock.into(), policy }))
-        }
+        (Ok(Some((lock, _))), _) => Ok(Some(Approval { lock: lock.into(), policy })),
         (Ok(None), Locking::Required(_)) => {
             let message = format!("there is no {}, and --locked wants one", path.display());
             unreadable(message, "`mcp-host lock` writes it")

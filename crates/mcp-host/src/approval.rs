@@ -35,6 +35,19 @@ impl Approval {
     }
 }
 
+impl Offer {
+    /// What a session offers: what it says of itself, and those of its lists that were read.
+    pub fn of(info: &ServerInfo, lists: Lists, read: Vec<ListKind>) -> Offer {
+        let seen = Approved::of(about(info), &lists);
+        Offer { seen, lists: Arc::new(lists), read, instructions: info.instructions.clone() }
+    }
+
+    /// How it differs from what was approved of this server.
+    pub fn drift(&self, server: &ServerId, approval: &Approval) -> Drift {
+        approval.drift(server, &self.seen, &self.read)
+    }
+}
+
 /// What a server says about itself, as far as it is approved.
 pub(crate) fn about(info: &ServerInfo) -> About {
     let text = |it: &str| Some(it.to_owned()).filter(|it| !it.is_empty());

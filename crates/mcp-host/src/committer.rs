@@ -37,6 +37,8 @@ pub(crate) enum Command {
     Adopt {
         /// What to run; as before where `None`.
         wanted: Option<Box<Wanted>>,
+        /// What is approved of servers; as before where `None`.
+        approval: Option<Approval>,
         /// Everything that is wrong with the files.
         problems: Vec<Problem>,
         /// What became of what the files said anew, if they did.
@@ -394,11 +396,12 @@ impl Committer {
                 events.push(Event::Config(*wanted));
                 answers.push(answer);
             }
-            Command::Adopt { wanted, problems, outcome, answer } => {
+            Command::Adopt { wanted, approval, problems, outcome, answer } => {
                 if let Some(outcome) = outcome {
                     self.connector.meter.reloaded(outcome);
                 }
                 events.push(Event::Source(problems));
+                events.extend(approval.map(|it| Event::Approved(Some(it))));
                 events.extend(wanted.map(|it| Event::Config(*it)));
                 answers.push(answer);
             }

@@ -180,5 +180,6 @@ pub use subscriptions::Subscription;
 pub use tokens::FileTokens;
 pub use wanted::{FailedServer, Wanted};
 pub use watch::{
-    FollowEvent, FollowRequest, Following, Presence, ReadFile, RefusedFile, Reload, Shadowed, Watching,
+    FollowEvent, FollowLock, FollowRequest, Following, Presence, ReadFile, RefusedFile, Reload, Shadowed,
+    Watching,
 };

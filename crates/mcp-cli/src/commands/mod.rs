@@ -82,7 +82,9 @@ pub(crate) fn run(arguments: Arguments, console: Console) -> Exit {
         }
         Command::Prompts(servers) => list(&context, &servers, What::Prompts),
         Command::Resources(servers) => list(&context, &servers, What::Resources),
-        Command::Explain(words) => console.tell(&explain::run(&context, &words)),
+        Command::Explain(words) => {
+            on_runtime(console, async |signals| explain::run(&context, words, signals).await)
+        }
         Command::Call { file, tool, arguments, save } => on_runtime(console, async |signals| {
             let save = save.as_deref();
             let request = call::Request { file: &file, tool: &tool, arguments: &arguments, save };

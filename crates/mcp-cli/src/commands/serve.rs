@@ -25,7 +25,7 @@ use crate::context::{Context, blocking};
 use crate::counted::Counted;
 use crate::exit::Exit;
 use crate::hosted;
-use crate::locked::approval;
+use crate::locked::{approval, followed};
 use crate::output::cause::chain;
 use crate::output::console::Report;
 use crate::output::{paint, plain};
@@ -151,6 +151,7 @@ pub(crate) async fn run(context: &Context, words: Words, signals: &mut Signals) 
         Err(unreadable) => return refuse(Refused::wrong(unreadable.message)).await,
     };
     let Reader { dialect, profile } = context.reader;
+    let lock = followed(context, &path);
     let request = LoadRequest { path, dialect, profile, env_file: context.env_file.clone() };
     let mut options = hosted::options(Supervision::default());
     options.approval = approval;
@@ -167,7 +168,7 @@ pub(crate) async fn run(context: &Context, words: Words, signals: &mut Signals) 
     let (stop, stopped) = oneshot::channel::<()>();
     let served = {
         let serving = async {
-            let following = host.follow(FollowRequest::new(vec![request])).await;
+            let following = host.follow(FollowRequest { lock, ..FollowRequest::new(vec![request]) }).await;
             serve(context, &host, following, (prepared, stopped)).await
         };
         tokio::pin!(serving);
@@ -322,6 +323,7 @@ async fn tell(context: &Context, mut following: Following) -> std::convert::Infa
     while let Some(event) = following.next().await {
         match event {
             FollowEvent::Refused(file) => say(context, &plain::line(&file.failure.to_string())),
+            FollowEvent::Approved(path) => say(context, &format!("{path} says what is approved")),
             other => tracing::info!(?other, "the configuration"),
         }
     }

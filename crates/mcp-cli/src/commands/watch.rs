@@ -20,7 +20,7 @@ use crate::commands::refused::Refusal;
 use crate::context::{Context, blocking};
 use crate::exit::Exit;
 use crate::hosted;
-use crate::locked::approval;
+use crate::locked::{approval, followed};
 use crate::output::console::{Chatter, Report, Written};
 use crate::output::{json, paint, plain};
 use crate::signals::Signals;
@@ -57,11 +57,12 @@ pub(crate) async fn run(context: &Context, file: &Path, manner: Manner, signals:
         Ok(approval) => approval,
         Err(unreadable) => return refuse(context, file, unreadable.message).await,
     };
+    let lock = followed(context, &path);
     let request = LoadRequest { path, dialect, profile, env_file: context.env_file.clone() };
+    let request = FollowRequest { lock, ..FollowRequest::new(vec![request]) };
     if fills(context, manner) {
         let (options, logs) =
             screen::listening(HostOptions { approval, ..hosted::options(Supervision::default()) });
-        let request = FollowRequest::new(vec![request]);
         return hosted::around(Host::start(options), Wanted::default(), signals, async |host| {
             screen::run(context, host, request, logs).await
         })
@@ -69,7 +70,7 @@ pub(crate) async fn run(context: &Context, file: &Path, manner: Manner, signals:
     }
     hosted::with(Wanted::default(), (Supervision::default(), approval), signals, async |host| {
         let published = host.published();
-        let following = host.follow(FollowRequest::new(vec![request])).await;
+        let following = host.follow(request).await;
         tell_all(context, host, following, published).await
     })
     .await

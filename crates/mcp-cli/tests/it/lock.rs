@@ -2,6 +2,8 @@
 //!
 //! The server is a recording of the demo server that is played, so that it can say something else the next time.
 
+mod running;
+
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::process::Stdio;

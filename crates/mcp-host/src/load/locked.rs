@@ -51,6 +51,17 @@ pub fn lock_path(configuration: &Path) -> PathBuf {
 /// Reads a lock, and gives its text besides; `None` where there is no such file. Blocks. A file that is there and cannot
 /// be used is an error, for whoever wrote it wanted something.
 pub fn read_lock(path: &Path) -> Result<Option<(Lock, String)>, LockFileError> {
+    let Some(text) = lock_text(path)? else { return Ok(None) };
+    Ok(Some((parse_lock(path, &text)?, text)))
+}
+
+/// What a lock's text means.
+pub(crate) fn parse_lock(path: &Path, text: &str) -> Result<Lock, LockFileError> {
+    Lock::parse(text).map_err(|error| LockFileError::NoLock { path: path.display().to_string(), error })
+}
+
+/// The text of a lock; `None` where there is no such file. Blocks.
+pub(crate) fn lock_text(path: &Path) -> Result<Option<String>, LockFileError> {
     let shown = || path.display().to_string();
     let refused = |source| LockFileError::Io { path: shown(), source };
     match fs::metadata(path) {
@@ -63,11 +74,7 @@ pub fn read_lock(path: &Path) -> Result<Option<(Lock, String)>, LockFileError> {
     let mut bytes = Vec::new();
     let file = File::open(path).map_err(refused)?;
     file.take(MOST).read_to_end(&mut bytes).map_err(refused)?;
-    let text = String::from_utf8(bytes).map_err(|_| LockFileError::NoText { path: shown() })?;
-    match Lock::parse(&text) {
-        Ok(lock) => Ok(Some((lock, text))),
-        Err(error) => Err(LockFileError::NoLock { path: shown(), error }),
-    }
+    String::from_utf8(bytes).map(Some).map_err(|_| LockFileError::NoText { path: shown() })
 }
 
 #[cfg(test)]

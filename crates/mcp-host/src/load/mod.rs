@@ -17,6 +17,7 @@ use environment::Environment;
 pub(crate) use files::read_text;
 pub use files::{FileError, Utf16};
 pub use locked::{LockFileError, lock_path, read_lock};
+pub(crate) use locked::{lock_text, parse_lock};
 pub use save::{SaveError, create, create_new, replace, save};
 
 /// What to load.

@@ -13,7 +13,9 @@ use crate::Failure;
 pub enum FollowEvent {
     /// Other content was taken, and is published.
     Reloaded(Reload),
-    /// A file cannot be used as it is now (DM-121, HD-134). What it said before stays.
+    /// The lock at this path says what is approved from now on, and that is published.
+    Approved(String),
+    /// A file, or the lock, cannot be used as it is now (DM-121, HD-134). What it said before stays.
     Refused(RefusedFile),
     /// Changes are noticed in another way than until now.
     Watching(Watching),

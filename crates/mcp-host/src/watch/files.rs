@@ -6,6 +6,7 @@
 //! empties a file before it writes it must not stop every server.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use mcp_config::{Profile, detect};
@@ -13,8 +14,9 @@ use mcp_model::{Dialect, Kind};
 use mcp_registry::{Desired, Plan, Problem};
 use tokio::time::Instant;
 
+use super::approved::{FollowLock, LockLook, LockNews, Locked};
 use super::event::{FollowEvent, Presence, ReadFile, RefusedFile, Reload, Shadowed};
-use super::look::{Look, Sources, is_absent};
+use super::look::{Content, Look, Sources, is_absent};
 use super::merge::{Good, merge};
 use crate::machine::desired;
 use crate::{Failure, LoadError, LoadRequest, Loaded, Wanted};
@@ -28,6 +30,16 @@ pub(crate) struct Files {
     desired: Vec<Desired>,
     /// What of it does not count.
     shadowed: Vec<Shadowed>,
+    /// What is approved of the servers.
+    lock: Option<Locked>,
+}
+
+/// Everything to look at, and what was seen there when it was judged last.
+pub(crate) struct Asked {
+    /// The files.
+    pub(crate) files: Vec<(LoadRequest, Option<Sources>)>,
+    /// The lock.
+    pub(crate) lock: Option<(PathBuf, Option<Content>)>,
 }
 
 /// One file.
@@ -104,12 +116,29 @@ impl Files {
             settle,
             desired: Vec::new(),
             shadowed: Vec::new(),
+            lock: None,
         }
     }
 
-    /// What to look at: each request, and what it read when it was judged last.
-    pub(crate) fn requests(&self) -> Vec<(LoadRequest, Option<Sources>)> {
-        self.files.iter().map(|it| (it.request.clone(), it.seen.clone())).collect()
+    /// With this lock beside them.
+    pub(crate) fn locked(self, lock: Option<FollowLock>) -> Files {
+        Files { lock: lock.map(Locked::new), ..self }
+    }
+
+    /// What to look at.
+    pub(crate) fn asked(&self) -> Asked {
+        Asked {
+            files: self.files.iter().map(|it| (it.request.clone(), it.seen.clone())).collect(),
+            lock: self.lock.as_ref().map(Locked::request),
+        }
+    }
+
+    /// Takes a look at the lock, `None` where it is as it was when it was judged last.
+    pub(crate) fn judge_lock(&mut self, look: Option<LockLook>) -> LockNews {
+        match (&mut self.lock, look) {
+            (Some(lock), Some(look)) => lock.judge(look),
+            (Some(_), None) | (None, _) => LockNews::default(),
+        }
     }
 
     /// Takes a look at each file, `None` where it is as it was when it was judged last.
@@ -145,7 +174,8 @@ impl Files {
             let paths: Vec<&str> = self.files.iter().map(|it| it.path.as_str()).collect();
             format!("{} cannot be read now: {why}; what was read before stays", paths.join(", "))
         });
-        let messages: Vec<String> = refused.chain(unread).collect();
+        let lock = self.lock.as_ref().and_then(Locked::refusal).map(|it| it.message.clone());
+        let messages: Vec<String> = refused.chain(lock).chain(unread).collect();
         let error = (!messages.is_empty()).then(|| Problem::workspace_config_error(messages.join("; ")));
         error.into_iter().chain(self.shadowing()).collect()
     }

@@ -5,6 +5,7 @@
 //! [`merge`]), and what they want is applied like anything else that a host is asked for. What decides is pure and
 //! knows neither disk nor clock; the content of the files decides, and never their times.
 
+mod approved;
 mod debounce;
 mod ear;
 mod event;
@@ -23,6 +24,7 @@ use crate::LoadRequest;
 use crate::committer::Command;
 use task::Follower;
 
+pub use approved::FollowLock;
 pub use event::{FollowEvent, Presence, ReadFile, RefusedFile, Reload, Shadowed, Watching};
 
 /// How many events wait for whoever fetches them.
@@ -34,6 +36,10 @@ pub struct FollowRequest {
     /// The files, the one that counts most first: of two entries with one name that of the earlier file is taken, and
     /// servers stand in the order of the files. A file need not be there, nor its folder.
     pub files: Vec<LoadRequest>,
+    /// What is approved of their servers, as a lock says it, from when it is there on and whenever it changes; it is given
+    /// to the host as by [`Host::approve`](crate::Host::approve). One that cannot be used, or is gone, changes nothing, and is a problem until it
+    /// can.
+    pub lock: Option<FollowLock>,
     /// How long it must be quiet before files are read (DM-093); brought within 100 to 500 ms.
     pub debounce: Duration,
     /// After which time they are read although it is not quiet; at least `debounce`.
@@ -48,11 +54,12 @@ pub struct FollowRequest {
 }
 
 impl FollowRequest {
-    /// These files, read 200 ms after the last change but at the latest 1 s after the first; 1 s of patience with what
+    /// These files and no lock, read 200 ms after the last change but at the latest 1 s after the first; 1 s of patience with what
     /// has vanished, a look every 2 s, 10 s for the disk to answer.
     pub fn new(files: Vec<LoadRequest>) -> FollowRequest {
         FollowRequest {
             files,
+            lock: None,
             debounce: Duration::from_millis(200),
             longest_wait: Duration::from_secs(1),
             settle: Duration::from_secs(1),

@@ -12,10 +12,11 @@ use tokio::task::JoinError;
 use tokio::time::Instant;
 
 use super::FollowRequest;
+use super::approved::{LockLook, LockNews, look_at_lock};
 use super::debounce::Debounce;
 use super::ear::{Ear, Heard, MakeWatch, Trust};
 use super::event::{FollowEvent, Watching};
-use super::files::{Files, Judgement, Since};
+use super::files::{Asked, Files, Judgement, Since};
 use super::look::{Look, Sources, absolute, is_same, look};
 use crate::LoadRequest;
 use crate::committer::Command;
@@ -68,7 +69,7 @@ enum News {
     /// Nothing is new, or it is not looked at more closely yet.
     Changed(bool),
     /// A look at each file that is not as it was.
-    Looks(Vec<Option<Look>>, Since),
+    Looks(Vec<Option<Look>>, Option<LockLook>, Since),
 }
 
 impl Follower {
@@ -78,11 +79,11 @@ impl Follower {
         events: broadcast::Sender<FollowEvent>,
         make: Option<MakeWatch>,
     ) -> Follower {
-        let FollowRequest { files, debounce, longest_wait, settle, poll, patience } = request;
+        let FollowRequest { files, lock, debounce, longest_wait, settle, poll, patience } = request;
         let debounce = debounce.clamp(Duration::from_millis(100), Duration::from_millis(500));
         let heard = Arc::new(Heard::default());
         Follower {
-            files: Files::new(files, settle),
+            files: Files::new(files, settle).locked(lock),
             commands,
             events,
             ear: Some(Ear::new(make.clone(), Arc::clone(&heard))),
@@ -125,7 +126,7 @@ impl Follower {
             }
         }
         // Nobody would take back what is said of the files now.
-        self.say(None, Vec::new(), None).await;
+        self.say((None, None), Vec::new(), None).await;
     }
 
     /// What is to be done next, and when.
@@ -149,8 +150,8 @@ impl Follower {
             }
         }
         let ear = self.ear.take().unwrap_or_else(|| Ear::new(self.make.clone(), Arc::clone(&self.heard)));
-        let requests = self.files.requests();
-        self.bench.begin(move || read(ear, &requests, purpose))
+        let asked = self.files.asked();
+        self.bench.begin(move || read(ear, &asked, purpose))
     }
 
     async fn take(&mut self, ended: Result<End<Round>, JoinError>) {
@@ -169,17 +170,20 @@ impl Follower {
             (Some(_), Some(why)) => Watching::PollOnly(Some(why.to_owned())),
         };
         self.ear = Some(ear);
-        let Judgement { wanted, events, again } = match news {
-            News::Looks(looks, since) => self.files.judge(looks, since, now),
+        let (judgement, LockNews { approval, event }) = match news {
+            News::Looks(looks, lock, since) => {
+                (self.files.judge(looks, since, now), self.files.judge_lock(lock))
+            }
             News::Changed(changed) => {
                 if changed {
                     // What was found without having been told of it was missed by the watches.
                     self.trust = Trust::Renew;
                     self.debounce = self.debounce.heard(now);
                 }
-                Judgement { again: self.again, ..Judgement::default() }
+                (Judgement { again: self.again, ..Judgement::default() }, LockNews::default())
             }
         };
+        let Judgement { wanted, events, again } = judgement;
         tracing::debug!(
             ?purpose,
             reload = wanted.is_some(),
@@ -194,13 +198,13 @@ impl Follower {
             (None, true) => Some(Reload::Refused),
             (None, false) => None,
         };
-        if outcome.is_some() || self.said != problems {
-            self.say(wanted, problems, outcome).await;
+        if outcome.is_some() || approval.is_some() || self.said != problems {
+            self.say((wanted, approval), problems, outcome).await;
         }
         let changed = self.watching.as_ref() != Some(&watching);
         let news = changed.then(|| FollowEvent::Watching(watching.clone()));
         self.watching = Some(watching);
-        for event in news.into_iter().chain(events) {
+        for event in news.into_iter().chain(events).chain(event) {
             // Fails when nobody fetches them.
             let _ = self.events.send(event);
         }
@@ -215,16 +219,21 @@ impl Follower {
         let watching = self.watching.as_ref().and_then(unwatched);
         let problems = self.files.problems(Some(why)).into_iter().chain(watching).collect();
         if self.said != problems {
-            self.say(None, problems, Some(Reload::Unread)).await;
+            self.say((None, None), problems, Some(Reload::Unread)).await;
         }
     }
 
-    /// Tells the host what is wanted from now on, if that is something else, what is wrong with the files, and what became
-    /// of what they said anew.
-    async fn say(&mut self, wanted: Option<crate::Wanted>, problems: Vec<Problem>, outcome: Option<Reload>) {
+    /// Tells the host what is wanted and what is approved from now on, if that is something else, what is wrong with the
+    /// files, and what became of what they said anew.
+    async fn say(
+        &mut self,
+        (wanted, approval): (Option<crate::Wanted>, Option<crate::Approval>),
+        problems: Vec<Problem>,
+        outcome: Option<Reload>,
+    ) {
         self.said.clone_from(&problems);
         let (answer, taken) = oneshot::channel();
-        let command = Command::Adopt { wanted: wanted.map(Box::new), problems, outcome, answer };
+        let command = Command::Adopt { wanted: wanted.map(Box::new), approval, problems, outcome, answer };
         if self.commands.send(command).await.is_ok() {
             // No answer means that the host is gone, which the next wait finds out.
             let _ = taken.await;
@@ -253,26 +262,27 @@ fn unwatched(watching: &Watching) -> Option<Problem> {
 }
 
 /// Listens, then reads, so that no change falls between the two. Blocks.
-fn read(mut ear: Ear, requests: &[(LoadRequest, Option<Sources>)], purpose: Purpose) -> Round {
+fn read(mut ear: Ear, asked: &Asked, purpose: Purpose) -> Round {
+    let requests = asked.files.as_slice();
     let is_news = |seen: &Option<Sources>| seen.as_ref().is_none_or(|it| !is_same(it));
     let (trust, since) = match purpose {
         Purpose::Poll => {
-            let is_new = requests.iter().any(|(_, seen)| is_news(seen));
+            let is_new = requests.iter().any(|(_, seen)| is_news(seen)) || look_at(asked).is_some();
             // An ear that does not hear is tried again.
             if !is_new && ear.trouble().is_some() {
-                ear.attend(&paths(requests, &[]), Trust::Keep);
+                ear.attend(&paths(asked, &[]), Trust::Keep);
             }
             return Round { ear, purpose, news: News::Changed(is_new) };
         }
         Purpose::Judge(trust, since) => (trust, since),
     };
-    let attended = paths(requests, &[]);
+    let attended = paths(asked, &[]);
     ear.attend(&attended, trust);
     let looks = |requests: &[(LoadRequest, Option<Sources>)]| -> Vec<Option<Look>> {
         requests.iter().map(|(request, seen)| is_news(seen).then(|| look(request))).collect()
     };
     let mut res = looks(requests);
-    let needed = paths(requests, &res);
+    let needed = paths(asked, &res);
     if attended != needed {
         ear.attend(&needed, Trust::Keep);
         // A configuration may refer to files that nobody listened to while they were read.
@@ -280,13 +290,21 @@ fn read(mut ear: Ear, requests: &[(LoadRequest, Option<Sources>)], purpose: Purp
             res = looks(requests);
         }
     }
-    Round { ear, purpose, news: News::Looks(res, since) }
+    Round { ear, purpose, news: News::Looks(res, look_at(asked), since) }
+}
+
+/// Looks at the lock, where there is one to look at.
+fn look_at(asked: &Asked) -> Option<LockLook> {
+    let (path, seen) = asked.lock.as_ref()?;
+    look_at_lock(path, seen.as_ref())
 }
 
 /// Every file that matters, from the root on.
-fn paths(requests: &[(LoadRequest, Option<Sources>)], looks: &[Option<Look>]) -> BTreeSet<PathBuf> {
+fn paths(asked: &Asked, looks: &[Option<Look>]) -> BTreeSet<PathBuf> {
+    let requests = asked.files.as_slice();
     let named = requests.iter().flat_map(|(request, _)| [Some(&request.path), request.env_file.as_ref()]);
-    let mut res: BTreeSet<PathBuf> = named.flatten().map(|it| absolute(it)).collect();
+    let named = named.flatten().chain(asked.lock.as_ref().map(|it| &it.0));
+    let mut res: BTreeSet<PathBuf> = named.map(|it| absolute(it)).collect();
     let seen = |at: usize| match looks.get(at) {
         Some(Some(look)) => Some(&look.sources),
         Some(None) | None => requests[at].1.as_ref(),

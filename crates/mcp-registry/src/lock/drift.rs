@@ -151,7 +151,7 @@ impl Drift {
     }
 
     /// What is done about an item that is there, and why; `None` where it is as it was approved.
-    pub(crate) fn ruling(&self, item: Item, key: &str) -> Option<(Enforcement, String)> {
+    pub fn ruling(&self, item: Item, key: &str) -> Option<(Enforcement, String)> {
         Some(match self.changes.get(&item)?.get(key)? {
             Change::New if self.unknown => (self.policy.added, NEVER_APPROVED.to_owned()),
             Change::New => (self.policy.added, "it was never approved".to_owned()),

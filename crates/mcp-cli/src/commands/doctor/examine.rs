@@ -5,11 +5,13 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use mcp_config::ResolvedServer;
+use mcp_host::Offer;
 use mcp_model::{Endpoint, StdioEndpoint};
 use mcp_transport::{ClientInfo, ConnectError, DialOptions, Session, SessionOptions, dialer};
 use tokio::time::Instant;
 
-use super::lists::{Allowed, lists};
+use super::lists::{Allowed, Offered, lists};
+use super::locked::Locked;
 use super::program::{Program, Search, fetches, look_up, remedy};
 use super::reach::reach;
 use super::{Blame, Examined, Outcome, Step};
@@ -62,10 +64,10 @@ impl Course {
 }
 
 /// Examines one server. Dropping the future ends what was started.
-pub(super) async fn server(server: ResolvedServer) -> Examined {
+pub(super) async fn server(server: ResolvedServer, locked: Locked) -> Examined {
     let mut course = Course { steps: Vec::new(), begun: Instant::now() };
     // An early end is an end like any other: the last step tells which.
-    let _ = walk(&mut course, &server).await;
+    let _ = walk(&mut course, &server, &locked).await;
     Examined {
         name: server.spec.id.to_string(),
         transport: Some(server.endpoint.kind().as_str()),
@@ -74,8 +76,11 @@ pub(super) async fn server(server: ResolvedServer) -> Examined {
     }
 }
 
-async fn walk(course: &mut Course, server: &ResolvedServer) -> Option<()> {
+async fn walk(course: &mut Course, server: &ResolvedServer, locked: &Locked) -> Option<()> {
     course.step("configuration", Said::done("it is sound, and its variables are there"))?;
+    if let Some(said) = locked.before() {
+        course.step("lock", said)?;
+    }
     let mut endpoint = server.endpoint.clone();
     match &mut endpoint {
         Endpoint::Stdio(it) => {
@@ -104,7 +109,11 @@ async fn walk(course: &mut Course, server: &ResolvedServer) -> Option<()> {
         let help = "the server sends faster than anybody can listen";
         course.step("messages", Said::doubtful(format!("{dropped} of its messages were dropped"), help))?;
     }
-    res?;
+    let Offered { lists, read } = res?;
+    let offer = Offer::of(&session.server(), lists, read);
+    if let Some(said) = locked.compared(&server.spec.id, &offer) {
+        course.step("lock", said)?;
+    }
     course.begun = Instant::now();
     let ended = session.close(GRACE).await;
     let took = course.begun.elapsed();

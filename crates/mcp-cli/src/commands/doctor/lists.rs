@@ -1,9 +1,11 @@
 //! What a server offers, list by list; and whether its tools can be used as they are.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use mcp_config::ResolvedServer;
 use mcp_model::Tool;
+use mcp_registry::{ListKind, Lists};
 use mcp_transport::{CallError, Listing, Session};
 use tokio::time::{Instant, timeout_at};
 
@@ -38,18 +40,29 @@ struct Read<T> {
     items: Vec<T>,
 }
 
+/// What was read of a server.
+#[derive(Default)]
+pub(super) struct Offered {
+    pub(super) lists: Lists,
+    /// Which of them were read.
+    pub(super) read: Vec<ListKind>,
+}
+
 /// Reads the lists that a host would read, one after the other, within what is left of the start.
 pub(super) async fn lists(
     course: &mut Course,
     server: &ResolvedServer,
     session: &Session,
     allowed: Allowed,
-) -> Option<()> {
+) -> Option<Offered> {
     let discovery = server.spec.discovery;
+    let mut res = Offered::default();
     match discovery.tools {
         false => course.step("tools", Said::done("not asked for: `load_tools` is false"))?,
         true => {
             let Read { said, items } = listed("tool", allowed, session.list_tools()).await;
+            res.lists.tools = items.iter().cloned().map(Arc::new).collect();
+            res.read.push(ListKind::Tool);
             let said = match said.outcome {
                 Outcome::Done => usable(said, items).await,
                 Outcome::Doubtful | Outcome::Failed(_) => said,
@@ -65,12 +78,28 @@ pub(super) async fn lists(
     match discovery.prompts {
         false => course.step("prompts", Said::done("not asked for: `load_prompts` is false"))?,
         true => {
-            let read = listed("prompt", allowed, session.list_prompts()).await;
-            course.step("prompts", lenient(read.said))?;
+            let Read { said, items } = listed("prompt", allowed, session.list_prompts()).await;
+            res.lists.prompts = items.into_iter().map(Arc::new).collect();
+            res.read.extend(is_read(&said).then_some(ListKind::Prompt));
+            course.step("prompts", lenient(said))?;
         }
     }
-    let read = listed("resource", allowed, session.list_resources()).await;
-    course.step("resources", lenient(read.said))
+    let Read { said, items } = listed("resource", allowed, session.list_resources()).await;
+    // Templates have no step of their own: few servers have any.
+    let templates = listed("template", allowed, session.list_resource_templates()).await;
+    res.lists.resources = items.into_iter().map(Arc::new).collect();
+    res.lists.templates = templates.items.into_iter().map(Arc::new).collect();
+    res.read.extend((is_read(&said) && is_read(&templates.said)).then_some(ListKind::Resource));
+    course.step("resources", lenient(said))?;
+    Some(res)
+}
+
+/// Was the list read, whatever is wrong with what stands in it?
+fn is_read(said: &Said) -> bool {
+    match said.outcome {
+        Outcome::Done | Outcome::Doubtful => true,
+        Outcome::Failed(_) => false,
+    }
 }
 
 async fn listed<T>(

@@ -5,6 +5,7 @@
 
 mod examine;
 mod lists;
+mod locked;
 mod program;
 mod reach;
 mod words;
@@ -23,9 +24,11 @@ use crate::commands::listing::only;
 use crate::commands::next;
 use crate::context::{Context, unless_signalled};
 use crate::exit::Exit;
+use crate::locked::approval;
 use crate::output::console::Report;
 use crate::output::{json, plain};
 use crate::signals::Signals;
+use locked::Locked;
 
 /// How one server fared.
 #[derive(Debug, Serialize)]
@@ -105,13 +108,13 @@ struct Document<'a> {
 
 /// Examines the servers of a configuration.
 pub(crate) async fn run(context: &Context, servers: &Servers, signals: &mut Signals) -> Exit {
-    let wanted = match unless_signalled(signals, prepare(context, servers)).await {
+    let (wanted, locked) = match unless_signalled(signals, prepare(context, servers)).await {
         Err(signal) => return Exit::Signal(signal),
         Ok(Err(exit)) => return exit,
-        Ok(Ok(wanted)) => wanted,
+        Ok(Ok(prepared)) => prepared,
     };
     // A signal drops what is examined, and with that ends every process that was started for it.
-    let examined = match unless_signalled(signals, examine_all(context, wanted)).await {
+    let examined = match unless_signalled(signals, examine_all(context, wanted, locked)).await {
         Err(signal) => return Exit::Signal(signal),
         Ok(examined) => examined,
     };
@@ -134,7 +137,7 @@ pub(crate) async fn run(context: &Context, servers: &Servers, signals: &mut Sign
 }
 
 /// What is to be examined. A file with mistakes is examined all the same: entries that are sound go on.
-async fn prepare(context: &Context, servers: &Servers) -> Result<Wanted, Exit> {
+async fn prepare(context: &Context, servers: &Servers) -> Result<(Wanted, Locked), Exit> {
     let Servers { file, server } = servers;
     let colour = context.console.err;
     let file = file.clone().unwrap_or_default();
@@ -148,14 +151,15 @@ async fn prepare(context: &Context, servers: &Servers) -> Result<Wanted, Exit> {
     };
     let err = source.taken(colour) + &source.complaints(colour);
     context.tell(Report { out: String::new(), err, exit: Exit::Done, after: String::new() }).await;
+    let locked = Locked::of(approval(context, &source.file).await);
     let wanted = match source.loaded.refused {
         false => source.loaded.wanted,
         true => refused(&source),
     };
     match server {
-        None => Ok(wanted),
+        None => Ok((wanted, locked)),
         Some(name) => match only(wanted, name) {
-            Ok(wanted) => Ok(wanted),
+            Ok(wanted) => Ok((wanted, locked)),
             Err(message) => Err(context.tell(failed(Exit::Usage, &message, None)).await),
         },
     }
@@ -174,12 +178,13 @@ fn refused(source: &crate::source::Source) -> Wanted {
     Wanted { servers: Vec::new(), failed: failed.collect() }
 }
 
-async fn examine_all(context: &Context, wanted: Wanted) -> Vec<Examined> {
+async fn examine_all(context: &Context, wanted: Wanted, locked: Locked) -> Vec<Examined> {
     let progress = context.progress();
     progress.say(&format!("examining {} servers", wanted.servers.len() + wanted.failed.len()));
     let mut examinations = JoinSet::new();
     for (at, server) in wanted.servers.into_iter().enumerate() {
-        examinations.spawn(async move { (at, examine::server(server).await) });
+        let locked = locked.clone();
+        examinations.spawn(async move { (at, examine::server(server, locked).await) });
     }
     let mut examined = Vec::new();
     while let Some(joined) = examinations.join_next().await {

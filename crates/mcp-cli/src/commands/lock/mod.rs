@@ -179,7 +179,7 @@ async fn finish(context: &Context, host: &Host, prepared: Prepared) -> Exit {
     if writes {
         let note = paint::paint(context.console.err, paint::NOTE, "note");
         after = format!(
-            "{note}: {} is written; it counts from the next start on\n",
+            "{note}: {} is written, and counts from now on\n",
             plain::line(&path.display().to_string())
         );
     } else if left {

@@ -29,7 +29,7 @@ use crate::commands::watch::lines::{self, Line};
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::hosted;
-use crate::locked::approval;
+use crate::locked::{approval, followed};
 use crate::output::console::Report;
 use crate::output::{json, paint, plain};
 use crate::signals::{Signal, Signals};
@@ -67,7 +67,7 @@ enum Source {
 struct Shell<'a> {
     context: &'a Context,
     host: &'a Host,
-    request: LoadRequest,
+    request: FollowRequest,
     following: Following,
     /// What was told of last.
     told: Arc<Published>,
@@ -113,7 +113,9 @@ pub(crate) async fn run(context: &Context, asked: Words, signals: &mut Signals) 
             return context.tell(context.console.failure(Exit::Wrong, &unreadable.message, help)).await;
         }
     };
+    let lock = followed(context, &path);
     let request = LoadRequest { path, dialect, profile, env_file: context.env_file.clone() };
+    let request = FollowRequest { lock, ..FollowRequest::new(vec![request]) };
     let recorder = record.as_ref().map(|_| Recorder::default());
     let options = HostOptions { approval, ..hosted::options(Supervision::default()) };
     let host = match &recorder {
@@ -133,14 +135,14 @@ pub(crate) async fn run(context: &Context, asked: Words, signals: &mut Signals) 
 async fn session(
     context: &Context,
     host: &Host,
-    (request, interactive): (LoadRequest, bool),
+    (request, interactive): (FollowRequest, bool),
     signals: &mut Signals,
 ) -> Exit {
     let told = host.published();
     let following = tokio::select! {
         biased;
         signal = signals.next() => return Exit::Signal(signal),
-        following = host.follow(FollowRequest::new(vec![request.clone()])) => following,
+        following = host.follow(request.clone()) => following,
     };
     let mut shell = Shell { context, host, request, following, told, untold: VecDeque::new() };
     let progress = context.progress();
@@ -257,7 +259,7 @@ impl Shell<'_> {
 
     async fn act(&mut self, command: Command) -> Exit {
         if command == Command::Reload {
-            let again = self.host.follow(FollowRequest::new(vec![self.request.clone()])).await;
+            let again = self.host.follow(self.request.clone()).await;
             std::mem::replace(&mut self.following, again).stop().await;
             self.host.ready().await;
             return Exit::Done;

@@ -33,6 +33,11 @@ pub(crate) enum Line {
         /// What does not count because of an earlier file.
         shadowed: Vec<String>,
     },
+    /// Another lock says what is approved.
+    Approved {
+        /// The lock.
+        path: String,
+    },
     /// A file is not used as it is.
     Refused {
         /// The file.
@@ -120,6 +125,7 @@ pub(crate) fn of_event(event: FollowEvent) -> Vec<Line> {
         FollowEvent::Refused(RefusedFile { path, failure, diagnostics }) => {
             vec![Line::Refused { path, error: failure, diagnostics }]
         }
+        FollowEvent::Approved(path) => vec![Line::Approved { path }],
         FollowEvent::Missed(events) => vec![Line::Missed { events }],
         // What is not known here yet is told by its effects.
         _ => Vec::new(),
@@ -157,6 +163,7 @@ impl Line {
                 !shadowed.is_empty() || files.iter().any(|it| !it.diagnostics.is_empty())
             }
             Line::Watching { .. }
+            | Line::Approved { .. }
             | Line::Server(_)
             | Line::ServerRemoved { .. }
             | Line::Catalog { .. }
@@ -186,6 +193,9 @@ impl Line {
                     res.mistakes(&file.path, &file.diagnostics);
                 }
                 shadowed.iter().for_each(|it| res.line(paint::NOTE, "shadowed", it));
+            }
+            Line::Approved { path } => {
+                res.line(paint::NOTE, "approved", &format!("is what {path} says"));
             }
             Line::Refused { path, error, diagnostics } => {
                 res.line(paint::BAD, "refused", &error.to_string());
@@ -403,6 +413,11 @@ mod tests {
                 r#"f, which stands before it"]}"#,
                 "\n",
             ),
+        );
+        check_event(
+            FollowEvent::Approved("mcp.lock".into()),
+            "approved is what mcp.lock says\n",
+            "{\"event\":\"approved\",\"path\":\"mcp.lock\"}\n",
         );
         let failure = Failure { kind: Kind::Config, message: "no".into(), help: None };
         check_event(

@@ -105,7 +105,9 @@ fn shown(event: &FollowEvent) -> String {
             let kept = if failure.message.ends_with("; what it said before stays") { ", keeps" } else { "" };
             format!("refused {path}{kept}")
         }
-        FollowEvent::Watching(_) | FollowEvent::Missed(_) => panic!("files know nothing of that"),
+        FollowEvent::Approved(_) | FollowEvent::Watching(_) | FollowEvent::Missed(_) => {
+            panic!("files know nothing of that")
+        }
     }
 }
 

@@ -9,6 +9,7 @@ use tempfile::TempDir;
 use tokio::task::JoinHandle;
 
 use super::*;
+use crate::FollowLock;
 use crate::watch::ear::FolderWatch;
 
 /// Watches of folders, made by hand.
@@ -69,7 +70,9 @@ impl Place {
         let (commands, mut taken) = mpsc::channel(8);
         let (tell, asked) = mpsc::unbounded_channel();
         tokio::spawn(async move {
-            while let Some(Command::Adopt { wanted, problems, outcome, answer }) = taken.recv().await {
+            while let Some(Command::Adopt { wanted, approval, problems, outcome, answer }) =
+                taken.recv().await
+            {
                 let servers = wanted.map(|it| {
                     it.servers.iter().map(|it| it.spec.id.to_string()).collect::<Vec<_>>().join(" ")
                 });
@@ -80,7 +83,8 @@ impl Place {
                     Some(Reload::Refused) => ", refused",
                     Some(Reload::Taken) | None => "",
                 };
-                tell.send(format!("{servers}{}{outcome}", ids.collect::<String>())).unwrap();
+                let approved = approval.map_or("", |_| ", approved");
+                tell.send(format!("{servers}{}{outcome}{approved}", ids.collect::<String>())).unwrap();
                 answer.send(()).unwrap();
             }
         });
@@ -238,4 +242,30 @@ async fn a_disk_that_does_not_answer_holds_up_nobody() {
     place.stop.send(()).unwrap();
     place.task.await.unwrap();
     drop(release);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lock_counts_as_it_is_saved_and_one_that_is_lost_goes_on_counting() {
+    let mut place = Place::new(None, |it| {
+        it.poll = Duration::from_secs(600);
+        let path = crate::lock_path(&it.files[0].path);
+        it.lock = Some(FollowLock { path, policy: mcp_registry::LockPolicy::default() });
+    });
+    assert_eq!(place.asked().await.1, "[]");
+    let lock = place.folder.path().join(".minds/mcp.lock");
+    let text = mcp_registry::Lock::default().to_text();
+    place.write("a");
+    std::fs::write(&lock, &text).unwrap();
+    place.tell(".minds");
+    // Both come together, so that nothing is shown in between.
+    assert_eq!(place.asked().await.1, "[a], approved");
+    std::fs::write(&lock, "{}").unwrap();
+    place.tell(".minds/mcp.lock");
+    assert_eq!(place.asked().await.1, "as before workspace_config_error");
+    std::fs::remove_file(&lock).unwrap();
+    place.tell(".minds/mcp.lock");
+    assert_eq!(place.asked().await.1, "as before workspace_config_error");
+    std::fs::write(&lock, &text).unwrap();
+    // The slow look finds it, too.
+    assert_eq!(place.asked().await.1, "as before, approved");
 }
