@@ -327,6 +327,8 @@ fn place(id: RequestId) -> usize {
 }
 
 #[cfg(test)]
+mod orders;
+#[cfg(test)]
 mod tests {
     use super::*;
     use crate::EndReason;

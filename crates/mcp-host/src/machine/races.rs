@@ -110,6 +110,21 @@ impl<'a> Story<'a> {
         res
     }
 
+    /// Takes a choice, of whose sort there may be more.
+    fn take_one(&mut self, choice: Choice) {
+        let sort = match choice {
+            Choice::Fails(_) => Some("fail"),
+            Choice::Dies(_) => Some("die"),
+            Choice::Lists(_) => Some("lists"),
+            Choice::Hand(_) | Choice::Succeeds(_) => None,
+        };
+        let left = self.blows.iter().filter(|it| Some(**it) == sort).count();
+        self.take(choice);
+        if let Some(sort) = sort {
+            self.blows.extend(std::iter::repeat_n(sort, left - 1));
+        }
+    }
+
     fn take(&mut self, choice: Choice) {
         match choice {
             Choice::Hand(at) => {
@@ -383,4 +398,50 @@ fn a_lease_against_a_swap() {
 #[test]
 fn a_lease_against_a_switch() {
     check(&[&["want a=1.1-own", "disable a", "restart a"], &["lease d a"]], "a:ready a/a__t", 100);
+}
+
+/// What hands can do in a story of chance.
+const DEEDS: [&str; 18] = [
+    "want a=1.1",
+    "want a=2.1",
+    "want a=1.2",
+    "want a=1.1-own",
+    "want a=2.1-own",
+    "want a=1.1 b=1.1",
+    "want b=1.1-own a=1.1",
+    "want",
+    "lease d a",
+    "lease e a",
+    "lease d b",
+    "release d a",
+    "release e a",
+    "over d",
+    "over e",
+    "restart a",
+    "disable a",
+    "disable b",
+];
+
+proptest::proptest! {
+    /// Longer stories than can be tried in every order, by chance: nothing is lost or doubled in any of them either.
+    #[test]
+    fn in_stories_of_chance_nothing_is_lost_or_doubled(
+        deeds in proptest::collection::vec(proptest::collection::vec(0..DEEDS.len(), 0..7), 1..4),
+        choices in proptest::collection::vec(0usize..1000, 0..60),
+    ) {
+        let deeds: Vec<Vec<&str>> = deeds.iter().map(|it| it.iter().map(|at| DEEDS[*at]).collect()).collect();
+        let hands: Vec<&[&str]> = deeds.iter().map(Vec::as_slice).collect();
+        let mut story = Story::new(&hands, Weather::Foul);
+        // More than one blow of each sort.
+        story.blows = ["fail", "die", "lists"].repeat(4);
+        for choice in choices {
+            let mut open = story.choices();
+            if open.is_empty() {
+                break;
+            }
+            let taken = open.swap_remove(choice % open.len());
+            story.take_one(taken);
+        }
+        story.ends();
+    }
 }
