@@ -93,6 +93,7 @@ pub(crate) fn told(outcome: Result<String, CallError>) -> String {
         Err(CallError::Rpc(error)) => format!("error {}", error.code),
         Err(CallError::Unreadable(_)) => "unreadable".to_owned(),
         Err(CallError::OutcomeUnknown(_)) => "outcome unknown".to_owned(),
+        Err(CallError::AnswerLost(_)) => "answer lost".to_owned(),
         Err(CallError::Refused(_)) => "refused".to_owned(),
         Err(CallError::TooLarge(_)) => "too large".to_owned(),
         Err(CallError::TooMuch(_)) => "too much".to_owned(),

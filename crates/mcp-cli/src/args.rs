@@ -137,8 +137,7 @@ pub(crate) enum Command {
     /// Forget the logins to a server
     #[command(after_help = examples::LOGOUT)]
     Logout(login::Which),
-    /// Say what the rules of a server's entry, and a lock beside it, do to names, rule by rule; nothing is started unless
-    /// asked for
+    /// Say what a server's rules and a lock do to names, rule by rule; nothing is started unless that is asked for
     #[command(after_help = examples::EXPLAIN)]
     Explain(explain::Words),
     /// Call one tool and print what it answers

@@ -264,6 +264,9 @@ pub enum CallError {
     /// The answer was lost, and the call may or may not have run.
     #[error("the answer was lost ({0}), and it is not known whether the call ran")]
     OutcomeUnknown(Fault),
+    /// The answer was lost, to a request that only reads: to ask again does no harm.
+    #[error("the answer was lost ({0})")]
+    AnswerLost(Fault),
     /// The call was refused before it ran.
     #[error("{0}")]
     Refused(Fault),
@@ -294,9 +297,8 @@ impl CallError {
     /// The kind of failure.
     pub fn kind(&self) -> Kind {
         match self {
-            CallError::Closed(_) | CallError::NotSent(_) | CallError::Refused(_) | CallError::Reopen(_) => {
-                Kind::Connection
-            }
+            CallError::Closed(_) | CallError::NotSent(_) | CallError::AnswerLost(_) => Kind::Connection,
+            CallError::Refused(_) | CallError::Reopen(_) => Kind::Connection,
             CallError::TimedOut(_) => Kind::Timeout,
             CallError::Rpc(_)
             | CallError::Unreadable(_)
@@ -324,6 +326,8 @@ impl CallError {
             CallError::OutcomeUnknown(_) => {
                 Some("look whether it was done before it is done again".to_owned())
             }
+            CallError::AnswerLost(Fault { status: None, .. }) => Some("ask again, or see its log".to_owned()),
+            CallError::AnswerLost(fault) => Some(refusal_help(fault)),
             CallError::ResourceNotFound(_) => Some("list the resources again: it may be gone".to_owned()),
             // What we end ourselves needs no remedy.
             CallError::Closed(ended) | CallError::NotSent(ended) if ended.reason == EndReason::Stopped => {
@@ -468,6 +472,8 @@ mod tests {
             CallError::Rpc(RpcError::new(code::METHOD_NOT_FOUND, "no")),
             CallError::Unreadable("no".to_owned()),
             CallError::OutcomeUnknown(fault(None, "no")),
+            CallError::AnswerLost(fault(None, "no")),
+            CallError::AnswerLost(fault(Some(503), "no")),
             CallError::Refused(fault(Some(401), "no")),
             CallError::Reopen(Arc::new(ConnectError::Unreadable("no".to_owned()))),
             CallError::InvalidParams("no".to_owned()),

@@ -47,7 +47,6 @@ impl Skipped {
     }
 
     /// How much of it came so far.
-    #[cfg(any(feature = "http", feature = "sse"))]
     pub(crate) fn len(&self) -> usize {
         self.len
     }

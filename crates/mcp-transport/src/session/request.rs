@@ -172,6 +172,22 @@ impl Method<'_> {
             Method::Given(name) => name,
         }
     }
+
+    /// Does the server do nothing because of it but answer? Of what we do not know, nobody can say.
+    fn reads(&self) -> bool {
+        matches!(
+            self.as_str(),
+            "ping"
+                | "server/discover"
+                | "tools/list"
+                | "prompts/list"
+                | "prompts/get"
+                | "resources/list"
+                | "resources/templates/list"
+                | "resources/read"
+                | "completion/complete"
+        )
+    }
 }
 
 impl Params<'_> {
@@ -245,6 +261,9 @@ impl Session {
                 Outcome::LaneEnded(LaneEnd::Refused(fault)) => return Err(CallError::Refused(fault)),
                 Outcome::LaneEnded(LaneEnd::Lost(fault)) => match request.options.replay {
                     Replay::Allowed if !repeated => repeated = true,
+                    Replay::Allowed | Replay::Forbidden if request.method.reads() => {
+                        return Err(CallError::AnswerLost(fault));
+                    }
                     Replay::Allowed | Replay::Forbidden => return Err(CallError::OutcomeUnknown(fault)),
                 },
                 Outcome::LaneEnded(LaneEnd::TooLarge(limit)) => return Err(CallError::TooLarge(limit)),

@@ -92,9 +92,9 @@ impl Lines {
         }
     }
 
-    /// Whether what came last belongs to a line that is too long, and goes on.
-    pub(crate) fn skips(&self) -> bool {
-        self.skipping.is_some()
+    /// How long the line is by now that what came last belongs to, where it is too long and goes on.
+    pub(crate) fn skipped(&self) -> Option<usize> {
+        self.skipping.as_ref().map(Skipped::len)
     }
 
     /// What is left when the stream has ended: a last line without an end.

@@ -19,6 +19,10 @@ use crate::{EndReason, Inbox, Lane, LaneEnd, Worth};
 /// How much is read at once where it has to be decoded first.
 const RAW_BYTES: usize = 64 << 10;
 
+/// A line as long as so many messages may be, and as this, is none that will end: nothing is ever heard behind it.
+const MOST_MESSAGES: usize = 16;
+const LEAST_ENDLESS: usize = 64 << 20;
+
 /// Reads messages and hands them to the engine.
 pub(super) struct Reader<S = ChildStdout> {
     stdout: S,
@@ -100,8 +104,13 @@ impl<S: AsyncRead + Unpin> Reader<S> {
         while let Some(line) = self.lines.next() {
             self.take(line);
         }
-        if self.lines.skips() {
+        if let Some(len) = self.lines.skipped() {
             self.pace.wasted(0, count);
+            if len > self.lines.limit().saturating_mul(MOST_MESSAGES).max(LEAST_ENDLESS) {
+                return Some(EndReason::Broken(format!(
+                    "it sends a message that does not end: {len} bytes without a line break"
+                )));
+            }
         }
         None
     }
@@ -231,11 +240,14 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_line_without_end_is_read_at_its_rate() {
+    async fn a_line_without_end_is_read_at_its_rate_and_ends_the_connection() {
         let (mut reader, counts) = flooded(&[b'x'; 4096], usize::MAX);
-        seconds(&mut reader, 10).await;
+        let begun = Instant::now();
+        let reason = tokio::time::timeout(Duration::from_secs(60), reader.run()).await.expect("it ends");
+        assert!(matches!(&reason, EndReason::Broken(why) if why.contains("does not end: 67")), "{reason:?}");
         assert_eq!(counts.idle(), 0, "it is one line");
-        // It cannot be counted where it is never over; that the clock moves at all shows that it is not read through.
+        // 64 MiB: a burst of 32, and a second for the rest.
+        assert!((900..2000).contains(&begun.elapsed().as_millis()), "{:?}", begun.elapsed());
     }
 
     #[tokio::test(start_paused = true)]

@@ -103,7 +103,7 @@ impl<S: AsyncRead + Unpin> Reader<S> {
     /// Cancel-safe: what was read is in `lines`.
     async fn paced(&mut self) {
         while let Some(count) = self.read().await {
-            if self.lines.skips() {
+            if self.lines.skipped().is_some() {
                 self.pace.wasted(0, count);
             }
             self.pace.awaited(self.awaited.swap(0, Ordering::Relaxed));

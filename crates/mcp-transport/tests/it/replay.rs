@@ -103,3 +103,25 @@ async fn an_unknown_outcome_says_what_to_do() {
     assert_eq!(error.kind().as_str(), "MCPOutcomeUnknownError");
     assert_eq!(error.help().as_deref(), Some("look whether it was done before it is done again"));
 }
+
+/// Who only reads can ask again: nothing has happened that has to be looked for.
+#[tokio::test(start_paused = true)]
+async fn an_answer_that_is_lost_to_a_list_is_no_call_that_may_have_run() {
+    let server = server(vec![lost(), lost()]);
+    let session = server.connect(SessionOptions::default()).await;
+    let error = session.list_tools().await.unwrap_err();
+    assert_eq!(error.to_string(), "the answer was lost (gone)");
+    assert_eq!(error.kind().as_str(), "MCPConnectionError");
+    let help = error.help().unwrap();
+    assert!(help.contains("try again later"), "{help}");
+    // The same of one that is handed on.
+    let options = CallOptions { replay: Replay::Forbidden, ..CallOptions::default() };
+    for (method, want) in [("resources/list", "MCPConnectionError"), ("custom/do", "MCPOutcomeUnknownError")]
+    {
+        let server = self::server(vec![lost()]);
+        let session = server.connect(SessionOptions::default()).await;
+        let nothing = RawJson::empty_object();
+        let error = session.request_raw(method, None, &nothing, options.clone()).await.unwrap_err();
+        assert_eq!(error.kind().as_str(), want, "{method}");
+    }
+}

@@ -36,8 +36,8 @@ pub(super) fn rows() -> Vec<Row> {
     }
     res.push(called(text("503 to a list"), text("list=status:503")).want_on(
         NETWORK,
-        "list: outcome unknown | hello",
-        "not started: MCPOutcomeUnknownError",
+        "list: answer lost | hello",
+        "not started: MCPConnectionError",
     ));
     res
 }
