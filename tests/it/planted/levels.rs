@@ -70,13 +70,14 @@ fn hd_sc5_no_level_of_our_log_has_a_secret() {
     runtime.block_on(async {
         let world = World::new().await;
         world.write("given.env", &given());
-        let mut search = Search::default();
-        for file in ["agent.yaml", "mcp.json", ".minds/mcp.yaml"] {
+        let heard_of = async |file: &'static str| {
+            let mut said: Vec<(String, String)> = Vec::new();
+            let mut look = |what: &str, text: &str| said.push((what.to_owned(), text.to_owned()));
             let request =
                 LoadRequest { env_file: Some(world.path("given.env")), ..LoadRequest::new(world.path(file)) };
             let mut loaded = load(&request).unwrap();
             let text = format!("{loaded:#?} {:#?} {:#?}", loaded.reading, loaded.wanted);
-            search.look(&format!("{file} by Debug"), &text);
+            look(&format!("{file} by Debug"), &text);
             for server in &mut loaded.wanted.servers {
                 // The test's own PATH has no such programs.
                 if let mcp_model::Endpoint::Stdio(it) = &mut server.endpoint {
@@ -97,18 +98,24 @@ fn hd_sc5_no_level_of_our_log_has_a_secret() {
             let settled = |it: &ServerState| matches!(it, ServerState::Ready | ServerState::Failed);
             let all = published.wait_for(|it| it.servers.iter().all(|it| settled(&it.state)));
             tokio::time::timeout(Duration::from_secs(60), all).await.unwrap().unwrap();
-            search.look(&format!("{file}, published"), &format!("{:#?}", host.published()));
+            look(&format!("{file}, published"), &format!("{:#?}", host.published()));
             for tool in ["pipe-ok__fine", "pipe-ok__errs", "http-ok__fine", "http-ok__errs", "pipe-ok__dies"]
             {
                 let call = ToolCall::new(tool, RawJson::parse("{}".into()).unwrap());
-                search.look(&format!("{file}, {call:?}"), &format!("{:#?}", host.call(call.clone()).await));
+                look(&format!("{file}, {call:?}"), &format!("{:#?}", host.call(call.clone()).await));
             }
             host.shutdown().await;
-            search.look("the last state", &format!("{:#?}", host.published()));
+            look("the last state", &format!("{:#?}", host.published()));
             while let Ok(event) = events.try_recv() {
-                search.look("an event", &format!("{event:#?}"));
+                look("an event", &format!("{event:#?}"));
             }
-        }
+            said
+        };
+        // Beside each other: most of their time they wait for servers that are silent.
+        let said =
+            futures_util::future::join_all(["agent.yaml", "mcp.json", ".minds/mcp.yaml"].map(heard_of)).await;
+        let mut search = Search::default();
+        said.iter().flatten().for_each(|(what, text)| search.look(what, text));
         let log = heard.text();
         assert!(log.contains("pipe-ok") && log.contains("DEBUG"), "there is a log: {log}");
         search.look("the log", &log);

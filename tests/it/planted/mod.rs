@@ -5,6 +5,7 @@
 //! of its file (`kept`), a recording has what a server answered but for what it was given, and a login's tokens are in one
 //! file of mode 0600.
 
+mod acp;
 mod echoing;
 mod given_back;
 mod kept;
@@ -76,7 +77,8 @@ async fn hd_sc5_no_command_that_starts_servers_shows_what_they_were_given() {
     let mut search = Search::default();
     let typed = "tools\npipe-ok__errs\nhttp-ok__errs\nhttp-ok__fine\npipe-ok__dies\n";
     let mut all = Vec::new();
-    for file in ["agent.yaml", ".minds/mcp.yaml", "mcp.json", "request.json"] {
+    // The dialect of the first one has no time limits, so that a server which never makes sense is waited for longest.
+    for file in [".minds/mcp.yaml", "agent.yaml", "mcp.json", "request.json"] {
         let commands = rows(&[
             &["tools", file],
             &["prompts", file, "--server", "pipe-ok"],

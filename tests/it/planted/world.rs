@@ -1,7 +1,7 @@
 //! A folder whose files have a secret in every place that can have one, and servers that repeat them.
 
 use std::os::unix::fs::PermissionsExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use mcp_tests::{Ran, binary};
@@ -70,8 +70,15 @@ impl World {
     /// The program, in this folder, with the planted environment; a log of everything is asked for, as far as an
     /// environment can.
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
-        let mut res = Command::new(binary());
-        res.args(arguments).current_dir(self.folder.path()).env_clear();
+        let mut res = self.program(binary());
+        res.args(arguments);
+        res
+    }
+
+    /// Another program likewise.
+    pub(crate) fn program(&self, path: &Path) -> Command {
+        let mut res = Command::new(path);
+        res.current_dir(self.folder.path()).env_clear();
         res.env("PATH", format!("{}:/usr/bin:/bin", self.path("bin").display()));
         res.env("HOME", self.folder.path()).env("XDG_STATE_HOME", self.path("state"));
         res.env("PLANTED", Spot::Environment.mark()).env("PLANTED_CLIENT", Spot::ClientSecret.mark());
@@ -185,6 +192,7 @@ impl World {
             let entry = serde_json::json!({
                 "command": "echoing", "args": [mode, Spot::Argument.mark(), "${env:PLANTED}"],
                 "env": {"TOKEN": "${env:PLANTED}", "LITERAL": Spot::Literal.mark()}, "envFile": "values.env",
+                "startup_timeout_sec": 10,
             });
             servers.insert(format!("pipe-{mode}"), entry);
         }
