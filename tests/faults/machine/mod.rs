@@ -3,6 +3,7 @@
 mod clock;
 mod descriptors;
 mod disk;
+mod program;
 
 use mcp_tests::faults::machine;
 
