@@ -9,7 +9,7 @@ use serde_json::json;
 
 use super::Asked;
 use crate::listing::{Listing, Target};
-use crate::scope::{Leased, Scope};
+use crate::scope::{Leased, Names, Scope};
 use crate::{DIALOG_HEADER, DIALOG_KEY};
 
 impl Asked<'_> {
@@ -50,8 +50,20 @@ impl Asked<'_> {
                 };
                 Ok((name.to_owned(), server))
             }
+            // What nobody sees now may be a tool of a server that is down, and the host knows whose.
+            false if self.sees_all_that_is_shared() && self.is_missing(name) => Ok((name.to_owned(), None)),
             false => Err(self.hidden(&listing, name)),
         }
+    }
+
+    /// Is nothing kept from the client but servers of which nobody has an instance?
+    fn sees_all_that_is_shared(&self) -> bool {
+        self.caller.scope.is_whole() && self.caller.scope.names == Names::Exposed
+    }
+
+    /// Is there no tool of this name for anybody?
+    fn is_missing(&self, name: &str) -> bool {
+        matches!(self.gateway.published().catalog.find(name), Lookup::Missing { .. })
     }
 
     /// There is no such tool among those that the client sees. Of others nothing is said.

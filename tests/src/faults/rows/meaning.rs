@@ -2,10 +2,6 @@
 
 use super::*;
 
-/// What a client of the gateway is told once a server that does not come back has left the catalog.
-const NO_LONGER_OFFERED: &str =
-    "MCPConnectionError | MCPToolNotFoundError or MCPConnectionError | started again";
-
 pub(super) fn rows() -> Vec<Row> {
     let row = |fault: &str, script: &str| row(Group::Meaning, fault, script);
     vec![
@@ -61,13 +57,11 @@ pub(super) fn rows() -> Vec<Row> {
                 "lost: broken | not sent: broken",
                 "MCPConnectionError | MCPConnectionError | started again",
             )
-            .at_gateway(NO_LONGER_OFFERED)
             .want_on(
                 &[Wire::WebSocket],
                 "lost: closed | not sent: closed",
                 "MCPConnectionError | MCPConnectionError | started again",
             )
-            .at_gateway(NO_LONGER_OFFERED)
             .want_in(
                 Era::Legacy,
                 HTTP,
