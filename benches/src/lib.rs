@@ -20,6 +20,7 @@
 #![forbid(unsafe_code)]
 
 pub mod answers;
+pub mod bare;
 pub mod meter;
 pub mod options;
 pub mod scenario;

@@ -12,7 +12,9 @@ use std::io::BufRead;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
+use mcp_benches::bare::{Hyper, INITIALIZE, INITIALIZED, call_message, payload, text_of};
 use mcp_benches::options::Options;
+use mcp_benches::scenario::Ask;
 use mcp_benches::{Failure, TEXT, answers::Answers};
 use mcp_config::{Document, Profile};
 use mcp_host::{Host, HostOptions, LoadRequest, ServerState, ToolCall, load};
@@ -32,7 +34,7 @@ struct Case {
     run: fn(usize) -> Result<(), Failure>,
 }
 
-const CASES: [Case; 12] = [
+const CASES: [Case; 14] = [
     Case { name: "stdio-session", few: 1000, many: 3000, run: |it| wait(session(Wire::Stdio, it)) },
     Case { name: "stdio-host", few: 1000, many: 3000, run: |it| wait(host(it)) },
     Case { name: "stdio-session-16", few: 1600, many: 4800, run: |it| wait(together(it)) },
@@ -40,6 +42,8 @@ const CASES: [Case; 12] = [
     Case { name: "stdio-session-1000-tools", few: 2, many: 6, run: |it| wait(list(it)) },
     Case { name: "http-session-json", few: 500, many: 1500, run: |it| wait(session(Wire::HttpJson, it)) },
     Case { name: "http-session-sse", few: 500, many: 1500, run: |it| wait(session(Wire::HttpEvents, it)) },
+    Case { name: "http-hyper-json", few: 500, many: 1500, run: |it| wait(bare(Wire::HttpJson, it)) },
+    Case { name: "http-hyper-sse", few: 500, many: 1500, run: |it| wait(bare(Wire::HttpEvents, it)) },
     Case { name: "match-10000-names", few: 2, many: 6, run: matching },
     Case { name: "decide-10000-names", few: 2, many: 6, run: deciding },
     Case { name: "config-1000-servers-json", few: 1, many: 3, run: |it| reading(it, &json_file()) },
@@ -137,6 +141,21 @@ async fn session(wire: Wire, times: usize) -> Result<(), Failure> {
         echo(&session).await?;
     }
     session.close(Duration::from_secs(1)).await;
+    Ok(())
+}
+
+/// The same calls with hyper alone: what the sessions over HTTP are compared with.
+async fn bare(wire: Wire, times: usize) -> Result<(), Failure> {
+    let served = Served::start(if matches!(wire, Wire::HttpJson) { "json" } else { "sse" })?;
+    let authority = served.url.strip_prefix("http://").and_then(|it| it.split('/').next());
+    let authority = authority.ok_or("the URL is not of HTTP")?;
+    let mut hyper = Hyper::connect(authority).await?;
+    hyper.post(authority, INITIALIZE.to_owned()).await?;
+    hyper.post(authority, INITIALIZED.to_owned()).await?;
+    for _ in 0..times {
+        let body = hyper.post(authority, call_message(7, Ask::Echo)).await?;
+        same(text_of(&payload(&body)?)?.1)?;
+    }
     Ok(())
 }
 

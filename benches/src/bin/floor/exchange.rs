@@ -3,26 +3,21 @@
 use std::sync::{Mutex, PoisonError};
 
 use bytes::Bytes;
-use http_body_util::{BodyExt, Full};
-use hyper::client::conn::http1::SendRequest;
-use hyper::header::{ACCEPT, CONTENT_TYPE, HOST};
-use hyper_util::rt::TokioIo;
 use mcp_benches::Failure;
+use mcp_benches::bare::{
+    BOTH, Hyper, INITIALIZE, INITIALIZED, JSON, Tool, call_message, list_message, page_of, payload, text_of,
+};
 use mcp_benches::options::Options;
 use mcp_benches::scenario::{self, Ask, Client};
+use reqwest::header::{ACCEPT, CONTENT_TYPE};
 use serde_json::Value;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
-
-use crate::{INITIALIZE, INITIALIZED, Tool, call_message, list_message, page_of, text_of};
 
 /// Does what `--scenario` names.
 pub(crate) async fn run(options: &Options) -> Result<Value, Failure> {
     scenario::run::<Exchanges>(options).await
 }
-
-const JSON: &str = "application/json";
-const BOTH: &str = "application/json, text/event-stream";
 
 /// Connections that are kept, as many as were ever needed at once.
 struct Exchanges {
@@ -33,7 +28,7 @@ struct Exchanges {
 
 enum By {
     Hand(Mutex<Vec<TcpStream>>),
-    Hyper(Mutex<Vec<SendRequest<Full<Bytes>>>>),
+    Hyper(Mutex<Vec<Hyper>>),
     Reqwest(reqwest::Client),
 }
 
@@ -55,25 +50,12 @@ impl Exchanges {
                 body
             }
             By::Hyper(kept) => {
-                let mut sender = match take(kept) {
-                    Some(sender) => sender,
-                    None => {
-                        let stream = TcpStream::connect(&self.authority).await?;
-                        stream.set_nodelay(true)?;
-                        let (sender, connection) =
-                            hyper::client::conn::http1::handshake(TokioIo::new(stream)).await?;
-                        tokio::spawn(connection);
-                        sender
-                    }
+                let mut hyper = match take(kept) {
+                    Some(hyper) => hyper,
+                    None => Hyper::connect(&self.authority).await?,
                 };
-                sender.ready().await?;
-                let request = hyper::Request::post("/mcp")
-                    .header(HOST, &self.authority)
-                    .header(CONTENT_TYPE, JSON)
-                    .header(ACCEPT, BOTH)
-                    .body(Full::new(Bytes::from(message)))?;
-                let body = sender.send_request(request).await?.into_body().collect().await?.to_bytes();
-                give(kept, sender);
+                let body = hyper.post(&self.authority, message).await?;
+                give(kept, hyper);
                 body
             }
             By::Reqwest(client) => {
@@ -81,13 +63,7 @@ impl Exchanges {
                 request.body(message).send().await?.bytes().await?
             }
         };
-        // With one event for each response no more of an event stream's rules is needed here.
-        let start = if body.starts_with(b"event:") {
-            body.windows(6).position(|it| it == b"data: ").ok_or("an event without data")? + 6
-        } else {
-            0
-        };
-        Ok(body.slice(start..))
+        payload(&body)
     }
 }
 

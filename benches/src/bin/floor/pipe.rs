@@ -4,13 +4,12 @@ use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::Instant;
 
+use mcp_benches::bare::{INITIALIZE, INITIALIZED, Tool, call_message, list_message, page_of, text_of};
 use mcp_benches::meter::{self, Meter, summary};
 use mcp_benches::options::Options;
 use mcp_benches::scenario::Ask;
 use mcp_benches::{Failure, TEXT};
 use serde_json::{Value, json};
-
-use crate::{INITIALIZE, INITIALIZED, Tool, call_message, list_message, page_of, text_of};
 
 struct Pipe {
     child: Child,

@@ -1,9 +1,8 @@
 //! Answers that are bodies of responses, within bounds.
 
 use bytes::{Buf, Bytes, BytesMut};
-use reqwest::Response;
 
-use crate::web::client;
+use crate::web::Response;
 
 /// As much as is set aside for a body because the peer says that it will be so long.
 const MOST_BELIEVED: usize = 4 << 20;
@@ -29,7 +28,7 @@ pub(super) async fn whole(response: &mut Response, limit: usize) -> Result<Bytes
     }
     let mut first = Bytes::new();
     let mut res = BytesMut::new();
-    while let Some(chunk) = response.chunk().await.map_err(|it| Incomplete::Broke(client::cause(&it)))? {
+    while let Some(chunk) = response.chunk().await.map_err(|it| Incomplete::Broke(it.words()))? {
         if first.len() + res.len() + chunk.len() > limit {
             return Err(Incomplete::TooLarge);
         }

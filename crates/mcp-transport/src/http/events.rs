@@ -3,13 +3,12 @@
 use std::time::Duration;
 
 use http::HeaderValue;
-use reqwest::Response;
 use serde::de::IgnoredAny;
 use tokio::time::Instant;
 
 use super::Wire;
 use super::reply::{self, Answered};
-use crate::web::client;
+use crate::web::Response;
 use crate::web::event_stream::{Event, EventStream};
 use crate::{Lane, Worth};
 
@@ -96,7 +95,7 @@ impl Hearing {
                     }
                     return StreamEnd::Closed;
                 }
-                Ok(Err(error)) => return StreamEnd::Broke(client::cause(&error)),
+                Ok(Err(error)) => return StreamEnd::Broke(error.words()),
                 Err(_) => return StreamEnd::Silent,
             };
             let mut too_large = false;

@@ -7,12 +7,12 @@
 use std::time::Duration;
 
 use http::{HeaderMap, Method};
-use reqwest::Response;
 use tokio::time::Instant;
 
 use super::Wire;
 use super::backoff::Backoff;
 use super::events::{Hearing, StreamEnd};
+use crate::web::Response;
 use crate::web::body::is_event_stream;
 use crate::{Epoch, Lane};
 

@@ -29,13 +29,11 @@ use futures_util::future::{AbortHandle, AbortRegistration, Abortable};
 use futures_util::stream::FuturesUnordered;
 use http::{HeaderMap, HeaderValue, Method};
 use mcp_model::UrlEndpoint;
-use reqwest::Response;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
-use url::Url;
 
 use crate::pace::Pace;
-use crate::web::{Client, Failed, Place};
+use crate::web::{Client, Failed, Place, Response, Target};
 use crate::{
     ConnectError, Dial, DialOptions, EndReason, Ended, Epoch, Fault, Inbox, LaneEnd, Link, Opening, OutQueue,
     Outgoing, Transport,
@@ -70,7 +68,7 @@ struct HttpTransport(Terms);
 struct Wire {
     place: Arc<Place>,
     client: Client,
-    url: Url,
+    target: Target,
     inbox: Arc<dyn Inbox>,
     sessions: Sessions,
     terminate_on_close: bool,
@@ -126,12 +124,12 @@ impl Transport for HttpTransport {
             Ok(client) => client,
             Err(failure) => return Ended::new(EndReason::NotStarted(failure)),
         };
-        let (url, plain) = client.plain();
+        let (target, plain) = client.plain();
         let sessions = Sessions::new(plain, session_id);
         let (ready, mut readiness) = mpsc::unbounded_channel();
         let open = Open::default();
         let pace = Mutex::new(Pace::new(Instant::now()));
-        let wire = Wire { place, client, url, inbox, sessions, terminate_on_close, open, pace, ready };
+        let wire = Wire { place, client, target, inbox, sessions, terminate_on_close, open, pace, ready };
         let deadline = {
             let stopping = pin!(stop.requested());
             drive(&wire, &mut out, &mut readiness, stopping).await
@@ -153,7 +151,7 @@ impl Wire {
         headers: &HeaderMap,
         body: Option<&Bytes>,
     ) -> Result<Response, Failed> {
-        self.client.send(&self.url, method, headers, body).await
+        self.client.send(&self.target, method, headers, body).await
     }
 
     fn pace(&self) -> MutexGuard<'_, Pace> {

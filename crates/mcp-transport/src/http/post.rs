@@ -4,7 +4,6 @@ use std::pin::pin;
 use std::time::Duration;
 
 use http::Method;
-use reqwest::Response;
 
 use super::body::Incomplete;
 use super::events::{Hearing, StreamEnd};
@@ -13,7 +12,7 @@ use super::sessions::{Admitted, Standing};
 use super::{Wire, body, reply, resume};
 use crate::web::body::{beginning, is_event_stream, is_type};
 use crate::web::headers::SESSION_ID;
-use crate::web::{CANCELLED, Failed, INITIALIZED};
+use crate::web::{CANCELLED, Failed, INITIALIZED, Response};
 use crate::{Epoch, Fault, Lane, LaneEnd, Outgoing, RequestId};
 
 /// How long the others wait for the end of the opening to be taken. A server that has not said a word about it by then has read it

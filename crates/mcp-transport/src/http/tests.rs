@@ -11,17 +11,17 @@ use crate::Lane;
 use crate::web::flooding::{self, Answers, FLOODS};
 
 fn wire() -> (Wire, Arc<Answers>) {
-    let endpoint = UrlEndpoint::new(Url::parse("http://localhost:1/mcp").unwrap());
+    let endpoint = UrlEndpoint::new("http://localhost:1/mcp".parse().unwrap());
     let limits = Limits { message_bytes: 1 << 20, ..Limits::default() };
     let options = DialOptions { limits, ..DialOptions::default() };
     let place = Arc::new(Place::new(&endpoint, &options).unwrap());
     let client = Client::new(Arc::clone(&place)).unwrap();
-    let (url, plain) = client.plain();
+    let (target, plain) = client.plain();
     let answers = Arc::new(Answers::default());
     let wire = Wire {
         place,
         client,
-        url,
+        target,
         inbox: Arc::clone(&answers) as _,
         sessions: Sessions::new(plain, None),
         terminate_on_close: true,

@@ -18,7 +18,6 @@ use rmcp::transport::auth::{OAuthHttpClient, OAuthHttpClientError, OAuthHttpClie
 use url::{Host, Url};
 
 use super::reach::{Neighbourhood, judge, may_reach, neighbourhood};
-use crate::web::client::cause;
 use crate::web::nearby::is_loopback;
 use crate::web::tls::{self, Authorities};
 
@@ -175,4 +174,52 @@ fn widest(addresses: &[SocketAddr]) -> Neighbourhood {
 /// Values that nobody may repeat.
 pub(super) fn secret_values<'a>(values: impl IntoIterator<Item = Option<&'a Secret>>) -> Vec<Secret> {
     values.into_iter().flatten().cloned().collect()
+}
+
+/// The innermost cause of an error, in words. Never a URL: reqwest's own text, which may have one, is the outermost.
+fn cause(error: &reqwest::Error) -> String {
+    if error.is_dns() {
+        return "the host name cannot be resolved".to_owned();
+    }
+    match error.source() {
+        Some(source) => tls::cause(source).unwrap_or_default(),
+        None => "it cannot be said why".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Nowhere;
+
+    impl reqwest::dns::Resolve for Nowhere {
+        fn resolve(&self, _name: reqwest::dns::Name) -> reqwest::dns::Resolving {
+            Box::pin(async { Err("what the resolver says".into()) })
+        }
+    }
+
+    /// What is said of a URL that cannot be reached.
+    async fn words(url: &str) -> String {
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let builder = reqwest::Client::builder().no_proxy().tls_certs_only([]);
+        let client = builder.dns_resolver(std::sync::Arc::new(Nowhere)).build().unwrap();
+        cause(&client.get(url).send().await.unwrap_err())
+    }
+
+    #[tokio::test]
+    async fn an_unknown_name_and_a_broken_handshake_are_told_apart() {
+        assert_eq!(words("http://example.com/?key=secret").await, "the host name cannot be resolved");
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("https://{}/?key=secret", listener.local_addr().unwrap());
+        let peer = async {
+            use tokio::io::AsyncWriteExt;
+            let (mut socket, _) = listener.accept().await.unwrap();
+            socket.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n").await.unwrap();
+            socket
+        };
+        let (said, _socket) = tokio::join!(words(&url), peer);
+        let want = "TLS failed: what answers there does not speak TLS (received corrupt message of type InvalidContentType)";
+        assert_eq!(said, want);
+    }
 }

@@ -22,12 +22,11 @@ use futures_util::stream::FuturesUnordered;
 use http::HeaderMap;
 use mcp_model::UrlEndpoint;
 use tokio::time::{Instant, sleep_until};
-use url::Url;
 
 use crate::pace::Pace;
 use crate::scan::{Id, Scanned, scan};
 use crate::web::event_stream::Event;
-use crate::web::{Client, Place};
+use crate::web::{Client, Place, Target};
 use crate::{
     ConnectError, Dial, DialOptions, EndReason, Ended, Fault, Inbox, Lane, LaneEnd, Link, Opening, OutQueue,
     StartFailure, Transport,
@@ -65,7 +64,7 @@ struct Wire {
     place: Arc<Place>,
     client: Client,
     /// Where messages go.
-    endpoint: Url,
+    endpoint: Target,
     /// The headers of each POST.
     plain: HeaderMap,
     inbox: Arc<dyn Inbox>,
@@ -116,11 +115,11 @@ impl Transport for SseTransport {
             Ok(client) => client,
             Err(failure) => return Ended::new(EndReason::NotStarted(failure)),
         };
-        let (url, plain) = client.plain();
+        let (target, plain) = client.plain();
         let opened = tokio::select! {
             biased;
             _ = &mut stopping => return Ended::new(EndReason::Stopped),
-            opened = stream::open(&client, &place, &url, &plain) => opened,
+            opened = stream::open(&client, &place, &target, &plain) => opened,
         };
         if let Some(told) = told {
             told(if opened.is_ok() { Opened::Yes } else { Opened::No });
@@ -129,7 +128,7 @@ impl Transport for SseTransport {
             Ok(opened) => opened,
             Err(fault) => return Ended::new(EndReason::NotStarted(StartFailure::Refused(fault))),
         };
-        let wire = Wire { place, client, endpoint, plain, inbox };
+        let wire = Wire { place, client, endpoint: Target::new(endpoint), plain, inbox };
         Ended::new(drive(&wire, stream, &mut out, stopping).await)
     }
 }

@@ -5,16 +5,15 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::{HeaderMap, Method};
-use reqwest::Response;
 use serde::de::IgnoredAny;
 use tokio::time::Instant;
 use url::Url;
 
 use super::endpoint;
 use crate::web::body::{beginning, is_event_stream};
-use crate::web::client::{cause, fault};
+use crate::web::client::fault;
 use crate::web::event_stream::{Event, EventStream};
-use crate::web::{Client, Failed, Place, headers, said};
+use crate::web::{Client, Failed, Place, Response, Target, headers, said};
 use crate::{EndReason, Fault};
 
 /// A silence longer than this is none that anybody waits for, and might be more than the clock can count.
@@ -65,13 +64,13 @@ impl StreamLimits {
 pub(super) async fn open(
     client: &Client,
     place: &Place,
-    url: &Url,
+    target: &Target,
     plain: &HeaderMap,
 ) -> Result<(Stream, Url), Fault> {
     let deadline = Instant::now() + place.connect.min(LONGEST);
     let late = |what: &str| fault(format!("{} {what} within {} s", place.label, place.connect.as_secs_f64()));
     let headers = headers::without_body(plain.clone());
-    let asking = client.send(url, Method::GET, &headers, None);
+    let asking = client.send(target, Method::GET, &headers, None);
     let response = match tokio::time::timeout_at(deadline, asking).await {
         Err(_) => return Err(late("did not answer")),
         Ok(Err(Failed::Refused(fault) | Failed::Lost(fault))) => return Err(fault),
@@ -86,7 +85,7 @@ pub(super) async fn open(
     match tokio::time::timeout_at(deadline, stream.endpoint()).await {
         Err(_) => Err(with_status(late("opened its stream, and did not say where messages go").message)),
         Ok(Err(end)) => Err(with_status(format!("{} before the place for messages was named", end.words()))),
-        Ok(Ok(data)) => match endpoint::join(url, &data) {
+        Ok(Ok(data)) => match endpoint::join(target.url(), &data) {
             Ok(endpoint) => Ok((stream, endpoint)),
             Err(why) => Err(with_status(why)),
         },
@@ -127,7 +126,7 @@ impl Stream {
         let until = self.heard + self.limits.silence;
         let chunk = match tokio::time::timeout_at(until, self.response.chunk()).await {
             Err(_) => return Err(StreamEnd::Silent(self.limits.silence)),
-            Ok(Err(error)) => return Err(StreamEnd::Broke(cause(&error))),
+            Ok(Err(error)) => return Err(StreamEnd::Broke(error.words())),
             Ok(Ok(None)) => {
                 // A whole message is worth more than the line that should have followed it.
                 let is_whole = |it: &[u8]| serde_json::from_slice::<IgnoredAny>(it).is_ok();
@@ -182,14 +181,14 @@ mod tests {
         let chunks: Vec<_> = chunks.to_vec();
         let body = stream::iter(chunks).then(|(seconds, chunk)| async move {
             tokio::time::sleep(Duration::from_secs(seconds)).await;
-            Ok::<_, std::io::Error>(Bytes::from_static(chunk.as_bytes()))
+            Bytes::from_static(chunk.as_bytes())
         });
-        let body = match ends {
-            true => reqwest::Body::wrap_stream(body),
-            false => reqwest::Body::wrap_stream(body.chain(stream::pending())),
+        let response = match ends {
+            true => Response::telling(body),
+            false => Response::telling(body.chain(stream::pending())),
         };
         let limits = StreamLimits { silence: Duration::from_secs(5), event_bytes: 20 };
-        Stream::new(http::Response::new(body).into(), limits)
+        Stream::new(response, limits)
     }
 
     /// What comes, with the second at which the stream ended.

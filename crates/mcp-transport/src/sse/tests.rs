@@ -11,7 +11,7 @@ use crate::web::flooding::{self, Answers, FLOODS};
 
 /// Drives a connection whose stream brings this without end for some seconds: how often it was read, and the answers.
 async fn flooded(seconds: u64, text: &str) -> (usize, Arc<Answers>) {
-    let endpoint = UrlEndpoint::new(Url::parse("http://localhost:1/sse").unwrap());
+    let endpoint = UrlEndpoint::new("http://localhost:1/sse".parse().unwrap());
     let limits = Limits { message_bytes: 1 << 20, ..Limits::default() };
     let options = DialOptions { limits, ..DialOptions::default() };
     let place = Arc::new(Place::new(&endpoint, &options).unwrap());

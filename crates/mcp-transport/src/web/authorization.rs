@@ -10,7 +10,8 @@ use async_trait::async_trait;
 use http::header::{AUTHORIZATION, WWW_AUTHENTICATE};
 use http::{HeaderMap, HeaderValue};
 use mcp_model::Secret;
-use reqwest::Response;
+
+use super::Response;
 
 /// How often one request is sent again after it was turned away.
 pub(super) const MOST_CHALLENGES: usize = 4;

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use http::header::CONTENT_TYPE;
-use reqwest::Response;
+
+use super::Response;
 
 /// As much as is read of a body that holds no answer.
 const BEGINNING: usize = 64 << 10;

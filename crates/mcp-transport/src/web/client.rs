@@ -1,25 +1,35 @@
 //! The HTTP client of one connection, and its errors in plain words.
 //!
-//! Absent on purpose: a limit for whole requests, which is the wires' and the engine's, and redirects, which
-//! [`super::exchange`] decides about.
+//! Every request goes to the origin of the place: so says whoever names a target ([`super::exchange`] of redirects, the
+//! older wire of its endpoint). Absent on purpose: a limit for whole requests, which is the wires' and the engine's, and
+//! redirects, which [`super::exchange`] decides about.
 
-use std::error::Error;
+use std::error::Error as _;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use http::HeaderMap;
-use http::header::AUTHORIZATION;
-use reqwest::redirect::Policy;
-use url::Url;
+use bytes::Bytes;
+use http::header::{AUTHORIZATION, HOST, PROXY_AUTHORIZATION};
+use http::{HeaderMap, HeaderValue, Method, Version};
+use http_body_util::Full;
+use hyper_util::client::proxy::matcher::Matcher;
+use rustls::ClientConfig;
 
+use super::connect::{Carries, Way, asked, is_secured};
 use super::nearby::is_loopback;
-use super::proxied::ProxyAddress;
-use super::{Place, tls};
+use super::pool::{Lease, Pool, Request};
+use super::proxy::Proxy;
+use super::response::Response;
+use super::target::{Target, Uris, name_host};
+use super::{Place, configured, proxy, tls};
 use crate::{Fault, LaneEnd, StartFailure};
 
-/// How long a connection may rest before it is not used again. Node's and uvicorn's servers close one after 5 s: to
-/// write into it just then would lose a request that may have run.
-const REST: Duration = Duration::from_secs(4);
+/// How often a request is sent again that a server of HTTP/2 says it has not looked at.
+const MOST_UNSEEN: usize = 2;
+
+/// No limit is longer: nobody waits for it, and it might be more than the clock can count.
+const LONGEST: Duration = Duration::from_secs(60 * 60 * 24);
 
 /// A request that brought no response to work with.
 #[derive(Debug)]
@@ -33,77 +43,170 @@ pub(crate) enum Failed {
 /// The client of one connection to a place. Dropping it closes its sockets.
 pub(crate) struct Client {
     pub(super) place: Arc<Place>,
-    pub(super) inner: reqwest::Client,
+    proxy: Option<Proxy>,
+    /// Where TLS is spoken.
+    config: Option<Arc<ClientConfig>>,
+    pool: Arc<Pool>,
+    /// Held while a connection is made that others may be able to share.
+    sharing: tokio::sync::Mutex<()>,
+    /// It is known that none can be shared.
+    alone: AtomicBool,
 }
 
 impl Client {
     pub(crate) fn new(place: Arc<Place>) -> Result<Client, StartFailure> {
-        let inner = build(&place)
-            .map_err(|error| StartFailure::System(format!("the HTTP client cannot be set up: {error}")))?;
-        Ok(Client { place, inner })
+        let failed = |why| StartFailure::System(format!("the HTTP client cannot be set up: {why}"));
+        let proxy = match is_loopback(&place.url) {
+            true => None,
+            false => proxy::find(&Matcher::from_system(), &place.url).map_err(failed)?,
+        };
+        let config = match is_secured(&place.url) {
+            // The system's certificates need not be read, nor be there at all.
+            false => None,
+            true => {
+                let mut config = tls::client_config(&place.authorities).map_err(failed)?;
+                config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+                Some(Arc::new(config))
+            }
+        };
+        let alone = AtomicBool::new(config.is_none());
+        Ok(Client {
+            place,
+            proxy,
+            config,
+            pool: Arc::default(),
+            sharing: tokio::sync::Mutex::default(),
+            alone,
+        })
     }
 
     /// The place's URL without the user and password that it may hold, and the headers of a POST, in which these are.
-    pub(crate) fn plain(&self) -> (Url, HeaderMap) {
+    pub(crate) fn plain(&self) -> (Target, HeaderMap) {
+        let url = &self.place.url;
         let mut headers = self.place.post.clone();
-        let mut url = self.place.url.clone();
-        if let Ok(request) = self.inner.get(url.clone()).build() {
-            url = request.url().clone();
-            if let Some(value) = request.headers().get(AUTHORIZATION) {
-                headers.entry(AUTHORIZATION).or_insert(value.clone());
+        let mut basic =
+            configured::credentials(url).and_then(|it| HeaderValue::try_from(format!("Basic {it}")).ok());
+        if let Some(value) = &mut basic {
+            value.set_sensitive(true);
+        }
+        if let Some(value) = basic {
+            headers.entry(AUTHORIZATION).or_insert(value);
+        }
+        name_host(url, &mut headers);
+        if let Some(Some(known)) = asked(self.proxy.as_ref(), url) {
+            headers.insert(PROXY_AUTHORIZATION, known.clone());
+        }
+        (Target::new(url.clone()), headers)
+    }
+
+    /// Sends a request; resolves when the head of the response is there. Cancel-safe: dropping the future closes the
+    /// connection, or the stream of a connection that carries several.
+    pub(super) async fn send_to(
+        &self,
+        target: &Target,
+        method: &Method,
+        headers: &HeaderMap,
+        body: Option<&Bytes>,
+    ) -> Result<Response, Failed> {
+        let label = &self.place.label;
+        let uris = target
+            .uris()
+            .map_err(|why| Failed::Refused(fault(format!("the request cannot be sent to {label}: {why}"))))?;
+        let mut unseen = 0;
+        loop {
+            let (mut lease, rested) = match self.pool.take() {
+                Some(lease) => (lease, true),
+                // Boxed, for it is rare, and every request's future would be as large.
+                None => (Box::pin(self.connect()).await?, false),
+            };
+            let request = self.request(&lease, uris, (method, headers, body));
+            let mut error = match lease.send(request).await {
+                Ok(answer) => return Ok(Response::new(answer, lease, &self.pool)),
+                Err(error) => error,
+            };
+            // Closed while it rested, and nothing of the request was sent: another connection takes it.
+            if rested && error.take_message().is_some() {
+                continue;
             }
+            let error = error.into_error();
+            if unseen < MOST_UNSEEN && is_unseen(&error) {
+                unseen += 1;
+                continue;
+            }
+            let why = tls::cause(&error).unwrap_or_default();
+            return Err(Failed::Lost(fault(format!("{label} broke off before it answered: {why}"))));
         }
-        (url, headers)
     }
-}
 
-fn build(place: &Place) -> Result<reqwest::Client, String> {
-    // Fails when the host has installed one before, which is as good.
-    let _ = rustls::crypto::ring::default_provider().install_default();
-    let mut builder = reqwest::Client::builder()
-        .connect_timeout(place.connect)
-        .redirect(Policy::none())
-        .referer(false)
-        .tcp_nodelay(true)
-        .pool_idle_timeout(REST);
-    if is_loopback(&place.url) {
-        builder = builder.no_proxy();
-    }
-    if place.url.scheme() == "http" {
-        // No TLS will be spoken: the system's certificates need not be read, nor be there at all.
-        builder = builder.tls_certs_only([]);
-    } else {
-        let mut config = tls::client_config(&place.authorities)?;
-        config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
-        builder = builder.tls_backend_preconfigured(config);
-    }
-    builder.build().map_err(|it| cause(&it))
-}
-
-impl Failed {
-    /// A request that failed before a response began.
-    pub(super) fn of(error: reqwest::Error, place: &Place) -> Failed {
-        let label = &place.label;
-        if error.is_builder() {
-            return Failed::Refused(fault(format!(
-                "the request cannot be sent to {label}: {}",
-                cause(&error)
-            )));
-        }
-        if !error.is_connect() {
-            return Failed::Lost(fault(format!("{label} broke off before it answered: {}", cause(&error))));
-        }
-        let why = match error.is_timeout() {
-            true => format!("no connection within {} s", place.connect.as_secs_f64()),
-            false => cause(&error),
+    fn request(
+        &self,
+        lease: &Lease,
+        uris: &Uris,
+        (method, headers, body): (&Method, &HeaderMap, Option<&Bytes>),
+    ) -> Request {
+        let mut request = Request::new(Full::new(body.cloned().unwrap_or_default()));
+        *request.method_mut() = method.clone();
+        *request.headers_mut() = headers.clone();
+        *request.uri_mut() = match lease {
+            Lease::Single(_) if asked(self.proxy.as_ref(), &self.place.url).is_none() => uris.path.clone(),
+            Lease::Single(_) => uris.whole.clone(),
+            Lease::Shared(_) => {
+                // It is in the URI.
+                request.headers_mut().remove(HOST);
+                *request.version_mut() = Version::HTTP_2;
+                uris.whole.clone()
+            }
         };
-        // What TLS says comes from behind the proxy.
-        let proxy = ProxyAddress::before(&place.url).filter(|_| !why.starts_with(tls::FAILED));
-        Failed::Refused(fault(match proxy {
-            Some(proxy) => format!("cannot connect to {label}: {proxy}: {why}"),
-            None => format!("cannot connect to {label}: {why}"),
-        }))
+        request
     }
+
+    /// A connection to the server, or one that somebody else has just made and that can be shared.
+    async fn connect(&self) -> Result<Lease, Failed> {
+        let limit = self.place.connect;
+        let connected = match tokio::time::timeout(limit.min(LONGEST), self.connect_at_all()).await {
+            Ok(connected) => connected,
+            Err(_) => {
+                let why = format!("no connection within {} s", limit.as_secs_f64());
+                Err(match &self.proxy {
+                    Some(proxy) => format!("{}: {why}", proxy.label()),
+                    None => why,
+                })
+            }
+        };
+        let label = &self.place.label;
+        connected.map_err(|why| Failed::Refused(fault(format!("cannot connect to {label}: {why}"))))
+    }
+
+    async fn connect_at_all(&self) -> Result<Lease, String> {
+        let _sharing = match self.alone.load(Ordering::Relaxed) {
+            true => None,
+            false => {
+                let held = self.sharing.lock().await;
+                if let Some(lease) = self.pool.take() {
+                    return Ok(lease);
+                }
+                Some(held)
+            }
+        };
+        let way = Way {
+            url: &self.place.url,
+            proxy: self.proxy.as_ref(),
+            carries: Carries::Requests,
+            authorities: &self.place.authorities,
+            config: self.config.as_ref(),
+        };
+        let line = way.go(&|_| {}).await?;
+        self.alone.store(!line.speaks_http2(), Ordering::Relaxed);
+        self.pool.speak(line).await.map_err(|it| tls::cause(&it).unwrap_or_default())
+    }
+}
+
+/// Does the server say that it has not looked at the request?
+fn is_unseen(error: &hyper::Error) -> bool {
+    let Some(error) = error.source().and_then(|it| it.downcast_ref::<h2::Error>()) else { return false };
+    let said = error.is_remote().then(|| error.reason()).flatten();
+    (error.is_go_away() && said == Some(h2::Reason::NO_ERROR))
+        || (error.is_reset() && said == Some(h2::Reason::REFUSED_STREAM))
 }
 
 impl From<Failed> for LaneEnd {
@@ -118,52 +221,4 @@ impl From<Failed> for LaneEnd {
 /// A fault without a response.
 pub(crate) fn fault(message: String) -> Fault {
     Fault { status: None, message, error: None }
-}
-
-/// The innermost cause of an error, in words. Never a URL: reqwest's own text, which may have one, is the outermost.
-pub(crate) fn cause(error: &reqwest::Error) -> String {
-    if error.is_dns() {
-        return "the host name cannot be resolved".to_owned();
-    }
-    match error.source() {
-        Some(source) => tls::cause(source).unwrap_or_default(),
-        None => "it cannot be said why".to_owned(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    struct Nowhere;
-
-    impl reqwest::dns::Resolve for Nowhere {
-        fn resolve(&self, _name: reqwest::dns::Name) -> reqwest::dns::Resolving {
-            Box::pin(async { Err("what the resolver says".into()) })
-        }
-    }
-
-    /// What is said of a URL that cannot be reached, by a client without proxies.
-    async fn words(url: &str) -> String {
-        let _ = rustls::crypto::ring::default_provider().install_default();
-        let builder = reqwest::Client::builder().no_proxy().tls_certs_only([]);
-        let client = builder.dns_resolver(std::sync::Arc::new(Nowhere)).build().unwrap();
-        cause(&client.get(url).send().await.unwrap_err())
-    }
-
-    #[tokio::test]
-    async fn an_unknown_name_and_a_broken_handshake_are_told_apart() {
-        assert_eq!(words("http://example.com/?key=secret").await, "the host name cannot be resolved");
-        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let url = format!("https://{}/?key=secret", listener.local_addr().unwrap());
-        let peer = async {
-            use tokio::io::AsyncWriteExt;
-            let (mut socket, _) = listener.accept().await.unwrap();
-            socket.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n").await.unwrap();
-            socket
-        };
-        let (said, _socket) = tokio::join!(words(&url), peer);
-        let want = "TLS failed: what answers there does not speak TLS (received corrupt message of type InvalidContentType)";
-        assert_eq!(said, want);
-    }
 }

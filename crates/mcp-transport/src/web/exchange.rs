@@ -8,13 +8,12 @@ use std::time::Instant;
 use bytes::Bytes;
 use http::header::LOCATION;
 use http::{HeaderMap, Method};
-use reqwest::{Request, Response};
 use url::Url;
 
 use super::authorization::{
     Authorization, Challenge, MOST_CHALLENGES, NOT_AUTHORIZED, Remedy, Unauthorized, with_token,
 };
-use super::{Client, Failed};
+use super::{Client, Failed, Response, Target};
 use crate::Fault;
 
 /// How many redirects one request may meet.
@@ -35,18 +34,18 @@ impl Client {
     /// connection, or the stream of a connection that carries several.
     pub(crate) async fn send(
         &self,
-        url: &Url,
+        target: &Target,
         method: Method,
         headers: &HeaderMap,
         body: Option<&Bytes>,
     ) -> Result<Response, Failed> {
         match &self.place.authorization {
             // A token is for this server alone.
-            Some(authorization) if url.origin() == self.place.url.origin() => {
+            Some(authorization) if target.url().origin() == self.place.url.origin() => {
                 // Boxed, for few servers want it, and every request's future would be as large.
-                Box::pin(self.send_authorized(&**authorization, url, (&method, headers, body))).await
+                Box::pin(self.send_authorized(&**authorization, target, (&method, headers, body))).await
             }
-            Some(_) | None => self.send_as_it_is(url, (&method, headers, body)).await,
+            Some(_) | None => self.send_as_it_is(target, (&method, headers, body)).await,
         }
     }
 
@@ -55,7 +54,7 @@ impl Client {
     async fn send_authorized(
         &self,
         authorization: &dyn Authorization,
-        url: &Url,
+        target: &Target,
         (method, headers, body): Message<'_>,
     ) -> Result<Response, Failed> {
         for before in 0..MOST_CHALLENGES {
@@ -65,9 +64,9 @@ impl Client {
                 Some(token) => {
                     self.place.redactor.learn(token);
                     let headers = with_token(headers, token).map_err(unauthorized)?;
-                    self.send_as_it_is(url, (method, &headers, body)).await?
+                    self.send_as_it_is(target, (method, &headers, body)).await?
                 }
-                None => self.send_as_it_is(url, (method, headers, body)).await?,
+                None => self.send_as_it_is(target, (method, headers, body)).await?,
             };
             let Some(challenge) = Challenge::of(&response, token, (sent, before)) else {
                 return Ok(response);
@@ -82,28 +81,15 @@ impl Client {
 
     async fn send_as_it_is(
         &self,
-        url: &Url,
+        target: &Target,
         (method, headers, body): Message<'_>,
     ) -> Result<Response, Failed> {
-        let response = self.send_to(url.clone(), method, headers, body).await?;
+        let response = self.send_to(target, method, headers, body).await?;
         if !response.status().is_redirection() {
             return Ok(response);
         }
         // Boxed, for it is rare, and every request's future would be as large.
-        Box::pin(self.follow(response, url.clone(), (method, headers, body))).await
-    }
-
-    async fn send_to(
-        &self,
-        url: Url,
-        method: &Method,
-        headers: &HeaderMap,
-        body: Option<&Bytes>,
-    ) -> Result<Response, Failed> {
-        let mut request = Request::new(method.clone(), url);
-        *request.headers_mut() = headers.clone();
-        *request.body_mut() = body.cloned().map(Into::into);
-        self.inner.execute(request).await.map_err(|it| Failed::of(it, &self.place))
+        Box::pin(self.follow(response, target.url().clone(), (method, headers, body))).await
     }
 
     async fn follow(
@@ -119,7 +105,7 @@ impl Client {
                 Redirect::Follow(next) => url = next,
                 Redirect::Refuse(message) => return Err(refused(status, message)),
             }
-            response = self.send_to(url.clone(), method, headers, body).await?;
+            response = self.send_to(&Target::new(url.clone()), method, headers, body).await?;
             if !response.status().is_redirection() {
                 return Ok(response);
             }

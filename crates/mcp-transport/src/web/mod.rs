@@ -1,5 +1,6 @@
-//! What the wires over HTTP share: the client, one request with its redirects, headers, event streams, and what errors
-//! say. What a message means to a wire, and what becomes of its request, is the wire's own.
+//! What the wires over HTTP share: the way to a server, the client with the connections it keeps, one request with its
+//! redirects, headers, event streams, and what errors say. What a message means to a wire, and what becomes of its
+//! request, is the wire's own.
 
 #[cfg(any(feature = "http", feature = "sse"))]
 pub(crate) mod authorization;
@@ -8,19 +9,30 @@ pub(crate) mod body;
 #[cfg(any(feature = "http", feature = "sse"))]
 pub(crate) mod client;
 pub(crate) mod configured;
+pub(crate) mod connect;
 #[cfg(any(feature = "http", feature = "sse"))]
 pub(crate) mod event_stream;
 #[cfg(any(feature = "http", feature = "sse"))]
 mod exchange;
 #[cfg(all(test, any(feature = "http", feature = "sse")))]
 pub(crate) mod flooding;
+pub(crate) mod head;
 #[cfg(any(feature = "http", feature = "sse"))]
 pub(crate) mod headers;
 pub(crate) mod nearby;
 #[cfg(any(feature = "http", feature = "sse"))]
 mod place;
+#[cfg(any(feature = "http", feature = "sse"))]
+mod pool;
 pub(crate) mod proxied;
+pub(crate) mod proxy;
+mod reach;
+#[cfg(any(feature = "http", feature = "sse"))]
+mod response;
 pub(crate) mod said;
+mod socks;
+#[cfg(any(feature = "http", feature = "sse"))]
+mod target;
 pub(crate) mod tls;
 
 pub(crate) use configured::secrets;
@@ -29,6 +41,10 @@ pub(crate) use configured::secrets;
 pub(crate) use client::{Client, Failed};
 #[cfg(any(feature = "http", feature = "sse"))]
 pub(crate) use place::Place;
+#[cfg(any(feature = "http", feature = "sse"))]
+pub(crate) use response::Response;
+#[cfg(any(feature = "http", feature = "sse"))]
+pub(crate) use target::Target;
 
 /// The notice that a request is given up.
 #[cfg(any(feature = "http", feature = "sse"))]

@@ -199,7 +199,6 @@ pub(crate) fn help(fault: &str) -> Option<&'static str> {
 }
 
 /// Why reading or writing failed, in words.
-#[cfg(feature = "websocket")]
 pub(crate) fn io_words(error: &io::Error) -> String {
     cause(error).unwrap_or_default()
 }

@@ -3,10 +3,9 @@
 use bytes::Bytes;
 use mcp_model::Secret;
 
-use super::head;
 use super::upgrade::judge;
 use crate::redact::Redactor;
-use crate::web::said;
+use crate::web::{head, said};
 
 /// What such a server says is a secret of ours.
 const SECRET: &str = "hunter2-hunter2";

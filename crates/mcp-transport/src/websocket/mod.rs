@@ -11,15 +11,11 @@
 mod conversation;
 #[cfg(any(test, fuzzing))]
 pub(crate) mod fuzzing;
-mod head;
 mod observed;
 mod open;
-mod proxy;
 mod pulse;
-mod reach;
 mod reader;
 mod socket;
-mod socks;
 mod upgrade;
 mod writer;
 

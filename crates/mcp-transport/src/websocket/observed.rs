@@ -14,15 +14,11 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::Instant;
 
 use super::pulse::Heard;
-
-/// What a WebSocket can run over: a socket, TLS over one, a tunnel through a proxy.
-pub(super) trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
-
-impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}
+use crate::web::connect::Line;
 
 /// A stream under observation.
 pub(super) struct Observed {
-    stream: Box<dyn Stream>,
+    stream: Line,
     traffic: Arc<Traffic>,
 }
 
@@ -36,7 +32,7 @@ pub(super) struct Traffic {
 }
 
 impl Observed {
-    pub(super) fn new(stream: Box<dyn Stream>) -> Observed {
+    pub(super) fn new(stream: Line) -> Observed {
         let zero = || AtomicU64::new(0);
         let traffic = Traffic { start: Instant::now(), reads: zero(), read: zero(), written: zero() };
         Observed { stream, traffic: Arc::new(traffic) }

@@ -1,20 +1,17 @@
 //! From a URL to an open WebSocket, within one limit of time: TCP, a proxy's tunnel, TLS, the upgrade.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use hyper_util::client::proxy::matcher::Matcher;
-use rustls::pki_types::ServerName;
-use tokio_rustls::TlsConnector;
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::protocol::Role;
-use url::Host;
 
-use super::observed::{Observed, Stream};
-use super::proxy::Speaks;
-use super::{Place, proxy, reach, socket, upgrade};
+use super::observed::Observed;
+use super::{Place, socket, upgrade};
 use crate::Fault;
-use crate::web::{nearby, tls};
+use crate::web::connect::{self, Carries, Way};
+use crate::web::{nearby, proxy};
 
 /// How long the body of a refusal may take: what matters is the status.
 pub(super) const EXPLAINING: Duration = Duration::from_secs(1);
@@ -57,70 +54,30 @@ async fn attempt(
 ) -> Result<WebSocketStream<Observed>, Fault> {
     let failed = |why: String| unreachable(place, &why);
     let reached = |next| *step.lock().unwrap_or_else(PoisonError::into_inner) = next;
-    let stream = connect(place, proxies, &reached).await.map_err(failed)?;
+    let url = &place.url;
+    let proxy = match nearby::is_loopback(url) {
+        true => None,
+        false => proxy::find(proxies, url).map_err(failed)?,
+    };
+    let way = Way {
+        url,
+        proxy: proxy.as_ref(),
+        carries: Carries::Conversation,
+        authorities: &place.authorities,
+        config: None,
+    };
+    let told = |step| {
+        reached(match step {
+            connect::Step::Tunnelling => Step::Tunnelling,
+            connect::Step::Securing => Step::Securing,
+        });
+    };
+    let stream = way.go(&told).await.map_err(failed)?;
     let mut stream = Observed::new(stream);
     reached(Step::Asking);
     let rest = upgrade::ask(place, &mut stream).await?;
     let settings = socket::settings(place.message_bytes);
     Ok(WebSocketStream::from_partially_read(stream, rest.to_vec(), Role::Client, Some(settings)).await)
-}
-
-/// A stream to the server, over TLS where the URL says so.
-async fn connect(
-    place: &Place,
-    proxies: &Matcher,
-    reached: &impl Fn(Step),
-) -> Result<Box<dyn Stream>, String> {
-    let url = &place.url;
-    let host = url.host().ok_or_else(|| "the URL names no host".to_owned())?.to_owned();
-    let port = url.port_or_known_default().ok_or_else(|| "the URL names no port".to_owned())?;
-    let proxy = match nearby::is_loopback(url) {
-        true => None,
-        false => proxy::find(proxies, url)?,
-    };
-    let mut stream: Box<dyn Stream> = match proxy {
-        None => Box::new(reach::connect(&host, port).await?),
-        Some(proxy) => {
-            let told = |it| format!("{}: {it}", proxy.label());
-            let tcp = reach::connect(&proxy.host, proxy.port).await.map_err(told)?;
-            reached(Step::Tunnelling);
-            match &proxy.speaks {
-                Speaks::Socks(socks) => Box::new(socks.through(tcp, url).await.map_err(told)?),
-                Speaks::Http(known) => {
-                    let mut stream: Box<dyn Stream> = Box::new(tcp);
-                    proxy.tunnel(&mut *stream, known.as_ref(), url).await?;
-                    stream
-                }
-                Speaks::Https(known) => {
-                    let mut stream = secure(place, &proxy.host, Box::new(tcp)).await.map_err(told)?;
-                    proxy.tunnel(&mut *stream, known.as_ref(), url).await?;
-                    stream
-                }
-            }
-        }
-    };
-    if url.scheme() == "wss" {
-        reached(Step::Securing);
-        stream = secure(place, &host, stream).await?;
-    }
-    Ok(stream)
-}
-
-/// TLS over a stream, with a certificate for `host`.
-async fn secure(
-    place: &Place,
-    host: &Host<String>,
-    stream: Box<dyn Stream>,
-) -> Result<Box<dyn Stream>, String> {
-    let name = match host {
-        Host::Domain(name) => ServerName::try_from(name.clone())
-            .map_err(|_| "the host's name can stand in no certificate".to_owned())?,
-        Host::Ipv4(address) => ServerName::IpAddress((*address).into()),
-        Host::Ipv6(address) => ServerName::IpAddress((*address).into()),
-    };
-    let config = tls::client_config(&place.authorities)?;
-    let secured = TlsConnector::from(Arc::new(config)).connect(name, stream).await;
-    Ok(Box::new(secured.map_err(|it| tls::io_words(&it))?))
 }
 
 fn unreachable(place: &Place, why: &str) -> Fault {

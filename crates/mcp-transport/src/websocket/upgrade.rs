@@ -16,8 +16,8 @@ use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 use url::{Position, Url};
 
 use super::Place;
-use super::head::{self, Head};
-use super::observed::Stream;
+use crate::web::connect::Stream;
+use crate::web::head::{self, Head};
 use crate::web::{configured, said};
 use crate::{ConnectError, Fault};
 

@@ -52,7 +52,7 @@ async fn both() -> Both {
     let endpoint = UrlEndpoint::new(Url::parse("ws://peer.example/").unwrap());
     let WebSocketDial(place) = WebSocketDial::new(&endpoint, &DialOptions::default()).unwrap();
     let (here, there) = tokio::io::duplex(PIPE);
-    let ours = Observed::new(Box::new(here));
+    let ours = Observed::new(crate::web::connect::Line::Through(Box::new(here)));
     let settings = socket::settings(1 << 20);
     let ours = WebSocketStream::from_raw_socket(ours, Role::Client, Some(settings)).await;
     let peer = WebSocketStream::from_raw_socket(there, Role::Server, None).await;

@@ -1,6 +1,6 @@
 //! The way through a SOCKS proxy: versions 4 and 5, as the environment's URL says.
 //!
-//! The conversation is hyper-util's, which the wires over HTTP use as well. With `socks4` and `socks5` names are looked up
+//! The conversation is hyper-util's. With `socks4` and `socks5` names are looked up
 //! here, with `socks4a` and `socks5h` by the proxy, as curl has it.
 
 use std::convert::Infallible;
@@ -16,7 +16,7 @@ use url::{Host, Url};
 
 /// How a SOCKS proxy is spoken to.
 #[derive(Clone, PartialEq, Eq)]
-pub(super) struct Socks {
+pub(crate) struct Socks {
     version: Version,
     names: Names,
     /// A user and a password.
@@ -38,7 +38,7 @@ enum Names {
 
 impl Socks {
     /// What the scheme of a proxy's URL means; `None` for another one.
-    pub(super) fn of(scheme: &str, user: Option<(&str, &str)>) -> Option<Socks> {
+    pub(crate) fn of(scheme: &str, user: Option<(&str, &str)>) -> Option<Socks> {
         let (version, names) = match scheme {
             "socks4" => (Version::Four, Names::Here),
             "socks4a" => (Version::Four, Names::Proxy),
@@ -52,7 +52,7 @@ impl Socks {
 
     /// Makes of a connection to the proxy one to the URL's host, over which we speak first: what came through it with the
     /// proxy's own answer would be lost. Says in words why it cannot.
-    pub(super) async fn through(&self, stream: TcpStream, url: &Url) -> Result<TcpStream, String> {
+    pub(crate) async fn through(&self, stream: TcpStream, url: &Url) -> Result<TcpStream, String> {
         let unusable = || "the URL names no host and port that it could be asked for".to_owned();
         let (host, port) = url.host().zip(url.port_or_known_default()).ok_or_else(unusable)?;
         let host = match (host, self.names) {

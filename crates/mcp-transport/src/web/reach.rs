@@ -12,7 +12,7 @@ use futures_util::stream::FuturesUnordered;
 use tokio::net::TcpStream;
 use url::Host;
 
-use crate::web::tls::io_words;
+use super::tls::io_words;
 
 /// How long an address may be silent before the next one is tried beside it.
 const HEAD_START: Duration = Duration::from_millis(250);
@@ -21,7 +21,7 @@ const HEAD_START: Duration = Duration::from_millis(250);
 const MOST_ADDRESSES: usize = 16;
 
 /// Connects. Says in words why it cannot. Dropping the future gives up all attempts.
-pub(super) async fn connect(host: &Host<String>, port: u16) -> Result<TcpStream, String> {
+pub(crate) async fn connect(host: &Host<String>, port: u16) -> Result<TcpStream, String> {
     let addresses = match host {
         Host::Ipv4(address) => vec![SocketAddr::new(IpAddr::V4(*address), port)],
         Host::Ipv6(address) => vec![SocketAddr::new(IpAddr::V6(*address), port)],

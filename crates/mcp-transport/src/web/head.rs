@@ -1,6 +1,8 @@
 //! The head of an HTTP response, read from a raw stream within bounds.
 
-use bytes::{Buf, Bytes, BytesMut};
+#[cfg(feature = "websocket")]
+use bytes::Bytes;
+use bytes::{Buf, BytesMut};
 use http::{HeaderMap, HeaderName, HeaderValue};
 use tokio::io::{AsyncRead, AsyncReadExt};
 
@@ -9,17 +11,18 @@ const MOST_BYTES: usize = 64 << 10;
 const MOST_FIELDS: usize = 128;
 
 /// As much as is told of a body, in bytes.
+#[cfg(feature = "websocket")]
 const BEGINNING: usize = 4 << 10;
 
 /// A response without its body.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Head {
-    pub(super) status: u16,
-    pub(super) headers: HeaderMap,
+pub(crate) struct Head {
+    pub(crate) status: u16,
+    pub(crate) headers: HeaderMap,
 }
 
 /// Reads one head. What came after it stays in `buffer`. Says in words why there is none.
-pub(super) async fn read(
+pub(crate) async fn read(
     stream: &mut (impl AsyncRead + Unpin),
     buffer: &mut BytesMut,
 ) -> Result<Head, String> {
@@ -40,13 +43,13 @@ pub(super) async fn read(
             Ok(0) if buffer.is_empty() => return Err("it closed the connection without an answer".to_owned()),
             Ok(0) => return Err("its answer broke off".to_owned()),
             Ok(_) => {}
-            Err(error) => return Err(crate::web::tls::io_words(&error)),
+            Err(error) => return Err(super::tls::io_words(&error)),
         }
     }
 }
 
 /// The head that begins here, and its length; `None` where it is not whole yet.
-pub(super) fn parse(bytes: &[u8]) -> Result<Option<(Head, usize)>, String> {
+pub(crate) fn parse(bytes: &[u8]) -> Result<Option<(Head, usize)>, String> {
     let mut fields = [httparse::EMPTY_HEADER; MOST_FIELDS];
     let mut response = httparse::Response::new(&mut fields);
     let length = match response.parse(bytes) {
@@ -67,16 +70,17 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Option<(Head, usize)>, String> {
     Ok(Some((Head { status, headers }, length)))
 }
 
+#[cfg(feature = "websocket")]
 impl Head {
     /// The tokens of a list header, in lower case.
-    pub(super) fn has_token(&self, name: &HeaderName, token: &str) -> bool {
+    pub(crate) fn has_token(&self, name: &HeaderName, token: &str) -> bool {
         let values = self.headers.get_all(name).iter().filter_map(|it| it.to_str().ok());
         values.flat_map(|it| it.split(',')).any(|it| it.trim().eq_ignore_ascii_case(token))
     }
 
     /// The beginning of the body, as much as there is of it before `stream` ends or is silent. `buffer` is what
     /// [`read`] left.
-    pub(super) async fn beginning(
+    pub(crate) async fn beginning(
         &self,
         stream: &mut (impl AsyncRead + Unpin),
         mut buffer: BytesMut,
@@ -94,7 +98,8 @@ impl Head {
 }
 
 /// What the first chunk of a body holds: enough to tell what it says.
-pub(super) fn first_chunk(body: Bytes) -> Bytes {
+#[cfg(feature = "websocket")]
+pub(crate) fn first_chunk(body: Bytes) -> Bytes {
     match httparse::parse_chunk_size(&body) {
         Ok(httparse::Status::Complete((start, length))) => {
             let end = start.saturating_add(usize::try_from(length).unwrap_or(usize::MAX));
@@ -104,7 +109,7 @@ pub(super) fn first_chunk(body: Bytes) -> Bytes {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "websocket"))]
 mod tests {
     use super::*;
 

@@ -1,8 +1,8 @@
 //! The proxy before a server, where the environment or the system names one, and the tunnel through it.
 //!
-//! The rules are those of the HTTP wires (`HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY`, `NO_PROXY`), `wss` read as `https`
-//! and `ws` as `http`; of an HTTP proxy a tunnel is asked for with CONNECT for both, as browsers do, and a SOCKS proxy is
-//! asked in its own way ([`Socks`]). A proxy of another kind is an error: to go round it would send what its owner wanted
+//! The rules are the usual ones (`HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY`, `NO_PROXY`), `wss` read as `https` and `ws` as
+//! `http`; of an HTTP proxy a tunnel is asked for with CONNECT, as browsers do (but for requests without TLS, which it is
+//! asked for one by one), and a SOCKS proxy is asked in its own way ([`Socks`]). A proxy of another kind is an error: to go round it would send what its owner wanted
 //! to see elsewhere.
 
 use bytes::BytesMut;
@@ -11,21 +11,21 @@ use hyper_util::client::proxy::matcher::{Intercept, Matcher};
 use tokio::io::AsyncWriteExt;
 use url::{Host, Url};
 
+use super::connect::{Stream, is_secured};
 use super::head;
-use super::observed::Stream;
 use super::socks::Socks;
 
 /// A proxy.
 #[derive(PartialEq, Eq)]
-pub(super) struct Proxy {
-    pub(super) host: Host<String>,
-    pub(super) port: u16,
-    pub(super) speaks: Speaks,
+pub(crate) struct Proxy {
+    pub(crate) host: Host<String>,
+    pub(crate) port: u16,
+    pub(crate) speaks: Speaks,
 }
 
 /// What a proxy speaks.
 #[derive(PartialEq, Eq)]
-pub(super) enum Speaks {
+pub(crate) enum Speaks {
     /// HTTP, to whom it is asked as.
     Http(Option<HeaderValue>),
     /// The same over TLS.
@@ -35,8 +35,8 @@ pub(super) enum Speaks {
 }
 
 /// The proxy for a URL. Says in words why there can be none.
-pub(super) fn find(matcher: &Matcher, url: &Url) -> Result<Option<Proxy>, String> {
-    let scheme = if url.scheme() == "wss" { "https" } else { "http" };
+pub(crate) fn find(matcher: &Matcher, url: &Url) -> Result<Option<Proxy>, String> {
+    let scheme = if is_secured(url) { "https" } else { "http" };
     let authority = &url[url::Position::BeforeHost..url::Position::AfterPort];
     let Ok(uri) = format!("{scheme}://{authority}/").parse::<Uri>() else { return Ok(None) };
     matcher.intercept(&uri).map(read).transpose()
@@ -63,12 +63,12 @@ fn read(intercept: Intercept) -> Result<Proxy, String> {
 
 impl Proxy {
     /// What messages call it: no user, no password.
-    pub(super) fn label(&self) -> String {
+    pub(crate) fn label(&self) -> String {
         format!("the proxy {}:{}", self.host, self.port)
     }
 
     /// Makes of a connection to the proxy one to the server. Says in words why it cannot.
-    pub(super) async fn tunnel(
+    pub(crate) async fn tunnel(
         &self,
         stream: &mut dyn Stream,
         authorization: Option<&HeaderValue>,
@@ -89,7 +89,7 @@ impl Proxy {
             stream.write_all(&request).await?;
             stream.flush().await
         };
-        sent.await.map_err(|it| format!("{label}: {}", crate::web::tls::io_words(&it)))?;
+        sent.await.map_err(|it| format!("{label}: {}", super::tls::io_words(&it)))?;
         let mut buffer = BytesMut::new();
         let answer = head::read(&mut stream, &mut buffer).await.map_err(|it| format!("{label}: {it}"))?;
         match answer.status {
