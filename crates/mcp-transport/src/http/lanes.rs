@@ -4,7 +4,7 @@
 //! reach the lane that it ends, and would never come past the messages before it. What waits here is bounded in bytes:
 //! past the bound requests are refused and answers dropped, for the peer reads neither.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 
 use futures_util::future::AbortHandle;
 use mcp_model::{Era, ProtocolVersion};
@@ -17,7 +17,7 @@ const GATE: &str = crate::web::INITIALIZED;
 /// The messages of one connection.
 #[derive(Default)]
 pub(super) struct Lanes {
-    requests: HashMap<RequestId, Lane>,
+    requests: BTreeMap<RequestId, Lane>,
     waiting: VecDeque<Waiting>,
     /// What the waiting messages cost together.
     cost: usize,

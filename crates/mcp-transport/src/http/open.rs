@@ -3,7 +3,7 @@
 //! An answer may come by another lane than its own: on the response to another request, or on the stream that listens.
 //! The call has it then, and nobody needs the response that it was expected on.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
@@ -12,7 +12,7 @@ use crate::RequestId;
 
 /// The requests of one connection that wait for their response, or read it.
 #[derive(Default)]
-pub(super) struct Open(Mutex<HashMap<RequestId, Arc<Notify>>>);
+pub(super) struct Open(Mutex<BTreeMap<RequestId, Arc<Notify>>>);
 
 /// A request that waits. Forgotten when it is dropped.
 pub(super) struct Waiting<'a> {
@@ -36,7 +36,7 @@ impl Open {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<RequestId, Arc<Notify>>> {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<RequestId, Arc<Notify>>> {
         // Every change under the lock is complete before anything can panic.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -3,7 +3,7 @@
 //! A session id comes with the response to `initialize` and belongs to that request's epoch. The state changes before
 //! the response is handed on, for what the caller sends next may be on its way at once.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use http::{HeaderMap, HeaderValue};
 use mcp_model::{Era, ProtocolVersion, UrlEndpoint};
@@ -38,7 +38,7 @@ struct State {
     /// The headers of a POST without a session.
     plain: HeaderMap,
     /// Those of the last version asked for, with the session where that version has one.
-    ready: Option<(Option<ProtocolVersion>, HeaderMap)>,
+    ready: Option<(Option<ProtocolVersion>, Arc<HeaderMap>)>,
 }
 
 /// What a message is, in view of sessions.
@@ -57,7 +57,7 @@ pub(super) enum Standing {
 /// A message that may be sent.
 #[derive(Debug)]
 pub(super) struct Admitted {
-    pub(super) headers: HeaderMap,
+    pub(super) headers: Arc<HeaderMap>,
     pub(super) standing: Standing,
     /// The session that it uses was not opened by us.
     pub(super) configured: bool,
@@ -104,7 +104,7 @@ impl Sessions {
                 }
             }
             let standing = if opening { Standing::Opening } else { Standing::Modern };
-            return Some(Admitted { headers, standing, configured: false });
+            return Some(Admitted { headers: Arc::new(headers), standing, configured: false });
         }
         state.version = version;
         let standing = if state.id.is_some() { Standing::Session } else { Standing::Sessionless };
@@ -118,7 +118,7 @@ impl Sessions {
             return None;
         }
         let version = state.version;
-        let mut headers = headers::without_body(state.in_session(version));
+        let mut headers = headers::without_body((*state.in_session(version)).clone());
         if let Some(last_id) = last_id {
             headers.insert(LAST_EVENT_ID, last_id.clone());
         }
@@ -154,7 +154,7 @@ impl Sessions {
             return None;
         }
         let version = state.version;
-        Some(headers::without_body(state.in_session(version)))
+        Some(headers::without_body((*state.in_session(version)).clone()))
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -164,18 +164,19 @@ impl Sessions {
 }
 
 impl State {
-    fn in_session(&mut self, version: Option<ProtocolVersion>) -> HeaderMap {
+    fn in_session(&mut self, version: Option<ProtocolVersion>) -> Arc<HeaderMap> {
         if let Some((ready_for, headers)) = &self.ready
             && *ready_for == version
         {
-            return headers.clone();
+            return Arc::clone(headers);
         }
         let mut headers = self.plain.clone();
         self.name_version(version, &mut headers);
         if let Some(id) = &self.id {
             headers.insert(SESSION_ID, id.clone());
         }
-        self.ready = Some((version, headers.clone()));
+        let headers = Arc::new(headers);
+        self.ready = Some((version, Arc::clone(&headers)));
         headers
     }
 

@@ -55,10 +55,15 @@ pub(crate) struct Client {
 
 impl Client {
     pub(crate) fn new(place: Arc<Place>) -> Result<Client, StartFailure> {
+        Client::behind(place, &Matcher::from_system())
+    }
+
+    /// One that goes through these proxies.
+    fn behind(place: Arc<Place>, proxies: &Matcher) -> Result<Client, StartFailure> {
         let failed = |why| StartFailure::System(format!("the HTTP client cannot be set up: {why}"));
         let proxy = match is_loopback(&place.url) {
             true => None,
-            false => proxy::find(&Matcher::from_system(), &place.url).map_err(failed)?,
+            false => proxy::find(proxies, &place.url).map_err(failed)?,
         };
         let config = match is_secured(&place.url) {
             // The system's certificates need not be read, nor be there at all.
@@ -222,3 +227,6 @@ impl From<Failed> for LaneEnd {
 pub(crate) fn fault(message: String) -> Fault {
     Fault { status: None, message, error: None }
 }
+
+#[cfg(test)]
+mod tests;

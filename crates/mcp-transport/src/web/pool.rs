@@ -89,6 +89,12 @@ impl Pool {
         }
         let mut builder = http2::Builder::new(TokioExecutor::new());
         let (many, connection) = builder.timer(TokioTimer::new()).handshake(io).await?;
+        self.share(many.clone(), connection);
+        Ok(Lease::Shared(many))
+    }
+
+    /// Keeps a connection that carries many requests, and drives it.
+    fn share(&self, many: Many, connection: impl Future<Output = hyper::Result<()>> + Send + 'static) {
         let mut kept = self.lock();
         while kept.tasks.try_join_next().is_some() {}
         kept.tasks.spawn(async {
@@ -96,8 +102,7 @@ impl Pool {
                 tracing::debug!("a connection of HTTP/2 is over: {error}");
             }
         });
-        kept.shared = Some((Instant::now(), many.clone()));
-        Ok(Lease::Shared(many))
+        kept.shared = Some((Instant::now(), many));
     }
 
     /// Keeps a connection whose request is through, unless it is over.
@@ -198,3 +203,6 @@ fn drive(connection: &mut Option<http1::Connection<TokioIo<Line>, Full<Bytes>>>,
         *connection = None;
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,155 @@
+//! Connections that rest, on a virtual clock and over pipes within the program.
+
+use http_body_util::BodyExt;
+use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
+
+use super::*;
+use crate::web::Response;
+
+/// A connection of the pool's, and its server's end.
+async fn speaking(pool: &Pool) -> (Lease, DuplexStream) {
+    let (here, there) = tokio::io::duplex(64 << 10);
+    (pool.speak(Line::Through(Box::new(here))).await.unwrap(), there)
+}
+
+fn request() -> Request {
+    http::Request::get("/").header("host", "x").body(Full::default()).unwrap()
+}
+
+/// Hears a request and answers it.
+async fn answer(server: &mut DuplexStream, said: &str) {
+    let mut head = Vec::new();
+    while !head.ends_with(b"\r\n\r\n") {
+        head.push(server.read_u8().await.unwrap());
+    }
+    server.write_all(said.as_bytes()).await.unwrap();
+}
+
+/// Sends a request over a connection and reads the response to it, or its first chunk only.
+async fn exchange(pool: &Arc<Pool>, mut lease: Lease, server: &mut DuplexStream, said: &str) -> Response {
+    let (answered, ()) = tokio::join!(lease.send(request()), answer(server, said));
+    Response::new(answered.unwrap(), lease, pool)
+}
+
+const WHOLE: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi";
+
+/// Is a connection kept after such a response of which so many chunks were read?
+async fn check(said: &str, chunks: usize, want: bool) {
+    let pool = Arc::new(Pool::default());
+    let (lease, mut server) = speaking(&pool).await;
+    let mut response = exchange(&pool, lease, &mut server, said).await;
+    for _ in 0..chunks {
+        let _ = response.chunk().await.unwrap();
+    }
+    drop(response);
+    assert_eq!(pool.take().is_some(), want, "{said:?} {chunks}");
+}
+
+#[tokio::test]
+async fn a_connection_is_kept_when_its_response_was_read() {
+    check(WHOLE, 1, true).await;
+    check(WHOLE, 2, true).await;
+    check(WHOLE, 0, false).await;
+    check("HTTP/1.1 202 Accepted\r\nContent-Length: 0\r\n\r\n", 0, true).await;
+    check("HTTP/1.1 204 No Content\r\n\r\n", 0, true).await;
+    check("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhi\r\n0\r\n\r\n", 2, true).await;
+    check("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhi\r\n", 1, false).await;
+    check("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nhi", 2, false).await;
+    check("HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nhi", 2, false).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_connection_rests_for_its_time_and_is_closed_then() {
+    let pool = Arc::new(Pool::default());
+    let (lease, mut server) = speaking(&pool).await;
+    let mut response = exchange(&pool, lease, &mut server, WHOLE).await;
+    assert_eq!(response.chunk().await.unwrap().as_deref(), Some(&b"hi"[..]));
+    tokio::time::sleep(REST - Duration::from_millis(1)).await;
+    let lease = pool.take().expect("it has not rested too long");
+    let mut response = exchange(&pool, lease, &mut server, WHOLE).await;
+    assert!(response.chunk().await.unwrap().is_some());
+    let begun = Instant::now();
+    // Nobody asks for it any more, and its server hears of that.
+    assert_eq!(server.read(&mut [0; 8]).await.unwrap(), 0);
+    assert_eq!(begun.elapsed().as_secs(), REST.as_secs());
+    assert!(pool.take().is_none());
+}
+
+#[tokio::test]
+async fn to_drop_a_request_a_response_or_the_pool_closes_the_connection() {
+    let pool = Arc::new(Pool::default());
+    let (mut lease, mut server) = speaking(&pool).await;
+    let unanswered = async {
+        tokio::select! {
+            _ = lease.send(request()) => panic!("nobody answers"),
+            read = server.read_u8() => assert_eq!(read.unwrap(), b'G'),
+        }
+    };
+    unanswered.await;
+    drop(lease);
+    while server.read(&mut [0; 64]).await.unwrap() > 0 {}
+    let (lease, mut server) = speaking(&pool).await;
+    let head = "HTTP/1.1 200 OK\r\nContent-Length: 20\r\n\r\nh";
+    let mut response = exchange(&pool, lease, &mut server, head).await;
+    assert!(response.chunk().await.unwrap().is_some());
+    drop(response);
+    assert_eq!(server.read(&mut [0; 8]).await.unwrap(), 0);
+    let (lease, mut server) = speaking(&pool).await;
+    drop(exchange(&pool, lease, &mut server, "HTTP/1.1 202 Accepted\r\nContent-Length: 0\r\n\r\n").await);
+    drop(pool);
+    assert_eq!(server.read(&mut [0; 8]).await.unwrap(), 0);
+}
+
+#[tokio::test]
+async fn what_was_closed_while_it_rested_gives_the_request_back() {
+    let pool = Arc::new(Pool::default());
+    let (lease, mut server) = speaking(&pool).await;
+    drop(exchange(&pool, lease, &mut server, "HTTP/1.1 202 Accepted\r\nContent-Length: 0\r\n\r\n").await);
+    drop(server);
+    let mut lease = pool.take().expect("it cannot be known yet");
+    let mut error = lease.send(request()).await.unwrap_err();
+    assert!(error.take_message().is_some(), "{error:?}");
+}
+
+#[tokio::test]
+async fn a_body_that_breaks_off_is_no_whole_one() {
+    let pool = Arc::new(Pool::default());
+    let (lease, mut server) = speaking(&pool).await;
+    let head = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhi\r\n2\r\n";
+    let mut response = exchange(&pool, lease, &mut server, head).await;
+    assert!(response.chunk().await.unwrap().is_some());
+    drop(server);
+    assert_eq!(response.chunk().await.unwrap_err().words(), "end of file before message length reached");
+    assert!(pool.take().is_none());
+}
+
+/// A server of HTTP/2 that echoes nothing, and answers with its own count of requests.
+#[tokio::test]
+async fn a_connection_of_http_2_is_shared() {
+    let (here, there) = tokio::io::duplex(64 << 10);
+    let (many, connection) =
+        http2::handshake::<_, _, Full<Bytes>>(TokioExecutor::new(), TokioIo::new(here)).await.unwrap();
+    let service = hyper::service::service_fn(|request: http::Request<Incoming>| async move {
+        let body = request.into_body().collect().await?.to_bytes();
+        Ok::<_, hyper::Error>(http::Response::new(Full::new(body)))
+    });
+    let serving = hyper::server::conn::http2::Builder::new(TokioExecutor::new())
+        .serve_connection(TokioIo::new(there), service);
+    let mut tasks = JoinSet::new();
+    tasks.spawn(async { drop(serving.await) });
+    let pool = Arc::new(Pool::default());
+    pool.share(many, connection);
+    let asked = (0..8).map(|it: u8| {
+        let pool = Arc::clone(&pool);
+        async move {
+            let mut lease = pool.take().expect("it is shared");
+            let body = Full::new(Bytes::from(vec![it]));
+            let request = http::Request::post("http://x.example/").body(body).unwrap();
+            let mut response = Response::new(lease.send(request).await.unwrap(), lease, &pool);
+            response.chunk().await.unwrap()
+        }
+    });
+    let said = futures_util::future::join_all(asked).await;
+    let want: Vec<_> = (0..8).map(|it: u8| Some(Bytes::from(vec![it]))).collect();
+    assert_eq!(said, want);
+}
