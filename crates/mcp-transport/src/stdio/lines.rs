@@ -17,6 +17,8 @@ const MOST: usize = 64 << 10;
 /// Collects bytes.
 pub(crate) struct Lines {
     buffer: BytesMut,
+    /// How many bytes the memory has that the buffer is the rest of, at most.
+    whole: usize,
     /// Bytes at the buffer's beginning that are known to hold no line break.
     scanned: usize,
     /// How many bytes there were when room was made for more.
@@ -42,6 +44,7 @@ impl Lines {
     pub(crate) fn new(limit: usize) -> Lines {
         Lines {
             buffer: BytesMut::new(),
+            whole: 0,
             scanned: 0,
             before: None,
             likely: LEAST,
@@ -61,9 +64,18 @@ impl Lines {
         if self.buffer.capacity() - self.buffer.len() < self.likely / 4 {
             // Twice what is there, so that a long line is copied a logarithmic number of times.
             self.buffer.reserve(self.buffer.len().max(self.likely));
+            self.whole = self.buffer.capacity();
         }
         self.before = Some(self.buffer.len());
         &mut self.buffer
+    }
+
+    /// Nothing is there to be read at this moment: lets go of memory that nothing is in, where it is more than `kept` bytes.
+    pub(crate) fn idle(&mut self, kept: usize) {
+        if self.buffer.is_empty() && self.whole > kept {
+            self.buffer = BytesMut::new();
+            self.whole = 0;
+        }
     }
 
     /// The next line, if one is complete.
@@ -133,6 +145,25 @@ impl Lines {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn memory_that_nothing_is_in_is_let_go_of() {
+        let mut lines = Lines::new(1 << 20);
+        lines.room().extend_from_slice(&[&[b'a'; 100_000][..], b"\nb"].concat());
+        assert!(matches!(lines.next(), Some(Line::Whole(line)) if line.len() == 100_000));
+        assert_eq!(lines.next(), None);
+        lines.idle(LEAST);
+        assert_eq!(&lines.buffer[..], b"b", "half a line stays");
+        lines.room().extend_from_slice(b"c\n");
+        assert_eq!(lines.next(), Some(Line::Whole(Bytes::from_static(b"bc"))));
+        lines.idle(LEAST);
+        assert_eq!(lines.buffer.capacity(), 0);
+        lines.room().extend_from_slice(b"d\n");
+        let small = lines.buffer.capacity();
+        assert_eq!(lines.next(), Some(Line::Whole(Bytes::from_static(b"d"))));
+        lines.idle(small);
+        assert!(lines.buffer.capacity() > 0, "little is kept for the next");
+    }
     use proptest::prelude::*;
 
     fn cut(chunks: &[&[u8]], limit: usize) -> Vec<String> {

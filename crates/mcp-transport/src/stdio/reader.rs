@@ -1,5 +1,8 @@
 //! The way from a child: lines to frames, and everything else to evidence.
 
+use std::future::poll_fn;
+use std::io;
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -22,6 +25,8 @@ const RAW_BYTES: usize = 64 << 10;
 /// A line as long as so many messages may be, and as this, is none that will end: nothing is ever heard behind it.
 const MOST_MESSAGES: usize = 16;
 const LEAST_ENDLESS: usize = 64 << 20;
+/// How much memory is held for what is to come while nothing comes.
+const KEPT: usize = 4 << 10;
 
 /// Reads messages and hands them to the engine.
 pub(super) struct Reader<S = ChildStdout> {
@@ -82,7 +87,7 @@ impl<S: AsyncRead + Unpin> Reader<S> {
     /// Reads once. Cancel-safe.
     async fn read(&mut self) -> Option<EndReason> {
         let read = match &mut self.decoder {
-            None => self.stdout.read_buf(self.lines.room()).await,
+            None => fill(&mut self.stdout, &mut self.lines, KEPT).await,
             Some((decoder, raw)) => {
                 raw.clear();
                 let read = self.stdout.read_buf(raw).await;
@@ -147,6 +152,26 @@ impl<S: AsyncRead + Unpin> Reader<S> {
         self.inbox.noise(bytes.len());
         self.sample.get_or_insert_with(|| self.redactor.clean(&String::from_utf8_lossy(bytes), 120));
     }
+}
+
+/// Reads once into `lines`: how many bytes came, 0 at the end. While nothing comes not much more than `kept` bytes of
+/// memory are held for it, for there may be many servers. Cancel-safe.
+pub(super) async fn fill(
+    stream: &mut (impl AsyncRead + Unpin),
+    lines: &mut Lines,
+    kept: usize,
+) -> io::Result<usize> {
+    poll_fn(|context| {
+        let polled = {
+            let reading = pin!(stream.read_buf(lines.room()));
+            reading.poll(context)
+        };
+        if polled.is_pending() {
+            lines.idle(kept);
+        }
+        polled
+    })
+    .await
 }
 
 #[cfg(test)]

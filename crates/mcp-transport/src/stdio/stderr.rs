@@ -7,13 +7,14 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use tokio::io::{AsyncRead, AsyncReadExt};
+use tokio::io::AsyncRead;
 use tokio::process::ChildStderr;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
 use super::Place;
 use super::lines::{Line, Lines};
+use super::reader::fill;
 use crate::pace::Pace;
 use crate::redact::Redactor;
 
@@ -115,7 +116,7 @@ impl<S: AsyncRead + Unpin> Reader<S> {
 
     /// Reads once: how many bytes came, or `None` at the end. Cancel-safe.
     async fn read(&mut self) -> Option<usize> {
-        let read = self.stderr.read_buf(self.lines.room()).await;
+        let read = fill(&mut self.stderr, &mut self.lines, 0).await;
         while let Some(line) = self.lines.next() {
             let line = match line {
                 Line::Whole(line) => line,
