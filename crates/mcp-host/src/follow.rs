@@ -53,7 +53,9 @@ async fn next_lists(instance: &Instance, mut listed: Listed, meter: &Meter) -> L
     let server = &instance.server();
     let deadline = later(Instant::now(), server.spec.limits.startup);
     for kind in &kinds {
-        listed = listed.with(read_within(&instance.session, server, *kind, deadline, meter).await);
+        // Boxed, for it is rare, and each server's task would be as large all the time.
+        let read = Box::pin(read_within(&instance.session, server, *kind, deadline, meter)).await;
+        listed = listed.with(read);
     }
     let now = Instant::now();
     if let Some(asked) = asked {

@@ -119,7 +119,8 @@ pub(crate) struct ForeignId {
 pub(crate) struct Engine {
     pending: Pending,
     out: OutSender,
-    incoming: mpsc::Sender<Incoming>,
+    /// Boxed, for a channel sets room for many aside, and most servers say little by themselves.
+    incoming: mpsc::Sender<Box<Incoming>>,
     permits: Semaphore,
     timer: Notify,
     over: Notify,
@@ -154,7 +155,7 @@ pub(crate) enum GivenUp {
 }
 
 impl Engine {
-    pub(crate) fn new(audience: Audience) -> (Arc<Engine>, OutQueue, mpsc::Receiver<Incoming>) {
+    pub(crate) fn new(audience: Audience) -> (Arc<Engine>, OutQueue, mpsc::Receiver<Box<Incoming>>) {
         let (out, queue) = OutQueue::new();
         let (incoming, received) = mpsc::channel(MOST_INCOMING);
         let engine = Engine {
@@ -300,7 +301,7 @@ impl Engine {
         }
         let bytes = incoming.bytes();
         let waiting = self.waiting_bytes.fetch_add(bytes, Ordering::Relaxed);
-        if waiting + bytes <= MOST_INCOMING_BYTES && self.incoming.try_send(incoming).is_ok() {
+        if waiting + bytes <= MOST_INCOMING_BYTES && self.incoming.try_send(Box::new(incoming)).is_ok() {
             return true;
         }
         self.taken(bytes);

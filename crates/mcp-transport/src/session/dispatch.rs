@@ -46,7 +46,7 @@ struct Running {
 }
 
 /// Works until the engine is gone.
-pub(crate) async fn run(engine: Arc<Engine>, mut incoming: mpsc::Receiver<Incoming>, outlets: Outlets) {
+pub(crate) async fn run(engine: Arc<Engine>, mut incoming: mpsc::Receiver<Box<Incoming>>, outlets: Outlets) {
     // Questions are answered beside each other, for one may wait for a person; the answers end with this task.
     let mut running = Running { tasks: JoinSet::new(), by_task: HashMap::new(), by_question: HashMap::new() };
     let mut ended = std::pin::pin!(engine.gone());
@@ -61,7 +61,7 @@ pub(crate) async fn run(engine: Arc<Engine>, mut incoming: mpsc::Receiver<Incomi
         };
         let Some(message) = message else { return };
         let held = Held::new(&engine, &message);
-        match message {
+        match *message {
             Incoming::Notification { epoch, method, frame, whose: _ }
                 if method == "notifications/cancelled" =>
             {
