@@ -25,6 +25,8 @@ pub(crate) struct Lines {
     before: Option<usize>,
     /// How much room the last read makes likely to be needed.
     likely: usize,
+    /// How long the last line was that was longer than what is read at once.
+    long: usize,
     limit: usize,
     /// A line that is over the limit and still goes on.
     skipping: Option<Skipped>,
@@ -48,6 +50,7 @@ impl Lines {
             scanned: 0,
             before: None,
             likely: LEAST,
+            long: 0,
             limit,
             skipping: None,
             begun: false,
@@ -62,8 +65,11 @@ impl Lines {
     /// Where the next bytes go.
     pub(crate) fn room(&mut self) -> &mut BytesMut {
         if self.buffer.capacity() - self.buffer.len() < self.likely / 4 {
-            // Twice what is there, so that a long line is copied a logarithmic number of times.
-            self.buffer.reserve(self.buffer.len().max(self.likely));
+            // Twice what is there, so that a long line is copied a logarithmic number of times; or as much as the last long
+            // line had, for where one was there are more, and to grow step by step leaves memory in pieces.
+            let begun = self.buffer.len();
+            let more = if begun >= MOST { self.long.saturating_sub(begun) + LEAST } else { 0 };
+            self.buffer.reserve(begun.max(self.likely).max(more));
             self.whole = self.buffer.capacity();
         }
         self.before = Some(self.buffer.len());
@@ -90,6 +96,9 @@ impl Lines {
                 return None;
             };
             let line = self.buffer.split_to(self.scanned + found + 1).freeze();
+            if line.len() > MOST {
+                self.long = line.len();
+            }
             self.scanned = 0;
             if let Some(mut skipped) = self.skipping.take() {
                 skipped.add(&line);
@@ -145,6 +154,22 @@ impl Lines {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn room_for_a_second_long_line_is_made_at_once() {
+        let mut lines = Lines::new(4 << 20);
+        let half = |lines: &mut Lines| {
+            lines.room().extend_from_slice(&[b'a'; MOST]);
+            assert_eq!(lines.next(), None);
+            lines.room().capacity()
+        };
+        assert!(half(&mut lines) < 1 << 20);
+        lines.room().extend_from_slice(&[&[b'a'; 1 << 20][..], b"\n"].concat());
+        assert!(lines.next().is_some());
+        lines.idle(LEAST);
+        assert_eq!(lines.room().capacity(), MOST);
+        assert!(half(&mut lines) > 1 << 20);
+    }
 
     #[test]
     fn memory_that_nothing_is_in_is_let_go_of() {
