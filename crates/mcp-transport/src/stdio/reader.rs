@@ -25,6 +25,7 @@ const RAW_BYTES: usize = 64 << 10;
 /// A line as long as so many messages may be, and as this, is none that will end: nothing is ever heard behind it.
 const MOST_MESSAGES: usize = 16;
 const LEAST_ENDLESS: usize = 64 << 20;
+
 /// How much memory is held for what is to come while nothing comes.
 const KEPT: usize = 4 << 10;
 
