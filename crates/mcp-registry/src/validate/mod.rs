@@ -6,12 +6,14 @@
 //! schema that cannot be used stops no call: its arguments pass unchecked, and the outcome says so. What an argument
 //! or a result held is never said.
 
-mod hashes;
+mod lately;
 mod message;
+mod plain;
 mod survey;
 
 use std::collections::HashMap;
 use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use jsonschema::{Draft, PatternOptions, Validator};
@@ -19,7 +21,8 @@ use mcp_model::RawJson;
 use serde_json::Value;
 
 use crate::quote::cut;
-use hashes::Hashes;
+use lately::Lately;
+use plain::Plain;
 use survey::{Cost, Details, Engine, Survey, survey};
 
 /// Validators of tools' schemas, each compiled once.
@@ -119,11 +122,17 @@ impl Validators {
         value: &RawJson,
     ) -> Result<Checked, Vec<ArgumentError>> {
         let Subject(subject) = subject;
-        let compiled = self.compiled(schema);
-        let Compiled { validator, cost } = match &*compiled {
+        let entry = self.compiled(schema);
+        let Compiled { validator, cost, plain } = match &entry.compiled {
             Ok(it) => it,
             Err(reason) => return Ok(Checked::Unvalidated(reason.clone())),
         };
+        if let (Some(plain), Some(most)) = (plain, cost.most_values())
+            && plain.fits(value.as_str(), most)
+        {
+            debug_assert!(fits(validator, cost, value), "a quick look is more generous than the validator");
+            return Ok(Checked::Valid);
+        }
         // JSON that was checked can still be nested too deeply for serde_json, which is too deep for any tool.
         let Ok(value) = value.read::<Value>() else {
             return Err(vec![ArgumentError::whole(format!("{subject} are nested too deeply"))]);
@@ -151,27 +160,17 @@ impl Validators {
     }
 
     /// Compiles outside the lock: two callers may do the same work once, nobody waits for a slow schema.
-    fn compiled(&self, schema: &RawJson) -> Arc<Outcome> {
+    fn compiled(&self, schema: &RawJson) -> Arc<Entry> {
         let schema_bytes = schema.as_bytes();
-        let hash = {
-            let mut cache = self.lock();
-            let known = cache.known.of(schema_bytes);
-            if let Some(it) = known.and_then(|it| cache.get(&it)) {
-                return it;
-            }
-            known
-        };
-        let hash = hash.unwrap_or_else(|| *blake3::hash(schema_bytes).as_bytes());
-        {
-            let mut cache = self.lock();
-            cache.known.learn(schema_bytes, hash);
-            if let Some(it) = cache.get(&hash) {
-                return it;
-            }
+        if let Some(it) = self.lock().known(schema_bytes) {
+            return it;
         }
-        let compiled = Arc::new(compile(schema));
-        self.lock().insert(hash, Arc::clone(&compiled), schema.as_bytes().len());
-        compiled
+        let hash = *blake3::hash(schema_bytes).as_bytes();
+        if let Some(it) = self.lock().get(schema_bytes, &hash) {
+            return it;
+        }
+        let entry = Entry { compiled: compile(schema), bytes: schema_bytes.len(), used: AtomicU64::new(0) };
+        self.lock().insert(schema_bytes, hash, entry)
     }
 
     fn lock(&self) -> MutexGuard<'_, Cache> {
@@ -204,6 +203,13 @@ type Outcome = Result<Compiled, String>;
 struct Compiled {
     validator: Validator,
     cost: Cost,
+    /// The same, where it is plain.
+    plain: Option<Plain>,
+}
+
+/// What the long way says, in short.
+fn fits(validator: &Validator, cost: &Cost, value: &RawJson) -> bool {
+    value.read::<Value>().is_ok_and(|it| cost.allows(survey::size(&it)).is_ok() && validator.is_valid(&it))
 }
 
 /// The largest schema that is compiled, in bytes. The largest seen in use have a tenth of it.
@@ -225,9 +231,10 @@ fn compile(schema: &RawJson) -> Outcome {
         options = options.with_draft(if has_tuples { Draft::Draft7 } else { Draft::Draft202012 });
     }
     // Patterns that look around or back are rare. All others run in a time that grows with the text alone.
+    let plain = Plain::of(&schema);
     let linear = PatternOptions::regex().size_limit(PATTERN_BYTES).dfa_size_limit(PATTERN_BYTES);
     if let Ok(validator) = options.clone().with_pattern_options(linear).build(&schema) {
-        return Ok(Compiled { validator, cost });
+        return Ok(Compiled { validator, cost, plain });
     }
     let backtracking = PatternOptions::fancy_regex()
         .size_limit(PATTERN_BYTES)
@@ -236,7 +243,7 @@ fn compile(schema: &RawJson) -> Outcome {
     match options.with_pattern_options(backtracking).build(&schema) {
         Ok(validator) => {
             cost.engine = Engine::Backtracking;
-            Ok(Compiled { validator, cost })
+            Ok(Compiled { validator, cost, plain })
         }
         Err(error) => Err(cut(format!("its schema cannot be used: {}", message::describe(&error)), 300)),
     }
@@ -245,16 +252,17 @@ fn compile(schema: &RawJson) -> Outcome {
 /// Outcomes by the hash of their schema's bytes. The least recently used make room.
 #[derive(Default)]
 struct Cache {
-    known: Hashes,
-    entries: HashMap<[u8; 32], Entry>,
+    /// Those that were asked for lately.
+    lately: Lately,
+    entries: HashMap<[u8; 32], Arc<Entry>>,
     bytes: usize,
     clock: u64,
 }
 
 struct Entry {
-    compiled: Arc<Outcome>,
+    compiled: Outcome,
     bytes: usize,
-    used: u64,
+    used: AtomicU64,
 }
 
 impl Cache {
@@ -263,26 +271,41 @@ impl Cache {
     /// The most bytes of schemas kept; what is compiled of them is some ten times larger.
     const BYTES: usize = 8 << 20;
 
-    fn get(&mut self, hash: &[u8; 32]) -> Option<Arc<Outcome>> {
-        self.clock += 1;
-        let entry = self.entries.get_mut(hash)?;
-        entry.used = self.clock;
-        Some(Arc::clone(&entry.compiled))
+    /// What is there of a schema that was asked for lately.
+    fn known(&mut self, schema: &[u8]) -> Option<Arc<Entry>> {
+        let entry = self.lately.of(schema)?;
+        self.use_now(&entry);
+        Some(entry)
     }
 
-    fn insert(&mut self, hash: [u8; 32], compiled: Arc<Outcome>, bytes: usize) {
-        // A schema that is too large was not compiled, and its entry holds a sentence only.
-        let bytes = bytes.min(SCHEMA_BYTES);
+    fn get(&mut self, schema: &[u8], hash: &[u8; 32]) -> Option<Arc<Entry>> {
+        let entry = Arc::clone(self.entries.get(hash)?);
+        self.use_now(&entry);
+        self.lately.learn(schema, &entry);
+        Some(entry)
+    }
+
+    fn use_now(&mut self, entry: &Entry) {
         self.clock += 1;
-        self.bytes += bytes;
-        if let Some(twin) = self.entries.insert(hash, Entry { compiled, bytes, used: self.clock }) {
+        entry.used.store(self.clock, Ordering::Relaxed);
+    }
+
+    fn insert(&mut self, schema: &[u8], hash: [u8; 32], entry: Entry) -> Arc<Entry> {
+        // A schema that is too large was not compiled, and its entry holds a sentence only.
+        let entry = Arc::new(Entry { bytes: entry.bytes.min(SCHEMA_BYTES), ..entry });
+        self.use_now(&entry);
+        self.lately.learn(schema, &entry);
+        self.bytes += entry.bytes;
+        if let Some(twin) = self.entries.insert(hash, Arc::clone(&entry)) {
             self.bytes -= twin.bytes;
         }
         while self.entries.len() > Self::ENTRIES || self.bytes > Self::BYTES {
-            let oldest = self.entries.iter().min_by_key(|(_, it)| it.used).map(|(hash, _)| *hash);
-            let Some(entry) = oldest.and_then(|it| self.entries.remove(&it)) else { return };
+            let used = |it: &Entry| it.used.load(Ordering::Relaxed);
+            let oldest = self.entries.iter().min_by_key(|(_, it)| used(it)).map(|(hash, _)| *hash);
+            let Some(entry) = oldest.and_then(|it| self.entries.remove(&it)) else { break };
             self.bytes -= entry.bytes;
         }
+        entry
     }
 }
 

@@ -90,6 +90,11 @@ impl Cost {
         Ok(())
     }
 
+    /// How many values there may be of which [`Cost::allows`] takes every size; `None` where more than their number counts.
+    pub(super) fn most_values(&self) -> Option<u64> {
+        (self.recursion.is_none() && self.patterns == 0).then(|| STEPS / self.expansion.max(1))
+    }
+
     /// How closely mistakes may be looked for. Unlike a plain yes or no that forgets what it has seen, so a recursive
     /// schema may meet one value on very many ways.
     pub(super) fn details(&self, size: Size) -> Details {
