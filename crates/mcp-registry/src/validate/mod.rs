@@ -127,7 +127,7 @@ impl Validators {
             Ok(it) => it,
             Err(reason) => return Ok(Checked::Unvalidated(reason.clone())),
         };
-        if let (Some(plain), Some(most)) = (plain, cost.most_values())
+        if let (Some(plain), Some(most)) = (plain, cost.most_values(value.as_bytes().len()))
             && plain.fits(value.as_str(), most)
         {
             debug_assert!(fits(validator, cost, value), "a quick look is more generous than the validator");

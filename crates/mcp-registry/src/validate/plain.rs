@@ -4,9 +4,12 @@
 //! What is said here is only ever "it fits". Whatever this does not know, of the schema or of the value, is left to the
 //! validator, which decides about it and finds the words; so this must be no more generous than that one is.
 
+mod class;
 mod walk;
 
 use serde_json::{Map, Value};
+
+use class::Class;
 
 /// The most names that are looked through one by one: the properties of one object, and the texts of one `enum`.
 const MOST_NAMES: usize = 64;
@@ -44,6 +47,7 @@ enum Only {
 #[derive(Debug)]
 struct Texts {
     among: Option<Vec<Box<str>>>,
+    class: Option<Class>,
     length: Length,
 }
 
@@ -124,7 +128,11 @@ impl Plain {
                 None => None,
             },
             text: match kinds.text {
-                true => Some(Texts { among, length: Length::of(schema, "minLength", "maxLength")? }),
+                true => Some(Texts {
+                    among,
+                    class: limit(schema.get("pattern"), |it| Class::of(it.as_str()?))?,
+                    length: Length::of(schema, "minLength", "maxLength")?,
+                }),
                 false => None,
             },
             array: match kinds.array {
@@ -170,7 +178,7 @@ fn put<T>(place: &mut Option<T>, it: Option<T>) -> Option<()> {
 }
 
 /// The keywords that are understood here.
-const KEYWORDS: [&str; 15] = [
+const KEYWORDS: [&str; 16] = [
     "type",
     "enum",
     "const",
@@ -184,6 +192,7 @@ const KEYWORDS: [&str; 15] = [
     "maximum",
     "minLength",
     "maxLength",
+    "pattern",
     "minItems",
     "maxItems",
 ];

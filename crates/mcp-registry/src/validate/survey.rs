@@ -90,9 +90,14 @@ impl Cost {
         Ok(())
     }
 
-    /// How many values there may be of which [`Cost::allows`] takes every size; `None` where more than their number counts.
-    pub(super) fn most_values(&self) -> Option<u64> {
-        (self.recursion.is_none() && self.patterns == 0).then(|| STEPS / self.expansion.max(1))
+    /// How many values there may be in a text of so many bytes for [`Cost::allows`] to take it; `None` where more than their
+    /// number counts.
+    pub(super) fn most_values(&self, bytes: usize) -> Option<u64> {
+        let pattern_text = match self.engine {
+            Engine::Linear => self.patterns.saturating_mul(bytes as u64),
+            Engine::Backtracking => u64::MAX,
+        };
+        (self.recursion.is_none() && pattern_text <= PATTERN_TEXT).then(|| STEPS / self.expansion.max(1))
     }
 
     /// How closely mistakes may be looked for. Unlike a plain yes or no that forgets what it has seen, so a recursive

@@ -168,6 +168,6 @@ impl Texts {
             let is_open = length.least == 0 && length.most == u64::MAX;
             is_open || length.admits(text.chars().count() as u64)
         };
-        is_among && fits(self.length)
+        is_among && fits(self.length) && self.class.as_ref().is_none_or(|it| it.matches(text))
     }
 }
