@@ -26,11 +26,12 @@
 //!
 //! The gauges of several hosts in one process are added up, but for the generation, which is that of the last to publish.
 
-use std::collections::HashSet;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use metrics::{SharedString, Unit, counter, gauge, histogram};
+use metrics::{Counter, Histogram, SharedString, Unit, counter, gauge, histogram};
+use tokio::time::Instant;
 
 /// Calls that ended, by `server` and `outcome`.
 pub const CALLS: &str = "mcp_host_calls_total";
@@ -103,10 +104,43 @@ pub(crate) enum Reload {
     Unread,
 }
 
+/// `outcome` of a call that succeeded.
+pub(crate) const SUCCESS: &str = "success";
+
+/// How long a recorder is not asked again where a server's calls are counted. It may be another one by then, or have
+/// forgotten what nobody counted for a while.
+const KEPT: Duration = Duration::from_secs(1);
+
 /// Counts for one host, and knows the names of its servers.
 #[derive(Debug, Default)]
 pub(crate) struct Meter {
-    servers: Mutex<HashSet<Arc<str>>>,
+    servers: Mutex<HashMap<Arc<str>, Option<Succeeded>>>,
+}
+
+/// Where the calls of a server are counted that succeed, as most do.
+#[derive(Debug, Clone)]
+struct Succeeded {
+    calls: Counter,
+    durations: Histogram,
+    /// Whose they are.
+    recorder: usize,
+    asked: Instant,
+}
+
+impl Succeeded {
+    fn of(server: SharedString, now: Instant) -> Succeeded {
+        Succeeded {
+            calls: counter!(CALLS, "server" => server.clone(), "outcome" => SUCCESS),
+            durations: histogram!(CALL_DURATION, "server" => server, "outcome" => SUCCESS),
+            recorder: recorder(),
+            asked: now,
+        }
+    }
+}
+
+/// Which recorder counts here and now.
+fn recorder() -> usize {
+    metrics::with_recorder(|it| std::ptr::from_ref(it).addr())
 }
 
 /// A connection that is open as long as this is there.
@@ -143,11 +177,40 @@ impl Drop for Leased {
 }
 
 impl Meter {
-    /// A call has ended.
-    pub(crate) fn called(&self, server: Option<&str>, outcome: &'static str, duration: Duration) {
+    /// A call has ended `now`.
+    pub(crate) fn called(
+        &self,
+        server: Option<&str>,
+        outcome: &'static str,
+        duration: Duration,
+        now: Instant,
+    ) {
+        if outcome == SUCCESS
+            && let Some(server) = server
+        {
+            return self.succeeded(server, duration, now);
+        }
         let server = self.server(server);
         counter!(CALLS, "server" => server.clone(), "outcome" => outcome).increment(1);
         histogram!(CALL_DURATION, "server" => server, "outcome" => outcome).record(duration.as_secs_f64());
+    }
+
+    fn succeeded(&self, server: &str, duration: Duration, now: Instant) {
+        let recorder = recorder();
+        let is_new = |it: &&Succeeded| {
+            it.recorder == recorder && now.checked_duration_since(it.asked).is_some_and(|it| it < KEPT)
+        };
+        let known = self.known().get(server).and_then(|it| it.as_ref().filter(is_new).cloned());
+        // What the recorder does is done outside the lock.
+        let counted = known.unwrap_or_else(|| {
+            let counted = Succeeded::of(self.server(Some(server)), now);
+            if let Some(place) = self.known().get_mut(server) {
+                *place = Some(counted.clone());
+            }
+            counted
+        });
+        counted.calls.increment(1);
+        counted.durations.record(duration.as_secs_f64());
     }
 
     /// Something went wrong.
@@ -195,22 +258,28 @@ impl Meter {
 
     fn server(&self, name: Option<&str>) -> SharedString {
         let Some(name) = name else { return SharedString::const_str(NO_SERVER) };
-        // Every change under the lock is complete before anything can panic.
-        let mut servers = self.servers.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = servers.get(name) {
+        let mut servers = self.known();
+        if let Some((known, _)) = servers.get_key_value(name) {
             return SharedString::from_shared(Arc::clone(known));
         }
         if servers.len() >= MOST_SERVERS {
             return SharedString::const_str(OTHER_SERVERS);
         }
         let name: Arc<str> = name.into();
-        servers.insert(Arc::clone(&name));
+        servers.insert(Arc::clone(&name), None);
         SharedString::from_shared(name)
+    }
+
+    fn known(&self) -> MutexGuard<'_, HashMap<Arc<str>, Option<Succeeded>>> {
+        // Every change under the lock is complete before anything can panic.
+        self.servers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use metrics_util::debugging::{DebugValue, DebuggingRecorder};
+
     use super::*;
 
     #[test]
@@ -222,5 +291,22 @@ mod tests {
         assert_eq!(&*meter.server(Some("late")), OTHER_SERVERS);
         assert_eq!(&*meter.server(Some("7")), "7");
         assert_eq!(&*meter.server(None), NO_SERVER);
+    }
+
+    #[test]
+    fn calls_are_counted_by_the_recorder_that_there_is() {
+        let meter = Meter::default();
+        let begun = Instant::now();
+        let call = |after: u64| {
+            meter.called(Some("a"), SUCCESS, Duration::from_secs(1), begun + Duration::from_millis(after));
+        };
+        call(0);
+        for (recorder, calls) in [(DebuggingRecorder::new(), 3), (DebuggingRecorder::new(), 2)] {
+            metrics::with_local_recorder(&recorder, || (0..calls).for_each(|it| call(it * 700)));
+            let counted = recorder.snapshotter().snapshot().into_vec().into_iter();
+            let counted: Vec<_> =
+                counted.filter_map(|(key, _, _, it)| (key.key().name() == CALLS).then_some(it)).collect();
+            assert_eq!(counted, [DebugValue::Counter(calls)]);
+        }
     }
 }

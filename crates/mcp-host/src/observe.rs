@@ -20,7 +20,7 @@ use tracing::field::Empty;
 
 use crate::Failure;
 use crate::listed::Fresh;
-use crate::metrics::{Meter, Operation};
+use crate::metrics::{Meter, Operation, SUCCESS};
 
 /// What became of something that was not waited for to its end.
 const CANCELLED: &str = "cancelled";
@@ -111,7 +111,7 @@ impl<'a> CallRecord<'a> {
         if let Some(kind) = failed {
             self.meter.failed(Operation::Call, self.server(), kind);
         }
-        self.tell(failed.map_or("success", Kind::as_str), duration);
+        self.tell(failed.map_or(SUCCESS, Kind::as_str), duration);
     }
 
     fn server(&self) -> Option<&str> {
@@ -119,7 +119,7 @@ impl<'a> CallRecord<'a> {
     }
 
     fn tell(&self, outcome: &'static str, duration: Duration) {
-        self.meter.called(self.server(), outcome, duration);
+        self.meter.called(self.server(), outcome, duration, self.begun + duration);
         self.span.record("outcome", outcome).record("duration", duration.as_secs_f64());
         self.span.in_scope(|| tracing::info!(outcome, ?duration, "called"));
     }

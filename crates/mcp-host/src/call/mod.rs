@@ -12,6 +12,7 @@ mod subscribe;
 mod tell;
 
 use std::fmt;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -217,21 +218,21 @@ impl Desk {
     pub(crate) async fn call(&self, call: ToolCall, sight: Sight<'_>) -> CallResult {
         let record = CallRecord::begin(&self.meter);
         let span = record.span();
-        async {
+        // In its place, for it is large: what is put into something else is copied.
+        let work = pin!(async {
             let ending = self.make(&call, sight, &record).await;
             let result = self.result(&call, ending, &record).await;
             record.end(result.error.as_ref().map(|it| it.kind), result.metadata.duration);
             result
-        }
-        .instrument(span)
-        .await
+        });
+        work.instrument(span).await
     }
 
     /// Makes a call whose result is handed on as it is.
     pub(crate) async fn call_raw(&self, call: ToolCall, sight: Sight<'_>) -> Result<RawResult, Unanswered> {
         let record = CallRecord::begin(&self.meter);
         let span = record.span();
-        async {
+        let work = pin!(async {
             let Ending { tool, budget: _, outcome } = self.make::<RawJson>(&call, sight, &record).await;
             let server = tool.map(|it| it.0);
             let outcome = match (outcome, server) {
@@ -245,9 +246,8 @@ impl Desk {
             let duration = record.elapsed();
             record.end(outcome.as_ref().err().map(|it| it.failure.kind), duration);
             outcome
-        }
-        .instrument(span)
-        .await
+        });
+        work.instrument(span).await
     }
 
     /// The latest generation.
@@ -410,7 +410,7 @@ impl Desk {
             input: call.input,
         };
         let outer = outer(deadline, &options);
-        let answer = T::fetch(&instance.session, &tool.name, &call.arguments, options);
+        let answer = pin!(T::fetch(&instance.session, &tool.name, &call.arguments, options));
         match tokio::time::timeout(outer, answer).await {
             Ok(Ok(answer)) => {
                 let warnings = answer.value.judge(self, &server.spec.id, tool);
