@@ -7,11 +7,12 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures_util::stream;
 use http::{HeaderValue, StatusCode, header};
-use tokio::time::{Instant, sleep_until};
+use tokio::time::Instant;
 
 use super::body::{Body, Response};
 use super::events;
 use super::headers::Accepts;
+use super::line::Alarm;
 use super::routes::status;
 use crate::outlet::Inlet;
 
@@ -49,7 +50,7 @@ impl Answering {
     }
 
     /// The response, as soon as it is known which it is.
-    pub(super) async fn respond(mut self, accepts: Accepts) -> Response {
+    pub(super) async fn respond(mut self, accepts: Accepts, alarm: &Alarm) -> Response {
         let takes_events = accepts == Accepts::Events;
         let patience = Instant::now() + SILENCE;
         loop {
@@ -69,7 +70,7 @@ impl Answering {
                         (None, _) => taken_back(),
                     };
                 }
-                () = sleep_until(patience), if takes_events => None,
+                () = alarm.at(patience), if takes_events => None,
             };
             return self.stream(first, None);
         }

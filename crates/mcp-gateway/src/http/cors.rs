@@ -3,12 +3,11 @@
 //! Invariant: what is said here lets in nobody whom the guard keeps out. Pages of loopback get in as before, and are told
 //! nothing of this: only who is named is.
 
-use std::sync::Arc;
-
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 
 use super::body::Response;
 use super::headers;
+use super::line::Line;
 use super::routes::{self, HttpRequest, status, words};
 use super::server::Door;
 
@@ -23,7 +22,8 @@ const SHOWN: HeaderValue = HeaderValue::from_static("Mcp-Session-Id, WWW-Authent
 const REMEMBERED: HeaderValue = HeaderValue::from_static("600");
 
 /// Answers what a browser asks beforehand, and says of every answer which page may read it.
-pub(super) async fn answer(door: &Arc<Door>, request: HttpRequest) -> Response {
+pub(super) async fn answer(line: &Line, request: HttpRequest) -> Response {
+    let door = &line.door;
     let origin = named(door, request.headers());
     let asks = request.method() == Method::OPTIONS
         && request.headers().contains_key(header::ACCESS_CONTROL_REQUEST_METHOD);
@@ -32,7 +32,7 @@ pub(super) async fn answer(door: &Arc<Door>, request: HttpRequest) -> Response {
             Ok(()) => allowed(request.headers()),
             Err(intruder) => words(StatusCode::FORBIDDEN, intruder.words()),
         },
-        (Some(_), false) | (None, _) => routes::route(door, request).await,
+        (Some(_), false) | (None, _) => routes::route(line, request).await,
     };
     // Whether a page may read it depends on the page, also where none may.
     res.headers_mut().append(header::VARY, HeaderValue::from_static("Origin"));

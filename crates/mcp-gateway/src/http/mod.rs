@@ -15,6 +15,7 @@ mod get;
 mod guard;
 mod headers;
 mod health;
+mod line;
 mod listen;
 mod metrics;
 mod modern;

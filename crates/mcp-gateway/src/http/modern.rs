@@ -11,6 +11,7 @@ use tokio::time::Instant;
 
 use super::answering::{Answer, Answering, Leaving};
 use super::body::Response;
+use super::line::Line;
 use super::post::{Visitor, busy, no_room, refusal};
 use super::server::Door;
 use super::{headers, listen};
@@ -86,7 +87,8 @@ impl Drop for Place {
 }
 
 /// Answers a request.
-pub(super) async fn answer(door: &Arc<Door>, parts: &Parts, visitor: Visitor, request: Request) -> Response {
+pub(super) async fn answer(line: &Line, parts: &Parts, visitor: Visitor, request: Request) -> Response {
+    let door = &line.door;
     let refuse = |error: &RpcError| refusal(StatusCode::BAD_REQUEST, Some(&request.id), error);
     let (version, capabilities) = match demanded(parts, &request) {
         Ok(demanded) => demanded,
@@ -144,7 +146,7 @@ pub(super) async fn answer(door: &Arc<Door>, parts: &Parts, visitor: Visitor, re
         })
     });
     let accepts = headers::accepts(&parts.headers);
-    Answering::new(work, inlet, Leaving::Cancels).respond(accepts).await
+    Answering::new(work, inlet, Leaving::Cancels).respond(accepts, &line.alarm).await
 }
 
 fn demanded(parts: &Parts, request: &Request) -> Result<(mcp_model::ProtocolVersion, RawJson), RpcError> {

@@ -9,11 +9,12 @@ use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Uri, header};
 use hyper::body::{Body as _, Incoming as Body};
 use mcp_model::{Era, ProtocolVersion, RawJson, RpcError, ServerId, code};
 use mcp_registry::View;
-use tokio::time::{Instant, timeout};
+use tokio::time::Instant;
 
 use super::answering::{Answer, Answering, Leaving, json, taken_back};
 use super::body::Response;
 use super::headers::{self, Accepts, SESSION, VERSION};
+use super::line::Line;
 use super::modern::{self, Place};
 use super::routes::{HttpRequest, Server};
 use super::server::Door;
@@ -43,7 +44,8 @@ static SELECTING: [HeaderName; 4] = [
 ];
 
 /// Takes a message.
-pub(super) async fn post(door: &Arc<Door>, server: Server, request: HttpRequest) -> Response {
+pub(super) async fn post(line: &Line, server: Server, request: HttpRequest) -> Response {
+    let door = &line.door;
     let (parts, body) = request.into_parts();
     let visitor = match visitor(door, &parts.headers, &parts.uri, server) {
         Ok(visitor) => visitor,
@@ -54,25 +56,26 @@ pub(super) async fn post(door: &Arc<Door>, server: Server, request: HttpRequest)
         return refusal(StatusCode::UNSUPPORTED_MEDIA_TYPE, None, &invalid(message));
     }
     let bounds = door.bounds();
-    let body = match timeout(bounds.receive, whole(body, bounds.message_bytes, &door.gateway.budget)).await {
-        Ok(Ok(body)) => body,
-        Ok(Err(NotWhole::TooLong)) => {
+    let whole = whole(body, bounds.message_bytes, &door.gateway.budget);
+    let body = match line.alarm.within(bounds.receive, whole).await {
+        Some(Ok(body)) => body,
+        Some(Err(NotWhole::TooLong)) => {
             let message = format!("a message may have {} bytes", bounds.message_bytes);
             return refusal(StatusCode::PAYLOAD_TOO_LARGE, None, &invalid(&message));
         }
-        Ok(Err(NotWhole::NoRoom)) => {
+        Some(Err(NotWhole::NoRoom)) => {
             let mut res = refusal(StatusCode::SERVICE_UNAVAILABLE, None, &busy());
             res.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
             return res;
         }
-        Ok(Err(NotWhole::Broken)) => {
+        Some(Err(NotWhole::Broken)) => {
             return refusal(StatusCode::BAD_REQUEST, None, &invalid("the body cannot be read to its end"));
         }
-        Err(_) => return refusal(StatusCode::REQUEST_TIMEOUT, None, &invalid("the body took too long")),
+        None => return refusal(StatusCode::REQUEST_TIMEOUT, None, &invalid("the body took too long")),
     };
     match headers::text(&parts.headers, &SESSION) {
-        Some(id) => in_session(door, &parts, &visitor, id, body).await,
-        None => without_session(door, &parts, visitor, body).await,
+        Some(id) => in_session(line, &parts, &visitor, id, body).await,
+        None => without_session(line, &parts, visitor, body).await,
     }
 }
 
@@ -199,7 +202,8 @@ fn is_known(door: &Door, id: &ServerId) -> bool {
     door.gateway.published().servers.iter().any(|it| it.id == id.as_str())
 }
 
-async fn in_session(door: &Arc<Door>, parts: &Parts, visitor: &Visitor, id: &str, body: Bytes) -> Response {
+async fn in_session(line: &Line, parts: &Parts, visitor: &Visitor, id: &str, body: Bytes) -> Response {
+    let door = &line.door;
     let Some(session) = session(door, visitor, id) else { return no_session() };
     if let Some(version) = headers::text(&parts.headers, &VERSION)
         && version.parse::<ProtocolVersion>().map_or(true, |it| it.era() != Era::Legacy)
@@ -228,7 +232,7 @@ async fn in_session(door: &Arc<Door>, parts: &Parts, visitor: &Visitor, id: &str
                 let body = work.await?;
                 Some(Answer { status: StatusCode::OK, body })
             });
-            Answering::new(work, inlet, Leaving::Finishes).respond(accepts).await
+            Answering::new(work, inlet, Leaving::Finishes).respond(accepts, &line.alarm).await
         }
         Ok(other) => {
             take(door, &session, other);
@@ -335,7 +339,8 @@ async fn batch(door: &Arc<Door>, session: &Arc<Session>, body: &Bytes) -> Respon
     }
 }
 
-async fn without_session(door: &Arc<Door>, parts: &Parts, visitor: Visitor, body: Bytes) -> Response {
+async fn without_session(line: &Line, parts: &Parts, visitor: Visitor, body: Bytes) -> Response {
+    let door = &line.door;
     let version = headers::text(&parts.headers, &VERSION);
     let incoming = match frame::read(&body) {
         Ok(incoming) => incoming,
@@ -348,7 +353,7 @@ async fn without_session(door: &Arc<Door>, parts: &Parts, visitor: Visitor, body
             // Whoever says a version beside the message does so in the era without sessions, or has one already.
             let stateless = request.meta.is_modern() || (said.is_some() && !has_sessions);
             match (stateless, request.method.as_str()) {
-                (true, _) => modern::answer(door, parts, visitor, request).await,
+                (true, _) => modern::answer(line, parts, visitor, request).await,
                 (false, "initialize") => {
                     door.gateway.settle().await;
                     initialize(door, visitor, &request)

@@ -8,7 +8,7 @@ use hyper::body::Incoming;
 use percent_encoding::percent_decode_str;
 
 use super::body::{Body, Response};
-use super::server::Door;
+use super::line::{Line, Sent};
 use super::{cors, delete, get, health, metrics, post};
 
 /// A request as it comes in.
@@ -18,18 +18,23 @@ pub(super) type HttpRequest = http::Request<Incoming>;
 pub(super) type Server = Option<String>;
 
 /// Answers a request.
-pub(super) async fn answer(door: Arc<Door>, request: HttpRequest) -> Result<Response, Infallible> {
-    let res = match door.guard.origins.is_empty() {
-        true => route(&door, request).await,
+pub(super) async fn answer(
+    line: Arc<Line>,
+    request: HttpRequest,
+) -> Result<http::Response<Sent>, Infallible> {
+    line.begun();
+    let res = match line.door.guard.origins.is_empty() {
+        true => route(&line, request).await,
         // Boxed, for it is rare, and holds all of the other.
-        false => Box::pin(cors::answer(&door, request)).await,
+        false => Box::pin(cors::answer(&line, request)).await,
     };
-    door.gateway.counts.responded(res.status().as_u16());
-    Ok(res)
+    line.door.gateway.counts.responded(res.status().as_u16());
+    Ok(res.map(|it| Sent::new(it, line)))
 }
 
 /// Answers a request of whoever may read the answer.
-pub(super) async fn route(door: &Arc<Door>, request: HttpRequest) -> Response {
+pub(super) async fn route(line: &Line, request: HttpRequest) -> Response {
+    let door = &line.door;
     let path = request.uri().path();
     let server = match path {
         "/mcp" => None,
@@ -43,7 +48,7 @@ pub(super) async fn route(door: &Arc<Door>, request: HttpRequest) -> Response {
         },
     };
     match *request.method() {
-        Method::POST => post::post(door, server, request).await,
+        Method::POST => post::post(line, server, request).await,
         Method::GET | Method::HEAD => get::get(door, server, request),
         Method::DELETE => delete::delete(door, server, request),
         _ => not_allowed("GET, HEAD, POST, DELETE"),

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
-use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
@@ -17,6 +17,7 @@ use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 
 use super::guard::Guard;
+use super::line::Line;
 use super::modern::Counted;
 use super::paced::Paced;
 use super::{HttpOptions, MoreMetrics, ServeError, routes, tls};
@@ -190,14 +191,17 @@ async fn connection(stream: TcpStream, door: Arc<Door>, tls: Option<TlsAcceptor>
 }
 
 async fn talk(stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static, door: &Arc<Door>) {
+    let line = Line::new(Arc::clone(door));
     let connection = http1::Builder::new()
-        .timer(TokioTimer::new())
-        .header_read_timeout(door.bounds().receive)
+        // The line has a timer of its own.
+        .header_read_timeout(None)
         .max_buf_size(HEAD_BYTES)
-        .serve_connection(TokioIo::new(stream), service_fn(|it| routes::answer(Arc::clone(door), it)));
+        .serve_connection(TokioIo::new(stream), service_fn(|it| routes::answer(Arc::clone(&line), it)));
     tokio::pin!(connection);
     let ended = tokio::select! {
+        biased;
         ended = &mut connection => ended,
+        () = line.kept_waiting() => return tracing::debug!("a client took too long for a request"),
         () = door.over.cancelled() => {
             connection.as_mut().graceful_shutdown();
             connection.await
