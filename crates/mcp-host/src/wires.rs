@@ -65,6 +65,10 @@ impl Dial for CountedDial {
         self.dial.redact(text)
     }
 
+    fn redact_json(&self, json: &str) -> Option<String> {
+        self.dial.redact_json(json)
+    }
+
     fn opening(&self) -> Opening {
         self.dial.opening()
     }

@@ -23,7 +23,7 @@ use crate::scan::{Id, Scanned, scan};
 use crate::session::hearing;
 use crate::whose::{Stake, Whose};
 use crate::{
-    Ended, Epoch, Fault, Head, Inbox, Lane, LaneEnd, Out, OutQueue, Outgoing, RequestId, Worth, frame,
+    Dial, Ended, Epoch, Fault, Head, Inbox, Lane, LaneEnd, Out, OutQueue, Outgoing, RequestId, Worth, frame,
     progress,
 };
 
@@ -128,6 +128,8 @@ pub(crate) struct Engine {
     waiting_bytes: AtomicUsize,
     noise: AtomicU64,
     dropped: AtomicU64,
+    /// Knows what must not be repeated of what the peer says.
+    dial: Option<Arc<dyn Dial>>,
 }
 
 /// What comes with a call besides its message.
@@ -155,7 +157,10 @@ pub(crate) enum GivenUp {
 }
 
 impl Engine {
-    pub(crate) fn new(audience: Audience) -> (Arc<Engine>, OutQueue, mpsc::Receiver<Box<Incoming>>) {
+    pub(crate) fn new(
+        audience: Audience,
+        dial: Option<Arc<dyn Dial>>,
+    ) -> (Arc<Engine>, OutQueue, mpsc::Receiver<Box<Incoming>>) {
         let (out, queue) = OutQueue::new();
         let (incoming, received) = mpsc::channel(MOST_INCOMING);
         let engine = Engine {
@@ -169,6 +174,7 @@ impl Engine {
             waiting_bytes: AtomicUsize::new(0),
             noise: AtomicU64::new(0),
             dropped: AtomicU64::new(0),
+            dial,
         };
         (Arc::new(engine), queue, received)
     }
@@ -369,7 +375,7 @@ impl Engine {
                         let whose = self.pending.whose(lane);
                         // At once, so that nothing is heard of a call behind its result.
                         if let Some(hears) = whose.caller().and_then(|it| it.hears.as_ref())
-                            && let Some(event) = hearing::of_call(&method, &frame)
+                            && let Some(event) = hearing::of_call(&method, &frame, self.dial.as_deref())
                         {
                             hears(event);
                         }

@@ -99,6 +99,10 @@ impl Dial for EitherDial {
         self.http.redact(text)
     }
 
+    fn redact_json(&self, json: &str) -> Option<String> {
+        self.http.redact_json(json)
+    }
+
     fn opening(&self) -> Opening {
         self.http.opening()
     }
@@ -137,6 +141,10 @@ impl Dial for NewerDial {
 
     fn redact(&self, text: &str) -> String {
         self.http.redact(text)
+    }
+
+    fn redact_json(&self, json: &str) -> Option<String> {
+        self.http.redact_json(json)
     }
 
     fn opening(&self) -> Opening {

@@ -28,6 +28,7 @@ use mcp_model::ProtocolVersion;
 use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 
+use crate::redact::walked;
 use crate::{Ended, Fault};
 
 /// One wire, not yet connected.
@@ -45,6 +46,12 @@ pub trait Dial: Send + Sync {
     fn label(&self) -> String;
     /// A text of the peer's without the secrets that it was given, and short: for messages.
     fn redact(&self, text: &str) -> String;
+    /// JSON of the peer's without the secrets that it was given, and otherwise what it was; `None` where it holds none. By
+    /// default each of its texts is as [`Dial::redact`] leaves it.
+    fn redact_json(&self, json: &str) -> Option<String> {
+        let clean = walked(json, |it| Some(self.redact(it)).filter(|clean| clean != it));
+        (clean != walked(json, |_| None)).then_some(clean)
+    }
     /// Whether a connection begins by negotiating, or takes up a session that exists.
     fn opening(&self) -> Opening;
     /// Where the same server may be had instead, after a handshake on this wire was refused like this. By default

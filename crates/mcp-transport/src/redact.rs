@@ -1,8 +1,13 @@
 //! Takes out of a text the secrets that we know, for a server may repeat what it was given.
 
+mod json;
+
+use std::cell::Cell;
 use std::sync::{Mutex, PoisonError};
 
 use mcp_model::Secret;
+
+pub(crate) use json::walked;
 
 /// Values shorter than this are not looked for: they are no secrets, and would hide half of every message.
 const SHORTEST: usize = 6;
@@ -89,33 +94,25 @@ impl Redactor {
 
     /// The text without secrets and otherwise as it is; `None` where it holds none.
     pub(crate) fn replaced(&self, text: &str) -> Option<String> {
-        let mut res = None;
+        replaced(&self.secrets(), text)
+    }
+
+    /// JSON without secrets, on one line and otherwise as it is; `None` where it holds none.
+    pub(crate) fn json(&self, json: &str) -> Option<String> {
         let secrets = self.secrets();
-        for secret in &secrets {
-            let now: &str = res.as_deref().unwrap_or(text);
-            if now.contains(secret.expose()) {
-                res = Some(now.replace(secret.expose(), "***"));
-            }
+        // Where nothing is escaped a secret stands there as it is, which most often none does.
+        if !json.contains('\\') && replaced(&secrets, json).is_none() {
+            return None;
         }
-        // One that is broken up by what no reader sees is found where that is gone, and then goes with it.
-        let shown = plain(res.as_deref().unwrap_or(text));
-        match secrets.iter().any(|it| shown.contains(it.expose())) {
-            true => Some(self.clean(&shown, usize::MAX)),
-            false => res,
-        }
+        let any = Cell::new(false);
+        let res = walked(json, |it| replaced(&secrets, it).inspect(|_| any.set(true)));
+        any.get().then_some(res)
     }
 
     /// The text on one line, without control characters and secrets, cut to `limit` bytes.
     pub(crate) fn clean(&self, text: &str, limit: usize) -> String {
         // Control characters first: one in the middle of a secret must not hide it.
-        let mut res = plain(text);
-        let learned = self.learned.lock().unwrap_or_else(PoisonError::into_inner);
-        for secret in learned.iter().chain(&self.known) {
-            if res.contains(secret.expose()) {
-                res = res.replace(secret.expose(), "***");
-            }
-        }
-        drop(learned);
+        let mut res = without(&self.secrets(), plain(text));
         if res.len() > limit {
             let cut = (0..=limit).rev().find(|it| res.is_char_boundary(*it)).unwrap_or_default();
             res.truncate(cut);
@@ -123,6 +120,32 @@ impl Redactor {
         }
         res
     }
+}
+
+/// The text without these, and otherwise as it is; `None` where it holds none.
+fn replaced(secrets: &[Secret], text: &str) -> Option<String> {
+    let mut res = None;
+    for secret in secrets {
+        let now: &str = res.as_deref().unwrap_or(text);
+        if now.contains(secret.expose()) {
+            res = Some(now.replace(secret.expose(), "***"));
+        }
+    }
+    // One that is broken up by what no reader sees is found where that is gone, and then goes with it.
+    let shown = plain(res.as_deref().unwrap_or(text));
+    match secrets.iter().any(|it| shown.contains(it.expose())) {
+        true => Some(without(secrets, shown)),
+        false => res,
+    }
+}
+
+fn without(secrets: &[Secret], mut text: String) -> String {
+    for secret in secrets {
+        if text.contains(secret.expose()) {
+            text = text.replace(secret.expose(), "***");
+        }
+    }
+    text
 }
 
 /// Escape sequences would paint the reader's terminal.
@@ -176,6 +199,23 @@ mod tests {
         check("hun\u{7}ter2", "***");
         let key = Secret::new("-----BEGIN KEY-----\nMIIEabcdef\n-----END KEY-----\n");
         assert_eq!(Redactor::new(std::iter::once(&key)).clean("read MIIEabcdef", 40), "read ***");
+    }
+
+    #[track_caller]
+    fn check_json(json: &str, want: Option<&str>) {
+        let secrets = [Secret::new("hunter2-and-more"), Secret::new("say \"x\"")];
+        assert_eq!(Redactor::new(secrets.iter()).json(json).as_deref(), want);
+    }
+
+    #[test]
+    fn hd_sc5_json_that_holds_no_secret_stays_as_it_is() {
+        check_json(r#"{ "data" : "a\nb", "n": 1.50 }"#, None);
+        check_json(r#"{"data":"hunter2"}"#, None);
+        check_json(r#"{ "data" : "hunter2-and-more", "n": 1.50 }"#, Some(r#"{"data":"***","n":1.50}"#));
+        check_json(r#"["a\nb \u0068unter2-and-more"]"#, Some(r#"["a\nb ***"]"#));
+        check_json(r#"{"he will say \"x\"":1}"#, Some(r#"{"he will ***":1}"#));
+        let long = "x".repeat(5_000);
+        check_json(&format!(r#"["{long} hunter2-and-more"]"#), Some(&format!(r#"["{long} ***"]"#)));
     }
 
     #[test]

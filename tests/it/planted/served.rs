@@ -55,16 +55,20 @@ async fn hd_sc5_the_gateway_passes_no_secret_of_its_servers_or_its_clients() {
         let tools = ask("tools/list", "{}");
         assert!(tools.contains("pipe-ok__errs") && tools.contains("http-ok__errs"), "{tools}");
         search.look("tools/list", &tools);
+        let mut beside = std::collections::BTreeSet::new();
         for tool in
             ["pipe-ok__fine", "pipe-ok__errs", "http-ok__fine", "http-ok__errs", "pipe-ok__dies", "no-such"]
         {
             let params = format!(r#"{{"name":"{tool}","arguments":{{}},"_meta":{{"progressToken":7}}}}"#);
             let reply = ask("tools/call", &params);
-            // What a server says beside an answer goes to whose call it is, as it came, and like the answer itself.
-            let beside = |it: &&str| it.starts_with("data: ") && it.contains(r#""method":"notifications/"#);
-            let searched: Vec<&str> = reply.lines().filter(|it| !beside(it)).collect();
-            search.look(&format!("tools/call {tool}"), &searched.join("\n"));
+            // What a server says beside an answer goes to whose call it is.
+            for method in ["notifications/message", "notifications/progress"] {
+                let is_it = |it: &str| it.starts_with("data: ") && it.contains(&format!(r#""method":"{method}""#));
+                beside.extend(reply.lines().any(is_it).then_some(method));
+            }
+            search.look(&format!("tools/call {tool}"), &reply);
         }
+        assert_eq!(beside.len(), 2, "{beside:?}");
         for method in ["prompts/list", "resources/list", "resources/templates/list"] {
             search.look(method, &ask(method, "{}"));
         }

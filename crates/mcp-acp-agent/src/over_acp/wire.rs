@@ -43,6 +43,10 @@ impl Dial for OverAcpDial {
         text.chars().filter(|it| !it.is_control()).take(1000).collect()
     }
 
+    fn redact_json(&self, _: &str) -> Option<String> {
+        None
+    }
+
     fn opening(&self) -> Opening {
         Opening::Negotiate
     }

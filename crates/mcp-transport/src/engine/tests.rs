@@ -13,7 +13,7 @@ struct Peer {
 }
 
 fn peer() -> Peer {
-    let (engine, queue, incoming) = Engine::new(Audience::Nobody);
+    let (engine, queue, incoming) = Engine::new(Audience::Nobody, None);
     let timed = Arc::clone(&engine);
     tokio::spawn(async move { timed.keep_time().await });
     Peer { engine, queue, incoming }

@@ -103,6 +103,10 @@ impl Dial for HttpDial {
         self.0.place.redactor.clean(text, 2000)
     }
 
+    fn redact_json(&self, json: &str) -> Option<String> {
+        self.0.place.redactor.json(json)
+    }
+
     fn opening(&self) -> Opening {
         match self.0.session_id {
             Some(_) => Opening::Resume,

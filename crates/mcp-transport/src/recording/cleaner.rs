@@ -2,7 +2,7 @@
 
 use mcp_model::{Endpoint, Secret};
 
-use crate::redact::{Redactor, argument_secrets, secret_parts};
+use crate::redact::{Redactor, argument_secrets, secret_parts, walked};
 
 /// What a server is given and may repeat, and what must not be written down: the values of its environment, its
 /// arguments but for flags and the first name, its headers, its session id, who stands in its URL and what is in its
@@ -52,59 +52,13 @@ impl Cleaner {
 
     /// The JSON text on one line, each secret in a string as `***`, and a number that holds one as `0`.
     pub(super) fn clean(&self, json: &str) -> String {
-        let mut res = String::with_capacity(json.len());
-        let mut rest = json;
-        while let Some(first) = rest.chars().next() {
-            let len = match first {
-                '"' => string(rest),
-                '-' | '0'..='9' => rest.find(|it: char| !is_number(it)).unwrap_or(rest.len()),
-                it => it.len_utf8(),
-            };
-            let (token, after) = rest.split_at(len);
-            rest = after;
-            match first {
-                '"' => res.push_str(&self.string(token)),
-                '-' | '0'..='9' if self.0.replaced(token).is_some() => res.push('0'),
-                ' ' | '\t' | '\n' | '\r' => {}
-                _ => res.push_str(token),
-            }
-        }
-        res
+        walked(json, |it| self.0.replaced(it))
     }
 
     /// Plain text, in the same way.
     pub(super) fn text(&self, text: &str) -> String {
         self.0.replaced(text).unwrap_or_else(|| text.to_owned())
     }
-
-    fn string(&self, token: &str) -> String {
-        match serde_json::from_str::<String>(token) {
-            Ok(text) => match self.0.replaced(&text) {
-                Some(clean) => serde_json::to_string(&clean).expect("a string is JSON"),
-                None => token.to_owned(),
-            },
-            // Half of a pair of code units is no text, and stays as it is written but for secrets.
-            Err(_) => self.0.replaced(token).unwrap_or_else(|| token.to_owned()),
-        }
-    }
-}
-
-fn is_number(character: char) -> bool {
-    matches!(character, '-' | '+' | '.' | 'e' | 'E' | '0'..='9')
-}
-
-/// How long the string is that begins here, with its quotes.
-fn string(text: &str) -> usize {
-    let mut escaped = false;
-    for (at, byte) in text.bytes().enumerate().skip(1) {
-        match byte {
-            _ if escaped => escaped = false,
-            b'\\' => escaped = true,
-            b'"' => return at + 1,
-            _ => {}
-        }
-    }
-    text.len()
 }
 
 #[cfg(test)]

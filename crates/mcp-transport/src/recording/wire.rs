@@ -36,6 +36,10 @@ impl Dial for RecordedDial {
         self.dial.redact(text)
     }
 
+    fn redact_json(&self, json: &str) -> Option<String> {
+        self.dial.redact_json(json)
+    }
+
     fn opening(&self) -> Opening {
         self.dial.opening()
     }
@@ -135,6 +139,11 @@ impl Dial for PlayedDial {
 
     fn redact(&self, text: &str) -> String {
         crate::redact::Redactor::new(std::iter::empty()).clean(text, 2000)
+    }
+
+    fn redact_json(&self, _: &str) -> Option<String> {
+        // They were taken out when it was recorded.
+        None
     }
 
     fn opening(&self) -> Opening {

@@ -80,6 +80,7 @@ impl Hearing {
 
     /// Hands a message on, which is about a call of `owner`'s where that is known.
     pub(crate) fn tell(&self, engine: &Engine, heard: Heard, owner: Option<CallerId>, held: Held) {
+        let heard = heard.cleaned(self.dial.as_ref());
         if let Heard::Log(message) = &heard {
             log(message, self.dial.as_ref());
         }
@@ -105,9 +106,15 @@ impl Hearing {
     }
 }
 
-/// What a notification tells the caller whose call it is about; `None` where it is the session's business alone.
-pub(crate) fn of_call(method: &str, frame: &Bytes) -> Option<Event> {
-    let event = match Heard::of(method, params(&Bytes::copy_from_slice(frame))) {
+/// What a notification tells the caller whose call it is about; `None` where it is the session's business alone. `dial`
+/// knows what must not be repeated.
+pub(crate) fn of_call(method: &str, frame: &Bytes, dial: Option<&dyn Dial>) -> Option<Event> {
+    let heard = Heard::of(method, params(&Bytes::copy_from_slice(frame)));
+    let heard = match dial {
+        Some(dial) => heard.cleaned(dial),
+        None => heard,
+    };
+    let event = match heard {
         Heard::Log(message) => Event::Log(message),
         Heard::Other(method, params) => Event::Notification { method, params },
         Heard::Progress(..)
@@ -155,6 +162,38 @@ impl Heard {
                 None => Heard::Other(method.to_owned(), params),
             },
             _ => Heard::Other(method.to_owned(), params),
+        }
+    }
+}
+
+impl Heard {
+    /// The same without what the server was given in confidence. Progress is cleaned where it goes to its call.
+    fn cleaned(self, dial: &dyn Dial) -> Heard {
+        let clean = |params: &RawJson| {
+            let clean = dial.redact_json(params.as_str())?;
+            // Whatever a stranger's wire makes of it: what is no JSON any more says nothing.
+            Some(RawJson::parse(clean.into()).unwrap_or_else(|_| RawJson::empty_object()))
+        };
+        match self {
+            Heard::Log(said) => match clean(&said.raw) {
+                None => Heard::Log(said),
+                Some(raw) => Heard::Log(message(&raw).unwrap_or(LogMessage {
+                    level: said.level,
+                    logger: None,
+                    data: None,
+                    raw,
+                })),
+            },
+            Heard::Other(method, params) => {
+                let params = params.map(|it| clean(&it).unwrap_or(it));
+                Heard::Other(method, params)
+            }
+            it @ (Heard::Progress(..)
+            | Heard::Tools
+            | Heard::Prompts
+            | Heard::Resources
+            | Heard::Updated(_)
+            | Heard::Fault(_)) => it,
         }
     }
 }
@@ -340,5 +379,31 @@ mod tests {
         check_log(r#"{"level":"fatal","data":{"a":1}}"#, r#"INFO message={"a":1} level="unknown" logger="""#);
         let secret = r#"{"level":"error","logger":"hunter2","data":"with hunter2"}"#;
         check_log(secret, r#"ERROR message=with *** level="error" logger="***""#);
+    }
+
+    #[track_caller]
+    fn check_cleaned(method: &str, params: &str, want: &str) {
+        let frame = format!(r#"{{"jsonrpc":"2.0","method":"{method}","params":{params}}}"#);
+        let got = match of_call(method, &frame.into(), Some(&Keeper)) {
+            Some(Event::Log(LogMessage { raw, data, .. })) => {
+                assert!(data.is_none_or(|it| raw.as_str().contains(it.as_str())));
+                raw.as_str().to_owned()
+            }
+            Some(Event::Notification { params, .. }) => params.unwrap().as_str().to_owned(),
+            other => format!("{other:?}"),
+        };
+        assert_eq!(got, want);
+    }
+
+    #[test]
+    fn hd_sc5_what_a_caller_hears_of_a_server_is_clean() {
+        let log = "notifications/message";
+        check_cleaned(log, r#"{"level":"info", "data":"x"}"#, r#"{"level":"info", "data":"x"}"#);
+        check_cleaned(
+            log,
+            r#"{"level":"info", "data":{"a\nhunter2":["\u0068unter2"]},"logger":"hunter2"}"#,
+            r#"{"level":"info","data":{"a\n***":["***"]},"logger":"***"}"#,
+        );
+        check_cleaned("notifications/own", r#"{"key":"hunter2"}"#, r#"{"key":"***"}"#);
     }
 }

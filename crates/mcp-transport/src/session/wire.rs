@@ -62,7 +62,7 @@ impl Wire {
     pub(crate) fn start(dial: &Arc<dyn Dial>, options: &SessionOptions, parts: &Parts) -> Wire {
         let listener = options.handlers.listener.as_ref();
         let audience = if listener.is_some() { Audience::Listening } else { Audience::Nobody };
-        let (engine, out, incoming) = Engine::new(audience);
+        let (engine, out, incoming) = Engine::new(audience, Some(Arc::clone(dial)));
         let (stop, stopped) = Stop::new();
         let (tell_end, ended) = watch::channel(None);
         let changes = watch::Sender::new(Changes::default());

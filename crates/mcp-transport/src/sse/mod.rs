@@ -96,6 +96,10 @@ impl Dial for SseDial {
         self.place.redactor.clean(text, 2000)
     }
 
+    fn redact_json(&self, json: &str) -> Option<String> {
+        self.place.redactor.json(json)
+    }
+
     fn opening(&self) -> Opening {
         Opening::Negotiate
     }

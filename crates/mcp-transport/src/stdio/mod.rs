@@ -113,6 +113,10 @@ impl Dial for StdioDial {
         self.0.redactor.clean(text, 2000)
     }
 
+    fn redact_json(&self, json: &str) -> Option<String> {
+        self.0.redactor.json(json)
+    }
+
     fn opening(&self) -> Opening {
         Opening::Negotiate
     }

@@ -108,6 +108,10 @@ impl Dial for WebSocketDial {
         self.0.redactor.clean(text, 2000)
     }
 
+    fn redact_json(&self, json: &str) -> Option<String> {
+        self.0.redactor.json(json)
+    }
+
     fn opening(&self) -> Opening {
         Opening::Negotiate
     }

@@ -1,0 +1,53 @@
+//! A walk over JSON that looks at each text in it as what it means, and leaves all else as it was written: numbers, order,
+//! escapes.
+
+/// The JSON text on one line, each string as `replaced` gives it, and a number that it gives anything for as `0`.
+pub(crate) fn walked(json: &str, replaced: impl Fn(&str) -> Option<String>) -> String {
+    let mut res = String::with_capacity(json.len());
+    let mut rest = json;
+    while let Some(first) = rest.chars().next() {
+        let len = match first {
+            '"' => string(rest),
+            '-' | '0'..='9' => rest.find(|it: char| !is_number(it)).unwrap_or(rest.len()),
+            it => it.len_utf8(),
+        };
+        let (token, after) = rest.split_at(len);
+        rest = after;
+        match first {
+            '"' => push(&mut res, token, &replaced),
+            '-' | '0'..='9' if replaced(token).is_some() => res.push('0'),
+            ' ' | '\t' | '\n' | '\r' => {}
+            _ => res.push_str(token),
+        }
+    }
+    res
+}
+
+fn push(res: &mut String, token: &str, replaced: impl Fn(&str) -> Option<String>) {
+    match serde_json::from_str::<String>(token) {
+        Ok(text) => match replaced(&text) {
+            Some(clean) => res.push_str(&serde_json::to_string(&clean).expect("a string is JSON")),
+            None => res.push_str(token),
+        },
+        // Half of a pair of code units is no text, and stays as it is written but for secrets.
+        Err(_) => res.push_str(&replaced(token).unwrap_or_else(|| token.to_owned())),
+    }
+}
+
+fn is_number(character: char) -> bool {
+    matches!(character, '-' | '+' | '.' | 'e' | 'E' | '0'..='9')
+}
+
+/// How long the string is that begins here, with its quotes.
+fn string(text: &str) -> usize {
+    let mut escaped = false;
+    for (at, byte) in text.bytes().enumerate().skip(1) {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' => escaped = true,
+            b'"' => return at + 1,
+            _ => {}
+        }
+    }
+    text.len()
+}
