@@ -194,6 +194,10 @@ fn of_query(uri: &Uri) -> Result<Option<View>, scope::InvalidSelection> {
 }
 
 fn of_headers(headers: &HeaderMap) -> Result<Option<View>, scope::InvalidSelection> {
+    // Few clients send any: one look at all names is less than one for each.
+    if !headers.keys().any(|it| SELECTING.contains(it)) {
+        return Ok(None);
+    }
     let named = SELECTING.iter().zip(scope::SELECTIONS);
     scope::view(named.filter_map(|(header, key)| Some((key, headers.get(header)?.to_str().ok()?))))
 }
