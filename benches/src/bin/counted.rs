@@ -10,14 +10,14 @@ use std::fmt::Write;
 use std::hint::black_box;
 use std::io::BufRead;
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use mcp_benches::bare::{Hyper, INITIALIZE, INITIALIZED, call_message, payload, text_of};
 use mcp_benches::options::Options;
 use mcp_benches::scenario::Ask;
 use mcp_benches::{Failure, TEXT, answers::Answers};
 use mcp_config::{Document, Profile};
-use mcp_host::{Host, HostOptions, LoadRequest, ServerState, ToolCall, load};
+use mcp_host::{Host, HostOptions, LoadRequest, ServerState, ToolCall, Wanted, load};
 use mcp_model::{
     Content, Endpoint, Filter, NameLimit, NamePolicy, RawJson, Rules, Secret, ServerId, StdioEndpoint,
     UrlEndpoint, read_tools,
@@ -34,7 +34,7 @@ struct Case {
     run: fn(usize) -> Result<(), Failure>,
 }
 
-const CASES: [Case; 14] = [
+const CASES: [Case; 15] = [
     Case { name: "stdio-session", few: 1000, many: 3000, run: |it| wait(session(Wire::Stdio, it)) },
     Case { name: "stdio-host", few: 1000, many: 3000, run: |it| wait(host(it)) },
     Case { name: "stdio-session-16", few: 1600, many: 4800, run: |it| wait(together(it)) },
@@ -49,6 +49,7 @@ const CASES: [Case; 14] = [
     Case { name: "config-1000-servers-json", few: 1, many: 3, run: |it| reading(it, &json_file()) },
     Case { name: "config-1000-servers-yaml", few: 1, many: 3, run: |it| reading(it, &yaml_file()) },
     Case { name: "validate-cached", few: 1000, many: 3000, run: validating },
+    Case { name: "reload-1-of-200-servers", few: 1, many: 3, run: |it| wait(reloading(it)) },
 ];
 
 /// The wires a session is counted on.
@@ -70,11 +71,12 @@ fn main() -> Result<(), Failure> {
             Ok(())
         }
         ["idle", servers, seconds] => wait(idle(servers.parse()?, seconds.parse()?)),
+        ["swapping", servers, times] => swapping_together(servers.parse()?, times.parse()?),
         [name, times] => {
             let case = CASES.iter().find(|it| it.name == *name).ok_or("there is no such case")?;
             (case.run)(times.parse()?)
         }
-        _ => Err("counted list | counted CASE TIMES | counted idle SERVERS SECONDS".into()),
+        _ => Err("counted list | counted CASE TIMES | counted idle SERVERS SECONDS | counted swapping SERVERS TIMES".into()),
     }
 }
 
@@ -82,6 +84,12 @@ fn main() -> Result<(), Failure> {
 fn wait(what: impl Future<Output = Result<(), Failure>> + Send + 'static) -> Result<(), Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async { tokio::spawn(what).await })?
+}
+
+/// On two threads, as a host that is used by several would be.
+fn swapping_together(servers: usize, times: usize) -> Result<(), Failure> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+    runtime.block_on(async move { tokio::spawn(swapping(servers, times)).await })?
 }
 
 /// The server that stands beside this program.
@@ -209,12 +217,14 @@ async fn list(times: usize) -> Result<(), Failure> {
     Ok(())
 }
 
-async fn started(servers: usize) -> Result<Host, Failure> {
+/// So many servers with so many tools beside the three, of which the first shows its own behind `first`.
+fn wanted(servers: usize, tools: usize, first: &str) -> Result<Wanted, Failure> {
     let mut text = "version: 1\nservers:\n".to_owned();
     for at in 0..servers {
+        let prefix = if at == 0 { first.to_owned() } else { format!("s{at}_") };
         writeln!(
             text,
-            "  s{at}: {{truely-stateless: true, transport: stdio, command: {}, transform: [{{prefix: s{at}_}}]}}",
+            "  s{at}: {{truely-stateless: true, transport: stdio, command: {}, args: ['--tools', '{tools}'], transform: [{{prefix: {prefix}}}]}}",
             json!(server()?)
         )?;
     }
@@ -222,8 +232,12 @@ async fn started(servers: usize) -> Result<Host, Failure> {
     std::fs::write(&path, text)?;
     let loaded = load(&LoadRequest::new(&path));
     std::fs::remove_file(&path)?;
+    Ok(loaded?.accepted()?)
+}
+
+async fn started(servers: usize, tools: usize) -> Result<Host, Failure> {
     let host = Host::start(HostOptions::default());
-    host.apply(loaded?.accepted()?).await;
+    host.apply(wanted(servers, tools, "s0_")?).await;
     host.ready().await;
     match host.published().servers.iter().all(|it| it.state == ServerState::Ready) {
         true => Ok(host),
@@ -232,7 +246,7 @@ async fn started(servers: usize) -> Result<Host, Failure> {
 }
 
 async fn host(times: usize) -> Result<(), Failure> {
-    let host = started(1).await?;
+    let host = started(1, 0).await?;
     for _ in 0..times {
         let arguments = RawJson::of(&json!({ "text": TEXT }))?;
         let result = host.call(ToolCall::new("s0_echo", arguments)).await;
@@ -242,9 +256,77 @@ async fn host(times: usize) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Other names for the tools of one of 200 servers: from what is wanted to what is published.
+async fn reloading(times: usize) -> Result<(), Failure> {
+    let host = started(200, 20).await?;
+    let both = [wanted(200, 20, "t0_")?, wanted(200, 20, "s0_")?];
+    for at in 0..times {
+        host.apply(both[at % 2].clone()).await;
+    }
+    let shown = if times % 2 == 1 { "t0_echo" } else { "s0_echo" };
+    if host.published().catalog.tool(shown).is_none() {
+        return Err("the names are not what they should be".into());
+    }
+    host.shutdown().await;
+    Ok(())
+}
+
+/// Prints how long reloads of one of so many servers take, and how long calls of another one that go on meanwhile.
+async fn swapping(servers: usize, times: usize) -> Result<(), Failure> {
+    let host = std::sync::Arc::new(started(servers, 20).await?);
+    let both = [wanted(servers, 20, "t0_")?, wanted(servers, 20, "s0_")?];
+    for reloads in [0, times] {
+        let (over, mut is_over) = tokio::sync::oneshot::channel::<()>();
+        let calling = {
+            let host = std::sync::Arc::clone(&host);
+            tokio::spawn(async move {
+                let mut calls = Vec::new();
+                let begun = Instant::now();
+                // As long with reloads as without.
+                while is_over.try_recv().is_err() || calls.is_empty() {
+                    let arguments = RawJson::of(&json!({ "text": TEXT }))?;
+                    let begun = Instant::now();
+                    let result = host.call(ToolCall::new("s1_echo", arguments)).await;
+                    calls.push(begun.elapsed());
+                    same(result.content.iter().map(Content::len).sum())?;
+                }
+                calls.sort();
+                let at = |part: f64| calls[((calls.len() - 1) as f64 * part) as usize];
+                println!(
+                    "{} calls in {:.1?}: median {:.1?}, p99 {:.1?}, p99.9 {:.1?}, longest {:.1?}",
+                    calls.len(),
+                    begun.elapsed(),
+                    at(0.5),
+                    at(0.99),
+                    at(0.999),
+                    at(1.0)
+                );
+                Ok::<_, Failure>(())
+            })
+        };
+        let mut applied = Vec::new();
+        for at in 0..times {
+            let begun = Instant::now();
+            if at < reloads {
+                host.apply(both[at % 2].clone()).await;
+                applied.push(begun.elapsed());
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        let _ = over.send(());
+        calling.await??;
+        applied.sort();
+        if let (Some(median), Some(longest)) = (applied.get(applied.len() / 2), applied.last()) {
+            println!("{reloads} reloads meanwhile: median {median:.1?}, longest {longest:.1?}");
+        }
+    }
+    host.shutdown().await;
+    Ok(())
+}
+
 /// Prints how often this process wakes up while servers are there and nothing happens.
 async fn idle(servers: usize, seconds: u64) -> Result<(), Failure> {
-    let host = started(servers).await?;
+    let host = started(servers, 0).await?;
     let words = ["--n", &servers.to_string(), "--idle-ms", &(seconds * 1000).to_string()].map(str::to_owned);
     let options = Options::of(words.into_iter());
     let line = mcp_benches::scenario::fleet_line(&options, (Duration::ZERO, Duration::ZERO)).await;
