@@ -63,7 +63,8 @@ async fn hd_sc5_the_gateway_passes_no_secret_of_its_servers_or_its_clients() {
             let reply = ask("tools/call", &params);
             // What a server says beside an answer goes to whose call it is.
             for method in ["notifications/message", "notifications/progress"] {
-                let is_it = |it: &str| it.starts_with("data: ") && it.contains(&format!(r#""method":"{method}""#));
+                let is_it =
+                    |it: &str| it.starts_with("data: ") && it.contains(&format!(r#""method":"{method}""#));
                 beside.extend(reply.lines().any(is_it).then_some(method));
             }
             search.look(&format!("tools/call {tool}"), &reply);
