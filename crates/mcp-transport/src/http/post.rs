@@ -166,7 +166,7 @@ impl Asked {
         let body = beginning(&mut response, EXPLAINING).await;
         let said = reply::read(&body, Some(self.id), &wire.place.redactor);
         let verdict = reply::judge(status, &said, self.standing);
-        let message = reply::words(status, response.headers(), &said);
+        let message = reply::words(status, response.headers(), &said, &wire.place.redactor);
         let fault = Fault { status: Some(status), message, error: said.error };
         match verdict {
             Verdict::Answer => {
@@ -221,7 +221,7 @@ async fn tell_and(wire: &Wire, message: Outgoing, admitted: Admitted, taken: imp
         if reply::judge(status, &said, admitted.standing) == Verdict::Forgotten {
             wire.sessions.forgotten(epoch);
         }
-        let message = reply::words(status, response.headers(), &said);
+        let message = reply::words(status, response.headers(), &said, &wire.place.redactor);
         Err(Failed::Refused(Fault { status: Some(status), message, error: said.error }))
     };
     let limit = if head.method == CANCELLED { NOTICE } else { TELLING };

@@ -123,7 +123,7 @@ async fn post(wire: &Wire, message: &Outgoing, id: Option<RequestId>) -> Option<
         wire.inbox.deliver(Lane::Shared, body);
         return None;
     }
-    let message = said::words(status, response.headers(), &said);
+    let message = said::words(status, response.headers(), &said, &wire.place.redactor);
     let fault = Fault { status: Some(status), message, error: said.error };
     Some(match status {
         404 => Refusal::Gone(fault),

@@ -97,7 +97,7 @@ async fn refusal(place: &Place, mut response: Response) -> Fault {
     let status = response.status().as_u16();
     let body = beginning(&mut response, EXPLAINING.min(place.connect)).await;
     let said = said::read(&body, None, &place.redactor);
-    let mut message = said::words(status, response.headers(), &said);
+    let mut message = said::words(status, response.headers(), &said, &place.redactor);
     if response.status().is_success() {
         message.push_str(" (this is no event stream)");
     }

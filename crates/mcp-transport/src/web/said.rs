@@ -49,12 +49,12 @@ pub(crate) fn read(body: &Bytes, id: Option<RequestId>, redactor: &Redactor) -> 
 }
 
 /// A status in words, with what the body says where that is no JSON-RPC error: that one is told apart.
-pub(crate) fn words(status: u16, headers: &HeaderMap, said: &Said) -> String {
+pub(crate) fn words(status: u16, headers: &HeaderMap, said: &Said, redactor: &Redactor) -> String {
     let reason =
         http::StatusCode::from_u16(status).ok().and_then(|it| it.canonical_reason()).unwrap_or_default();
     let mut res = format!("the server answered HTTP {status} {reason}").trim_end().to_owned();
     if matches!(status, 401 | 403) {
-        let schemes = challenges(headers);
+        let schemes = challenges(headers, redactor);
         res.push_str(&match schemes.is_empty() {
             true => ": it wants authorization".to_owned(),
             false => format!(": it wants authorization ({})", schemes.join(", ")),
@@ -66,18 +66,17 @@ pub(crate) fn words(status: u16, headers: &HeaderMap, said: &Said) -> String {
     res
 }
 
-/// The schemes that a response challenges us to use, nothing else of the challenge.
-fn challenges(headers: &HeaderMap) -> Vec<String> {
+/// The schemes that a response challenges us to use, nothing else of the challenge. What stands in a scheme's place may
+/// be anything, what we have sent as well.
+fn challenges(headers: &HeaderMap, redactor: &Redactor) -> Vec<String> {
     let mut res = Vec::new();
     for value in headers.get_all(WWW_AUTHENTICATE) {
-        let scheme: String = value
-            .as_bytes()
-            .iter()
-            .take_while(|it| it.is_ascii_alphanumeric() || **it == b'-')
-            .map(|it| char::from(*it))
-            .collect();
-        if !scheme.is_empty() && scheme.len() <= 32 && !res.contains(&scheme) {
-            res.push(scheme);
+        // Cleaned as a whole: what is cut off before would be the beginning of a secret that nobody knows any more.
+        let value = redactor.clean(&String::from_utf8_lossy(value.as_bytes()), usize::MAX);
+        let end = value.find(|it: char| !it.is_ascii_alphanumeric() && it != '-').unwrap_or(value.len());
+        let scheme = &value[..end];
+        if !scheme.is_empty() && scheme.len() <= 32 && !res.iter().any(|it| it == scheme) {
+            res.push(scheme.to_owned());
         }
     }
     res
@@ -89,8 +88,12 @@ mod tests {
     use http::HeaderValue;
     use mcp_model::Secret;
 
+    fn redactor() -> Redactor {
+        Redactor::new([Secret::from("hunter2")].iter())
+    }
+
     fn said(body: &'static str) -> Said {
-        read(&Bytes::from_static(body.as_bytes()), Some(7), &Redactor::new([Secret::from("hunter2")].iter()))
+        read(&Bytes::from_static(body.as_bytes()), Some(7), &redactor())
     }
 
     const NO_SESSION: &str = r#"{"jsonrpc":"2.0","error":{"code":-32000,"message":"Bad Request: No valid session ID provided"},"id":null}"#;
@@ -98,7 +101,7 @@ mod tests {
     #[test]
     fn words_hold_no_secret_and_fit_a_line() {
         let none = HeaderMap::new();
-        let check = |status, body| words(status, &none, &said(body));
+        let check = |status, body| words(status, &none, &said(body), &redactor());
         assert_eq!(
             check(502, "<html>\n\n  hunter2\u{7} </html>"),
             "the server answered HTTP 502 Bad Gateway: <html> *** </html>"
@@ -106,7 +109,7 @@ mod tests {
         assert_eq!(check(400, NO_SESSION), "the server answered HTTP 400 Bad Request");
         assert_eq!(check(599, ""), "the server answered HTTP 599");
         assert!(
-            words(400, &none, &read(&Bytes::from(vec![b'x'; 1000]), None, &Redactor::new([].iter()))).len()
+            words(400, &none, &read(&Bytes::from(vec![b'x'; 1000]), None, &redactor()), &redactor()).len()
                 < 260
         );
         let error = said(r#"{"id":1,"error":{"code":1,"message":"no hunter2","data":{"a":"hunter2"}}}"#)
@@ -124,12 +127,18 @@ mod tests {
         );
         headers.append(WWW_AUTHENTICATE, HeaderValue::from_static("Basic"));
         assert_eq!(
-            words(401, &headers, &said("")),
+            words(401, &headers, &said(""), &redactor()),
             "the server answered HTTP 401 Unauthorized: it wants authorization (Bearer, Basic)"
         );
         assert_eq!(
-            words(403, &HeaderMap::new(), &said("")),
+            words(403, &HeaderMap::new(), &said(""), &redactor()),
             "the server answered HTTP 403 Forbidden: it wants authorization"
+        );
+        let said_back = HeaderValue::from_static("x-hunter2-1");
+        headers.insert(WWW_AUTHENTICATE, said_back);
+        assert_eq!(
+            words(401, &headers, &said(""), &redactor()),
+            "the server answered HTTP 401 Unauthorized: it wants authorization (x-)"
         );
     }
 }

@@ -20,8 +20,9 @@ pub(crate) fn answer_head(bytes: &[u8]) {
     // Whose answer it is was not said by this head alone.
     assert!(judge(&head, "no answer has this").is_err());
     let body = Bytes::copy_from_slice(&bytes[length..]);
-    let said = said::read(&body, Some(7), &Redactor::new([Secret::from(SECRET)].iter()));
-    let words = said::words(head.status, &head.headers, &said);
+    let redactor = Redactor::new([Secret::from(SECRET)].iter());
+    let said = said::read(&body, Some(7), &redactor);
+    let words = said::words(head.status, &head.headers, &said, &redactor);
     assert!(!words.contains(SECRET) && words.len() < 4096, "{words:?}");
     assert!(!words.contains(|it: char| it.is_control()), "{words:?}");
     let length = body.len();

@@ -179,7 +179,7 @@ pub(super) fn judge(head: &Head, accept: &str) -> Result<Subprotocol, Refusal> {
 /// An answer that is no WebSocket, in words.
 fn refusal(place: &Place, head: &Head, body: &Bytes) -> Fault {
     let said = said::read(body, None, &place.redactor);
-    let mut message = said::words(head.status, &head.headers, &said);
+    let mut message = said::words(head.status, &head.headers, &said, &place.redactor);
     if matches!(head.status, 200..=399 | 426) {
         message = format!("{} did not open a WebSocket: {message}", place.label);
     }
