@@ -5,6 +5,7 @@ use std::io;
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use bytes::BytesMut;
 use tokio::io::{AsyncRead, AsyncReadExt};
@@ -26,8 +27,10 @@ const RAW_BYTES: usize = 64 << 10;
 const MOST_MESSAGES: usize = 16;
 const LEAST_ENDLESS: usize = 64 << 20;
 
-/// How much memory is held for what is to come while nothing comes.
+/// How much memory is held for what is to come once nothing has come for so long. Until then all of it is: who has sent
+/// much sends more, and memory that goes and comes has to be cleared by the system each time.
 const KEPT: usize = 4 << 10;
+const REST: Duration = Duration::from_secs(1);
 
 /// Reads messages and hands them to the engine.
 pub(super) struct Reader<S = ChildStdout> {
@@ -88,7 +91,7 @@ impl<S: AsyncRead + Unpin> Reader<S> {
     /// Reads once. Cancel-safe.
     async fn read(&mut self) -> Option<EndReason> {
         let read = match &mut self.decoder {
-            None => fill(&mut self.stdout, &mut self.lines, KEPT).await,
+            None => wait(&mut self.stdout, &mut self.lines).await,
             Some((decoder, raw)) => {
                 raw.clear();
                 let read = self.stdout.read_buf(raw).await;
@@ -155,6 +158,20 @@ impl<S: AsyncRead + Unpin> Reader<S> {
     }
 }
 
+/// Reads once into `lines`: how many bytes came, 0 at the end. When nothing comes for a while not much memory is held for
+/// it, for there may be many servers. Cancel-safe.
+async fn wait(stream: &mut (impl AsyncRead + Unpin), lines: &mut Lines) -> io::Result<usize> {
+    let room = lines.room();
+    // A little is got and given back for less than a timer costs.
+    if room.capacity() > 4 * KEPT {
+        match tokio::time::timeout(REST, stream.read_buf(room)).await {
+            Ok(read) => return read,
+            Err(_) => lines.idle(KEPT),
+        }
+    }
+    fill(stream, lines, KEPT).await
+}
+
 /// Reads once into `lines`: how many bytes came, 0 at the end. While nothing comes not much more than `kept` bytes of
 /// memory are held for it, for there may be many servers. Cancel-safe.
 pub(super) async fn fill(
@@ -178,7 +195,6 @@ pub(super) async fn fill(
 #[cfg(test)]
 mod tests {
     use std::sync::Mutex;
-    use std::time::Duration;
 
     use bytes::Bytes;
     use mcp_model::{Limits, StdioEndpoint};
