@@ -31,14 +31,18 @@ pub(crate) const ROUNDS: usize = 5;
 /// Builds, measures, prints and writes.
 pub(crate) fn run(rounds: usize) -> Result<(), Failure> {
     let folder = build()?;
-    for words in ["bench -p mcp-transport --bench session", "bench -p mcp-registry --bench decide"] {
-        run_command(cargo().args(words.split(' ')))?;
-    }
     let mut tables = vec![("machine", table::machine(rounds, &compiler()?))];
     tables.push(("rows", table::rows(&CASES, &measure(&folder, &CASES, rounds)?)));
     tables.push(("growth", table::rows(&GROWTH, &measure(&folder, &GROWTH, rounds)?)));
     tables.iter().for_each(|(_, text)| println!("{text}"));
     page::write(&tables)?;
+    for words in [
+        "bench -p mcp-transport --bench session",
+        "bench -p mcp-registry --bench decide",
+        "bench -p mcp-config --bench read",
+    ] {
+        run_command(cargo().args(words.split(' ')))?;
+    }
     match env::var_os(HARNESS) {
         Some(harness) => elsewhere(Path::new(&harness), &folder, rounds),
         None => Ok(()),
