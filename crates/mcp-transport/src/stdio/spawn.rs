@@ -2,7 +2,7 @@
 //!
 //! On Linux a child asks the kernel for SIGKILL when its parent dies. The kernel means the parent *thread*: a child
 //! started on a runtime's worker or blocking thread would die when that thread is retired. So all children are started
-//! by threads that live as long as the process: a few, for each start waits until its child has become the program.
+//! by one thread that lives as long as the process.
 //!
 //! This is the one file of the workspace with `unsafe`: asking for that signal has to be done between fork and exec.
 
@@ -48,9 +48,6 @@ struct Asker {
     has_answer: bool,
 }
 
-/// How many threads start processes, at most.
-const MOST_SPAWNERS: usize = 4;
-
 /// How long a start is waited for that nobody waits for any more. It takes longer only where the disk hangs.
 const LONGEST_START: Duration = Duration::from_secs(1);
 
@@ -94,41 +91,22 @@ fn spawner() -> io::Result<mpsc::Sender<Job>> {
         return Ok(sender.clone());
     }
     let (sender, jobs) = mpsc::channel::<Job>();
-    let jobs = Arc::new(Mutex::new(jobs));
-    let count = std::thread::available_parallelism().map_or(1, |it| it.get()).min(MOST_SPAWNERS);
-    // Two first callers may both get here; the loser's threads end as their sender is dropped.
-    for number in 0..count {
-        let jobs = Arc::clone(&jobs);
-        let begun = std::thread::Builder::new().name("mcp-spawner".to_owned()).spawn(move || {
-            // Whoever has the lock waits for a job; the others wait for the lock.
-            let next = || jobs.lock().unwrap_or_else(PoisonError::into_inner).recv();
-            while let Ok(job) = next() {
-                job.run();
-            }
-        });
-        match begun {
-            Ok(_) => {}
-            // The system has no room for more threads: one is enough.
-            Err(_) if number > 0 => break,
-            Err(error) => return Err(error),
+    // Two first callers may both get here; the loser's thread ends as its sender is dropped.
+    std::thread::Builder::new().name("mcp-spawner".to_owned()).spawn(move || {
+        for Job { command, token, runtime, reply, done } in jobs {
+            // Nothing may unwind here: the end of this thread would be the end of every child that it started.
+            let started = catch_unwind(AssertUnwindSafe(|| start(command, &token, &runtime)));
+            let unwound =
+                || Err(io::Error::other("this runtime cannot start processes: it has no I/O driver"));
+            // A caller that has gone takes no child: it is dropped here, and with it its whole group.
+            let _ = reply.send(started.unwrap_or_else(|_| {
+                receipt::end(&token);
+                unwound()
+            }));
+            done.tell();
         }
-    }
+    })?;
     Ok(SPAWNER.get_or_init(|| sender).clone())
-}
-
-impl Job {
-    fn run(self) {
-        let Job { command, token, runtime, reply, done } = self;
-        // Nothing may unwind here: the end of this thread would be the end of every child that it started.
-        let started = catch_unwind(AssertUnwindSafe(|| start(command, &token, &runtime)));
-        let unwound = || Err(io::Error::other("this runtime cannot start processes: it has no I/O driver"));
-        // A caller that has gone takes no child: it is dropped here, and with it its whole group.
-        let _ = reply.send(started.unwrap_or_else(|_| {
-            receipt::end(&token);
-            unwound()
-        }));
-        done.tell();
-    }
 }
 
 fn start(mut command: Command, token: &str, runtime: &Handle) -> io::Result<Started> {
