@@ -75,30 +75,21 @@ impl Share {
         [tools, prompts]: [Others<'a>; 2],
     ) -> Share {
         let mut res = Share::of(entry, drift);
-        let (server, Lists { tools: listed, prompts: prompted, .. }) = (&entry.id, &*entry.lists);
+        let server = &entry.id;
+        let Lists { tools: listed, prompts: prompted, resources, templates, rejected: _ } = &*entry.lists;
         let drift = drift.map(|it| &**it);
         res.problems.extend(drift.and_then(|it| it.problem(server)));
-        let mut names = Names::new(builtins, ListKind::Tool, tools);
-        let decider = Decider::new(server, &entry.exposure.tools);
-        for (at, tool) in listed.iter().enumerate() {
-            let decision = names.settle(decider.decide(&tool.name));
-            let name = decision.exposed.clone().map(|it| (at, it));
-            let decision = res.unless_drifted(drift, (Item::Tool, &tool.name), decision);
-            let held = if decision.exposed.is_some() { &mut res.tools } else { &mut res.withheld[0] };
-            held.extend(name);
-            res.decided(ListKind::Tool, decision);
-        }
-        let mut names = Names::new(builtins, ListKind::Prompt, prompts);
-        let decider = Decider::new(server, &entry.exposure.prompts);
-        for (at, prompt) in prompted.iter().enumerate() {
-            let decision = names.settle(decider.decide(&prompt.name));
-            let name = decision.exposed.clone().map(|it| (at, it));
-            let decision = res.unless_drifted(drift, (Item::Prompt, &prompt.name), decision);
-            let held = if decision.exposed.is_some() { &mut res.prompts } else { &mut res.withheld[1] };
-            held.extend(name);
-            res.decided(ListKind::Prompt, decision);
-        }
-        res.resources(drift);
+        let names = Names::new(builtins, ListKind::Tool, tools);
+        let originals = listed.iter().map(|it| &*it.name);
+        res.tools = res.named((Item::Tool, &entry.exposure.tools), originals, names, drift);
+        let names = Names::new(builtins, ListKind::Prompt, prompts);
+        let originals = prompted.iter().map(|it| &*it.name);
+        res.prompts = res.named((Item::Prompt, &entry.exposure.prompts), originals, names, drift);
+        let (rules, decider) = (&entry.exposure.resources, Decider::new(server, &entry.exposure.resources));
+        let labels = resources.iter().map(|it| (&*it.name, &*it.uri));
+        res.resources = res.labelled(Item::Resource, (&decider, rules), labels, drift);
+        let labels = templates.iter().map(|it| (&*it.name, &*it.uri_template));
+        res.templates = res.labelled(Item::Template, (&decider, rules), labels, drift);
         res.malformed();
         res.hash = res.content();
         res
@@ -118,15 +109,11 @@ impl Share {
             rule: format!("toolset name {}: {owner}", quote(id.as_str())).into(),
         };
         let Lists { tools, prompts, resources, templates, rejected: _ } = &*entry.lists;
+        let labels = resources.iter().map(|it| &*it.name).chain(templates.iter().map(|it| &*it.name));
         res.decisions = [
             tools.iter().map(|it| decision(&it.name)).collect(),
             prompts.iter().map(|it| decision(&it.name)).collect(),
-            resources
-                .iter()
-                .map(|it| &*it.name)
-                .chain(templates.iter().map(|it| &*it.name))
-                .map(decision)
-                .collect(),
+            labels.map(decision).collect(),
         ];
         res
     }
@@ -194,25 +181,44 @@ impl Share {
         }
     }
 
-    /// Shows resources and templates: filtered and transformed by name, told apart by URI.
-    fn resources(&mut self, drift: Option<&Drift>) {
-        let ServerEntry { id, exposure, lists } = self.entry.clone();
-        let decider = Decider::new(&id, &exposure.resources);
-        let mut uris = HashSet::new();
-        for (at, it) in lists.resources.iter().enumerate() {
-            let decision = once(&mut uris, &it.uri, label(&decider, &exposure.resources, &it.name, &it.uri));
-            let decision = self.unless_drifted(drift, (Item::Resource, &it.uri), decision);
-            self.resources.extend(decision.exposed.clone().map(|it| (at, it)));
-            self.decided(ListKind::Resource, decision);
+    /// Names what is called by name: those that are shown. What is withheld keeps its name.
+    fn named<'a>(
+        &mut self,
+        (item, rules): (Item, &Rules),
+        originals: impl Iterator<Item = &'a str>,
+        mut names: Names<'_>,
+        drift: Option<&Drift>,
+    ) -> Vec<Shown> {
+        let (server, list) = (self.entry.id.clone(), item.list());
+        let decider = Decider::new(&server, rules);
+        let mut shown = Vec::new();
+        for (at, original) in originals.enumerate() {
+            let decision = names.settle(decider.decide(original));
+            let name = decision.exposed.clone().map(|it| (at, it));
+            let decision = self.unless_drifted(drift, (item, original), decision);
+            let held = if decision.exposed.is_some() { &mut shown } else { &mut self.withheld[place(list)] };
+            held.extend(name);
+            self.decided(list, decision);
         }
-        let mut uris = HashSet::new();
-        for (at, it) in lists.templates.iter().enumerate() {
-            let decision = label(&decider, &exposure.resources, &it.name, &it.uri_template);
-            let decision = once(&mut uris, &it.uri_template, decision);
-            let decision = self.unless_drifted(drift, (Item::Template, &it.uri_template), decision);
-            self.templates.extend(decision.exposed.clone().map(|it| (at, it)));
-            self.decided(ListKind::Resource, decision);
+        shown
+    }
+
+    /// Labels what is asked for by URI: filtered and transformed by name, told apart by URI. Gives those that are shown.
+    fn labelled<'a>(
+        &mut self,
+        item: Item,
+        (decider, rules): (&Decider<'_>, &Rules),
+        labels: impl Iterator<Item = (&'a str, &'a str)>,
+        drift: Option<&Drift>,
+    ) -> Vec<Shown> {
+        let (mut uris, mut shown) = (HashSet::new(), Vec::new());
+        for (at, (name, uri)) in labels.enumerate() {
+            let decision = once(&mut uris, uri, label(decider, rules, name, uri));
+            let decision = self.unless_drifted(drift, (item, uri), decision);
+            shown.extend(decision.exposed.clone().map(|it| (at, it)));
+            self.decided(item.list(), decision);
         }
+        shown
     }
 
     /// Says what could not be read of the server's lists.
