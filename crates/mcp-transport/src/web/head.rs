@@ -109,6 +109,19 @@ pub(crate) fn first_chunk(body: Bytes) -> Bytes {
     }
 }
 
+/// A request's head as it came, for tests that are the server: as much of it as there is.
+#[cfg(test)]
+pub(crate) async fn heard(stream: &mut (impl AsyncRead + Unpin)) -> String {
+    let mut res = Vec::new();
+    while !res.ends_with(b"\r\n\r\n") {
+        match stream.read_u8().await {
+            Ok(byte) => res.push(byte),
+            Err(_) => break,
+        }
+    }
+    String::from_utf8_lossy(&res).into_owned()
+}
+
 #[cfg(all(test, feature = "websocket"))]
 mod tests {
     use super::*;

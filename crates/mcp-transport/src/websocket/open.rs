@@ -90,23 +90,13 @@ mod tests {
     use futures_util::StreamExt;
     use mcp_model::{Limits, UrlEndpoint};
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
-    use tokio::net::{TcpListener, TcpStream};
+    use tokio::net::TcpListener;
     use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 
     use super::super::WebSocketDial;
     use super::*;
     use crate::DialOptions;
-
-    async fn head(stream: &mut TcpStream) -> String {
-        let mut res = Vec::new();
-        while !res.ends_with(b"\r\n\r\n") {
-            match stream.read_u8().await {
-                Ok(byte) => res.push(byte),
-                Err(_) => break,
-            }
-        }
-        String::from_utf8_lossy(&res).into_owned()
-    }
+    use crate::web::head::heard;
 
     /// Opens a WebSocket at `url` through a proxy that answers so, and is the server behind itself. What the proxy was
     /// asked, and what came of it.
@@ -120,9 +110,9 @@ mod tests {
             WebSocketDial::new(&UrlEndpoint::new(url.parse().unwrap()), &options).unwrap();
         let proxy = async {
             let (mut stream, _) = listener.accept().await.unwrap();
-            let asked = head(&mut stream).await;
+            let asked = heard(&mut stream).await;
             stream.write_all(answer.as_bytes()).await.unwrap();
-            let upgrade = head(&mut stream).await;
+            let upgrade = heard(&mut stream).await;
             if let Some(key) = upgrade.lines().find_map(|it| it.strip_prefix("Sec-WebSocket-Key: ")) {
                 let accept = derive_accept_key(key.as_bytes());
                 let head =

@@ -2,10 +2,11 @@
 
 use mcp_model::{Limits, UrlEndpoint};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpListener;
 
 use super::*;
 use crate::DialOptions;
+use crate::web::head::heard;
 
 fn place(url: &str) -> Arc<Place> {
     let limits = Limits { connect: Duration::from_millis(300), ..Limits::default() };
@@ -30,17 +31,6 @@ async fn post(client: &Client) -> Result<String, String> {
     }
 }
 
-async fn head(stream: &mut TcpStream) -> String {
-    let mut res = Vec::new();
-    while !res.ends_with(b"\r\n\r\n") {
-        match stream.read_u8().await {
-            Ok(byte) => res.push(byte),
-            Err(_) => break,
-        }
-    }
-    String::from_utf8_lossy(&res).into_owned()
-}
-
 /// What comes of a post to `url` through a proxy that answers so, and what the proxy was asked.
 async fn through(url: &str, answer: &str) -> (String, Result<String, String>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -48,7 +38,7 @@ async fn through(url: &str, answer: &str) -> (String, Result<String, String>) {
     let client = Client::behind(place(url), &Matcher::builder().all(proxies).build()).unwrap();
     let proxy = async {
         let (mut stream, _) = listener.accept().await.unwrap();
-        let asked = head(&mut stream).await;
+        let asked = heard(&mut stream).await;
         stream.write_all(answer.as_bytes()).await.unwrap();
         // It stays as long as the client does.
         (asked, stream)

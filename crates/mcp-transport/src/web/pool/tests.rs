@@ -5,6 +5,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
 
 use super::*;
 use crate::web::Response;
+use crate::web::head::heard;
 
 /// A connection of the pool's, and its server's end.
 async fn speaking(pool: &Pool) -> (Lease, DuplexStream) {
@@ -18,10 +19,7 @@ fn request() -> Request {
 
 /// Hears a request and answers it.
 async fn answer(server: &mut DuplexStream, said: &str) {
-    let mut head = Vec::new();
-    while !head.ends_with(b"\r\n\r\n") {
-        head.push(server.read_u8().await.unwrap());
-    }
+    assert!(heard(server).await.ends_with("\r\n\r\n"), "a request is whole");
     server.write_all(said.as_bytes()).await.unwrap();
 }
 
