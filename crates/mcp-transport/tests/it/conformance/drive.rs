@@ -23,6 +23,12 @@ pub(super) fn twice(_: Way, peer: Peer, limits: Limits) -> BoxFuture<'static, St
     call_and_other(peer, limits, CallOptions::default()).boxed()
 }
 
+/// The same, where the first call is not answered: it is not waited for long but over HTTP, where the end of its own
+/// response ends it.
+pub(super) fn unanswered(way: Way, peer: Peer, limits: Limits) -> BoxFuture<'static, String> {
+    if way.wire.is_http() { twice(way, peer, limits) } else { impatient(way, peer, limits) }
+}
+
 /// The same, where the first call is not waited for long.
 pub(super) fn impatient(_: Way, peer: Peer, limits: Limits) -> BoxFuture<'static, String> {
     let options = CallOptions { deadline: Some(IMPATIENT), ..CallOptions::default() };
@@ -44,7 +50,8 @@ async fn call_and_other(peer: Peer, limits: Limits, options: CallOptions) -> Str
 pub(super) fn nobody(way: Way, peer: Peer, limits: Limits) -> BoxFuture<'static, String> {
     drop(peer);
     async move {
-        match wires::connect(&way.wire.nobody(), way.era, &limits).await {
+        let (endpoint, _kept) = way.wire.nobody();
+        match wires::connect(&endpoint, way.era, &limits).await {
             Ok(_) => "connected".to_owned(),
             Err(error) => unconnected(&error),
         }
@@ -57,14 +64,17 @@ pub(super) fn widowed(way: Way, peer: Peer, limits: Limits) -> BoxFuture<'static
     async move {
         let session = peer.connect(&limits).await.unwrap();
         drop(peer);
-        // Over HTTP there is no connection that could tell. A call may find out that the last one is gone, and then
-        // nobody knows whether it ran; the next one finds nobody.
         if !way.wire.is_http() {
             session.closed().await;
-        } else if call(&session, "other", CallOptions::default()).await == "hello" {
-            return "the dead have answered".to_owned();
         }
-        call(&session, "other", CallOptions::default()).await
+        // Over HTTP a call may be what finds out that a kept connection is gone, and then nobody knows whether it ran.
+        // There are as many such calls as there were connections; the next one finds nobody.
+        loop {
+            let came = call(&session, "other", CallOptions::default()).await;
+            if !(way.wire.is_http() && came == "outcome unknown") {
+                return came;
+            }
+        }
     }
     .boxed()
 }

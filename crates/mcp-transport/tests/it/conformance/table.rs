@@ -277,7 +277,7 @@ fn nonsense() -> Vec<Row> {
         row(
             "garbage in place of the answer",
             script::first(|_| vec![Act::Say("Segmentation fault".to_owned())]),
-            drive::impatient,
+            drive::unanswered,
             Want::Each {
                 stdio: "timed out | hello",
                 sse: "timed out | hello",
@@ -294,7 +294,7 @@ fn nonsense() -> Vec<Row> {
         row(
             "an answer with a wrong id",
             script::first(|_| vec![Act::Say(said_to(&json!(999_999), "wrong"))]),
-            drive::impatient,
+            drive::unanswered,
             Want::Each {
                 stdio: "timed out | hello",
                 sse: "timed out | hello",
@@ -311,7 +311,7 @@ fn nonsense() -> Vec<Row> {
         row(
             "a result without an id",
             script::first(|_| vec![Act::Say(said_to(&Value::Null, "nobody's"))]),
-            drive::impatient,
+            drive::unanswered,
             Want::Each {
                 stdio: "timed out | hello",
                 sse: "timed out | hello",
@@ -328,7 +328,7 @@ fn nonsense() -> Vec<Row> {
         row(
             "an error without an id",
             script::first(|_| vec![Act::Say(error(&Value::Null, &json!(-32600)))]),
-            drive::impatient,
+            drive::unanswered,
             Want::Each {
                 stdio: "timed out | hello",
                 sse: "timed out | hello",

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex};
 use mcp_model::{Endpoint, Era, Limits, Secret, StdioEndpoint, UrlEndpoint};
 use mcp_transport::{ConnectError, DialOptions, Eras, Session, SessionOptions, dialer};
 use serde_json::Value;
+use tokio::net::TcpSocket;
 
 use super::framing::{self, Ends};
 use super::lanes::{self, Form};
@@ -167,18 +168,22 @@ impl Wire {
         }
     }
 
-    /// Where nobody is: a program that ends at once, or a port at which nobody listens.
-    pub(super) fn nobody(self) -> Endpoint {
-        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    /// Where nobody is: a program that ends at once, or a port at which nobody listens as long as the socket is kept.
+    pub(super) fn nobody(self) -> (Endpoint, TcpSocket) {
+        let socket = TcpSocket::new_v4().unwrap();
+        socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+        let port = socket.local_addr().unwrap().port();
+        (self.nobody_at(port), socket)
+    }
+
+    fn nobody_at(self, port: u16) -> Endpoint {
         match self {
             Wire::Stdio => {
                 let mut endpoint = StdioEndpoint::new("sh");
                 endpoint.args = vec![Secret::new("-c"), Secret::new("exit 3")];
                 Endpoint::Stdio(endpoint)
             }
-            Wire::Sse | Wire::WebSocket | Wire::Http | Wire::HttpJson => {
-                self.endpoint(listener.local_addr().unwrap().port())
-            }
+            Wire::Sse | Wire::WebSocket | Wire::Http | Wire::HttpJson => self.endpoint(port),
         }
     }
 }
