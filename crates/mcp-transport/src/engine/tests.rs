@@ -6,6 +6,13 @@ use std::time::Duration;
 use super::*;
 use crate::{EndReason, Fault};
 
+impl Engine {
+    /// How many calls are in the table, and how many permits are out.
+    pub(crate) fn in_flight(&self) -> (usize, usize) {
+        (self.pending.len(), MOST_CALLS - self.permits.available_permits())
+    }
+}
+
 struct Peer {
     engine: Arc<Engine>,
     queue: OutQueue,

@@ -8,6 +8,13 @@ use proptest::prelude::*;
 use super::*;
 use crate::EndReason;
 
+impl Pending {
+    /// How many calls are in the table, told or not.
+    pub(crate) fn len(&self) -> usize {
+        self.lock().calls.len()
+    }
+}
+
 /// One thing that happens. Calls are chosen among those that were ever begun, those that are over too.
 #[derive(Debug, Clone)]
 enum Step {

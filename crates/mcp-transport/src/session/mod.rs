@@ -338,3 +338,6 @@ impl Session {
 fn far_away() -> Instant {
     Instant::now() + Duration::from_secs(60 * 60 * 24 * 365)
 }
+
+#[cfg(test)]
+mod orders;

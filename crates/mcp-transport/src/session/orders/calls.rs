@@ -1,0 +1,166 @@
+//! The calls that a session is asked for, each as a future that ends with a word, and the answers to them.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::task::Wake;
+use std::time::Duration;
+
+use mcp_model::RawJson;
+use serde_json::{Value, json};
+use tokio::sync::Notify;
+
+use super::super::{CallOptions, Replay, Session};
+use crate::{CallError, Expiry};
+
+/// What is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    Tool,
+    Raw,
+    Ping,
+    Read,
+    /// A list, which may have several pages.
+    Prompts,
+}
+
+impl Kind {
+    pub(super) const ALL: [Kind; 5] = [Kind::Tool, Kind::Raw, Kind::Ping, Kind::Read, Kind::Prompts];
+
+    /// Whether a server's questions may be about it.
+    pub(super) fn has_stake(self) -> bool {
+        match self {
+            Kind::Tool | Kind::Raw | Kind::Read => true,
+            Kind::Ping | Kind::Prompts => false,
+        }
+    }
+
+    /// Whether a lost answer is asked for again.
+    pub(super) fn replays(self, replay: Replay) -> bool {
+        match self {
+            Kind::Tool | Kind::Raw | Kind::Ping => replay == Replay::Allowed,
+            Kind::Read | Kind::Prompts => true,
+        }
+    }
+
+    /// What is said of an answer that was lost for good.
+    pub(super) fn lost(self) -> &'static str {
+        match self {
+            Kind::Tool | Kind::Raw => "outcome unknown",
+            Kind::Ping | Kind::Read | Kind::Prompts => "answer lost",
+        }
+    }
+
+    /// What comes of a result that is a text and nothing else.
+    pub(super) fn odd(self) -> &'static str {
+        match self {
+            Kind::Raw | Kind::Ping => "odd",
+            Kind::Tool | Kind::Read | Kind::Prompts => "unreadable",
+        }
+    }
+}
+
+/// How a call is made. Times are milliseconds.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Terms {
+    pub(super) kind: Kind,
+    pub(super) deadline: Option<u64>,
+    pub(super) idle: Option<u64>,
+    pub(super) replay: Replay,
+}
+
+/// A result that is one for calls of every kind, with this text.
+pub(super) fn result(text: &str) -> Value {
+    json!({
+        "content": [{"type": "text", "text": text}],
+        "contents": [{"uri": "a:b", "text": text}],
+        "prompts": [{"name": text}],
+        "text": text,
+    })
+}
+
+/// A call that is being made; resolves with its text, or with what went wrong.
+pub(super) type Making = Pin<Box<dyn Future<Output = String>>>;
+
+/// Makes a call. Its progress is counted.
+pub(super) fn make(session: &Arc<Session>, terms: Terms, progress: &Arc<AtomicUsize>) -> Making {
+    let (session, heard) = (Arc::clone(session), Arc::clone(progress));
+    let options = CallOptions {
+        deadline: terms.deadline.map(Duration::from_millis),
+        idle: terms.idle.map(Duration::from_millis),
+        replay: terms.replay,
+        progress: Some(Arc::new(move |_| {
+            heard.fetch_add(1, Ordering::Relaxed);
+        })),
+        ..CallOptions::default()
+    };
+    // Tokio's budget would end a poll before its time.
+    Box::pin(tokio::task::unconstrained(async move {
+        let outcome = match terms.kind {
+            Kind::Tool => {
+                let answer = session.call_tool("t", &RawJson::empty_object(), options).await;
+                answer.map(|it| it.value.text())
+            }
+            Kind::Raw | Kind::Ping => {
+                let method = if terms.kind == Kind::Raw { "x/y" } else { "ping" };
+                let answer = session.request_raw(method, None, &RawJson::empty_object(), options).await;
+                answer.map(|it| {
+                    let value: Value = it.value.read().unwrap();
+                    value["text"].as_str().or(value.as_str()).unwrap().to_owned()
+                })
+            }
+            Kind::Read => {
+                let read = session.read_resource("a:b", options).await;
+                read.map(|it| {
+                    let value: Value = it.raw.read().unwrap();
+                    value["contents"][0]["text"].as_str().unwrap().to_owned()
+                })
+            }
+            Kind::Prompts => {
+                let listing = session.list_prompts().await;
+                listing.map(|it| it.items.iter().map(|it| &*it.name).collect::<Vec<_>>().join(" + "))
+            }
+        };
+        outcome.unwrap_or_else(|error| word(&error))
+    }))
+}
+
+/// What a call is told whose deadline has passed.
+pub(super) fn timed_out(expiry: Expiry) -> String {
+    format!("{expiry:?}")
+}
+
+fn word(error: &CallError) -> String {
+    match error {
+        CallError::Closed(_) => "closed".to_owned(),
+        CallError::NotSent(_) => "not sent".to_owned(),
+        CallError::TimedOut(expiry) => timed_out(*expiry),
+        CallError::Rpc(error) => error.message.clone(),
+        CallError::Unreadable(_) => "unreadable".to_owned(),
+        CallError::OutcomeUnknown(_) => "outcome unknown".to_owned(),
+        CallError::AnswerLost(_) => "answer lost".to_owned(),
+        CallError::Refused(fault) => fault.message.clone(),
+        CallError::TooLarge(_) => "too large".to_owned(),
+        CallError::Reopen(_) => "not opened again".to_owned(),
+        CallError::InvalidParams(_)
+        | CallError::InputRequired(_)
+        | CallError::ResourceNotFound(_)
+        | CallError::NotOffered(_)
+        | CallError::TooMuch(_) => panic!("nothing leads here: {error}"),
+    }
+}
+
+/// Whether a call was woken. A call is polled only when it was: what is not woken is not heard.
+pub(super) struct Flag {
+    pub(super) woken: AtomicBool,
+    /// Any of the calls was.
+    pub(super) any: Arc<Notify>,
+}
+
+impl Wake for Flag {
+    fn wake(self: Arc<Self>) {
+        self.woken.store(true, Ordering::Relaxed);
+        self.any.notify_one();
+    }
+}

@@ -1,0 +1,190 @@
+//! Whatever happens while a session is opened: that ends in time, says what it came to, leaves nothing behind, and
+//! `initialize` is never cancelled.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+use mcp_model::{Era, Limits, code};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+use tokio::sync::{Notify, mpsc};
+use tokio::time::Instant;
+
+use super::super::{Eras, Session, SessionOptions, State};
+use super::calls::Flag;
+use super::config;
+use super::peer::{Hand, Manners, Peer};
+use super::world::opened;
+use crate::{Dial, EndReason, Lane, Out, RequestId};
+
+/// Longer than a probe is waited for, so that there is time for both ways.
+const STARTUP: Duration = Duration::from_secs(20);
+
+/// How much longer the end of a wire may take that does not end: the parting, and the overtime.
+const PARTING: Duration = Duration::from_millis(2_502);
+
+/// How a server may refuse.
+const ERRORS: [i64; 4] =
+    [code::METHOD_NOT_FOUND, code::UNSUPPORTED_PROTOCOL_VERSION, code::INTERNAL_ERROR, code::HEADER_MISMATCH];
+
+#[derive(Debug, Clone)]
+enum Step {
+    /// The request that was sent last but so many is answered.
+    Answer(usize, Reply),
+    /// So many milliseconds pass.
+    Pass(u64),
+    Leave(EndReason),
+    /// Nobody wants the session any more.
+    GiveUp,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Reply {
+    Good,
+    /// An error with this code.
+    Error(i64),
+    /// Nothing that a server answers.
+    Odd,
+}
+
+fn stories() -> impl Strategy<Value = (Eras, Option<Era>, Manners, Vec<Step>)> {
+    let reply = prop_oneof![
+        3 => Just(Reply::Good),
+        2 => prop::sample::select(ERRORS.to_vec()).prop_map(Reply::Error),
+        1 => Just(Reply::Odd),
+    ];
+    let reason = prop_oneof![Just(EndReason::PeerClosed), Just(EndReason::Broken("broken".to_owned()))];
+    let step = prop_oneof![
+        6 => (0usize..3, reply).prop_map(|(back, reply)| Step::Answer(back, reply)),
+        5 => (0u64..8_000).prop_map(Step::Pass),
+        2 => reason.prop_map(Step::Leave),
+        1 => Just(Step::GiveUp),
+    ];
+    (
+        prop::sample::select(vec![Eras::Both, Eras::Both, Eras::Legacy, Eras::Modern]),
+        prop::sample::select(vec![None, Some(Era::Legacy), Some(Era::Modern)]),
+        prop::sample::select(vec![Manners::Polite, Manners::Slow(200), Manners::Stubborn]),
+        prop::collection::vec(step, 0..12),
+    )
+}
+
+/// What was heard of the connections that were made.
+struct Servers {
+    dialled: mpsc::UnboundedReceiver<Peer>,
+    peers: Vec<Peer>,
+    /// The requests: which connection's, its id, its method.
+    asked: Vec<(usize, RequestId, String)>,
+    /// A good answer went out.
+    welcomed: bool,
+}
+
+impl Servers {
+    /// Hears what was sent: requests, and no notice that one is given up.
+    fn hear(&mut self) {
+        self.peers.extend(std::iter::from_fn(|| self.dialled.try_recv().ok()));
+        for (at, peer) in self.peers.iter_mut().enumerate() {
+            for out in peer.sent() {
+                match out {
+                    Out::Abandon { id, notice } => {
+                        assert_eq!(notice, None, "nothing of a handshake is cancelled");
+                        let of = self.asked.iter().filter(|it| (it.0, it.1) == (at, id)).count();
+                        assert_eq!(of, 1, "only what was sent can be let go of");
+                    }
+                    Out::Message(message) => {
+                        if let Some(id) = message.head.id {
+                            self.asked.push((at, id, message.head.method.into_owned()));
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    fn answer(&mut self, back: usize, reply: Reply) {
+        let Some(at) = self.asked.len().checked_sub(back + 1) else { return };
+        let (peer, id, method) = self.asked[at].clone();
+        let era = if method == "initialize" { Era::Legacy } else { Era::Modern };
+        let message: Value = match reply {
+            Reply::Good => opened(id, era),
+            Reply::Error(code) => json!({"id": id, "error": {"code": code, "message": "no"}}),
+            Reply::Odd => json!({"id": id, "result": 7}),
+        };
+        self.peers[peer].inbox.deliver(Lane::Shared, message.to_string().into());
+        self.welcomed |= matches!(reply, Reply::Good);
+    }
+}
+
+async fn tell((eras, remembered, manners, steps): (Eras, Option<Era>, Manners, Vec<Step>)) {
+    let (peers, dialled) = mpsc::unbounded_channel();
+    let mut servers = Servers { dialled, peers: Vec::new(), asked: Vec::new(), welcomed: false };
+    let limits = Limits { startup: STARTUP, ..Limits::default() };
+    let options = SessionOptions { eras, remembered, limits, ..SessionOptions::default() };
+    let state = options.state.subscribe();
+    let dial: Arc<dyn Dial> = Arc::new(Hand { peers, manners });
+    let mut connecting = Some(Box::pin(Session::connect(dial, options)));
+    let flag = Arc::new(Flag { woken: AtomicBool::new(true), any: Arc::new(Notify::new()) });
+    let waker = Waker::from(Arc::clone(&flag));
+    let due = Instant::now() + STARTUP + PARTING;
+    let mut outcome = None;
+    // In the end nothing more is said.
+    for step in [Step::Pass(0)].into_iter().chain(steps).chain([Step::Pass(25_000)]) {
+        let mut until = Instant::now();
+        match step {
+            Step::Answer(back, reply) => servers.answer(back, reply),
+            Step::Pass(millis) => until += Duration::from_millis(millis),
+            Step::Leave(reason) => {
+                if let Some(end) = servers.peers.last_mut().and_then(|it| it.end.take()) {
+                    let _ = end.send(reason);
+                }
+            }
+            Step::GiveUp => connecting = None,
+        }
+        loop {
+            for _ in 0..4 {
+                tokio::task::yield_now().await;
+                let is_woken = flag.woken.swap(false, Ordering::Relaxed);
+                if let Some(future) = connecting.as_mut().filter(|_| is_woken)
+                    && let Poll::Ready(done) = future.as_mut().poll(&mut Context::from_waker(&waker))
+                {
+                    assert!(Instant::now() <= due, "it takes too long");
+                    (outcome, connecting) = (Some(done), None);
+                }
+                servers.hear();
+            }
+            tokio::select! {
+                biased;
+                () = tokio::time::sleep_until(until) => break,
+                () = flag.any.notified() => {}
+            }
+        }
+    }
+    assert!(connecting.is_none(), "it ends");
+    let state = state.borrow().clone();
+    match outcome {
+        Some(Ok(session)) => {
+            assert!(servers.welcomed, "nobody has let it in");
+            let over = session.wire.engine().ended().is_some();
+            assert_eq!(state == State::Connected, !over, "{state:?}");
+            // What was asked before is over, and nothing is asked after it.
+            assert_eq!(session.wire.engine().in_flight(), (0, 0));
+            drop(session);
+        }
+        Some(Err(error)) => assert_eq!(state, State::Error(error.to_string())),
+        None => assert_eq!(state, State::Error("connecting was given up".to_owned())),
+    }
+    tokio::task::yield_now().await;
+    servers.hear();
+    assert!(servers.peers.iter().all(Peer::is_gone), "a connection is left behind");
+}
+
+proptest! {
+    #![proptest_config(config())]
+
+    #[test]
+    fn whatever_the_order_an_opening_ends_in_time_and_cancels_nothing(story in stories()) {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
+        runtime.block_on(tell(story));
+    }
+}

@@ -1,0 +1,96 @@
+//! A wire without a peer: whoever tests says what arrives and when it ends, and takes what is sent from the queue itself, so
+//! that it is known what each poll of a call has sent.
+
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use futures_util::FutureExt as _;
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::unconstrained;
+
+use crate::{Dial, EndReason, Ended, Inbox, Link, Opening, Out, OutQueue, Transport};
+
+/// What a wire does when it is to end.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Manners {
+    /// It ends at once.
+    Polite,
+    /// It ends after so many milliseconds.
+    Slow(u64),
+    /// It does not.
+    Stubborn,
+}
+
+/// The other side of a wire.
+pub(super) struct Peer {
+    pub(super) inbox: Arc<dyn Inbox>,
+    pub(super) out: OutQueue,
+    /// Ends the wire.
+    pub(super) end: Option<oneshot::Sender<EndReason>>,
+    /// Dies with the wire.
+    alive: Weak<()>,
+}
+
+impl Peer {
+    /// Whether the wire is no more.
+    pub(super) fn is_gone(&self) -> bool {
+        self.alive.strong_count() == 0
+    }
+
+    /// What was sent since this was asked last. Without tokio's budget, which would hide a part of it.
+    pub(super) fn sent(&mut self) -> Vec<Out> {
+        std::iter::from_fn(|| unconstrained(self.out.next()).now_or_never().flatten()).collect()
+    }
+}
+
+/// Dials such wires, and hands their other sides over.
+pub(super) struct Hand {
+    pub(super) peers: mpsc::UnboundedSender<Peer>,
+    pub(super) manners: Manners,
+}
+
+impl Dial for Hand {
+    fn dial(&self) -> Box<dyn Transport> {
+        Box::new(Wire { peers: self.peers.clone(), manners: self.manners })
+    }
+
+    fn label(&self) -> String {
+        "by hand".to_owned()
+    }
+
+    fn redact(&self, text: &str) -> String {
+        text.to_owned()
+    }
+
+    fn opening(&self) -> Opening {
+        Opening::Negotiate
+    }
+}
+
+struct Wire {
+    peers: mpsc::UnboundedSender<Peer>,
+    manners: Manners,
+}
+
+#[async_trait]
+impl Transport for Wire {
+    async fn run(self: Box<Self>, link: Link) -> Ended {
+        let Link { out, inbox, mut stop } = link;
+        let (end, ended) = oneshot::channel();
+        let alive = Arc::new(());
+        let _ = self.peers.send(Peer { inbox, out, end: Some(end), alive: Arc::downgrade(&alive) });
+        let stopped = async {
+            stop.requested().await;
+            match self.manners {
+                Manners::Polite => {}
+                Manners::Slow(millis) => tokio::time::sleep(Duration::from_millis(millis)).await,
+                Manners::Stubborn => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            Ok(reason) = ended => Ended::new(reason),
+            () = stopped => Ended::new(EndReason::Stopped),
+        }
+    }
+}

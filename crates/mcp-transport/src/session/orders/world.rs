@@ -1,0 +1,484 @@
+//! A session whose server is played by hand: what happens to it, and what is then to be true.
+//!
+//! Nothing runs between two events unless [`World::settle`] is awaited, so that what happens at once can be in any order.
+//! Each poll of a call is looked at: what it sends and how it ends is what the [model](super::model) says.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use mcp_model::{Era, Limits, RawJson, RpcError};
+use serde_json::{Value, json};
+use tokio::sync::{Notify, mpsc};
+use tokio::time::Instant;
+
+use super::super::{Eras, Handlers, Questions, RawQuestion, Session, SessionOptions, State};
+use super::calls::{Flag, Kind, Making, Terms, make};
+use super::model::{Call, REQUEST, STARTUP, Stage, Told};
+use super::peer::{Hand, Manners, Peer};
+use crate::{Dial, Epoch, Lane, Out, RequestId, Worth};
+
+/// How much later than its deadline a call may end: the timer's own grain.
+const GRAIN: Duration = Duration::from_millis(2);
+
+/// A session and its server.
+pub(super) struct World {
+    pub(super) session: Arc<Session>,
+    pub(super) peer: Peer,
+    pub(super) calls: Vec<Call>,
+    /// Every request that a call has sent, with its call.
+    pub(super) requests: Vec<(RequestId, Epoch)>,
+    any: Arc<Notify>,
+    /// The session's, as far as it was opened again.
+    epoch: Epoch,
+    pub(super) opening: Option<Reopening>,
+    /// When it could not be opened again.
+    failed: Option<Instant>,
+    /// Something was done that ends the connection.
+    pub(super) may_end: bool,
+    pub(super) closed: bool,
+    /// Whoever closes, and when he is through at the latest.
+    closings: Vec<(Making, Arc<Flag>, Instant)>,
+    texts: usize,
+    /// The requests of which the peer was told that they are given up, and those of which it was not, with what both should
+    /// be.
+    cancelled: [Vec<RequestId>; 2],
+    let_go: [Vec<RequestId>; 2],
+    pub(super) announced: u64,
+    pub(super) noise: u64,
+    pub(super) questions: Vec<Question>,
+    /// How often each question was answered.
+    answers: HashMap<String, usize>,
+    held: Arc<Held>,
+}
+
+/// An `initialize` that opens the session again.
+pub(super) struct Reopening {
+    pub(super) request: RequestId,
+    /// The call that needs it.
+    call: usize,
+    epoch: Epoch,
+    due: Instant,
+    /// Whether it was answered, and well.
+    pub(super) answer: Option<Result<(), ()>>,
+}
+
+/// A question of the server's.
+pub(super) struct Question {
+    pub(super) id: String,
+    /// The way it came by, and by which it can be taken back.
+    pub(super) lane: Lane,
+    /// The requests that it may be about.
+    pub(super) about: Vec<RequestId>,
+    pub(super) is_open: bool,
+    /// How often it is to be answered; `None` where nobody is there any more.
+    pub(super) answers: Option<usize>,
+}
+
+/// Answers a question when it may.
+#[derive(Default)]
+pub(super) struct Held(Mutex<HashMap<String, Arc<Notify>>>);
+
+impl Held {
+    pub(super) fn gate(&self, id: &str) -> Arc<Notify> {
+        Arc::clone(self.0.lock().unwrap().entry(id.to_owned()).or_default())
+    }
+}
+
+#[async_trait]
+impl Questions for Held {
+    fn takes(&self, method: &str) -> bool {
+        method == "elicitation/create"
+    }
+
+    async fn answer(&self, question: RawQuestion) -> Result<RawJson, RpcError> {
+        let params: Value = question.params.read().unwrap();
+        self.gate(params["id"].as_str().unwrap()).notified().await;
+        Ok(question.params)
+    }
+}
+
+impl World {
+    /// A session of this era.
+    pub(super) async fn open(era: Era, manners: Manners) -> World {
+        let (peers, mut dialled) = mpsc::unbounded_channel();
+        let dial: Arc<dyn Dial> = Arc::new(Hand { peers, manners });
+        let held = Arc::new(Held::default());
+        let options = SessionOptions {
+            eras: match era {
+                Era::Legacy => Eras::Legacy,
+                Era::Modern => Eras::Modern,
+            },
+            limits: Limits { request: REQUEST, startup: STARTUP, ..Limits::default() },
+            handlers: Handlers { questions: Some(Arc::clone(&held) as _), ..Handlers::default() },
+            ..SessionOptions::default()
+        };
+        let connecting = tokio::spawn(Session::connect(dial, options));
+        let mut peer: Peer = dialled.recv().await.unwrap();
+        let Some(Out::Message(message)) = peer.out.next().await else { panic!("nothing was sent") };
+        let id = message.head.id.unwrap();
+        peer.inbox.deliver(Lane::Shared, opened(id, era).to_string().into());
+        let session = Arc::new(connecting.await.unwrap().unwrap());
+        assert_eq!(peer.sent().len(), usize::from(era == Era::Legacy), "it is told that it is initialized");
+        // The timer counts whole milliseconds: from here on so does everything.
+        tokio::time::sleep(Duration::from_millis(1)).await;
+        World {
+            session,
+            peer,
+            calls: Vec::new(),
+            requests: Vec::new(),
+            any: Arc::default(),
+            epoch: Epoch(0),
+            opening: None,
+            failed: None,
+            may_end: false,
+            closed: false,
+            closings: Vec::new(),
+            texts: 0,
+            cancelled: Default::default(),
+            let_go: Default::default(),
+            announced: 0,
+            noise: 0,
+            questions: Vec::new(),
+            answers: HashMap::new(),
+            held,
+        }
+    }
+
+    /// A text that nothing else has.
+    pub(super) fn text(&mut self) -> String {
+        self.texts += 1;
+        format!("answer {}", self.texts)
+    }
+
+    pub(super) fn begin(&mut self, terms: Terms) {
+        let progress = Arc::new(AtomicUsize::new(0));
+        let making = make(&self.session, terms, &progress);
+        self.calls.push(Call::new(making, terms, progress, &self.any));
+    }
+
+    /// The peer says something. Whether anybody waited for it.
+    pub(super) fn deliver(&self, lane: Lane, message: &Value) -> bool {
+        self.peer.inbox.deliver(lane, Bytes::from(message.to_string())) == Worth::Awaited
+    }
+
+    /// The call whose request this is, while it waits.
+    pub(super) fn waiting(&mut self, id: RequestId) -> Option<&mut Call> {
+        self.calls.iter_mut().find(|it| it.waits().is_some_and(|it| it.request == id))
+    }
+
+    /// A request is told something. Whether anybody waits for it.
+    pub(super) fn tell(&mut self, id: RequestId, told: Told) -> bool {
+        let call = self.waiting(id);
+        call.map(|it| it.tell(told)).is_some()
+    }
+
+    pub(super) fn gate(&self, question: &str) -> Arc<Notify> {
+        self.held.gate(question)
+    }
+
+    /// Nobody waits for a call any more.
+    pub(super) fn give_up(&mut self, at: usize) {
+        self.drain(None);
+        let call = &mut self.calls[at];
+        match std::mem::replace(&mut call.stage, Stage::Over) {
+            Stage::Waits(waits) => self.cancelled[1].push(waits.request),
+            Stage::Reopens { .. } => self.leave_opening(at),
+            Stage::Sends | Stage::Ends { .. } | Stage::Over => {}
+        }
+        self.calls[at].making = None;
+        self.drain(None);
+    }
+
+    /// A call opens the session no longer; where it did, it was in the middle of it.
+    fn leave_opening(&mut self, at: usize) {
+        if let Some(opening) = self.opening.take_if(|it| it.call == at)
+            && opening.answer.is_none()
+        {
+            self.let_go[1].push(opening.request);
+        }
+    }
+
+    /// Somebody closes the session.
+    pub(super) fn close(&mut self, grace: u64) {
+        let grace = Duration::from_millis(grace);
+        let session = Arc::clone(&self.session);
+        let closing =
+            Box::pin(tokio::task::unconstrained(async move { session.close(grace).await.to_string() }));
+        let flag = Arc::new(Flag { woken: AtomicBool::new(true), any: Arc::clone(&self.any) });
+        self.closings.push((closing, flag, Instant::now() + grace + Duration::from_secs(2)));
+        self.may_end = true;
+    }
+
+    /// Time passes, and everybody who is woken meanwhile runs at once.
+    pub(super) async fn pass(&mut self, millis: u64) {
+        let until = Instant::now() + Duration::from_millis(millis);
+        let any = Arc::clone(&self.any);
+        loop {
+            self.look();
+            self.poll_woken();
+            tokio::select! {
+                biased;
+                () = any.notified() => {}
+                () = tokio::time::sleep_until(until) => break,
+            }
+        }
+        self.settle().await;
+    }
+
+    /// Everybody runs who can, and then everything is as it should be.
+    pub(super) async fn settle(&mut self) {
+        let mut quiet = 0;
+        while quiet < 4 {
+            tokio::task::yield_now().await;
+            self.drain(None);
+            self.look();
+            quiet = if self.poll_woken() { 0 } else { quiet + 1 };
+        }
+        self.check();
+    }
+
+    /// Calls end whose deadline has passed, and all of them when the connection is over.
+    fn look(&mut self) {
+        let is_over = !self.closed && self.session.wire.engine().ended().is_some();
+        if is_over {
+            assert!(self.may_end, "nothing has ended the connection");
+            self.closed = true;
+        }
+        for call in &mut self.calls {
+            let Some(request) = call.waits().map(|it| it.request) else { continue };
+            let mut words = Vec::new();
+            let due = call.due();
+            if due <= Instant::now() {
+                words.extend(call.expiries());
+            }
+            if is_over {
+                words.push("closed".to_owned());
+            }
+            if !words.is_empty() {
+                call.stage = Stage::Ends { words, request, due };
+            }
+        }
+    }
+
+    /// Polls whoever was woken. Whether anybody was.
+    fn poll_woken(&mut self) -> bool {
+        let mut res = false;
+        for at in 0..self.calls.len() {
+            if self.calls[at].making.is_some() && self.calls[at].flag.woken.swap(false, Ordering::Relaxed) {
+                res = true;
+                self.poll(at);
+            }
+        }
+        self.closings.retain_mut(|(closing, flag, _)| {
+            if !flag.woken.swap(false, Ordering::Relaxed) {
+                return true;
+            }
+            res = true;
+            let waker = Waker::from(Arc::clone(flag));
+            closing.as_mut().poll(&mut Context::from_waker(&waker)).is_pending()
+        });
+        res
+    }
+
+    /// Polls a call, which does what the model says.
+    fn poll(&mut self, at: usize) {
+        self.drain(None);
+        let call = &mut self.calls[at];
+        let waker = Waker::from(Arc::clone(&call.flag));
+        let polled = call.making.as_mut().unwrap().as_mut().poll(&mut Context::from_waker(&waker));
+        let sent = self.drain(Some(at));
+        let call = &mut self.calls[at];
+        match (call.stage.clone(), polled) {
+            (Stage::Waits(_), Poll::Pending) => assert_eq!(sent, None, "it was sent twice"),
+            (Stage::Sends, Poll::Pending) => {
+                assert!(!self.closed, "nobody is there to wait for");
+                let (request, epoch) = sent.expect("it is sent");
+                call.sent(request, epoch);
+            }
+            (Stage::Sends, Poll::Ready(word)) => {
+                assert!(self.closed && sent.is_none(), "{word}");
+                assert_eq!(word, if call.repeated { "closed" } else { "not sent" });
+                self.end(at);
+            }
+            (Stage::Ends { words, request, due }, Poll::Ready(word)) => {
+                assert!(
+                    words.contains(&word) && sent.is_none(),
+                    "{word} is none of {words:?}: {:?}",
+                    call.terms
+                );
+                if is_late(&word) {
+                    assert!((due..due + GRAIN).contains(&Instant::now()), "not when its deadline passes");
+                    self.cancelled[1].push(request);
+                }
+                self.end(at);
+            }
+            (Stage::Reopens { epoch, .. }, Poll::Pending) => {
+                if let Some((request, own)) = sent {
+                    assert!(own > epoch, "it was sent to the session that is forgotten");
+                    call.sent(request, own);
+                }
+            }
+            (Stage::Reopens { asked, epoch }, Poll::Ready(word)) => {
+                assert_eq!(sent, None);
+                let own = self.opening.as_ref().filter(|it| it.call == at);
+                if is_late(&word) {
+                    assert!(call.expiries().contains(&word) && call.due() <= Instant::now(), "{word}");
+                } else if word != "not opened again" {
+                    assert!(self.closed && self.epoch > epoch, "{word}");
+                    assert_eq!(word, if call.repeated { "closed" } else { "not sent" });
+                } else {
+                    let is_due = |it: &Reopening| it.answer == Some(Err(())) || it.due <= Instant::now();
+                    let has_failed = own.map(is_due);
+                    let is_told = has_failed.unwrap_or(self.failed.is_some_and(|it| it >= asked));
+                    assert!(self.closed || is_told, "nothing failed");
+                    if has_failed.is_some() {
+                        self.failed = Some(Instant::now());
+                    }
+                }
+                // The end of the connection tells it, too.
+                if let Some(opening) = self.opening.as_mut().filter(|_| self.closed) {
+                    opening.answer.get_or_insert(Err(()));
+                }
+                self.leave_opening(at);
+                self.end(at);
+            }
+            (stage, polled) => panic!("{:?} is {stage:?}, and its poll {polled:?}", call.terms),
+        }
+    }
+
+    fn end(&mut self, at: usize) {
+        self.calls[at].stage = Stage::Over;
+        self.calls[at].making = None;
+    }
+
+    /// Looks at what was sent. Requests are sent by a call's poll alone: gives the one that it sent.
+    fn drain(&mut self, by: Option<usize>) -> Option<(RequestId, Epoch)> {
+        let mut res = None;
+        for out in self.peer.sent() {
+            match out {
+                Out::Abandon { id, notice: Some(notice) } => {
+                    let notice: Value = serde_json::from_slice(&notice).unwrap();
+                    assert_eq!(notice["method"], "notifications/cancelled");
+                    assert_eq!(notice["params"]["requestId"], id);
+                    self.cancelled[0].push(id);
+                }
+                Out::Abandon { id, notice: None } => self.let_go[0].push(id),
+                Out::Message(message) => match (message.head.id, &*message.head.method, by) {
+                    (Some(request), "initialize", Some(call)) => {
+                        assert!(self.opening.is_none(), "the session is opened twice at once");
+                        assert_eq!(message.epoch, Epoch(self.epoch.0 + 1));
+                        let due = Instant::now() + STARTUP;
+                        let opening = Reopening { request, call, epoch: message.epoch, due, answer: None };
+                        self.opening = Some(opening);
+                    }
+                    (None, "notifications/initialized", Some(call)) => {
+                        let opening = self.opening.take().expect("a session was opened");
+                        assert_eq!((opening.call, opening.answer), (call, Some(Ok(()))));
+                        self.epoch = opening.epoch;
+                        // It may be another server by now.
+                        self.announced += 1;
+                    }
+                    (Some(id), _, Some(_)) => {
+                        assert_eq!(message.epoch, self.epoch);
+                        assert!(self.requests.iter().all(|it| it.0 != id), "an id is given once");
+                        assert!(res.replace((id, message.epoch)).is_none(), "two requests at once");
+                        self.requests.push((id, message.epoch));
+                    }
+                    (None, "", _) => {
+                        let answer: Value = serde_json::from_slice(&message.body).unwrap();
+                        let id = answer["id"].as_str().unwrap().to_owned();
+                        *self.answers.entry(id).or_default() += 1;
+                    }
+                    other => panic!("nobody sends that: {other:?}"),
+                },
+            }
+        }
+        res
+    }
+
+    /// What is true whenever nobody has anything left to do.
+    fn check(&self) {
+        let mut in_flight = usize::from(self.opening.is_some());
+        for call in &self.calls {
+            match &call.stage {
+                Stage::Waits(_) => {
+                    assert!(!self.closed && call.due() > Instant::now(), "{:?} is stranded", call.terms);
+                    in_flight += 1;
+                }
+                Stage::Reopens { .. } => {
+                    assert!(self.opening.is_some(), "nobody opens the session that {:?} needs", call.terms);
+                    assert!(!self.closed && call.due() > Instant::now(), "{:?} is stranded", call.terms);
+                }
+                Stage::Over => call.check_progress(),
+                stage @ (Stage::Sends | Stage::Ends { .. }) => {
+                    panic!("{:?} was never woken: {stage:?}", call.terms)
+                }
+            }
+            call.check_progress();
+        }
+        assert_eq!(self.session.wire.engine().in_flight(), (in_flight, in_flight), "calls and permits");
+        for [got, want] in [&self.cancelled, &self.let_go] {
+            let [mut got, mut want] = [got.clone(), want.clone()];
+            got.sort_unstable();
+            want.sort_unstable();
+            assert_eq!(got, want, "who was given up");
+        }
+        for Question { id, answers, .. } in &self.questions {
+            let got = self.answers.get(id).copied().unwrap_or(0);
+            assert!(answers.is_none_or(|it| it == got), "{id} was answered {got} times, not {answers:?}");
+        }
+        assert_eq!(
+            (self.session.changes().borrow().tools, self.session.counters().0),
+            (self.announced, self.noise)
+        );
+        assert_eq!(*self.session.state().borrow() == State::Connected, !self.closed);
+        assert!(
+            self.closings.iter().all(|it| it.2 > Instant::now() && !self.closed),
+            "closing takes too long"
+        );
+    }
+
+    /// Everybody has had his time, and the connection is over.
+    pub(super) fn check_end(&self) {
+        assert!(self.closed && self.closings.is_empty());
+        assert!(self.calls.iter().all(|it| matches!(it.stage, Stage::Over)));
+        assert_eq!(self.session.wire.engine().in_flight(), (0, 0));
+        assert!(self.peer.is_gone());
+    }
+
+    /// The requests of waiting calls about which a question may be that comes by this lane.
+    pub(super) fn about(&self, lane: Lane) -> Vec<RequestId> {
+        let is_meant = |call: &Call, id| match lane {
+            Lane::Request(own, _) => own == id,
+            Lane::Shared | Lane::Listening(_) => call.terms.kind.has_stake(),
+        };
+        let waiting = self.calls.iter().filter_map(|it| Some((it, it.waits()?.request)));
+        waiting.filter(|(call, id)| is_meant(call, *id)).map(|it| it.1).collect()
+    }
+}
+
+fn is_late(word: &str) -> bool {
+    word.starts_with("Absolute") || word.starts_with("Idle")
+}
+
+/// What a server says to the opening of a session.
+pub(super) fn opened(id: RequestId, era: Era) -> Value {
+    let capabilities = json!({"tools": {}, "prompts": {}, "resources": {}});
+    let result = match era {
+        Era::Legacy => json!({"protocolVersion": "2025-11-25", "capabilities": capabilities}),
+        Era::Modern => json!({
+            "resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": capabilities, "ttlMs": 0,
+        }),
+    };
+    json!({"jsonrpc": "2.0", "id": id, "result": result})
+}
+
+/// A call that says nothing of its own.
+pub(super) fn plain(kind: Kind) -> Terms {
+    Terms { kind, deadline: None, idle: None, replay: super::super::Replay::Forbidden }
+}
