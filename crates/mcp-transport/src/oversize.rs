@@ -11,6 +11,15 @@ use crate::scan::{Id, Scanned, scan};
 /// How much of each end is kept: enough to see whose answer it was.
 const END: usize = 256;
 
+/// What is as long as so many messages may be, and as this, is none that will end: nothing is ever heard behind it.
+const MOST_MESSAGES: usize = 16;
+const LEAST_ENDLESS: usize = 64 << 20;
+
+/// Whether what is being let go of will not end, after so many bytes of it, where a message may have `limit`.
+pub(crate) fn is_endless(len: usize, limit: usize) -> bool {
+    len > limit.saturating_mul(MOST_MESSAGES).max(LEAST_ENDLESS)
+}
+
 /// What was kept of a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Oversize {
@@ -90,6 +99,14 @@ mod tests {
         let oversize = skipped.finish();
         assert_eq!(oversize.len, begin.len() + 1000 + end.len());
         assert_eq!(oversize.answers(), want, "{begin} … {end}");
+    }
+
+    #[test]
+    fn what_is_as_long_as_many_messages_does_not_end() {
+        let mib = 1 << 20;
+        assert_eq!([64 * mib, 64 * mib + 1].map(|it| is_endless(it, 0)), [false, true]);
+        assert_eq!([160 * mib, 160 * mib + 1].map(|it| is_endless(it, 10 * mib)), [false, true]);
+        assert!(!is_endless(usize::MAX, usize::MAX));
     }
 
     #[test]

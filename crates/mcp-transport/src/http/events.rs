@@ -45,6 +45,8 @@ pub(super) enum StreamEnd {
     Silent,
     /// A message was larger than one may be.
     TooLarge,
+    /// A line that is no data goes on after so many bytes: nothing would ever be heard behind it.
+    Endless(usize),
 }
 
 impl Hearing {
@@ -114,6 +116,9 @@ impl Hearing {
             if too_large || stream.skips() {
                 return StreamEnd::TooLarge;
             }
+            if let Some(len) = stream.endless() {
+                return StreamEnd::Endless(len);
+            }
         }
     }
 
@@ -147,6 +152,9 @@ impl StreamEnd {
             StreamEnd::Silent => format!("nothing came on the stream for {} s", place.sse_read.as_secs_f64()),
             StreamEnd::TooLarge => {
                 format!("a message on the stream is larger than {} bytes", place.message_bytes)
+            }
+            StreamEnd::Endless(len) => {
+                format!("the stream brought an event that does not end ({len} bytes of it)")
             }
         }
     }

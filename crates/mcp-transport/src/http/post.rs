@@ -124,7 +124,9 @@ impl Asked {
             }
             return match end {
                 StreamEnd::TooLarge => Some(LaneEnd::TooLarge(wire.place.message_bytes)),
-                StreamEnd::Closed | StreamEnd::Broke(_) | StreamEnd::Silent => lost(end.words(wire)),
+                StreamEnd::Closed | StreamEnd::Broke(_) | StreamEnd::Silent | StreamEnd::Endless(_) => {
+                    lost(end.words(wire))
+                }
             };
         }
         let limit = wire.place.message_bytes;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use mcp_model::{Limits, UrlEndpoint};
 
-use super::events::Hearing;
+use super::events::{Hearing, StreamEnd};
 use super::*;
 use crate::Lane;
 use crate::web::flooding::{self, Answers, FLOODS};
@@ -60,16 +60,22 @@ async fn all_streams_of_a_server_have_one_rate_together() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_comment_without_end_is_read_at_its_rate() {
+async fn a_comment_without_end_is_read_at_its_rate_and_ends_its_stream() {
     let text = format!(": {}", "x".repeat(4094));
-    let (mut response, sent) = flooding::response(&text);
-    let (wire, _) = wire();
-    let mut hearing = Hearing::new(Lane::Listening(Epoch(1)));
-    let heard = tokio::time::timeout(Duration::from_secs(2), hearing.hear(&wire, &mut response)).await;
-    assert!(heard.is_err(), "it has no end: {heard:?}");
-    // 32 MiB may come at once, and as many a second.
-    let bytes = sent.load(Ordering::Relaxed) * text.len();
-    assert!(bytes < 120 << 20, "{bytes}");
+    for lane in [Lane::Listening(Epoch(1)), Lane::Request(1, Epoch(1))] {
+        let (mut response, sent) = flooding::response(&text);
+        let (wire, _) = wire();
+        let begun = Instant::now();
+        let end = Hearing::new(lane).hear(&wire, &mut response).await;
+        assert!(
+            matches!(end, StreamEnd::Endless(_)) && end.words(&wire).contains("does not end (67"),
+            "{end:?}"
+        );
+        // 64 MiB: a burst of 32, and a second for the rest.
+        assert!((900..2000).contains(&begun.elapsed().as_millis()), "{:?}", begun.elapsed());
+        let bytes = sent.load(Ordering::Relaxed) * text.len();
+        assert!((64 << 20..72 << 20).contains(&bytes), "{bytes}");
+    }
 }
 
 #[tokio::test(start_paused = true)]

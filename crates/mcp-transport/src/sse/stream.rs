@@ -51,6 +51,8 @@ pub(super) enum StreamEnd {
     Broke(String),
     /// Nothing came for so long.
     Silent(Duration),
+    /// An event goes on after so many bytes: nothing would ever be heard behind it.
+    Endless(usize),
 }
 
 impl StreamLimits {
@@ -138,7 +140,10 @@ impl Stream {
         self.heard = Instant::now();
         let Stream { parser, events, .. } = self;
         parser.feed(chunk, |event| events.push_back(event));
-        Ok(())
+        match parser.endless() {
+            Some(len) => Err(StreamEnd::Endless(len)),
+            None => Ok(()),
+        }
     }
 
     /// What came since this was asked last that carried no message, as so many messages that nobody waits for.
@@ -158,6 +163,9 @@ impl StreamEnd {
             StreamEnd::Closed => "the server ended the stream".to_owned(),
             StreamEnd::Broke(why) => format!("the stream broke off ({why})"),
             StreamEnd::Silent(limit) => format!("nothing came on the stream for {} s", limit.as_secs_f64()),
+            StreamEnd::Endless(len) => {
+                format!("the stream brought an event that does not end ({len} bytes of it)")
+            }
         }
     }
 }
@@ -166,7 +174,9 @@ impl From<StreamEnd> for EndReason {
     fn from(end: StreamEnd) -> EndReason {
         match end {
             StreamEnd::Closed => EndReason::PeerClosed,
-            StreamEnd::Broke(_) | StreamEnd::Silent(_) => EndReason::Broken(end.words()),
+            StreamEnd::Broke(_) | StreamEnd::Silent(_) | StreamEnd::Endless(_) => {
+                EndReason::Broken(end.words())
+            }
         }
     }
 }

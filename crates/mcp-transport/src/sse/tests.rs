@@ -9,8 +9,9 @@ use super::*;
 use crate::DialOptions;
 use crate::web::flooding::{self, Answers, FLOODS};
 
-/// Drives a connection whose stream brings this without end for some seconds: how often it was read, and the answers.
-async fn flooded(seconds: u64, text: &str) -> (usize, Arc<Answers>) {
+/// Drives a connection whose stream brings this without end for some seconds: how often it was read, the answers, and how
+/// it ended.
+async fn flooded(seconds: u64, text: &str) -> (usize, Arc<Answers>, EndReason) {
     let endpoint = UrlEndpoint::new("http://localhost:1/sse".parse().unwrap());
     let limits = Limits { message_bytes: 1 << 20, ..Limits::default() };
     let options = DialOptions { limits, ..DialOptions::default() };
@@ -25,32 +26,40 @@ async fn flooded(seconds: u64, text: &str) -> (usize, Arc<Answers>) {
     let stopping = pin!(tokio::time::sleep_until(Instant::now() + Duration::from_secs(seconds)));
     let stopping = pin!(futures_util::FutureExt::map(stopping, |()| Instant::now()));
     let end = drive(&wire, Stream::new(response, limits), &mut queue, stopping).await;
-    assert_eq!(end, EndReason::Stopped);
-    (AtomicUsize::load(&sent, Ordering::Relaxed), answers)
+    (AtomicUsize::load(&sent, Ordering::Relaxed), answers, end)
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_flood_of_anything_is_read_at_its_rate() {
     for (text, worth) in FLOODS {
-        let (sent, _) = flooded(10, text).await;
+        let (sent, _, end) = flooded(10, text).await;
+        assert_eq!(end, EndReason::Stopped);
         assert!((78_000..100_000).contains(&(sent * worth)), "{text:?}: {sent}");
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_has_no_end_is_read_at_its_rate() {
+async fn what_has_no_end_is_read_at_its_rate_and_ends_the_connection() {
     let comment = format!(": {}", "x".repeat(4094));
     let data = format!("data: {}\n", "x".repeat(1000));
-    // A comment in one line, and an event that is let go of line by line. 32 MiB may come at once, and as many a second.
-    for text in [comment, data] {
-        let (sent, _) = flooded(2, &text).await;
-        assert!(sent * text.len() < 120 << 20, "{sent} of {}", text.len());
+    let other = format!("event: ping\n{data}");
+    // A comment in one line, and an event that is let go of line by line, of whatever type.
+    for text in [comment, data, other] {
+        let begun = Instant::now();
+        let (sent, _, end) = flooded(60, &text).await;
+        assert!(
+            matches!(&end, EndReason::Broken(why) if why.contains("does not end (67")),
+            "{text:.20?}: {end:?}"
+        );
+        // 64 MiB: a burst of 32, and a second for the rest.
+        assert!((900..2000).contains(&begun.elapsed().as_millis()), "{text:.20?}: {:?}", begun.elapsed());
+        assert!((64 << 20..72 << 20).contains(&(sent * text.len())), "{text:.20?}: {sent}");
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_answer_that_stands_behind_a_flood_comes_soon() {
-    let (_, answers) = flooded(10, &format!("{}data: {{\"id\":1}}\n\n", ": ping\n\n".repeat(50))).await;
+    let (_, answers, _) = flooded(10, &format!("{}data: {{\"id\":1}}\n\n", ": ping\n\n".repeat(50))).await;
     let times = answers.times();
     assert!(times.len() > 500, "{}", times.len());
     // What one chunk brings is a hundred such floods.

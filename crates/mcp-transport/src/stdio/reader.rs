@@ -15,17 +15,13 @@ use tokio::time::Instant;
 use super::Place;
 use super::encoding::StreamDecoder;
 use super::lines::{Line, Lines};
-use crate::oversize::Oversize;
+use crate::oversize::{Oversize, is_endless};
 use crate::pace::Pace;
 use crate::redact::Redactor;
 use crate::{EndReason, Inbox, Lane, LaneEnd, Worth};
 
 /// How much is read at once where it has to be decoded first.
 const RAW_BYTES: usize = 64 << 10;
-
-/// A line as long as so many messages may be, and as this, is none that will end: nothing is ever heard behind it.
-const MOST_MESSAGES: usize = 16;
-const LEAST_ENDLESS: usize = 64 << 20;
 
 /// How much memory is held for what is to come once nothing has come for so long. Until then all of it is: who has sent
 /// much sends more, and memory that goes and comes has to be cleared by the system each time.
@@ -115,7 +111,7 @@ impl<S: AsyncRead + Unpin> Reader<S> {
         }
         if let Some(len) = self.lines.skipped() {
             self.pace.wasted(0, count);
-            if len > self.lines.limit().saturating_mul(MOST_MESSAGES).max(LEAST_ENDLESS) {
+            if is_endless(len, self.lines.limit()) {
                 return Some(EndReason::Broken(format!(
                     "it sends a message that does not end: {len} bytes without a line break"
                 )));

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use bytes::{Buf, Bytes, BytesMut};
 
-use crate::oversize::{Oversize, Skipped};
+use crate::oversize::{Oversize, Skipped, is_endless};
 use crate::pace::BYTES;
 
 /// The longest line besides data that is kept whatever the limit is, in bytes.
@@ -51,8 +51,8 @@ struct Idle {
 /// What of the stream is let go of.
 enum Skipping {
     Nothing,
-    /// The rest of a line that means nothing.
-    Line,
+    /// The rest of a line that means nothing, of which so many bytes have come.
+    Line(usize),
     /// The rest of an event, of whose line so many bytes have come.
     Event(Skipped, usize),
 }
@@ -148,6 +148,16 @@ impl EventStream {
         }
     }
 
+    /// How many bytes have come of a line, or an event, that is let go of and will not end: nothing is heard behind it.
+    pub(crate) fn endless(&self) -> Option<usize> {
+        let len = match &self.skipping {
+            Skipping::Nothing => return None,
+            Skipping::Line(len) => *len,
+            Skipping::Event(skipped, _) => skipped.len(),
+        };
+        is_endless(len, self.limit).then_some(len)
+    }
+
     /// Is an event being let go of?
     #[cfg(feature = "http")]
     pub(crate) fn skips(&self) -> bool {
@@ -158,8 +168,9 @@ impl EventStream {
     fn unless_skipped(&mut self, part: Bytes, ends: bool, event: &mut impl FnMut(Event)) -> Option<Bytes> {
         match &mut self.skipping {
             Skipping::Nothing => {}
-            Skipping::Line => {
+            Skipping::Line(len) => {
                 self.idle.bytes += part.len();
+                *len += part.len();
                 if ends {
                     self.skipping = Skipping::Nothing;
                 }
@@ -201,7 +212,7 @@ impl EventStream {
                 }
                 (false, false) => {
                     self.idle.field(line.len());
-                    self.skipping = Skipping::Line;
+                    self.skipping = Skipping::Line(line.len());
                     None
                 }
             };

@@ -87,8 +87,7 @@ pub(super) fn rows() -> Vec<Row> {
             .want_on(ALL, "no session: silent or no session: timed out", "not started: MCPTimeoutError")
             .absent_on(&[Wire::Document], "a document is one message: see the endless one"),
         row("it answers the handshake without end", "open=endless")
-            .want_on(&[Wire::Sse], "no session: silent", "not started: MCPTimeoutError")
-            .want_on(&[Wire::Stdio, Wire::WebSocket], "no session: broken", "not started: MCPConnectionError")
+            .want_on(SHARED, "no session: broken", "not started: MCPConnectionError")
             .want_on(HTTP, "no session: unreadable", "not started: MCPProtocolError"),
         row("it answers the handshake in another framing", "open=misframed")
             .want_on(STDIO, "no session: timed out", "not started: MCPTimeoutError")

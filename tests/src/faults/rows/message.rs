@@ -85,12 +85,7 @@ pub(super) fn rows() -> Vec<Row> {
             .absent_on(HTTP, "a response is over with its answer: see the one that floods"),
         row("a message without end", "call=endless")
             .want_on(
-                &[Wire::Sse],
-                "timed out | timed out or hello",
-                "MCPTimeoutError | hello or MCPTimeoutError",
-            )
-            .want_on(
-                &[Wire::Stdio, Wire::WebSocket],
+                SHARED,
                 "lost: broken | not sent: broken",
                 "MCPConnectionError | hello | started again",
             )

@@ -175,6 +175,53 @@ proptest! {
     }
 }
 
+#[test]
+fn what_goes_on_longer_than_many_messages_does_not_end() {
+    const BOUND: usize = 64 << 20;
+    // What begins it, and what it goes on with.
+    let check = |begin: &'static str, piece: String| {
+        let mut stream = EventStream::new(100);
+        stream.feed(Bytes::from_static(begin.as_bytes()), |it| panic!("{it:?}"));
+        let chunk = Bytes::from(piece);
+        for _ in 0..BOUND / chunk.len() - 1 {
+            stream.feed(chunk.clone(), |it| panic!("{it:?}"));
+            assert_eq!(stream.endless(), None, "{begin:?}");
+        }
+        for _ in 0..2 {
+            stream.feed(chunk.clone(), |it| panic!("{it:?}"));
+        }
+        assert!(stream.endless().is_some_and(|it| it > BOUND), "{begin:?}: {:?}", stream.endless());
+        // Whoever reads on all the same hears what follows, if anything does.
+        let mut heard = Vec::new();
+        stream.feed(Bytes::from_static(b"\n\ndata: a\n\n"), |it| heard.push(words(&it)));
+        assert_eq!((stream.endless(), heard.last().map(|it| &**it)), (None, Some("a")), "{begin:?}");
+    };
+    let piece = "x".repeat(1 << 20);
+    check(": ", piece.clone());
+    check("id: ", piece.clone());
+    check("data: ", piece.clone());
+    check("event: ping\ndata: ", piece);
+    // The line breaks do not count: a little more has to come.
+    let lines = format!("data: {}\n", "x".repeat(1_000)).repeat(100);
+    let mut stream = EventStream::new(100);
+    let mut fed = 0;
+    while stream.endless().is_none() && fed < 2 * BOUND {
+        stream.feed(Bytes::from(lines.clone()), |it| panic!("{it:?}"));
+        fed += lines.len();
+    }
+    assert!((BOUND..BOUND * 11 / 10).contains(&fed), "{fed}");
+}
+
+#[test]
+fn lines_that_end_may_be_as_many_as_they_like() {
+    let mut stream = EventStream::new(100);
+    let comments = Bytes::from(format!(": {}\n", "still there ".repeat(10_000)).repeat(10));
+    for _ in 0..100 {
+        stream.feed(comments.clone(), |it| panic!("{it:?}"));
+        assert_eq!(stream.endless(), None);
+    }
+}
+
 /// How many messages that nobody waits for a stream is worth, whatever its chunks are.
 #[track_caller]
 fn check_idle(text: &str, want: usize) {
