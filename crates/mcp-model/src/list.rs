@@ -95,13 +95,14 @@ fn scope(text: &RawValue) -> CacheScope {
     }
 }
 
-/// Reads the list under `key`: each item by `read`, which says in words what is wrong with one.
+/// Reads the list under `key`: each item by `read`, which says in words what is wrong with one. `result` begins with the
+/// JSON object that holds it, and what stands behind that is not looked at.
 pub(crate) fn read_list<T>(
-    result: &RawJson,
+    result: &[u8],
     key: &'static str,
     read: fn(RawJson) -> Result<T, String>,
 ) -> Result<Page<T>, serde_json::Error> {
-    let mut deserializer = serde_json::Deserializer::from_str(result.as_str());
+    let mut deserializer = serde_json::Deserializer::from_slice(result);
     let (values, next_cursor, freshness) = deserializer.deserialize_map(List(key))?;
     Ok(page(values, next_cursor, freshness, read))
 }
@@ -189,7 +190,7 @@ mod tests {
     fn check(members: &str, want: (u64, CacheScope)) {
         let json = format!("{{\"x\":[]{members}}}");
         let result = RawJson::parse(Bytes::from(json)).unwrap();
-        let page: Page<()> = read_list(&result, "x", |_| Ok(())).unwrap();
+        let page: Page<()> = read_list(result.as_bytes(), "x", |_| Ok(())).unwrap();
         let Freshness { ttl, scope } = page.freshness;
         assert_eq!((ttl.as_millis(), scope), (want.0.into(), want.1), "{members}");
     }

@@ -80,9 +80,10 @@ pub struct PromptMessage {
     pub content: Content,
 }
 
-/// Reads the result of `prompts/list`. Fails when it is no list at all.
-pub fn read_prompts(result: &RawJson) -> Result<Page<Prompt>, serde_json::Error> {
-    read_list(result, "prompts", prompt)
+/// Reads the result of `prompts/list`. Fails when it is no list at all. The result stands at the beginning of the text (a
+/// [`RawJson`], or bytes that nobody has looked at yet); what follows it is left alone.
+pub fn read_prompts<B: AsRef<[u8]> + ?Sized>(result: &B) -> Result<Page<Prompt>, serde_json::Error> {
+    read_list(result.as_ref(), "prompts", prompt)
 }
 
 /// Reads the result of `prompts/get`. Fails when it has no messages, or one of them is none.

@@ -100,6 +100,12 @@ impl RawJson {
     }
 }
 
+impl AsRef<[u8]> for RawJson {
+    fn as_ref(&self) -> &[u8] {
+        &self.0
+    }
+}
+
 impl fmt::Debug for RawJson {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())

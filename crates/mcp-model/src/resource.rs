@@ -90,14 +90,18 @@ impl ResourceBody {
     }
 }
 
-/// Reads the result of `resources/list`. Fails when it is no list at all.
-pub fn read_resources(result: &RawJson) -> Result<Page<Resource>, serde_json::Error> {
-    read_list(result, "resources", resource)
+/// Reads the result of `resources/list`. Fails when it is no list at all. The result stands at the beginning of the text (a
+/// [`RawJson`], or bytes that nobody has looked at yet); what follows it is left alone.
+pub fn read_resources<B: AsRef<[u8]> + ?Sized>(result: &B) -> Result<Page<Resource>, serde_json::Error> {
+    read_list(result.as_ref(), "resources", resource)
 }
 
-/// Reads the result of `resources/templates/list`. Fails when it is no list at all.
-pub fn read_resource_templates(result: &RawJson) -> Result<Page<ResourceTemplate>, serde_json::Error> {
-    read_list(result, "resourceTemplates", template)
+/// Reads the result of `resources/templates/list`. Fails when it is no list at all. The result stands at the beginning of the text (a
+/// [`RawJson`], or bytes that nobody has looked at yet); what follows it is left alone.
+pub fn read_resource_templates<B: AsRef<[u8]> + ?Sized>(
+    result: &B,
+) -> Result<Page<ResourceTemplate>, serde_json::Error> {
+    read_list(result.as_ref(), "resourceTemplates", template)
 }
 
 /// Reads the result of `resources/read`. Fails when it has no contents, or one of them is neither text nor blob.

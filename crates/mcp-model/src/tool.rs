@@ -56,9 +56,10 @@ impl ToolHints {
     }
 }
 
-/// Reads the result of `tools/list`. Fails when it is no list at all.
-pub fn read_tools(result: &RawJson) -> Result<Page<Tool>, serde_json::Error> {
-    read_list(result, "tools", tool)
+/// Reads the result of `tools/list`. Fails when it is no list at all. The result stands at the beginning of the text (a
+/// [`RawJson`], or bytes that nobody has looked at yet); what follows it is left alone.
+pub fn read_tools<B: AsRef<[u8]> + ?Sized>(result: &B) -> Result<Page<Tool>, serde_json::Error> {
+    read_list(result.as_ref(), "tools", tool)
 }
 
 fn tool(raw: RawJson) -> Result<Tool, String> {

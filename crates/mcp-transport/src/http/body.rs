@@ -7,6 +7,10 @@ use crate::web::Response;
 /// As much as is set aside for a body because the peer says that it will be so long.
 const MOST_BELIEVED: usize = 4 << 20;
 
+/// What is shorter than this is copied out of the buffer that it was read into: the connection can use that again, and who
+/// keeps a short answer keeps no more.
+const SHORT: usize = 4 << 10;
+
 /// Why there is no whole body.
 #[derive(Debug)]
 pub(super) enum Incomplete {
@@ -19,7 +23,7 @@ pub(super) enum Incomplete {
 /// The byte order mark that some servers begin a text with.
 const MARK: &[u8] = b"\xEF\xBB\xBF";
 
-/// The whole body, unless it has more than `limit` bytes, without a byte order mark. A body that arrives at once is not
+/// The whole body, unless it has more than `limit` bytes, without a byte order mark. A long one that arrives at once is not
 /// copied.
 pub(super) async fn whole(response: &mut Response, limit: usize) -> Result<Bytes, Incomplete> {
     let promised = response.content_length().map_or(0, |it| usize::try_from(it).unwrap_or(usize::MAX));
@@ -42,9 +46,14 @@ pub(super) async fn whole(response: &mut Response, limit: usize) -> Result<Bytes
         }
         res.extend_from_slice(&chunk);
     }
-    let mut body = if res.is_empty() { first } else { res.freeze() };
+    let mut body = if res.is_empty() { unshared(first) } else { res.freeze() };
     if body.starts_with(MARK) {
         body.advance(MARK.len());
     }
     Ok(body)
+}
+
+/// The same bytes, in a buffer of their own where they are few.
+pub(super) fn unshared(bytes: Bytes) -> Bytes {
+    if bytes.len() < SHORT { Bytes::copy_from_slice(&bytes) } else { bytes }
 }

@@ -6,8 +6,8 @@ use http::HeaderValue;
 use serde::de::IgnoredAny;
 use tokio::time::Instant;
 
-use super::Wire;
 use super::reply::{self, Answered};
+use super::{Wire, body};
 use crate::web::Response;
 use crate::web::event_stream::{Event, EventStream};
 use crate::{Lane, Worth};
@@ -131,14 +131,14 @@ impl Hearing {
         let Answered { own: answered, others } = reply::answered(&message, own);
         self.answered |= answered;
         let bytes = message.len();
-        let worth = wire.inbox.deliver(self.lane, message);
+        let worth = wire.inbox.deliver(self.lane, body::unshared(message));
         // The lock is for those that need it: calls at once share nothing here.
         if worth != Worth::Awaited {
             self.idle = true;
             wire.pace().took(worth, bytes);
         }
         // After the delivery: what lets go of its response must not be the first to tell the call.
-        others.into_iter().for_each(|it| wire.open.release(it));
+        others.into_iter().for_each(|it| wire.release(it));
     }
 }
 

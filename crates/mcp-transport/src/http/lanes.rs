@@ -18,7 +18,9 @@ const GATE: &str = crate::web::INITIALIZED;
 #[derive(Default)]
 pub(super) struct Lanes {
     requests: BTreeMap<RequestId, Lane>,
-    waiting: VecDeque<Waiting>,
+    waiting: VecDeque<Option<Outgoing>>,
+    /// The number of the first that waits.
+    first: u64,
     /// What the waiting messages cost together.
     cost: usize,
     gated: bool,
@@ -32,15 +34,16 @@ fn cost(message: &Outgoing) -> usize {
     message.body.len() + 256
 }
 
+/// Small, for it is moved about as others come and go.
 enum Lane {
-    Waiting(Outgoing),
-    Open { abort: AbortHandle, epoch: Epoch, version: Option<ProtocolVersion>, cancellable: bool },
-}
-
-enum Waiting {
-    /// Its message is with its lane, where it can be given up.
-    Request(RequestId),
-    Other(Outgoing),
+    /// The number that its message waits under. It may be given up, and then nothing is left there.
+    Waiting(u64),
+    Open {
+        abort: AbortHandle,
+        epoch: Epoch,
+        version: Option<ProtocolVersion>,
+        cancellable: bool,
+    },
 }
 
 impl Lanes {
@@ -56,33 +59,23 @@ impl Lanes {
         if self.cost + cost(&message) > MOST_WAITING {
             return message.head.id;
         }
-        self.cost += cost(&message);
-        match message.head.id {
-            Some(id) => {
-                self.waiting.push_back(Waiting::Request(id));
-                self.requests.insert(id, Lane::Waiting(message));
-            }
-            None => self.waiting.push_back(Waiting::Other(message)),
+        if let Some(id) = message.head.id {
+            let number = self.first + self.waiting.len() as u64;
+            self.requests.insert(id, Lane::Waiting(number));
         }
+        self.wait(message);
         None
     }
 
     /// The next message to send, where one may be sent now.
     pub(super) fn next(&mut self) -> Option<Outgoing> {
         while !self.gated {
-            match self.waiting.pop_front()? {
-                Waiting::Other(message) => {
-                    self.cost -= cost(&message);
-                    self.gated = message.head.method == GATE;
-                    return Some(message);
-                }
-                Waiting::Request(id) => {
-                    if let Some(Lane::Waiting(message)) = self.requests.remove(&id) {
-                        self.cost -= cost(&message);
-                        return Some(message);
-                    }
-                }
-            }
+            let message = self.waiting.pop_front()?;
+            self.first += 1;
+            let Some(message) = message else { continue };
+            self.cost -= cost(&message);
+            self.gated = message.head.id.is_none() && message.head.method == GATE;
+            return Some(message);
         }
         None
     }
@@ -98,6 +91,13 @@ impl Lanes {
         }
     }
 
+    /// A request was answered elsewhere: nobody needs the response that it was expected on.
+    pub(super) fn release(&self, id: RequestId) {
+        if let Some(Lane::Open { abort, .. }) = self.requests.get(&id) {
+            abort.abort();
+        }
+    }
+
     /// A message is through.
     pub(super) fn settled(&mut self, id: Option<RequestId>) {
         if let Some(id) = id {
@@ -110,19 +110,30 @@ impl Lanes {
         self.gated = false;
     }
 
+    fn wait(&mut self, message: Outgoing) {
+        self.cost += cost(&message);
+        self.waiting.push_back(Some(message));
+    }
+
     fn abandon(&mut self, id: RequestId, notice: Option<bytes::Bytes>) {
         match self.requests.remove(&id) {
             // It was answered in the meantime, or it was never sent.
             None => {}
-            Some(Lane::Waiting(message)) => self.cost -= cost(&message),
+            Some(Lane::Waiting(number)) => {
+                let place = usize::try_from(number - self.first).ok().and_then(|it| self.waiting.get_mut(it));
+                if let Some(message) = place.and_then(Option::take) {
+                    self.cost -= cost(&message);
+                }
+                while let Some(None) = self.waiting.back() {
+                    self.waiting.pop_back();
+                }
+            }
             Some(Lane::Open { abort, epoch, version, cancellable }) => {
                 abort.abort();
                 // In the modern era closing the stream says it.
                 if let Some(notice) = notice.filter(|_| cancellable) {
                     let head = Head::new(None, crate::web::CANCELLED.into(), version);
-                    let message = Outgoing { epoch, head, body: notice };
-                    self.cost += cost(&message);
-                    self.waiting.push_back(Waiting::Other(message));
+                    self.wait(Outgoing { epoch, head, body: notice });
                 }
             }
         }

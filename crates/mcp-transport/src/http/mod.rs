@@ -13,7 +13,6 @@ mod body;
 mod events;
 mod lanes;
 mod listen;
-mod open;
 mod post;
 mod reply;
 mod resume;
@@ -36,10 +35,9 @@ use crate::pace::Pace;
 use crate::web::{Client, Failed, Place, Response, Target};
 use crate::{
     ConnectError, Dial, DialOptions, EndReason, Ended, Epoch, Fault, Inbox, LaneEnd, Link, Opening, OutQueue,
-    Outgoing, Transport,
+    Outgoing, RequestId, Transport,
 };
 use lanes::Lanes;
-use open::Open;
 use post::Settled;
 use sessions::Sessions;
 
@@ -72,7 +70,7 @@ struct Wire {
     inbox: Arc<dyn Inbox>,
     sessions: Sessions,
     terminate_on_close: bool,
-    open: Open,
+    lanes: Mutex<Lanes>,
     /// One for all streams, for a server can open many.
     pace: Mutex<Pace>,
     /// Where it is told that the opening is over, with the session that is known to be open by now.
@@ -131,9 +129,9 @@ impl Transport for HttpTransport {
         let (target, plain) = client.plain();
         let sessions = Sessions::new(plain, session_id);
         let (ready, mut readiness) = mpsc::unbounded_channel();
-        let open = Open::default();
+        let lanes = Mutex::default();
         let pace = Mutex::new(Pace::new(Instant::now()));
-        let wire = Wire { place, client, target, inbox, sessions, terminate_on_close, open, pace, ready };
+        let wire = Wire { place, client, target, inbox, sessions, terminate_on_close, lanes, pace, ready };
         let deadline = {
             let stopping = pin!(stop.requested());
             drive(&wire, &mut out, &mut readiness, stopping).await
@@ -162,6 +160,16 @@ impl Wire {
         self.pace.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn lanes(&self) -> MutexGuard<'_, Lanes> {
+        // Every change under the lock is complete before anything can panic.
+        self.lanes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A request was answered elsewhere: the response that it was expected on is dropped.
+    fn release(&self, id: RequestId) {
+        self.lanes().release(id);
+    }
+
     /// Ends the session where there is one that is ours to end.
     async fn end_session(&self) {
         if !self.terminate_on_close {
@@ -187,39 +195,41 @@ async fn drive(
     mut stopping: std::pin::Pin<&mut impl Future<Output = Instant>>,
 ) -> Option<Instant> {
     let mut work = FuturesUnordered::new();
-    let mut lanes = Lanes::default();
     let mut listener: Option<(Epoch, AbortHandle)> = None;
     let mut batch = Vec::with_capacity(BATCH);
     loop {
-        while work.len() < MOST_IN_FLIGHT
-            && let Some(message) = lanes.next()
-        {
+        while work.len() < MOST_IN_FLIGHT {
+            let mut lanes = wire.lanes();
+            let Some(message) = lanes.next() else { break };
             let (abort, registration) = AbortHandle::new_pair();
             lanes.began(&message, abort);
+            drop(lanes);
             work.push(perform(wire, Task::Message(message), registration));
         }
         tokio::select! {
             biased;
             deadline = &mut stopping => return Some(deadline),
             Some(opened) = readiness.recv() => {
-                lanes.ready();
+                wire.lanes().ready();
                 listen_in(opened, &mut listener, |task, registration| work.push(perform(wire, task, registration)));
             }
             Some(done) = work.next(), if !work.is_empty() => {
                 let Done::Message(Settled { id, opened }) = done else { continue };
-                lanes.settled(id);
+                wire.lanes().settled(id);
                 listen_in(opened, &mut listener, |task, registration| work.push(perform(wire, task, registration)));
             }
             count = out.next_many(&mut batch, BATCH) => {
                 if count == 0 {
                     return None;
                 }
-                for out in batch.drain(..) {
-                    if let Some(id) = lanes.take(out) {
-                        let message = "the server does not read what is sent to it".to_owned();
-                        let fault = Fault { status: None, message, error: None };
-                        wire.inbox.lane_ended(id, LaneEnd::Refused(fault));
-                    }
+                let refused: Vec<_> = {
+                    let mut lanes = wire.lanes();
+                    batch.drain(..).filter_map(|it| lanes.take(it)).collect()
+                };
+                for id in refused {
+                    let message = "the server does not read what is sent to it".to_owned();
+                    let fault = Fault { status: None, message, error: None };
+                    wire.inbox.lane_ended(id, LaneEnd::Refused(fault));
                 }
             }
         }
@@ -255,6 +265,10 @@ enum Done {
 }
 
 async fn perform(wire: &Wire, task: Task, registration: AbortRegistration) -> Done {
+    let id = match &task {
+        Task::Message(message) => message.head.id,
+        Task::Listen(_) => None,
+    };
     let performed = async {
         match task {
             Task::Message(message) => Done::Message(post::carry(wire, message).await),
@@ -265,8 +279,8 @@ async fn perform(wire: &Wire, task: Task, registration: AbortRegistration) -> Do
             }
         }
     };
-    // An abandoned lane is forgotten by whoever abandoned it.
-    Abortable::new(performed, registration).await.unwrap_or(Done::Other)
+    // What was taken back is over as what was answered is.
+    Abortable::new(performed, registration).await.unwrap_or(Done::Message(Settled { id, opened: None }))
 }
 
 #[cfg(test)]

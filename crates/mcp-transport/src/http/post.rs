@@ -68,13 +68,7 @@ pub(super) async fn carry(wire: &Wire, message: Outgoing) -> Settled {
     };
     // A session from the configuration is known to be open when the server takes a first request in it.
     let opens = admitted.configured && admitted.standing == Standing::Session;
-    let waiting = wire.open.enter(id);
-    let taken = tokio::select! {
-        biased;
-        taken = ask(wire, id, message, admitted) => taken,
-        // The call has its answer; the response it was expected on is dropped.
-        () = waiting.released() => true,
-    };
+    let taken = ask(wire, id, message, admitted).await;
     Settled { id: Some(id), opened: (opens && taken).then_some(epoch) }
 }
 
@@ -146,7 +140,7 @@ impl Asked {
         // Whatever the server calls it: an answer is an answer. Anything else only where it says that it is JSON.
         if answered || (is_json(&response) && !body.is_empty()) {
             wire.inbox.deliver(Lane::Request(self.id, self.epoch), body.clone());
-            others.into_iter().for_each(|it| wire.open.release(it));
+            others.into_iter().for_each(|it| wire.release(it));
         } else {
             wire.inbox.noise(body.len());
         }

@@ -25,7 +25,7 @@ fn wire() -> (Wire, Arc<Answers>) {
         inbox: Arc::clone(&answers) as _,
         sessions: Sessions::new(plain, None),
         terminate_on_close: true,
-        open: Open::default(),
+        lanes: Mutex::default(),
         pace: Mutex::new(Pace::new(Instant::now())),
         ready: mpsc::unbounded_channel().0,
     };

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use mcp_model::{
-    Era, Freshness, Page, Prompt, RawJson, Rejected, Resource, ResourceTemplate, Tool, code, read_prompts,
+    Era, Freshness, Page, Prompt, Rejected, Resource, ResourceTemplate, Tool, code, read_prompts,
     read_resource_templates, read_resources, read_tools,
 };
 use tokio::time::Instant;
@@ -26,7 +26,7 @@ pub struct Listing<T> {
     pub freshness: Freshness,
 }
 
-type Read<T> = fn(&RawJson) -> Result<Page<T>, serde_json::Error>;
+type Read<T> = fn(&[u8]) -> Result<Page<T>, serde_json::Error>;
 
 /// One of a server's lists.
 struct List<'a, T> {
@@ -42,8 +42,12 @@ impl Session {
     /// A list that its server allows to be used for a while is not asked for again within that time, unless the server
     /// says that it has changed; that holds for the other lists too.
     pub async fn list_tools(&self) -> Result<Listing<Tool>, CallError> {
-        let list =
-            List { method: "tools/list", read: read_tools, slot: &self.kept.tools, seen: |it| it.tools };
+        let list = List {
+            method: "tools/list",
+            read: read_tools::<[u8]>,
+            slot: &self.kept.tools,
+            seen: |it| it.tools,
+        };
         let negotiated = self.negotiated();
         if !negotiated.server.capabilities.tools {
             return Ok(Listing::empty());
@@ -63,7 +67,7 @@ impl Session {
     pub async fn list_prompts(&self) -> Result<Listing<Prompt>, CallError> {
         let list = List {
             method: "prompts/list",
-            read: read_prompts,
+            read: read_prompts::<[u8]>,
             slot: &self.kept.prompts,
             seen: |it| it.prompts,
         };
@@ -77,7 +81,7 @@ impl Session {
     pub async fn list_resources(&self) -> Result<Listing<Resource>, CallError> {
         let list = List {
             method: "resources/list",
-            read: read_resources,
+            read: read_resources::<[u8]>,
             slot: &self.kept.resources,
             seen: |it| it.resources,
         };
@@ -92,7 +96,7 @@ impl Session {
     pub async fn list_resource_templates(&self) -> Result<Listing<ResourceTemplate>, CallError> {
         let list = List {
             method: "resources/templates/list",
-            read: read_resource_templates,
+            read: read_resource_templates::<[u8]>,
             slot: &self.kept.templates,
             seen: |it| it.resources,
         };
@@ -181,15 +185,14 @@ impl Session {
             let params_now = Params::Members { text: &params, name: None };
             let answer = self.request(&Request::new(method, params_now, &options)).await?;
             let received = Instant::now();
-            let result = answer.raw()?;
-            bytes += result.as_bytes().len();
+            bytes += answer.payload().len();
             if bytes > limits.message_bytes {
                 return Err(CallError::TooMuch(format!(
                     "{method} has more than {} bytes",
                     limits.message_bytes
                 )));
             }
-            let page = read(&result).map_err(|it| CallError::Unreadable(it.to_string()))?;
+            let page = answer.read_by(read)?;
             res.items.extend(page.items);
             res.rejected.extend(page.rejected);
             if res.items.len() + res.rejected.len() > limits.list_items {

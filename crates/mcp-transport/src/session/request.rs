@@ -325,6 +325,11 @@ impl RawAnswer {
             .map_err(|it| self.unreadable(&it))
     }
 
+    /// What `read` finds in it. The result is followed by the rest of its message.
+    pub(super) fn read_by<T>(&self, read: fn(&[u8]) -> Result<T, serde_json::Error>) -> Result<T, CallError> {
+        read(self.payload()).map_err(|it| self.unreadable(&it))
+    }
+
     /// The result of a tool: at once where it is as most are.
     pub(super) fn result(&self) -> Result<ToolResult, CallError> {
         match str::from_utf8(self.payload()).ok().and_then(ToolResult::plain) {
@@ -361,7 +366,8 @@ impl RawAnswer {
             && self.read::<Typed>().is_ok_and(|it| it.result_type.as_deref() == Some("input_required"))
     }
 
-    fn payload(&self) -> &[u8] {
+    /// Its bytes, and what follows them in the message.
+    pub(super) fn payload(&self) -> &[u8] {
         &self.frame[self.payload..]
     }
 }
