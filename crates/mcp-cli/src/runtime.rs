@@ -10,13 +10,17 @@ use std::time::Duration;
 /// How long threads stuck in a blocking call are waited for.
 const STUCK: Duration = Duration::from_secs(1);
 
+/// How many threads work at most.
+const MOST_WORKERS: usize = 2;
+
 /// A tokio runtime that is shut down within bounds when it is dropped.
 pub(crate) struct Runtime(Option<tokio::runtime::Runtime>);
 
 impl Runtime {
     /// Starts the threads. Fails when the system has none to give.
     pub(crate) fn start() -> io::Result<Runtime> {
-        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+        let runtime =
+            tokio::runtime::Builder::new_multi_thread().worker_threads(workers()).enable_all().build()?;
         Ok(Runtime(Some(runtime)))
     }
 
@@ -24,6 +28,12 @@ impl Runtime {
     pub(crate) fn block_on<T>(&self, work: impl Future<Output = T>) -> T {
         self.0.as_ref().expect("only drop takes the runtime out").block_on(work)
     }
+}
+
+/// How many threads work. One where the servers have the other processor: what is between a client and a server takes a few
+/// microseconds, and waking a second thread for it takes as many.
+fn workers() -> usize {
+    std::thread::available_parallelism().map_or(1, |it| it.get() / 2).clamp(1, MOST_WORKERS)
 }
 
 impl Drop for Runtime {
