@@ -45,9 +45,13 @@ pub(super) fn rows() -> Vec<Row> {
 /// What a status is to a call.
 fn refused(row: Row, code: u16) -> Row {
     match code {
-        // On a stream that is the session.
+        // On a stream that is the session. What follows at once may begin before its end is known.
         404 => row
-            .want_on(&[Wire::Sse], "refused | not sent: broken", "MCPConnectionError | hello | started again")
+            .want_on(
+                &[Wire::Sse],
+                "refused | not sent: broken or lost: broken",
+                "MCPConnectionError | hello | started again",
+            )
             .want_on(HTTP, "refused | hello", "MCPConnectionError | hello"),
         // It may have run.
         500.. => row.want_on(NETWORK, "outcome unknown | hello", "MCPOutcomeUnknownError | hello"),
