@@ -96,8 +96,8 @@ pub fn read_resources<B: AsRef<[u8]> + ?Sized>(result: &B) -> Result<Page<Resour
     read_list(result.as_ref(), "resources", resource)
 }
 
-/// Reads the result of `resources/templates/list`. Fails when it is no list at all. The result stands at the beginning of the text (a
-/// [`RawJson`], or bytes that nobody has looked at yet); what follows it is left alone.
+/// Reads the result of `resources/templates/list`. Fails when it is no list at all. The result stands at the beginning of
+/// the text (a [`RawJson`], or bytes that nobody has looked at yet); what follows it is left alone.
 pub fn read_resource_templates<B: AsRef<[u8]> + ?Sized>(
     result: &B,
 ) -> Result<Page<ResourceTemplate>, serde_json::Error> {

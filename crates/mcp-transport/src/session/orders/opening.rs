@@ -14,9 +14,9 @@ use tokio::time::Instant;
 
 use super::super::{Eras, Session, SessionOptions, State};
 use super::calls::Flag;
-use super::config;
 use super::peer::{Hand, Manners, Peer};
 use super::world::opened;
+use super::{config, on_a_paused_clock};
 use crate::{Dial, EndReason, Lane, Out, RequestId};
 
 /// Longer than a probe is waited for, so that there is time for both ways.
@@ -184,7 +184,6 @@ proptest! {
 
     #[test]
     fn whatever_the_order_an_opening_ends_in_time_and_cancels_nothing(story in stories()) {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
-        runtime.block_on(tell(story));
+        on_a_paused_clock(tell(story));
     }
 }

@@ -172,19 +172,17 @@ impl Wire {
     pub(super) fn nobody(self) -> (Endpoint, TcpSocket) {
         let socket = TcpSocket::new_v4().unwrap();
         socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
-        let port = socket.local_addr().unwrap().port();
-        (self.nobody_at(port), socket)
-    }
-
-    fn nobody_at(self, port: u16) -> Endpoint {
-        match self {
+        let endpoint = match self {
             Wire::Stdio => {
                 let mut endpoint = StdioEndpoint::new("sh");
                 endpoint.args = vec![Secret::new("-c"), Secret::new("exit 3")];
                 Endpoint::Stdio(endpoint)
             }
-            Wire::Sse | Wire::WebSocket | Wire::Http | Wire::HttpJson => self.endpoint(port),
-        }
+            Wire::Sse | Wire::WebSocket | Wire::Http | Wire::HttpJson => {
+                self.endpoint(socket.local_addr().unwrap().port())
+            }
+        };
+        (endpoint, socket)
     }
 }
 
