@@ -3,12 +3,9 @@
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, Stdio};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use crate::support::{DEMO, Place, children, is_alive, send};
-
-/// Longer than any step here takes on the slowest machine.
-const PATIENCE: Duration = Duration::from_secs(20);
+use crate::support::{DEMO, PATIENCE, Place, children, is_alive, only_child, send};
 
 /// A call that takes a minute, once its server is at work.
 fn long_call(place: &Place) -> (Child, u32) {
@@ -17,11 +14,10 @@ fn long_call(place: &Place) -> (Child, u32) {
     // The first progress: the server has the call in its hands.
     let begun = lines.any(|it| it.unwrap().starts_with("sleep: 0% step 1 of"));
     assert!(begun, "the call reports no progress");
-    let servers = children(child.id());
-    assert_eq!(servers.len(), 1, "{servers:?}");
+    let server = only_child(child.id());
     // Whatever else is written has to go somewhere.
     thread::spawn(move || lines.for_each(drop));
-    (child, servers[0])
+    (child, server)
 }
 
 #[track_caller]

@@ -4,12 +4,9 @@
 
 use std::io::{Read, Write};
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use crate::support::{DEMO, PROGRAM, Place};
-
-/// Longer than any step here takes on the slowest machine.
-const PATIENCE: Duration = Duration::from_secs(60);
+use crate::support::{DEMO, PATIENCE, PROGRAM, Place};
 
 /// The program in a terminal, not ended yet. It reads what is typed from standard input.
 fn terminal(place: &Place, line: &str, variables: &[(&str, &str)]) -> Child {

@@ -2,13 +2,11 @@
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use serde_json::{Value, json};
 
-use crate::support::{DEMO, Place, send};
-
-const PATIENCE: Duration = Duration::from_secs(60);
+use crate::support::{DEMO, PATIENCE, Place, send};
 
 /// A configuration whose one server plays the recording `out.jsonl`.
 fn replayed(arguments: &str) -> String {

@@ -2,11 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use crate::support::{Place, children, is_alive, send};
+use crate::support::{PATIENCE, Place, children, is_alive, only_child, send};
 use crate::terminal::Terminal;
-
-/// Longer than any step here takes on the slowest machine.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The demo server, shared: one process from its start to its end.
 const DEMO: &str = "\
@@ -52,12 +49,11 @@ fn servers_are_shown_as_they_change() {
     terminal.press(&["r"]);
     terminal.until("state    ready");
     let program = terminal.program();
-    let servers = children(program);
-    assert_eq!(servers.len(), 1);
+    let server = only_child(program);
     terminal.press(&["q"]);
     let shown = terminal.until("ended ");
     assert!(shown.contains("ended 0, the terminal is as before") && !shown.contains("leases"), "{shown}");
-    assert!(!is_alive(servers[0]));
+    assert!(!is_alive(server));
 }
 
 #[track_caller]

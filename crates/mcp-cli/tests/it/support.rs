@@ -5,11 +5,16 @@ use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
 /// The program under test.
 pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_mcp-host");
+
+/// Longer than any step takes on the slowest machine.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A Dominds file with the demo server and nothing else.
 pub(crate) const DEMO: &str = "\
@@ -133,6 +138,20 @@ pub(crate) fn children(parent: u32) -> Vec<u32> {
     let processes =
         fs::read_dir("/proc").unwrap().filter_map(|it| it.ok()?.file_name().to_str()?.parse().ok());
     processes.filter(|pid| status(*pid).is_some_and(|it| it.parent == parent)).collect()
+}
+
+/// The one child of `parent` that stays. Another may be about to end: the one that was asked for its tools, or one
+/// that was switched off.
+pub(crate) fn only_child(parent: u32) -> u32 {
+    let begun = Instant::now();
+    loop {
+        let alive: Vec<u32> = children(parent).into_iter().filter(|it| is_alive(*it)).collect();
+        if let [child] = alive[..] {
+            return child;
+        }
+        assert!(begun.elapsed() < PATIENCE, "{alive:?}");
+        thread::yield_now();
+    }
 }
 
 /// Is there a process of this number that has not ended?

@@ -4,12 +4,9 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::process::{Command, Output};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use crate::support::{PROGRAM, Place};
-
-/// Longer than any step here takes on the slowest machine.
-const PATIENCE: Duration = Duration::from_secs(60);
+use crate::support::{PATIENCE, PROGRAM, Place};
 
 /// The number of the next window.
 static NEXT: AtomicUsize = AtomicUsize::new(0);

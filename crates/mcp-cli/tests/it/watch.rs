@@ -3,12 +3,8 @@
 use std::io::{BufRead, BufReader};
 use std::process::Child;
 use std::sync::mpsc::{Receiver, channel};
-use std::time::Duration;
 
-use crate::support::{Place, children, is_alive, send};
-
-/// Longer than any step here takes on the slowest machine.
-const PATIENCE: Duration = Duration::from_secs(60);
+use crate::support::{PATIENCE, Place, children, is_alive, send};
 
 /// The program at work.
 struct Watch {
