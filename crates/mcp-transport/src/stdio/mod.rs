@@ -4,24 +4,31 @@
 //! group of its own, and whatever way this wire ends — asked to, by the child's exit, by being dropped — the whole
 //! group ends with it. The child's exit is watched, not only its output: a grandchild may hold the pipe open.
 
+mod child;
 mod encoding;
 mod group;
+#[cfg(not(target_os = "linux"))]
+#[path = "elsewhere.rs"]
+mod launch;
+#[cfg(target_os = "linux")]
+mod launch;
 mod lines;
 mod owner;
+mod program;
 mod reader;
 mod receipt;
 mod spawn;
 mod stderr;
 mod writer;
 
+use std::collections::BTreeMap;
 use std::convert::Infallible;
-use std::process::{ExitStatus, Stdio};
+use std::process::ExitStatus;
 use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use mcp_model::{EnvInherit, Secret, StdioEndpoint};
-use tokio::process::{Child, Command};
 use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
@@ -32,10 +39,12 @@ use crate::{
     ConnectError, Dial, DialOptions, EndReason, Ended, Evidence, Link, Opening, ProcessCell, StartFailure,
     Transport,
 };
+use child::Child;
 use encoding::StreamEncoding;
 use group::Group;
 pub(crate) use lines::{Line, Lines};
 pub use owner::Owner;
+use program::Program;
 use reader::Reader;
 pub use receipt::{Reaped, Receipts};
 use spawn::Started;
@@ -142,7 +151,6 @@ struct Process {
     // Declared after the child: the leader is killed first, then whatever is left of its group.
     group: Group,
     _receipt: Option<receipt::Held>,
-    pid: u32,
 }
 
 impl Place {
@@ -155,34 +163,33 @@ impl Place {
             return Err(StartFailure::NoDirectory(cwd.display().to_string()));
         }
         let token = receipt::token();
-        let mut command = Command::new(&endpoint.command);
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).env_clear();
-        command.args(endpoint.args.iter().map(Secret::expose));
         let inherit = endpoint.inherit;
         let keeps =
             |name: &std::ffi::OsStr| name.to_str().map_or(inherit == EnvInherit::All, |it| inherit.keeps(it));
-        let inherited = std::env::vars_os().filter(|(name, _)| keeps(name));
-        command.envs(inherited);
-        command.envs(endpoint.env.iter().map(|(name, value)| (name, value.expose())));
-        command.env(receipt::TOKEN, &token);
-        if let Some(cwd) = &endpoint.cwd {
-            command.current_dir(cwd);
-        }
+        let mut env: BTreeMap<_, _> = std::env::vars_os().filter(|(name, _)| keeps(name)).collect();
+        env.extend(endpoint.env.iter().map(|(name, value)| (name.into(), value.expose().into())));
+        env.insert(receipt::TOKEN.into(), token.clone().into());
+        let program = Program {
+            command: endpoint.command.clone(),
+            args: endpoint.args.iter().map(|it| it.expose().to_owned()).collect(),
+            env,
+            cwd: endpoint.cwd.clone(),
+        };
         let unkept = |error: &std::io::Error| tracing::warn!("no receipt for {}: {error}", endpoint.command);
         let mut receipt = self
             .receipts
             .as_ref()
             .and_then(|it| it.write(&token, &endpoint.command).inspect_err(unkept).ok());
-        let Started { child, group, pid } =
-            spawn::spawn(command, token.clone()).await.map_err(|error| match error.kind() {
+        let Started { child, group } =
+            spawn::spawn(program, token).await.map_err(|error| match error.kind() {
                 std::io::ErrorKind::NotFound => StartFailure::CommandNotFound,
                 _ => StartFailure::System(error.to_string()),
             })?;
-        self.process.tell(pid);
+        self.process.tell(child.pid);
         if let Some(receipt) = &mut receipt {
-            let _ = receipt.started(pid).inspect_err(unkept);
+            let _ = receipt.started(child.pid).inspect_err(unkept);
         }
-        Ok(Process { child, group, _receipt: receipt, pid })
+        Ok(Process { child, group, _receipt: receipt })
     }
 }
 
@@ -190,7 +197,7 @@ impl Process {
     /// Carries messages until the end, then ends the whole group.
     async fn live(mut self, place: &Place, link: Link, evidence: &mut Evidence) -> EndReason {
         let Link { out, inbox, mut stop } = link;
-        evidence.pid = Some(self.pid);
+        evidence.pid = Some(self.child.pid);
         let stdin = self.child.stdin.take().expect("it was asked for");
         let stdout = self.child.stdout.take().expect("it was asked for");
         let stderr = self.child.stderr.take().expect("it was asked for");
@@ -278,8 +285,8 @@ impl Process {
             };
         }
         if status.is_none() {
-            let _ = self.child.start_kill();
-            status = self.child.wait().await.ok();
+            self.child.kill();
+            status = self.child.wait().await;
         }
         let _ = tokio::time::timeout(LAST_WORDS, drain(reader)).await;
         self.group.sweep(deadline).await;
@@ -321,7 +328,7 @@ async fn last_lines(logging: &mut JoinSet<()>, tail: &Tail) {
 }
 
 async fn wait_until(child: &mut Child, deadline: Instant) -> Option<ExitStatus> {
-    tokio::time::timeout_at(deadline, child.wait()).await.ok()?.ok()
+    tokio::time::timeout_at(deadline, child.wait()).await.ok()?
 }
 
 fn exit_text(status: ExitStatus) -> String {

@@ -3,10 +3,6 @@
 //! On Linux a child asks the kernel for SIGKILL when its parent dies. The kernel means the parent *thread*: a child
 //! started on a runtime's worker or blocking thread would die when that thread is retired. So all children are started
 //! by one thread that lives as long as the process.
-//!
-//! This is the one file of the workspace with `unsafe`: asking for that signal has to be done between fork and exec.
-
-#![expect(unsafe_code, reason = "`pre_exec` is the only way to run something between fork and exec")]
 
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -14,23 +10,22 @@ use std::sync::mpsc;
 use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
-use nix::sys::signal::Signal;
-use tokio::process::{Child, Command};
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 
+use super::child::Child;
 use super::group::Group;
+use super::program::Program;
 use super::receipt;
 
 /// A child with its group. Dropping it kills the leader, then whatever is left of the group.
 pub(crate) struct Started {
     pub(crate) child: Child,
     pub(crate) group: Group,
-    pub(crate) pid: u32,
 }
 
 struct Job {
-    command: Command,
+    program: Program,
     token: String,
     runtime: Handle,
     reply: oneshot::Sender<io::Result<Started>>,
@@ -69,15 +64,12 @@ impl Drop for Asker {
     }
 }
 
-/// Starts `command`, whose environment carries `token`, as the leader of a process group of its own. Wherever the
+/// Starts `program`, whose environment carries `token`, as the leader of a process group of its own. Wherever the
 /// caller goes meanwhile, nothing is left running that nobody holds.
-pub(crate) async fn spawn(mut command: Command, token: String) -> io::Result<Started> {
-    command.process_group(0).kill_on_drop(true);
-    #[cfg(target_os = "linux")]
-    die_with_parent(&mut command);
+pub(crate) async fn spawn(program: Program, token: String) -> io::Result<Started> {
     let (reply, started) = oneshot::channel();
     let done = Arc::new(Done::default());
-    let job = Job { command, token, runtime: Handle::current(), reply, done: Arc::clone(&done) };
+    let job = Job { program, token, runtime: Handle::current(), reply, done: Arc::clone(&done) };
     spawner()?.send(job).map_err(|_| io::Error::other("the thread that starts processes is gone"))?;
     let mut asker = Asker { done, has_answer: false };
     let started = started.await;
@@ -93,9 +85,9 @@ fn spawner() -> io::Result<mpsc::Sender<Job>> {
     let (sender, jobs) = mpsc::channel::<Job>();
     // Two first callers may both get here; the loser's thread ends as its sender is dropped.
     std::thread::Builder::new().name("mcp-spawner".to_owned()).spawn(move || {
-        for Job { command, token, runtime, reply, done } in jobs {
+        for Job { program, token, runtime, reply, done } in jobs {
             // Nothing may unwind here: the end of this thread would be the end of every child that it started.
-            let started = catch_unwind(AssertUnwindSafe(|| start(command, &token, &runtime)));
+            let started = catch_unwind(AssertUnwindSafe(|| start(&program, &token, &runtime)));
             let unwound =
                 || Err(io::Error::other("this runtime cannot start processes: it has no I/O driver"));
             // A caller that has gone takes no child: it is dropped here, and with it its whole group.
@@ -109,39 +101,21 @@ fn spawner() -> io::Result<mpsc::Sender<Job>> {
     Ok(SPAWNER.get_or_init(|| sender).clone())
 }
 
-fn start(mut command: Command, token: &str, runtime: &Handle) -> io::Result<Started> {
+fn start(program: &Program, token: &str, runtime: &Handle) -> io::Result<Started> {
     let _inside = runtime.enter();
-    let child = command.spawn().inspect_err(|error| {
+    let child = Child::start(program).inspect_err(|error| {
         // A runtime that is shutting down cannot take the child it has just started: it is found by its token.
         if error.kind() != io::ErrorKind::NotFound {
             receipt::end(token);
         }
     })?;
-    let pid = child.id().ok_or_else(|| io::Error::other("it ended at once"))?;
-    Ok(Started { child, group: Group::of(pid), pid })
-}
-
-#[cfg(target_os = "linux")]
-fn die_with_parent(command: &mut Command) {
-    let parent = nix::unistd::getpid();
-    let ask = move || {
-        nix::sys::prctl::set_pdeathsig(Signal::SIGKILL)?;
-        // The parent may have died before the kernel was asked.
-        match nix::unistd::getppid() == parent {
-            true => Ok(()),
-            false => Err(io::Error::from(io::ErrorKind::BrokenPipe)),
-        }
-    };
-    // SAFETY: between fork and exec only async-signal-safe functions may be called. `prctl` and `getppid` are plain
-    // system calls; the closure allocates nothing, takes no lock, and an `io::Error` made from a kind or from an
-    // errno holds no heap memory.
-    unsafe {
-        command.pre_exec(ask);
-    }
+    let group = Group::of(child.pid);
+    Ok(Started { child, group })
 }
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
     use std::sync::atomic::{AtomicBool, Ordering};
 
     use super::*;
@@ -175,10 +149,14 @@ mod tests {
     async fn who_stops_waiting_for_a_child_leaves_none() {
         for _ in 0..20 {
             let token = receipt::token();
-            let mut command = Command::new("sh");
-            command.args(["-c", "sleep 1000 & exec sleep 1000"]).env(receipt::TOKEN, &token);
+            let program = Program {
+                command: "sh".to_owned(),
+                args: ["-c", "sleep 1000 & exec sleep 1000"].map(str::to_owned).into(),
+                env: BTreeMap::from([(receipt::TOKEN.into(), token.clone().into())]),
+                cwd: None,
+            };
             {
-                let spawning = spawn(command, token.clone());
+                let spawning = spawn(program, token.clone());
                 tokio::pin!(spawning);
                 tokio::select! {
                     biased;

@@ -50,6 +50,8 @@ async fn serving() -> Vec<(&'static str, Endpoint)> {
         "--exact",
         "rmcp::everywhere::the_same_calls_have_the_same_results_over_all_wires_with_initialize",
         "--nocapture",
+        // With one thread the name of the test would be written before it runs, into the first message.
+        "--test-threads=2",
     ];
     process.args = arguments.map(Secret::new).into();
     process.env.push((SERVE.to_owned(), Secret::new("1")));
