@@ -9,8 +9,8 @@
 //! | `connect` | `--n` times: connect, list the tools, close | `p50_us`, `first_ms` |
 //! | `seq` | `--n` echo calls, one after the other | `p50_us`, `p99_us`, `cpu_us_per_call`, `calls_per_s` |
 //! | `conc` | the same, with `--conc` callers on one connection | the same |
-//! | `big` | `--n` results of `--kib` KiB, each held as a text | `p50_us`, `cpu_us_per_call` |
-//! | `list` | `--n` times all tools; the first list is kept | `first_ms`, `p50_us`, `rss_delta_kb` |
+//! | `big` | `--n` results of `--kib` KiB, each held as a text | `p50_us`, `cpu_us_per_call`, `grown_kb`: the peak of memory above that of a connection without calls |
+//! | `list` | `--n` times all tools; the first list is kept, `--rest-ms` later too | `first_ms`, `p50_us`, `rss_delta_kb` |
 //! | `fleet` | `--n` servers, `--mode par` at once or `seq` one by one; all are kept | `first_tool_ms`, `all_ready_ms`, `rss_kb`, `wakeups_per_s` |
 //! | `sleep` | `--conc` calls at once that each take `--ms` | `makespan_ms` |
 //! | `hol` | echo calls beside `--n` results of `--kib` KiB on the same connection | `p50_us`, `p99_us`, `big_ms` |

@@ -149,6 +149,7 @@ pub async fn echo<C: Client>(client: &C) -> Result<(), Failure> {
 async fn big<C: Client>(options: &Options) -> Result<Value, Failure> {
     let client = C::connect(options).await?;
     let kib = options.number("--kib", 1024);
+    let idle = meter::status("VmRSS");
     client.call(Ask::Big(kib)).await?;
     let (meter, mut times) = (Meter::begin(), Vec::new());
     for _ in 0..options.count() {
@@ -161,6 +162,7 @@ async fn big<C: Client>(options: &Options) -> Result<Value, Failure> {
     }
     let mut line = summary(times);
     meter.end(options.count(), &mut line);
+    line["grown_kb"] = json!(meter::status("VmHWM").saturating_sub(idle));
     Ok(line)
 }
 
@@ -174,6 +176,8 @@ async fn list<C: Client>(options: &Options) -> Result<Value, Failure> {
         times.push(begun.elapsed());
         kept.get_or_insert(list);
     }
+    // What was only room for more may be given back by then.
+    tokio::time::sleep(Duration::from_millis(options.number("--rest-ms", 0) as u64)).await;
     let after = meter::status("VmRSS");
     let mut line = summary(times);
     line["tools"] = json!(kept.as_ref().map_or(0, C::count));

@@ -112,7 +112,7 @@ const CASE: Case = Case {
 const RATE: Case = Case { metric: "calls_per_s", unit: "/s", better: Better::More, rows: MANY, ..CASE };
 
 /// The table of rows.
-pub(super) const CASES: [Case; 18] = [
+pub(super) const CASES: [Case; 19] = [
     Case {
         title: "stdio, one by one: time of a call",
         arguments: "--scenario seq --n 10000",
@@ -144,9 +144,9 @@ pub(super) const CASES: [Case; 18] = [
         ..CASE
     },
     Case {
-        title: "stdio, result of 10 MiB: peak memory",
+        title: "stdio, result of 10 MiB: peak memory above idle",
         arguments: "--scenario big --kib 10240 --n 3",
-        metric: "hwm_kb",
+        metric: "grown_kb",
         scale: 1.0 / 1024.0,
         unit: "MiB",
         rows: LARGE,
@@ -173,6 +173,16 @@ pub(super) const CASES: [Case; 18] = [
     Case {
         title: "list of 10,000 tools: memory kept",
         arguments: "--scenario list --n 2",
+        server: "--tools 10000",
+        metric: "rss_delta_kb",
+        scale: 1.0 / 1024.0,
+        unit: "MiB",
+        rows: LARGE,
+        ..CASE
+    },
+    Case {
+        title: "list of 10,000 tools: memory kept a second later",
+        arguments: "--scenario list --n 2 --rest-ms 1200",
         server: "--tools 10000",
         metric: "rss_delta_kb",
         scale: 1.0 / 1024.0,

@@ -2,7 +2,7 @@
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use mcp_benches::bare::{INITIALIZE, INITIALIZED, Tool, call_message, list_message, page_of, text_of};
 use mcp_benches::meter::{self, Meter, summary};
@@ -96,6 +96,7 @@ pub(crate) fn run(options: &Options) -> Result<Value, Failure> {
         "conc" => many(options, options.number("--conc", 1)),
         "big" => {
             let (mut pipe, kib) = (Pipe::open(options)?, options.number("--kib", 1024));
+            let idle = meter::status("VmRSS");
             pipe.call(0, Ask::Big(kib))?;
             let (meter, mut times) = (Meter::begin(), Vec::new());
             for id in 0..count {
@@ -105,6 +106,7 @@ pub(crate) fn run(options: &Options) -> Result<Value, Failure> {
             }
             let mut line = summary(times);
             meter.end(count, &mut line);
+            line["grown_kb"] = json!(meter::status("VmHWM").saturating_sub(idle));
             Ok(line)
         }
         "list" => {
@@ -117,6 +119,7 @@ pub(crate) fn run(options: &Options) -> Result<Value, Failure> {
                 times.push(begun.elapsed());
                 kept.get_or_insert(list);
             }
+            std::thread::sleep(Duration::from_millis(options.number("--rest-ms", 0) as u64));
             let after = meter::status("VmRSS");
             let mut line = summary(times);
             line["tools"] = json!(kept.map_or(0, |it| it.len()));
