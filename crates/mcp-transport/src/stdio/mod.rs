@@ -5,11 +5,10 @@
 //! group ends with it. The child's exit is watched, not only its output: a grandchild may hold the pipe open.
 
 mod child;
+#[cfg(not(target_os = "linux"))]
+mod elsewhere;
 mod encoding;
 mod group;
-#[cfg(not(target_os = "linux"))]
-#[path = "elsewhere.rs"]
-mod launch;
 #[cfg(target_os = "linux")]
 mod launch;
 mod lines;
@@ -40,6 +39,8 @@ use crate::{
     Transport,
 };
 use child::Child;
+#[cfg(not(target_os = "linux"))]
+use elsewhere as launch;
 use encoding::StreamEncoding;
 use group::Group;
 pub(crate) use lines::{Line, Lines};
