@@ -33,7 +33,8 @@ const RECORDING: &str =
 const LONGEST: usize = 60;
 
 /// The members whose numbers are others with each run.
-const CHANGING: [&str; 4] = ["\"duration_ms\"", "\"generation\"", "\"since\"", "\"request_id\""];
+const CHANGING: [&str; 5] =
+    ["\"duration_ms\"", "\"generation\"", "\"since\"", "\"request_id\"", "\"requests\""];
 
 /// How a command is called, and what is on its standard input.
 struct Called<'a> {
@@ -88,6 +89,10 @@ fn steady(text: &str) -> String {
                 let value = if value.starts_with("null") { "null" } else { "…" };
                 let comma = if it.ends_with(',') { "," } else { "" };
                 format!("{}{key}: {value}{comma}", &line[..line.len() - it.len()])
+            }
+            // What is asked beside the calls depends on how soon it is over.
+            it if it.starts_with("wrote ") && it.ends_with(" requests") => {
+                format!("{}, … requests", line.rsplit_once(", ").unwrap_or_default().0)
             }
             _ => match line.rsplit_once("  (") {
                 Some((before, time)) if time.ends_with(" ms)") || time.ends_with(" s)") => before.to_owned(),

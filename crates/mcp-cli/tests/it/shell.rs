@@ -131,6 +131,8 @@ fn a_prompt_completes_remembers_and_cancels() {
     terminal.types("never");
     terminal.until("mcp> never");
     terminal.press(&["C-c"]);
+    // What comes in one read with that key goes with the line.
+    terminal.until_it("a new line", |it| it.trim_end().ends_with("mcp> never\nmcp>"));
     terminal.types("echo text=still-here");
     terminal.press(&["Enter"]);
     terminal.until("\nstill-here\n");
