@@ -21,12 +21,13 @@ const LOOK: Duration = Duration::from_millis(1);
 
 /// A child with its streams. Dropping it kills it.
 pub(crate) struct Child {
+    // Dropped first: it is to be killed before it sees its input end.
+    leash: Leash,
     pub(crate) pid: u32,
     pub(crate) stdin: Option<ChildStdin>,
     pub(crate) stdout: Option<ChildStdout>,
     pub(crate) stderr: Option<ChildStderr>,
     news: News,
-    leash: Leash,
 }
 
 /// How the end of a child is heard of.
@@ -266,6 +267,8 @@ mod tests {
         for nobody in ["no-such-program-anywhere", "/no/such/program", ""] {
             assert_eq!(refused(&program(nobody, &[])), io::ErrorKind::NotFound, "{nobody}");
         }
+        let below = text.join("program");
+        assert_eq!(refused(&program(below.to_str().unwrap(), &[])), io::ErrorKind::NotADirectory);
         assert_eq!(refused(&program(text.to_str().unwrap(), &[])), io::ErrorKind::PermissionDenied);
         assert_eq!(refused(&program("/usr", &[])), io::ErrorKind::PermissionDenied);
         let large = "x".repeat(4 << 20);

@@ -111,8 +111,8 @@ pub(super) fn launch(program: &Program, streams: &[OwnedFd; 3]) -> io::Result<Pr
     match plan.failure.get() {
         0 => Ok(process),
         errno => {
-            // It has ended, and nobody else waits for it.
-            let _ = nix::sys::wait::waitpid(process.0, None);
+            // It is about to end, and nobody else waits for it.
+            while nix::sys::wait::waitpid(process.0, None) == Err(Errno::EINTR) {}
             Err(io::Error::from_raw_os_error(errno))
         }
     }
@@ -170,7 +170,8 @@ struct Plan<'a> {
     environment: Vec<*const c_char>,
     streams: [c_int; 3],
     parent: c_int,
-    /// The errno of what did not succeed, for the parent.
+    /// The errno of what did not succeed, for the parent. Where VFORK copies all the same, as some emulators have it, a
+    /// program that cannot be started is one that ends with 127.
     failure: Cell<c_int>,
 }
 
@@ -223,9 +224,11 @@ impl Plan<'_> {
                 Errno::last_raw()
             };
             match errno {
-                libc::EACCES => res = libc::EACCES,
-                libc::ENOENT | libc::ENOTDIR | libc::ESTALE | libc::ENODEV | libc::ETIMEDOUT => {}
-                other => return other,
+                libc::EACCES => res = errno,
+                libc::ENOENT | libc::ENOTDIR | libc::ESTALE | libc::ENODEV | libc::ETIMEDOUT => {
+                    res = if res == libc::EACCES { res } else { errno };
+                }
+                _ => return errno,
             }
         }
         res
@@ -234,19 +237,27 @@ impl Plan<'_> {
 
 /// A program begins without a handler and with nothing held back. What is ignored stays so, but for a closed pipe.
 ///
+/// The system is asked itself: for SIGABRT a C library may take a lock, which would be that of the host.
+///
 /// # Safety
 ///
 /// This is a child with signal handlers of its own, that may become another program.
 unsafe fn forget_handlers() {
-    // SAFETY: an action of zeros is the default one, and what is written are locals. The signals that the system keeps
-    // for itself refuse, and are never sent to a child.
+    /// Room for what the system knows of a signal, which is the handler first, and flags, a restorer and a mask.
+    type Action = [usize; 8];
+    /// How many bytes a set of signals has.
+    const SET: usize = 8;
+    // SAFETY: an action of zeros is the default one, and what is written are locals. Those signals that can have no
+    // handler refuse.
     unsafe {
         for signal in 1..=libc::SIGRTMAX() {
-            let mut action: libc::sigaction = mem::zeroed();
-            let known = libc::sigaction(signal, ptr::null(), &raw mut action) == 0;
-            if known && (action.sa_sigaction != libc::SIG_IGN || signal == libc::SIGPIPE) {
-                let default: libc::sigaction = mem::zeroed();
-                libc::sigaction(signal, &raw const default, ptr::null_mut());
+            let mut action: Action = [0; 8];
+            let known =
+                libc::syscall(libc::SYS_rt_sigaction, signal, ptr::null::<Action>(), &raw mut action, SET);
+            if known == 0 && (action[0] != libc::SIG_IGN || signal == libc::SIGPIPE) {
+                let default: Action = [0; 8];
+                let none = ptr::null_mut::<Action>();
+                libc::syscall(libc::SYS_rt_sigaction, signal, &raw const default, none, SET);
             }
         }
         let mut none: libc::sigset_t = mem::zeroed();

@@ -14,7 +14,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
 use nix::sys::signal::{Signal, kill};
-use nix::sys::wait::waitpid;
 use nix::unistd::{Pid, getpgid};
 use serde::{Deserialize, Serialize};
 
@@ -181,12 +180,11 @@ fn make_private(path: &Path) -> io::Result<()> {
     fs::DirBuilder::new().recursive(true).mode(0o700).create(path)
 }
 
-/// Kills the processes that carry the token at once: children of ours that nobody holds.
+/// Kills the processes that carry the token at once: what a child has left that could not be held. The child itself is
+/// waited for by who started it.
 pub(crate) fn end(token: &str) {
     for pid in carriers(token) {
         let _ = kill(pid, Signal::SIGKILL);
-        // A grandchild is not ours to wait for; the error says no more than that.
-        let _ = waitpid(pid, None);
     }
 }
 

@@ -69,6 +69,14 @@ struct Screen {
     reader: Option<JoinHandle<()>>,
 }
 
+/// What is on the terminal before the next picture, of which only what differs is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Ground {
+    AsDrawn,
+    /// Its size was another one, though it may be the same again by now.
+    Unknown,
+}
+
 impl Screen {
     fn begin(keys: mpsc::Sender<event::Event>) -> std::io::Result<Screen> {
         // A panic puts the terminal right before it is told.
@@ -144,10 +152,16 @@ pub(super) async fn run(context: &Context, host: &Host, request: FollowRequest, 
     let mut following = host.follow(request).await;
     let mut errands: FuturesUnordered<Errand<'_>> = FuturesUnordered::new();
     let mut due = Some(Instant::now());
+    let mut ground = Ground::AsDrawn;
     loop {
         tokio::select! {
             biased;
-            key = keys.recv() => match key.map(|it| key_of(&it).map_or(Order::Nothing, |it| view.press(it))) {
+            key = keys.recv() => match key.map(|it| {
+                if matches!(it, event::Event::Resize(..)) {
+                    ground = Ground::Unknown;
+                }
+                key_of(&it).map_or(Order::Nothing, |it| view.press(it))
+            }) {
                 Some(Order::Nothing) => {}
                 // The terminal may be gone, and with it whoever presses keys.
                 Some(Order::Quit) | None => return Exit::Done,
@@ -178,7 +192,11 @@ pub(super) async fn run(context: &Context, host: &Host, request: FollowRequest, 
                 // Leases come and go without a generation.
                 view.publish(&told, &host.leases());
                 let colour = context.console.out;
-                if screen.terminal.draw(|frame| draw(frame, &view, colour)).is_err() {
+                let cleared = match std::mem::replace(&mut ground, Ground::AsDrawn) {
+                    Ground::AsDrawn => Ok(()),
+                    Ground::Unknown => screen.terminal.clear(),
+                };
+                if cleared.and_then(|()| screen.terminal.draw(|frame| draw(frame, &view, colour))).is_err() {
                     // Nobody sees it any more.
                     return Exit::Done;
                 }
