@@ -10,6 +10,8 @@ mod conformance;
 mod handlers;
 #[cfg(feature = "http")]
 mod http;
+#[cfg(all(feature = "http", feature = "websocket"))]
+mod http2;
 mod input;
 mod kept;
 mod memory;

@@ -16,14 +16,14 @@ use tokio_rustls::TlsAcceptor;
 use crate::websocket::{Opening, Peer, Plan, call, modern, said};
 
 /// A company of one: an authority, and a server with a certificate of it.
-struct Company {
-    authority: String,
-    acceptor: TlsAcceptor,
+pub(crate) struct Company {
+    pub(crate) authority: String,
+    pub(crate) acceptor: TlsAcceptor,
 }
 
 /// When a certificate is valid.
 #[derive(Clone, Copy)]
-enum Valid {
+pub(crate) enum Valid {
     Now,
     Once,
     Later,
@@ -31,13 +31,13 @@ enum Valid {
 
 /// Who says that it is.
 #[derive(Clone, Copy, PartialEq)]
-enum Issued {
+pub(crate) enum Issued {
     ByAuthority,
     ByItself,
 }
 
 /// With a certificate for these names and addresses.
-fn company(names: &[&str], valid: Valid, issued: Issued) -> Company {
+pub(crate) fn company(names: &[&str], valid: Valid, issued: Issued) -> Company {
     let mut params = CertificateParams::new(Vec::new()).unwrap();
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
     let key = KeyPair::generate().unwrap();
@@ -106,7 +106,7 @@ async fn web(acceptor: TlsAcceptor) -> Web {
     Web { url, _serving: serving }
 }
 
-async fn connect(endpoint: Endpoint, authorities: Authorities) -> Result<Session, ConnectError> {
+pub(crate) async fn connect(endpoint: Endpoint, authorities: Authorities) -> Result<Session, ConnectError> {
     let dial = dialer(&endpoint, &DialOptions { authorities, ..DialOptions::default() })?;
     Session::connect(dial, SessionOptions::default()).await
 }

@@ -52,7 +52,8 @@ async fn calls_run_beside_each_other() {
     let begun = std::time::Instant::now();
     let calls = futures_util::future::join_all((0..64).map(|_| call(&session))).await;
     assert!(calls.into_iter().all(|it| it.unwrap() == "hello"));
-    assert!(begun.elapsed() < Duration::from_secs(2), "{:?}", begun.elapsed());
+    // One after the other they take longer.
+    assert!(begun.elapsed() < Duration::from_millis(6400), "{:?}", begun.elapsed());
 }
 
 #[tokio::test]

@@ -1,0 +1,207 @@
+//! HTTP/2, which a server over TLS may choose: all requests are streams of one connection, and each stream has an end of
+//! its own.
+
+use std::collections::HashSet;
+use std::future::poll_fn;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::future::join_all;
+use h2::RecvStream;
+use h2::server::SendResponse;
+use http::{Request, Response};
+use mcp_model::{Endpoint, RawJson, UrlEndpoint};
+use mcp_transport::{Authorities, CallError, CallOptions, Session};
+use rustls::ServerConfig;
+use serde_json::{Value, json};
+use tokio::net::TcpListener;
+use tokio::sync::Notify;
+use tokio::task::JoinSet;
+use tokio_rustls::TlsAcceptor;
+
+use crate::tls::{Company, Issued, Valid, company, connect};
+
+/// How much is answered to who wants much: more than a stream may send without being allowed more.
+const LARGE: usize = 4 << 20;
+
+/// A server of HTTP/2 over TLS, and who trusts it.
+struct Server {
+    url: String,
+    authorities: Authorities,
+    seen: Arc<Seen>,
+    _serving: JoinSet<()>,
+}
+
+/// What has happened so far.
+#[derive(Default)]
+struct Seen {
+    connections: AtomicUsize,
+    calls: AtomicUsize,
+    given_up: AtomicUsize,
+    /// No more requests are wanted on the connection.
+    leave: Notify,
+    /// Whoever was told to wait may go on.
+    go: Notify,
+}
+
+impl Server {
+    async fn start() -> Server {
+        let Company { authority, acceptor } = company(&["127.0.0.1"], Valid::Now, Issued::ByAuthority);
+        let mut config = ServerConfig::clone(acceptor.config());
+        config.alpn_protocols = vec![b"h2".to_vec()];
+        let acceptor = TlsAcceptor::from(Arc::new(config));
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("https://{}/mcp", listener.local_addr().unwrap());
+        let seen = Arc::new(Seen::default());
+        let mut serving = JoinSet::new();
+        serving.spawn(serve(listener, acceptor, Arc::clone(&seen)));
+        let authorities = Authorities::from_pem(authority.as_bytes()).unwrap();
+        Server { url, authorities, seen, _serving: serving }
+    }
+
+    async fn connect(&self) -> Session {
+        let endpoint = Endpoint::Http(UrlEndpoint::new(self.url.parse().unwrap()));
+        connect(endpoint, self.authorities.clone()).await.unwrap()
+    }
+
+    fn count(&self, what: impl Fn(&Seen) -> &AtomicUsize) -> usize {
+        what(&self.seen).load(Ordering::SeqCst)
+    }
+}
+
+async fn serve(listener: TcpListener, acceptor: TlsAcceptor, seen: Arc<Seen>) {
+    let mut connections = JoinSet::new();
+    while let Ok((socket, _)) = listener.accept().await {
+        let (acceptor, seen) = (acceptor.clone(), Arc::clone(&seen));
+        connections.spawn(async move {
+            let mut connection = h2::server::handshake(acceptor.accept(socket).await.unwrap()).await.unwrap();
+            seen.connections.fetch_add(1, Ordering::SeqCst);
+            let mut answers = JoinSet::new();
+            loop {
+                tokio::select! {
+                    request = connection.accept() => match request {
+                        Some(Ok((request, respond))) => {
+                            answers.spawn(answer(request, respond, Arc::clone(&seen)));
+                        }
+                        Some(Err(_)) | None => return,
+                    },
+                    () = seen.leave.notified() => connection.graceful_shutdown(),
+                }
+            }
+        });
+    }
+}
+
+/// Answers a call by the name of its tool.
+async fn answer(request: Request<RecvStream>, mut respond: SendResponse<Bytes>, seen: Arc<Seen>) {
+    let mut stream = request.into_body();
+    let mut body = Vec::new();
+    while let Some(part) = stream.data().await {
+        let part = part.unwrap();
+        stream.flow_control().release_capacity(part.len()).unwrap();
+        body.extend_from_slice(&part);
+    }
+    let message: Value = serde_json::from_slice(&body).unwrap();
+    let text = |it: &str| json!({"content": [{"type": "text", "text": it}]});
+    let mut kind = "application/json";
+    let result = match (message["method"].as_str().unwrap(), message["params"]["name"].as_str()) {
+        ("server/discover", _) => json!({
+            "resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": {},
+        }),
+        (_, tool) => {
+            seen.calls.fetch_add(1, Ordering::SeqCst);
+            match tool.unwrap() {
+                "echo" => text(message["params"]["arguments"]["text"].as_str().unwrap()),
+                "events" => {
+                    kind = "text/event-stream";
+                    text("in an event")
+                }
+                "large" => text(&"x".repeat(LARGE)),
+                "wait" => {
+                    seen.go.notified().await;
+                    text("gone on")
+                }
+                _ => {
+                    let reason = poll_fn(|context| respond.poll_reset(context)).await.unwrap();
+                    assert_eq!(reason, h2::Reason::CANCEL);
+                    seen.given_up.fetch_add(1, Ordering::SeqCst);
+                    return;
+                }
+            }
+        }
+    };
+    let reply = json!({"jsonrpc": "2.0", "id": message["id"], "result": result}).to_string();
+    let reply = if kind == "application/json" { reply } else { format!("data: {reply}\n\n") };
+    let head = Response::builder().header("content-type", kind).body(()).unwrap();
+    respond.send_response(head, false).unwrap().send_data(reply.into(), true).unwrap();
+}
+
+async fn call(session: &Session, tool: &str, arguments: Value) -> Result<String, CallError> {
+    let arguments = RawJson::of(&arguments).unwrap();
+    let answer = session.call_tool(tool, &arguments, CallOptions::default()).await?;
+    Ok(answer.value.text())
+}
+
+async fn until(what: impl Fn() -> bool) {
+    let patience = async {
+        while !what() {
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(20), patience).await.expect("it does not come to be so");
+}
+
+#[tokio::test]
+async fn many_calls_share_one_connection_and_each_has_its_own_answer() {
+    let server = Server::start().await;
+    let session = server.connect().await;
+    let calls = (0..64).map(|it| call(&session, "echo", json!({"text": it.to_string()})));
+    let said: HashSet<String> = join_all(calls).await.into_iter().map(Result::unwrap).collect();
+    assert_eq!(said, (0..64).map(|it| it.to_string()).collect());
+    assert_eq!(call(&session, "events", json!({})).await.unwrap(), "in an event");
+    assert_eq!(call(&session, "large", json!({})).await.unwrap().len(), LARGE);
+    // What is asked is larger than a stream takes at once, too.
+    let text = "y".repeat(LARGE);
+    assert_eq!(call(&session, "echo", json!({"text": text})).await.unwrap(), text);
+    assert_eq!(server.count(|it| &it.connections), 1);
+}
+
+#[tokio::test]
+async fn a_call_that_is_given_up_ends_its_stream_and_no_other() {
+    let server = Server::start().await;
+    let session = server.connect().await;
+    let waiting = call(&session, "wait", json!({}));
+    let others = async {
+        tokio::select! {
+            called = call(&session, "hang", json!({})) => panic!("{called:?}"),
+            () = until(|| server.count(|it| &it.calls) == 2) => {}
+        }
+        until(|| server.count(|it| &it.given_up) == 1).await;
+        server.seen.go.notify_one();
+    };
+    let (waited, ()) = tokio::join!(waiting, others);
+    assert_eq!(waited.unwrap(), "gone on");
+    assert_eq!(server.count(|it| &it.connections), 1);
+}
+
+#[tokio::test]
+async fn a_connection_that_takes_no_more_ends_what_it_has_and_another_is_made() {
+    let server = Server::start().await;
+    let session = server.connect().await;
+    let waiting = call(&session, "wait", json!({}));
+    let others = async {
+        until(|| server.count(|it| &it.calls) == 1).await;
+        server.seen.leave.notify_one();
+        // As long as nothing is known of it a call may go there still, and is sent again where it was not looked at.
+        while server.count(|it| &it.connections) == 1 {
+            assert_eq!(call(&session, "echo", json!({"text": "here"})).await.unwrap(), "here");
+        }
+        server.seen.go.notify_one();
+    };
+    let (waited, ()) = tokio::join!(waiting, others);
+    assert_eq!(waited.unwrap(), "gone on");
+    assert_eq!(call(&session, "echo", json!({"text": "there"})).await.unwrap(), "there");
+    assert_eq!(server.count(|it| &it.connections), 2);
+}
