@@ -5,7 +5,6 @@ use std::collections::HashSet;
 use std::future::poll_fn;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::future::join_all;
@@ -22,6 +21,7 @@ use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
 
 use crate::tls::{Company, Issued, Valid, company, connect};
+use crate::websocket::until;
 
 /// How much is answered to who wants much: more than a stream may send without being allowed more.
 const LARGE: usize = 4 << 20;
@@ -142,15 +142,6 @@ async fn call(session: &Session, tool: &str, arguments: Value) -> Result<String,
     let arguments = RawJson::of(&arguments).unwrap();
     let answer = session.call_tool(tool, &arguments, CallOptions::default()).await?;
     Ok(answer.value.text())
-}
-
-async fn until(what: impl Fn() -> bool) {
-    let patience = async {
-        while !what() {
-            tokio::time::sleep(Duration::from_millis(2)).await;
-        }
-    };
-    tokio::time::timeout(Duration::from_secs(20), patience).await.expect("it does not come to be so");
 }
 
 #[tokio::test]

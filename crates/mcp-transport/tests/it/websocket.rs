@@ -47,7 +47,7 @@ pub(crate) async fn call(session: &Session) -> Result<String, CallError> {
 }
 
 /// Waits until something is so, for the other side needs a moment to notice.
-async fn until(what: impl Fn() -> bool) {
+pub(crate) async fn until(what: impl Fn() -> bool) {
     let patience = async {
         while !what() {
             tokio::time::sleep(Duration::from_millis(2)).await;
