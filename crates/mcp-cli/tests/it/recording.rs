@@ -128,11 +128,13 @@ fn hd_sc5_no_secret_is_in_a_recording() {
     }
 }
 
-/// A configuration whose server is recorded by standing before it.
+/// A configuration whose server is recorded by standing before it. It is shared: each process that is started writes a
+/// recording, and of two the one stays that ends last.
 const BETWEEN: &str = "\
 version: 1
 servers:
   demo:
+    truely-stateless: true
     transport: stdio
     command: mcp-host
     args: [record, -o, out.jsonl, --server, demo, --, mcp-host, demo-server]
