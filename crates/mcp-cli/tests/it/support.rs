@@ -1,7 +1,7 @@
 //! A folder with a configuration, the program run in it, and the demo server to talk to.
 
 use std::fs;
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, ErrorKind, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
@@ -89,7 +89,11 @@ impl Place {
 
     pub(crate) fn run_with_input(&self, arguments: &[&str], input: &str) -> Run {
         let mut child = self.command(arguments).stdin(Stdio::piped()).spawn().unwrap();
-        child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+        let written = child.stdin.take().unwrap().write_all(input.as_bytes());
+        // Who refuses its arguments does not read.
+        if let Err(error) = written {
+            assert_eq!(error.kind(), ErrorKind::BrokenPipe);
+        }
         Run::of(child.wait_with_output().unwrap())
     }
 }
