@@ -168,8 +168,12 @@ mod tests {
         Program { command: command.to_owned(), args, env: [path].into(), cwd: None }
     }
 
+    /// By another process: what this one has open to write, a child of another test's may have too, for a moment, and
+    /// what is open to write cannot be run.
     fn write(path: &Path, text: &str, mode: u32) {
-        std::fs::write(path, text).unwrap();
+        let mut shell = std::process::Command::new("sh");
+        shell.args(["-c", "printf %s \"$1\" >\"$0\""]).arg(path).arg(text);
+        assert!(shell.status().unwrap().success());
         std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
     }
 
