@@ -12,12 +12,13 @@ use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use mcp_model::{RawJson, RpcError, code};
-use tokio::sync::{Notify, Semaphore, SemaphorePermit, TryAcquireError, mpsc};
+use tokio::sync::{Notify, SemaphorePermit, TryAcquireError, mpsc};
 use tokio::time::Instant;
 
+use crate::carrier::Exchange;
 use crate::deadline::{Deadline, Expiry};
 use crate::link::OutSender;
-use crate::pending::{MOST_CALLS, Outcome, Pending};
+use crate::pending::{Outcome, Pending};
 use crate::progress::{OnProgress, Progress};
 use crate::scan::{Id, Scanned, scan};
 use crate::session::hearing;
@@ -121,7 +122,6 @@ pub(crate) struct Engine {
     out: OutSender,
     /// Boxed, for a channel sets room for many aside, and most servers say little by themselves.
     incoming: mpsc::Sender<Box<Incoming>>,
-    permits: Semaphore,
     timer: Notify,
     over: Notify,
     audience: Audience,
@@ -167,7 +167,6 @@ impl Engine {
             pending: Pending::default(),
             out,
             incoming,
-            permits: Semaphore::new(MOST_CALLS),
             timer: Notify::new(),
             over: Notify::new(),
             audience,
@@ -189,7 +188,7 @@ impl Engine {
         let now = Instant::now();
         let deadline = Deadline::new(terms.begun.unwrap_or(now), now, terms.deadline, terms.idle)
             .with_patience(terms.stake.patience());
-        let permit = match self.permits.try_acquire() {
+        let permit = match self.out.permits().try_acquire() {
             Ok(permit) => permit,
             Err(TryAcquireError::NoPermits) => match self.queue(deadline).await {
                 Ok(permit) => permit,
@@ -207,12 +206,22 @@ impl Engine {
             Err(ended) => return (None, Outcome::Closed(ended)),
         };
         let given_up = terms.given_up;
-        let waiting = Waiting { engine: self, id: begun.id, told: false, given_up, _permit: permit };
+        let mut waiting =
+            Waiting { engine: self, id: begun.id, told: false, given_up, carried: None, _permit: permit };
         if begun.rearm {
             self.timer.notify_one();
         }
-        self.send(message(begun.id));
+        waiting.carried = self.begin(message(begun.id));
         (Some(begun.id), waiting.await)
+    }
+
+    /// Puts a request on its way: what its caller has to carry himself, where he has to.
+    fn begin(&self, message: Outgoing) -> Option<Exchange> {
+        let Some(carrier) = self.out.carrier() else {
+            self.send(message);
+            return None;
+        };
+        carrier.carry(message).map_err(|message| self.send(*message)).ok()
     }
 
     /// Sends a message that has no answer.
@@ -283,7 +292,7 @@ impl Engine {
     }
 
     async fn queue(&self, deadline: Deadline) -> Result<SemaphorePermit<'_>, Expiry> {
-        let acquire = async { self.permits.acquire().await.expect("the semaphore is never closed") };
+        let acquire = async { self.out.permits().acquire().await.expect("the semaphore is never closed") };
         match deadline.next() {
             None => Ok(acquire.await),
             Some(at) => tokio::time::timeout_at(at, acquire)
@@ -453,6 +462,8 @@ struct Waiting<'a> {
     id: RequestId,
     told: bool,
     given_up: GivenUp,
+    /// What is left to do to have it answered, where that is the caller's.
+    carried: Option<Exchange>,
     _permit: SemaphorePermit<'a>,
 }
 
@@ -460,6 +471,11 @@ impl Future for Waiting<'_> {
     type Output = Outcome;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Outcome> {
+        if let Some(carried) = &mut self.carried
+            && carried.as_mut().poll(context).is_ready()
+        {
+            self.carried = None;
+        }
         let poll = self.engine.pending.poll(self.id, context);
         self.told = poll.is_ready();
         poll
@@ -468,6 +484,9 @@ impl Future for Waiting<'_> {
 
 impl Drop for Waiting<'_> {
     fn drop(&mut self) {
+        if let (Some(rest), Some(carrier)) = (self.carried.take(), self.engine.out.carrier()) {
+            carrier.take_over(rest);
+        }
         if self.told || !self.engine.pending.forget(self.id) {
             return;
         }

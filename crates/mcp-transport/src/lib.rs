@@ -37,6 +37,7 @@
 
 mod cause;
 mod deadline;
+mod carrier;
 mod dial;
 mod ended;
 mod engine;

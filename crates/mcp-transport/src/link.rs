@@ -4,7 +4,8 @@
 //! and a pipe has only one. The contract, as a procedure:
 //!
 //! 1. The engine calls [`Transport::run`] once, in a task of its own, and joins it.
-//! 2. The wire connects, then takes [`Out`]s from [`Link::out`] in order until it ends. It may write several at once.
+//! 2. The wire connects, then takes [`Out`]s from [`Link::out`] in order until it ends. It may write several at once. A wire
+//!    on which each request has a lane of its own may let the caller's task carry it (`carrier`).
 //! 3. Each complete frame that arrives goes to [`Inbox::deliver`], on the lane it came by. Bytes that are no frame
 //!    are counted with [`Inbox::noise`]. A wire that hears much that nobody waits for reads more slowly, so that its
 //!    peer does not take the processor away from others: [`Inbox::deliver`] says what a frame was worth.
@@ -19,15 +20,18 @@
 use std::borrow::Cow;
 use std::fmt;
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use async_trait::async_trait;
 use bytes::Bytes;
 use mcp_model::ProtocolVersion;
-use tokio::sync::{mpsc, watch};
+use tokio::runtime::Handle;
+use tokio::sync::{Semaphore, mpsc, watch};
 use tokio::time::Instant;
 
+use crate::carrier::Carrier;
+use crate::pending::MOST_CALLS;
 use crate::redact::walked;
 use crate::{Ended, Fault};
 
@@ -273,26 +277,48 @@ pub enum LaneEnd {
 /// drops answers.
 pub struct OutQueue {
     receiver: mpsc::UnboundedReceiver<Out>,
-    queued_bytes: Arc<AtomicUsize>,
+    load: Arc<Load>,
+    /// One thread does all of the runtime's work.
+    is_one_thread: bool,
 }
 
 /// The engine's end of an [`OutQueue`].
 pub(crate) struct OutSender {
     sender: mpsc::UnboundedSender<Out>,
-    queued_bytes: Arc<AtomicUsize>,
+    load: Arc<Load>,
+}
+
+/// How much is under way, as both ends see it.
+struct Load {
+    queued_bytes: AtomicUsize,
+    /// A permit for each call that may be in flight.
+    permits: Semaphore,
+    carrier: OnceLock<Box<dyn Carrier>>,
 }
 
 impl OutQueue {
     pub(crate) fn new() -> (OutSender, OutQueue) {
         let (sender, receiver) = mpsc::unbounded_channel();
-        let queued_bytes = Arc::new(AtomicUsize::new(0));
-        (OutSender { sender, queued_bytes: Arc::clone(&queued_bytes) }, OutQueue { receiver, queued_bytes })
+        let load = Arc::new(Load {
+            queued_bytes: AtomicUsize::new(0),
+            permits: Semaphore::new(MOST_CALLS),
+            carrier: OnceLock::new(),
+        });
+        let is_one_thread = Handle::try_current().is_ok_and(|it| it.metrics().num_workers() == 1);
+        (OutSender { sender, load: Arc::clone(&load) }, OutQueue { receiver, load, is_one_thread })
+    }
+
+    /// From now on requests are offered to `carrier` before they are put here. Once in a queue's life.
+    #[cfg(feature = "http")]
+    pub(crate) fn lend(&self, carrier: Box<dyn Carrier>) {
+        let lent = self.load.carrier.set(carrier);
+        debug_assert!(lent.is_ok(), "a queue has one wire");
     }
 
     /// The next thing to do; `None` when the engine is gone. Cancel-safe.
     pub async fn next(&mut self) -> Option<Out> {
         let out = self.receiver.recv().await?;
-        self.queued_bytes.fetch_sub(out.bytes(), Ordering::Relaxed);
+        self.load.queued_bytes.fetch_sub(out.bytes(), Ordering::Relaxed);
         Some(out)
     }
 
@@ -301,21 +327,48 @@ impl OutQueue {
     pub async fn next_many(&mut self, into: &mut Vec<Out>, limit: usize) -> usize {
         let count = self.receiver.recv_many(into, limit).await;
         let taken = into[into.len() - count..].iter().map(Out::bytes).sum();
-        self.queued_bytes.fetch_sub(taken, Ordering::Relaxed);
+        self.load.queued_bytes.fetch_sub(taken, Ordering::Relaxed);
         count
+    }
+
+    /// Takes what others send who have their turn now, up to `limit` in all: where one thread does everything, who sends a
+    /// message wakes the wire before them, and a write for each costs them more than the wait. A call that is alone waits
+    /// for nobody; and with more threads the peer had better begin at once. Not cancel-safe: what was taken is in `into`.
+    pub(crate) async fn gather(&mut self, into: &mut Vec<Out>, limit: usize) {
+        let in_flight = MOST_CALLS - self.load.permits.available_permits();
+        if !self.is_one_thread || in_flight <= into.len() {
+            return;
+        }
+        tokio::task::yield_now().await;
+        while into.len() < limit
+            && let Ok(out) = self.receiver.try_recv()
+        {
+            self.load.queued_bytes.fetch_sub(out.bytes(), Ordering::Relaxed);
+            into.push(out);
+        }
     }
 }
 
 impl OutSender {
     /// Puts something into the queue. A wire that is gone takes nothing more; the calls hear of it elsewhere.
     pub(crate) fn send(&self, out: Out) {
-        self.queued_bytes.fetch_add(out.bytes(), Ordering::Relaxed);
+        self.load.queued_bytes.fetch_add(out.bytes(), Ordering::Relaxed);
         let _ = self.sender.send(out);
     }
 
     /// How many bytes wait to be sent.
     pub(crate) fn queued_bytes(&self) -> usize {
-        self.queued_bytes.load(Ordering::Relaxed)
+        self.load.queued_bytes.load(Ordering::Relaxed)
+    }
+
+    /// Who may carry requests without the queue, where the wire lends itself for that.
+    pub(crate) fn carrier(&self) -> Option<&dyn Carrier> {
+        self.load.carrier.get().map(|it| &**it)
+    }
+
+    /// The permits for calls: as many as may be in flight.
+    pub(crate) fn permits(&self) -> &Semaphore {
+        &self.load.permits
     }
 }
 

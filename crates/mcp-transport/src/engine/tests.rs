@@ -4,12 +4,13 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use super::*;
+use crate::pending::MOST_CALLS;
 use crate::{EndReason, Fault};
 
 impl Engine {
     /// How many calls are in the table, and how many permits are out.
     pub(crate) fn in_flight(&self) -> (usize, usize) {
-        (self.pending.len(), MOST_CALLS - self.permits.available_permits())
+        (self.pending.len(), MOST_CALLS - self.out.permits().available_permits())
     }
 }
 

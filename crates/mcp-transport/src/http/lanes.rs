@@ -14,6 +14,12 @@ use crate::{Epoch, Head, Out, Outgoing, RequestId};
 /// The message that must be through before anything else is sent.
 const GATE: &str = crate::web::INITIALIZED;
 
+/// The request that the message follows.
+const OPENING: &str = "initialize";
+
+/// How many messages are on their way at once. The rest waits its turn, and can be given up while it waits.
+const MOST_IN_FLIGHT: usize = 512;
+
 /// The messages of one connection.
 #[derive(Default)]
 pub(super) struct Lanes {
@@ -24,6 +30,23 @@ pub(super) struct Lanes {
     /// What the waiting messages cost together.
     cost: usize,
     gated: bool,
+    /// How many messages are on their way.
+    in_flight: usize,
+    /// A session is being opened: what is sent before that is over keeps its place in the queue.
+    opening: bool,
+    /// The wire is over.
+    closed: bool,
+}
+
+/// What became of a thing to do.
+#[derive(Debug)]
+pub(super) enum Taken {
+    /// It waits, or is done.
+    Kept,
+    /// This request is not taken, because too much waits.
+    Refused(RequestId),
+    /// A request is taken back with this.
+    Abort(AbortHandle),
 }
 
 /// How much may wait.
@@ -47,29 +70,33 @@ enum Lane {
 }
 
 impl Lanes {
-    /// Takes a thing to do. Gives the request back that it does not take, because too much waits.
-    pub(super) fn take(&mut self, out: Out) -> Option<RequestId> {
+    /// Takes a thing to do.
+    pub(super) fn take(&mut self, out: Out) -> Taken {
         let message = match out {
             Out::Message(message) => message,
-            Out::Abandon { id, notice } => {
-                self.abandon(id, notice);
-                return None;
-            }
+            Out::Abandon { id, notice } => return self.abandon(id, notice),
         };
         if self.cost + cost(&message) > MOST_WAITING {
-            return message.head.id;
+            return message.head.id.map_or(Taken::Kept, Taken::Refused);
         }
         if let Some(id) = message.head.id {
             let number = self.first + self.waiting.len() as u64;
             self.requests.insert(id, Lane::Waiting(number));
         }
+        self.opening |= message.head.method == OPENING;
         self.wait(message);
-        None
+        Taken::Kept
+    }
+
+    /// May a request be sent that has not waited? Not before those that do.
+    pub(super) fn admits(&self, message: &Outgoing) -> bool {
+        let has_room = self.in_flight < MOST_IN_FLIGHT && self.waiting.is_empty();
+        has_room && !self.gated && !self.opening && !self.closed && message.head.method != OPENING
     }
 
     /// The next message to send, where one may be sent now.
     pub(super) fn next(&mut self) -> Option<Outgoing> {
-        while !self.gated {
+        while !self.gated && self.in_flight < MOST_IN_FLIGHT {
             let message = self.waiting.pop_front()?;
             self.first += 1;
             let Some(message) = message else { continue };
@@ -83,31 +110,46 @@ impl Lanes {
     /// A message is on its way, and `abort` takes it back.
     pub(super) fn began(&mut self, message: &Outgoing, abort: AbortHandle) {
         let Head { id, method, name: _, version, mirrored: _ } = &message.head;
+        self.in_flight += 1;
         if let Some(id) = id {
             // The protocol forbids to cancel the opening.
-            let cancellable = method != "initialize" && version.is_none_or(|it| it.era() == Era::Legacy);
+            let cancellable = method != OPENING && version.is_none_or(|it| it.era() == Era::Legacy);
             let lane = Lane::Open { abort, epoch: message.epoch, version: *version, cancellable };
             self.requests.insert(*id, lane);
         }
     }
 
     /// A request was answered elsewhere: nobody needs the response that it was expected on.
-    pub(super) fn release(&self, id: RequestId) {
-        if let Some(Lane::Open { abort, .. }) = self.requests.get(&id) {
-            abort.abort();
+    pub(super) fn release(&self, id: RequestId) -> Option<AbortHandle> {
+        match self.requests.get(&id)? {
+            Lane::Open { abort, .. } => Some(abort.clone()),
+            Lane::Waiting(_) => None,
         }
     }
 
-    /// A message is through.
-    pub(super) fn settled(&mut self, id: Option<RequestId>) {
+    /// A message is through. True when another one waits that may be sent now.
+    pub(super) fn settled(&mut self, id: Option<RequestId>) -> bool {
+        self.in_flight -= 1;
         if let Some(id) = id {
             self.requests.remove(&id);
         }
+        !self.waiting.is_empty()
     }
 
     /// The message that the others wait for needs to be waited for no longer.
     pub(super) fn ready(&mut self) {
         self.gated = false;
+        self.opening = false;
+    }
+
+    /// The wire is over: what takes back what is on its way.
+    pub(super) fn close(&mut self) -> Vec<AbortHandle> {
+        self.closed = true;
+        let open = |lane| match lane {
+            Lane::Open { abort, .. } => Some(abort),
+            Lane::Waiting(_) => None,
+        };
+        std::mem::take(&mut self.requests).into_values().filter_map(open).collect()
     }
 
     fn wait(&mut self, message: Outgoing) {
@@ -115,10 +157,10 @@ impl Lanes {
         self.waiting.push_back(Some(message));
     }
 
-    fn abandon(&mut self, id: RequestId, notice: Option<bytes::Bytes>) {
+    fn abandon(&mut self, id: RequestId, notice: Option<bytes::Bytes>) -> Taken {
         match self.requests.remove(&id) {
             // It was answered in the meantime, or it was never sent.
-            None => {}
+            None => Taken::Kept,
             Some(Lane::Waiting(number)) => {
                 let place = usize::try_from(number - self.first).ok().and_then(|it| self.waiting.get_mut(it));
                 if let Some(message) = place.and_then(Option::take) {
@@ -127,14 +169,15 @@ impl Lanes {
                 while let Some(None) = self.waiting.back() {
                     self.waiting.pop_back();
                 }
+                Taken::Kept
             }
             Some(Lane::Open { abort, epoch, version, cancellable }) => {
-                abort.abort();
                 // In the modern era closing the stream says it.
                 if let Some(notice) = notice.filter(|_| cancellable) {
                     let head = Head::new(None, crate::web::CANCELLED.into(), version);
                     self.wait(Outgoing { epoch, head, body: notice });
                 }
+                Taken::Abort(abort)
             }
         }
     }
@@ -152,16 +195,17 @@ mod tests {
             Out::Message(Outgoing { epoch: Epoch(0), head, body: Bytes::from(vec![0; 1 << 20]) })
         };
         let mut lanes = Lanes::default();
-        let refused: Vec<_> = (1..=70).filter_map(|id| lanes.take(message(Some(id)))).collect();
-        assert_eq!(refused, (64..=70).collect::<Vec<_>>());
-        assert_eq!(lanes.take(message(None)), None, "an answer is dropped");
+        let refused = |taken| if let Taken::Refused(id) = taken { Some(id) } else { None };
+        let all: Vec<_> = (1..=70).filter_map(|id| refused(lanes.take(message(Some(id))))).collect();
+        assert_eq!(all, (64..=70).collect::<Vec<_>>());
+        assert_eq!(refused(lanes.take(message(None))), None, "an answer is dropped");
         lanes.take(Out::Abandon { id: 1, notice: None });
         let mut sent = 0;
         while lanes.next().is_some() {
             sent += 1;
         }
         assert_eq!((sent, lanes.cost), (62, 0));
-        assert_eq!(lanes.take(message(Some(71))), None);
+        assert_eq!(refused(lanes.take(message(Some(71)))), None);
     }
 
     const LEGACY: Option<ProtocolVersion> = Some(ProtocolVersion::LATEST_LEGACY);
@@ -179,15 +223,17 @@ mod tests {
         let mut aborted = Vec::new();
         for step in steps {
             match step.split_once(' ') {
-                Some(("settled", id)) => lanes.settled(id.parse().ok()),
+                Some(("settled", id)) => drop(lanes.settled(id.parse().ok())),
                 Some((id, method)) => {
                     let taken = lanes.take(Out::Message(message(id.parse().ok(), method, version)));
-                    assert_eq!(taken, None);
+                    assert!(matches!(taken, Taken::Kept), "{taken:?}");
                 }
                 None if *step == "ready" => lanes.ready(),
                 None => {
                     let id = step.trim_start_matches('-').parse().unwrap();
-                    assert_eq!(lanes.take(Out::Abandon { id, notice: Some(Bytes::new()) }), None);
+                    if let Taken::Abort(open) = lanes.take(Out::Abandon { id, notice: Some(Bytes::new()) }) {
+                        open.abort();
+                    }
                 }
             }
             while let Some(message) = lanes.next() {

@@ -1,8 +1,9 @@
 //! Streamable HTTP, in both eras of the protocol.
 //!
-//! One task drives every exchange of a connection: nothing is spawned for a call, and dropping the task's future drops
-//! the client with all its sockets. The wire is connectionless, so a request that fails ends its own lane and nothing
-//! else; only being stopped ends the wire.
+//! A request is carried by the task that makes it, as a rule; one task of the connection's own carries everything else, and
+//! what is left when a caller is gone. Nothing is spawned for a call. When the wire ends, or its future is dropped, every
+//! exchange is taken back, and its socket goes with it. The wire is connectionless, so a request that fails ends its own
+//! lane and nothing else; only being stopped ends the wire.
 //!
 //! Decisions are values elsewhere ([`reply`], [`backoff`], [`lanes`], [`sessions`]); what awaits is here, in [`post`],
 //! [`listen`] and [`resume`]. Absent on purpose: OAuth, the older HTTP with SSE, and any retry of a
@@ -10,6 +11,7 @@
 
 mod backoff;
 mod body;
+mod carry;
 mod events;
 mod lanes;
 mod listen;
@@ -24,25 +26,22 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use async_trait::async_trait;
 use bytes::Bytes;
 use futures_util::StreamExt;
-use futures_util::future::{AbortHandle, AbortRegistration, Abortable};
+use futures_util::future::{AbortHandle, Abortable};
 use futures_util::stream::FuturesUnordered;
 use http::{HeaderMap, HeaderValue, Method};
 use mcp_model::UrlEndpoint;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
+use crate::carrier::Exchange;
 use crate::pace::Pace;
 use crate::web::{Client, Failed, Place, Response, Target};
 use crate::{
     ConnectError, Dial, DialOptions, EndReason, Ended, Epoch, Fault, Inbox, LaneEnd, Link, Opening, OutQueue,
-    Outgoing, RequestId, Transport,
+    RequestId, Transport,
 };
-use lanes::Lanes;
-use post::Settled;
+use lanes::{Lanes, Taken};
 use sessions::Sessions;
-
-/// How many messages are on their way at once. The rest waits its turn, and can be given up while it waits.
-const MOST_IN_FLIGHT: usize = 512;
 
 /// How many things to do are taken from the queue at once.
 const BATCH: usize = 128;
@@ -73,8 +72,20 @@ struct Wire {
     lanes: Mutex<Lanes>,
     /// One for all streams, for a server can open many.
     pace: Mutex<Pace>,
-    /// Where it is told that the opening is over, with the session that is known to be open by now.
-    ready: mpsc::UnboundedSender<Option<Epoch>>,
+    /// The wire's own task.
+    driver: mpsc::UnboundedSender<Told>,
+}
+
+/// What the wire's own task is told.
+enum Told {
+    /// The opening is over; in this session, where that is known.
+    Ready(Option<Epoch>),
+    /// This session is known to be open by now.
+    Opened(Epoch),
+    /// There is room for a message that waits.
+    Room,
+    /// Nobody else carries this any more.
+    Rest(Exchange),
 }
 
 impl HttpDial {
@@ -128,13 +139,16 @@ impl Transport for HttpTransport {
         };
         let (target, plain) = client.plain();
         let sessions = Sessions::new(plain, session_id);
-        let (ready, mut readiness) = mpsc::unbounded_channel();
+        let (driver, mut told) = mpsc::unbounded_channel();
         let lanes = Mutex::default();
         let pace = Mutex::new(Pace::new(Instant::now()));
-        let wire = Wire { place, client, target, inbox, sessions, terminate_on_close, lanes, pace, ready };
+        let wire =
+            Arc::new(Wire { place, client, target, inbox, sessions, terminate_on_close, lanes, pace, driver });
+        out.lend(Box::new(carry::Lent::of(&wire)));
         let deadline = {
+            let _closing = carry::Closing(&wire);
             let stopping = pin!(stop.requested());
-            drive(&wire, &mut out, &mut readiness, stopping).await
+            drive(&wire, &mut out, &mut told, stopping).await
         };
         if let Some(deadline) = deadline {
             // Whether the server heard it changes nothing for us.
@@ -167,7 +181,16 @@ impl Wire {
 
     /// A request was answered elsewhere: the response that it was expected on is dropped.
     fn release(&self, id: RequestId) {
-        self.lanes().release(id);
+        // Not under the lock: it wakes whoever carries it.
+        let open = self.lanes().release(id);
+        if let Some(open) = open {
+            open.abort();
+        }
+    }
+
+    /// Tells the wire's own task something. One that is over needs to know nothing.
+    fn tell(&self, told: Told) {
+        let _ = self.driver.send(told);
     }
 
     /// Ends the session where there is one that is ours to end.
@@ -187,49 +210,53 @@ impl Wire {
 }
 
 /// Carries messages until the wire is stopped; returns by when that is to be over, or `None` when nobody is there to
-/// wait for it. All lanes are gone when it returns.
+/// wait for it. What it carries is gone when it returns.
 async fn drive(
-    wire: &Wire,
+    wire: &Arc<Wire>,
     out: &mut OutQueue,
-    readiness: &mut mpsc::UnboundedReceiver<Option<Epoch>>,
+    told: &mut mpsc::UnboundedReceiver<Told>,
     mut stopping: std::pin::Pin<&mut impl Future<Output = Instant>>,
 ) -> Option<Instant> {
-    let mut work = FuturesUnordered::new();
+    let mut work: FuturesUnordered<Exchange> = FuturesUnordered::new();
     let mut listener: Option<(Epoch, AbortHandle)> = None;
     let mut batch = Vec::with_capacity(BATCH);
     loop {
-        while work.len() < MOST_IN_FLIGHT {
+        loop {
             let mut lanes = wire.lanes();
             let Some(message) = lanes.next() else { break };
             let (abort, registration) = AbortHandle::new_pair();
             lanes.began(&message, abort);
             drop(lanes);
-            work.push(perform(wire, Task::Message(message), registration));
+            work.push(Box::pin(carry::perform(Arc::clone(wire), message, registration)));
         }
         tokio::select! {
             biased;
             deadline = &mut stopping => return Some(deadline),
-            Some(opened) = readiness.recv() => {
-                wire.lanes().ready();
-                listen_in(opened, &mut listener, |task, registration| work.push(perform(wire, task, registration)));
-            }
-            Some(done) = work.next(), if !work.is_empty() => {
-                let Done::Message(Settled { id, opened }) = done else { continue };
-                wire.lanes().settled(id);
-                listen_in(opened, &mut listener, |task, registration| work.push(perform(wire, task, registration)));
-            }
+            Some(told) = told.recv() => match told {
+                Told::Ready(opened) => {
+                    wire.lanes().ready();
+                    work.extend(opened.and_then(|it| listen_in(wire, it, &mut listener)));
+                }
+                Told::Opened(epoch) => work.extend(listen_in(wire, epoch, &mut listener)),
+                Told::Room => {}
+                Told::Rest(exchange) => work.push(exchange),
+            },
+            Some(()) = work.next(), if !work.is_empty() => {}
             count = out.next_many(&mut batch, BATCH) => {
                 if count == 0 {
                     return None;
                 }
-                let refused: Vec<_> = {
-                    let mut lanes = wire.lanes();
-                    batch.drain(..).filter_map(|it| lanes.take(it)).collect()
-                };
-                for id in refused {
-                    let message = "the server does not read what is sent to it".to_owned();
-                    let fault = Fault { status: None, message, error: None };
-                    wire.inbox.lane_ended(id, LaneEnd::Refused(fault));
+                for out in batch.drain(..) {
+                    let taken = wire.lanes().take(out);
+                    match taken {
+                        Taken::Kept => {}
+                        Taken::Abort(open) => open.abort(),
+                        Taken::Refused(id) => {
+                            let message = "the server does not read what is sent to it".to_owned();
+                            let fault = Fault { status: None, message, error: None };
+                            wire.inbox.lane_ended(id, LaneEnd::Refused(fault));
+                        }
+                    }
                 }
             }
         }
@@ -238,49 +265,23 @@ async fn drive(
 
 /// Begins to listen in a session that is open now, and ends what listened in an earlier one.
 fn listen_in(
-    opened: Option<Epoch>,
+    wire: &Arc<Wire>,
+    epoch: Epoch,
     listener: &mut Option<(Epoch, AbortHandle)>,
-    begin: impl FnOnce(Task, AbortRegistration),
-) {
-    let Some(epoch) = opened.filter(|it| listener.as_ref().is_none_or(|(listened, _)| listened < it)) else {
-        return;
-    };
+) -> Option<Exchange> {
+    if listener.as_ref().is_some_and(|(listened, _)| *listened >= epoch) {
+        return None;
+    }
     let (abort, registration) = AbortHandle::new_pair();
     if let Some((_, former)) = listener.replace((epoch, abort)) {
         former.abort();
     }
-    begin(Task::Listen(epoch), registration);
-}
-
-/// Something that takes a while.
-enum Task {
-    Message(Outgoing),
-    Listen(Epoch),
-}
-
-/// How it ended.
-enum Done {
-    Message(Settled),
-    Other,
-}
-
-async fn perform(wire: &Wire, task: Task, registration: AbortRegistration) -> Done {
-    let id = match &task {
-        Task::Message(message) => message.head.id,
-        Task::Listen(_) => None,
-    };
-    let performed = async {
-        match task {
-            Task::Message(message) => Done::Message(post::carry(wire, message).await),
-            // Boxed, for it is one of a kind, and each message's future would be as large.
-            Task::Listen(epoch) => {
-                Box::pin(listen::listen(wire, epoch)).await;
-                Done::Other
-            }
-        }
-    };
-    // What was taken back is over as what was answered is.
-    Abortable::new(performed, registration).await.unwrap_or(Done::Message(Settled { id, opened: None }))
+    let wire = Arc::clone(wire);
+    let listening = async move { listen::listen(&wire, epoch).await };
+    Some(Box::pin(async {
+        // Taken back or over: either way it is not listened to any more.
+        let _ = Abortable::new(listening, registration).await;
+    }))
 }
 
 #[cfg(test)]

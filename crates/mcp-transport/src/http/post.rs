@@ -9,7 +9,7 @@ use super::body::Incomplete;
 use super::events::{Hearing, StreamEnd};
 use super::reply::{Answered, Verdict};
 use super::sessions::{Admitted, Standing};
-use super::{Wire, body, reply, resume};
+use super::{Told, Wire, body, reply, resume};
 use crate::web::body::{beginning, is_event_stream, is_type};
 use crate::web::headers::SESSION_ID;
 use crate::web::{CANCELLED, Failed, INITIALIZED, Response};
@@ -31,14 +31,6 @@ const EXPLAINING: Duration = Duration::from_secs(5);
 /// How long a body that says nothing may take.
 const RINGING_OUT: Duration = Duration::from_millis(250);
 
-/// How a message ended.
-pub(super) struct Settled {
-    /// The request that it was.
-    pub(super) id: Option<RequestId>,
-    /// The legacy session that is known to be open by now.
-    pub(super) opened: Option<Epoch>,
-}
-
 /// A request that was sent.
 struct Asked {
     id: RequestId,
@@ -46,8 +38,9 @@ struct Asked {
     standing: Standing,
 }
 
-/// Carries a message. A request's lane is over when this resolves.
-pub(super) async fn carry(wire: &Wire, message: Outgoing) -> Settled {
+/// Carries a message. A request's lane is over when this resolves. Gives the legacy session that is known to be open by
+/// now.
+pub(super) async fn carry(wire: &Wire, message: Outgoing) -> Option<Epoch> {
     let id = message.head.id;
     let epoch = message.epoch;
     let Some(admitted) = wire.sessions.admit(&message) else {
@@ -56,7 +49,7 @@ pub(super) async fn carry(wire: &Wire, message: Outgoing) -> Settled {
             None if message.head.method == INITIALIZED => wire.ready(None),
             None => {}
         }
-        return Settled { id, opened: None };
+        return None;
     };
     let Some(id) = id else {
         // Boxed, for it is rare, and every message's future would be as large.
@@ -64,12 +57,12 @@ pub(super) async fn carry(wire: &Wire, message: Outgoing) -> Settled {
             INITIALIZED => Box::pin(conclude(wire, message, admitted)).await,
             _ => Box::pin(tell(wire, message, admitted)).await,
         }
-        return Settled { id: None, opened: None };
+        return None;
     };
     // A session from the configuration is known to be open when the server takes a first request in it.
     let opens = admitted.configured && admitted.standing == Standing::Session;
     let taken = ask(wire, id, message, admitted).await;
-    Settled { id: Some(id), opened: (opens && taken).then_some(epoch) }
+    (opens && taken).then_some(epoch)
 }
 
 /// Sends a request and delivers what comes for it. True when the server took it.
@@ -233,8 +226,7 @@ async fn tell_and(wire: &Wire, message: Outgoing, admitted: Admitted, taken: imp
 impl Wire {
     /// The opening is over, for all that the others need to know; in `opened`, where that is known.
     fn ready(&self, opened: Option<Epoch>) {
-        // A wire that ends listens no more.
-        let _ = self.ready.send(opened);
+        self.tell(Told::Ready(opened));
     }
 }
 

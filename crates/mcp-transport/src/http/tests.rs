@@ -27,7 +27,7 @@ fn wire() -> (Wire, Arc<Answers>) {
         terminate_on_close: true,
         lanes: Mutex::default(),
         pace: Mutex::new(Pace::new(Instant::now())),
-        ready: mpsc::unbounded_channel().0,
+        driver: mpsc::unbounded_channel().0,
     };
     (wire, answers)
 }

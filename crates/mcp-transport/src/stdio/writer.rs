@@ -40,6 +40,7 @@ pub(super) async fn write(
         if taken == 0 {
             return None;
         }
+        out.gather(&mut batch, BATCH).await;
         for item in batch.drain(..) {
             let body = match item {
                 Out::Message(message) => message.body,

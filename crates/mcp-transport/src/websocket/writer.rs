@@ -50,6 +50,7 @@ impl Writer<'_> {
                     if count == 0 {
                         return Ok(());
                     }
+                    out.gather(&mut batch, BATCH).await;
                     for out in batch.drain(..) {
                         match out {
                             Out::Message(message) => self.message(message.body).await?,
