@@ -484,7 +484,9 @@ impl Future for Waiting<'_> {
 
 impl Drop for Waiting<'_> {
     fn drop(&mut self) {
-        if let (Some(rest), Some(carrier)) = (self.carried.take(), self.engine.out.carrier()) {
+        // What has panicked must not be looked at again.
+        let rest = self.carried.take().filter(|_| !std::thread::panicking());
+        if let (Some(rest), Some(carrier)) = (rest, self.engine.out.carrier()) {
             carrier.take_over(rest);
         }
         if self.told || !self.engine.pending.forget(self.id) {

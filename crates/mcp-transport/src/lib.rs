@@ -35,9 +35,9 @@
 //! `oauth` logs in to servers that want it; [`DialOptions`] says for which. [`recording`] writes sessions down and plays
 //! them again, for tests without servers. A wire of your own implements [`Transport`] and [`Dial`].
 
+mod carrier;
 mod cause;
 mod deadline;
-mod carrier;
 mod dial;
 mod ended;
 mod engine;

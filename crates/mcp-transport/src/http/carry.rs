@@ -6,8 +6,8 @@ use futures_util::future::{AbortHandle, AbortRegistration, Abortable};
 use tokio::runtime::{Handle, Id};
 
 use super::{Told, Wire, post};
-use crate::Outgoing;
 use crate::carrier::{Carrier, Exchange};
+use crate::{Outgoing, RequestId};
 
 /// A wire that lets callers carry their requests. It does not keep the wire alive.
 pub(super) struct Lent {
@@ -56,15 +56,33 @@ impl Drop for Closing<'_> {
     }
 }
 
-/// Carries a message until its lane is over, or it is taken back.
-pub(super) async fn perform(wire: Arc<Wire>, message: Outgoing, registration: AbortRegistration) {
-    let id = message.head.id;
-    let opened = Abortable::new(post::carry(&wire, message), registration).await.ok().flatten();
-    let waits = wire.lanes().settled(id);
-    if waits {
-        wire.tell(Told::Room);
+/// Carries a message that has begun until its lane is over, or it is taken back.
+pub(super) fn perform(
+    wire: Arc<Wire>,
+    message: Outgoing,
+    registration: AbortRegistration,
+) -> impl Future<Output = ()> + Send {
+    let on_its_way = OnItsWay { wire, id: message.head.id };
+    async move {
+        let wire = &*on_its_way.wire;
+        let opened = Abortable::new(post::carry(wire, message), registration).await;
+        if let Ok(Some(epoch)) = opened {
+            wire.tell(Told::Opened(epoch));
+        }
     }
-    if let Some(epoch) = opened {
-        wire.tell(Told::Opened(epoch));
+}
+
+/// A message that has begun. Dropped when it is through, or when nobody carries it any more.
+struct OnItsWay {
+    wire: Arc<Wire>,
+    id: Option<RequestId>,
+}
+
+impl Drop for OnItsWay {
+    fn drop(&mut self) {
+        let waits = self.wire.lanes().settled(self.id);
+        if waits {
+            self.wire.tell(Told::Room);
+        }
     }
 }

@@ -142,8 +142,17 @@ impl Transport for HttpTransport {
         let (driver, mut told) = mpsc::unbounded_channel();
         let lanes = Mutex::default();
         let pace = Mutex::new(Pace::new(Instant::now()));
-        let wire =
-            Arc::new(Wire { place, client, target, inbox, sessions, terminate_on_close, lanes, pace, driver });
+        let wire = Arc::new(Wire {
+            place,
+            client,
+            target,
+            inbox,
+            sessions,
+            terminate_on_close,
+            lanes,
+            pace,
+            driver,
+        });
         out.lend(Box::new(carry::Lent::of(&wire)));
         let deadline = {
             let _closing = carry::Closing(&wire);

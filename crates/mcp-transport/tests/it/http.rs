@@ -1,6 +1,7 @@
 //! Streamable HTTP against peers that are rude in the ways that servers are.
 
 mod cancel;
+mod carried;
 mod eras;
 mod faults;
 mod mirror;

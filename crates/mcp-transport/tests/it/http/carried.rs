@@ -1,0 +1,142 @@
+//! Requests that are carried by the task that makes them.
+
+use std::sync::Arc;
+
+use super::peer::{Step, stream};
+use super::*;
+
+const CHANGED: &str = "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/tools/list_changed\"}";
+
+#[tokio::test]
+async fn what_follows_an_answer_is_heard_and_the_connection_is_used_again() {
+    let peer = Peer::start(|it| {
+        legacy(it, "s", |it| {
+            let answer = format!("data: {}\n\n", said(it, "hello"));
+            let changed = format!("data: {CHANGED}\n\n");
+            let later = format!("{:x}\r\n{changed}\r\n0\r\n\r\n", changed.len());
+            stream(&[&answer], vec![Step::Wait(Duration::from_millis(50)), Step::Write(later.into())])
+        })
+    })
+    .await;
+    let session = How::legacy().connect(&peer.url).await.unwrap();
+    let mut changes = session.changes();
+    let mut open = Vec::new();
+    // The first one may still wait for the end of the opening, and is carried by the wire then.
+    for count in 1..=3 {
+        assert_eq!(call(&session).await.unwrap(), "hello");
+        assert!(changes.borrow_and_update().tools < count, "it comes later");
+        let heard = changes.wait_for(|it| it.tools == count);
+        tokio::time::timeout(Duration::from_secs(5), heard).await.unwrap().unwrap();
+        open.push(peer.open());
+    }
+    assert_eq!(open[1], open[2]);
+    assert_eq!(peer.count("notifications/cancelled"), 0);
+}
+
+#[test]
+fn a_call_from_elsewhere_leaves_no_socket_there() {
+    let runtime =
+        || tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+    let (ours, other) = (runtime(), runtime());
+    let (_peer, session) = ours.block_on(async {
+        let slowly = |it: &Heard| {
+            let mut steps = vec![Step::Wait(Duration::from_millis(20))];
+            steps.extend(json_reply(said(it, "hello")));
+            steps
+        };
+        let peer = Peer::start(move |it| modern(it, slowly)).await;
+        let session = How::default().connect(&peer.url).await.unwrap();
+        (peer, session)
+    });
+    let both = async { tokio::join!(call(&session), call(&session)) };
+    let (one, two) = other.block_on(both);
+    assert_eq!((one.unwrap(), two.unwrap()), ("hello".to_owned(), "hello".to_owned()));
+    drop(other);
+    // Without a runtime at all, where no socket can be had.
+    let (one, two) = parked(async { tokio::join!(call(&session), call(&session)) });
+    assert_eq!((one.unwrap(), two.unwrap()), ("hello".to_owned(), "hello".to_owned()));
+    let (one, two) = ours.block_on(async { tokio::join!(call(&session), call(&session)) });
+    assert_eq!((one.unwrap(), two.unwrap()), ("hello".to_owned(), "hello".to_owned()));
+}
+
+/// Polls a future on this thread, which belongs to no runtime.
+fn parked<T>(future: impl Future<Output = T>) -> T {
+    struct Unpark(std::thread::Thread);
+    impl std::task::Wake for Unpark {
+        fn wake(self: Arc<Self>) {
+            self.0.unpark();
+        }
+    }
+    let waker = std::task::Waker::from(Arc::new(Unpark(std::thread::current())));
+    let mut future = std::pin::pin!(future);
+    loop {
+        match future.as_mut().poll(&mut std::task::Context::from_waker(&waker)) {
+            std::task::Poll::Ready(value) => return value,
+            std::task::Poll::Pending => std::thread::park(),
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_caller_that_panics_leaves_the_others_alone() {
+    let peer = Peer::start(|it| {
+        legacy(it, "s", |it| {
+            let token = &it.rpc()["params"]["_meta"]["progressToken"];
+            let progress = json!({
+                "jsonrpc": "2.0", "method": "notifications/progress",
+                "params": {"progressToken": token, "progress": 1},
+            });
+            let events = [progress.to_string(), said(it, "hello")].map(|it| format!("data: {it}\n\n"));
+            stream(&events.each_ref().map(String::as_str), super::peer::end())
+        })
+    })
+    .await;
+    let session = Arc::new(How::legacy().connect(&peer.url).await.unwrap());
+    for _ in 0..2 {
+        assert_eq!(call(&session).await.unwrap(), "hello");
+        let panicking = tokio::spawn({
+            let session = Arc::clone(&session);
+            async move {
+                let progress: mcp_transport::OnProgress = Arc::new(|_| panic!("as a defect would"));
+                call_with(&session, CallOptions { progress: Some(progress), ..CallOptions::default() }).await
+            }
+        });
+        let ended = panicking.await;
+        assert!(ended.as_ref().is_err_and(|it| it.is_panic()), "{ended:?}");
+    }
+    assert_eq!(call(&session).await.unwrap(), "hello");
+}
+
+#[tokio::test]
+async fn the_end_of_the_connection_takes_back_what_callers_carry() {
+    let before = std::sync::atomic::AtomicUsize::new(0);
+    let peer = Peer::start(move |it| match it.what().as_str() {
+        "DELETE" => vec![Step::Hang],
+        _ => legacy(it, "s", |it| match before.fetch_add(1, std::sync::atomic::Ordering::SeqCst) {
+            0 => json_reply(said(it, "hello")),
+            _ => vec![Step::Hang],
+        }),
+    })
+    .await;
+    let session = Arc::new(How::legacy().connect(&peer.url).await.unwrap());
+    // After it the opening is over, and waited for no more.
+    assert_eq!(call(&session).await.unwrap(), "hello");
+    let calls = || {
+        let session = Arc::clone(&session);
+        tokio::spawn(async move { call(&session).await })
+    };
+    let (first, second) = (calls(), calls());
+    until(|| peer.count("tools/call") == 3).await;
+    let mut closing = std::pin::pin!(session.close(Duration::from_secs(30)));
+    // At once, although the server is slow to say goodbye.
+    tokio::select! {
+        _ = &mut closing => panic!("it hangs"),
+        () = until(|| peer.count("DELETE") == 1 && peer.hung_up() == 2) => {}
+    }
+    drop(peer);
+    closing.await;
+    for call in [first, second] {
+        let called = call.await.unwrap();
+        assert!(matches!(called, Err(CallError::Closed(_))), "{called:?}");
+    }
+}
