@@ -201,7 +201,7 @@ async fn big(times: usize) -> Result<(), Failure> {
     let arguments = RawJson::of(&json!({ "kib": 1024 }))?;
     for _ in 0..times {
         let answer = session.call_tool("big", &arguments, CallOptions::default()).await?;
-        black_box(answer.value.text());
+        black_box(answer.value.into_text());
     }
     session.close(Duration::from_secs(1)).await;
     Ok(())

@@ -51,7 +51,7 @@ impl Client for Connection {
         match ask {
             Ask::Echo | Ask::Sleep(_) => Ok(answer.value.content.iter().map(Content::len).sum()),
             // Held as a text, as whoever shows it would.
-            Ask::Big(_) => Ok(answer.value.text().len()),
+            Ask::Big(_) => Ok(answer.value.into_text().len()),
         }
     }
 
@@ -103,7 +103,7 @@ impl Client for OneServer {
         match (ask, &result.error) {
             (_, Some(error)) => Err(error.message.clone().into()),
             (Ask::Echo | Ask::Sleep(_), None) => Ok(result.content.iter().map(Content::len).sum()),
-            (Ask::Big(_), None) => Ok(result.text().len()),
+            (Ask::Big(_), None) => Ok(result.into_text().len()),
         }
     }
 

@@ -8,6 +8,7 @@ use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::value::RawValue;
 
 use crate::RawJson;
+use crate::unescape::Text;
 
 /// One block of a result (HD-089, HD-107 to HD-111).
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -79,7 +80,7 @@ impl Content {
 pub(crate) struct Block<'a> {
     #[serde(borrow, rename = "type")]
     kind: Cow<'a, str>,
-    text: Option<String>,
+    text: Option<Text>,
     data: Option<String>,
     #[serde(rename = "mimeType")]
     mime_type: Option<String>,
@@ -96,11 +97,11 @@ impl Block<'_> {
             uri: Option<String>,
             #[serde(rename = "mimeType")]
             mime_type: Option<String>,
-            text: Option<String>,
+            text: Option<Text>,
             blob: Option<String>,
         }
         match self.kind.as_ref() {
-            "text" => Some(Content::Text(self.text?)),
+            "text" => Some(Content::Text(self.text?.0)),
             "image" => Some(Content::Image { data: self.data?, mime_type: self.mime_type? }),
             "audio" => Some(Content::Audio { data: self.data?, mime_type: self.mime_type? }),
             "resource_link" => Some(Content::Binary {
@@ -112,6 +113,7 @@ impl Block<'_> {
             "resource" => {
                 let Embedded { uri, mime_type, text, blob } =
                     serde_json::from_str(self.resource?.get()).ok()?;
+                let text = text.map(|it| it.0);
                 let data = match (&blob, &text) {
                     (Some(blob), _) => blob.clone(),
                     (None, Some(text)) => BASE64_STANDARD.encode(text),

@@ -41,6 +41,7 @@ mod secret;
 mod spec;
 mod tool;
 mod trace;
+mod unescape;
 
 pub use completion::Completion;
 pub use content::Content;

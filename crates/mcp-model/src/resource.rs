@@ -8,6 +8,7 @@ use serde_json::value::RawValue;
 
 use crate::RawJson;
 use crate::list::{Freshness, Page, read_list, text_in};
+use crate::unescape::Text;
 
 /// One resource.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -119,14 +120,14 @@ pub fn read_resource_result(result: &RawJson) -> Result<ReadResult, serde_json::
         uri: String,
         #[serde(rename = "mimeType")]
         mime_type: Option<String>,
-        text: Option<String>,
+        text: Option<Text>,
         blob: Option<String>,
     }
     let wire: Wire<'_> = result.read()?;
     let part = |Part { uri, mime_type, text, blob }| {
         let body = match (blob, text) {
             (Some(blob), _) => ResourceBody::Blob(blob),
-            (None, Some(text)) => ResourceBody::Text(text),
+            (None, Some(Text(text))) => ResourceBody::Text(text),
             (None, None) => return Err(serde::de::Error::custom("a part has neither `text` nor `blob`")),
         };
         Ok(ResourceContent { uri, mime_type, body })

@@ -81,6 +81,11 @@ impl ToolResult {
     pub fn text(&self) -> String {
         join_text(&self.content)
     }
+
+    /// The same, without a copy where there is one block.
+    pub fn into_text(self) -> String {
+        into_text(self.content)
+    }
 }
 
 /// What a host answers for a call (HD-085 to HD-088): `{success, content, error, metadata}`.
@@ -100,6 +105,11 @@ impl CallResult {
     /// The text blocks joined with newlines.
     pub fn text(&self) -> String {
         join_text(&self.content)
+    }
+
+    /// The same, without a copy where there is one block.
+    pub fn into_text(self) -> String {
+        into_text(self.content)
     }
 }
 
@@ -151,6 +161,13 @@ fn join_text(content: &[Content]) -> String {
     texts.join("\n")
 }
 
+fn into_text(mut content: Vec<Content>) -> String {
+    match content.as_mut_slice() {
+        [Content::Text(only)] => std::mem::take(only),
+        several => join_text(several),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -162,7 +179,10 @@ mod tests {
         let plain = ToolResult::plain(&format!("{wire},\"id\":7}}"));
         assert!(plain.is_none() || plain == got, "{wire}");
         assert_eq!(
-            got.map(|it| (it.text(), it.is_error)),
+            got.map(|it| {
+                assert_eq!(it.text(), it.clone().into_text());
+                (it.text(), it.is_error)
+            }),
             want.map(|(text, failed)| (text.to_owned(), failed))
         );
     }
