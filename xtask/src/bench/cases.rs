@@ -154,7 +154,7 @@ pub(super) const CASES: [Case; 19] = [
     },
     Case {
         title: "stdio, echo beside results of 4 MiB: p99",
-        arguments: "--scenario hol --kib 4096 --n 6",
+        arguments: "--scenario hol --kib 4096 --n 60",
         metric: "p99_us",
         scale: 1e-3,
         unit: "ms",
@@ -251,7 +251,7 @@ pub(super) const CASES: [Case; 19] = [
     Case {
         title: "HTTP, echo beside results of 4 MiB: p99",
         wire: Wire::Http,
-        arguments: "--scenario hol --kib 4096 --n 6",
+        arguments: "--scenario hol --kib 4096 --n 60",
         metric: "p99_us",
         scale: 1e-3,
         unit: "ms",

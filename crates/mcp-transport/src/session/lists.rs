@@ -193,7 +193,11 @@ impl Session {
                 )));
             }
             let page = answer.read_by(read)?;
-            res.items.extend(page.items);
+            match res.items.is_empty() {
+                // Most lists are one page.
+                true => res.items = page.items,
+                false => res.items.extend(page.items),
+            }
             res.rejected.extend(page.rejected);
             if res.items.len() + res.rejected.len() > limits.list_items {
                 return Err(CallError::TooMuch(format!(

@@ -128,6 +128,11 @@ impl Lines {
         }
     }
 
+    /// Is a line coming that is longer than what is read at once?
+    pub(crate) fn is_long(&self) -> bool {
+        self.buffer.len() >= MOST || self.skipping.is_some()
+    }
+
     /// Lets go of a line that has become too long, but for its ends.
     fn shorten(&mut self) {
         match &mut self.skipping {

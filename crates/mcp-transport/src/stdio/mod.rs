@@ -16,6 +16,7 @@ mod owner;
 mod program;
 mod reader;
 mod receipt;
+mod source;
 mod spawn;
 mod stderr;
 mod writer;

@@ -15,6 +15,7 @@ use tokio::time::Instant;
 use super::Place;
 use super::encoding::StreamDecoder;
 use super::lines::{Line, Lines};
+use super::source::Source;
 use crate::oversize::{Oversize, is_endless};
 use crate::pace::Pace;
 use crate::redact::Redactor;
@@ -28,6 +29,10 @@ const RAW_BYTES: usize = 64 << 10;
 const KEPT: usize = 4 << 10;
 const REST: Duration = Duration::from_secs(1);
 
+/// What the pipe holds while long messages come, and otherwise. All pipes of a user share what the system has for them.
+const WIDE: usize = 512 << 10;
+const USUAL: usize = 64 << 10;
+
 /// Reads messages and hands them to the engine.
 pub(super) struct Reader<S = ChildStdout> {
     stdout: S,
@@ -38,6 +43,8 @@ pub(super) struct Reader<S = ChildStdout> {
     pace: Pace,
     /// Nothing is read until then.
     paused: Option<Instant>,
+    /// The pipe holds more than usual.
+    is_wide: bool,
     /// How many frames came that somebody waited for: a server may log what it does for them.
     pub(super) awaited: Arc<AtomicU64>,
     /// Bytes that were no protocol, and the first of them as text.
@@ -45,7 +52,7 @@ pub(super) struct Reader<S = ChildStdout> {
     pub(super) sample: Option<String>,
 }
 
-impl<S: AsyncRead + Unpin> Reader<S> {
+impl<S: Source> Reader<S> {
     pub(super) fn new(stdout: S, inbox: Arc<dyn Inbox>, place: &Place) -> Reader<S> {
         Reader {
             stdout,
@@ -55,6 +62,7 @@ impl<S: AsyncRead + Unpin> Reader<S> {
             redactor: Arc::clone(&place.redactor),
             pace: Pace::new(Instant::now()),
             paused: None,
+            is_wide: false,
             awaited: Arc::default(),
             noise: 0,
             sample: None,
@@ -87,7 +95,7 @@ impl<S: AsyncRead + Unpin> Reader<S> {
     /// Reads once. Cancel-safe.
     async fn read(&mut self) -> Option<EndReason> {
         let read = match &mut self.decoder {
-            None => wait(&mut self.stdout, &mut self.lines).await,
+            None => self.wait().await,
             Some((decoder, raw)) => {
                 raw.clear();
                 let read = self.stdout.read_buf(raw).await;
@@ -109,6 +117,10 @@ impl<S: AsyncRead + Unpin> Reader<S> {
         while let Some(line) = self.lines.next() {
             self.take(line);
         }
+        if !self.is_wide && self.decoder.is_none() && self.lines.is_long() {
+            self.is_wide = true;
+            self.stdout.hold(WIDE);
+        }
         if let Some(len) = self.lines.skipped() {
             self.pace.wasted(0, count);
             if is_endless(len, self.lines.limit()) {
@@ -118,6 +130,24 @@ impl<S: AsyncRead + Unpin> Reader<S> {
             }
         }
         None
+    }
+
+    /// Reads once into `lines`: how many bytes came, 0 at the end. When nothing comes for a while not much memory is held
+    /// for it, for there may be many servers. Cancel-safe.
+    async fn wait(&mut self) -> io::Result<usize> {
+        let room = self.lines.room();
+        // A little is got and given back for less than a timer costs.
+        if room.capacity() > 4 * KEPT || self.is_wide {
+            match tokio::time::timeout(REST, self.stdout.read_buf(room)).await {
+                Ok(read) => return read,
+                Err(_) => self.lines.idle(KEPT),
+            }
+            if self.is_wide {
+                self.is_wide = false;
+                self.stdout.hold(USUAL);
+            }
+        }
+        fill(&mut self.stdout, &mut self.lines, KEPT).await
     }
 
     fn take(&mut self, line: Line) {
@@ -154,20 +184,6 @@ impl<S: AsyncRead + Unpin> Reader<S> {
     }
 }
 
-/// Reads once into `lines`: how many bytes came, 0 at the end. When nothing comes for a while not much memory is held for
-/// it, for there may be many servers. Cancel-safe.
-async fn wait(stream: &mut (impl AsyncRead + Unpin), lines: &mut Lines) -> io::Result<usize> {
-    let room = lines.room();
-    // A little is got and given back for less than a timer costs.
-    if room.capacity() > 4 * KEPT {
-        match tokio::time::timeout(REST, stream.read_buf(room)).await {
-            Ok(read) => return read,
-            Err(_) => lines.idle(KEPT),
-        }
-    }
-    fill(stream, lines, KEPT).await
-}
-
 /// Reads once into `lines`: how many bytes came, 0 at the end. While nothing comes not much more than `kept` bytes of
 /// memory are held for it, for there may be many servers. Cancel-safe.
 pub(super) async fn fill(
@@ -190,11 +206,13 @@ pub(super) async fn fill(
 
 #[cfg(test)]
 mod tests {
+    use std::pin::Pin;
     use std::sync::Mutex;
+    use std::task::{Context, Poll};
 
     use bytes::Bytes;
     use mcp_model::{Limits, StdioEndpoint};
-    use tokio::io::{AsyncWriteExt, DuplexStream};
+    use tokio::io::{AsyncRead, AsyncWriteExt, DuplexStream, ReadBuf};
 
     use super::*;
     use crate::stdio::StdioDial;
@@ -229,6 +247,51 @@ mod tests {
     }
 
     const ANSWER: &[u8] = b"{\"result\":1}\n";
+
+    impl Source for DuplexStream {}
+
+    /// Notes what it is to hold.
+    struct Noted(DuplexStream, Arc<Mutex<Vec<usize>>>);
+
+    impl AsyncRead for Noted {
+        fn poll_read(
+            mut self: Pin<&mut Self>,
+            context: &mut Context<'_>,
+            into: &mut ReadBuf<'_>,
+        ) -> Poll<io::Result<()>> {
+            Pin::new(&mut self.0).poll_read(context, into)
+        }
+    }
+
+    impl Source for Noted {
+        fn hold(&self, bytes: usize) {
+            self.1.lock().unwrap().push(bytes);
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_pipe_is_wide_while_long_messages_come() {
+        let (ours, mut theirs) = tokio::io::duplex(64 << 10);
+        let held = Arc::<Mutex<Vec<usize>>>::default();
+        let StdioDial(place) = StdioDial::new(&StdioEndpoint::new("x"), &DialOptions::default()).unwrap();
+        let mut reader = Reader::new(Noted(ours, Arc::clone(&held)), Arc::new(Counts::default()), &place);
+        let reading = tokio::spawn(async move { reader.run().await });
+        let long = [&b"{\"a\":\""[..], &[b'x'; 1 << 20], b"\"}\n"].concat();
+        let short = CHANGED.repeat(100);
+        let pause = || tokio::time::sleep(REST / 2);
+        for (what, want) in [(&short, &[][..]), (&long, &[WIDE]), (&long, &[WIDE]), (&short, &[WIDE])] {
+            theirs.write_all(what).await.unwrap();
+            pause().await;
+            assert_eq!(*held.lock().unwrap(), want);
+        }
+        tokio::time::sleep(2 * REST).await;
+        assert_eq!(*held.lock().unwrap(), [WIDE, USUAL]);
+        theirs.write_all(&long).await.unwrap();
+        pause().await;
+        assert_eq!(*held.lock().unwrap(), [WIDE, USUAL, WIDE]);
+        drop(theirs);
+        assert_eq!(reading.await.unwrap(), EndReason::PeerClosed);
+    }
 
     /// A reader of a pipe of the usual size, into which this is written without end; an answer after every `each` of it.
     fn flooded(line: &'static [u8], each: usize) -> (Reader<DuplexStream>, Arc<Counts>) {
