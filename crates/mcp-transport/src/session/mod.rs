@@ -1,7 +1,8 @@
 //! One connection to one server, with its handshake done: what a host holds.
 //!
 //! A session lives from [`Session::connect`] to its end and is never revived; a supervisor makes a new one. All its
-//! methods may be called at once from many tasks, all calls end, and dropping a call's future cancels it on the wire.
+//! methods may be called at once from many tasks, all calls end, and dropping a call's future cancels it on the wire. A call
+//! moves on while its future is polled: over Streamable HTTP there is nobody else who reads its response.
 
 mod again;
 mod answering;
