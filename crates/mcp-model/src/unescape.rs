@@ -31,6 +31,10 @@ pub(crate) fn unescape(json: &str) -> Option<String> {
         rest = behind;
     }
     res.push_str(rest);
+    // Texts of some scripts are a third of what they are escaped.
+    if res.capacity() > 2 * res.len() {
+        res.shrink_to_fit();
+    }
     Some(res)
 }
 

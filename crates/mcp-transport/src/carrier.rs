@@ -16,6 +16,9 @@ pub(crate) trait Carrier: Send + Sync {
     /// the queue.
     fn carry(&self, message: Outgoing) -> Result<Exchange, Box<Outgoing>>;
 
+    /// Is this the runtime that the wire belongs to? Elsewhere nothing of it can be carried.
+    fn is_here(&self) -> bool;
+
     /// Takes what is left of an exchange whose caller is gone: the rest of a stream, or a request that is about to be
     /// abandoned.
     fn take_over(&self, rest: Exchange);

@@ -471,10 +471,13 @@ impl Future for Waiting<'_> {
     type Output = Outcome;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Outcome> {
-        if let Some(carried) = &mut self.carried
-            && carried.as_mut().poll(context).is_ready()
-        {
-            self.carried = None;
+        // Not there while it is looked at: what panics must not be looked at again.
+        if let Some(mut carried) = self.carried.take() {
+            match self.engine.out.carrier().filter(|it| !it.is_here()) {
+                Some(carrier) => carrier.take_over(carried),
+                None if carried.as_mut().poll(context).is_ready() => {}
+                None => self.carried = Some(carried),
+            }
         }
         let poll = self.engine.pending.poll(self.id, context);
         self.told = poll.is_ready();
@@ -484,9 +487,7 @@ impl Future for Waiting<'_> {
 
 impl Drop for Waiting<'_> {
     fn drop(&mut self) {
-        // What has panicked must not be looked at again.
-        let rest = self.carried.take().filter(|_| !std::thread::panicking());
-        if let (Some(rest), Some(carrier)) = (rest, self.engine.out.carrier()) {
+        if let (Some(rest), Some(carrier)) = (self.carried.take(), self.engine.out.carrier()) {
             carrier.take_over(rest);
         }
         if self.told || !self.engine.pending.forget(self.id) {

@@ -288,7 +288,7 @@ pub(crate) struct OutSender {
     load: Arc<Load>,
 }
 
-/// How much is under way, as both ends see it.
+/// What both ends know: how much is under way, and who carries it.
 struct Load {
     queued_bytes: AtomicUsize,
     /// A permit for each call that may be in flight.

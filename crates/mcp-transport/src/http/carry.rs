@@ -2,9 +2,11 @@
 
 use std::sync::{Arc, Weak};
 
-use futures_util::future::{AbortHandle, AbortRegistration, Abortable};
+use futures_util::future::{AbortHandle, AbortRegistration, Abortable, Aborted};
 use tokio::runtime::{Handle, Id};
 
+use super::lanes::OPENING;
+use super::post::Carried;
 use super::{Told, Wire, post};
 use crate::carrier::{Carrier, Exchange};
 use crate::{Outgoing, RequestId};
@@ -25,11 +27,12 @@ impl Lent {
 
 impl Carrier for Lent {
     fn carry(&self, message: Outgoing) -> Result<Exchange, Box<Outgoing>> {
-        let is_here = Handle::try_current().is_ok_and(|it| it.id() == self.runtime);
-        let Some(wire) = self.wire.upgrade().filter(|_| is_here) else { return Err(Box::new(message)) };
+        let Some(wire) = self.wire.upgrade().filter(|_| self.is_here()) else {
+            return Err(Box::new(message));
+        };
         let registration = {
             let mut lanes = wire.lanes();
-            if !lanes.admits(&message) {
+            if !lanes.admits(&message) || !wire.client.shares_nothing() {
                 return Err(Box::new(message));
             }
             let (abort, registration) = AbortHandle::new_pair();
@@ -39,10 +42,20 @@ impl Carrier for Lent {
         Ok(Box::pin(perform(wire, message, registration)))
     }
 
+    fn is_here(&self) -> bool {
+        Handle::try_current().is_ok_and(|it| it.id() == self.runtime)
+    }
+
     fn take_over(&self, rest: Exchange) {
-        if let Some(wire) = self.wire.upgrade() {
+        let Some(wire) = self.wire.upgrade() else { return };
+        let lanes = wire.lanes();
+        if !lanes.is_closed() {
+            // Under the lock, so that it is never put where nobody looks any more.
             wire.tell(Told::Rest(rest));
+            return;
         }
+        drop(lanes);
+        drop(rest);
     }
 }
 
@@ -63,11 +76,15 @@ pub(super) fn perform(
     registration: AbortRegistration,
 ) -> impl Future<Output = ()> + Send {
     let on_its_way = OnItsWay { wire, id: message.head.id };
+    let opening = (message.head.method == OPENING).then_some(message.epoch);
     async move {
         let wire = &*on_its_way.wire;
-        let opened = Abortable::new(post::carry(wire, message), registration).await;
-        if let Ok(Some(epoch)) = opened {
-            wire.tell(Told::Opened(epoch));
+        let carried = Abortable::new(post::carry(wire, message), registration).await;
+        match (carried, opening) {
+            (Ok(Carried { opened: Some(epoch), .. }), _) => wire.tell(Told::Opened(epoch)),
+            // Nothing follows it that others would have to wait for.
+            (Ok(Carried { taken: false, .. }) | Err(Aborted), Some(epoch)) => wire.tell(Told::Ready(epoch)),
+            (Ok(_), _) | (Err(Aborted), None) => {}
         }
     }
 }
@@ -80,7 +97,11 @@ struct OnItsWay {
 
 impl Drop for OnItsWay {
     fn drop(&mut self) {
-        let waits = self.wire.lanes().settled(self.id);
+        // What has panicked is about to be abandoned: the server is to hear of it.
+        let id = self.id.filter(|_| !std::thread::panicking());
+        // Dropped outside of the lock: it holds a stranger's waker.
+        let (lane, waits) = self.wire.lanes().settled(id);
+        drop(lane);
         if waits {
             self.wire.tell(Told::Room);
         }

@@ -15,7 +15,7 @@ use crate::{Epoch, Head, Out, Outgoing, RequestId};
 const GATE: &str = crate::web::INITIALIZED;
 
 /// The request that the message follows.
-const OPENING: &str = "initialize";
+pub(super) const OPENING: &str = "initialize";
 
 /// How many messages are on their way at once. The rest waits its turn, and can be given up while it waits.
 const MOST_IN_FLIGHT: usize = 512;
@@ -29,11 +29,12 @@ pub(super) struct Lanes {
     first: u64,
     /// What the waiting messages cost together.
     cost: usize,
-    gated: bool,
+    /// A session whose opening is to be through before anything else is sent.
+    gated: Option<Epoch>,
     /// How many messages are on their way.
     in_flight: usize,
-    /// A session is being opened: what is sent before that is over keeps its place in the queue.
-    opening: bool,
+    /// The session that is being opened: what is sent before that is over keeps its place in the queue.
+    opening: Option<Epoch>,
     /// The wire is over.
     closed: bool,
 }
@@ -58,7 +59,7 @@ fn cost(message: &Outgoing) -> usize {
 }
 
 /// Small, for it is moved about as others come and go.
-enum Lane {
+pub(super) enum Lane {
     /// The number that its message waits under. It may be given up, and then nothing is left there.
     Waiting(u64),
     Open {
@@ -83,7 +84,9 @@ impl Lanes {
             let number = self.first + self.waiting.len() as u64;
             self.requests.insert(id, Lane::Waiting(number));
         }
-        self.opening |= message.head.method == OPENING;
+        if message.head.method == OPENING {
+            self.opening = Some(message.epoch);
+        }
         self.wait(message);
         Taken::Kept
     }
@@ -91,17 +94,19 @@ impl Lanes {
     /// May a request be sent that has not waited? Not before those that do.
     pub(super) fn admits(&self, message: &Outgoing) -> bool {
         let has_room = self.in_flight < MOST_IN_FLIGHT && self.waiting.is_empty();
-        has_room && !self.gated && !self.opening && !self.closed && message.head.method != OPENING
+        let may = self.gated.is_none() && self.opening.is_none() && !self.closed;
+        may && has_room && message.head.method != OPENING
     }
 
     /// The next message to send, where one may be sent now.
     pub(super) fn next(&mut self) -> Option<Outgoing> {
-        while !self.gated && self.in_flight < MOST_IN_FLIGHT {
+        while self.gated.is_none() && self.in_flight < MOST_IN_FLIGHT {
             let message = self.waiting.pop_front()?;
             self.first += 1;
             let Some(message) = message else { continue };
             self.cost -= cost(&message);
-            self.gated = message.head.id.is_none() && message.head.method == GATE;
+            let is_gate = message.head.id.is_none() && message.head.method == GATE;
+            self.gated = is_gate.then_some(message.epoch);
             return Some(message);
         }
         None
@@ -127,19 +132,22 @@ impl Lanes {
         }
     }
 
-    /// A message is through. True when another one waits that may be sent now.
-    pub(super) fn settled(&mut self, id: Option<RequestId>) -> bool {
+    /// A message is through. Gives the lane that it had, and whether another message waits.
+    pub(super) fn settled(&mut self, id: Option<RequestId>) -> (Option<Lane>, bool) {
         self.in_flight -= 1;
-        if let Some(id) = id {
-            self.requests.remove(&id);
-        }
-        !self.waiting.is_empty()
+        (id.and_then(|id| self.requests.remove(&id)), !self.waiting.is_empty())
     }
 
-    /// The message that the others wait for needs to be waited for no longer.
-    pub(super) fn ready(&mut self) {
-        self.gated = false;
-        self.opening = false;
+    /// The opening of this session needs to be waited for no longer; nor that of an earlier one.
+    pub(super) fn ready(&mut self, epoch: Epoch) {
+        for opening in [&mut self.gated, &mut self.opening] {
+            *opening = opening.filter(|it| *it > epoch);
+        }
+    }
+
+    /// Is the wire over?
+    pub(super) fn is_closed(&self) -> bool {
+        self.closed
     }
 
     /// The wire is over: what takes back what is on its way.
@@ -165,6 +173,9 @@ impl Lanes {
                 let place = usize::try_from(number - self.first).ok().and_then(|it| self.waiting.get_mut(it));
                 if let Some(message) = place.and_then(Option::take) {
                     self.cost -= cost(&message);
+                    if message.head.method == OPENING {
+                        self.ready(message.epoch);
+                    }
                 }
                 while let Some(None) = self.waiting.back() {
                     self.waiting.pop_back();
@@ -228,7 +239,7 @@ mod tests {
                     let taken = lanes.take(Out::Message(message(id.parse().ok(), method, version)));
                     assert!(matches!(taken, Taken::Kept), "{taken:?}");
                 }
-                None if *step == "ready" => lanes.ready(),
+                None if *step == "ready" => lanes.ready(Epoch(0)),
                 None => {
                     let id = step.trim_start_matches('-').parse().unwrap();
                     if let Taken::Abort(open) = lanes.take(Out::Abandon { id, notice: Some(Bytes::new()) }) {
@@ -259,6 +270,35 @@ mod tests {
             &["- notifications/initialized", "2 a", "3 b", "-2", "ready"],
             "notifications/initialized b; 0 aborted",
         );
+    }
+
+    #[test]
+    fn the_end_of_an_earlier_opening_lets_nothing_go() {
+        let of = |epoch, id, method| Outgoing { epoch: Epoch(epoch), ..message(id, method, LEGACY) };
+        let mut lanes = Lanes::default();
+        let sent = |lanes: &mut Lanes| {
+            lanes.next().map(|it| {
+                lanes.began(&it, AbortHandle::new_pair().0);
+                it.head.method.into_owned()
+            })
+        };
+        let call = of(1, Some(9), "a");
+        assert!(lanes.admits(&call));
+        lanes.take(Out::Message(of(1, Some(1), OPENING)));
+        assert_eq!(sent(&mut lanes).as_deref(), Some(OPENING));
+        lanes.ready(Epoch(0));
+        assert!(!lanes.admits(&call), "a session is being opened");
+        lanes.take(Out::Message(of(1, None, GATE)));
+        assert_eq!(sent(&mut lanes).as_deref(), Some(GATE));
+        lanes.take(Out::Message(of(1, Some(2), "b")));
+        lanes.ready(Epoch(0));
+        assert!(!lanes.admits(&call) && sent(&mut lanes).is_none());
+        lanes.ready(Epoch(1));
+        assert!(!lanes.admits(&call), "another one waits");
+        assert_eq!(sent(&mut lanes).as_deref(), Some("b"));
+        assert!(lanes.admits(&call));
+        assert_eq!(lanes.close().len(), 2);
+        assert!(!lanes.admits(&call));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //!
 //! A request is carried by the task that makes it, as a rule; one task of the connection's own carries everything else, and
 //! what is left when a caller is gone. Nothing is spawned for a call. When the wire ends, or its future is dropped, every
-//! exchange is taken back, and its socket goes with it. The wire is connectionless, so a request that fails ends its own
+//! exchange is taken back: its socket goes with it, or as soon as its caller looks at it. The wire is connectionless, so a request that fails ends its own
 //! lane and nothing else; only being stopped ends the wire.
 //!
 //! Decisions are values elsewhere ([`reply`], [`backoff`], [`lanes`], [`sessions`]); what awaits is here, in [`post`],
@@ -78,8 +78,8 @@ struct Wire {
 
 /// What the wire's own task is told.
 enum Told {
-    /// The opening is over; in this session, where that is known.
-    Ready(Option<Epoch>),
+    /// The opening of a session needs to be waited for no longer.
+    Ready(Epoch),
     /// This session is known to be open by now.
     Opened(Epoch),
     /// There is room for a message that waits.
@@ -242,10 +242,7 @@ async fn drive(
             biased;
             deadline = &mut stopping => return Some(deadline),
             Some(told) = told.recv() => match told {
-                Told::Ready(opened) => {
-                    wire.lanes().ready();
-                    work.extend(opened.and_then(|it| listen_in(wire, it, &mut listener)));
-                }
+                Told::Ready(epoch) => wire.lanes().ready(epoch),
                 Told::Opened(epoch) => work.extend(listen_in(wire, epoch, &mut listener)),
                 Told::Room => {}
                 Told::Rest(exchange) => work.push(exchange),

@@ -38,18 +38,25 @@ struct Asked {
     standing: Standing,
 }
 
-/// Carries a message. A request's lane is over when this resolves. Gives the legacy session that is known to be open by
-/// now.
-pub(super) async fn carry(wire: &Wire, message: Outgoing) -> Option<Epoch> {
+/// A message whose lane is over.
+pub(super) struct Carried {
+    /// No request that the server did not take.
+    pub(super) taken: bool,
+    /// The legacy session that is known to be open by now.
+    pub(super) opened: Option<Epoch>,
+}
+
+/// Carries a message. A request's lane is over when this resolves.
+pub(super) async fn carry(wire: &Wire, message: Outgoing) -> Carried {
     let id = message.head.id;
     let epoch = message.epoch;
     let Some(admitted) = wire.sessions.admit(&message) else {
         match id {
             Some(id) => wire.inbox.lane_ended(id, LaneEnd::NotExecuted(epoch)),
-            None if message.head.method == INITIALIZED => wire.ready(None),
+            None if message.head.method == INITIALIZED => wire.tell(Told::Ready(epoch)),
             None => {}
         }
-        return None;
+        return Carried { taken: false, opened: None };
     };
     let Some(id) = id else {
         // Boxed, for it is rare, and every message's future would be as large.
@@ -57,12 +64,12 @@ pub(super) async fn carry(wire: &Wire, message: Outgoing) -> Option<Epoch> {
             INITIALIZED => Box::pin(conclude(wire, message, admitted)).await,
             _ => Box::pin(tell(wire, message, admitted)).await,
         }
-        return None;
+        return Carried { taken: true, opened: None };
     };
     // A session from the configuration is known to be open when the server takes a first request in it.
     let opens = admitted.configured && admitted.standing == Standing::Session;
     let taken = ask(wire, id, message, admitted).await;
-    (opens && taken).then_some(epoch)
+    Carried { taken, opened: (opens && taken).then_some(epoch) }
 }
 
 /// Sends a request and delivers what comes for it. True when the server took it.
@@ -175,13 +182,16 @@ impl Asked {
 /// Sends the notice that the opening is over, and lets the others go as soon as it is taken.
 async fn conclude(wire: &Wire, message: Outgoing, admitted: Admitted) {
     let epoch = message.epoch;
-    let mut telling = pin!(tell_and(wire, message, admitted, || wire.ready(Some(epoch))));
+    let mut telling = pin!(tell_and(wire, message, admitted, || {
+        wire.tell(Told::Ready(epoch));
+        wire.tell(Told::Opened(epoch));
+    }));
     if tokio::time::timeout(HOLDING, &mut telling).await.is_err() {
         tracing::debug!("{} does not answer the notice that the opening is over", wire.place.label);
-        wire.ready(None);
+        wire.tell(Told::Ready(epoch));
         telling.await;
     }
-    wire.ready(None);
+    wire.tell(Told::Ready(epoch));
 }
 
 /// Sends a message that has no answer.
@@ -220,13 +230,6 @@ async fn tell_and(wire: &Wire, message: Outgoing, admitted: Admitted, taken: imp
             tracing::debug!(method = &*head.method, "a message was not taken: {fault}");
         }
         Err(_) => tracing::debug!(method = &*head.method, "a message was not taken in time"),
-    }
-}
-
-impl Wire {
-    /// The opening is over, for all that the others need to know; in `opened`, where that is known.
-    fn ready(&self, opened: Option<Epoch>) {
-        self.tell(Told::Ready(opened));
     }
 }
 

@@ -2,7 +2,8 @@
 //!
 //! A session lives from [`Session::connect`] to its end and is never revived; a supervisor makes a new one. All its
 //! methods may be called at once from many tasks, all calls end, and dropping a call's future cancels it on the wire. A call
-//! moves on while its future is polled: over Streamable HTTP there is nobody else who reads its response.
+//! moves on while its future is polled: over Streamable HTTP its response is read by nobody else, as a rule, and until it is
+//! over it has one of the 512 places that a connection has for requests.
 
 mod again;
 mod answering;

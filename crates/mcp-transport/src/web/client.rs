@@ -104,6 +104,12 @@ impl Client {
         (Target::new(url.clone()), headers)
     }
 
+    /// Does a request share nothing with others, neither a connection nor a token? Then it may be left alone at any moment
+    /// without holding them up.
+    pub(crate) fn shares_nothing(&self) -> bool {
+        self.alone.load(Ordering::Relaxed) && self.place.authorization.is_none()
+    }
+
     /// Sends a request; resolves when the head of the response is there. Cancel-safe: dropping the future closes the
     /// connection, or the stream of a connection that carries several.
     pub(super) async fn send_to(

@@ -64,11 +64,14 @@ impl Pool {
     /// A connection that has rested, where there is one.
     pub(super) fn take(&self) -> Option<Lease> {
         let now = Instant::now();
+        // Declared before the lock, and so dropped after it: they may hold a stranger's waker.
+        let mut over = Vec::new();
         let mut kept = self.lock();
         while let Some((since, single)) = kept.idle.pop() {
             if now < since + REST && !single.sender.is_closed() {
                 return Some(Lease::Single(single));
             }
+            over.push(single);
         }
         let (used, many) = kept.shared.as_mut()?;
         if now < *used + REST && !many.is_closed() {

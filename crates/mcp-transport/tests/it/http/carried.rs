@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use mcp_transport::{Authorization, Challenge, Remedy, Unauthorized};
+
 use super::peer::{Step, stream};
 use super::*;
 
@@ -105,6 +107,93 @@ async fn a_caller_that_panics_leaves_the_others_alone() {
         assert!(ended.as_ref().is_err_and(|it| it.is_panic()), "{ended:?}");
     }
     assert_eq!(call(&session).await.unwrap(), "hello");
+    until(|| peer.count("notifications/cancelled") == 2).await;
+}
+
+#[tokio::test]
+async fn a_panic_beside_a_call_cancels_it() {
+    let peer = Peer::start(|it| {
+        legacy(it, "s", |it| match it.rpc()["params"]["name"].as_str() {
+            Some("hang") => vec![Step::Hang],
+            _ => json_reply(said(it, "hello")),
+        })
+    })
+    .await;
+    let session = Arc::new(How::legacy().connect(&peer.url).await.unwrap());
+    // After it the opening is over, and waited for no more.
+    assert_eq!(call(&session).await.unwrap(), "hello");
+    let (told, panicking) = (Arc::clone(&peer.log), Arc::clone(&session));
+    let task = tokio::spawn(async move {
+        let empty = RawJson::empty_object();
+        let hanging = panicking.call_tool("hang", &empty, CallOptions::default());
+        let panics = async {
+            until(|| told.count("tools/call") == 2).await;
+            panic!("as a defect would");
+        };
+        tokio::join!(hanging, panics)
+    });
+    assert!(task.await.is_err_and(|it| it.is_panic()));
+    until(|| peer.count("notifications/cancelled") == 1 && peer.hung_up() == 1).await;
+}
+
+/// A token that one request at a time asks for.
+#[derive(Debug, Default)]
+struct OneAtATime(tokio::sync::Mutex<()>);
+
+#[async_trait::async_trait]
+impl Authorization for OneAtATime {
+    async fn token(&self) -> Result<Option<Secret>, Unauthorized> {
+        let _turn = self.0.lock().await;
+        tokio::time::sleep(Duration::from_millis(20)).await;
+        Ok(Some("token-of-a-server".into()))
+    }
+
+    fn is_under_way(&self) -> bool {
+        false
+    }
+
+    async fn challenged(&self, _: Challenge) -> Result<Remedy, Unauthorized> {
+        Ok(Remedy::None)
+    }
+}
+
+#[tokio::test]
+async fn a_call_that_is_left_alone_holds_up_nobody() {
+    let peer = Peer::start(|it| modern(it, |it| json_reply(said(it, "hello")))).await;
+    let endpoint = Endpoint::Http(UrlEndpoint::new(peer.url.parse().unwrap()));
+    let options =
+        DialOptions { authorization: Some(Arc::new(OneAtATime::default())), ..DialOptions::default() };
+    let session =
+        Session::connect(dialer(&endpoint, &options).unwrap(), SessionOptions::default()).await.unwrap();
+    let mut left = Box::pin(call(&session));
+    assert!(futures_util::poll!(left.as_mut()).is_pending());
+    let other = tokio::time::timeout(Duration::from_secs(5), call(&session)).await;
+    assert_eq!(other.expect("it waits for one that nobody looks at").unwrap(), "hello");
+    assert_eq!(left.await.unwrap(), "hello");
+}
+
+#[test]
+fn a_call_may_move_to_a_place_without_a_runtime() {
+    let ours = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+    let slowly = |it: &Heard| {
+        let mut steps = vec![Step::Wait(Duration::from_millis(20))];
+        steps.extend(stream(&[&format!("data: {}\n\n", said(it, "hello"))], super::peer::end()));
+        steps
+    };
+    let (peer, session) = ours.block_on(async {
+        let peer = Peer::start(move |it| modern(it, slowly)).await;
+        let session = How::default().connect(&peer.url).await.unwrap();
+        (peer, session)
+    });
+    let mut moving = Box::pin(call(&session));
+    ours.block_on(async {
+        tokio::select! {
+            biased;
+            early = &mut moving => panic!("{early:?}"),
+            () = until(|| peer.count("tools/call") == 1) => {}
+        }
+    });
+    assert_eq!(parked(moving).unwrap(), "hello");
 }
 
 #[tokio::test]

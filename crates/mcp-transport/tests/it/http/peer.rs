@@ -99,6 +99,12 @@ pub(crate) struct Peer {
     _serving: JoinSet<()>,
 }
 
+impl Log {
+    pub(crate) fn count(&self, what: &str) -> usize {
+        self.heard.lock().unwrap().iter().filter(|it| it.what() == what).count()
+    }
+}
+
 impl Peer {
     pub(crate) async fn start(answer: impl Fn(&Heard) -> Reply + Send + Sync + 'static) -> Peer {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -131,7 +137,7 @@ impl Peer {
     }
 
     pub(crate) fn count(&self, what: &str) -> usize {
-        self.heard().iter().filter(|it| it.what() == what).count()
+        self.log.count(what)
     }
 
     /// The first request of a kind.
