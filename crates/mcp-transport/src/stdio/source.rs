@@ -32,7 +32,7 @@ mod tests {
     use super::*;
 
     fn size(pipe: impl AsFd) -> usize {
-        fcntl(pipe, FcntlArg::F_GETPIPE_SZ).unwrap().try_into().unwrap()
+        fcntl(pipe, FcntlArg::F_GETPIPE_SZ).expect("it is a pipe").try_into().expect("it is a size")
     }
 
     #[tokio::test]
