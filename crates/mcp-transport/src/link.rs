@@ -334,7 +334,7 @@ impl OutQueue {
     /// Takes what others send who have their turn now, up to `limit` in all: where one thread does everything, who sends a
     /// message wakes the wire before them, and a write for each costs them more than the wait. A call that is alone waits
     /// for nobody; and with more threads the peer had better begin at once. Not cancel-safe: what was taken is in `into`.
-    pub(crate) async fn gather(&mut self, into: &mut Vec<Out>, limit: usize) {
+    pub async fn gather(&mut self, into: &mut Vec<Out>, limit: usize) {
         let in_flight = MOST_CALLS - self.load.permits.available_permits();
         if !self.is_one_thread || in_flight <= into.len() {
             return;

@@ -106,6 +106,7 @@ impl Client {
 
     /// Does a request share nothing with others, neither a connection nor a token? Then it may be left alone at any moment
     /// without holding them up.
+    #[cfg(feature = "http")]
     pub(crate) fn shares_nothing(&self) -> bool {
         self.alone.load(Ordering::Relaxed) && self.place.authorization.is_none()
     }
