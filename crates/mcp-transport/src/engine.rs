@@ -1,14 +1,14 @@
 //! JSON-RPC over any wire: matches answers to calls, ends calls that must end, and hands on what the peer asks.
 //!
-//! Nothing is spawned for a call and nothing here awaits a peer. Ids are matched before a payload is parsed; the
-//! payload is parsed once, by the caller, in the caller's task.
+//! Nothing is spawned for a call, and nobody but the call itself awaits a peer here. Ids are matched before a payload is
+//! parsed; the payload is parsed once, by the caller, in the caller's task.
+
+mod waiting;
 
 use std::borrow::Cow;
 use std::ops::Range;
-use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use mcp_model::{RawJson, RpcError, code};
@@ -27,6 +27,7 @@ use crate::{
     Dial, Ended, Epoch, Fault, Head, Inbox, Lane, LaneEnd, Out, OutQueue, Outgoing, RequestId, Worth, frame,
     progress,
 };
+use waiting::Waiting;
 
 /// How many frames of the peer's own may wait for us. A peer that floods loses notifications, and its requests are
 /// refused; calls do not notice.
@@ -206,8 +207,7 @@ impl Engine {
             Err(ended) => return (None, Outcome::Closed(ended)),
         };
         let given_up = terms.given_up;
-        let mut waiting =
-            Waiting { engine: self, id: begun.id, told: false, given_up, carried: None, _permit: permit };
+        let mut waiting = Waiting::new(self, begun.id, given_up, permit);
         if begun.rearm {
             self.timer.notify_one();
         }
@@ -453,51 +453,6 @@ impl Inbox for Engine {
     fn noise(&self, bytes: usize) {
         self.noise.fetch_add(bytes as u64, Ordering::Relaxed);
         self.fault(|| format!("{bytes} bytes that are no protocol"));
-    }
-}
-
-/// A call that waits. Dropped before it was told, it tells the peer.
-struct Waiting<'a> {
-    engine: &'a Engine,
-    id: RequestId,
-    told: bool,
-    given_up: GivenUp,
-    /// What is left to do to have it answered, where that is the caller's.
-    carried: Option<Exchange>,
-    _permit: SemaphorePermit<'a>,
-}
-
-impl Future for Waiting<'_> {
-    type Output = Outcome;
-
-    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Outcome> {
-        // Not there while it is looked at: what panics must not be looked at again.
-        if let Some(mut carried) = self.carried.take() {
-            match self.engine.out.carrier().filter(|it| !it.is_here()) {
-                Some(carrier) => carrier.take_over(carried),
-                None if carried.as_mut().poll(context).is_ready() => {}
-                None => self.carried = Some(carried),
-            }
-        }
-        let poll = self.engine.pending.poll(self.id, context);
-        self.told = poll.is_ready();
-        poll
-    }
-}
-
-impl Drop for Waiting<'_> {
-    fn drop(&mut self) {
-        if let (Some(rest), Some(carrier)) = (self.carried.take(), self.engine.out.carrier()) {
-            carrier.take_over(rest);
-        }
-        if self.told || !self.engine.pending.forget(self.id) {
-            return;
-        }
-        match self.given_up {
-            GivenUp::Told => self.engine.abandon(self.id, "nobody waits for the answer any more"),
-            // The wire lets go of the request all the same: it may hold a socket for it.
-            GivenUp::Silent => self.engine.out.send(Out::Abandon { id: self.id, notice: None }),
-        }
     }
 }
 
