@@ -1,9 +1,9 @@
 //! Streamable HTTP, in both eras of the protocol.
 //!
-//! A request is carried by the task that makes it, as a rule; one task of the connection's own carries everything else, and
-//! what is left when a caller is gone. Nothing is spawned for a call. When the wire ends, or its future is dropped, every
-//! exchange is taken back: its socket goes with it, or as soon as its caller looks at it. The wire is connectionless, so a request that fails ends its own
-//! lane and nothing else; only being stopped ends the wire.
+//! A request is carried by the task that makes it, as a rule; one task of the connection's own carries everything else,
+//! and what is left when a caller is gone. Nothing is spawned for a call. When the wire ends, or its future is dropped,
+//! every exchange is taken back: its socket goes with it, or as soon as its caller looks at it. The wire is connectionless,
+//! so a request that fails ends its own lane and nothing else; only being stopped ends the wire.
 //!
 //! Decisions are values elsewhere ([`reply`], [`backoff`], [`lanes`], [`sessions`]); what awaits is here, in [`post`],
 //! [`listen`] and [`resume`]. Absent on purpose: OAuth, the older HTTP with SSE, and any retry of a
