@@ -21,7 +21,7 @@ pub(crate) const FLOORS: &[Floor] = &[
     Floor {
         name: "mcp-model",
         ours: &[],
-        others: &["base64", "bytes", "secrecy", "serde", "serde_json", "thiserror", "url"],
+        others: &["base64", "bytes", "memchr", "secrecy", "serde", "serde_json", "thiserror", "url"],
         under_feature: &[],
         development: &["proptest"],
     },
