@@ -241,13 +241,14 @@ async fn drive(
         tokio::select! {
             biased;
             deadline = &mut stopping => return Some(deadline),
+            // Before anything new: a stream that is to be listened to is asked for before the others are let go.
+            Some(()) = work.next(), if !work.is_empty() => {}
             Some(told) = told.recv() => match told {
                 Told::Ready(epoch) => wire.lanes().ready(epoch),
                 Told::Opened(epoch) => work.extend(listen_in(wire, epoch, &mut listener)),
                 Told::Room => {}
                 Told::Rest(exchange) => work.push(exchange),
             },
-            Some(()) = work.next(), if !work.is_empty() => {}
             count = out.next_many(&mut batch, BATCH) => {
                 if count == 0 {
                     return None;

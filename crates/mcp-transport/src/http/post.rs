@@ -183,8 +183,9 @@ impl Asked {
 async fn conclude(wire: &Wire, message: Outgoing, admitted: Admitted) {
     let epoch = message.epoch;
     let mut telling = pin!(tell_and(wire, message, admitted, || {
-        wire.tell(Told::Ready(epoch));
+        // In this order: servers say on the stream that listens what they want to know for the first call.
         wire.tell(Told::Opened(epoch));
+        wire.tell(Told::Ready(epoch));
     }));
     if tokio::time::timeout(HOLDING, &mut telling).await.is_err() {
         tracing::debug!("{} does not answer the notice that the opening is over", wire.place.label);

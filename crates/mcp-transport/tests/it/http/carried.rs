@@ -9,7 +9,7 @@ use super::*;
 
 const CHANGED: &str = "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/tools/list_changed\"}";
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn what_follows_an_answer_is_heard_and_the_connection_is_used_again() {
     let peer = Peer::start(|it| {
         legacy(it, "s", |it| {
@@ -26,13 +26,26 @@ async fn what_follows_an_answer_is_heard_and_the_connection_is_used_again() {
     // The first one may still wait for the end of the opening, and is carried by the wire then.
     for count in 1..=3 {
         assert_eq!(call(&session).await.unwrap(), "hello");
-        assert!(changes.borrow_and_update().tools < count, "it comes later");
         let heard = changes.wait_for(|it| it.tools == count);
         tokio::time::timeout(Duration::from_secs(5), heard).await.unwrap().unwrap();
         open.push(peer.open());
     }
     assert_eq!(open[1], open[2]);
     assert_eq!(peer.count("notifications/cancelled"), 0);
+}
+
+#[tokio::test]
+async fn the_stream_that_listens_is_asked_for_before_the_first_call() {
+    for _ in 0..20 {
+        let peer = Peer::start(|it| match it.what().as_str() {
+            "GET" => stream(&[], vec![Step::Hang]),
+            _ => legacy(it, "s", |it| json_reply(said(it, "hello"))),
+        })
+        .await;
+        let session = How::legacy().connect(&peer.url).await.unwrap();
+        assert_eq!(call(&session).await.unwrap(), "hello");
+        assert_eq!(peer.words(), "initialize notifications/initialized GET tools/call");
+    }
 }
 
 #[test]
