@@ -8,6 +8,8 @@ use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::value::RawValue;
 
+use crate::unescape::unescape;
+
 /// One complete JSON value as the bytes it arrived in: a slice of a shared buffer.
 ///
 /// Invariant: valid JSON (hence UTF-8), one value, no white space around it. A schema, an argument object or a
@@ -91,7 +93,7 @@ impl RawJson {
         if !inner.contains('\\') {
             return Some(Cow::Borrowed(inner));
         }
-        self.read::<String>().ok().map(Cow::Owned)
+        unescape(self.as_str()).map(Cow::Owned)
     }
 
     /// Is the value a JSON object?

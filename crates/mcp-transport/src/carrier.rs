@@ -16,7 +16,8 @@ pub(crate) trait Carrier: Send + Sync {
     /// the queue.
     fn carry(&self, message: Outgoing) -> Result<Exchange, Box<Outgoing>>;
 
-    /// Is this the runtime that the wire belongs to? Elsewhere nothing of it can be carried.
+    /// Is this the runtime that the wire belongs to? An exchange is polled there alone; elsewhere it is
+    /// [taken over](Carrier::take_over).
     fn is_here(&self) -> bool;
 
     /// Takes what is left of an exchange whose caller is gone: the rest of a stream, or a request that is about to be

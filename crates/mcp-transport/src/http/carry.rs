@@ -1,12 +1,11 @@
 //! Who carries a message: its caller where he can, the wire's own task otherwise.
 
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, MutexGuard, Weak};
 
-use futures_util::future::{AbortHandle, AbortRegistration, Abortable, Aborted};
+use futures_util::future::{AbortHandle, Abortable, Aborted};
 use tokio::runtime::{Handle, Id};
 
-use super::lanes::OPENING;
-use super::post::Carried;
+use super::lanes::{Lanes, OPENING};
 use super::{Told, Wire, post};
 use crate::carrier::{Carrier, Exchange};
 use crate::{Outgoing, RequestId};
@@ -27,19 +26,12 @@ impl Lent {
 
 impl Carrier for Lent {
     fn carry(&self, message: Outgoing) -> Result<Exchange, Box<Outgoing>> {
-        let Some(wire) = self.wire.upgrade().filter(|_| self.is_here()) else {
+        let Some(wire) = self.wire.upgrade() else { return Err(Box::new(message)) };
+        let lanes = wire.lanes();
+        if !lanes.admits(&message) || !wire.client.shares_nothing() {
             return Err(Box::new(message));
-        };
-        let registration = {
-            let mut lanes = wire.lanes();
-            if !lanes.admits(&message) || !wire.client.shares_nothing() {
-                return Err(Box::new(message));
-            }
-            let (abort, registration) = AbortHandle::new_pair();
-            lanes.began(&message, abort);
-            registration
-        };
-        Ok(Box::pin(perform(wire, message, registration)))
+        }
+        Ok(begin(&wire, lanes, message))
     }
 
     fn is_here(&self) -> bool {
@@ -69,24 +61,22 @@ impl Drop for Closing<'_> {
     }
 }
 
-/// Carries a message that has begun until its lane is over, or it is taken back.
-pub(super) fn perform(
-    wire: Arc<Wire>,
-    message: Outgoing,
-    registration: AbortRegistration,
-) -> impl Future<Output = ()> + Send {
-    let on_its_way = OnItsWay { wire, id: message.head.id };
+/// Begins a message that may be sent now: what carries it until its lane is over, or it is taken back.
+pub(super) fn begin(wire: &Arc<Wire>, mut lanes: MutexGuard<'_, Lanes>, message: Outgoing) -> Exchange {
+    let (abort, registration) = AbortHandle::new_pair();
+    lanes.began(&message, abort);
+    drop(lanes);
+    let on_its_way = OnItsWay { wire: Arc::clone(wire), id: message.head.id };
     let opening = (message.head.method == OPENING).then_some(message.epoch);
-    async move {
+    Box::pin(async move {
         let wire = &*on_its_way.wire;
-        let carried = Abortable::new(post::carry(wire, message), registration).await;
-        match (carried, opening) {
-            (Ok(Carried { opened: Some(epoch), .. }), _) => wire.tell(Told::Opened(epoch)),
+        match (Abortable::new(post::carry(wire, message), registration).await, opening) {
+            (Ok(Some(opened)), _) => wire.tell(Told::Opened(opened)),
             // Nothing follows it that others would have to wait for.
-            (Ok(Carried { taken: false, .. }) | Err(Aborted), Some(epoch)) => wire.tell(Told::Ready(epoch)),
-            (Ok(_), _) | (Err(Aborted), None) => {}
+            (Err(Aborted), Some(epoch)) => wire.tell(Told::Ready(epoch)),
+            (Ok(None), _) | (Err(Aborted), None) => {}
         }
-    }
+    })
 }
 
 /// A message that has begun. Dropped when it is through, or when nobody carries it any more.

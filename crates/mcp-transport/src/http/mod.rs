@@ -233,10 +233,7 @@ async fn drive(
         loop {
             let mut lanes = wire.lanes();
             let Some(message) = lanes.next() else { break };
-            let (abort, registration) = AbortHandle::new_pair();
-            lanes.began(&message, abort);
-            drop(lanes);
-            work.push(Box::pin(carry::perform(Arc::clone(wire), message, registration)));
+            work.push(carry::begin(wire, lanes, message));
         }
         tokio::select! {
             biased;

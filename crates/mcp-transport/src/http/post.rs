@@ -7,6 +7,7 @@ use http::Method;
 
 use super::body::Incomplete;
 use super::events::{Hearing, StreamEnd};
+use super::lanes::OPENING;
 use super::reply::{Answered, Verdict};
 use super::sessions::{Admitted, Standing};
 use super::{Told, Wire, body, reply, resume};
@@ -38,16 +39,9 @@ struct Asked {
     standing: Standing,
 }
 
-/// A message whose lane is over.
-pub(super) struct Carried {
-    /// No request that the server did not take.
-    pub(super) taken: bool,
-    /// The legacy session that is known to be open by now.
-    pub(super) opened: Option<Epoch>,
-}
-
-/// Carries a message. A request's lane is over when this resolves.
-pub(super) async fn carry(wire: &Wire, message: Outgoing) -> Carried {
+/// Carries a message. A request's lane is over when this resolves. Gives the legacy session that is known to be open by
+/// now.
+pub(super) async fn carry(wire: &Wire, message: Outgoing) -> Option<Epoch> {
     let id = message.head.id;
     let epoch = message.epoch;
     let Some(admitted) = wire.sessions.admit(&message) else {
@@ -56,7 +50,7 @@ pub(super) async fn carry(wire: &Wire, message: Outgoing) -> Carried {
             None if message.head.method == INITIALIZED => wire.tell(Told::Ready(epoch)),
             None => {}
         }
-        return Carried { taken: false, opened: None };
+        return None;
     };
     let Some(id) = id else {
         // Boxed, for it is rare, and every message's future would be as large.
@@ -64,12 +58,17 @@ pub(super) async fn carry(wire: &Wire, message: Outgoing) -> Carried {
             INITIALIZED => Box::pin(conclude(wire, message, admitted)).await,
             _ => Box::pin(tell(wire, message, admitted)).await,
         }
-        return Carried { taken: true, opened: None };
+        return None;
     };
     // A session from the configuration is known to be open when the server takes a first request in it.
     let opens = admitted.configured && admitted.standing == Standing::Session;
+    let is_opening = message.head.method == OPENING;
     let taken = ask(wire, id, message, admitted).await;
-    Carried { taken, opened: (opens && taken).then_some(epoch) }
+    if is_opening && !taken {
+        // Nothing follows it that others would have to wait for.
+        wire.tell(Told::Ready(epoch));
+    }
+    (opens && taken).then_some(epoch)
 }
 
 /// Sends a request and delivers what comes for it. True when the server took it.
@@ -84,7 +83,7 @@ async fn ask(wire: &Wire, id: RequestId, message: Outgoing, admitted: Admitted) 
         }
     };
     let taken = response.status().is_success();
-    if taken && head.method == "initialize" {
+    if taken && head.method == OPENING {
         // Before the answer is delivered: what follows it belongs to this session.
         wire.sessions.opened(epoch, response.headers().get(SESSION_ID).cloned());
     }
