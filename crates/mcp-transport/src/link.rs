@@ -277,9 +277,7 @@ pub enum LaneEnd {
 /// drops answers.
 pub struct OutQueue {
     receiver: mpsc::UnboundedReceiver<Out>,
-    load: Arc<Load>,
-    /// One thread does all of the runtime's work.
-    is_one_thread: bool,
+    pub(crate) load: Arc<Load>,
 }
 
 /// The engine's end of an [`OutQueue`].
@@ -289,11 +287,35 @@ pub(crate) struct OutSender {
 }
 
 /// What both ends know: how much is under way, and who carries it.
-struct Load {
+pub(crate) struct Load {
     queued_bytes: AtomicUsize,
     /// A permit for each call that may be in flight.
     permits: Semaphore,
     carrier: OnceLock<Box<dyn Carrier>>,
+    /// One thread does all of the runtime's work.
+    is_one_thread: bool,
+}
+
+/// Where one thread does everything, one in so many of the calls that are on their way is done at a time. At least and at
+/// most so many, for each turn costs a wake-up, and a write for itself.
+const PART: usize = 3;
+const LEAST: usize = 4;
+const MOST: usize = 64;
+
+impl Load {
+    /// How many messages are written, or answers handed over, before others have their turn. With more threads these begin
+    /// meanwhile anyway.
+    pub(crate) fn turn(&self) -> usize {
+        match self.is_one_thread {
+            true => (self.in_flight() / PART).clamp(LEAST, MOST),
+            false => usize::MAX,
+        }
+    }
+
+    /// How many calls are on their way.
+    fn in_flight(&self) -> usize {
+        MOST_CALLS - self.permits.available_permits()
+    }
 }
 
 impl OutQueue {
@@ -303,9 +325,9 @@ impl OutQueue {
             queued_bytes: AtomicUsize::new(0),
             permits: Semaphore::new(MOST_CALLS),
             carrier: OnceLock::new(),
+            is_one_thread: Handle::try_current().is_ok_and(|it| it.metrics().num_workers() == 1),
         });
-        let is_one_thread = Handle::try_current().is_ok_and(|it| it.metrics().num_workers() == 1);
-        (OutSender { sender, load: Arc::clone(&load) }, OutQueue { receiver, load, is_one_thread })
+        (OutSender { sender, load: Arc::clone(&load) }, OutQueue { receiver, load })
     }
 
     /// From now on requests are offered to `carrier` before they are put here. Once in a queue's life.
@@ -333,10 +355,11 @@ impl OutQueue {
 
     /// Takes what others send who have their turn now, up to `limit` in all: where one thread does everything, who sends a
     /// message wakes the wire before them, and a write for each costs them more than the wait. A call that is alone waits
-    /// for nobody; and with more threads the peer had better begin at once. Not cancel-safe: what was taken is in `into`.
+    /// for nobody; what is enough to keep the peer at work is written at once; and with more threads the peer had better
+    /// begin at once. Not cancel-safe: what was taken is in `into`.
     pub async fn gather(&mut self, into: &mut Vec<Out>, limit: usize) {
-        let in_flight = MOST_CALLS - self.load.permits.available_permits();
-        if !self.is_one_thread || in_flight <= into.len() {
+        let is_enough = into.len() >= self.load.in_flight().min(self.load.turn());
+        if !self.load.is_one_thread || is_enough {
             return;
         }
         tokio::task::yield_now().await;

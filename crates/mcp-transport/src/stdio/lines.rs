@@ -113,6 +113,11 @@ impl Lines {
         }
     }
 
+    /// Is all given out that came?
+    pub(crate) fn is_empty(&self) -> bool {
+        self.buffer.is_empty()
+    }
+
     /// How long the line is by now that what came last belongs to, where it is too long and goes on.
     pub(crate) fn skipped(&self) -> Option<usize> {
         self.skipping.as_ref().map(Skipped::len)

@@ -19,6 +19,7 @@ mod receipt;
 mod source;
 mod spawn;
 mod stderr;
+mod turns;
 mod writer;
 
 use std::collections::BTreeMap;
@@ -51,6 +52,7 @@ use reader::Reader;
 pub use receipt::{Reaped, Receipts};
 use spawn::Started;
 use stderr::Tail;
+use turns::Turns;
 
 /// How long what a process wrote before its end may take to be read.
 const LAST_WORDS: Duration = Duration::from_millis(100);
@@ -203,7 +205,7 @@ impl Process {
         let stdin = self.child.stdin.take().expect("it was asked for");
         let stdout = self.child.stdout.take().expect("it was asked for");
         let stderr = self.child.stderr.take().expect("it was asked for");
-        let mut reader = Reader::new(stdout, inbox, place);
+        let mut reader = Reader::new(stdout, inbox, Turns::of(&out), place);
         let tail = Tail::default();
         // Reading, writing and standard error have a task each, so that none waits for another; they end with these sets.
         // What is looked at here is not looked at again with each message that comes.

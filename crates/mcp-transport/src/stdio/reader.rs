@@ -16,6 +16,7 @@ use super::Place;
 use super::encoding::StreamDecoder;
 use super::lines::{Line, Lines};
 use super::source::Source;
+use super::turns::Turns;
 use crate::oversize::{Oversize, is_endless};
 use crate::pace::Pace;
 use crate::redact::Redactor;
@@ -41,6 +42,9 @@ pub(super) struct Reader<S = ChildStdout> {
     decoder: Option<(StreamDecoder, BytesMut)>,
     redactor: Arc<Redactor>,
     pace: Pace,
+    turns: Turns,
+    /// How many bytes the last read brought, while some of its messages are still to be handed over.
+    came: Option<usize>,
     /// Nothing is read until then.
     paused: Option<Instant>,
     /// The pipe holds more than usual.
@@ -53,7 +57,7 @@ pub(super) struct Reader<S = ChildStdout> {
 }
 
 impl<S: Source> Reader<S> {
-    pub(super) fn new(stdout: S, inbox: Arc<dyn Inbox>, place: &Place) -> Reader<S> {
+    pub(super) fn new(stdout: S, inbox: Arc<dyn Inbox>, turns: Turns, place: &Place) -> Reader<S> {
         Reader {
             stdout,
             inbox,
@@ -61,6 +65,8 @@ impl<S: Source> Reader<S> {
             decoder: place.encoding.decoder().map(|it| (it, BytesMut::with_capacity(RAW_BYTES))),
             redactor: Arc::clone(&place.redactor),
             pace: Pace::new(Instant::now()),
+            turns,
+            came: None,
             paused: None,
             is_wide: false,
             awaited: Arc::default(),
@@ -92,31 +98,28 @@ impl<S: Source> Reader<S> {
         while self.read().await.is_none() {}
     }
 
-    /// Reads once. Cancel-safe.
+    /// Hands over what is there, or reads once. Cancel-safe.
     async fn read(&mut self) -> Option<EndReason> {
-        let read = match &mut self.decoder {
-            None => self.wait().await,
-            Some((decoder, raw)) => {
-                raw.clear();
-                let read = self.stdout.read_buf(raw).await;
-                decoder.decode(raw, self.lines.room());
-                read
-            }
-        };
-        let count = match read {
-            Ok(0) => {
-                // Half a line is no message.
-                if let Some(rest) = self.lines.rest() {
-                    self.noise(&rest);
+        let count = match self.came {
+            Some(count) => count,
+            None => match self.more().await {
+                Ok(0) => {
+                    // Half a line is no message.
+                    if let Some(rest) = self.lines.rest() {
+                        self.noise(&rest);
+                    }
+                    return Some(EndReason::PeerClosed);
                 }
-                return Some(EndReason::PeerClosed);
-            }
-            Ok(count) => count,
-            Err(error) => return Some(EndReason::Broken(format!("reading from it failed: {error}"))),
+                Ok(count) => count,
+                Err(error) => return Some(EndReason::Broken(format!("reading from it failed: {error}"))),
+            },
         };
-        while let Some(line) = self.lines.next() {
-            self.take(line);
+        self.came = Some(count);
+        if !self.hand_over() {
+            self.turns.pass().await;
+            return None;
         }
+        self.came = None;
         if !self.is_wide && self.decoder.is_none() && self.lines.is_long() {
             self.is_wide = true;
             self.stdout.hold(WIDE);
@@ -130,6 +133,29 @@ impl<S: Source> Reader<S> {
             }
         }
         None
+    }
+
+    /// Hands over messages until enough have their answers. True when that was all.
+    fn hand_over(&mut self) -> bool {
+        let mut left = self.turns.answers();
+        while left > 0 || self.lines.is_empty() {
+            let Some(line) = self.lines.next() else { return true };
+            left -= usize::from(self.take(line) == Worth::Awaited);
+        }
+        false
+    }
+
+    /// Reads once: how many bytes came, 0 at the end. Cancel-safe.
+    async fn more(&mut self) -> io::Result<usize> {
+        match &mut self.decoder {
+            None => self.wait().await,
+            Some((decoder, raw)) => {
+                raw.clear();
+                let read = self.stdout.read_buf(raw).await;
+                decoder.decode(raw, self.lines.room());
+                read
+            }
+        }
     }
 
     /// Reads once into `lines`: how many bytes came, 0 at the end. When nothing comes for a while not much memory is held
@@ -150,7 +176,7 @@ impl<S: Source> Reader<S> {
         fill(&mut self.stdout, &mut self.lines, KEPT).await
     }
 
-    fn take(&mut self, line: Line) {
+    fn take(&mut self, line: Line) -> Worth {
         match line {
             Line::Whole(line) => match line.iter().find(|it| !it.is_ascii_whitespace()) {
                 Some(b'{' | b'[') => {
@@ -160,6 +186,7 @@ impl<S: Source> Reader<S> {
                         self.awaited.fetch_add(1, Ordering::Relaxed);
                     }
                     self.pace.took(worth, bytes);
+                    return worth;
                 }
                 _ => self.noise(&line),
             },
@@ -174,6 +201,7 @@ impl<S: Source> Reader<S> {
                 }
             }
         }
+        Worth::Idle(1)
     }
 
     fn noise(&mut self, bytes: &[u8]) {
@@ -216,7 +244,7 @@ mod tests {
 
     use super::*;
     use crate::stdio::StdioDial;
-    use crate::{DialOptions, RequestId};
+    use crate::{DialOptions, OutQueue, RequestId};
 
     /// Waits for answers alone, and notes how much else there was before each.
     #[derive(Default)]
@@ -274,7 +302,8 @@ mod tests {
         let (ours, mut theirs) = tokio::io::duplex(64 << 10);
         let held = Arc::<Mutex<Vec<usize>>>::default();
         let StdioDial(place) = StdioDial::new(&StdioEndpoint::new("x"), &DialOptions::default()).unwrap();
-        let mut reader = Reader::new(Noted(ours, Arc::clone(&held)), Arc::new(Counts::default()), &place);
+        let (inbox, turns) = (Arc::new(Counts::default()), Turns::of(&OutQueue::new().1));
+        let mut reader = Reader::new(Noted(ours, Arc::clone(&held)), inbox, turns, &place);
         let reading = tokio::spawn(async move { reader.run().await });
         let long = [&b"{\"a\":\""[..], &[b'x'; 1 << 20], b"\"}\n"].concat();
         let short = CHANGED.repeat(100);
@@ -310,7 +339,7 @@ mod tests {
             std::io::Result::Ok(())
         });
         let counts = Arc::new(Counts::default());
-        (Reader::new(ours, Arc::clone(&counts) as _, &place), counts)
+        (Reader::new(ours, Arc::clone(&counts) as _, Turns::of(&OutQueue::new().1), &place), counts)
     }
 
     async fn seconds(reader: &mut Reader<DuplexStream>, seconds: u64) {
@@ -373,6 +402,31 @@ mod tests {
             assert!(!reader.pace.counts() || reader.pace.pause(Instant::now()).is_none());
         }
         assert_eq!(begun.elapsed(), Duration::ZERO);
+    }
+
+    #[tokio::test]
+    async fn who_has_an_answer_has_a_turn_before_all_others_have_theirs() {
+        let (ours, mut theirs) = tokio::io::duplex(64 << 10);
+        let StdioDial(place) = StdioDial::new(&StdioEndpoint::new("x"), &DialOptions::default()).unwrap();
+        let counts = Arc::new(Counts::default());
+        let turns = Turns::of(&OutQueue::new().1);
+        let mut reader = Reader::new(ours, Arc::clone(&counts) as _, turns.clone(), &place);
+        theirs.write_all(&[ANSWER.repeat(6), CHANGED.repeat(9), ANSWER.repeat(4)].concat()).await.unwrap();
+        drop(theirs);
+        let reading = tokio::spawn(async move { reader.run().await });
+        let other = Arc::clone(&counts);
+        let looking = tokio::spawn(async move {
+            let mut seen = Vec::new();
+            while !reading.is_finished() {
+                seen.push(other.0.lock().unwrap().1.len());
+                turns.pass().await;
+            }
+            (seen, reading.await.unwrap())
+        });
+        let (mut seen, end) = looking.await.unwrap();
+        seen.dedup();
+        // What nobody waits for wakes nobody; and behind the last two is the end.
+        assert_eq!((seen, counts.idle(), end), (vec![4, 8], 9, EndReason::PeerClosed));
     }
 
     #[tokio::test(start_paused = true)]

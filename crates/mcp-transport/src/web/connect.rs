@@ -154,6 +154,7 @@ async fn secure(config: Arc<ClientConfig>, host: &Host<String>, line: Line) -> R
 
 impl Line {
     /// Was it agreed upon to speak HTTP/2?
+    #[cfg(any(feature = "http", feature = "sse"))]
     pub(crate) fn speaks_http2(&self) -> bool {
         match self {
             Line::Tls(it) => it.get_ref().1.alpn_protocol() == Some(b"h2"),
