@@ -42,6 +42,7 @@ pub fn secret_parts(value: &Secret) -> Vec<Secret> {
 }
 
 /// How many secrets that come up later are remembered, newest first: tokens replace each other.
+#[cfg(any(feature = "http", feature = "sse"))]
 const MOST_LEARNED: usize = 8;
 
 /// The arguments of a command that may be secrets: all but flags, and the first other one, which names the package, the

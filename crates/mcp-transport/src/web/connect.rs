@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+#[cfg(any(feature = "http", feature = "sse"))]
 use http::HeaderValue;
 use rustls::ClientConfig;
 use rustls::pki_types::ServerName;
@@ -76,6 +77,7 @@ pub(crate) fn is_secured(url: &Url) -> bool {
 }
 
 /// The HTTP proxy that is asked for each request to this URL, and as whom; `None` where requests go to the server itself.
+#[cfg(any(feature = "http", feature = "sse"))]
 pub(crate) fn asked<'a>(proxy: Option<&'a Proxy>, url: &Url) -> Option<Option<&'a HeaderValue>> {
     match &proxy.filter(|_| !is_secured(url))?.speaks {
         Speaks::Http(known) | Speaks::Https(known) => Some(known.as_ref()),
