@@ -42,6 +42,7 @@ mod spec;
 mod tool;
 mod trace;
 mod unescape;
+mod walk;
 
 pub use completion::Completion;
 pub use content::Content;

@@ -3,17 +3,16 @@
 //! A page is copied item by item into one buffer of its own; an item that is malformed is set aside with its reason,
 //! and the rest of the page stands (DM-048's neighbours, HD-SC8).
 
-use std::borrow::Cow;
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use serde::Deserialize;
-use serde::de::{Deserializer, IgnoredAny, MapAccess, Visitor};
+use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 
 use crate::RawJson;
+use crate::walk::Walk;
 
 /// One page of a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -95,102 +94,145 @@ fn scope(text: &RawValue) -> CacheScope {
     }
 }
 
-/// Reads the list under `key`: each item by `read`, which says in words what is wrong with one. `result` begins with the
-/// JSON object that holds it, and what stands behind that is not looked at.
-pub(crate) fn read_list<T>(
-    result: &[u8],
-    key: &'static str,
-    read: fn(RawJson) -> Result<T, String>,
-) -> Result<Page<T>, serde_json::Error> {
-    let mut deserializer = serde_json::Deserializer::from_slice(result);
-    let (values, next_cursor, freshness) = deserializer.deserialize_map(List(key))?;
-    Ok(page(values, next_cursor, freshness, read))
+/// An item of a list as it stands in the page, not copied.
+pub(crate) trait Item<'a>: Deserialize<'a> {
+    /// What is made of it.
+    type Of;
+    /// What it is, in words.
+    const WORDS: &'static str;
+
+    /// Makes it, or says in words what is wrong with it.
+    fn read(self, whole: &Whole<'a>) -> Result<Self::Of, String>;
 }
 
-/// Reads the list under one key, and the cursor. Whatever else a server puts beside them is passed over, in one pass.
-struct List(&'static str);
+/// The definition of an item: a copy, and the text that it is a copy of.
+pub(crate) struct Whole<'a> {
+    pub(crate) raw: RawJson,
+    text: &'a str,
+}
 
-impl<'de> Visitor<'de> for List {
-    type Value = (Vec<&'de RawValue>, Option<String>, Freshness);
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "an object with `{}`", self.0)
+impl Whole<'_> {
+    /// A value inside the definition, as a slice of the copy.
+    pub(crate) fn part(&self, value: &RawValue) -> RawJson {
+        self.raw.counterpart(self.text, value)
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-        let mut values = None;
-        let mut next_cursor = None;
-        let mut freshness = Freshness::default();
-        while let Some(key) = map.next_key::<Cow<'de, str>>()? {
-            if key == self.0 {
-                values = Some(map.next_value()?);
-            } else if key == "nextCursor" {
-                next_cursor = map.next_value()?;
-            } else if key == "ttlMs" {
-                freshness.ttl = ttl(map.next_value()?);
-            } else if key == "cacheScope" {
-                freshness.scope = scope(map.next_value()?);
-            } else {
-                map.next_value::<IgnoredAny>()?;
+    /// A string inside the definition; of anything else there is no text.
+    pub(crate) fn string(&self, value: Option<&RawValue>) -> Option<RawJson> {
+        value.filter(|it| it.get().starts_with('"')).map(|it| self.part(it))
+    }
+}
+
+/// Reads the list under `key`, and the cursor. `result` begins with the JSON object that holds it, and what stands behind
+/// that is not looked at. Whatever else a server puts beside them is passed over, in one pass.
+pub(crate) fn read_list<'a, T: Item<'a>>(
+    result: &'a [u8],
+    key: &'static str,
+) -> Result<Page<T::Of>, serde_json::Error> {
+    let text = beginning(result);
+    walked::<T>(text, key).map_err(|shape| {
+        // Where it is no JSON the one who reads all of it knows the place.
+        let syntax = IgnoredAny::deserialize(&mut serde_json::Deserializer::from_str(text)).err();
+        match syntax {
+            Some(_) if text.len() < result.len() => serde::de::Error::custom("it is no UTF-8"),
+            Some(syntax) => syntax,
+            None => shape,
+        }
+    })
+}
+
+/// As much of it as is text.
+fn beginning(bytes: &[u8]) -> &str {
+    match str::from_utf8(bytes) {
+        Ok(text) => text,
+        Err(error) => str::from_utf8(&bytes[..error.valid_up_to()]).unwrap_or_default(),
+    }
+}
+
+fn walked<'a, T: Item<'a>>(text: &'a str, key: &'static str) -> Result<Page<T::Of>, serde_json::Error> {
+    let mut walk = Walk::new(text);
+    let mut found = None;
+    let mut next_cursor = None;
+    let mut freshness = Freshness::default();
+    walk.begin(b'{')?;
+    while let Some(name) = walk.key()? {
+        match &*name {
+            it if it == key => found = Some(items::<T>(&mut walk)?),
+            "nextCursor" => next_cursor = walk.value()?,
+            "ttlMs" => freshness.ttl = ttl(walk.value()?),
+            "cacheScope" => freshness.scope = scope(walk.value()?),
+            _ => {
+                walk.value::<IgnoredAny>()?;
             }
         }
-        Ok((values.ok_or_else(|| serde::de::Error::missing_field(self.0))?, next_cursor, freshness))
     }
+    let found = found.ok_or_else(|| serde::de::Error::missing_field(key))?;
+    Ok(page(found, next_cursor, freshness))
 }
 
-/// Reads each item out of one buffer of its own, so that what is kept does not keep the page alive: a page's frame
+/// What was read of an item, and its text.
+type Found<'a, T> = (&'a str, Result<T, serde_json::Error>);
+
+fn items<'a, T: Item<'a>>(walk: &mut Walk<'a>) -> Result<Vec<Found<'a, T>>, serde_json::Error> {
+    let mut res = Vec::new();
+    walk.begin(b'[')?;
+    while walk.more(b']')? {
+        res.push(walk.item()?);
+    }
+    Ok(res)
+}
+
+/// Makes each item out of one buffer of its own, so that what is kept does not keep the page alive: a page's frame
 /// may be 20 MB of which one tool stays.
-fn page<T>(
-    values: Vec<&RawValue>,
+fn page<'a, T: Item<'a>>(
+    found: Vec<Found<'a, T>>,
     next_cursor: Option<String>,
     freshness: Freshness,
-    read: fn(RawJson) -> Result<T, String>,
-) -> Page<T> {
-    let mut arena = Vec::with_capacity(values.iter().map(|it| it.get().len()).sum());
-    let ends: Vec<usize> = values
-        .iter()
-        .map(|it| {
-            arena.extend_from_slice(it.get().as_bytes());
-            arena.len()
-        })
-        .collect();
+) -> Page<T::Of> {
+    let texts = || found.iter().filter(|it| it.1.is_ok()).map(|it| it.0);
+    let mut arena = Vec::with_capacity(texts().map(str::len).sum());
+    texts().for_each(|it| arena.extend_from_slice(it.as_bytes()));
     let arena = Bytes::from(arena);
     let mut res =
-        Page { items: Vec::with_capacity(ends.len()), rejected: Vec::new(), next_cursor, freshness };
+        Page { items: Vec::with_capacity(found.len()), rejected: Vec::new(), next_cursor, freshness };
     let mut start = 0;
-    for (end, value) in ends.into_iter().zip(values) {
-        let raw = RawJson::slice(&arena, start..end);
-        start = end;
-        match read(raw) {
+    for (text, item) in found {
+        let made = match item {
+            Ok(item) => {
+                let end = start + text.len();
+                let whole = Whole { raw: RawJson::slice(&arena, start..end), text };
+                start = end;
+                item.read(&whole)
+            }
+            Err(why) => Err(format!("not {}: {why}", T::WORDS)),
+        };
+        match made {
             Ok(it) => res.items.push(it),
-            Err(reason) => res.rejected.push(Rejected { name: name_of(value), reason }),
+            Err(reason) => res.rejected.push(Rejected { name: name_of(text), reason }),
         }
     }
     res
 }
 
-/// A string inside a definition, as a slice of it; of anything else there is no text.
-pub(crate) fn text_in(raw: &RawJson, value: Option<&RawValue>) -> Option<RawJson> {
-    value.filter(|it| it.get().starts_with('"')).map(|it| RawJson::within(raw.bytes(), it))
-}
-
-fn name_of(value: &RawValue) -> Option<String> {
+fn name_of(text: &str) -> Option<String> {
     #[derive(Deserialize)]
     struct Named {
         name: String,
     }
-    serde_json::from_str::<Named>(value.get()).ok().map(|it| it.name)
+    serde_json::from_str::<Named>(text).ok().map(|it| it.name)
 }
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
+    use proptest::prelude::*;
+
     use super::*;
 
     #[track_caller]
     fn check(members: &str, want: (u64, CacheScope)) {
-        let json = format!("{{\"x\":[]{members}}}");
-        let result = RawJson::parse(Bytes::from(json)).unwrap();
-        let page: Page<()> = read_list(result.as_bytes(), "x", |_| Ok(())).unwrap();
+        let page = crate::read_tools(&format!("{{\"tools\":[]{members}}}")).unwrap();
         let Freshness { ttl, scope } = page.freshness;
         assert_eq!((ttl.as_millis(), scope), (want.0.into(), want.1), "{members}");
     }
@@ -212,5 +254,64 @@ mod tests {
         let both = of(3, CacheScope::Public).and(of(2, CacheScope::Public));
         assert_eq!(both, of(2, CacheScope::Public));
         assert_eq!(both.and(of(9, CacheScope::Private)), of(2, CacheScope::Private));
+    }
+
+    #[track_caller]
+    fn check_error(page: &[u8], want: &str) {
+        let error = crate::read_tools(page).unwrap_err().to_string();
+        assert!(error.starts_with(want), "{error}");
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_page_is_told_with_its_place() {
+        check_error(
+            br#"{"tools":[{"name":"a","inputSchema":{}}"#,
+            "EOF while parsing a list at line 1 column 39",
+        );
+        check_error(br#"{"tools":[{"name":"a" "b":1}]}"#, "expected `,` or `}` at line 1 column 23");
+        check_error(br#"{"tools":[{} {}]}"#, "expected `,` or `]` at line 1 column 14");
+        check_error(b"{\"tools\":[{\"name\":\"\xFF\"}]}", "it is no UTF-8");
+        check_error(br#"{"tools":{}}"#, "expected `[`");
+        check_error(br#"{"tool":[]}"#, "missing field `tools`");
+        check_error(br#"{"tools":[],"nextCursor":7}"#, "invalid type: integer `7`, expected a string");
+        // What stands behind the page is somebody else's.
+        assert!(crate::read_tools(&b"{\"tools\":[]},\"id\":\"\xFF\""[..]).is_ok());
+    }
+
+    proptest! {
+        /// One pass sees what serde_json sees in the whole page.
+        #[test]
+        fn each_item_stands_for_itself(parts in prop::collection::vec(prop::sample::select(vec![
+            r#"{"name":"a","inputSchema":{}}"#,
+            r#" {"x":[{}],"inputSchema":{"type" : "object"},"name":"b\t","description":"d","annotations":[]} "#,
+            r#"{"name":"c","inputSchema":[]}"#,
+            r#"{"name":7,"inputSchema":{}}"#,
+            r#"{"name":"d","name":"d","inputSchema":{}}"#,
+            r#"{"inputSchema":{}}"#,
+            "7", "null", "[]", "{", "]", " ", ",", ",", ",", ",",
+        ]), 0..8)) {
+            let text = format!("{{\"nextCursor\":\"x\",\"tools\":[{}],\"y\":{{}}}}", parts.concat());
+            let known: Option<Vec<&RawValue>> = serde_json::from_str::<BTreeMap<&str, &RawValue>>(&text)
+                .ok()
+                .and_then(|it| serde_json::from_str(it["tools"].get()).ok());
+            let page = crate::read_tools(&text).ok();
+            prop_assert_eq!(page.is_some(), known.is_some(), "{}", text);
+            let (Some(page), Some(known)) = (page, known) else { return Ok(()) };
+            prop_assert_eq!(page.items.len() + page.rejected.len(), known.len());
+            let good = known.iter().filter(|it| {
+                let is_twice = it.get().matches("\"name\"").count() > 1;
+                let value: serde_json::Value = serde_json::from_str(it.get()).unwrap();
+                value["name"].is_string() && value["inputSchema"].is_object() && !is_twice
+            });
+            for (tool, raw) in page.items.iter().zip(good.clone()) {
+                let value: serde_json::Value = serde_json::from_str(raw.get()).unwrap();
+                prop_assert_eq!(tool.raw.as_str(), raw.get());
+                prop_assert_eq!(value["name"].as_str(), Some(&*tool.name));
+                prop_assert_eq!(value["description"].as_str().unwrap_or_default(), tool.description_text());
+                let schema: serde_json::Value = tool.input_schema.read().unwrap();
+                prop_assert_eq!(&value["inputSchema"], &schema);
+            }
+            prop_assert_eq!(page.items.len(), good.count());
+        }
     }
 }

@@ -41,15 +41,19 @@ impl RawJson {
         }
     }
 
+    /// What stands here where `value` stands in `text`, of which this is a copy. A `value` that is not in it is copied.
+    pub(crate) fn counterpart(&self, text: &str, value: &RawValue) -> RawJson {
+        let start = (value.get().as_ptr() as usize).wrapping_sub(text.as_ptr() as usize);
+        match start.checked_add(value.get().len()) {
+            Some(end) if end <= self.0.len() => RawJson(self.0.slice(start..end)),
+            _ => RawJson::copied(value),
+        }
+    }
+
     /// A part of `whole` that is known to be one JSON value.
     pub(crate) fn slice(whole: &Bytes, range: std::ops::Range<usize>) -> RawJson {
         debug_assert!(serde_json::from_slice::<IgnoredAny>(&whole[range.clone()]).is_ok());
         RawJson(whole.slice(range))
-    }
-
-    /// The buffer it is a slice of.
-    pub(crate) fn bytes(&self) -> &Bytes {
-        &self.0
     }
 
     /// A copy of a value that serde_json found.

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::RawJson;
-use crate::list::{Freshness, Page, read_list, text_in};
+use crate::list::{Freshness, Item, Page, Whole, read_list};
 use crate::unescape::Text;
 
 /// One resource.
@@ -94,7 +94,7 @@ impl ResourceBody {
 /// Reads the result of `resources/list`. Fails when it is no list at all. The result stands at the beginning of the text (a
 /// [`RawJson`], or bytes that nobody has looked at yet); what follows it is left alone.
 pub fn read_resources<B: AsRef<[u8]> + ?Sized>(result: &B) -> Result<Page<Resource>, serde_json::Error> {
-    read_list(result.as_ref(), "resources", resource)
+    read_list::<Listed<'_>>(result.as_ref(), "resources")
 }
 
 /// Reads the result of `resources/templates/list`. Fails when it is no list at all. The result stands at the beginning of
@@ -102,7 +102,7 @@ pub fn read_resources<B: AsRef<[u8]> + ?Sized>(result: &B) -> Result<Page<Resour
 pub fn read_resource_templates<B: AsRef<[u8]> + ?Sized>(
     result: &B,
 ) -> Result<Page<ResourceTemplate>, serde_json::Error> {
-    read_list(result.as_ref(), "resourceTemplates", template)
+    read_list::<ListedTemplate<'_>>(result.as_ref(), "resourceTemplates")
 }
 
 /// Reads the result of `resources/read`. Fails when it has no contents, or one of them is neither text nor blob.
@@ -139,48 +139,58 @@ pub fn read_resource_result(result: &RawJson) -> Result<ReadResult, serde_json::
     })
 }
 
-fn resource(raw: RawJson) -> Result<Resource, String> {
-    #[derive(Deserialize)]
-    struct Wire<'a> {
-        #[serde(borrow)]
-        uri: Cow<'a, str>,
-        #[serde(borrow)]
-        name: Option<Cow<'a, str>>,
-        #[serde(borrow)]
-        description: Option<&'a RawValue>,
-    }
-    let wire: Wire<'_> = raw.read().map_err(|it| format!("not a resource: {it}"))?;
-    if wire.uri.is_empty() {
-        return Err("its `uri` is empty".to_owned());
-    }
-    Ok(Resource {
-        uri: wire.uri.as_ref().into(),
-        name: wire.name.as_deref().unwrap_or(&wire.uri).into(),
-        description: text_in(&raw, wire.description),
-        raw: raw.clone(),
-    })
+#[derive(Deserialize)]
+struct Listed<'a> {
+    #[serde(borrow)]
+    uri: Cow<'a, str>,
+    #[serde(borrow)]
+    name: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    description: Option<&'a RawValue>,
 }
 
-fn template(raw: RawJson) -> Result<ResourceTemplate, String> {
-    #[derive(Deserialize)]
-    struct Wire<'a> {
-        #[serde(borrow, rename = "uriTemplate")]
-        uri_template: Cow<'a, str>,
-        #[serde(borrow)]
-        name: Option<Cow<'a, str>>,
-        #[serde(borrow)]
-        description: Option<&'a RawValue>,
+impl<'a> Item<'a> for Listed<'a> {
+    type Of = Resource;
+    const WORDS: &'static str = "a resource";
+
+    fn read(self, whole: &Whole<'a>) -> Result<Resource, String> {
+        if self.uri.is_empty() {
+            return Err("its `uri` is empty".to_owned());
+        }
+        Ok(Resource {
+            uri: self.uri.as_ref().into(),
+            name: self.name.as_deref().unwrap_or(&self.uri).into(),
+            description: whole.string(self.description),
+            raw: whole.raw.clone(),
+        })
     }
-    let wire: Wire<'_> = raw.read().map_err(|it| format!("not a resource template: {it}"))?;
-    if wire.uri_template.is_empty() {
-        return Err("its `uriTemplate` is empty".to_owned());
+}
+
+#[derive(Deserialize)]
+struct ListedTemplate<'a> {
+    #[serde(borrow, rename = "uriTemplate")]
+    uri_template: Cow<'a, str>,
+    #[serde(borrow)]
+    name: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    description: Option<&'a RawValue>,
+}
+
+impl<'a> Item<'a> for ListedTemplate<'a> {
+    type Of = ResourceTemplate;
+    const WORDS: &'static str = "a resource template";
+
+    fn read(self, whole: &Whole<'a>) -> Result<ResourceTemplate, String> {
+        if self.uri_template.is_empty() {
+            return Err("its `uriTemplate` is empty".to_owned());
+        }
+        Ok(ResourceTemplate {
+            uri_template: self.uri_template.as_ref().into(),
+            name: self.name.as_deref().unwrap_or(&self.uri_template).into(),
+            description: whole.string(self.description),
+            raw: whole.raw.clone(),
+        })
     }
-    Ok(ResourceTemplate {
-        uri_template: wire.uri_template.as_ref().into(),
-        name: wire.name.as_deref().unwrap_or(&wire.uri_template).into(),
-        description: text_in(&raw, wire.description),
-        raw: raw.clone(),
-    })
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::RawJson;
-use crate::list::{Page, read_list, text_in};
+use crate::list::{Item, Page, Whole, read_list};
 
 /// One tool.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -59,42 +59,45 @@ impl ToolHints {
 /// Reads the result of `tools/list`. Fails when it is no list at all. The result stands at the beginning of the text (a
 /// [`RawJson`], or bytes that nobody has looked at yet); what follows it is left alone.
 pub fn read_tools<B: AsRef<[u8]> + ?Sized>(result: &B) -> Result<Page<Tool>, serde_json::Error> {
-    read_list(result.as_ref(), "tools", tool)
+    read_list::<Listed<'_>>(result.as_ref(), "tools")
 }
 
-fn tool(raw: RawJson) -> Result<Tool, String> {
-    #[derive(Deserialize)]
-    struct Wire<'a> {
-        #[serde(borrow)]
-        name: Cow<'a, str>,
-        #[serde(borrow)]
-        description: Option<&'a RawValue>,
-        #[serde(borrow, rename = "inputSchema")]
-        input_schema: Option<&'a RawValue>,
-        #[serde(borrow, rename = "outputSchema")]
-        output_schema: Option<&'a RawValue>,
-        #[serde(borrow)]
-        annotations: Option<&'a RawValue>,
+#[derive(Deserialize)]
+struct Listed<'a> {
+    #[serde(borrow)]
+    name: Cow<'a, str>,
+    #[serde(borrow)]
+    description: Option<&'a RawValue>,
+    #[serde(borrow, rename = "inputSchema")]
+    input_schema: Option<&'a RawValue>,
+    #[serde(borrow, rename = "outputSchema")]
+    output_schema: Option<&'a RawValue>,
+    #[serde(borrow)]
+    annotations: Option<&'a RawValue>,
+}
+
+impl<'a> Item<'a> for Listed<'a> {
+    type Of = Tool;
+    const WORDS: &'static str = "a tool";
+
+    fn read(self, whole: &Whole<'a>) -> Result<Tool, String> {
+        let is_object = |it: &&RawValue| it.get().starts_with('{');
+        let input_schema = self.input_schema.ok_or("it has no `inputSchema`")?;
+        if !is_object(&input_schema) {
+            return Err("its `inputSchema` is no object".to_owned());
+        }
+        if self.name.is_empty() {
+            return Err("its name is empty".to_owned());
+        }
+        Ok(Tool {
+            name: self.name.as_ref().into(),
+            description: whole.string(self.description),
+            input_schema: whole.part(input_schema),
+            output_schema: self.output_schema.filter(is_object).map(|it| whole.part(it)),
+            hints: self.annotations.map(hints).unwrap_or_default(),
+            raw: whole.raw.clone(),
+        })
     }
-    let wire: Wire<'_> = raw.read().map_err(|it| format!("not a tool: {it}"))?;
-    let input_schema = wire.input_schema.ok_or("it has no `inputSchema`")?;
-    if !input_schema.get().starts_with('{') {
-        return Err("its `inputSchema` is no object".to_owned());
-    }
-    if wire.name.is_empty() {
-        return Err("its name is empty".to_owned());
-    }
-    Ok(Tool {
-        name: wire.name.as_ref().into(),
-        description: text_in(&raw, wire.description),
-        input_schema: RawJson::within(raw.bytes(), input_schema),
-        output_schema: wire
-            .output_schema
-            .filter(|it| it.get().starts_with('{'))
-            .map(|it| RawJson::within(raw.bytes(), it)),
-        hints: wire.annotations.map(hints).unwrap_or_default(),
-        raw: raw.clone(),
-    })
 }
 
 /// Annotations are hints: one of the wrong type is as good as none.
