@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
+use bytes::BytesMut;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
@@ -166,52 +166,49 @@ fn walked<'a, T: Item<'a>>(text: &'a str, key: &'static str) -> Result<Page<T::O
             }
         }
     }
-    let found = found.ok_or_else(|| serde::de::Error::missing_field(key))?;
-    Ok(page(found, next_cursor, freshness))
+    let (items, rejected) = found.ok_or_else(|| serde::de::Error::missing_field(key))?;
+    Ok(Page { items, rejected, next_cursor, freshness })
 }
 
-/// What was read of an item, and its text.
-type Found<'a, T> = (&'a str, Result<T, serde_json::Error>);
+/// What could be read of a list, and what could not.
+type Read<T> = (Vec<T>, Vec<Rejected>);
 
-fn items<'a, T: Item<'a>>(walk: &mut Walk<'a>) -> Result<Vec<Found<'a, T>>, serde_json::Error> {
-    let mut res = Vec::new();
+fn items<'a, T: Item<'a>>(walk: &mut Walk<'a>) -> Result<Read<T::Of>, serde_json::Error> {
+    let (mut items, mut rejected) = (Vec::new(), Vec::new());
+    let mut arena = Arena::default();
     walk.begin(b'[')?;
     while walk.more(b']')? {
-        res.push(walk.item()?);
-    }
-    Ok(res)
-}
-
-/// Makes each item out of one buffer of its own, so that what is kept does not keep the page alive: a page's frame
-/// may be 20 MB of which one tool stays.
-fn page<'a, T: Item<'a>>(
-    found: Vec<Found<'a, T>>,
-    next_cursor: Option<String>,
-    freshness: Freshness,
-) -> Page<T::Of> {
-    let texts = || found.iter().filter(|it| it.1.is_ok()).map(|it| it.0);
-    let mut arena = Vec::with_capacity(texts().map(str::len).sum());
-    texts().for_each(|it| arena.extend_from_slice(it.as_bytes()));
-    let arena = Bytes::from(arena);
-    let mut res =
-        Page { items: Vec::with_capacity(found.len()), rejected: Vec::new(), next_cursor, freshness };
-    let mut start = 0;
-    for (text, item) in found {
-        let made = match item {
-            Ok(item) => {
-                let end = start + text.len();
-                let whole = Whole { raw: RawJson::slice(&arena, start..end), text };
-                start = end;
-                item.read(&whole)
-            }
+        let (text, item) = walk.item::<T>()?;
+        let read = match item {
+            Ok(item) => item.read(&Whole { raw: arena.copy(text, walk.left()), text }),
             Err(why) => Err(format!("not {}: {why}", T::WORDS)),
         };
-        match made {
-            Ok(it) => res.items.push(it),
-            Err(reason) => res.rejected.push(Rejected { name: name_of(text), reason }),
+        match read {
+            Ok(it) => items.push(it),
+            Err(reason) => rejected.push(Rejected { name: name_of(text), reason }),
         }
     }
-    res
+    items.shrink_to_fit();
+    Ok((items, rejected))
+}
+
+/// Buffers of their own that items are copied into, so that what is kept does not keep the page alive: a page's frame may
+/// be 20 MB of which one tool stays.
+#[derive(Default)]
+struct Arena(BytesMut);
+
+/// How large a buffer is, unless all that is left of the page is less, or an item is more.
+const BUFFER: usize = 256 << 10;
+
+impl Arena {
+    /// A copy of an item, behind which so much is left of the page.
+    fn copy(&mut self, item: &str, left: usize) -> RawJson {
+        if self.0.capacity() < item.len() {
+            self.0 = BytesMut::with_capacity(BUFFER.min(item.len() + left).max(item.len()));
+        }
+        self.0.extend_from_slice(item.as_bytes());
+        RawJson::known(self.0.split().freeze())
+    }
 }
 
 fn name_of(text: &str) -> Option<String> {

@@ -85,6 +85,11 @@ impl<'a> Walk<'a> {
         Ok((&self.text[start..self.at], value))
     }
 
+    /// How many bytes of the text are behind this place.
+    pub(crate) fn left(&self) -> usize {
+        self.text.len() - self.at
+    }
+
     /// Passes over white space; the byte behind it.
     fn next_byte(&mut self) -> Option<u8> {
         let rest = &self.text.as_bytes()[self.at..];
