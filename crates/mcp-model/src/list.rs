@@ -1,7 +1,7 @@
 //! Lists of what a server offers, one page at a time.
 //!
-//! A page is copied item by item into one buffer of its own; an item that is malformed is set aside with its reason,
-//! and the rest of the page stands (DM-048's neighbours, HD-SC8).
+//! A page is read and copied item by item, into buffers of their own; an item that is malformed is set aside with its
+//! reason, and the rest of the page stands (DM-048's neighbours, HD-SC8).
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -37,7 +37,8 @@ pub struct Catalog {
     /// What each server shows, in order, and what each would show if no other were there.
     shares: Vec<Arc<Share>>,
     alone: Vec<Arc<Share>>,
-    hash: Hash,
+    /// Made for the first who asks.
+    hash: OnceLock<Hash>,
 }
 
 impl Catalog {
@@ -75,11 +76,6 @@ impl Catalog {
         let parts = build::parts(builtins, servers, drifts, before);
         let build::Parts { tools, prompts, resources, templates, problems, toolsets, .. } = parts;
         let build::Parts { tool_index, prompt_index, shares, alone, .. } = parts;
-        let mut encoder = Encoder::new("mcp-registry catalog 3");
-        for share in shares.iter().filter(|it| it.is_toolset) {
-            encoder.text(share.entry.id.as_str());
-            encoder.bytes(share.hash.as_bytes());
-        }
         Catalog {
             tools,
             prompts,
@@ -93,7 +89,7 @@ impl Catalog {
             by_original: OnceLock::new(),
             shares,
             alone,
-            hash: encoder.hash(),
+            hash: OnceLock::new(),
         }
     }
 
@@ -194,7 +190,14 @@ impl Catalog {
 
     /// The hash of everything that is shown: names, servers and definitions byte for byte, and toolsets, in order.
     pub fn hash(&self) -> Hash {
-        self.hash
+        *self.hash.get_or_init(|| {
+            let mut encoder = Encoder::new("mcp-registry catalog 3");
+            for share in self.shares.iter().filter(|it| it.is_toolset) {
+                encoder.text(share.entry.id.as_str());
+                encoder.bytes(share.hash().as_bytes());
+            }
+            encoder.hash()
+        })
     }
 }
 

@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use mcp_model::{RawJson, Rules, ServerId, Severity};
 
@@ -35,8 +35,8 @@ pub(crate) struct Share {
     pub(crate) withheld: [Vec<Shown>; 2],
     decisions: [Vec<Decision>; 3],
     pub(crate) problems: Vec<Problem>,
-    /// Of everything that is shown.
-    pub(crate) hash: Hash,
+    /// Of everything that is shown, for the first who asks.
+    hash: OnceLock<Hash>,
 }
 
 /// Who has a name already, before the server in question: the server, and its own name for the item.
@@ -91,7 +91,6 @@ impl Share {
         let labels = templates.iter().map(|it| (&*it.name, &*it.uri_template));
         res.templates = res.labelled(Item::Template, (&decider, rules), labels, drift);
         res.malformed();
-        res.hash = res.content();
         res
     }
 
@@ -130,7 +129,7 @@ impl Share {
             withheld: Default::default(),
             decisions: Default::default(),
             problems: Vec::new(),
-            hash: Encoder::new("").hash(),
+            hash: OnceLock::new(),
         }
     }
 
@@ -232,14 +231,16 @@ impl Share {
     }
 
     /// The hash of names and definitions, byte for byte, in order.
-    fn content(&self) -> Hash {
-        let lists = &*self.entry.lists;
-        let mut encoder = Encoder::new("mcp-registry share 1");
-        encoder.items(self.tools.iter().map(|(at, name)| (name, &lists.tools[*at].raw)));
-        encoder.items(self.prompts.iter().map(|(at, name)| (name, &lists.prompts[*at].raw)));
-        encoder.items(self.resources.iter().map(|(at, name)| (name, &lists.resources[*at].raw)));
-        encoder.items(self.templates.iter().map(|(at, name)| (name, &lists.templates[*at].raw)));
-        encoder.hash()
+    pub(crate) fn hash(&self) -> &Hash {
+        self.hash.get_or_init(|| {
+            let lists = &*self.entry.lists;
+            let mut encoder = Encoder::new("mcp-registry share 1");
+            encoder.items(self.tools.iter().map(|(at, name)| (name, &lists.tools[*at].raw)));
+            encoder.items(self.prompts.iter().map(|(at, name)| (name, &lists.prompts[*at].raw)));
+            encoder.items(self.resources.iter().map(|(at, name)| (name, &lists.resources[*at].raw)));
+            encoder.items(self.templates.iter().map(|(at, name)| (name, &lists.templates[*at].raw)));
+            encoder.hash()
+        })
     }
 }
 

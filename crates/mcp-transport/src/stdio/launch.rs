@@ -254,7 +254,8 @@ unsafe fn forget_handlers() {
             let mut action: Action = [0; 8];
             let known =
                 libc::syscall(libc::SYS_rt_sigaction, signal, ptr::null::<Action>(), &raw mut action, SET);
-            if known == 0 && (action[0] != libc::SIG_IGN || signal == libc::SIGPIPE) {
+            let is_handled = !matches!(action[0], libc::SIG_DFL | libc::SIG_IGN);
+            if known == 0 && (is_handled || signal == libc::SIGPIPE) {
                 let default: Action = [0; 8];
                 let none = ptr::null_mut::<Action>();
                 libc::syscall(libc::SYS_rt_sigaction, signal, &raw const default, none, SET);
