@@ -102,7 +102,7 @@ pub(crate) trait Item<'a>: Deserialize<'a> {
     const WORDS: &'static str;
 
     /// Makes it, or says in words what is wrong with it.
-    fn read(self, whole: &Whole<'a>) -> Result<Self::Of, String>;
+    fn read(self, whole: Whole<'a>) -> Result<Self::Of, String>;
 }
 
 /// The definition of an item: a copy, and the text that it is a copy of.
@@ -180,7 +180,7 @@ fn items<'a, T: Item<'a>>(walk: &mut Walk<'a>) -> Result<Read<T::Of>, serde_json
     while walk.more(b']')? {
         let (text, item) = walk.item::<T>()?;
         let read = match item {
-            Ok(item) => item.read(&Whole { raw: arena.copy(text, walk.left()), text }),
+            Ok(item) => item.read(Whole { raw: arena.copy(text, walk.left()), text }),
             Err(why) => Err(format!("not {}: {why}", T::WORDS)),
         };
         match read {

@@ -121,14 +121,14 @@ impl<'a> Item<'a> for Listed<'a> {
     type Of = Prompt;
     const WORDS: &'static str = "a prompt";
 
-    fn read(self, whole: &Whole<'a>) -> Result<Prompt, String> {
+    fn read(self, whole: Whole<'a>) -> Result<Prompt, String> {
         if self.name.is_empty() {
             return Err("its name is empty".to_owned());
         }
         Ok(Prompt {
             name: self.name.as_ref().into(),
             description: whole.string(self.description),
-            raw: whole.raw.clone(),
+            raw: whole.raw,
         })
     }
 }

@@ -33,19 +33,20 @@ impl RawJson {
     ///
     /// A `value` that does not point into `whole` is copied.
     pub fn within(whole: &Bytes, value: &RawValue) -> RawJson {
-        let text = value.get().as_bytes();
-        let start = (text.as_ptr() as usize).wrapping_sub(whole.as_ptr() as usize);
-        match start.checked_add(text.len()) {
-            Some(end) if end <= whole.len() => RawJson(whole.slice(start..end)),
-            _ => RawJson::copied(value),
-        }
+        RawJson::placed(whole, whole.as_ptr(), value)
     }
 
     /// What stands here where `value` stands in `text`, of which this is a copy. A `value` that is not in it is copied.
     pub(crate) fn counterpart(&self, text: &str, value: &RawValue) -> RawJson {
-        let start = (value.get().as_ptr() as usize).wrapping_sub(text.as_ptr() as usize);
-        match start.checked_add(value.get().len()) {
-            Some(end) if end <= self.0.len() => RawJson(self.0.slice(start..end)),
+        RawJson::placed(&self.0, text.as_ptr(), value)
+    }
+
+    /// The part of `whole` that is as far from its beginning as `value` is from `start`; a copy where there is none.
+    fn placed(whole: &Bytes, start: *const u8, value: &RawValue) -> RawJson {
+        let text = value.get().as_bytes();
+        let start = (text.as_ptr() as usize).wrapping_sub(start as usize);
+        match start.checked_add(text.len()) {
+            Some(end) if end <= whole.len() => RawJson(whole.slice(start..end)),
             _ => RawJson::copied(value),
         }
     }

@@ -153,7 +153,7 @@ impl<'a> Item<'a> for Listed<'a> {
     type Of = Resource;
     const WORDS: &'static str = "a resource";
 
-    fn read(self, whole: &Whole<'a>) -> Result<Resource, String> {
+    fn read(self, whole: Whole<'a>) -> Result<Resource, String> {
         if self.uri.is_empty() {
             return Err("its `uri` is empty".to_owned());
         }
@@ -161,7 +161,7 @@ impl<'a> Item<'a> for Listed<'a> {
             uri: self.uri.as_ref().into(),
             name: self.name.as_deref().unwrap_or(&self.uri).into(),
             description: whole.string(self.description),
-            raw: whole.raw.clone(),
+            raw: whole.raw,
         })
     }
 }
@@ -180,7 +180,7 @@ impl<'a> Item<'a> for ListedTemplate<'a> {
     type Of = ResourceTemplate;
     const WORDS: &'static str = "a resource template";
 
-    fn read(self, whole: &Whole<'a>) -> Result<ResourceTemplate, String> {
+    fn read(self, whole: Whole<'a>) -> Result<ResourceTemplate, String> {
         if self.uri_template.is_empty() {
             return Err("its `uriTemplate` is empty".to_owned());
         }
@@ -188,7 +188,7 @@ impl<'a> Item<'a> for ListedTemplate<'a> {
             uri_template: self.uri_template.as_ref().into(),
             name: self.name.as_deref().unwrap_or(&self.uri_template).into(),
             description: whole.string(self.description),
-            raw: whole.raw.clone(),
+            raw: whole.raw,
         })
     }
 }

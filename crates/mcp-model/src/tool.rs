@@ -80,7 +80,7 @@ impl<'a> Item<'a> for Listed<'a> {
     type Of = Tool;
     const WORDS: &'static str = "a tool";
 
-    fn read(self, whole: &Whole<'a>) -> Result<Tool, String> {
+    fn read(self, whole: Whole<'a>) -> Result<Tool, String> {
         let is_object = |it: &&RawValue| it.get().starts_with('{');
         let input_schema = self.input_schema.ok_or("it has no `inputSchema`")?;
         if !is_object(&input_schema) {
@@ -95,7 +95,7 @@ impl<'a> Item<'a> for Listed<'a> {
             input_schema: whole.part(input_schema),
             output_schema: self.output_schema.filter(is_object).map(|it| whole.part(it)),
             hints: self.annotations.map(hints).unwrap_or_default(),
-            raw: whole.raw.clone(),
+            raw: whole.raw,
         })
     }
 }

@@ -247,8 +247,7 @@ unsafe fn forget_handlers() {
     type Action = [usize; 8];
     /// How many bytes a set of signals has.
     const SET: usize = 8;
-    // SAFETY: an action of zeros is the default one, and what is written are locals. Those signals that can have no
-    // handler refuse.
+    // SAFETY: an action of zeros is the default one, and what is written are locals.
     unsafe {
         for signal in 1..=libc::SIGRTMAX() {
             let mut action: Action = [0; 8];

@@ -16,7 +16,7 @@ use super::Place;
 use super::encoding::StreamDecoder;
 use super::lines::{Line, Lines};
 use super::source::Source;
-use super::turns::Turns;
+use super::turns::{Turns, pass};
 use crate::oversize::{Oversize, is_endless};
 use crate::pace::Pace;
 use crate::redact::Redactor;
@@ -116,7 +116,7 @@ impl<S: Source> Reader<S> {
         };
         self.came = Some(count);
         if !self.hand_over() {
-            self.turns.pass().await;
+            pass().await;
             return None;
         }
         self.came = None;
@@ -410,7 +410,7 @@ mod tests {
         let StdioDial(place) = StdioDial::new(&StdioEndpoint::new("x"), &DialOptions::default()).unwrap();
         let counts = Arc::new(Counts::default());
         let turns = Turns::of(&OutQueue::new().1);
-        let mut reader = Reader::new(ours, Arc::clone(&counts) as _, turns.clone(), &place);
+        let mut reader = Reader::new(ours, Arc::clone(&counts) as _, turns, &place);
         theirs.write_all(&[ANSWER.repeat(6), CHANGED.repeat(9), ANSWER.repeat(4)].concat()).await.unwrap();
         drop(theirs);
         let reading = tokio::spawn(async move { reader.run().await });
@@ -419,7 +419,7 @@ mod tests {
             let mut seen = Vec::new();
             while !reading.is_finished() {
                 seen.push(other.0.lock().unwrap().1.len());
-                turns.pass().await;
+                pass().await;
             }
             (seen, reading.await.unwrap())
         });

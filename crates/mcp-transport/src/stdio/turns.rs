@@ -12,7 +12,6 @@ use crate::OutQueue;
 use crate::link::Load;
 
 /// The turns of one pipe.
-#[derive(Clone)]
 pub(super) struct Turns(Arc<Load>);
 
 impl Turns {
@@ -25,18 +24,18 @@ impl Turns {
     pub(super) fn answers(&self) -> usize {
         self.0.turn()
     }
+}
 
-    /// Lets those have their turn who are ready by now. Unlike Tokio's way to yield it does not wait until the runtime has
-    /// looked for input and output, before which everybody who is ready would have had a turn, again and again.
-    pub(super) async fn pass(&self) {
-        let mut has_passed = false;
-        poll_fn(|context| {
-            if std::mem::replace(&mut has_passed, true) {
-                return Poll::Ready(());
-            }
-            context.waker().wake_by_ref();
-            Poll::Pending
-        })
-        .await;
-    }
+/// Lets those have their turn who are ready by now. Unlike Tokio's way to yield it does not wait until the runtime has
+/// looked for input and output, before which everybody who is ready would have had a turn, again and again.
+pub(super) async fn pass() {
+    let mut has_passed = false;
+    poll_fn(|context| {
+        if std::mem::replace(&mut has_passed, true) {
+            return Poll::Ready(());
+        }
+        context.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await;
 }
