@@ -121,6 +121,11 @@ pub fn gateway_head(bytes: &[u8]) {
     }
 }
 
+/// The bytes of a connection, as requests one after the other.
+pub fn gateway_wire(bytes: &[u8]) {
+    crate::http::fuzzing::wire(bytes);
+}
+
 /// A file of tokens: what is read admits who has one of them, and nobody else.
 pub fn gateway_tokens(bytes: &[u8]) {
     let Ok(text) = str::from_utf8(bytes) else { return };
@@ -167,6 +172,11 @@ mod tests {
     #[test]
     fn any_text_can_be_a_head() {
         feed("gateway_head", super::gateway_head);
+    }
+
+    #[test]
+    fn any_bytes_can_come_on_a_connection() {
+        feed("gateway_wire", super::gateway_wire);
     }
 
     #[test]

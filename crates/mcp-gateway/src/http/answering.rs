@@ -9,11 +9,11 @@ use futures_util::stream;
 use http::{HeaderValue, StatusCode, header};
 use tokio::time::Instant;
 
-use super::body::{Body, Response};
 use super::events;
 use super::headers::Accepts;
 use super::line::Alarm;
 use super::routes::status;
+use super::wire::{Body, Response};
 use crate::outlet::Inlet;
 
 /// How long a client waits for the head of a response before it begins without its answer.
@@ -143,10 +143,8 @@ impl Streaming {
 /// An answer alone.
 pub(super) fn json(answer: Answer) -> Response {
     let Answer { status, body } = answer;
-    let mut res = Response::new(Body::from(body));
-    *res.status_mut() = status;
-    res.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    res
+    let kind = HeaderValue::from_static("application/json");
+    Response::new(status, Body::Whole(body)).with(header::CONTENT_TYPE, kind)
 }
 
 /// Nothing to say: a request that was taken back, or a message that wants no answer.

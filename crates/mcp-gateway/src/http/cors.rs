@@ -3,13 +3,12 @@
 //! Invariant: what is said here lets in nobody whom the guard keeps out. Pages of loopback get in as before, and are told
 //! nothing of this: only who is named is.
 
-use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
+use http::{HeaderName, HeaderValue, Method, StatusCode, header};
 
-use super::body::Response;
 use super::headers;
-use super::line::Line;
-use super::routes::{self, HttpRequest, status, words};
+use super::routes::{status, words};
 use super::server::Door;
+use super::wire::{Fields, Head, Response};
 
 /// What pages may send besides what all may.
 const TAKEN: [&str; 6] =
@@ -21,55 +20,63 @@ const SHOWN: HeaderValue = HeaderValue::from_static("Mcp-Session-Id, WWW-Authent
 /// How long a browser need not ask again, in seconds.
 const REMEMBERED: HeaderValue = HeaderValue::from_static("600");
 
-/// Answers what a browser asks beforehand, and says of every answer which page may read it.
-pub(super) async fn answer(line: &Line, request: HttpRequest) -> Response {
-    let door = &line.door;
-    let origin = named(door, request.headers());
-    let asks = request.method() == Method::OPTIONS
-        && request.headers().contains_key(header::ACCESS_CONTROL_REQUEST_METHOD);
-    let mut res = match (&origin, asks) {
-        (Some(_), true) => match door.guard.check(host(&request), None) {
-            Ok(()) => allowed(request.headers()),
-            Err(intruder) => words(StatusCode::FORBIDDEN, intruder.words()),
-        },
-        (Some(_), false) | (None, _) => routes::route(line, request).await,
-    };
-    // Whether a page may read it depends on the page, also where none may.
-    res.headers_mut().append(header::VARY, HeaderValue::from_static("Origin"));
-    if let Some(origin) = origin {
-        res.headers_mut().insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin);
-        res.headers_mut().insert(header::ACCESS_CONTROL_EXPOSE_HEADERS, SHOWN);
+/// A request where pages of other sites may ask: what is answered depends on whose it is.
+pub(super) struct Page {
+    /// The origin, where there is one and it is allowed by name.
+    origin: Option<HeaderValue>,
+}
+
+impl Page {
+    /// The one that asks; `None` where no origin is allowed by name.
+    pub(super) fn of(door: &Door, head: &Head) -> Option<Page> {
+        (!door.guard.origins.is_empty()).then(|| Page { origin: named(door, &head.fields) })
     }
-    res
+
+    /// The answer to a browser that asks beforehand; `None` for everything else.
+    pub(super) fn allowed(&self, door: &Door, head: &Head) -> Option<Response> {
+        let asks =
+            head.method == Method::OPTIONS && head.fields.get("access-control-request-method").is_some();
+        (asks && self.origin.is_some()).then(|| match door.guard.check(host(head), None) {
+            Ok(()) => allowed(&head.fields),
+            Err(intruder) => words(StatusCode::FORBIDDEN, intruder.words()),
+        })
+    }
+
+    /// The response, with whether the page may read it.
+    pub(super) fn marked(self, res: Response) -> Response {
+        // It depends on the page, also where none may.
+        let res = res.with(header::VARY, HeaderValue::from_static("Origin"));
+        match self.origin {
+            Some(origin) => res
+                .with(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin)
+                .with(header::ACCESS_CONTROL_EXPOSE_HEADERS, SHOWN),
+            None => res,
+        }
+    }
 }
 
-/// The origin, where there is one and it is allowed by name.
-fn named(door: &Door, headers: &HeaderMap) -> Option<HeaderValue> {
-    let mut all = headers.get_all(header::ORIGIN).iter();
-    let (origin, None) = (all.next()?, all.next()) else { return None };
-    let text = origin.to_str().ok()?;
-    door.guard.origins.iter().any(|it| it.eq_ignore_ascii_case(text)).then(|| origin.clone())
+fn named(door: &Door, fields: &Fields) -> Option<HeaderValue> {
+    let text = headers::only(fields, headers::ORIGIN).ok()??;
+    let is_named = door.guard.origins.iter().any(|it| it.eq_ignore_ascii_case(text));
+    is_named.then(|| HeaderValue::from_str(text).ok())?
 }
 
-fn host(request: &HttpRequest) -> Option<&str> {
-    let target = request.uri().authority().map(|it| it.as_str());
-    target.or_else(|| headers::text(request.headers(), &header::HOST))
+fn host(head: &Head) -> Option<&str> {
+    let authority = head.target.authority().map(|it| it.as_str());
+    authority.or_else(|| head.fields.text(headers::HOST))
 }
 
-/// The answer to a browser that asks.
-fn allowed(asked: &HeaderMap) -> Response {
-    let wanted = headers::text(asked, &header::ACCESS_CONTROL_REQUEST_HEADERS).unwrap_or_default();
+fn allowed(asked: &Fields) -> Response {
+    let wanted = asked.text("access-control-request-headers").unwrap_or_default();
     let wanted = wanted.split(',').filter_map(|it| it.trim().parse::<HeaderName>().ok());
     let taken = wanted.filter(|it| TAKEN.contains(&it.as_str()) || it.as_str().starts_with(OURS));
     let taken: Vec<String> = taken.map(|it| it.to_string()).collect();
-    let mut res = status(StatusCode::NO_CONTENT);
-    let headers = res.headers_mut();
     let methods = HeaderValue::from_static("GET, POST, DELETE");
-    headers.insert(header::ACCESS_CONTROL_ALLOW_METHODS, methods);
-    if let Ok(taken) = HeaderValue::from_str(&taken.join(", ")) {
-        headers.insert(header::ACCESS_CONTROL_ALLOW_HEADERS, taken);
-    }
-    headers.insert(header::ACCESS_CONTROL_MAX_AGE, REMEMBERED);
-    headers.append(header::VARY, HeaderValue::from_static("Access-Control-Request-Headers"));
-    res
+    let res = status(StatusCode::NO_CONTENT).with(header::ACCESS_CONTROL_ALLOW_METHODS, methods);
+    let res = match HeaderValue::from_str(&taken.join(", ")) {
+        Ok(taken) => res.with(header::ACCESS_CONTROL_ALLOW_HEADERS, taken),
+        Err(_) => res,
+    };
+    res.with(header::ACCESS_CONTROL_MAX_AGE, REMEMBERED)
+        .with(header::VARY, HeaderValue::from_static("Access-Control-Request-Headers"))
 }

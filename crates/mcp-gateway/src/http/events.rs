@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::Stream;
-use http::{HeaderValue, StatusCode, header};
+use http::{HeaderName, HeaderValue, StatusCode, header};
 
-use super::body::{Body, Response};
+use super::wire::{Body, Response};
 use crate::kept::EventId;
 
 /// How long a stream may be silent before a comment shows that it is still there.
@@ -40,12 +40,9 @@ pub(super) fn pulse() -> Bytes {
 
 /// A response that is a stream of events.
 pub(super) fn response(events: impl Stream<Item = Bytes> + Send + 'static) -> Response {
-    let mut res = Response::new(Body::Events(Box::pin(events)));
-    *res.status_mut() = StatusCode::OK;
-    let headers = res.headers_mut();
-    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
-    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache, no-transform"));
-    // Proxies that gather what they pass on would keep events back.
-    headers.insert("x-accel-buffering", HeaderValue::from_static("no"));
-    res
+    Response::new(StatusCode::OK, Body::Events(Box::pin(events)))
+        .with(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream"))
+        .with(header::CACHE_CONTROL, HeaderValue::from_static("no-cache, no-transform"))
+        // Proxies that gather what they pass on would keep events back.
+        .with(HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no"))
 }

@@ -1,23 +1,24 @@
 //! What must hold of the fields of any request, for the fuzz target `gateway_head`.
 
 use bytes::Bytes;
-use http::{HeaderMap, HeaderName, HeaderValue, header};
+use http::{HeaderName, HeaderValue};
 use mcp_model::RawJson;
 use serde_json::Value;
 
 use super::guard::Guard;
 use super::headers;
+use super::wire::Fields;
+pub(crate) use super::wire::fuzzing::wire;
 use crate::frame::{self, Incoming};
 use crate::meta::Meta;
 
 /// Fields (`name: value`) and the body that they must agree with.
 pub(crate) fn head<'a>(fields: impl Iterator<Item = &'a str>, body: &str) {
-    let mut map = HeaderMap::new();
-    for (name, value) in fields.filter_map(|it| it.split_once(':')).take(64) {
-        if let (Ok(name), Ok(value)) = (HeaderName::try_from(name), HeaderValue::try_from(value.trim())) {
-            map.append(name, value);
-        }
-    }
+    let is_field = |(name, value): &(&str, &str)| {
+        HeaderName::try_from(*name).is_ok() && HeaderValue::try_from(value.trim()).is_ok()
+    };
+    let fields = fields.filter_map(|it| it.split_once(':')).take(64).filter(is_field);
+    let map = Fields::of(fields.map(|(name, value)| (name, value.trim())));
     headers::accepts(&map);
     headers::is_json(&map);
     guarded(&map);
@@ -27,12 +28,9 @@ pub(crate) fn head<'a>(fields: impl Iterator<Item = &'a str>, body: &str) {
     let meta = Meta::of(&request.params);
     if headers::agree(&map, &request, &meta).is_ok() {
         // What a header says plainly is what the body says.
-        let said = map.get("mcp-method").and_then(|it| it.to_str().ok()).filter(|it| !it.starts_with("=?"));
+        let said = map.text("mcp-method").filter(|it| !it.starts_with("=?"));
         assert!(said.is_none_or(|it| it == request.method));
-        let said = map
-            .get("mcp-protocol-version")
-            .and_then(|it| it.to_str().ok())
-            .filter(|it| !it.starts_with("=?"));
+        let said = map.text("mcp-protocol-version").filter(|it| !it.starts_with("=?"));
         assert!(said.is_none_or(
             |it| Some(it) == meta.version.as_deref() || (it.is_empty() && meta.version.is_none())
         ));
@@ -46,9 +44,8 @@ pub(crate) fn head<'a>(fields: impl Iterator<Item = &'a str>, body: &str) {
 }
 
 /// A page of another site gets in nowhere, whatever it says.
-fn guarded(map: &HeaderMap) {
-    let text = |name: HeaderName| headers::text(map, &name);
-    let (host, origin) = (text(header::HOST), text(header::ORIGIN));
+fn guarded(map: &Fields) {
+    let (host, origin) = (map.text(headers::HOST), map.text(headers::ORIGIN));
     let near = Guard {
         address: "127.0.0.1:8807".parse().expect("an address"),
         hosts: Vec::new(),

@@ -8,17 +8,17 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use futures_util::stream;
-use http::{HeaderName, Method, StatusCode};
+use http::{Method, StatusCode};
 use mcp_model::ProtocolVersion;
 use tokio_util::sync::CancellationToken;
 
-use super::body::Response;
 use super::events;
 use super::headers::{self, Accepts, SESSION};
 use super::modern::Place;
 use super::post::{self, busy, invalid, no_session, refusal};
-use super::routes::{HttpRequest, Server};
+use super::routes::Server;
 use super::server::Door;
+use super::wire::{Head, Response};
 use crate::kept::EventId;
 use crate::outlet::{Inlet, Outlet, outlet};
 use crate::reply;
@@ -26,12 +26,11 @@ use crate::session::Session;
 use crate::watching::{News, Watching, told};
 
 /// The last message that a client heard on a stream that he lost.
-const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
+const LAST_EVENT_ID: &str = "last-event-id";
 
 /// Opens the stream.
-pub(super) fn get(door: &Arc<Door>, server: Server, request: HttpRequest) -> Response {
-    let (parts, _) = request.into_parts();
-    if parts.method == Method::HEAD {
+pub(super) fn get(door: &Arc<Door>, server: Server, head: &Head) -> Response {
+    if head.method == Method::HEAD {
         // It asks for no stream, and must not take the place of one.
         return refusal(
             StatusCode::METHOD_NOT_ALLOWED,
@@ -39,23 +38,23 @@ pub(super) fn get(door: &Arc<Door>, server: Server, request: HttpRequest) -> Res
             &invalid("there is nothing to say of a stream"),
         );
     }
-    let visitor = match post::visitor(door, &parts.headers, &parts.uri, server) {
+    let visitor = match post::visitor(door, head, server) {
         Ok(visitor) => visitor,
         Err(refusal) => return *refusal,
     };
-    let Some(id) = headers::text(&parts.headers, &SESSION) else {
+    let Some(id) = head.fields.text(SESSION) else {
         let error = invalid("a GET belongs to a session: `Mcp-Session-Id` is missing");
         return refusal(StatusCode::METHOD_NOT_ALLOWED, None, &error);
     };
     let Some(session) = post::session(door, &visitor, id) else { return no_session() };
-    if headers::accepts(&parts.headers) == Accepts::Json {
+    if headers::accepts(&head.fields) == Accepts::Json {
         let error = invalid("`Accept` must hold `text/event-stream`");
         return refusal(StatusCode::NOT_ACCEPTABLE, None, &error);
     }
     let Some(place) = Place::of_stream(door, &visitor.principal) else {
         return refusal(StatusCode::SERVICE_UNAVAILABLE, None, &busy());
     };
-    let last = headers::text(&parts.headers, &LAST_EVENT_ID).and_then(|it| it.parse().ok());
+    let last = head.fields.text(LAST_EVENT_ID).and_then(|it| it.parse().ok());
     let (out, inlet) = outlet(door.bounds());
     let replaced = session.listens(out.clone());
     let watching = Watching::new(&door.gateway, &session.scope);

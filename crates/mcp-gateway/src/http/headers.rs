@@ -6,36 +6,38 @@
 use std::borrow::Cow;
 
 use base64::prelude::{BASE64_STANDARD, Engine};
-use http::{HeaderMap, HeaderName, header};
+use http::HeaderName;
 use mcp_model::{RawJson, RpcError, code};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+use super::wire::{Fields, plain as plain_text};
 use crate::frame::Request;
 use crate::meta::Meta;
 
 /// The session's id.
-pub(super) const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
+pub(super) const SESSION: &str = "mcp-session-id";
 /// The version of the protocol.
-pub(super) const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
-const METHOD: HeaderName = HeaderName::from_static("mcp-method");
-const NAME: HeaderName = HeaderName::from_static("mcp-name");
-
-/// The text of a header; `None` where it is not there, or no text.
-pub(super) fn text<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
-    headers.get(name)?.to_str().ok()
-}
+pub(super) const VERSION: &str = "mcp-protocol-version";
+const METHOD: &str = "mcp-method";
+const NAME: &str = "mcp-name";
+/// Whom the client means to talk to.
+pub(super) const HOST: &str = "host";
+/// The site of the page that asks.
+pub(super) const ORIGIN: &str = "origin";
+/// The token of whoever asks.
+pub(super) const AUTHORIZATION: &str = "authorization";
 
 /// A header that is no text, or stands there twice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct NotPlain;
 
 /// The text of a header that may stand there once.
-pub(super) fn only<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Option<&'a str>, NotPlain> {
-    let mut all = headers.get_all(name).iter();
+pub(super) fn only<'a>(headers: &'a Fields, name: &str) -> Result<Option<&'a str>, NotPlain> {
+    let mut all = headers.all(name);
     let Some(value) = all.next() else { return Ok(None) };
-    match (value.to_str(), all.next()) {
-        (Ok(text), None) => Ok(Some(text)),
+    match (plain_text(value), all.next()) {
+        (Some(text), None) => Ok(Some(text)),
         _ => Err(NotPlain),
     }
 }
@@ -50,8 +52,8 @@ pub(super) enum Accepts {
 }
 
 /// What the client says that he takes.
-pub(super) fn accepts(headers: &HeaderMap) -> Accepts {
-    let mut values = headers.get_all(header::ACCEPT).iter().filter_map(|it| it.to_str().ok());
+pub(super) fn accepts(headers: &Fields) -> Accepts {
+    let mut values = headers.all("accept").filter_map(plain_text);
     match values.any(|it| it.contains("text/event-stream") || it.contains("text/*") || it.contains("*/*")) {
         true => Accepts::Events,
         false => Accepts::Json,
@@ -59,23 +61,23 @@ pub(super) fn accepts(headers: &HeaderMap) -> Accepts {
 }
 
 /// Is the body said to be JSON?
-pub(super) fn is_json(headers: &HeaderMap) -> bool {
-    let kind = headers.get(header::CONTENT_TYPE).and_then(|it| it.to_str().ok()).unwrap_or_default();
+pub(super) fn is_json(headers: &Fields) -> bool {
+    let kind = headers.text("content-type").unwrap_or_default();
     let kind = kind.split(';').next().unwrap_or_default().trim();
     kind.eq_ignore_ascii_case("application/json")
 }
 
 /// Looks whether the headers of a request of the stateless era say what its body says.
-pub(super) fn agree(headers: &HeaderMap, request: &Request, meta: &Meta) -> Result<(), RpcError> {
+pub(super) fn agree(headers: &Fields, request: &Request, meta: &Meta) -> Result<(), RpcError> {
     let version = meta.version.as_deref().unwrap_or_default();
-    one(headers, &VERSION, "MCP-Protocol-Version", version)?;
-    one(headers, &METHOD, "Mcp-Method", &request.method)?;
+    one(headers, VERSION, "MCP-Protocol-Version", version)?;
+    one(headers, METHOD, "Mcp-Method", &request.method)?;
     let Some(key) = named(&request.method) else { return Ok(()) };
     let Some(name) = request.params.text(key) else {
         // What is wrong with the parameters is said elsewhere.
         return Ok(());
     };
-    one(headers, &NAME, "Mcp-Name", &name)
+    one(headers, NAME, "Mcp-Name", &name)
 }
 
 /// The parameter that `Mcp-Name` repeats.
@@ -87,14 +89,14 @@ fn named(method: &str) -> Option<&'static str> {
     }
 }
 
-fn one(headers: &HeaderMap, name: &HeaderName, words: &str, want: &str) -> Result<(), RpcError> {
+fn one(headers: &Fields, name: &str, words: &str, want: &str) -> Result<(), RpcError> {
     let mismatch = |what: &str| RpcError::new(code::HEADER_MISMATCH, format!("the header `{words}` {what}"));
-    let mut values = headers.get_all(name).iter();
+    let mut values = headers.all(name);
     let Some(value) = values.next() else { return Err(mismatch("is missing")) };
     if values.next().is_some() {
         return Err(mismatch("stands there twice"));
     }
-    match decoded(value.as_bytes()).is_some_and(|it| it == want.as_bytes()) {
+    match decoded(value).is_some_and(|it| it == want.as_bytes()) {
         true => Ok(()),
         false => Err(mismatch("says something else than the body")),
     }
@@ -112,7 +114,7 @@ fn decoded(value: &[u8]) -> Option<Cow<'_, [u8]>> {
 /// Looks whether `Mcp-Param-*` says what the arguments of a tool's call say: for each argument that the tool's schema
 /// marks with `x-mcp-header`.
 pub(super) fn arguments_agree(
-    headers: &HeaderMap,
+    headers: &Fields,
     schema: &RawJson,
     arguments: Option<&RawJson>,
 ) -> Result<(), RpcError> {
@@ -120,8 +122,8 @@ pub(super) fn arguments_agree(
         let Ok(name) = HeaderName::try_from(format!("mcp-param-{header}")) else { continue };
         let said = arguments.and_then(|it| member(it, &argument)).and_then(|it| plain(&it));
         let words = format!("Mcp-Param-{header}");
-        match (said, headers.contains_key(&name)) {
-            (Some(said), _) => one(headers, &name, &words, &said)?,
+        match (said, headers.get(name.as_str()).is_some()) {
+            (Some(said), _) => one(headers, name.as_str(), &words, &said)?,
             (None, true) => {
                 let message = format!("the header `{words}` stands there, and the argument does not");
                 return Err(RpcError::new(code::HEADER_MISMATCH, message));
@@ -171,9 +173,8 @@ fn member(object: &RawJson, key: &str) -> Option<RawJson> {
 mod tests {
     use super::*;
 
-    fn headers(text: &str) -> HeaderMap {
-        let pairs = text.split(';').filter_map(|it| it.trim().split_once('='));
-        pairs.map(|(name, value)| (name.parse::<HeaderName>().unwrap(), value.parse().unwrap())).collect()
+    fn headers(text: &str) -> Fields {
+        Fields::of(text.split(';').filter_map(|it| it.trim().split_once('=')))
     }
 
     #[track_caller]

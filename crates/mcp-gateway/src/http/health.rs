@@ -5,9 +5,9 @@ use std::sync::Arc;
 use http::StatusCode;
 use mcp_host::ServerState;
 
-use super::body::Response;
 use super::routes::words;
 use super::server::Door;
+use super::wire::Response;
 
 /// `/healthz`: it answers.
 pub(super) fn alive() -> Response {

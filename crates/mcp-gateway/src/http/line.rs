@@ -4,54 +4,19 @@
 //! busy connection hardly one costs more than a look. All that waits for it is polled by the connection's own task.
 
 use std::future::{Future, poll_fn};
-use std::pin::{Pin, pin};
+use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use bytes::Bytes;
-use hyper::body::{Frame, SizeHint};
 use tokio::time::{Instant, Sleep, sleep_until};
 
-use super::body::Body;
 use super::server::Door;
 
 /// A connection.
 pub(super) struct Line {
     pub(super) door: Arc<Door>,
     pub(super) alarm: Alarm,
-    /// Since when the head of a request is waited for; `None` while one is answered.
-    waiting: Mutex<Option<Instant>>,
-}
-
-impl Line {
-    /// A connection that waits for its first request.
-    pub(super) fn new(door: Arc<Door>) -> Arc<Line> {
-        let waiting = Mutex::new(Some(Instant::now()));
-        Arc::new(Line { door, alarm: Alarm::default(), waiting })
-    }
-
-    /// The head of a request is there.
-    pub(super) fn begun(&self) {
-        self.wait(None);
-    }
-
-    /// Resolves when the head of a request takes too long. Cancel-safe.
-    pub(super) async fn kept_waiting(&self) {
-        let limit = self.door.bounds().receive;
-        poll_fn(|cx| {
-            let since = *self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
-            match since.and_then(|it| it.checked_add(limit)) {
-                Some(end) => self.alarm.poll(cx, end),
-                None => Poll::Pending,
-            }
-        })
-        .await
-    }
-
-    fn wait(&self, since: Option<Instant>) {
-        *self.waiting.lock().unwrap_or_else(PoisonError::into_inner) = since;
-    }
 }
 
 /// The timer of a connection.
@@ -65,8 +30,11 @@ impl Alarm {
     }
 
     /// What `work` brings, or `None` when it does not bring it within `limit`, which begins when it has to be waited for.
-    pub(super) async fn within<T>(&self, limit: Duration, work: impl Future<Output = T>) -> Option<T> {
-        let mut work = pin!(work);
+    pub(super) async fn within<T>(
+        &self,
+        limit: Duration,
+        mut work: Pin<&mut impl Future<Output = T>>,
+    ) -> Option<T> {
         let mut end = None;
         poll_fn(|cx| {
             if let Poll::Ready(it) = work.as_mut().poll(cx) {
@@ -97,46 +65,10 @@ impl Alarm {
     }
 }
 
-/// The body of a response, behind which the next request's head is waited for.
-pub(super) struct Sent {
-    body: Body,
-    line: Arc<Line>,
-}
-
-impl Sent {
-    pub(super) fn new(body: Body, line: Arc<Line>) -> Sent {
-        Sent { body, line }
-    }
-}
-
-impl Drop for Sent {
-    fn drop(&mut self) {
-        self.line.wait(Some(Instant::now()));
-    }
-}
-
-impl hyper::body::Body for Sent {
-    type Data = Bytes;
-    type Error = std::convert::Infallible;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
-        Pin::new(&mut self.body).poll_frame(cx)
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use std::pin::pin;
+
     use super::*;
 
     fn seconds(seconds: u64) -> Duration {
@@ -152,12 +84,12 @@ mod tests {
         }
         assert_eq!(begun.elapsed().as_secs(), 41);
         // One that is over rings for nobody else.
-        assert_eq!(alarm.within(seconds(1), async { 7 }).await, Some(7));
-        let slow = tokio::time::sleep(seconds(5));
+        assert_eq!(alarm.within(seconds(1), pin!(async { 7 })).await, Some(7));
+        let slow = pin!(tokio::time::sleep(seconds(5)));
         assert_eq!((alarm.within(seconds(2), slow).await, begun.elapsed().as_secs()), (None, 43));
-        let quick = tokio::time::sleep(seconds(5));
+        let quick = pin!(tokio::time::sleep(seconds(5)));
         assert_eq!((alarm.within(seconds(9), quick).await, begun.elapsed().as_secs()), (Some(()), 48));
-        assert_eq!(alarm.within(Duration::MAX, tokio::time::sleep(seconds(1))).await, Some(()));
+        assert_eq!(alarm.within(Duration::MAX, pin!(tokio::time::sleep(seconds(1)))).await, Some(()));
         alarm.at(begun + seconds(60)).await;
         assert_eq!(begun.elapsed().as_secs(), 60);
     }

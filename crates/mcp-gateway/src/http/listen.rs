@@ -9,10 +9,10 @@ use http::StatusCode;
 use mcp_model::RawJson;
 use tokio_util::sync::CancellationToken;
 
-use super::body::Response;
 use super::events;
 use super::post::refusal;
 use super::server::Door;
+use super::wire::Response;
 use crate::caller::Caller;
 use crate::frame::Request;
 use crate::reply;

@@ -10,10 +10,9 @@ use std::sync::Arc;
 use http::{HeaderValue, StatusCode, header};
 use mcp_host::{Published, ServerState};
 
-use super::body::Response;
 use super::post;
-use super::routes::{HttpRequest, words};
 use super::server::Door;
+use super::wire::{Body, Head, Response};
 
 /// Every state that a server may be in.
 const STATES: [ServerState; 6] = [
@@ -26,8 +25,8 @@ const STATES: [ServerState; 6] = [
 ];
 
 /// `/metrics`.
-pub(super) fn metrics(door: &Arc<Door>, request: &HttpRequest) -> Response {
-    if let Err(refusal) = post::visitor(door, request.headers(), request.uri(), None) {
+pub(super) fn metrics(door: &Arc<Door>, head: &Head) -> Response {
+    if let Err(refusal) = post::visitor(door, head, None) {
         return *refusal;
     }
     let running = door.bounds().requests.saturating_sub(door.places.available_permits());
@@ -48,9 +47,7 @@ pub(super) fn metrics(door: &Arc<Door>, request: &HttpRequest) -> Response {
         text.push_str(&more.page());
     }
     let kind = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
-    let mut res = words(StatusCode::OK, text);
-    res.headers_mut().insert(header::CONTENT_TYPE, kind);
-    res
+    Response::new(StatusCode::OK, Body::Whole(text.into())).with(header::CONTENT_TYPE, kind)
 }
 
 fn page(gauges: &[(&str, &str, usize)], published: &Published) -> String {

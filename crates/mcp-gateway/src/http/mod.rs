@@ -5,7 +5,6 @@
 //! off loopback nobody without a token.
 
 mod answering;
-mod body;
 mod cors;
 mod delete;
 mod events;
@@ -24,6 +23,7 @@ mod post;
 mod routes;
 mod server;
 mod tls;
+mod wire;
 
 use std::fmt;
 use std::io;

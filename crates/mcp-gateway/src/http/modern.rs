@@ -3,17 +3,16 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use http::request::Parts;
-use http::{HeaderName, StatusCode};
+use http::StatusCode;
 use mcp_model::{RawJson, RpcError, code};
 use mcp_transport::CallerId;
 use tokio::time::Instant;
 
 use super::answering::{Answer, Answering, Leaving};
-use super::body::Response;
 use super::line::Line;
 use super::post::{Visitor, busy, no_room, refusal};
 use super::server::Door;
+use super::wire::{Head, Response};
 use super::{headers, listen};
 use crate::caller::Caller;
 use crate::dialogs::LONGEST_NAME;
@@ -25,7 +24,7 @@ use crate::scope::Leased;
 use crate::sessions::Full;
 
 /// In which a client names its dialog.
-const DIALOG: HeaderName = HeaderName::from_static("mcp-host-dialog");
+const DIALOG: &str = "mcp-host-dialog";
 
 /// How much of something runs, by client.
 #[derive(Debug, Default)]
@@ -87,18 +86,18 @@ impl Drop for Place {
 }
 
 /// Answers a request.
-pub(super) async fn answer(line: &Line, parts: &Parts, visitor: Visitor, request: Request) -> Response {
+pub(super) async fn answer(line: &Line, head: &Head, visitor: Visitor, request: Request) -> Response {
     let door = &line.door;
     let refuse = |error: &RpcError| refusal(StatusCode::BAD_REQUEST, Some(&request.id), error);
-    let (version, capabilities) = match demanded(parts, &request) {
+    let (version, capabilities) = match demanded(head, &request) {
         Ok(demanded) => demanded,
         Err(error) => return refuse(&error),
     };
     let Visitor { principal, scope } = visitor;
-    if let Err(error) = arguments_agree(door, parts, &scope, &request) {
+    if let Err(error) = arguments_agree(door, head, &scope, &request) {
         return refuse(&error);
     }
-    let named = parts.headers.get(&DIALOG).and_then(|it| it.to_str().ok()).filter(|it| !it.is_empty());
+    let named = head.fields.text(DIALOG).filter(|it| !it.is_empty());
     let (dialog, owner, scope) = match named.or(request.meta.dialog.as_deref()) {
         Some(name) if name.len() > LONGEST_NAME => {
             let message = format!("the name of a dialog has at most {LONGEST_NAME} bytes");
@@ -145,16 +144,16 @@ pub(super) async fn answer(line: &Line, parts: &Parts, visitor: Visitor, request
             Err(error) => Answer { status: status(&error), body: reply::error(Some(&request.id), &error) },
         })
     });
-    let accepts = headers::accepts(&parts.headers);
+    let accepts = headers::accepts(&head.fields);
     Answering::new(work, inlet, Leaving::Cancels).respond(accepts, &line.alarm).await
 }
 
-fn demanded(parts: &Parts, request: &Request) -> Result<(mcp_model::ProtocolVersion, RawJson), RpcError> {
+fn demanded(head: &Head, request: &Request) -> Result<(mcp_model::ProtocolVersion, RawJson), RpcError> {
     match request.meta.demanded() {
         // What is missing is said before what does not fit, and that before what is not spoken.
         Err(error) if error.code == code::INVALID_PARAMS => Err(error),
         demanded => {
-            headers::agree(&parts.headers, request, &request.meta)?;
+            headers::agree(&head.fields, request, &request.meta)?;
             demanded
         }
     }
@@ -163,7 +162,7 @@ fn demanded(parts: &Parts, request: &Request) -> Result<(mcp_model::ProtocolVers
 /// Looks at the headers that repeat arguments, where the tool wants them.
 fn arguments_agree(
     door: &Door,
-    parts: &Parts,
+    head: &Head,
     scope: &Arc<crate::Scope>,
     request: &Request,
 ) -> Result<(), RpcError> {
@@ -175,7 +174,7 @@ fn arguments_agree(
     let Some(target) = listing.tool(&name) else { return Ok(()) };
     let published = door.gateway.published();
     let Some(tool) = published.catalog.tool(&target.name) else { return Ok(()) };
-    headers::arguments_agree(&parts.headers, &tool.tool.input_schema, request.params.get("arguments"))
+    headers::arguments_agree(&head.fields, &tool.tool.input_schema, request.params.get("arguments"))
 }
 
 /// The status of an error that comes alone.

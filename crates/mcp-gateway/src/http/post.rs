@@ -1,24 +1,22 @@
 //! A message of a client: who sends it, in which era, and where it goes.
 
-use std::pin::Pin;
+use std::pin::pin;
 use std::sync::Arc;
 
-use bytes::{Bytes, BytesMut};
-use http::request::Parts;
-use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Uri, header};
-use hyper::body::{Body as _, Incoming as Body};
+use bytes::Bytes;
+use http::{HeaderName, HeaderValue, StatusCode, Uri, header};
 use mcp_model::{Era, ProtocolVersion, RawJson, RpcError, ServerId, code};
 use mcp_registry::View;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::Instant;
 
 use super::answering::{Answer, Answering, Leaving, json, taken_back};
-use super::body::Response;
 use super::headers::{self, Accepts, SESSION, VERSION};
 use super::line::Line;
 use super::modern::{self, Place};
-use super::routes::{HttpRequest, Server};
+use super::routes::Server;
 use super::server::Door;
-use crate::budget::{Budget, Held, NoRoom, SMALL};
+use super::wire::{Fields, Head, NotWhole, Response, Wire};
 use crate::caller::Caller;
 use crate::frame::{self, Incoming, Request};
 use crate::methods::initialize;
@@ -36,132 +34,83 @@ pub(super) struct Visitor {
 }
 
 /// The headers that select, in the order of [`scope::SELECTIONS`].
-static SELECTING: [HeaderName; 4] = [
-    HeaderName::from_static("mcp-host-servers"),
-    HeaderName::from_static("mcp-host-tools"),
-    HeaderName::from_static("mcp-host-prompts"),
-    HeaderName::from_static("mcp-host-resources"),
-];
+const SELECTING: [&str; 4] = ["mcp-host-servers", "mcp-host-tools", "mcp-host-prompts", "mcp-host-resources"];
 
-/// Takes a message.
-pub(super) async fn post(line: &Line, server: Server, request: HttpRequest) -> Response {
-    let door = &line.door;
-    let (parts, body) = request.into_parts();
-    let visitor = match visitor(door, &parts.headers, &parts.uri, server) {
-        Ok(visitor) => visitor,
-        Err(refusal) => return *refusal,
-    };
-    if !headers::is_json(&parts.headers) {
-        let message = "the body must be `application/json`";
-        return refusal(StatusCode::UNSUPPORTED_MEDIA_TYPE, None, &invalid(message));
+/// Who posts this, before his message is read.
+pub(super) fn visitor_with_json(door: &Door, head: &Head, server: Server) -> Result<Visitor, Box<Response>> {
+    let visitor = visitor(door, head, server)?;
+    match headers::is_json(&head.fields) {
+        true => Ok(visitor),
+        false => {
+            let error = invalid("the body must be `application/json`");
+            Err(Box::new(refusal(StatusCode::UNSUPPORTED_MEDIA_TYPE, None, &error)))
+        }
     }
+}
+
+/// The text of his message.
+pub(super) async fn body<S: AsyncRead + AsyncWrite + Unpin>(
+    line: &Line,
+    wire: &mut Wire<S>,
+) -> Result<Bytes, Box<Response>> {
+    let Line { door, alarm } = line;
     let bounds = door.bounds();
-    let whole = whole(body, bounds.message_bytes, &door.gateway.budget);
-    let body = match line.alarm.within(bounds.receive, whole).await {
-        Some(Ok(body)) => body,
+    let whole = pin!(wire.body(bounds.message_bytes, &door.gateway.budget));
+    let refused = |status, message: &str| Err(Box::new(refusal(status, None, &invalid(message))));
+    match alarm.within(bounds.receive, whole).await {
+        Some(Ok(body)) => Ok(body),
         Some(Err(NotWhole::TooLong)) => {
             let message = format!("a message may have {} bytes", bounds.message_bytes);
-            return refusal(StatusCode::PAYLOAD_TOO_LARGE, None, &invalid(&message));
+            refused(StatusCode::PAYLOAD_TOO_LARGE, &message)
         }
         Some(Err(NotWhole::NoRoom)) => {
-            let mut res = refusal(StatusCode::SERVICE_UNAVAILABLE, None, &busy());
-            res.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
-            return res;
+            let res = refusal(StatusCode::SERVICE_UNAVAILABLE, None, &busy());
+            Err(Box::new(res.with(header::RETRY_AFTER, HeaderValue::from_static("1"))))
         }
-        Some(Err(NotWhole::Broken)) => {
-            return refusal(StatusCode::BAD_REQUEST, None, &invalid("the body cannot be read to its end"));
-        }
-        None => return refusal(StatusCode::REQUEST_TIMEOUT, None, &invalid("the body took too long")),
-    };
-    match headers::text(&parts.headers, &SESSION) {
-        Some(id) => in_session(line, &parts, &visitor, id, body).await,
-        None => without_session(line, &parts, visitor, body).await,
+        Some(Err(NotWhole::Broken)) => refused(StatusCode::BAD_REQUEST, "the body cannot be read to its end"),
+        None => refused(StatusCode::REQUEST_TIMEOUT, "the body took too long"),
     }
 }
 
-/// Why there is no body.
-enum NotWhole {
-    TooLong,
-    Broken,
-    /// Too much of others is held.
-    NoRoom,
-}
-
-/// The body, of `most` bytes. What was received counts, and not what was announced.
-async fn whole(mut body: Body, most: usize, budget: &Arc<Budget>) -> Result<Bytes, NotWhole> {
-    if body.size_hint().lower() > most as u64 {
-        return Err(NotWhole::TooLong);
+/// Takes a message.
+pub(super) async fn post(line: &Line, head: &Head, visitor: Visitor, body: Bytes) -> Response {
+    match head.fields.text(SESSION) {
+        Some(id) => in_session(line, head, &visitor, id, body).await,
+        None => without_session(line, head, visitor, body).await,
     }
-    let mut held: Option<Held> = None;
-    let mut first = Bytes::new();
-    let mut rest = BytesMut::new();
-    while !body.is_end_stream() {
-        let next = std::future::poll_fn(|cx| Pin::new(&mut body).poll_frame(cx)).await;
-        let Some(frame) = next else { break };
-        // What stands behind the body means nothing here.
-        let Ok(part) = frame.map_err(|_| NotWhole::Broken)?.into_data() else { continue };
-        let bytes = first.len() + rest.len() + part.len();
-        if bytes > most {
-            return Err(NotWhole::TooLong);
-        }
-        if bytes >= SMALL {
-            match &mut held {
-                Some(held) => held.grow(bytes).map_err(|NoRoom| NotWhole::NoRoom)?,
-                None => held = Some(budget.reserve(bytes).map_err(|NoRoom| NotWhole::NoRoom)?),
-            }
-        }
-        // Most bodies come in one piece, which is not copied.
-        match first.is_empty() && rest.is_empty() {
-            true => first = part,
-            false => {
-                rest.extend_from_slice(&std::mem::take(&mut first));
-                rest.extend_from_slice(&part);
-            }
-        }
-    }
-    let bytes = if rest.is_empty() { first } else { rest.freeze() };
-    Ok(match held {
-        Some(held) => held.keeps(bytes),
-        None => bytes,
-    })
 }
 
 /// Who sends this, and what he may see; or the response that turns him away.
-pub(super) fn visitor(
-    door: &Door,
-    headers: &HeaderMap,
-    uri: &Uri,
-    server: Server,
-) -> Result<Visitor, Box<Response>> {
+pub(super) fn visitor(door: &Door, head: &Head, server: Server) -> Result<Visitor, Box<Response>> {
+    let Head { fields, target, .. } = head;
     // What stands there twice, or cannot be read, is no name that could be looked at.
-    let only = |name: &HeaderName| match headers::only(headers, name) {
+    let only = |name: &str| match headers::only(fields, name) {
         Ok(text) => Ok(text),
         Err(headers::NotPlain) => {
             let error = invalid("a header is unreadable or stands twice");
             Err(Box::new(refusal(StatusCode::BAD_REQUEST, None, &error)))
         }
     };
-    let (host, origin) = (only(&header::HOST)?, only(&header::ORIGIN)?);
-    let (authorization, _) = (only(&header::AUTHORIZATION)?, only(&SESSION)?);
+    let (host, origin) = (only(headers::HOST)?, only(headers::ORIGIN)?);
+    let (authorization, _) = (only(headers::AUTHORIZATION)?, only(SESSION)?);
     // Where the target names a host as well, that one counts, and whoever reads the other must not be deceived.
-    let target = uri.authority().map(|it| it.as_str());
-    let target_fits = |()| target.map_or(Ok(()), |it| door.guard.check(Some(it), None));
-    if let Err(intruder) = door.guard.check(host.or(target), origin).and_then(target_fits) {
+    let authority = target.authority().map(|it| it.as_str());
+    let authority_fits = |()| authority.map_or(Ok(()), |it| door.guard.check(Some(it), None));
+    if let Err(intruder) = door.guard.check(host.or(authority), origin).and_then(authority_fits) {
         return Err(Box::new(refusal(StatusCode::FORBIDDEN, None, &invalid(intruder.words()))));
     }
     let Some(tokens::Admitted { principal, view }) = door.tokens.admit(authorization.map(str::as_bytes))
     else {
-        let mut res = refusal(StatusCode::UNAUTHORIZED, None, &invalid("a bearer token is needed"));
-        res.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
-        return Err(Box::new(res));
+        let res = refusal(StatusCode::UNAUTHORIZED, None, &invalid("a bearer token is needed"));
+        return Err(Box::new(res.with(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"))));
     };
     let selected = |view| match view {
         Ok(view) => Ok(view),
         Err(error) => Err(Box::new(refusal(StatusCode::BAD_REQUEST, None, &invalid(&format!("{error}"))))),
     };
-    let of_query = selected(of_query(uri))?;
-    let of_headers = selected(of_headers(headers))?;
-    if view.is_none() && server.is_none() && of_query.is_none() && of_headers.is_none() {
+    let of_query = selected(of_query(target))?;
+    let of_fields = selected(of_fields(fields))?;
+    if view.is_none() && server.is_none() && of_query.is_none() && of_fields.is_none() {
         return Ok(Visitor { principal, scope: Arc::clone(&door.scope) });
     }
     let mut scope = (*door.scope).clone();
@@ -179,7 +128,7 @@ pub(super) fn visitor(
         }
     }
     scope.views.extend(of_query);
-    scope.views.extend(of_headers);
+    scope.views.extend(of_fields);
     Ok(Visitor { principal, scope: Arc::new(scope) })
 }
 
@@ -193,30 +142,26 @@ fn of_query(uri: &Uri) -> Result<Option<View>, scope::InvalidSelection> {
     scope::view(pairs.iter().map(|(key, value)| (key.as_ref(), value.as_ref())))
 }
 
-fn of_headers(headers: &HeaderMap) -> Result<Option<View>, scope::InvalidSelection> {
-    // Few clients send any: one look at all names is less than one for each.
-    if !headers.keys().any(|it| SELECTING.contains(it)) {
-        return Ok(None);
-    }
+fn of_fields(fields: &Fields) -> Result<Option<View>, scope::InvalidSelection> {
     let named = SELECTING.iter().zip(scope::SELECTIONS);
-    scope::view(named.filter_map(|(header, key)| Some((key, headers.get(header)?.to_str().ok()?))))
+    scope::view(named.filter_map(|(header, key)| Some((key, fields.text(header)?))))
 }
 
 fn is_known(door: &Door, id: &ServerId) -> bool {
     door.gateway.published().servers.iter().any(|it| it.id == id.as_str())
 }
 
-async fn in_session(line: &Line, parts: &Parts, visitor: &Visitor, id: &str, body: Bytes) -> Response {
+async fn in_session(line: &Line, head: &Head, visitor: &Visitor, id: &str, body: Bytes) -> Response {
     let door = &line.door;
     let Some(session) = session(door, visitor, id) else { return no_session() };
-    if let Some(version) = headers::text(&parts.headers, &VERSION)
+    if let Some(version) = head.fields.text(VERSION)
         && version.parse::<ProtocolVersion>().map_or(true, |it| it.era() != Era::Legacy)
     {
         let error = invalid("the header `MCP-Protocol-Version` names no version of this session");
         return refusal(StatusCode::BAD_REQUEST, None, &error);
     }
     session.touch(Instant::now());
-    let accepts = headers::accepts(&parts.headers);
+    let accepts = headers::accepts(&head.fields);
     let batches = session.version == ProtocolVersion::V2025_03_26;
     if batches && body.iter().find(|it| !it.is_ascii_whitespace()) == Some(&b'[') {
         return batch(door, &session, &body).await;
@@ -343,9 +288,9 @@ async fn batch(door: &Arc<Door>, session: &Arc<Session>, body: &Bytes) -> Respon
     }
 }
 
-async fn without_session(line: &Line, parts: &Parts, visitor: Visitor, body: Bytes) -> Response {
+async fn without_session(line: &Line, head: &Head, visitor: Visitor, body: Bytes) -> Response {
     let door = &line.door;
-    let version = headers::text(&parts.headers, &VERSION);
+    let version = head.fields.text(VERSION);
     let incoming = match frame::read(&body) {
         Ok(incoming) => incoming,
         Err(it) => return refusal(StatusCode::BAD_REQUEST, it.id.as_ref(), &it.error),
@@ -357,7 +302,7 @@ async fn without_session(line: &Line, parts: &Parts, visitor: Visitor, body: Byt
             // Whoever says a version beside the message does so in the era without sessions, or has one already.
             let stateless = request.meta.is_modern() || (said.is_some() && !has_sessions);
             match (stateless, request.method.as_str()) {
-                (true, _) => modern::answer(line, parts, visitor, request).await,
+                (true, _) => modern::answer(line, head, visitor, request).await,
                 (false, "initialize") => {
                     door.gateway.settle().await;
                     initialize(door, visitor, &request)
@@ -390,10 +335,8 @@ fn initialize(door: &Arc<Door>, visitor: Visitor, request: &Request) -> Response
         return no_room(&request.id);
     };
     let body = reply::result(&request.id, result.as_bytes());
-    let mut res = json(Answer { status: StatusCode::OK, body });
     let id = HeaderValue::from_str(&session.id).expect("hexadecimal digits are a header's value");
-    res.headers_mut().insert(SESSION, id);
-    res
+    json(Answer { status: StatusCode::OK, body }).with(HeaderName::from_static(SESSION), id)
 }
 
 /// Nobody knows a session of this id: it has ended, or was another one's.
@@ -410,9 +353,8 @@ pub(super) fn refusal(status: StatusCode, id: Option<&RawJson>, error: &RpcError
 /// There is no room for another session or dialog, until others were not used for a while.
 pub(super) fn no_room(id: &RawJson) -> Response {
     let error = RpcError::new(code::SERVER_ERROR, "too many sessions or dialogs are in use: try again later");
-    let mut res = refusal(StatusCode::SERVICE_UNAVAILABLE, Some(id), &error);
-    res.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(RECENT.as_secs()));
-    res
+    let res = refusal(StatusCode::SERVICE_UNAVAILABLE, Some(id), &error);
+    res.with(header::RETRY_AFTER, HeaderValue::from(RECENT.as_secs()))
 }
 
 pub(super) fn invalid(message: &str) -> RpcError {

@@ -1,85 +1,86 @@
 //! From a path and a method to what answers it.
 
-use std::convert::Infallible;
+use std::pin::pin;
 use std::sync::Arc;
 
 use http::{HeaderValue, Method, StatusCode, header};
-use hyper::body::Incoming;
 use percent_encoding::percent_decode_str;
+use tokio::io::{AsyncRead, AsyncWrite};
 
-use super::body::{Body, Response};
-use super::line::{Line, Sent};
-use super::{cors, delete, get, health, metrics, post};
-
-/// A request as it comes in.
-pub(super) type HttpRequest = http::Request<Incoming>;
+use super::cors::Page;
+use super::line::Line;
+use super::post::{self, Visitor};
+use super::server::Door;
+use super::wire::{Body, Head, Response, Wire};
+use super::{delete, get, health, metrics};
 
 /// The path's part behind `/mcp/`, where there is one.
 pub(super) type Server = Option<String>;
 
-/// Answers a request.
-pub(super) async fn answer(
-    line: Arc<Line>,
-    request: HttpRequest,
-) -> Result<http::Response<Sent>, Infallible> {
-    line.begun();
-    let res = match line.door.guard.origins.is_empty() {
-        true => route(&line, request).await,
-        // Boxed, for it is rare, and holds all of the other.
-        false => Box::pin(cors::answer(&line, request)).await,
+/// Answers a request; `None` when its client goes away.
+pub(super) async fn answer<S: AsyncRead + AsyncWrite + Unpin>(
+    line: &Line,
+    wire: &mut Wire<S>,
+    head: Head,
+) -> Option<Response> {
+    let door = &line.door;
+    let page = Page::of(door, &head);
+    let routed = match page.as_ref().and_then(|it| it.allowed(door, &head)) {
+        Some(res) => Err(Box::new(res)),
+        None => route(door, &head),
     };
-    line.door.gateway.counts.responded(res.status().as_u16());
-    Ok(res.map(|it| Sent::new(it, line)))
+    let res = match routed {
+        Ok(visitor) => match post::body(line, wire).await {
+            Ok(body) => wire.while_there(pin!(post::post(line, &head, visitor, body))).await?,
+            Err(refusal) => *refusal,
+        },
+        Err(res) => *res,
+    };
+    Some(match page {
+        Some(page) => page.marked(res),
+        None => res,
+    })
 }
 
-/// Answers a request of whoever may read the answer.
-pub(super) async fn route(line: &Line, request: HttpRequest) -> Response {
-    let door = &line.door;
-    let path = request.uri().path();
-    let server = match path {
+/// Who posts a message, which is in the body; or the answer to everything else.
+fn route(door: &Arc<Door>, head: &Head) -> Result<Visitor, Box<Response>> {
+    let server = match head.target.path() {
         "/mcp" => None,
-        "/healthz" => return read_only(&request, health::alive),
-        "/readyz" => return read_only(&request, || health::ready(door)),
-        "/metrics" => return read_only(&request, || metrics::metrics(door, &request)),
-        _ => match path.strip_prefix("/mcp/").filter(|it| !it.is_empty() && !it.contains('/')) {
+        "/healthz" => return Err(Box::new(read_only(head, health::alive))),
+        "/readyz" => return Err(Box::new(read_only(head, || health::ready(door)))),
+        "/metrics" => return Err(Box::new(read_only(head, || metrics::metrics(door, head)))),
+        path => match path.strip_prefix("/mcp/").filter(|it| !it.is_empty() && !it.contains('/')) {
             // What is no text names no server either.
             Some(name) => Some(percent_decode_str(name).decode_utf8_lossy().into_owned()),
-            None => return status(StatusCode::NOT_FOUND),
+            None => return Err(Box::new(status(StatusCode::NOT_FOUND))),
         },
     };
-    match *request.method() {
-        Method::POST => post::post(line, server, request).await,
-        Method::GET | Method::HEAD => get::get(door, server, request),
-        Method::DELETE => delete::delete(door, server, request),
-        _ => not_allowed("GET, HEAD, POST, DELETE"),
+    match head.method {
+        Method::POST => post::visitor_with_json(door, head, server),
+        Method::GET | Method::HEAD => Err(Box::new(get::get(door, server, head))),
+        Method::DELETE => Err(Box::new(delete::delete(door, server, head))),
+        _ => Err(Box::new(not_allowed("GET, HEAD, POST, DELETE"))),
     }
 }
 
-fn read_only(request: &HttpRequest, answer: impl FnOnce() -> Response) -> Response {
-    match *request.method() {
+fn read_only(head: &Head, answer: impl FnOnce() -> Response) -> Response {
+    match head.method {
         Method::GET | Method::HEAD => answer(),
         _ => not_allowed("GET, HEAD"),
     }
 }
 
 fn not_allowed(allowed: &'static str) -> Response {
-    let mut res = status(StatusCode::METHOD_NOT_ALLOWED);
-    res.headers_mut().insert(header::ALLOW, HeaderValue::from_static(allowed));
-    res
+    status(StatusCode::METHOD_NOT_ALLOWED).with(header::ALLOW, HeaderValue::from_static(allowed))
 }
 
 /// A response that says nothing but its status.
 pub(super) fn status(status: StatusCode) -> Response {
-    let mut res = Response::new(Body::empty());
-    *res.status_mut() = status;
-    res
+    Response::new(status, Body::empty())
 }
 
 /// A response that is words.
 pub(super) fn words(status: StatusCode, words: impl Into<bytes::Bytes>) -> Response {
-    let mut res = Response::new(Body::from(words.into()));
-    *res.status_mut() = status;
     let plain = HeaderValue::from_static("text/plain; charset=utf-8");
-    res.headers_mut().insert(header::CONTENT_TYPE, plain);
-    res
+    Response::new(status, Body::Whole(words.into())).with(header::CONTENT_TYPE, plain)
 }

@@ -1,32 +1,30 @@
 //! The listener, its connections, and their end.
 
 use std::future::Future;
+use std::io;
 use std::net::SocketAddr;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::time::Duration;
 
-use hyper::server::conn::http1;
-use hyper::service::service_fn;
-use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
 use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 
 use super::guard::Guard;
-use super::line::Line;
+use super::line::{Alarm, Line};
 use super::modern::Counted;
 use super::paced::Paced;
+use super::wire::{NoHead, Wire};
 use super::{HttpOptions, MoreMetrics, ServeError, routes, tls};
 use crate::gateway::{Gateway, Inner};
 use crate::scope::Leased;
 use crate::{Bounds, Scope, Tokens};
 
-/// How large the head of a request may be, in bytes.
-const HEAD_BYTES: usize = 64 * 1024;
 /// How long open requests may go on when the server ends.
 const GRACE: Duration = Duration::from_secs(5);
 
@@ -147,11 +145,7 @@ impl HttpServer {
                     };
                     match accepted {
                         Ok((stream, _)) => {
-                            let (door, tls) = (Arc::clone(&door), tls.clone());
-                            connections.spawn(async move {
-                                connection(stream, door, tls).await;
-                                drop(place);
-                            });
+                            connections.spawn(connection(stream, Arc::clone(&door), tls.clone(), place));
                         }
                         Err(error) => {
                             // Most often too many open files: others must close first.
@@ -175,39 +169,72 @@ impl HttpServer {
     }
 }
 
-async fn connection(stream: TcpStream, door: Arc<Door>, tls: Option<TlsAcceptor>) {
-    // Answers are small, and none may wait for the next.
-    let _ = stream.set_nodelay(true);
-    let bounds = door.bounds();
-    let stream = Paced::new(stream, bounds.send, Arc::clone(&door.gateway.counts));
-    match tls {
-        None => talk(stream, &door).await,
-        Some(tls) => match timeout(bounds.receive, tls.accept(stream)).await {
-            Ok(Ok(stream)) => talk(stream, &door).await,
-            Ok(Err(error)) => tracing::debug!(%error, "a TLS handshake failed"),
-            Err(_) => tracing::debug!("a TLS handshake took too long"),
-        },
+/// Boxed here: a future is compiled with whoever knows what it is, and the program that awaits the server may be one that
+/// is built for size.
+fn connection(
+    stream: TcpStream,
+    door: Arc<Door>,
+    tls: Option<TlsAcceptor>,
+    place: OwnedSemaphorePermit,
+) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+    Box::pin(async move {
+        // Answers are small, and none may wait for the next.
+        let _ = stream.set_nodelay(true);
+        let bounds = door.bounds();
+        let stream = Paced::new(stream, bounds.send, Arc::clone(&door.gateway.counts));
+        match tls {
+            None => talk(stream, &door).await,
+            Some(tls) => match timeout(bounds.receive, tls.accept(stream)).await {
+                Ok(Ok(stream)) => talk(stream, &door).await,
+                Ok(Err(error)) => tracing::debug!(%error, "a TLS handshake failed"),
+                Err(_) => tracing::debug!("a TLS handshake took too long"),
+            },
+        }
+        drop(place);
+    })
+}
+
+async fn talk(stream: impl AsyncRead + AsyncWrite + Unpin, door: &Arc<Door>) {
+    let line = Line { door: Arc::clone(door), alarm: Alarm::default() };
+    let mut wire = Wire::new(stream);
+    match talked(&line, &mut wire).await {
+        Ok(()) => wire.end().await,
+        Err(error) => tracing::debug!(%error, "a connection ended badly"),
     }
 }
 
-async fn talk(stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static, door: &Arc<Door>) {
-    let line = Line::new(Arc::clone(door));
-    let connection = http1::Builder::new()
-        // The line has a timer of its own.
-        .header_read_timeout(None)
-        .max_buf_size(HEAD_BYTES)
-        .serve_connection(TokioIo::new(stream), service_fn(|it| routes::answer(Arc::clone(&line), it)));
-    tokio::pin!(connection);
-    let ended = tokio::select! {
-        biased;
-        ended = &mut connection => ended,
-        () = line.kept_waiting() => return tracing::debug!("a client took too long for a request"),
-        () = door.over.cancelled() => {
-            connection.as_mut().graceful_shutdown();
-            connection.await
+/// One request after the other, until the client or the server has no more.
+async fn talked<S: AsyncRead + AsyncWrite + Unpin>(line: &Line, wire: &mut Wire<S>) -> io::Result<()> {
+    let door = &line.door;
+    let mut over = pin!(door.over.cancelled());
+    loop {
+        let head = {
+            let reading = pin!(wire.head());
+            tokio::select! {
+                biased;
+                head = line.alarm.within(door.bounds().receive, reading) => head,
+                () = &mut over => return Ok(()),
+            }
+        };
+        let res = match head {
+            Some(Ok(head)) => match routes::answer(line, wire, head).await {
+                Some(res) => res,
+                None => return Ok(()),
+            },
+            Some(Err(NoHead::Refused(refused))) => routes::status(refused.status()),
+            Some(Err(NoHead::Gone)) => return Ok(()),
+            Some(Err(NoHead::Io(error))) => return Err(error),
+            None => {
+                tracing::debug!("a client took too long for a request");
+                return Ok(());
+            }
+        };
+        door.gateway.counts.responded(res.status.as_u16());
+        if door.over.is_cancelled() {
+            wire.finish();
         }
-    };
-    if let Err(error) = ended {
-        tracing::debug!(%error, "a connection ended badly");
+        if !wire.respond(res).await? {
+            return Ok(());
+        }
     }
 }

@@ -4,6 +4,7 @@
 
 mod bounds;
 mod clients;
+mod connections;
 mod dialogs;
 mod forged;
 mod forger;
