@@ -10,7 +10,7 @@ use mcp_registry::View;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::Instant;
 
-use super::answering::{Answer, Answering, Leaving, json, taken_back};
+use super::answering::{Answer, Answering, Leaving, Work, json, taken_back};
 use super::headers::{self, Accepts, SESSION, VERSION};
 use super::line::Line;
 use super::modern::{self, Place};
@@ -19,7 +19,7 @@ use super::server::Door;
 use super::wire::{Fields, Head, NotWhole, Response, Wire};
 use crate::caller::Caller;
 use crate::frame::{self, Incoming, Request};
-use crate::methods::initialize;
+use crate::methods::{Asked, initialize};
 use crate::outlet::{Outlet, outlet};
 use crate::principal::Principal;
 use crate::scope::{self, Scope};
@@ -177,10 +177,6 @@ async fn in_session(line: &Line, head: &Head, visitor: &Visitor, id: &str, body:
                 Ok(work) => work,
                 Err((id, error)) => return refusal(StatusCode::OK, Some(&id), &error),
             };
-            let work = Box::pin(async move {
-                let body = work.await?;
-                Some(Answer { status: StatusCode::OK, body })
-            });
             Answering::new(work, inlet, Leaving::Finishes).respond(accepts, &line.alarm).await
         }
         Ok(other) => {
@@ -203,7 +199,7 @@ fn begin(
     session: &Arc<Session>,
     out: Outlet,
     request: Request,
-) -> Result<impl Future<Output = Option<Bytes>> + Send + 'static, (RawJson, RpcError)> {
+) -> Result<Work, (RawJson, RpcError)> {
     let id = request.id.clone();
     if request.method == "initialize" {
         return Err((id, invalid("this session is initialized already")));
@@ -225,11 +221,12 @@ fn begin(
     };
     let gateway = Arc::clone(&door.gateway);
     let caller = Caller::of_session(session, out);
-    Ok(async move {
+    // Boxed where it is made: it is large, and would be copied wherever it goes.
+    Ok(Box::pin(async move {
         let answered = tokio::select! {
             biased;
             () = guard.taken_back() => None,
-            answered = gateway.answer(&caller, &request) => Some(answered),
+            answered = gateway.answered(Asked::alone(&gateway, &caller, &request)) => Some(answered),
         };
         if let Some(session) = &caller.session {
             session.touch(Instant::now());
@@ -239,8 +236,8 @@ fn begin(
             Ok(result) => reply::result(&request.id, &result),
             Err(error) => reply::error(Some(&request.id), &error),
         };
-        Some(gateway.budget.counted(body))
-    })
+        Some(Answer { status: StatusCode::OK, body: gateway.budget.counted(body) })
+    }))
 }
 
 /// Takes in what wants no answer.
@@ -262,26 +259,27 @@ async fn batch(door: &Arc<Door>, session: &Arc<Session>, body: &Bytes) -> Respon
         Ok(messages) => messages,
         Err(it) => return refusal(StatusCode::BAD_REQUEST, it.id.as_ref(), &it.error),
     };
-    let mut work = Vec::new();
+    let mut work: Vec<Work> = Vec::new();
     for message in messages {
         // What comes before an answer has no place in a batch of answers.
         let (out, _) = outlet(door.bounds());
         match message {
             Ok(Incoming::Request(request)) => match begin(door, session, out, request) {
-                Ok(it) => work.push(futures_util::future::Either::Left(it)),
+                Ok(it) => work.push(it),
                 Err((id, error)) => {
-                    let answer = reply::error(Some(&id), &error);
-                    work.push(futures_util::future::Either::Right(std::future::ready(Some(answer))));
+                    let body = reply::error(Some(&id), &error);
+                    work.push(Box::pin(std::future::ready(Some(Answer { status: StatusCode::OK, body }))));
                 }
             },
             Ok(other) => take(door, session, other),
             Err(it) => {
-                let answer = reply::error(it.id.as_ref(), &it.error);
-                work.push(futures_util::future::Either::Right(std::future::ready(Some(answer))));
+                let body = reply::error(it.id.as_ref(), &it.error);
+                work.push(Box::pin(std::future::ready(Some(Answer { status: StatusCode::OK, body }))));
             }
         }
     }
-    let answers: Vec<Bytes> = futures_util::future::join_all(work).await.into_iter().flatten().collect();
+    let answers = futures_util::future::join_all(work).await;
+    let answers: Vec<Bytes> = answers.into_iter().flatten().map(|it| it.body).collect();
     match answers.is_empty() {
         true => taken_back(),
         false => json(Answer { status: StatusCode::OK, body: reply::batch(&answers) }),

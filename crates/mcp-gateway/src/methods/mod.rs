@@ -57,7 +57,7 @@ impl Inner {
     ///
     /// Boxed, so that whoever spawns it need not know all that is inside.
     pub(crate) fn answer<'a>(&'a self, caller: &'a Caller, request: &'a Request) -> Answering<'a> {
-        Box::pin(async move { self.answered(Asked { gateway: self, caller, request, desk: None }).await })
+        Box::pin(self.answered(Asked::alone(self, caller, request)))
     }
 
     /// The same for a client without a session, who cannot be asked: a call that needs input of him answers so, and goes
@@ -92,7 +92,8 @@ impl Inner {
         self.parked.go_on(Call::begin(work, laid_down), &principal, wait).await
     }
 
-    async fn answered(&self, asked: Asked<'_>) -> Result<Bytes, RpcError> {
+    /// The same, for who keeps it where it is.
+    pub(crate) async fn answered(&self, asked: Asked<'_>) -> Result<Bytes, RpcError> {
         let counting = Counting {
             counts: &self.counts,
             method: &asked.request.method,
@@ -190,6 +191,13 @@ fn is_input_required(result: &RawJson) -> bool {
     }
     memchr::memmem::find(result.as_bytes(), b"input_required").is_some()
         && result.read::<Wire<'_>>().ok().and_then(|it| it.kind).is_some_and(|it| it == "input_required")
+}
+
+impl<'a> Asked<'a> {
+    /// One whose questions find the client, or nobody.
+    pub(crate) fn alone(gateway: &'a Inner, caller: &'a Caller, request: &'a Request) -> Asked<'a> {
+        Asked { gateway, caller, request, desk: None }
+    }
 }
 
 impl Asked<'_> {

@@ -77,8 +77,10 @@ impl Fields {
         }
         let mut at = from;
         while let Some(place) = self.places.get(at) {
-            if place.likeness == wanted && self.text[place.name.clone()].eq_ignore_ascii_case(name.as_bytes())
-            {
+            let found = &self.text[place.name.clone()];
+            // Most write them in small letters.
+            let is_it = || found == name.as_bytes() || found.eq_ignore_ascii_case(name.as_bytes());
+            if place.likeness == wanted && is_it() {
                 return Some((&self.text[place.value.clone()], at));
             }
             at += 1;
