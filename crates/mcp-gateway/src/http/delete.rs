@@ -14,7 +14,7 @@ use super::wire::{Head, Response};
 pub(super) fn delete(door: &Arc<Door>, server: Server, head: &Head) -> Response {
     let visitor = match post::visitor(door, head, server) {
         Ok(visitor) => visitor,
-        Err(refusal) => return *refusal,
+        Err(refusal) => return refusal,
     };
     let Some(id) = head.fields.text(SESSION) else {
         return refusal(StatusCode::BAD_REQUEST, None, &invalid("the header `Mcp-Session-Id` is missing"));

@@ -40,7 +40,7 @@ pub(super) fn get(door: &Arc<Door>, server: Server, head: &Head) -> Response {
     }
     let visitor = match post::visitor(door, head, server) {
         Ok(visitor) => visitor,
-        Err(refusal) => return *refusal,
+        Err(refusal) => return refusal,
     };
     let Some(id) = head.fields.text(SESSION) else {
         let error = invalid("a GET belongs to a session: `Mcp-Session-Id` is missing");

@@ -27,7 +27,7 @@ const STATES: [ServerState; 6] = [
 /// `/metrics`.
 pub(super) fn metrics(door: &Arc<Door>, head: &Head) -> Response {
     if let Err(refusal) = post::visitor(door, head, None) {
-        return *refusal;
+        return refusal;
     }
     let running = door.bounds().requests.saturating_sub(door.places.available_permits());
     let gauges = [

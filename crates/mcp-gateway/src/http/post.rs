@@ -37,13 +37,13 @@ pub(super) struct Visitor {
 const SELECTING: [&str; 4] = ["mcp-host-servers", "mcp-host-tools", "mcp-host-prompts", "mcp-host-resources"];
 
 /// Who posts this, before his message is read.
-pub(super) fn visitor_with_json(door: &Door, head: &Head, server: Server) -> Result<Visitor, Box<Response>> {
+pub(super) fn visitor_with_json(door: &Door, head: &Head, server: Server) -> Result<Visitor, Response> {
     let visitor = visitor(door, head, server)?;
     match headers::is_json(&head.fields) {
         true => Ok(visitor),
         false => {
             let error = invalid("the body must be `application/json`");
-            Err(Box::new(refusal(StatusCode::UNSUPPORTED_MEDIA_TYPE, None, &error)))
+            Err(refusal(StatusCode::UNSUPPORTED_MEDIA_TYPE, None, &error))
         }
     }
 }
@@ -52,11 +52,11 @@ pub(super) fn visitor_with_json(door: &Door, head: &Head, server: Server) -> Res
 pub(super) async fn body<S: AsyncRead + AsyncWrite + Unpin>(
     line: &Line,
     wire: &mut Wire<S>,
-) -> Result<Bytes, Box<Response>> {
+) -> Result<Bytes, Response> {
     let Line { door, alarm } = line;
     let bounds = door.bounds();
     let whole = pin!(wire.body(bounds.message_bytes, &door.gateway.budget));
-    let refused = |status, message: &str| Err(Box::new(refusal(status, None, &invalid(message))));
+    let refused = |status, message: &str| Err(refusal(status, None, &invalid(message)));
     match alarm.within(bounds.receive, whole).await {
         Some(Ok(body)) => Ok(body),
         Some(Err(NotWhole::TooLong)) => {
@@ -65,7 +65,7 @@ pub(super) async fn body<S: AsyncRead + AsyncWrite + Unpin>(
         }
         Some(Err(NotWhole::NoRoom)) => {
             let res = refusal(StatusCode::SERVICE_UNAVAILABLE, None, &busy());
-            Err(Box::new(res.with(header::RETRY_AFTER, HeaderValue::from_static("1"))))
+            Err(res.with(header::RETRY_AFTER, HeaderValue::from_static("1")))
         }
         Some(Err(NotWhole::Broken)) => refused(StatusCode::BAD_REQUEST, "the body cannot be read to its end"),
         None => refused(StatusCode::REQUEST_TIMEOUT, "the body took too long"),
@@ -81,14 +81,14 @@ pub(super) async fn post(line: &Line, head: &Head, visitor: Visitor, body: Bytes
 }
 
 /// Who sends this, and what he may see; or the response that turns him away.
-pub(super) fn visitor(door: &Door, head: &Head, server: Server) -> Result<Visitor, Box<Response>> {
+pub(super) fn visitor(door: &Door, head: &Head, server: Server) -> Result<Visitor, Response> {
     let Head { fields, target, .. } = head;
     // What stands there twice, or cannot be read, is no name that could be looked at.
     let only = |name: &str| match headers::only(fields, name) {
         Ok(text) => Ok(text),
         Err(headers::NotPlain) => {
             let error = invalid("a header is unreadable or stands twice");
-            Err(Box::new(refusal(StatusCode::BAD_REQUEST, None, &error)))
+            Err(refusal(StatusCode::BAD_REQUEST, None, &error))
         }
     };
     let (host, origin) = (only(headers::HOST)?, only(headers::ORIGIN)?);
@@ -97,16 +97,16 @@ pub(super) fn visitor(door: &Door, head: &Head, server: Server) -> Result<Visito
     let authority = target.authority().map(|it| it.as_str());
     let authority_fits = |()| authority.map_or(Ok(()), |it| door.guard.check(Some(it), None));
     if let Err(intruder) = door.guard.check(host.or(authority), origin).and_then(authority_fits) {
-        return Err(Box::new(refusal(StatusCode::FORBIDDEN, None, &invalid(intruder.words()))));
+        return Err(refusal(StatusCode::FORBIDDEN, None, &invalid(intruder.words())));
     }
     let Some(tokens::Admitted { principal, view }) = door.tokens.admit(authorization.map(str::as_bytes))
     else {
         let res = refusal(StatusCode::UNAUTHORIZED, None, &invalid("a bearer token is needed"));
-        return Err(Box::new(res.with(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"))));
+        return Err(res.with(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer")));
     };
     let selected = |view| match view {
         Ok(view) => Ok(view),
-        Err(error) => Err(Box::new(refusal(StatusCode::BAD_REQUEST, None, &invalid(&format!("{error}"))))),
+        Err(error) => Err(refusal(StatusCode::BAD_REQUEST, None, &invalid(&format!("{error}")))),
     };
     let of_query = selected(of_query(target))?;
     let of_fields = selected(of_fields(fields))?;
@@ -120,11 +120,11 @@ pub(super) fn visitor(door: &Door, head: &Head, server: Server) -> Result<Visito
         let fits = |id: &ServerId| scope.server.as_ref().is_none_or(|only| only == id);
         match id.filter(|id| fits(id) && is_known(door, id)) {
             Some(id) => scope.server = Some(id),
-            None => return Err(Box::new(no_server())),
+            None => return Err(no_server()),
         }
         // Of what a token hides nobody learns that it is there.
         if !scope.views.is_empty() && door.gateway.listing(&Arc::new(scope.clone())).is_empty() {
-            return Err(Box::new(no_server()));
+            return Err(no_server());
         }
     }
     scope.views.extend(of_query);
@@ -259,23 +259,21 @@ async fn batch(door: &Arc<Door>, session: &Arc<Session>, body: &Bytes) -> Respon
         Ok(messages) => messages,
         Err(it) => return refusal(StatusCode::BAD_REQUEST, it.id.as_ref(), &it.error),
     };
-    let mut work: Vec<Work> = Vec::new();
+    let refused = |id: Option<&RawJson>, error: &RpcError| -> Work {
+        let answer = Answer { status: StatusCode::OK, body: reply::error(id, error) };
+        Box::pin(std::future::ready(Some(answer)))
+    };
+    let mut work = Vec::new();
     for message in messages {
         // What comes before an answer has no place in a batch of answers.
         let (out, _) = outlet(door.bounds());
         match message {
             Ok(Incoming::Request(request)) => match begin(door, session, out, request) {
                 Ok(it) => work.push(it),
-                Err((id, error)) => {
-                    let body = reply::error(Some(&id), &error);
-                    work.push(Box::pin(std::future::ready(Some(Answer { status: StatusCode::OK, body }))));
-                }
+                Err((id, error)) => work.push(refused(Some(&id), &error)),
             },
             Ok(other) => take(door, session, other),
-            Err(it) => {
-                let body = reply::error(it.id.as_ref(), &it.error);
-                work.push(Box::pin(std::future::ready(Some(Answer { status: StatusCode::OK, body }))));
-            }
+            Err(it) => work.push(refused(it.id.as_ref(), &it.error)),
         }
     }
     let answers = futures_util::future::join_all(work).await;

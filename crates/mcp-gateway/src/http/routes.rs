@@ -26,15 +26,15 @@ pub(super) async fn answer<S: AsyncRead + AsyncWrite + Unpin>(
     let door = &line.door;
     let page = Page::of(door, &head);
     let routed = match page.as_ref().and_then(|it| it.allowed(door, &head)) {
-        Some(res) => Err(Box::new(res)),
+        Some(res) => Err(res),
         None => route(door, &head),
     };
     let res = match routed {
         Ok(visitor) => match post::body(line, wire).await {
             Ok(body) => wire.while_there(pin!(post::post(line, &head, visitor, body))).await?,
-            Err(refusal) => *refusal,
+            Err(refusal) => refusal,
         },
-        Err(res) => *res,
+        Err(res) => res,
     };
     Some(match page {
         Some(page) => page.marked(res),
@@ -43,23 +43,23 @@ pub(super) async fn answer<S: AsyncRead + AsyncWrite + Unpin>(
 }
 
 /// Who posts a message, which is in the body; or the answer to everything else.
-fn route(door: &Arc<Door>, head: &Head) -> Result<Visitor, Box<Response>> {
+fn route(door: &Arc<Door>, head: &Head) -> Result<Visitor, Response> {
     let server = match head.target.path() {
         "/mcp" => None,
-        "/healthz" => return Err(Box::new(read_only(head, health::alive))),
-        "/readyz" => return Err(Box::new(read_only(head, || health::ready(door)))),
-        "/metrics" => return Err(Box::new(read_only(head, || metrics::metrics(door, head)))),
+        "/healthz" => return Err(read_only(head, health::alive)),
+        "/readyz" => return Err(read_only(head, || health::ready(door))),
+        "/metrics" => return Err(read_only(head, || metrics::metrics(door, head))),
         path => match path.strip_prefix("/mcp/").filter(|it| !it.is_empty() && !it.contains('/')) {
             // What is no text names no server either.
             Some(name) => Some(percent_decode_str(name).decode_utf8_lossy().into_owned()),
-            None => return Err(Box::new(status(StatusCode::NOT_FOUND))),
+            None => return Err(status(StatusCode::NOT_FOUND)),
         },
     };
     match head.method {
         Method::POST => post::visitor_with_json(door, head, server),
-        Method::GET | Method::HEAD => Err(Box::new(get::get(door, server, head))),
-        Method::DELETE => Err(Box::new(delete::delete(door, server, head))),
-        _ => Err(Box::new(not_allowed("GET, HEAD, POST, DELETE"))),
+        Method::GET | Method::HEAD => Err(get::get(door, server, head)),
+        Method::DELETE => Err(delete::delete(door, server, head)),
+        _ => Err(not_allowed("GET, HEAD, POST, DELETE")),
     }
 }
 

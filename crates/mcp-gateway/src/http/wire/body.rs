@@ -1,7 +1,6 @@
 //! The body of a request, read as a whole, in the room that it has among those of all clients.
 
 use std::future::poll_fn;
-use std::io;
 use std::sync::Arc;
 
 use bytes::{BufMut, Bytes, BytesMut};
@@ -93,7 +92,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Wire<S> {
     async fn ask_for_it(&mut self) -> Result<(), NotWhole> {
         if self.expects && self.input.is_empty() {
             self.out.put_slice(b"HTTP/1.1 100 Continue\r\n\r\n");
-            self.write(Bytes::new()).await.map_err(|_: io::Error| NotWhole::Broken)?;
+            self.write(Bytes::new()).await.map_err(|_| NotWhole::Broken)?;
         }
         Ok(())
     }

@@ -75,17 +75,13 @@ impl Fields {
         if self.there & bit(wanted) == 0 {
             return None;
         }
-        let mut at = from;
-        while let Some(place) = self.places.get(at) {
-            let found = &self.text[place.name.clone()];
+        let is_name = |it: &Place| {
+            let found = &self.text[it.name.clone()];
             // Most write them in small letters.
-            let is_it = || found == name.as_bytes() || found.eq_ignore_ascii_case(name.as_bytes());
-            if place.likeness == wanted && is_it() {
-                return Some((&self.text[place.value.clone()], at));
-            }
-            at += 1;
-        }
-        None
+            found == name.as_bytes() || found.eq_ignore_ascii_case(name.as_bytes())
+        };
+        let at = from + self.places[from..].iter().position(|it| it.likeness == wanted && is_name(it))?;
+        Some((&self.text[self.places[at].value.clone()], at))
     }
 
     /// The first value of this name, where it is plain text: letters that can be seen, spaces and tabs.
@@ -96,7 +92,6 @@ impl Fields {
 
 /// The value of a field, where it is plain text: it has come in a head, in which there are no control characters.
 pub(in crate::http) fn plain(value: &[u8]) -> Option<&str> {
-    // Letters that cannot be seen are in no head, but for those of other languages.
     str::from_utf8(value).ok().filter(|it| it.is_ascii())
 }
 

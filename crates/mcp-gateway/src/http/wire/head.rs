@@ -9,6 +9,7 @@ use bytes::Bytes;
 use http::{Method, StatusCode, Uri};
 
 use super::fields::Fields;
+use super::write::Then;
 
 /// How many fields a head may have.
 const MOST_FIELDS: usize = 100;
@@ -21,8 +22,8 @@ pub(in crate::http) struct Head {
     pub(in crate::http) fields: Fields,
     pub(super) version: Version,
     pub(super) framing: Framing,
-    /// Another request may follow on the connection.
-    pub(super) keeps: bool,
+    /// May another request follow on the connection?
+    pub(super) then: Then,
     /// The client sends its body when it hears that it shall.
     pub(super) expects: bool,
 }
@@ -109,13 +110,15 @@ pub(super) fn read(text: &Bytes) -> Result<Head, Refused> {
     let version = if version == 0 { Version::Http10 } else { Version::Http11 };
     let fields = Fields::found(text, found.headers);
     let framing = framing(&fields, version)?;
-    let keeps = match version {
-        Version::Http10 => has_token(&fields, "keep-alive") && !has_token(&fields, "close"),
-        Version::Http11 => !has_token(&fields, "close"),
+    let then = match version {
+        _ if has_token(&fields, "close") => Then::Ends,
+        Version::Http11 => Then::Stays,
+        Version::Http10 if has_token(&fields, "keep-alive") => Then::StaysSo,
+        Version::Http10 => Then::Ends,
     };
     let waits = fields.get("expect").is_some_and(|it| it.eq_ignore_ascii_case(b"100-continue"));
     let expects = waits && version == Version::Http11;
-    Ok(Head { method, target, fields, version, framing, keeps, expects })
+    Ok(Head { method, target, fields, version, framing, then, expects })
 }
 
 fn framing(fields: &Fields, version: Version) -> Result<Framing, Refused> {
@@ -152,8 +155,8 @@ mod tests {
         let text = Bytes::from(format!("{}\r\n\r\n", lines.replace(" | ", "\r\n")));
         assert_eq!(end(&text, 0), Some(text.len()), "{lines}");
         let got = match read(&text) {
-            Ok(Head { method, target, framing, keeps, expects, .. }) => {
-                let keeps = if keeps { "keeps" } else { "ends" };
+            Ok(Head { method, target, framing, then, expects, .. }) => {
+                let keeps = if then == Then::Ends { "ends" } else { "keeps" };
                 let expects = if expects { " expects" } else { "" };
                 format!("{method} {target} {framing:?} {keeps}{expects}")
             }

@@ -27,13 +27,14 @@ use tokio_util::io::poll_read_buf;
 
 use self::chunks::{Broken, Chunk, Chunks};
 use self::head::{Framing, Version};
+use self::response::Events;
 use self::write::{Date, Length, Then};
 use crate::budget::SMALL;
 
 pub(super) use self::body::NotWhole;
 pub(super) use self::fields::{Fields, plain};
 pub(super) use self::head::{Head, Refused};
-pub(super) use self::response::{Body, Events, Response};
+pub(super) use self::response::{Body, Response};
 
 /// How large the head of a request may be, in bytes.
 const HEAD_BYTES: usize = 64 * 1024;
@@ -148,11 +149,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Wire<S> {
             Framing::Exact(bytes) => Left::Exact(bytes),
             Framing::Chunked => Left::Chunks(Chunks::new()),
         };
-        self.then = match (head.keeps, head.version) {
-            (false, _) => Then::Ends,
-            (true, Version::Http10) => Then::StaysSo,
-            (true, Version::Http11) => Then::Stays,
-        };
+        self.then = head.then;
         self.version = head.version;
         self.is_head = head.method == Method::HEAD;
         self.expects = head.expects;
