@@ -4,13 +4,34 @@ use std::sync::Arc;
 
 use mcp_host::{Dialog, DialogId};
 use mcp_model::{Era, LogLevel, ProtocolVersion, RawJson};
-use mcp_transport::CallerId;
+use mcp_transport::{CallerId, ClientCapabilities};
 
 use crate::Scope;
 use crate::meta::Meta;
 use crate::outlet::Outlet;
 use crate::principal::Principal;
+use crate::questions::Answers;
 use crate::session::Session;
+
+/// What a client can do, read once.
+#[derive(Debug)]
+pub(crate) struct Able {
+    /// As he said it: an object.
+    pub(crate) capabilities: RawJson,
+    /// What he can be asked.
+    pub(crate) answers: Answers,
+    /// What servers are told of it.
+    pub(crate) told: Option<ClientCapabilities>,
+}
+
+impl Able {
+    /// Who says this of himself.
+    pub(crate) fn of(capabilities: RawJson) -> Arc<Able> {
+        let answers = Answers::of(&capabilities);
+        let told = ClientCapabilities::new(capabilities.clone());
+        Arc::new(Able { capabilities, answers, told })
+    }
+}
 
 /// The client behind one request.
 #[derive(Debug, Clone)]
@@ -21,8 +42,8 @@ pub(crate) struct Caller {
     pub(crate) scope: Arc<Scope>,
     /// The dialog it belongs to, if any.
     pub(crate) dialog: Option<Arc<Dialog>>,
-    /// What he can do: an object.
-    pub(crate) capabilities: RawJson,
+    /// What he can do.
+    pub(crate) able: Arc<Able>,
     /// Where he hears of this request.
     pub(crate) outlet: Outlet,
     /// His session, in the era that has them.
@@ -40,7 +61,7 @@ impl Caller {
             version: session.version,
             scope: Arc::clone(&session.scope),
             dialog: Some(Arc::clone(&session.dialog)),
-            capabilities: session.capabilities.clone(),
+            able: Arc::clone(&session.able),
             outlet,
             session: Some(Arc::clone(session)),
             owner: session.owner,

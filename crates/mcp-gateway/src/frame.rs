@@ -7,8 +7,8 @@
 use std::borrow::Cow;
 
 use bytes::Bytes;
-use mcp_model::{RawJson, RpcError, code};
-use serde::Deserialize;
+use bytestring::ByteString;
+use mcp_model::{Passed, RawJson, RpcError, Walk, code};
 use serde_json::value::RawValue;
 
 use crate::meta::Meta;
@@ -111,59 +111,81 @@ pub(crate) fn read_many(text: &Bytes) -> Result<Vec<Result<Incoming, Unreadable>
         many if many > MOST_IN_BATCH => {
             Err(invalid(format!("a batch may hold {MOST_IN_BATCH} messages, this one has {many}")))
         }
-        _ => {
-            let shared = whole.clone().into_bytes();
-            Ok(items.into_iter().map(|it| message(&RawJson::within(&shared, it).into_bytes())).collect())
+        _ => Ok(items.into_iter().map(|it| message(&whole.part(it).into_bytes())).collect()),
+    }
+}
+
+/// The members of a message, each where it stands.
+#[derive(Default)]
+struct Members<'a> {
+    jsonrpc: Option<Passed<'a>>,
+    id: Option<Passed<'a>>,
+    method: Option<Passed<'a>>,
+    params: Option<Result<Params, RpcError>>,
+    result: Option<Passed<'a>>,
+    error: Option<Passed<'a>>,
+    /// One of them stands there twice: nobody could say which counts.
+    is_twice: bool,
+}
+
+impl<'a> Members<'a> {
+    fn read(whole: &'a ByteString) -> Result<Members<'a>, serde_json::Error> {
+        let mut res = Members::default();
+        let mut walk = Walk::new(whole);
+        walk.object(|name, walk| {
+            let member = match &*name {
+                "jsonrpc" => &mut res.jsonrpc,
+                "id" => &mut res.id,
+                "method" => &mut res.method,
+                "result" => &mut res.result,
+                "error" => &mut res.error,
+                "params" => {
+                    res.is_twice |= res.params.replace(Params::walked(walk, whole)?).is_some();
+                    return Ok(());
+                }
+                _ => return walk.pass().map(|_| ()),
+            };
+            res.is_twice |= member.replace(walk.pass()?).is_some();
+            Ok(())
+        })?;
+        walk.end()?;
+        // As if it were not there; only an id is looked at more closely.
+        for member in [&mut res.jsonrpc, &mut res.method, &mut res.result, &mut res.error] {
+            member.take_if(|it| it.json() == "null");
         }
+        Ok(res)
     }
 }
 
 fn message(shared: &Bytes) -> Result<Incoming, Unreadable> {
-    #[derive(Deserialize)]
-    struct Wire<'a> {
-        #[serde(borrow)]
-        jsonrpc: Option<&'a RawValue>,
-        #[serde(borrow, default, deserialize_with = "there")]
-        id: Option<&'a RawValue>,
-        #[serde(borrow)]
-        method: Option<&'a RawValue>,
-        #[serde(borrow)]
-        params: Option<&'a RawValue>,
-        #[serde(borrow)]
-        result: Option<&'a RawValue>,
-        #[serde(borrow)]
-        error: Option<&'a RawValue>,
-    }
     let refused = |id: Option<RawJson>, message: &str| Unreadable::new(id, code::INVALID_REQUEST, message);
-    // Skipping a string does not look at its bytes, and what is no UTF-8 is no JSON.
-    let read = str::from_utf8(shared).ok().filter(|_| is_object(shared)).map(serde_json::from_str);
-    let Some(Ok(Wire { jsonrpc, id, method, params, result, error })) = read else {
+    let whole = ByteString::try_from(shared.clone()).ok();
+    let Some((whole, Ok(read))) = whole.as_ref().map(|it| (it, Members::read(it))) else {
         // JSON that is no message is another fault than what is no JSON, wherever it begins to be that.
         RawJson::parse(shared.clone()).map_err(|it| {
             Unreadable::new(None, code::PARSE_ERROR, format!("the message is no JSON: {it}"))
         })?;
-        return Err(match read {
-            Some(Err(it)) => refused(None, &format!("the message cannot be read: {it}")),
-            Some(Ok(_)) | None => refused(None, "a message is a JSON object"),
-        });
+        return Err(refused(None, "a message is a JSON object"));
     };
-    let part = |it: &RawValue| RawJson::within(shared, it);
-    let id = id.map(part);
-    let plain = id.clone().filter(is_id);
+    let Members { jsonrpc, id, method, params, result, error, is_twice } = read;
+    if is_twice {
+        return Err(refused(None, "a member of the message stands there twice"));
+    }
+    let part = |it: Passed<'_>| RawJson::passed(whole, it);
+    let plain = id.filter(|it| is_id(it.json())).map(part);
     if depth(shared) > DEEPEST {
         return Err(refused(plain, &format!("a message may be {DEEPEST} levels deep")));
     }
-    if jsonrpc.map(part).as_ref().and_then(RawJson::to_text).as_deref() != Some("2.0") {
+    if jsonrpc.and_then(Passed::text).as_deref() != Some("2.0") {
         return Err(refused(plain, "`jsonrpc` must be \"2.0\""));
     }
     if let Some(method) = method {
-        let Some(method) = part(method).to_text().map(Cow::into_owned) else {
+        let Some(method) = method.text().map(Cow::into_owned) else {
             return Err(refused(plain, "`method` must be a string"));
         };
         // Some write `null` for the id that a notification must not have; of a request it is none.
-        let id = id.filter(|it| it.as_str() != "null" || !method.starts_with("notifications/"));
-        let params = params.map_or_else(|| Ok(Params::none()), |it| Params::of(part(it)));
-        let params = match params {
+        let id = id.filter(|it| it.json() != "null" || !method.starts_with("notifications/"));
+        let params = match params.unwrap_or_else(|| Ok(Params::none())) {
             Ok(params) => params,
             // Nobody waits for an answer.
             Err(_) if id.is_none() => Params::none(),
@@ -176,7 +198,7 @@ fn message(shared: &Bytes) -> Result<Incoming, Unreadable> {
         };
     }
     let outcome = match (result, error) {
-        (_, Some(error)) if error.get() != "null" => match serde_json::from_str(error.get()) {
+        (_, Some(error)) => match serde_json::from_str(error.json()) {
             Ok(error) => Err(error),
             Err(_) => return Err(refused(plain, "`error` must be an error object")),
         },
@@ -190,17 +212,12 @@ fn message(shared: &Bytes) -> Result<Incoming, Unreadable> {
     }
 }
 
-/// A member that is there, `null` as well.
-fn there<'de, D: serde::Deserializer<'de>>(member: D) -> Result<Option<&'de RawValue>, D::Error> {
-    <&RawValue>::deserialize(member).map(Some)
-}
-
-fn is_object(text: &[u8]) -> bool {
-    text.trim_ascii_start().first() == Some(&b'{')
-}
-
 /// How deep the JSON is, or a bit more, where that is not too deep.
 fn depth(text: &[u8]) -> usize {
+    // Each level has two ends.
+    if text.len() <= 2 * DEEPEST {
+        return text.len() / 2;
+    }
     // As deep as there are beginnings at most, and few messages have many.
     let begun = memchr::memchr2_iter(b'{', b'[', text).take(DEEPEST + 1).count();
     if begun <= DEEPEST {
@@ -224,8 +241,8 @@ fn depth(text: &[u8]) -> usize {
 }
 
 /// May it be the id of a request? Strings and numbers.
-fn is_id(id: &RawJson) -> bool {
-    id.as_bytes().len() <= LONGEST_ID && matches!(id.as_bytes().first(), Some(b'"' | b'-' | b'0'..=b'9'))
+fn is_id(id: &str) -> bool {
+    id.len() <= LONGEST_ID && matches!(id.as_bytes().first(), Some(b'"' | b'-' | b'0'..=b'9'))
 }
 
 #[cfg(test)]
@@ -264,7 +281,8 @@ mod tests {
             r#"notification notifications/x { "a" : 1}"#,
         );
         check(r#"{"result":{"id":9},"id":3,"jsonrpc":"2.0"}"#, r#"result 3 {"id":9}"#);
-        check(r#"{"jsonrpc":"2.0","id":3,"result":1,"error":null}"#, "result 3 1");
+        check(r#"{"jsonrpc":"2.0","id":3,"result":1,"error":null,"method":null}"#, "result 3 1");
+        check(r#"{"jsonrpc":"2.0","id":3,"method":"ping","params":null}"#, "request 3 ping {}");
         check(r#"{"jsonrpc":"2.0","id":3,"error":{"code":1,"message":"no"}}"#, "error 3 no (code 1)");
     }
 

@@ -60,8 +60,7 @@ impl Meta {
     pub(crate) fn of(params: &Params) -> Meta {
         let Some(meta) = params.get("_meta") else { return Meta::default() };
         let Ok(wire) = meta.read::<Wire<'_>>() else { return Meta::default() };
-        let whole = meta.clone().into_bytes();
-        let part = |it: &RawValue| RawJson::within(&whole, it);
+        let part = |it: &RawValue| meta.part(it);
         let text = |it: Option<&RawValue>| it.and_then(|it| part(it).to_text().map(Cow::into_owned));
         let is_token = |it: &RawJson| matches!(it.as_bytes().first(), Some(b'"' | b'-' | b'0'..=b'9'));
         let trace = text(wire.traceparent).and_then(|parent| {

@@ -2,12 +2,10 @@
 
 use std::borrow::Cow;
 use std::collections::HashSet;
-use std::fmt;
 
-use mcp_model::{RawJson, RpcError, code};
-use serde::Deserialize;
-use serde::de::{DeserializeOwned, DeserializeSeed, Deserializer, MapAccess, Visitor};
-use serde_json::value::RawValue;
+use bytestring::ByteString;
+use mcp_model::{RawJson, RpcError, Walk, code};
+use serde::de::DeserializeOwned;
 
 /// Names that need not be copied, for every client writes them.
 const KNOWN: [&str; 9] =
@@ -29,11 +27,24 @@ impl Params {
         Params { raw: RawJson::empty_object(), members: Vec::new() }
     }
 
-    /// Reads an object. Of two members of one name nobody could say which counts.
-    pub(crate) fn of(raw: RawJson) -> Result<Params, RpcError> {
-        let invalid = |message: &str| RpcError::new(code::INVALID_PARAMS, message);
-        let whole = raw.clone().into_bytes();
-        let Members(members) = raw.read().map_err(|_| invalid("`params` must be a JSON object"))?;
+    /// Reads the value at which `walk` through `whole` stands. Where it is JSON, but no parameters, why not.
+    pub(crate) fn walked(
+        walk: &mut Walk<'_>,
+        whole: &ByteString,
+    ) -> Result<Result<Params, RpcError>, serde_json::Error> {
+        let invalid = |message: &str| Ok(Err(RpcError::new(code::INVALID_PARAMS, message)));
+        if walk.next_byte() != Some(b'{') {
+            return match walk.pass()?.json() {
+                "null" => Ok(Ok(Params::none())),
+                _ => invalid("`params` must be a JSON object"),
+            };
+        }
+        let mut members = Vec::with_capacity(4);
+        let passed = walk.object(|name, walk| {
+            members.push((known(name), RawJson::passed(whole, walk.pass()?)));
+            Ok(())
+        })?;
+        // Of two members of one name nobody could say which counts.
         let is_twice = match members.len() {
             0..=FEW => {
                 members.iter().enumerate().any(|(at, (key, _))| members[..at].iter().any(|it| it.0 == *key))
@@ -41,10 +52,16 @@ impl Params {
             many => members.iter().map(|(key, _)| &**key).collect::<HashSet<_>>().len() < many,
         };
         if is_twice {
-            return Err(invalid("a member of `params` stands there twice"));
+            return invalid("a member of `params` stands there twice");
         }
-        let members = members.into_iter().map(|(key, it)| (key, RawJson::within(&whole, it))).collect();
-        Ok(Params { raw, members })
+        Ok(Ok(Params { raw: RawJson::passed(whole, passed), members }))
+    }
+
+    /// The same of a text that is nothing else.
+    #[cfg(test)]
+    pub(crate) fn of(raw: RawJson) -> Result<Params, RpcError> {
+        let whole = ByteString::from(raw.as_str());
+        Params::walked(&mut Walk::new(&whole), &whole).expect("it is JSON")
     }
 
     /// All of them, as they came.
@@ -75,52 +92,11 @@ impl Params {
     }
 }
 
-/// The members of an object as they stand there.
-struct Members<'a>(Vec<(Cow<'static, str>, &'a RawValue)>);
-
-impl<'de: 'a, 'a> Deserialize<'de> for Members<'a> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct All;
-        impl<'de> Visitor<'de> for All {
-            type Value = Vec<(Cow<'static, str>, &'de RawValue)>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("an object")
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-                let mut res = Vec::with_capacity(4);
-                while let Some(key) = map.next_key_seed(Name)? {
-                    res.push((key, map.next_value()?));
-                }
-                Ok(res)
-            }
-        }
-        deserializer.deserialize_map(All).map(Members)
-    }
-}
-
-/// A member's name.
-struct Name;
-
-impl<'de> DeserializeSeed<'de> for Name {
-    type Value = Cow<'static, str>;
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
-        deserializer.deserialize_str(self)
-    }
-}
-
-impl Visitor<'_> for Name {
-    type Value = Cow<'static, str>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a name")
-    }
-
-    fn visit_str<E>(self, name: &str) -> Result<Self::Value, E> {
-        let known = KNOWN.iter().find(|it| **it == name);
-        Ok(known.map_or_else(|| Cow::Owned(name.to_owned()), |it| Cow::Borrowed(*it)))
+/// A member's name, not copied where every client writes it.
+fn known(name: Cow<'_, str>) -> Cow<'static, str> {
+    match KNOWN.iter().find(|it| **it == name) {
+        Some(it) => Cow::Borrowed(it),
+        None => Cow::Owned(name.into_owned()),
     }
 }
 

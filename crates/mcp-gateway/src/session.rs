@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::Scope;
 use crate::asked::Asked;
+use crate::caller::Able;
 use crate::kept::Kept;
 use crate::outlet::Outlet;
 use crate::principal::Principal;
@@ -30,8 +31,8 @@ pub(crate) struct Session {
     pub(crate) scope: Arc<Scope>,
     /// What was agreed upon.
     pub(crate) version: ProtocolVersion,
-    /// What the client can do: an object.
-    pub(crate) capabilities: RawJson,
+    /// What the client can do.
+    pub(crate) able: Arc<Able>,
     /// Its leases.
     pub(crate) dialog: Arc<Dialog>,
     /// Its requests that run.
@@ -74,7 +75,7 @@ impl Session {
             principal,
             scope,
             version,
-            capabilities,
+            able: Able::of(capabilities),
             dialog,
             running: Arc::default(),
             asked: Asked::default(),

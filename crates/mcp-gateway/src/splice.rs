@@ -65,16 +65,14 @@ pub(crate) fn completed(result: &RawJson, members: &[(&str, &str)]) -> Bytes {
 
 /// The members of a JSON object, by name. Empty for anything else.
 pub(crate) fn members(object: &RawJson) -> Vec<(String, RawJson)> {
-    let whole = object.clone().into_bytes();
     let read: std::collections::BTreeMap<Cow<'_, str>, &RawValue> = object.read().unwrap_or_default();
-    read.into_iter().map(|(key, it)| (key.into_owned(), RawJson::within(&whole, it))).collect()
+    read.into_iter().map(|(key, it)| (key.into_owned(), object.part(it))).collect()
 }
 
 /// The members of a JSON object as they stand there, one that stands there twice as well. `None` for anything else.
 pub(crate) fn ordered(object: &RawJson) -> Option<Vec<(String, RawJson)>> {
-    let whole = object.clone().into_bytes();
     let Ordered(members) = object.read().ok()?;
-    Some(members.into_iter().map(|(key, it)| (key, RawJson::within(&whole, it))).collect())
+    Some(members.into_iter().map(|(key, it)| (key, object.part(it))).collect())
 }
 
 /// The object with other values, JSON texts, where `with` gives one for a member's name and value. Every member is asked

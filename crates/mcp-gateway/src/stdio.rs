@@ -13,7 +13,7 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use crate::budget::SMALL;
-use crate::caller::Caller;
+use crate::caller::{Able, Caller};
 use crate::frame::{self, Incoming, Notification, Request};
 use crate::gateway::{Gateway, Inner};
 use crate::meta::Meta;
@@ -284,7 +284,7 @@ impl Client {
                 version,
                 scope: Arc::clone(&self.scope),
                 dialog: Some(Arc::clone(&self.dialog)),
-                capabilities,
+                able: Able::of(capabilities),
                 outlet: self.out.clone(),
                 session: None,
                 owner: self.owner,

@@ -69,3 +69,4 @@ pub use spec::{
 };
 pub use tool::{Tool, ToolHints, read_tools};
 pub use trace::{InvalidTraceContext, TraceContext};
+pub use walk::{Passed, Walk};

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::BytesMut;
+use bytestring::ByteString;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
@@ -162,7 +163,7 @@ fn walked<'a, T: Item<'a>>(text: &'a str, key: &'static str) -> Result<Page<T::O
             "ttlMs" => freshness.ttl = ttl(walk.value()?),
             "cacheScope" => freshness.scope = scope(walk.value()?),
             _ => {
-                walk.value::<IgnoredAny>()?;
+                walk.pass()?;
             }
         }
     }
@@ -207,7 +208,8 @@ impl Arena {
             self.0 = BytesMut::with_capacity(BUFFER.min(item.len() + left).max(item.len()));
         }
         self.0.extend_from_slice(item.as_bytes());
-        RawJson::known(self.0.split().freeze())
+        let copy = ByteString::try_from(self.0.split()).expect("it was text before it was copied");
+        RawJson::known(copy)
     }
 }
 

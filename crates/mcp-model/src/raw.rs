@@ -4,112 +4,131 @@ use std::borrow::Cow;
 use std::fmt;
 
 use bytes::Bytes;
+use bytestring::ByteString;
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::value::RawValue;
 
 use crate::unescape::unescape;
+use crate::walk::Passed;
 
-/// One complete JSON value as the bytes it arrived in: a slice of a shared buffer.
+/// One complete JSON value as the text it arrived in: a slice of a shared buffer.
 ///
-/// Invariant: valid JSON (hence UTF-8), one value, no white space around it. A schema, an argument object or a
-/// structured result passes from a server to a caller as this, so that it is neither copied nor reordered.
+/// Invariant: valid JSON, one value, no white space around it. A schema, an argument object or a structured result passes
+/// from a server to a caller as this, so that it is neither copied nor reordered.
 #[derive(Clone, PartialEq, Eq, Hash)]
-pub struct RawJson(Bytes);
+pub struct RawJson(ByteString);
 
 impl RawJson {
     /// Checks that `bytes` hold exactly one JSON value. Fails with serde_json's own message, which may quote
     /// nothing but positions and token kinds.
     pub fn parse(bytes: Bytes) -> Result<RawJson, serde_json::Error> {
-        // Skipping a string does not look at its bytes, and what is no UTF-8 is no JSON.
-        let text = str::from_utf8(&bytes).map_err(serde::de::Error::custom)?;
-        serde_json::from_str::<IgnoredAny>(text)?;
-        let start = bytes.iter().take_while(|it| it.is_ascii_whitespace()).count();
-        let end = bytes.len() - bytes.iter().rev().take_while(|it| it.is_ascii_whitespace()).count();
-        Ok(RawJson(bytes.slice(start..end)))
+        let whole = text(bytes)?;
+        serde_json::from_str::<IgnoredAny>(&whole)?;
+        let inner = whole.trim_matches(|it: char| it.is_ascii_whitespace());
+        Ok(RawJson(whole.slice_ref(inner)))
     }
 
-    /// The value that serde_json found inside `whole`, as a slice of it: no copy, no second check.
+    /// The value at the beginning of `bytes`. What stands behind it is not looked at. Fails as [`RawJson::parse`] does.
+    pub fn leading(bytes: Bytes) -> Result<RawJson, serde_json::Error> {
+        let whole = text(bytes)?;
+        let value = <&RawValue>::deserialize(&mut serde_json::Deserializer::from_str(&whole))?.get();
+        Ok(RawJson(whole.slice_ref(value)))
+    }
+
+    /// The value that serde_json found inside this one, as a slice of it: no copy, no second check.
     ///
-    /// A `value` that does not point into `whole` is copied.
-    pub fn within(whole: &Bytes, value: &RawValue) -> RawJson {
-        RawJson::placed(whole, whole.as_ptr(), value)
+    /// A `value` that does not point into it is copied.
+    pub fn part(&self, value: &RawValue) -> RawJson {
+        RawJson::placed(&self.0, self.0.as_ptr(), value.get())
+    }
+
+    /// What a walk over `whole` has passed over, as a slice of it. What was passed over elsewhere is copied.
+    pub fn passed(whole: &ByteString, passed: Passed<'_>) -> RawJson {
+        RawJson::placed(whole, whole.as_ptr(), passed.json())
     }
 
     /// What stands here where `value` stands in `text`, of which this is a copy. A `value` that is not in it is copied.
     pub(crate) fn counterpart(&self, text: &str, value: &RawValue) -> RawJson {
-        RawJson::placed(&self.0, text.as_ptr(), value)
+        RawJson::placed(&self.0, text.as_ptr(), value.get())
     }
 
-    /// The part of `whole` that is as far from its beginning as `value` is from `start`; a copy where there is none.
-    fn placed(whole: &Bytes, start: *const u8, value: &RawValue) -> RawJson {
-        let text = value.get().as_bytes();
-        let start = (text.as_ptr() as usize).wrapping_sub(start as usize);
-        match start.checked_add(text.len()) {
-            Some(end) if end <= whole.len() => RawJson(whole.slice(start..end)),
-            _ => RawJson::copied(value),
-        }
+    /// The part of `whole` that is as far from its beginning as `json` is from `start`; a copy where there is none.
+    fn placed(whole: &ByteString, start: *const u8, json: &str) -> RawJson {
+        let start = (json.as_ptr() as usize).wrapping_sub(start as usize);
+        let part = start.checked_add(json.len()).and_then(|end| whole.get(start..end));
+        RawJson(part.map_or_else(|| ByteString::from(json), |it| whole.slice_ref(it)))
     }
 
     /// What is known to be one JSON value.
-    pub(crate) fn known(bytes: Bytes) -> RawJson {
-        debug_assert!(serde_json::from_slice::<IgnoredAny>(&bytes).is_ok());
-        RawJson(bytes)
+    pub(crate) fn known(text: ByteString) -> RawJson {
+        debug_assert!(serde_json::from_str::<IgnoredAny>(&text).is_ok());
+        RawJson(text)
     }
 
     /// A copy of a value that serde_json found.
     pub fn copied(value: &RawValue) -> RawJson {
-        RawJson(Bytes::copy_from_slice(value.get().as_bytes()))
+        RawJson(value.get().into())
     }
 
     /// The value as JSON. Fails only where `value`'s own `Serialize` does (a map whose keys are no strings).
     pub fn of(value: &impl Serialize) -> Result<RawJson, serde_json::Error> {
-        Ok(RawJson(serde_json::to_vec(value)?.into()))
+        Ok(RawJson(serde_json::to_string(value)?.into()))
     }
 
     /// The value `{}`.
     pub fn empty_object() -> RawJson {
-        RawJson(Bytes::from_static(b"{}"))
+        RawJson(ByteString::from_static("{}"))
     }
 
     /// The JSON text.
     pub fn as_str(&self) -> &str {
-        str::from_utf8(&self.0).expect("JSON is UTF-8, and was checked when this value was made")
+        &self.0
     }
 
     /// The JSON text's bytes.
     pub fn as_bytes(&self) -> &[u8] {
-        &self.0
+        self.0.as_bytes()
     }
 
     /// The shared buffer.
     pub fn into_bytes(self) -> Bytes {
-        self.0
+        self.0.into_bytes()
     }
 
     /// Reads the value as `T`.
     pub fn read<'a, T: Deserialize<'a>>(&'a self) -> Result<T, serde_json::Error> {
-        serde_json::from_slice(&self.0)
+        serde_json::from_str(&self.0)
     }
 
     /// The text of a JSON string, `None` for any other value.
     pub fn to_text(&self) -> Option<Cow<'_, str>> {
-        let inner = self.as_str().strip_prefix('"')?.strip_suffix('"')?;
-        if !inner.contains('\\') {
-            return Some(Cow::Borrowed(inner));
-        }
-        unescape(self.as_str()).map(Cow::Owned)
+        string(self.as_str())
     }
 
     /// Is the value a JSON object?
     pub fn is_object(&self) -> bool {
-        self.0.first() == Some(&b'{')
+        self.0.starts_with('{')
+    }
+}
+
+/// Skipping a string does not look at its bytes, and what is no UTF-8 is no JSON.
+fn text(bytes: Bytes) -> Result<ByteString, serde_json::Error> {
+    ByteString::try_from(bytes).map_err(serde::de::Error::custom)
+}
+
+/// The text of a JSON string, `None` for the text of any other value.
+pub(crate) fn string(json: &str) -> Option<Cow<'_, str>> {
+    let inner = json.strip_prefix('"')?.strip_suffix('"')?;
+    match inner.contains('\\') {
+        true => unescape(json).map(Cow::Owned),
+        false => Some(Cow::Borrowed(inner)),
     }
 }
 
 impl AsRef<[u8]> for RawJson {
     fn as_ref(&self) -> &[u8] {
-        &self.0
+        self.as_bytes()
     }
 }
 
@@ -157,12 +176,16 @@ mod tests {
             #[serde(borrow)]
             schema: &'a RawValue,
         }
-        let wire: Wire<'_> = serde_json::from_slice(&whole).unwrap();
-        let slice = RawJson::within(&whole, wire.schema);
+        let raw = RawJson::parse(whole.clone()).unwrap();
+        let wire: Wire<'_> = raw.read().unwrap();
+        let slice = raw.part(wire.schema);
         assert_eq!(slice.as_str(), "{\"type\":\"object\"}");
         assert_eq!(slice.as_bytes().as_ptr(), whole[11..].as_ptr());
         let other: &RawValue = serde_json::from_str("true").unwrap();
-        assert_eq!(RawJson::within(&whole, other).as_str(), "true");
+        assert_eq!(raw.part(other).as_str(), "true");
+        let leading = RawJson::leading(whole.slice(10..)).unwrap();
+        assert_eq!((leading.as_str(), leading.as_bytes().as_ptr()), (slice.as_str(), whole[11..].as_ptr()));
+        assert!(RawJson::leading(Bytes::from_static(b"1\xff")).is_err());
     }
 
     #[test]

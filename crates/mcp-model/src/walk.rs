@@ -8,22 +8,61 @@ use serde::Deserialize;
 use serde::de::{Error as _, IgnoredAny};
 use serde_json::{Deserializer, Error};
 
-/// A place in a text.
-pub(crate) struct Walk<'a> {
+use crate::raw::string;
+
+/// A place in a JSON text, and the way on from there.
+///
+/// Each value is read where it stands, so that a text is looked at once. What is wrong with one is said where the walk comes
+/// to it; the positions in serde_json's messages begin at the value that was being read.
+///
+/// ```
+/// use mcp_model::Walk;
+///
+/// let mut walk = Walk::new(r#"{"id": 7, "params": {"name": "echo"}}"#);
+/// let mut id = None;
+/// walk.object(|key, walk| {
+///     match &*key {
+///         "id" => id = Some(walk.value::<u32>()?),
+///         _ => assert_eq!(walk.pass()?.json(), r#"{"name": "echo"}"#),
+///     }
+///     Ok(())
+/// })?;
+/// walk.end()?;
+/// assert_eq!(id, Some(7));
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Walk<'a> {
     text: &'a str,
     at: usize,
     /// An object or a list was begun, and none of its members was read.
     is_begun: bool,
 }
 
+/// A JSON value that a walk has passed over.
+#[derive(Debug, Clone, Copy)]
+pub struct Passed<'a>(&'a str);
+
+impl<'a> Passed<'a> {
+    /// Its text.
+    pub fn json(self) -> &'a str {
+        self.0
+    }
+
+    /// The text of a JSON string, `None` for any other value.
+    pub fn text(self) -> Option<Cow<'a, str>> {
+        string(self.0)
+    }
+}
+
 impl<'a> Walk<'a> {
-    /// At the beginning of a text. What stands behind the value at its beginning is never looked at.
-    pub(crate) fn new(text: &'a str) -> Walk<'a> {
+    /// At the beginning of a text.
+    pub fn new(text: &'a str) -> Walk<'a> {
         Walk { text, at: 0, is_begun: false }
     }
 
-    /// Begins an object, or a list. Fails where none does.
-    pub(crate) fn begin(&mut self, mark: u8) -> Result<(), Error> {
+    /// Begins an object (`{`) or a list (`[`). Fails where none does.
+    pub fn begin(&mut self, mark: u8) -> Result<(), Error> {
         if self.next_byte() != Some(mark) {
             return Err(Error::custom(format_args!("expected `{}`", char::from(mark))));
         }
@@ -32,8 +71,8 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    /// Is there another member? Goes to it, or to the end.
-    pub(crate) fn more(&mut self, end: u8) -> Result<bool, Error> {
+    /// Is there another member of what was begun? Goes to it, or behind the end, which is `}` or `]`.
+    pub fn more(&mut self, end: u8) -> Result<bool, Error> {
         let is_first = std::mem::take(&mut self.is_begun);
         let next = self.next_byte();
         if next == Some(end) {
@@ -51,12 +90,15 @@ impl<'a> Walk<'a> {
         Ok(true)
     }
 
-    /// The next member's name, up to the value.
-    pub(crate) fn key(&mut self) -> Result<Option<Cow<'a, str>>, Error> {
+    /// The next member's name, up to the value; `None` behind the end of the object.
+    pub fn key(&mut self) -> Result<Option<Cow<'a, str>>, Error> {
         if !self.more(b'}')? {
             return Ok(None);
         }
-        let key = self.value::<Key<'a>>()?.0;
+        let key = match self.plain_key() {
+            Some(key) => Cow::Borrowed(key),
+            None => self.value::<Key<'a>>()?.0,
+        };
         if self.next_byte() != Some(b':') {
             return Err(Error::custom("expected `:`"));
         }
@@ -64,12 +106,44 @@ impl<'a> Walk<'a> {
         Ok(Some(key))
     }
 
+    /// The name that stands here, where it is as most are: without escapes.
+    fn plain_key(&mut self) -> Option<&'a str> {
+        let rest = self.text[self.at..].strip_prefix('"')?;
+        let end = rest.bytes().position(|it| matches!(it, b'"' | b'\\' | 0..0x20))?;
+        if rest.as_bytes()[end] != b'"' {
+            return None;
+        }
+        self.at += end + 2;
+        Some(&rest[..end])
+    }
+
+    /// Reads the object that stands here: `member` is given each name, and reads the value, all of it and nothing else.
+    pub fn object(
+        &mut self,
+        mut member: impl FnMut(Cow<'a, str>, &mut Walk<'a>) -> Result<(), Error>,
+    ) -> Result<Passed<'a>, Error> {
+        self.begin(b'{')?;
+        let start = self.at - 1;
+        while let Some(key) = self.key()? {
+            member(key, self)?;
+        }
+        Ok(Passed(&self.text[start..self.at]))
+    }
+
     /// The value that stands here. Where it is no `T` nothing is passed over.
-    pub(crate) fn value<T: Deserialize<'a>>(&mut self) -> Result<T, Error> {
+    pub fn value<T: Deserialize<'a>>(&mut self) -> Result<T, Error> {
         let mut deserializer = Deserializer::from_str(&self.text[self.at..]);
         let value = T::deserialize(&mut deserializer)?;
         self.at += deserializer.into_iter::<IgnoredAny>().byte_offset();
         Ok(value)
+    }
+
+    /// Passes over the value that stands here, whatever it is.
+    pub fn pass(&mut self) -> Result<Passed<'a>, Error> {
+        self.next_byte();
+        let start = self.at;
+        self.value::<IgnoredAny>()?;
+        Ok(Passed(&self.text[start..self.at]))
     }
 
     /// The value that stands here, and its text. Where it is JSON and no `T`, why not.
@@ -90,8 +164,16 @@ impl<'a> Walk<'a> {
         self.text.len() - self.at
     }
 
+    /// Fails where something else than white space stands behind this place.
+    pub fn end(mut self) -> Result<(), Error> {
+        match self.next_byte() {
+            None => Ok(()),
+            Some(_) => Err(Error::custom("trailing characters")),
+        }
+    }
+
     /// Passes over white space; the byte behind it.
-    fn next_byte(&mut self) -> Option<u8> {
+    pub fn next_byte(&mut self) -> Option<u8> {
         let rest = &self.text.as_bytes()[self.at..];
         let blank = rest.iter().take_while(|it| matches!(it, b' ' | b'\t' | b'\n' | b'\r')).count();
         self.at += blank;
@@ -148,6 +230,7 @@ mod tests {
         check(r#"{"a":[1, {"b":[]} ,"x" ],"c":[]} and more"#, r#"a=1|{"b":[]}|"x" c="#);
         check(" { } ", "");
         check(r#"{"a\n":7}"#, "a\n=7");
+        check(r#"{"\u00e9é":7}"#, "éé=7");
         check("[]", "! expected `{`");
         check("", "! expected `{`");
         check(r#"{"a":[1 2]}"#, "! expected `,` or `]`");
@@ -160,6 +243,7 @@ mod tests {
             r#"{,"a":[1]}"#,
             r#"{"a":["#,
             "{7:[]}",
+            "{\"a\u{1}\":[]}",
             r#"{"a"#,
         ] {
             assert!(walked(broken).is_err(), "{broken}");
@@ -176,6 +260,28 @@ mod tests {
         assert!(walk.more(b']').unwrap());
         assert!(matches!(walk.item::<u8>(), Ok(("7", Ok(7)))));
         assert!(!walk.more(b']').unwrap());
+    }
+
+    #[test]
+    fn what_was_passed_over_is_known_to_be_json() {
+        let mut walk = Walk::new(r#" {"a": {"b" : "x\n" } ,"c":[1 ] } "#);
+        let mut seen = Vec::new();
+        let whole = walk.object(|key, walk| {
+            let passed = match &*key {
+                "a" => walk.object(|_, walk| {
+                    assert_eq!(walk.pass()?.text().as_deref(), Some("x\n"));
+                    Ok(())
+                })?,
+                _ => walk.pass()?,
+            };
+            seen.push(format!("{key}={}", passed.json()));
+            Ok(())
+        });
+        assert_eq!(whole.unwrap().json(), r#"{"a": {"b" : "x\n" } ,"c":[1 ] }"#);
+        assert_eq!(seen, [r#"a={"b" : "x\n" }"#, "c=[1 ]"]);
+        walk.end().unwrap();
+        let mut walk = Walk::new("7 8");
+        assert_eq!((walk.pass().unwrap().text(), walk.end().is_err()), (None, true));
     }
 
     proptest! {

@@ -1,19 +1,21 @@
 //! A request that is being answered: as one JSON document where nothing comes before the answer, else as a stream of
 //! events whose last one is the answer.
 
-use std::pin::Pin;
+use std::pin::{Pin, pin};
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::stream;
-use http::{HeaderValue, StatusCode, header};
+use http::StatusCode;
 use tokio::time::Instant;
 
 use super::events;
 use super::headers::Accepts;
-use super::line::Alarm;
+use super::line::Line;
 use super::routes::status;
 use super::wire::{Body, Response};
+use super::worker::Worker;
 use crate::outlet::Inlet;
 
 /// How long a client waits for the head of a response before it begins without its answer.
@@ -26,7 +28,23 @@ pub(super) struct Answer {
 }
 
 /// What is done to get the answer; `None` when the client took the request back.
-pub(super) type Work = Pin<Box<dyn Future<Output = Option<Answer>> + Send>>;
+pub(super) enum Work {
+    /// In a session, by who does the next as well.
+    InSession(Worker),
+    /// Of one request.
+    Alone(Pin<Box<dyn Future<Output = Option<Answer>> + Send>>),
+}
+
+impl Future for Work {
+    type Output = Option<Answer>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Answer>> {
+        match &mut *self {
+            Work::InSession(work) => pin!(work).poll(cx),
+            Work::Alone(work) => work.as_mut().poll(cx),
+        }
+    }
+}
 
 /// What becomes of a request whose client goes away.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,7 +68,7 @@ impl Answering {
     }
 
     /// The response, as soon as it is known which it is.
-    pub(super) async fn respond(mut self, accepts: Accepts, alarm: &Alarm) -> Response {
+    pub(super) async fn respond(mut self, accepts: Accepts, line: &Line) -> Response {
         let takes_events = accepts == Accepts::Events;
         let patience = Instant::now() + SILENCE;
         loop {
@@ -63,14 +81,16 @@ impl Answering {
                     false => continue,
                 },
                 answer = work => {
-                    self.work = None;
+                    if let Some(Work::InSession(worker)) = self.work.take() {
+                        line.keep(worker);
+                    }
                     return match (answer, takes_events.then(|| self.inlet.take()).flatten()) {
                         (Some(answer), Some(message)) => self.stream(Some(message), Some(answer)),
                         (Some(answer), None) => json(answer),
                         (None, _) => taken_back(),
                     };
                 }
-                () = alarm.at(patience), if takes_events => None,
+                () = line.alarm.at(patience), if takes_events => None,
             };
             return self.stream(first, None);
         }
@@ -143,8 +163,7 @@ impl Streaming {
 /// An answer alone.
 pub(super) fn json(answer: Answer) -> Response {
     let Answer { status, body } = answer;
-    let kind = HeaderValue::from_static("application/json");
-    Response::new(status, Body::Whole(body)).with(header::CONTENT_TYPE, kind)
+    Response::new(status, Body::Whole(body)).of("application/json")
 }
 
 /// Nothing to say: a request that was taken back, or a message that wants no answer.

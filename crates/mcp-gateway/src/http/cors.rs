@@ -5,10 +5,9 @@
 
 use http::{HeaderName, HeaderValue, Method, StatusCode, header};
 
-use super::headers;
 use super::routes::{status, words};
 use super::server::Door;
-use super::wire::{Fields, Head, Response};
+use super::wire::{Fields, Head, Name, Response};
 
 /// What pages may send besides what all may.
 const TAKEN: [&str; 6] =
@@ -34,8 +33,7 @@ impl Page {
 
     /// The answer to a browser that asks beforehand; `None` for everything else.
     pub(super) fn allowed(&self, door: &Door, head: &Head) -> Option<Response> {
-        let asks =
-            head.method == Method::OPTIONS && head.fields.get("access-control-request-method").is_some();
+        let asks = head.method == Method::OPTIONS && head.fields.get(Name::RequestMethod).is_some();
         (asks && self.origin.is_some()).then(|| match door.guard.check(host(head), None) {
             Ok(()) => allowed(&head.fields),
             Err(intruder) => words(StatusCode::FORBIDDEN, intruder.words()),
@@ -56,18 +54,18 @@ impl Page {
 }
 
 fn named(door: &Door, fields: &Fields) -> Option<HeaderValue> {
-    let text = headers::only(fields, headers::ORIGIN).ok()??;
+    let text = fields.only(Name::Origin).ok()??;
     let is_named = door.guard.origins.iter().any(|it| it.eq_ignore_ascii_case(text));
     is_named.then(|| HeaderValue::from_str(text).ok())?
 }
 
 fn host(head: &Head) -> Option<&str> {
     let authority = head.target.authority().map(|it| it.as_str());
-    authority.or_else(|| head.fields.text(headers::HOST))
+    authority.or_else(|| head.fields.text(Name::Host))
 }
 
 fn allowed(asked: &Fields) -> Response {
-    let wanted = asked.text("access-control-request-headers").unwrap_or_default();
+    let wanted = asked.text(Name::RequestHeaders).unwrap_or_default();
     let wanted = wanted.split(',').filter_map(|it| it.trim().parse::<HeaderName>().ok());
     let taken = wanted.filter(|it| TAKEN.contains(&it.as_str()) || it.as_str().starts_with(OURS));
     let taken: Vec<String> = taken.map(|it| it.to_string()).collect();

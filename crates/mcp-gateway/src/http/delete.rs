@@ -4,11 +4,10 @@ use std::sync::Arc;
 
 use http::StatusCode;
 
-use super::headers::SESSION;
 use super::post::{self, invalid, no_session, refusal};
 use super::routes::{Server, status};
 use super::server::Door;
-use super::wire::{Head, Response};
+use super::wire::{Head, Name, Response};
 
 /// Ends a session: what it has leased is given back.
 pub(super) fn delete(door: &Arc<Door>, server: Server, head: &Head) -> Response {
@@ -16,7 +15,7 @@ pub(super) fn delete(door: &Arc<Door>, server: Server, head: &Head) -> Response 
         Ok(visitor) => visitor,
         Err(refusal) => return refusal,
     };
-    let Some(id) = head.fields.text(SESSION) else {
+    let Some(id) = head.fields.text(Name::Session) else {
         return refusal(StatusCode::BAD_REQUEST, None, &invalid("the header `Mcp-Session-Id` is missing"));
     };
     match door.gateway.sessions.take(id, &visitor.principal) {

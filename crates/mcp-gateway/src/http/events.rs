@@ -41,7 +41,7 @@ pub(super) fn pulse() -> Bytes {
 /// A response that is a stream of events.
 pub(super) fn response(events: impl Stream<Item = Bytes> + Send + 'static) -> Response {
     Response::new(StatusCode::OK, Body::Events(Box::pin(events)))
-        .with(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream"))
+        .of("text/event-stream")
         .with(header::CACHE_CONTROL, HeaderValue::from_static("no-cache, no-transform"))
         // Proxies that gather what they pass on would keep events back.
         .with(HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no"))

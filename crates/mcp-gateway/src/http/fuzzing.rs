@@ -7,8 +7,8 @@ use serde_json::Value;
 
 use super::guard::Guard;
 use super::headers;
-use super::wire::Fields;
 pub(crate) use super::wire::fuzzing::wire;
+use super::wire::{Fields, Name};
 use crate::frame::{self, Incoming};
 use crate::meta::Meta;
 
@@ -28,9 +28,9 @@ pub(crate) fn head<'a>(fields: impl Iterator<Item = &'a str>, body: &str) {
     let meta = Meta::of(&request.params);
     if headers::agree(&map, &request, &meta).is_ok() {
         // What a header says plainly is what the body says.
-        let said = map.text("mcp-method").filter(|it| !it.starts_with("=?"));
+        let said = map.text(Name::Method).filter(|it| !it.starts_with("=?"));
         assert!(said.is_none_or(|it| it == request.method));
-        let said = map.text("mcp-protocol-version").filter(|it| !it.starts_with("=?"));
+        let said = map.text(Name::Version).filter(|it| !it.starts_with("=?"));
         assert!(said.is_none_or(
             |it| Some(it) == meta.version.as_deref() || (it.is_empty() && meta.version.is_none())
         ));
@@ -45,7 +45,7 @@ pub(crate) fn head<'a>(fields: impl Iterator<Item = &'a str>, body: &str) {
 
 /// A page of another site gets in nowhere, whatever it says.
 fn guarded(map: &Fields) {
-    let (host, origin) = (map.text(headers::HOST), map.text(headers::ORIGIN));
+    let (host, origin) = (map.text(Name::Host), map.text(Name::Origin));
     let near = Guard {
         address: "127.0.0.1:8807".parse().expect("an address"),
         hosts: Vec::new(),

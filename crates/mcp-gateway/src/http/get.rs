@@ -13,20 +13,17 @@ use mcp_model::ProtocolVersion;
 use tokio_util::sync::CancellationToken;
 
 use super::events;
-use super::headers::{self, Accepts, SESSION};
+use super::headers::{self, Accepts};
 use super::modern::Place;
 use super::post::{self, busy, invalid, no_session, refusal};
 use super::routes::Server;
 use super::server::Door;
-use super::wire::{Head, Response};
+use super::wire::{Head, Name, Response};
 use crate::kept::EventId;
 use crate::outlet::{Inlet, Outlet, outlet};
 use crate::reply;
 use crate::session::Session;
 use crate::watching::{News, Watching, told};
-
-/// The last message that a client heard on a stream that he lost.
-const LAST_EVENT_ID: &str = "last-event-id";
 
 /// Opens the stream.
 pub(super) fn get(door: &Arc<Door>, server: Server, head: &Head) -> Response {
@@ -42,7 +39,7 @@ pub(super) fn get(door: &Arc<Door>, server: Server, head: &Head) -> Response {
         Ok(visitor) => visitor,
         Err(refusal) => return refusal,
     };
-    let Some(id) = head.fields.text(SESSION) else {
+    let Some(id) = head.fields.text(Name::Session) else {
         let error = invalid("a GET belongs to a session: `Mcp-Session-Id` is missing");
         return refusal(StatusCode::METHOD_NOT_ALLOWED, None, &error);
     };
@@ -54,7 +51,7 @@ pub(super) fn get(door: &Arc<Door>, server: Server, head: &Head) -> Response {
     let Some(place) = Place::of_stream(door, &visitor.principal) else {
         return refusal(StatusCode::SERVICE_UNAVAILABLE, None, &busy());
     };
-    let last = head.fields.text(LAST_EVENT_ID).and_then(|it| it.parse().ok());
+    let last = head.fields.text(Name::LastEventId).and_then(|it| it.parse().ok());
     let (out, inlet) = outlet(door.bounds());
     let replaced = session.listens(out.clone());
     let watching = Watching::new(&door.gateway, &session.scope);

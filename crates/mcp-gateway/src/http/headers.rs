@@ -4,43 +4,18 @@
 //! headers say something else is refused, for somebody was deceived.
 
 use std::borrow::Cow;
+use std::sync::LazyLock;
 
 use base64::prelude::{BASE64_STANDARD, Engine};
 use http::HeaderName;
 use mcp_model::{RawJson, RpcError, code};
+use memchr::memmem::{self, Finder};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::wire::{Fields, plain as plain_text};
+use super::wire::{Fields, Name};
 use crate::frame::Request;
 use crate::meta::Meta;
-
-/// The session's id.
-pub(super) const SESSION: &str = "mcp-session-id";
-/// The version of the protocol.
-pub(super) const VERSION: &str = "mcp-protocol-version";
-const METHOD: &str = "mcp-method";
-const NAME: &str = "mcp-name";
-/// Whom the client means to talk to.
-pub(super) const HOST: &str = "host";
-/// The site of the page that asks.
-pub(super) const ORIGIN: &str = "origin";
-/// The token of whoever asks.
-pub(super) const AUTHORIZATION: &str = "authorization";
-
-/// A header that is no text, or stands there twice.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct NotPlain;
-
-/// The text of a header that may stand there once.
-pub(super) fn only<'a>(headers: &'a Fields, name: &str) -> Result<Option<&'a str>, NotPlain> {
-    let mut all = headers.all(name);
-    let Some(value) = all.next() else { return Ok(None) };
-    match (plain_text(value), all.next()) {
-        (Some(text), None) => Ok(Some(text)),
-        _ => Err(NotPlain),
-    }
-}
 
 /// What a client takes as an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,8 +28,10 @@ pub(super) enum Accepts {
 
 /// What the client says that he takes.
 pub(super) fn accepts(headers: &Fields) -> Accepts {
-    let mut values = headers.all("accept").filter_map(plain_text);
-    match values.any(|it| it.contains("text/event-stream") || it.contains("text/*") || it.contains("*/*")) {
+    static EVENTS: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("text/event-stream"));
+    let holds = |it: &[u8], kind: &str| memmem::find(it, kind.as_bytes()).is_some();
+    let takes = |it: &[u8]| EVENTS.find(it).is_some() || holds(it, "text/*") || holds(it, "*/*");
+    match headers.all(Name::Accept).any(takes) {
         true => Accepts::Events,
         false => Accepts::Json,
     }
@@ -62,22 +39,23 @@ pub(super) fn accepts(headers: &Fields) -> Accepts {
 
 /// Is the body said to be JSON?
 pub(super) fn is_json(headers: &Fields) -> bool {
-    let kind = headers.text("content-type").unwrap_or_default();
-    let kind = kind.split(';').next().unwrap_or_default().trim();
-    kind.eq_ignore_ascii_case("application/json")
+    const JSON: &str = "application/json";
+    let kind = headers.text(Name::ContentType).unwrap_or_default();
+    // Most say just that.
+    kind == JSON || kind.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case(JSON)
 }
 
 /// Looks whether the headers of a request of the stateless era say what its body says.
 pub(super) fn agree(headers: &Fields, request: &Request, meta: &Meta) -> Result<(), RpcError> {
     let version = meta.version.as_deref().unwrap_or_default();
-    one(headers, VERSION, "MCP-Protocol-Version", version)?;
-    one(headers, METHOD, "Mcp-Method", &request.method)?;
+    one(headers.all(Name::Version), "MCP-Protocol-Version", version)?;
+    one(headers.all(Name::Method), "Mcp-Method", &request.method)?;
     let Some(key) = named(&request.method) else { return Ok(()) };
     let Some(name) = request.params.text(key) else {
         // What is wrong with the parameters is said elsewhere.
         return Ok(());
     };
-    one(headers, NAME, "Mcp-Name", &name)
+    one(headers.all(Name::Target), "Mcp-Name", &name)
 }
 
 /// The parameter that `Mcp-Name` repeats.
@@ -89,9 +67,9 @@ fn named(method: &str) -> Option<&'static str> {
     }
 }
 
-fn one(headers: &Fields, name: &str, words: &str, want: &str) -> Result<(), RpcError> {
+/// Looks whether the only one of these values is the one that is wanted.
+fn one<'a>(mut values: impl Iterator<Item = &'a [u8]>, words: &str, want: &str) -> Result<(), RpcError> {
     let mismatch = |what: &str| RpcError::new(code::HEADER_MISMATCH, format!("the header `{words}` {what}"));
-    let mut values = headers.all(name);
     let Some(value) = values.next() else { return Err(mismatch("is missing")) };
     if values.next().is_some() {
         return Err(mismatch("stands there twice"));
@@ -119,11 +97,15 @@ pub(super) fn arguments_agree(
     arguments: Option<&RawJson>,
 ) -> Result<(), RpcError> {
     for (argument, header) in marked(schema) {
-        let Ok(name) = HeaderName::try_from(format!("mcp-param-{header}")) else { continue };
+        let name = format!("mcp-param-{}", header.to_ascii_lowercase());
+        // What is no name of a header can stand among none.
+        if HeaderName::try_from(&name).is_err() {
+            continue;
+        }
         let said = arguments.and_then(|it| member(it, &argument)).and_then(|it| plain(&it));
         let words = format!("Mcp-Param-{header}");
-        match (said, headers.get(name.as_str()).is_some()) {
-            (Some(said), _) => one(headers, name.as_str(), &words, &said)?,
+        match (said, headers.named(&name).next().is_some()) {
+            (Some(said), _) => one(headers.named(&name), &words, &said)?,
             (None, true) => {
                 let message = format!("the header `{words}` stands there, and the argument does not");
                 return Err(RpcError::new(code::HEADER_MISMATCH, message));
@@ -146,7 +128,7 @@ fn marked(schema: &RawJson) -> Vec<(String, String)> {
         #[serde(rename = "x-mcp-header")]
         header: Option<String>,
     }
-    if memchr::memmem::find(schema.as_bytes(), b"x-mcp-header").is_none() {
+    if memmem::find(schema.as_bytes(), b"x-mcp-header").is_none() {
         return Vec::new();
     }
     let properties = schema.read::<Schema<'_>>().ok().and_then(|it| it.properties).unwrap_or_default();
@@ -164,9 +146,8 @@ fn plain(value: &RawJson) -> Option<String> {
 }
 
 fn member(object: &RawJson, key: &str) -> Option<RawJson> {
-    let whole = object.clone().into_bytes();
     let read: std::collections::BTreeMap<Cow<'_, str>, &RawValue> = object.read().ok()?;
-    read.get(key).map(|it| RawJson::within(&whole, it))
+    read.get(key).map(|it| object.part(it))
 }
 
 #[cfg(test)]

@@ -12,11 +12,37 @@ use std::time::Duration;
 use tokio::time::{Instant, Sleep, sleep_until};
 
 use super::server::Door;
+use super::worker::{Job, Worker};
 
 /// A connection.
 pub(super) struct Line {
     pub(super) door: Arc<Door>,
     pub(super) alarm: Alarm,
+    /// Who has nothing to do.
+    spare: Mutex<Option<Worker>>,
+}
+
+impl Line {
+    /// One to this door.
+    pub(super) fn new(door: Arc<Door>) -> Line {
+        Line { door, alarm: Alarm::default(), spare: Mutex::default() }
+    }
+
+    /// Who does this.
+    pub(super) fn worker(&self, job: Job) -> Worker {
+        match self.spare.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            Some(mut worker) => {
+                worker.take(job);
+                worker
+            }
+            None => Worker::new(job),
+        }
+    }
+
+    /// Keeps one whose job is done for the next.
+    pub(super) fn keep(&self, worker: Worker) {
+        *self.spare.lock().unwrap_or_else(PoisonError::into_inner) = Some(worker);
+    }
 }
 
 /// The timer of a connection.

@@ -7,7 +7,7 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use http::{HeaderValue, StatusCode, header};
+use http::StatusCode;
 use mcp_host::{Published, ServerState};
 
 use super::post;
@@ -46,8 +46,7 @@ pub(super) fn metrics(door: &Arc<Door>, head: &Head) -> Response {
     if let Some(more) = &door.metrics {
         text.push_str(&more.page());
     }
-    let kind = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
-    Response::new(StatusCode::OK, Body::Whole(text.into())).with(header::CONTENT_TYPE, kind)
+    Response::new(StatusCode::OK, Body::Whole(text.into())).of("text/plain; version=0.0.4; charset=utf-8")
 }
 
 fn page(gauges: &[(&str, &str, usize)], published: &Published) -> String {

@@ -24,6 +24,7 @@ mod routes;
 mod server;
 mod tls;
 mod wire;
+mod worker;
 
 use std::fmt;
 use std::io;

@@ -8,13 +8,13 @@ use mcp_model::{RawJson, RpcError, code};
 use mcp_transport::CallerId;
 use tokio::time::Instant;
 
-use super::answering::{Answer, Answering, Leaving};
+use super::answering::{Answer, Answering, Leaving, Work};
 use super::line::Line;
 use super::post::{Visitor, busy, no_room, refusal};
 use super::server::Door;
-use super::wire::{Head, Response};
+use super::wire::{Head, Name, Response};
 use super::{headers, listen};
-use crate::caller::Caller;
+use crate::caller::{Able, Caller};
 use crate::dialogs::LONGEST_NAME;
 use crate::frame::Request;
 use crate::outlet::outlet;
@@ -22,9 +22,6 @@ use crate::principal::Principal;
 use crate::reply;
 use crate::scope::Leased;
 use crate::sessions::Full;
-
-/// In which a client names its dialog.
-const DIALOG: &str = "mcp-host-dialog";
 
 /// How much of something runs, by client.
 #[derive(Debug, Default)]
@@ -97,7 +94,7 @@ pub(super) async fn answer(line: &Line, head: &Head, visitor: Visitor, request: 
     if let Err(error) = arguments_agree(door, head, &scope, &request) {
         return refuse(&error);
     }
-    let named = head.fields.text(DIALOG).filter(|it| !it.is_empty());
+    let named = head.fields.text(Name::Dialog).filter(|it| !it.is_empty());
     let (dialog, owner, scope) = match named.or(request.meta.dialog.as_deref()) {
         Some(name) if name.len() > LONGEST_NAME => {
             let message = format!("the name of a dialog has at most {LONGEST_NAME} bytes");
@@ -120,8 +117,16 @@ pub(super) async fn answer(line: &Line, head: &Head, visitor: Visitor, request: 
     let (Some(own), Some(place)) = places else {
         return refusal(StatusCode::SERVICE_UNAVAILABLE, Some(&request.id), &busy());
     };
-    let caller =
-        Caller { version, scope, dialog, capabilities, outlet: out, session: None, owner, principal };
+    let caller = Caller {
+        version,
+        scope,
+        dialog,
+        able: Able::of(capabilities),
+        outlet: out,
+        session: None,
+        owner,
+        principal,
+    };
     if request.method == "subscriptions/listen" {
         drop(own);
         let Some(stream) = Place::of_stream(door, &caller.principal) else {
@@ -133,7 +138,7 @@ pub(super) async fn answer(line: &Line, head: &Head, visitor: Visitor, request: 
     }
     let gateway = Arc::clone(&door.gateway);
     let request = Arc::new(request);
-    let work = Box::pin(async move {
+    let work = Work::Alone(Box::pin(async move {
         let answered = gateway.stateless(caller, Arc::clone(&request)).await;
         drop((own, place));
         Some(match answered {
@@ -143,9 +148,9 @@ pub(super) async fn answer(line: &Line, head: &Head, visitor: Visitor, request: 
             }
             Err(error) => Answer { status: status(&error), body: reply::error(Some(&request.id), &error) },
         })
-    });
+    }));
     let accepts = headers::accepts(&head.fields);
-    Answering::new(work, inlet, Leaving::Cancels).respond(accepts, &line.alarm).await
+    Answering::new(work, inlet, Leaving::Cancels).respond(accepts, line).await
 }
 
 fn demanded(head: &Head, request: &Request) -> Result<(mcp_model::ProtocolVersion, RawJson), RpcError> {

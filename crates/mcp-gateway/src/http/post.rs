@@ -11,15 +11,16 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::Instant;
 
 use super::answering::{Answer, Answering, Leaving, Work, json, taken_back};
-use super::headers::{self, Accepts, SESSION, VERSION};
+use super::headers::{self, Accepts};
 use super::line::Line;
 use super::modern::{self, Place};
 use super::routes::Server;
 use super::server::Door;
-use super::wire::{Fields, Head, NotWhole, Response, Wire};
+use super::wire::{Fields, Head, Name, NotPlain, NotWhole, Response, Wire};
+use super::worker::{Job, Worker};
 use crate::caller::Caller;
 use crate::frame::{self, Incoming, Request};
-use crate::methods::{Asked, initialize};
+use crate::methods::initialize;
 use crate::outlet::{Outlet, outlet};
 use crate::principal::Principal;
 use crate::scope::{self, Scope};
@@ -34,7 +35,7 @@ pub(super) struct Visitor {
 }
 
 /// The headers that select, in the order of [`scope::SELECTIONS`].
-const SELECTING: [&str; 4] = ["mcp-host-servers", "mcp-host-tools", "mcp-host-prompts", "mcp-host-resources"];
+const SELECTING: [Name; 4] = [Name::Servers, Name::Tools, Name::Prompts, Name::Resources];
 
 /// Who posts this, before his message is read.
 pub(super) fn visitor_with_json(door: &Door, head: &Head, server: Server) -> Result<Visitor, Response> {
@@ -53,7 +54,7 @@ pub(super) async fn body<S: AsyncRead + AsyncWrite + Unpin>(
     line: &Line,
     wire: &mut Wire<S>,
 ) -> Result<Bytes, Response> {
-    let Line { door, alarm } = line;
+    let Line { door, alarm, .. } = line;
     let bounds = door.bounds();
     let whole = pin!(wire.body(bounds.message_bytes, &door.gateway.budget));
     let refused = |status, message: &str| Err(refusal(status, None, &invalid(message)));
@@ -74,7 +75,7 @@ pub(super) async fn body<S: AsyncRead + AsyncWrite + Unpin>(
 
 /// Takes a message.
 pub(super) async fn post(line: &Line, head: &Head, visitor: Visitor, body: Bytes) -> Response {
-    match head.fields.text(SESSION) {
+    match head.fields.text(Name::Session) {
         Some(id) => in_session(line, head, &visitor, id, body).await,
         None => without_session(line, head, visitor, body).await,
     }
@@ -84,15 +85,15 @@ pub(super) async fn post(line: &Line, head: &Head, visitor: Visitor, body: Bytes
 pub(super) fn visitor(door: &Door, head: &Head, server: Server) -> Result<Visitor, Response> {
     let Head { fields, target, .. } = head;
     // What stands there twice, or cannot be read, is no name that could be looked at.
-    let only = |name: &str| match headers::only(fields, name) {
+    let only = |name| match fields.only(name) {
         Ok(text) => Ok(text),
-        Err(headers::NotPlain) => {
+        Err(NotPlain) => {
             let error = invalid("a header is unreadable or stands twice");
             Err(refusal(StatusCode::BAD_REQUEST, None, &error))
         }
     };
-    let (host, origin) = (only(headers::HOST)?, only(headers::ORIGIN)?);
-    let (authorization, _) = (only(headers::AUTHORIZATION)?, only(SESSION)?);
+    let (host, origin) = (only(Name::Host)?, only(Name::Origin)?);
+    let (authorization, _) = (only(Name::Authorization)?, only(Name::Session)?);
     // Where the target names a host as well, that one counts, and whoever reads the other must not be deceived.
     let authority = target.authority().map(|it| it.as_str());
     let authority_fits = |()| authority.map_or(Ok(()), |it| door.guard.check(Some(it), None));
@@ -144,7 +145,7 @@ fn of_query(uri: &Uri) -> Result<Option<View>, scope::InvalidSelection> {
 
 fn of_fields(fields: &Fields) -> Result<Option<View>, scope::InvalidSelection> {
     let named = SELECTING.iter().zip(scope::SELECTIONS);
-    scope::view(named.filter_map(|(header, key)| Some((key, fields.text(header)?))))
+    scope::view(named.filter_map(|(header, key)| Some((key, fields.text(*header)?))))
 }
 
 fn is_known(door: &Door, id: &ServerId) -> bool {
@@ -154,7 +155,7 @@ fn is_known(door: &Door, id: &ServerId) -> bool {
 async fn in_session(line: &Line, head: &Head, visitor: &Visitor, id: &str, body: Bytes) -> Response {
     let door = &line.door;
     let Some(session) = session(door, visitor, id) else { return no_session() };
-    if let Some(version) = head.fields.text(VERSION)
+    if let Some(version) = head.fields.text(Name::Version)
         && version.parse::<ProtocolVersion>().map_or(true, |it| it.era() != Era::Legacy)
     {
         let error = invalid("the header `MCP-Protocol-Version` names no version of this session");
@@ -173,11 +174,12 @@ async fn in_session(line: &Line, head: &Head, visitor: &Visitor, id: &str, body:
                 // He hears nothing before his answer: what he is asked must find another way, or none.
                 (out, _) = outlet(door.bounds());
             }
-            let work = match begin(door, &session, out, request) {
-                Ok(work) => work,
+            let job = match begin(door, &session, out, request) {
+                Ok(job) => job,
                 Err((id, error)) => return refusal(StatusCode::OK, Some(&id), &error),
             };
-            Answering::new(work, inlet, Leaving::Finishes).respond(accepts, &line.alarm).await
+            let work = Work::InSession(line.worker(job));
+            Answering::new(work, inlet, Leaving::Finishes).respond(accepts, line).await
         }
         Ok(other) => {
             take(door, &session, other);
@@ -193,51 +195,33 @@ pub(super) fn session(door: &Door, visitor: &Visitor, id: &str) -> Option<Arc<Se
     (session.scope == visitor.scope).then_some(session)
 }
 
-/// Begins a request of a session: gives what is to be done, `None` in the end when it was taken back.
+/// Gives a request of a session its places.
 fn begin(
     door: &Arc<Door>,
     session: &Arc<Session>,
     out: Outlet,
     request: Request,
-) -> Result<Work, (RawJson, RpcError)> {
-    let id = request.id.clone();
+) -> Result<Job, (RawJson, RpcError)> {
     if request.method == "initialize" {
-        return Err((id, invalid("this session is initialized already")));
+        return Err((request.id, invalid("this session is initialized already")));
     }
     let Ok(place) = Arc::clone(&door.places).try_acquire_owned() else {
-        return Err((id, busy()));
+        return Err((request.id, busy()));
     };
     // Whoever has many sessions has not many times the places.
     let own = match session.principal.is_anybody() {
         true => None,
         false => match Place::in_sessions(door, &session.principal) {
-            None => return Err((id, busy())),
+            None => return Err((request.id, busy())),
             own => own,
         },
     };
-    let mut guard = match session.running.begin(&request.id, door.bounds().requests_of_one) {
+    let guard = match session.running.begin(&request.id, door.bounds().requests_of_one) {
         Ok(guard) => guard,
-        Err(error) => return Err((id, error)),
+        Err(error) => return Err((request.id, error)),
     };
     let gateway = Arc::clone(&door.gateway);
-    let caller = Caller::of_session(session, out);
-    // Boxed where it is made: it is large, and would be copied wherever it goes.
-    Ok(Box::pin(async move {
-        let answered = tokio::select! {
-            biased;
-            () = guard.taken_back() => None,
-            answered = gateway.answered(Asked::alone(&gateway, &caller, &request)) => Some(answered),
-        };
-        if let Some(session) = &caller.session {
-            session.touch(Instant::now());
-        }
-        drop((guard, place, own));
-        let body = match answered? {
-            Ok(result) => reply::result(&request.id, &result),
-            Err(error) => reply::error(Some(&request.id), &error),
-        };
-        Some(Answer { status: StatusCode::OK, body: gateway.budget.counted(body) })
-    }))
+    Ok(Job { gateway, caller: Caller::of_session(session, out), request, guard, place, own })
 }
 
 /// Takes in what wants no answer.
@@ -261,7 +245,7 @@ async fn batch(door: &Arc<Door>, session: &Arc<Session>, body: &Bytes) -> Respon
     };
     let refused = |id: Option<&RawJson>, error: &RpcError| -> Work {
         let answer = Answer { status: StatusCode::OK, body: reply::error(id, error) };
-        Box::pin(std::future::ready(Some(answer)))
+        Work::Alone(Box::pin(std::future::ready(Some(answer))))
     };
     let mut work = Vec::new();
     for message in messages {
@@ -269,7 +253,7 @@ async fn batch(door: &Arc<Door>, session: &Arc<Session>, body: &Bytes) -> Respon
         let (out, _) = outlet(door.bounds());
         match message {
             Ok(Incoming::Request(request)) => match begin(door, session, out, request) {
-                Ok(it) => work.push(it),
+                Ok(job) => work.push(Work::InSession(Worker::new(job))),
                 Err((id, error)) => work.push(refused(Some(&id), &error)),
             },
             Ok(other) => take(door, session, other),
@@ -286,7 +270,7 @@ async fn batch(door: &Arc<Door>, session: &Arc<Session>, body: &Bytes) -> Respon
 
 async fn without_session(line: &Line, head: &Head, visitor: Visitor, body: Bytes) -> Response {
     let door = &line.door;
-    let version = head.fields.text(VERSION);
+    let version = head.fields.text(Name::Version);
     let incoming = match frame::read(&body) {
         Ok(incoming) => incoming,
         Err(it) => return refusal(StatusCode::BAD_REQUEST, it.id.as_ref(), &it.error),
@@ -332,7 +316,7 @@ fn initialize(door: &Arc<Door>, visitor: Visitor, request: &Request) -> Response
     };
     let body = reply::result(&request.id, result.as_bytes());
     let id = HeaderValue::from_str(&session.id).expect("hexadecimal digits are a header's value");
-    json(Answer { status: StatusCode::OK, body }).with(HeaderName::from_static(SESSION), id)
+    json(Answer { status: StatusCode::OK, body }).with(HeaderName::from_static(Name::Session.text()), id)
 }
 
 /// Nobody knows a session of this id: it has ended, or was another one's.

@@ -81,6 +81,5 @@ pub(super) fn status(status: StatusCode) -> Response {
 
 /// A response that is words.
 pub(super) fn words(status: StatusCode, words: impl Into<bytes::Bytes>) -> Response {
-    let plain = HeaderValue::from_static("text/plain; charset=utf-8");
-    Response::new(status, Body::Whole(words.into())).with(header::CONTENT_TYPE, plain)
+    Response::new(status, Body::Whole(words.into())).of("text/plain; charset=utf-8")
 }

@@ -16,7 +16,7 @@ use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 
 use super::guard::Guard;
-use super::line::{Alarm, Line};
+use super::line::Line;
 use super::modern::Counted;
 use super::paced::Paced;
 use super::wire::{NoHead, Wire};
@@ -195,7 +195,7 @@ fn connection(
 }
 
 async fn talk(stream: impl AsyncRead + AsyncWrite + Unpin, door: &Arc<Door>) {
-    let line = Line { door: Arc::clone(door), alarm: Alarm::default() };
+    let line = Line::new(Arc::clone(door));
     let mut wire = Wire::new(stream);
     match talked(&line, &mut wire).await {
         Ok(()) => wire.end().await,

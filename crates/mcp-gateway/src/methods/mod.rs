@@ -18,9 +18,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use mcp_host::{Asking, DialogId};
 use mcp_model::{Era, RawJson, RpcError, ServerId, code};
-use mcp_transport::{
-    ClientCapabilities, Event, Handlers, InputRequired, LogMessage, OnEvent, OnProgress, Progress, Questions,
-};
+use mcp_transport::{Event, Handlers, InputRequired, LogMessage, OnEvent, OnProgress, Progress, Questions};
 use serde::Deserialize;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
@@ -79,7 +77,7 @@ impl Inner {
             let call = self.parked.take(&state, &principal, responses, Instant::now())?;
             return self.parked.go_on(call, &principal, wait).await;
         }
-        let answers = Answers::of(&caller.capabilities);
+        let answers = caller.able.answers;
         if answers == Answers::default() {
             return self.answer(&caller, &request).await;
         }
@@ -293,8 +291,8 @@ impl Asked<'_> {
 
     /// The client as servers see him.
     fn upstream_caller(&self) -> Arc<mcp_transport::Caller> {
-        let Caller { capabilities, outlet, session, owner, .. } = self.caller;
-        let answers = Answers::of(capabilities);
+        let Caller { able, outlet, session, owner, .. } = self.caller;
+        let answers = able.answers;
         let limit = self.gateway.options.bounds.answer;
         let questions: Option<Arc<dyn Questions>> = match (session, &self.desk) {
             (Some(session), _) => {
@@ -308,7 +306,7 @@ impl Asked<'_> {
         let mut res = mcp_transport::Caller::new(*owner, handlers);
         res.patience = limit;
         res.hears = Some(self.hears());
-        res.capabilities = ClientCapabilities::new(capabilities.clone());
+        res.capabilities = able.told.clone();
         Arc::new(res)
     }
 

@@ -3,8 +3,11 @@
 //!
 //! Only the members that say what kind of result it is are touched; the rest stays the bytes it was.
 
+use std::sync::LazyLock;
+
 use mcp_host::{RawResult, Unanswered};
 use mcp_model::{Era, RawJson, RpcError, code};
+use memchr::memmem::Finder;
 
 use super::Asked;
 use crate::parked::MOST_QUESTIONS;
@@ -27,7 +30,8 @@ impl Asked<'_> {
         }
         // What is nowhere in the text is no member either, and that is the common case.
         let text = result.as_bytes();
-        if memchr::memmem::find(text, KIND.as_bytes()).is_none() && memchr::memchr(b'\\', text).is_none() {
+        static FINDER: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(KIND));
+        if FINDER.find(text).is_none() && memchr::memchr(b'\\', text).is_none() {
             return Ok(result);
         }
         let Some(members) = splice::ordered(&result) else {
@@ -59,7 +63,7 @@ impl Asked<'_> {
         if questions.len() > MOST_QUESTIONS {
             return Err(failed(&format!("asks for more than {MOST_QUESTIONS} things at once")));
         }
-        let answers = Answers::of(&self.caller.capabilities);
+        let answers = self.caller.able.answers;
         for (_, question) in &questions {
             admitted(answers, question).map_err(|it| failed(&format!("asks for input: {it}")))?;
         }
@@ -77,7 +81,7 @@ impl Asked<'_> {
 
     /// What the client is told where a server gave no result.
     pub(super) fn refused(&self, unanswered: Unanswered) -> RpcError {
-        upstream::refused(unanswered, &self.caller.capabilities)
+        upstream::refused(unanswered, &self.caller.able.capabilities)
     }
 
     /// Whose a state is, and of what.

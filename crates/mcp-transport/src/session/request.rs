@@ -340,11 +340,7 @@ impl RawAnswer {
 
     /// The result as it came.
     pub(super) fn raw(&self) -> Result<RawJson, CallError> {
-        use serde::Deserialize as _;
-        let mut deserializer = serde_json::Deserializer::from_slice(self.payload());
-        let value = <&serde_json::value::RawValue>::deserialize(&mut deserializer)
-            .map_err(|it| self.unreadable(&it))?;
-        Ok(RawJson::within(&self.frame, value))
+        RawJson::leading(self.frame.slice(self.payload..)).map_err(|it| self.unreadable(&it))
     }
 
     /// Why it cannot be read. Another encoding is told apart, for something can be done about it.

@@ -1,37 +1,75 @@
 //! The fields of a request's head, as they came: each is a place in its text.
 //!
-//! Few are ever looked at, and each of those once or twice; so they are looked for where they stand, and not sorted in.
+//! Of those that are looked for it is known at once where they stand; of the others few are ever looked at.
 
 use std::ops::Range;
 
 use bytes::Bytes;
+use bytestring::ByteString;
+
+pub(in crate::http) use super::name::Name;
+use super::name::{NAMES, is_same};
 
 /// The fields of a head, in the order in which they came.
 #[derive(Debug, Clone, Default)]
 pub(in crate::http) struct Fields {
-    text: Bytes,
+    text: Text,
     places: Vec<Place>,
-    /// One bit for each likeness that is there: most names that are looked for are not.
-    there: u64,
+    /// Where the first one of each name stands, counted from 1.
+    first: [u8; NAMES],
+    /// One bit for each name that stands there more than once.
+    repeated: u32,
 }
+
+const _: () = assert!(NAMES <= u32::BITS as usize);
 
 #[derive(Debug, Clone)]
 struct Place {
-    likeness: u32,
+    known: Option<Name>,
     name: Range<usize>,
     value: Range<usize>,
 }
 
-/// Names that are the same have the same, however they are written; most others have another one.
-fn likeness(name: &[u8]) -> u32 {
-    let (Some(first), Some(last)) = (name.first(), name.last()) else { return 0 };
-    let letter = |it: &u8| u32::from(it.to_ascii_lowercase());
-    (name.len() as u32) << 16 | letter(first) << 8 | letter(last)
+/// The text of a head.
+#[derive(Debug, Clone)]
+enum Text {
+    /// Plain, as it nearly always is.
+    Plain(ByteString),
+    Other(Bytes),
 }
 
-/// One of 64 bits, by the upper bits of a product that all of the lower ones have a part in.
-fn bit(likeness: u32) -> u64 {
-    1 << (likeness.wrapping_mul(0x9E37_79B1) >> 26)
+/// A field that is no text, or stands there twice.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::http) struct NotPlain;
+
+impl Default for Text {
+    fn default() -> Text {
+        Text::Plain(ByteString::new())
+    }
+}
+
+impl Text {
+    fn of(text: Bytes) -> Text {
+        match ByteString::try_from(text.clone()) {
+            Ok(text) if text.is_ascii() => Text::Plain(text),
+            Ok(_) | Err(_) => Text::Other(text),
+        }
+    }
+
+    fn part(&self, range: &Range<usize>) -> &[u8] {
+        match self {
+            Text::Plain(text) => &text.as_bytes()[range.clone()],
+            Text::Other(text) => &text[range.clone()],
+        }
+    }
+
+    /// A part, where it is plain text.
+    fn plain(&self, range: &Range<usize>) -> Option<&str> {
+        match self {
+            Text::Plain(text) => text.get(range.clone()),
+            Text::Other(text) => str::from_utf8(&text[range.clone()]).ok().filter(|it| it.is_ascii()),
+        }
+    }
 }
 
 impl Fields {
@@ -44,55 +82,70 @@ impl Fields {
         };
         let field = |it: &httparse::Header<'_>| {
             let name = it.name.as_bytes();
-            Place { likeness: likeness(name), name: place(name), value: place(it.value) }
+            Place { known: Name::of(name), name: place(name), value: place(it.value) }
         };
         Fields::at(text.clone(), fields.iter().map(field).collect())
     }
 
     fn at(text: Bytes, places: Vec<Place>) -> Fields {
-        let there = places.iter().fold(0, |res, it| res | bit(it.likeness));
-        Fields { text, places, there }
-    }
-
-    /// The first value of this name, which is written in small letters.
-    pub(in crate::http) fn get(&self, name: &str) -> Option<&[u8]> {
-        self.find(name, 0).map(|(value, _)| value)
-    }
-
-    /// All values of this name, which is written in small letters.
-    pub(in crate::http) fn all<'a>(&'a self, name: &str) -> impl Iterator<Item = &'a [u8]> {
-        let mut from = 0;
-        std::iter::from_fn(move || {
-            let (value, at) = self.find(name, from)?;
-            from = at + 1;
-            Some(value)
-        })
-    }
-
-    /// The next value of this name, and the place where it was found, at `from` or behind it.
-    fn find(&self, name: &str, from: usize) -> Option<(&[u8], usize)> {
-        let wanted = likeness(name.as_bytes());
-        if self.there & bit(wanted) == 0 {
-            return None;
+        let mut res = Fields { text: Text::of(text), places, ..Fields::default() };
+        // A head has less than a hundred of them.
+        for (at, place) in (1u8..).zip(&res.places) {
+            let Some(known) = place.known else { continue };
+            match &mut res.first[known as usize] {
+                first @ 0 => *first = at,
+                _ => res.repeated |= 1 << known as u32,
+            }
         }
-        let is_name = |it: &Place| {
-            let found = &self.text[it.name.clone()];
-            // Most write them in small letters.
-            found == name.as_bytes() || found.eq_ignore_ascii_case(name.as_bytes())
-        };
-        let at = from + self.places[from..].iter().position(|it| it.likeness == wanted && is_name(it))?;
-        Some((&self.text[self.places[at].value.clone()], at))
+        res
+    }
+
+    /// The first of this name.
+    fn place(&self, name: Name) -> Option<&Place> {
+        let at = usize::from(self.first[name as usize]);
+        self.places.get(at.checked_sub(1)?)
+    }
+
+    fn is_repeated(&self, name: Name) -> bool {
+        self.repeated & 1 << name as u32 != 0
+    }
+
+    /// The first value of this name.
+    pub(in crate::http) fn get(&self, name: Name) -> Option<&[u8]> {
+        self.place(name).map(|it| self.text.part(&it.value))
     }
 
     /// The first value of this name, where it is plain text: letters that can be seen, spaces and tabs.
-    pub(in crate::http) fn text(&self, name: &str) -> Option<&str> {
-        plain(self.get(name)?)
+    pub(in crate::http) fn text(&self, name: Name) -> Option<&str> {
+        self.text.plain(&self.place(name)?.value)
     }
-}
 
-/// The value of a field, where it is plain text: it has come in a head, in which there are no control characters.
-pub(in crate::http) fn plain(value: &[u8]) -> Option<&str> {
-    str::from_utf8(value).ok().filter(|it| it.is_ascii())
+    /// The text of a field that may stand there once.
+    pub(in crate::http) fn only(&self, name: Name) -> Result<Option<&str>, NotPlain> {
+        let Some(place) = self.place(name) else { return Ok(None) };
+        match self.text.plain(&place.value) {
+            Some(text) if !self.is_repeated(name) => Ok(Some(text)),
+            _ => Err(NotPlain),
+        }
+    }
+
+    /// All values of this name.
+    pub(in crate::http) fn all(&self, name: Name) -> impl Iterator<Item = &[u8]> {
+        let first = usize::from(self.first[name as usize]);
+        let end = match (first, self.is_repeated(name)) {
+            (0, _) => 0,
+            (first, false) => first,
+            (_, true) => self.places.len(),
+        };
+        let here = self.places[..end].iter().skip(first.saturating_sub(1));
+        here.filter(move |it| it.known == Some(name)).map(|it| self.text.part(&it.value))
+    }
+
+    /// All values of any name, which is written in small letters.
+    pub(in crate::http) fn named(&self, name: &str) -> impl Iterator<Item = &[u8]> {
+        let is_name = move |it: &&Place| is_same(self.text.part(&it.name), name.as_bytes());
+        self.places.iter().filter(is_name).map(|it| self.text.part(&it.value))
+    }
 }
 
 #[cfg(any(test, fuzzing))]
@@ -101,16 +154,13 @@ impl Fields {
     pub(in crate::http) fn of<'a>(pairs: impl IntoIterator<Item = (&'a str, &'a str)>) -> Fields {
         let (mut text, mut places) = (String::new(), Vec::new());
         for (name, value) in pairs {
+            let known = Name::of(name.as_bytes());
             let name = text.len()..{
                 text.push_str(name);
                 text.len()
             };
             text.push_str(value);
-            places.push(Place {
-                likeness: likeness(&text.as_bytes()[name.clone()]),
-                value: name.end..text.len(),
-                name,
-            });
+            places.push(Place { known, value: name.end..text.len(), name });
         }
         Fields::at(text.into(), places)
     }
@@ -122,10 +172,24 @@ mod tests {
 
     #[test]
     fn a_name_is_found_however_it_is_written_and_as_often_as_it_stands_there() {
-        let fields = Fields::of([("Host", "a"), ("ACCEPT", "b"), ("accept", "c\td"), ("x", "é")]);
-        assert_eq!(fields.text("host"), Some("a"));
-        assert_eq!(fields.all("accept").collect::<Vec<_>>(), [&b"b"[..], b"c\td"]);
-        assert_eq!((fields.get("x"), fields.text("x")), (Some("é".as_bytes()), None));
-        assert_eq!(fields.get("hos"), None);
+        let fields =
+            Fields::of([("Host", "a"), ("ACCEPT", "b"), ("X-y", "1"), ("accept", "c\td"), ("origin", "e")]);
+        let all = |name| fields.all(name).map(|it| str::from_utf8(it).unwrap()).collect::<Vec<_>>().join(" ");
+        assert_eq!(
+            (all(Name::Host), all(Name::Accept), all(Name::Origin)),
+            ("a".into(), "b c\td".into(), "e".into())
+        );
+        assert_eq!((fields.text(Name::Host), fields.text(Name::Accept)), (Some("a"), Some("b")));
+        assert_eq!((fields.only(Name::Host), fields.only(Name::Accept)), (Ok(Some("a")), Err(NotPlain)));
+        assert_eq!((fields.get(Name::Version), fields.only(Name::Version)), (None, Ok(None)));
+        assert_eq!((all(Name::Session), fields.named("x-y").count()), (String::new(), 1));
+    }
+
+    #[test]
+    fn one_that_is_no_plain_text_spoils_no_other() {
+        let fields = Fields::of([("x", "é"), ("host", "a"), ("origin", "é")]);
+        assert_eq!((fields.text(Name::Host), fields.only(Name::Host)), (Some("a"), Ok(Some("a"))));
+        assert_eq!((fields.text(Name::Origin), fields.only(Name::Origin)), (None, Err(NotPlain)));
+        assert_eq!(fields.get(Name::Origin), Some("é".as_bytes()));
     }
 }

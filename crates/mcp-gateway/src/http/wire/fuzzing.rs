@@ -10,7 +10,7 @@ use bytes::Bytes;
 use http::StatusCode;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use super::{Body, NoHead, Response, Wire};
+use super::{Body, Name, NoHead, Response, Wire};
 use crate::budget::Budget;
 
 /// How long a body may be, in bytes.
@@ -39,8 +39,8 @@ fn requests(bytes: &[u8], length: usize) -> Vec<String> {
                 }
                 Err(NoHead::Gone | NoHead::Io(_)) => break res,
             };
-            let lengths: Vec<&[u8]> = head.fields.all("content-length").collect();
-            assert!(lengths.is_empty() || head.fields.get("transfer-encoding").is_none());
+            let lengths: Vec<&[u8]> = head.fields.all(Name::ContentLength).collect();
+            assert!(lengths.is_empty() || head.fields.get(Name::TransferEncoding).is_none());
             let body = wire.body(MOST, &budget).await;
             if let Ok(body) = &body {
                 let announced = lengths.first().and_then(|it| str::from_utf8(it).ok()?.parse().ok());

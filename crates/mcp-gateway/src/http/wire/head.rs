@@ -4,11 +4,13 @@
 //! with it whatever comes behind it on its connection.
 
 use std::mem::MaybeUninit;
+use std::sync::LazyLock;
 
 use bytes::Bytes;
 use http::{Method, StatusCode, Uri};
+use memchr::memmem::Finder;
 
-use super::fields::Fields;
+use super::fields::{Fields, Name};
 use super::write::Then;
 
 /// How many fields a head may have.
@@ -79,8 +81,13 @@ pub(super) fn blank(text: &[u8]) -> usize {
 
 /// Where the head at the beginning of `text` ends, behind its empty line. Up to `from` there is no such end.
 pub(super) fn end(text: &[u8], from: usize) -> Option<usize> {
-    // The line before the empty one may have been there already.
-    let from = from.saturating_sub(2);
+    static END: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"\r\n\r\n"));
+    // The end may have been there in part.
+    let from = from.saturating_sub(3);
+    if let Some(at) = END.find(&text[from..]) {
+        return Some(from + at + 4);
+    }
+    // A head whose lines end in another way is none, which its client shall hear.
     memchr::memchr_iter(b'\n', &text[from..]).map(|it| from + it + 1).find_map(|at| match text[at..] {
         [b'\n', ..] => Some(at + 1),
         [b'\r', b'\n', ..] => Some(at + 2),
@@ -90,7 +97,9 @@ pub(super) fn end(text: &[u8], from: usize) -> Option<usize> {
 
 /// Reads a whole head. Its lines end with both of their bytes: some take the second one alone for a part of a value.
 pub(super) fn read(text: &Bytes) -> Result<Head, Refused> {
-    if memchr::memchr_iter(b'\n', text).any(|it| !text[..it].ends_with(b"\r")) {
+    // Where both are there as often, and none of the first ones is alone, which the parser sees to, all lines end so.
+    let many = |byte| memchr::memchr_iter(byte, text).count();
+    if many(b'\r') != many(b'\n') {
         return Err(Refused::Malformed);
     }
     let mut room = [const { MaybeUninit::uninit() }; MOST_FIELDS];
@@ -116,14 +125,14 @@ pub(super) fn read(text: &Bytes) -> Result<Head, Refused> {
         Version::Http10 if has_token(&fields, "keep-alive") => Then::StaysSo,
         Version::Http10 => Then::Ends,
     };
-    let waits = fields.get("expect").is_some_and(|it| it.eq_ignore_ascii_case(b"100-continue"));
+    let waits = fields.get(Name::Expect).is_some_and(|it| it.eq_ignore_ascii_case(b"100-continue"));
     let expects = waits && version == Version::Http11;
     Ok(Head { method, target, fields, version, framing, then, expects })
 }
 
 fn framing(fields: &Fields, version: Version) -> Result<Framing, Refused> {
-    let mut codings = fields.all("transfer-encoding");
-    let mut lengths = fields.all("content-length");
+    let mut codings = fields.all(Name::TransferEncoding);
+    let mut lengths = fields.all(Name::ContentLength);
     match (codings.next(), lengths.next()) {
         (None, None) => Ok(Framing::Exact(0)),
         (None, Some(length)) => {
@@ -142,7 +151,7 @@ fn framing(fields: &Fields, version: Version) -> Result<Framing, Refused> {
 
 /// Does `Connection` say this?
 fn has_token(fields: &Fields, token: &str) -> bool {
-    let mut tokens = fields.all("connection").flat_map(|it| it.split(|it| *it == b','));
+    let mut tokens = fields.all(Name::Connection).flat_map(|it| it.split(|it| *it == b','));
     tokens.any(|it| it.trim_ascii().eq_ignore_ascii_case(token.as_bytes()))
 }
 

@@ -10,6 +10,7 @@ mod fields;
 #[cfg(any(test, fuzzing))]
 pub(super) mod fuzzing;
 mod head;
+mod name;
 mod response;
 mod write;
 
@@ -32,7 +33,7 @@ use self::write::{Date, Length, Then};
 use crate::budget::SMALL;
 
 pub(super) use self::body::NotWhole;
-pub(super) use self::fields::{Fields, plain};
+pub(super) use self::fields::{Fields, Name, NotPlain};
 pub(super) use self::head::{Head, Refused};
 pub(super) use self::response::{Body, Response};
 

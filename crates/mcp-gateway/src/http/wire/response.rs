@@ -20,6 +20,8 @@ pub(in crate::http) enum Body {
 /// A response of the gateway.
 pub(in crate::http) struct Response {
     pub(in crate::http) status: StatusCode,
+    /// What kind of body it is.
+    pub(super) kind: Option<&'static str>,
     /// What is said beside it, but for what every response says.
     pub(super) fields: Vec<(HeaderName, HeaderValue)>,
     pub(super) body: Body,
@@ -28,7 +30,13 @@ pub(in crate::http) struct Response {
 impl Response {
     /// One with nothing beside it.
     pub(in crate::http) fn new(status: StatusCode, body: Body) -> Response {
-        Response { status, fields: Vec::new(), body }
+        Response { status, kind: None, fields: Vec::new(), body }
+    }
+
+    /// The same with a body of this kind.
+    pub(in crate::http) fn of(mut self, kind: &'static str) -> Response {
+        self.kind = Some(kind);
+        self
     }
 
     /// The same with one field more. One of this name may stand there already.

@@ -1,5 +1,6 @@
 //! What a response looks like on the wire: its head, and the chunks of a body that comes piece by piece.
 
+use std::fmt::Write as _;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bytes::{BufMut, BytesMut};
@@ -36,6 +37,10 @@ pub(super) fn head(out: &mut BytesMut, res: &Response, length: Length, then: The
     out.put_slice(res.status.as_str().as_bytes());
     out.put_u8(b' ');
     out.put_slice(res.status.canonical_reason().unwrap_or_default().as_bytes());
+    if let Some(kind) = res.kind {
+        out.put_slice(b"\r\ncontent-type: ");
+        out.put_slice(kind.as_bytes());
+    }
     for (name, value) in &res.fields {
         out.put_slice(b"\r\n");
         out.put_slice(name.as_str().as_bytes());
@@ -45,7 +50,7 @@ pub(super) fn head(out: &mut BytesMut, res: &Response, length: Length, then: The
     match length {
         Length::Exact(bytes) => {
             out.put_slice(b"\r\ncontent-length: ");
-            out.put_slice(bytes.to_string().as_bytes());
+            let _ = write!(out, "{bytes}");
         }
         Length::Chunked => out.put_slice(b"\r\ntransfer-encoding: chunked"),
         Length::Open | Length::None => {}
@@ -103,16 +108,15 @@ mod tests {
 
     #[track_caller]
     fn check(status: u16, length: Length, then: Then, want: &str) {
-        let kind = HeaderValue::from_static("text/plain");
         let res = Response::new(StatusCode::from_u16(status).unwrap(), Body::empty());
         let mut out = BytesMut::new();
-        head(&mut out, &res.with(header::CONTENT_TYPE, kind), length, then, b"D");
+        head(&mut out, &res.of("text/plain").with(header::AGE, HeaderValue::from(7)), length, then, b"D");
         assert_eq!(str::from_utf8(&out).unwrap().replace("\r\n", "|"), want);
     }
 
     #[test]
     fn a_head_says_where_its_body_ends() {
-        let text = "content-type: text/plain";
+        let text = "content-type: text/plain|age: 7";
         check(
             200,
             Length::Exact(7),
