@@ -1,7 +1,7 @@
 //! Who a client is: the name of his token, or nobody in particular.
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use crate::secret_id::secret_id;
 
@@ -27,7 +27,8 @@ impl Principal {
 
     /// Whoever there is, where no token is asked for.
     pub(crate) fn anybody() -> Principal {
-        Principal("".into())
+        static ANYBODY: LazyLock<Principal> = LazyLock::new(|| Principal("".into()));
+        ANYBODY.clone()
     }
 }
 

@@ -2,7 +2,6 @@
 //!
 //! Invariant: an id stands here once; it is free again when its guard is dropped.
 
-use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -16,7 +15,7 @@ pub(crate) struct Running(Mutex<Table>);
 #[derive(Debug, Default)]
 struct Table {
     /// Each with the way to take it back, until that was done.
-    requests: HashMap<Id, Option<oneshot::Sender<()>>>,
+    requests: ahash::HashMap<Id, Option<oneshot::Sender<()>>>,
     /// The client has ended: no more is begun for him.
     is_over: bool,
 }

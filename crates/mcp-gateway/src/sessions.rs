@@ -1,6 +1,5 @@
 //! The sessions over HTTP, by their ids. How many there are is bounded, in all and for each token.
 
-use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -14,7 +13,7 @@ use crate::session::Session;
 /// The sessions.
 #[derive(Debug)]
 pub(crate) struct Sessions {
-    table: Mutex<HashMap<String, Arc<Session>>>,
+    table: Mutex<ahash::HashMap<String, Arc<Session>>>,
     most: usize,
     most_of_one: usize,
 }
@@ -99,7 +98,7 @@ impl Sessions {
         self.lock().len()
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<String, Arc<Session>>> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, ahash::HashMap<String, Arc<Session>>> {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

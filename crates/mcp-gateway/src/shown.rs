@@ -3,7 +3,6 @@
 //! Definitions stand behind each other in one buffer with commas between, so that a list that leaves nothing out is one
 //! piece of it, and what somebody sees of it is no more than where it stands.
 
-use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -39,7 +38,7 @@ pub(crate) struct Items {
     text: Vec<u8>,
     items: Vec<Item>,
     /// The last one of a name.
-    index: HashMap<Arc<str>, usize>,
+    index: ahash::HashMap<Arc<str>, usize>,
 }
 
 /// One definition.

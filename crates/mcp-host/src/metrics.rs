@@ -26,7 +26,6 @@
 //!
 //! The gauges of several hosts in one process are added up, but for the generation, which is that of the last to publish.
 
-use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -114,7 +113,7 @@ const KEPT: Duration = Duration::from_secs(1);
 /// Counts for one host, and knows the names of its servers.
 #[derive(Debug, Default)]
 pub(crate) struct Meter {
-    servers: Mutex<HashMap<Arc<str>, Option<Succeeded>>>,
+    servers: Mutex<ahash::HashMap<Arc<str>, Option<Succeeded>>>,
 }
 
 /// Where the calls of a server are counted that succeed, as most do.
@@ -270,7 +269,7 @@ impl Meter {
         SharedString::from_shared(name)
     }
 
-    fn known(&self) -> MutexGuard<'_, HashMap<Arc<str>, Option<Succeeded>>> {
+    fn known(&self) -> MutexGuard<'_, ahash::HashMap<Arc<str>, Option<Succeeded>>> {
         // Every change under the lock is complete before anything can panic.
         self.servers.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -23,8 +23,8 @@ pub(crate) struct Parts {
     pub(crate) prompts: Vec<ExposedPrompt>,
     pub(crate) resources: Vec<ExposedResource>,
     pub(crate) templates: Vec<ExposedTemplate>,
-    pub(crate) tool_index: HashMap<ExposedName, usize>,
-    pub(crate) prompt_index: HashMap<ExposedName, usize>,
+    pub(crate) tool_index: ahash::HashMap<ExposedName, usize>,
+    pub(crate) prompt_index: ahash::HashMap<ExposedName, usize>,
     /// Names of tools, and of prompts, that are withheld: who has them.
     withheld: [HashMap<ExposedName, (ServerId, Box<str>)>; 2],
     pub(crate) problems: Vec<Problem>,
@@ -74,7 +74,7 @@ pub(crate) fn parts(
 impl Parts {
     /// Would a name of this share be shown that somebody before it has?
     fn clashes(&self, share: &Share) -> bool {
-        let taken = |list: usize, index: &HashMap<ExposedName, usize>, shown: &[Shown]| {
+        let taken = |list: usize, index: &ahash::HashMap<ExposedName, usize>, shown: &[Shown]| {
             let mut names = shown.iter().chain(&share.withheld[list]);
             names.any(|(_, name)| index.contains_key(name) || self.withheld[list].contains_key(name))
         };

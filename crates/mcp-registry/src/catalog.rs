@@ -3,7 +3,7 @@
 //! There is no change here, only a new catalog: whoever holds one holds all of it. The order is that of the
 //! configuration, then each server's own, so the same content gives the same catalog.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
 use mcp_model::ServerId;
@@ -30,8 +30,8 @@ pub struct Catalog {
     problems: Vec<Problem>,
     toolsets: Vec<ServerId>,
     builtins: Builtins,
-    tool_index: HashMap<ExposedName, usize>,
-    prompt_index: HashMap<ExposedName, usize>,
+    tool_index: ahash::HashMap<ExposedName, usize>,
+    prompt_index: ahash::HashMap<ExposedName, usize>,
     /// Positions of `tools`, ordered by original name; made for the first who asks.
     by_original: OnceLock<Vec<usize>>,
     /// What each server shows, in order, and what each would show if no other were there.

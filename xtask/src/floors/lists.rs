@@ -76,7 +76,7 @@ pub(crate) const FLOORS: &[Floor] = &[
     Floor {
         name: "mcp-registry",
         ours: &["mcp-model"],
-        others: &["blake3", "jsonschema", "serde", "serde_json", "sha2", "strsim", "thiserror"],
+        others: &["ahash", "blake3", "jsonschema", "serde", "serde_json", "sha2", "strsim", "thiserror"],
         under_feature: &[],
         development: &["divan", "insta", "proptest", "regex"],
     },
@@ -167,6 +167,7 @@ pub(crate) const FLOORS: &[Floor] = &[
         name: "mcp-host",
         ours: &["mcp-config", "mcp-model", "mcp-registry", "mcp-transport"],
         others: &[
+            "ahash",
             "base64",
             "blake3",
             "bytes",
@@ -208,6 +209,7 @@ pub(crate) const FLOORS: &[Floor] = &[
         name: "mcp-gateway",
         ours: &["mcp-host", "mcp-model", "mcp-registry", "mcp-transport"],
         others: &[
+            "ahash",
             "async-trait",
             "base64",
             "blake3",

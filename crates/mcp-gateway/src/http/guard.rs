@@ -77,7 +77,10 @@ fn without_port(host: &str) -> &str {
 }
 
 fn is_loopback(name: &str) -> bool {
-    name.eq_ignore_ascii_case("localhost") || address(name).is_some_and(|it| it.is_loopback())
+    // As most say it.
+    name == "127.0.0.1"
+        || name.eq_ignore_ascii_case("localhost")
+        || address(name).is_some_and(|it| it.is_loopback())
 }
 
 fn address(name: &str) -> Option<IpAddr> {

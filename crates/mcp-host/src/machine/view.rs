@@ -1,6 +1,6 @@
 //! What a machine's state looks like from outside: statuses, catalog, problems, and where calls go.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::SystemTime;
 
@@ -18,7 +18,7 @@ pub(crate) struct Snapshot<I> {
     /// What the world sees.
     pub(crate) published: Arc<Published>,
     /// Where calls go: every server of the catalog has a route.
-    pub(crate) routes: HashMap<ServerId, Route<I>>,
+    pub(crate) routes: ahash::HashMap<ServerId, Route<I>>,
     /// Servers that cannot be called, in order.
     pub(crate) absent: Vec<Absent>,
     /// What is wrong with the host itself: then nothing can be called.
@@ -84,7 +84,7 @@ impl<I> Snapshot<I> {
     pub(crate) fn nothing(published: &Arc<Published>) -> Snapshot<I> {
         Snapshot {
             published: Arc::clone(published),
-            routes: HashMap::new(),
+            routes: ahash::HashMap::default(),
             absent: Vec::new(),
             fault: None,
             stopped: Arc::default(),
@@ -104,7 +104,7 @@ impl<I: Clone> Machine<I> {
         let catalog = Arc::clone(&self.catalog);
         let servers = self.slots.iter().map(|it| self.status(it)).collect();
         let problems = self.problems(&catalog, now);
-        let mut routes = HashMap::new();
+        let mut routes = ahash::HashMap::default();
         let mut absent = Vec::new();
         for slot in &self.slots {
             match &slot.live {

@@ -80,11 +80,17 @@ impl Fields {
             let from = (part.as_ptr() as usize).checked_sub(start).expect("a field is a part of its head");
             from..from + part.len()
         };
-        let field = |it: &httparse::Header<'_>| {
-            let name = it.name.as_bytes();
-            Place { known: Name::of(name), name: place(name), value: place(it.value) }
+        let field = |it: &httparse::Header<'_>| Place {
+            known: Name::of(it.name),
+            name: place(it.name.as_bytes()),
+            value: place(it.value),
         };
         Fields::at(text.clone(), fields.iter().map(field).collect())
+    }
+
+    /// Does every line before a field end with both of its bytes?
+    pub(super) fn begin_behind_whole_lines(&self) -> bool {
+        self.places.iter().all(|it| self.text.part(&(0..it.name.start)).ends_with(b"\r\n"))
     }
 
     fn at(text: Bytes, places: Vec<Place>) -> Fields {
@@ -154,7 +160,7 @@ impl Fields {
     pub(in crate::http) fn of<'a>(pairs: impl IntoIterator<Item = (&'a str, &'a str)>) -> Fields {
         let (mut text, mut places) = (String::new(), Vec::new());
         for (name, value) in pairs {
-            let known = Name::of(name.as_bytes());
+            let known = Name::of(name);
             let name = text.len()..{
                 text.push_str(name);
                 text.len()

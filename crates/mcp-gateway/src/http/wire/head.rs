@@ -97,11 +97,6 @@ pub(super) fn end(text: &[u8], from: usize) -> Option<usize> {
 
 /// Reads a whole head. Its lines end with both of their bytes: some take the second one alone for a part of a value.
 pub(super) fn read(text: &Bytes) -> Result<Head, Refused> {
-    // Where both are there as often, and none of the first ones is alone, which the parser sees to, all lines end so.
-    let many = |byte| memchr::memchr_iter(byte, text).count();
-    if many(b'\r') != many(b'\n') {
-        return Err(Refused::Malformed);
-    }
     let mut room = [const { MaybeUninit::uninit() }; MOST_FIELDS];
     let mut found = httparse::Request::new(&mut []);
     match found.parse_with_uninit_headers(text, &mut room) {
@@ -118,6 +113,9 @@ pub(super) fn read(text: &Bytes) -> Result<Head, Refused> {
     let target = Uri::from_maybe_shared(text.slice_ref(target.as_bytes())).map_err(|_| Refused::Malformed)?;
     let version = if version == 0 { Version::Http10 } else { Version::Http11 };
     let fields = Fields::found(text, found.headers);
+    if !fields.begin_behind_whole_lines() || !text.ends_with(b"\r\n\r\n") {
+        return Err(Refused::Malformed);
+    }
     let framing = framing(&fields, version)?;
     let then = match version {
         _ if has_token(&fields, "close") => Then::Ends,

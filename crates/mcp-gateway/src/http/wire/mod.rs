@@ -283,8 +283,13 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Wire<S> {
     /// Writes what waits, and `more` behind it.
     async fn write(&mut self, more: Bytes) -> io::Result<()> {
         let is_large = self.out.len() > 2 * GATHERED;
-        let mut all = (&mut self.out).chain(more);
-        self.stream.write_all_buf(&mut all).await?;
+        match more.is_empty() {
+            true => {
+                self.stream.write_all(&self.out).await?;
+                self.out.clear();
+            }
+            false => self.stream.write_all_buf(&mut (&mut self.out).chain(more)).await?,
+        }
         // A large event is rare: what is kept for the next one is small.
         if is_large {
             self.out = BytesMut::new();

@@ -1,4 +1,7 @@
-//! The names of the fields that are looked for, known from each other at a glance.
+//! The names of the fields that are looked for.
+
+/// How long the longest of them is, in bytes.
+const LONGEST: usize = 32;
 
 macro_rules! names {
     ($($name:ident = $text:literal,)+) => {
@@ -8,12 +11,19 @@ macro_rules! names {
             $($name,)+
         }
 
-        /// All of them.
+        #[cfg(test)]
         const ALL: [Name; NAMES] = [$(Name::$name,)+];
         /// How they are written, in small letters.
         const TEXTS: [&str; NAMES] = [$($text,)+];
         /// How many there are.
         pub(super) const NAMES: usize = [$($text,)+].len();
+
+        fn of_small(name: &str) -> Option<Name> {
+            match name {
+                $($text => Some(Name::$name),)+
+                _ => None,
+            }
+        }
     };
 }
 
@@ -41,31 +51,12 @@ names! {
     Version = "mcp-protocol-version",
 }
 
-const LIKENESSES: [u32; NAMES] = {
-    let mut res = [0; NAMES];
-    let mut at = 0;
-    while at < NAMES {
-        res[at] = likeness(TEXTS[at].as_bytes());
-        at += 1;
-    }
-    res
-};
-
-/// Names that are the same have the same, however they are written; most others have another one.
-const fn likeness(name: &[u8]) -> u32 {
-    if name.is_empty() {
-        return 0;
-    }
-    let (first, last) = (name[0].to_ascii_lowercase(), name[name.len() - 1].to_ascii_lowercase());
-    (name.len() as u32) << 16 | (first as u32) << 8 | last as u32
-}
-
 impl Name {
     /// The one that is written so.
-    pub(super) fn of(name: &[u8]) -> Option<Name> {
-        let wanted = likeness(name);
-        let mut alike = LIKENESSES.iter().zip(ALL).filter(|(it, _)| **it == wanted);
-        alike.find(|(_, it)| is_same(name, it.text().as_bytes())).map(|(_, it)| it)
+    pub(super) fn of(name: &str) -> Option<Name> {
+        // Most write them in small letters.
+        let has_capitals = || name.bytes().any(|it| it.is_ascii_uppercase());
+        of_small(name).or_else(|| has_capitals().then(|| of_any(name))?)
     }
 
     /// How it is written, in small letters.
@@ -74,9 +65,16 @@ impl Name {
     }
 }
 
+fn of_any(name: &str) -> Option<Name> {
+    let mut room = [0; LONGEST];
+    let small = room.get_mut(..name.len())?;
+    small.copy_from_slice(name.as_bytes());
+    small.make_ascii_lowercase();
+    of_small(str::from_utf8(small).ok()?)
+}
+
 /// Are they the same, however they are written?
 pub(super) fn is_same(name: &[u8], other: &[u8]) -> bool {
-    // Most write them in small letters.
     name == other || name.eq_ignore_ascii_case(other)
 }
 
@@ -87,12 +85,13 @@ mod tests {
     #[test]
     fn a_name_is_known_however_it_is_written() {
         for name in ALL {
-            assert_eq!(Name::of(name.text().as_bytes()), Some(name));
-            assert_eq!(Name::of(name.text().to_uppercase().as_bytes()), Some(name));
-            assert_eq!(Name::of(&name.text().as_bytes()[1..]), None);
+            assert!(name.text().len() <= LONGEST);
+            assert_eq!(Name::of(name.text()), Some(name));
+            assert_eq!(Name::of(&name.text().to_uppercase()), Some(name));
+            assert_eq!(Name::of(&name.text()[1..]), None);
         }
         for other in ["", "h", "hoost", "hast", "mcp-host-pr0mpts"] {
-            assert_eq!(Name::of(other.as_bytes()), None, "{other}");
+            assert_eq!(Name::of(other), None, "{other}");
         }
     }
 }
