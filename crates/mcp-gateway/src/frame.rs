@@ -40,7 +40,7 @@ pub(crate) struct Request {
     /// A JSON string or number, sent back as it is.
     pub(crate) id: RawJson,
     /// Its method.
-    pub(crate) method: String,
+    pub(crate) method: ByteString,
     /// Its parameters.
     pub(crate) params: Params,
     /// What stands beside them.
@@ -49,7 +49,7 @@ pub(crate) struct Request {
 
 impl Request {
     /// A request with these parameters.
-    pub(crate) fn new(id: RawJson, method: String, params: Params) -> Request {
+    pub(crate) fn new(id: RawJson, method: ByteString, params: Params) -> Request {
         let meta = Meta::of(&params);
         Request { id, method, params, meta }
     }
@@ -59,7 +59,7 @@ impl Request {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Notification {
     /// Its method.
-    pub(crate) method: String,
+    pub(crate) method: ByteString,
     /// Its parameters.
     pub(crate) params: Params,
 }
@@ -180,8 +180,10 @@ fn message(shared: &Bytes) -> Result<Incoming, Unreadable> {
         return Err(refused(plain, "`jsonrpc` must be \"2.0\""));
     }
     if let Some(method) = method {
-        let Some(method) = method.text().map(Cow::into_owned) else {
-            return Err(refused(plain, "`method` must be a string"));
+        let method = match method.text() {
+            Some(Cow::Borrowed(method)) => whole.slice_ref(method),
+            Some(Cow::Owned(method)) => method.into(),
+            None => return Err(refused(plain, "`method` must be a string")),
         };
         // Some write `null` for the id that a notification must not have; of a request it is none.
         let id = id.filter(|it| it.json() != "null" || !method.starts_with("notifications/"));

@@ -26,7 +26,7 @@ pub fn gateway_body(bytes: &[u8]) {
     }
     let single = frame::read(&text);
     if let (Ok(Incoming::Request(request)), Some(Value::Object(whole))) = (&single, &whole) {
-        assert_eq!(whole.get("method"), Some(&Value::from(request.method.as_str())));
+        assert_eq!(whole.get("method"), Some(&Value::from(&*request.method)));
         assert_eq!(whole.get("id"), request.id.read::<Value>().ok().as_ref());
         assert!(whole.get("params").is_none_or(|it| it.is_null() || it.is_object()));
     }

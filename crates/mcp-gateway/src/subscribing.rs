@@ -108,7 +108,7 @@ mod tests {
     fn request(params: &str) -> Request {
         let json = |text: &str| RawJson::parse(text.to_owned().into()).unwrap();
         let params = crate::params::Params::of(json(params)).unwrap();
-        Request::new(json("\"s\""), "subscriptions/listen".to_owned(), params)
+        Request::new(json("\"s\""), "subscriptions/listen".into(), params)
     }
 
     #[test]

@@ -108,13 +108,14 @@ impl<'a> Walk<'a> {
 
     /// The name that stands here, where it is as most are: without escapes.
     fn plain_key(&mut self) -> Option<&'a str> {
-        let rest = self.text[self.at..].strip_prefix('"')?;
-        let end = rest.bytes().position(|it| matches!(it, b'"' | b'\\' | 0..0x20))?;
-        if rest.as_bytes()[end] != b'"' {
+        let rest = self.text.as_bytes()[self.at..].strip_prefix(b"\"")?;
+        let length = rest.iter().position(|it| *it == b'"')?;
+        if rest[..length].iter().any(|it| *it == b'\\' || *it < 0x20) {
             return None;
         }
-        self.at += end + 2;
-        Some(&rest[..end])
+        let start = self.at + 1;
+        self.at = start + length + 1;
+        self.text.get(start..start + length)
     }
 
     /// Reads the object that stands here: `member` is given each name, and reads the value, all of it and nothing else.

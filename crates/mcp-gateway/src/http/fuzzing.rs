@@ -29,7 +29,7 @@ pub(crate) fn head<'a>(fields: impl Iterator<Item = &'a str>, body: &str) {
     if headers::agree(&map, &request, &meta).is_ok() {
         // What a header says plainly is what the body says.
         let said = map.text(Name::Method).filter(|it| !it.starts_with("=?"));
-        assert!(said.is_none_or(|it| it == request.method));
+        assert!(said.is_none_or(|it| it == &*request.method));
         let said = map.text(Name::Version).filter(|it| !it.starts_with("=?"));
         assert!(said.is_none_or(
             |it| Some(it) == meta.version.as_deref() || (it.is_empty() && meta.version.is_none())

@@ -162,7 +162,7 @@ mod tests {
     fn check(given: &str, params: &str, want: &str) {
         let json = |text: &str| RawJson::parse(text.to_owned().into()).unwrap();
         let params = crate::params::Params::of(json(params)).unwrap();
-        let request = Request::new(json("1"), "tools/call".to_owned(), params);
+        let request = Request::new(json("1"), "tools/call".into(), params);
         let meta = Meta { version: Some("2026-07-28".to_owned()), ..Meta::default() };
         let got =
             agree(&headers(given), &request, &meta).map_or_else(|it| it.message, |()| "fine".to_owned());

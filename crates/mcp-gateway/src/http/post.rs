@@ -281,7 +281,7 @@ async fn without_session(line: &Line, head: &Head, visitor: Visitor, body: Bytes
         Incoming::Request(request) => {
             // Whoever says a version beside the message does so in the era without sessions, or has one already.
             let stateless = request.meta.is_modern() || (said.is_some() && !has_sessions);
-            match (stateless, request.method.as_str()) {
+            match (stateless, &*request.method) {
                 (true, _) => modern::answer(line, head, visitor, request).await,
                 (false, "initialize") => {
                     door.gateway.settle().await;

@@ -75,25 +75,21 @@ async fn work(slot: Arc<Slot>) {
     loop {
         // Whoever lays one down polls this next.
         let job = poll_fn(|_| locked(&slot.job).take().map_or(Poll::Pending, Poll::Ready)).await;
-        let answer = done(job).await;
+        let Job { gateway, caller, request, mut guard, place, own } = job;
+        let answered = tokio::select! {
+            biased;
+            () = guard.taken_back() => None,
+            answered = gateway.answered(Asked::alone(&gateway, &caller, &request)) => Some(answered),
+        };
+        if let Some(session) = &caller.session {
+            session.touch(Instant::now());
+        }
+        drop((guard, place, own));
+        let body = answered.map(|answered| match answered {
+            Ok(result) => reply::result(&request.id, &result),
+            Err(error) => reply::error(Some(&request.id), &error),
+        });
+        let answer = body.map(|it| Answer { status: StatusCode::OK, body: gateway.budget.counted(it) });
         *locked(&slot.answer) = Some(answer);
     }
-}
-
-async fn done(job: Job) -> Option<Answer> {
-    let Job { gateway, caller, request, mut guard, place, own } = job;
-    let answered = tokio::select! {
-        biased;
-        () = guard.taken_back() => None,
-        answered = gateway.answered(Asked::alone(&gateway, &caller, &request)) => Some(answered),
-    };
-    if let Some(session) = &caller.session {
-        session.touch(Instant::now());
-    }
-    drop((guard, place, own));
-    let body = match answered? {
-        Ok(result) => reply::result(&request.id, &result),
-        Err(error) => reply::error(Some(&request.id), &error),
-    };
-    Some(Answer { status: StatusCode::OK, body: gateway.budget.counted(body) })
 }

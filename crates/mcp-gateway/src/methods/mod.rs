@@ -65,7 +65,7 @@ impl Inner {
         caller: Caller,
         request: Arc<Request>,
     ) -> Result<Bytes, RpcError> {
-        let may_ask = matches!(request.method.as_str(), "tools/call" | "prompts/get" | "resources/read");
+        let may_ask = matches!(&*request.method, "tools/call" | "prompts/get" | "resources/read");
         if !may_ask {
             return self.answer(&caller, &request).await;
         }
@@ -105,7 +105,7 @@ impl Inner {
 
     async fn answered_by(&self, asked: &Asked<'_>) -> Result<Bytes, RpcError> {
         self.settle().await;
-        let method = asked.request.method.as_str();
+        let method = &*asked.request.method;
         let era = asked.caller.era();
         let result = match (method, era) {
             ("tools/list", _) => return asked.list(Kind::Tools),
@@ -138,13 +138,13 @@ impl Inner {
     /// Takes in what a client says without wanting an answer. Most of it is for the wire, which knows the requests.
     pub(crate) fn hear(&self, caller: &Caller, notification: &Notification) {
         let Some(session) = &caller.session else { return };
-        match notification.method.as_str() {
+        match &*notification.method {
             "notifications/cancelled" => {
                 if let Some(id) = cancelled(&notification.params) {
                     session.running.take_back(id);
                 }
             }
-            _ => tracing::debug!(method = notification.method, "a notification that means nothing here"),
+            _ => tracing::debug!(method = &*notification.method, "a notification that means nothing here"),
         }
     }
 }

@@ -91,7 +91,7 @@ impl Asked<'_> {
 
     /// May a server ask for input before it answers this?
     pub(super) fn may_need_input(&self) -> bool {
-        matches!(self.request.method.as_str(), "tools/call" | "prompts/get" | "resources/read")
+        matches!(&*self.request.method, "tools/call" | "prompts/get" | "resources/read")
     }
 }
 

@@ -3,7 +3,7 @@
 use std::future::poll_fn;
 use std::sync::Arc;
 
-use bytes::{BufMut, Bytes, BytesMut};
+use bytes::{Bytes, BytesMut};
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::chunks::{Broken, Chunk, Chunks};
@@ -91,7 +91,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Wire<S> {
     /// Tells a client that waits for it that he shall send the body.
     async fn ask_for_it(&mut self) -> Result<(), NotWhole> {
         if self.expects && self.input.is_empty() {
-            self.out.put_slice(b"HTTP/1.1 100 Continue\r\n\r\n");
+            self.out.extend_from_slice(b"HTTP/1.1 100 Continue\r\n\r\n");
             self.write(Bytes::new()).await.map_err(|_| NotWhole::Broken)?;
         }
         Ok(())

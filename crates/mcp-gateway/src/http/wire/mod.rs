@@ -54,7 +54,7 @@ pub(super) struct Wire<S> {
     /// What came in and was not taken yet.
     input: BytesMut,
     /// What is to be written.
-    out: BytesMut,
+    out: Vec<u8>,
     date: Date,
     left: Left,
     then: Then,
@@ -93,7 +93,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Wire<S> {
         Wire {
             stream,
             input: BytesMut::new(),
-            out: BytesMut::new(),
+            out: Vec::new(),
             date: Date::default(),
             left: Left::Exact(0),
             then: Then::Stays,
@@ -117,7 +117,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Wire<S> {
                     return Err(self.refuse(Refused::Malformed));
                 }
             }
-            let end = head::end(&self.input, known);
+            let end = if self.input.is_empty() { None } else { head::end(&self.input, known) };
             // Half an empty line is still one.
             known = if self.input[..] == *b"\r" { 0 } else { self.input.len() };
             if end.unwrap_or(known) + skipped > HEAD_BYTES {
@@ -216,7 +216,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Wire<S> {
         match res.body {
             _ if self.is_head => self.write(Bytes::new()).await?,
             Body::Whole(body) if body.len() <= GATHERED => {
-                self.out.put_slice(&body);
+                self.out.extend_from_slice(&body);
                 self.write(Bytes::new()).await?;
             }
             Body::Whole(body) => self.write(body).await?,
@@ -261,7 +261,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Wire<S> {
                         Poll::Ready(Some(event)) if length == Length::Chunked => {
                             write::chunk(&mut self.out, &event)
                         }
-                        Poll::Ready(Some(event)) => self.out.put_slice(&event),
+                        Poll::Ready(Some(event)) => self.out.extend_from_slice(&event),
                         Poll::Ready(None) => return Poll::Ready(Ok(true)),
                         Poll::Pending if self.out.is_empty() => {
                             return self.poll_gone(cx).map(|()| Err(io::ErrorKind::ConnectionReset.into()));
@@ -273,7 +273,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Wire<S> {
             });
             is_over = next.await?;
             if is_over && length == Length::Chunked {
-                self.out.put_slice(write::LAST_CHUNK);
+                self.out.extend_from_slice(write::LAST_CHUNK);
             }
             self.write(Bytes::new()).await?;
         }
@@ -284,15 +284,13 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Wire<S> {
     async fn write(&mut self, more: Bytes) -> io::Result<()> {
         let is_large = self.out.len() > 2 * GATHERED;
         match more.is_empty() {
-            true => {
-                self.stream.write_all(&self.out).await?;
-                self.out.clear();
-            }
-            false => self.stream.write_all_buf(&mut (&mut self.out).chain(more)).await?,
+            true => self.stream.write_all(&self.out).await?,
+            false => self.stream.write_all_buf(&mut self.out.chain(more)).await?,
         }
+        self.out.clear();
         // A large event is rare: what is kept for the next one is small.
         if is_large {
-            self.out = BytesMut::new();
+            self.out = Vec::new();
         }
         self.stream.flush().await
     }

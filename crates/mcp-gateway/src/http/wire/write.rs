@@ -1,9 +1,7 @@
 //! What a response looks like on the wire: its head, and the chunks of a body that comes piece by piece.
 
-use std::fmt::Write as _;
+use std::io::Write as _;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
-
-use bytes::{BufMut, BytesMut};
 
 use super::response::Response;
 
@@ -31,50 +29,50 @@ pub(super) enum Then {
 }
 
 /// Writes the head.
-pub(super) fn head(out: &mut BytesMut, res: &Response, length: Length, then: Then, date: &[u8]) {
+pub(super) fn head(out: &mut Vec<u8>, res: &Response, length: Length, then: Then, date: &[u8]) {
     out.reserve(256);
-    out.put_slice(b"HTTP/1.1 ");
-    out.put_slice(res.status.as_str().as_bytes());
-    out.put_u8(b' ');
-    out.put_slice(res.status.canonical_reason().unwrap_or_default().as_bytes());
+    out.extend_from_slice(b"HTTP/1.1 ");
+    out.extend_from_slice(res.status.as_str().as_bytes());
+    out.push(b' ');
+    out.extend_from_slice(res.status.canonical_reason().unwrap_or_default().as_bytes());
     if let Some(kind) = res.kind {
-        out.put_slice(b"\r\ncontent-type: ");
-        out.put_slice(kind.as_bytes());
+        out.extend_from_slice(b"\r\ncontent-type: ");
+        out.extend_from_slice(kind.as_bytes());
     }
     for (name, value) in &res.fields {
-        out.put_slice(b"\r\n");
-        out.put_slice(name.as_str().as_bytes());
-        out.put_slice(b": ");
-        out.put_slice(value.as_bytes());
+        out.extend_from_slice(b"\r\n");
+        out.extend_from_slice(name.as_str().as_bytes());
+        out.extend_from_slice(b": ");
+        out.extend_from_slice(value.as_bytes());
     }
     match length {
         Length::Exact(bytes) => {
-            out.put_slice(b"\r\ncontent-length: ");
+            out.extend_from_slice(b"\r\ncontent-length: ");
             let _ = write!(out, "{bytes}");
         }
-        Length::Chunked => out.put_slice(b"\r\ntransfer-encoding: chunked"),
+        Length::Chunked => out.extend_from_slice(b"\r\ntransfer-encoding: chunked"),
         Length::Open | Length::None => {}
     }
     match then {
         Then::Stays => {}
-        Then::StaysSo => out.put_slice(b"\r\nconnection: keep-alive"),
-        Then::Ends => out.put_slice(b"\r\nconnection: close"),
+        Then::StaysSo => out.extend_from_slice(b"\r\nconnection: keep-alive"),
+        Then::Ends => out.extend_from_slice(b"\r\nconnection: close"),
     }
-    out.put_slice(b"\r\ndate: ");
-    out.put_slice(date);
-    out.put_slice(b"\r\n\r\n");
+    out.extend_from_slice(b"\r\ndate: ");
+    out.extend_from_slice(date);
+    out.extend_from_slice(b"\r\n\r\n");
 }
 
 /// Writes a piece of a body that comes in chunks. An empty one would be the last.
-pub(super) fn chunk(out: &mut BytesMut, piece: &[u8]) {
+pub(super) fn chunk(out: &mut Vec<u8>, piece: &[u8]) {
     if piece.is_empty() {
         return;
     }
     // Its end shall not double the room that a large one has.
     out.reserve(piece.len() + 20);
-    out.put_slice(format!("{:x}\r\n", piece.len()).as_bytes());
-    out.put_slice(piece);
-    out.put_slice(b"\r\n");
+    out.extend_from_slice(format!("{:x}\r\n", piece.len()).as_bytes());
+    out.extend_from_slice(piece);
+    out.extend_from_slice(b"\r\n");
 }
 
 /// The last chunk.
@@ -109,7 +107,7 @@ mod tests {
     #[track_caller]
     fn check(status: u16, length: Length, then: Then, want: &str) {
         let res = Response::new(StatusCode::from_u16(status).unwrap(), Body::empty());
-        let mut out = BytesMut::new();
+        let mut out = Vec::new();
         head(&mut out, &res.of("text/plain").with(header::AGE, HeaderValue::from(7)), length, then, b"D");
         assert_eq!(str::from_utf8(&out).unwrap().replace("\r\n", "|"), want);
     }
@@ -149,7 +147,7 @@ mod tests {
 
     #[test]
     fn an_empty_piece_is_not_the_last_chunk() {
-        let mut out = BytesMut::new();
+        let mut out = Vec::new();
         chunk(&mut out, b"");
         chunk(&mut out, b"0123456789abcdef");
         assert_eq!(&out[..], b"10\r\n0123456789abcdef\r\n");
