@@ -109,8 +109,8 @@ impl<'a> Walk<'a> {
     /// The name that stands here, where it is as most are: without escapes.
     fn plain_key(&mut self) -> Option<&'a str> {
         let rest = self.text.as_bytes()[self.at..].strip_prefix(b"\"")?;
-        let length = rest.iter().position(|it| *it == b'"')?;
-        if rest[..length].iter().any(|it| *it == b'\\' || *it < 0x20) {
+        let length = rest.iter().position(|it| matches!(it, b'"' | b'\\' | 0..0x20))?;
+        if rest[length] != b'"' {
             return None;
         }
         let start = self.at + 1;

@@ -185,7 +185,8 @@ fn connection(
         match tls {
             None => talk(stream, &door).await,
             Some(tls) => match timeout(bounds.receive, tls.accept(stream)).await {
-                Ok(Ok(stream)) => talk(stream, &door).await,
+                // Boxed, for every connection would be as large.
+                Ok(Ok(stream)) => Box::pin(talk(stream, &door)).await,
                 Ok(Err(error)) => tracing::debug!(%error, "a TLS handshake failed"),
                 Err(_) => tracing::debug!("a TLS handshake took too long"),
             },

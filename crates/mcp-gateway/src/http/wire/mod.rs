@@ -106,6 +106,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Wire<S> {
     /// The head of the next request. Cancel-safe.
     pub(super) async fn head(&mut self) -> Result<Head, NoHead> {
         let (mut skipped, mut known) = (0, 0);
+        if self.input.is_empty() && self.input.capacity() > 0 {
+            // Nobody has a part of it any more, most often: the same memory again is nearer than other memory.
+            self.input.reserve(PART);
+        }
         loop {
             if known == 0 {
                 let blank = head::blank(&self.input);
