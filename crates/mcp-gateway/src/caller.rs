@@ -1,6 +1,6 @@
 //! Who asks, in which version, what he may see, and where he hears what comes before his answer.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use mcp_host::{Dialog, DialogId};
 use mcp_model::{Era, LogLevel, ProtocolVersion, RawJson};
@@ -13,23 +13,35 @@ use crate::principal::Principal;
 use crate::questions::Answers;
 use crate::session::Session;
 
-/// What a client can do, read once.
+/// What a client can do, read when it matters, and once.
 #[derive(Debug)]
 pub(crate) struct Able {
     /// As he said it: an object.
     pub(crate) capabilities: RawJson,
-    /// What he can be asked.
-    pub(crate) answers: Answers,
-    /// What servers are told of it.
-    pub(crate) told: Option<ClientCapabilities>,
+    /// What he can be asked, and what servers are told of it.
+    read: OnceLock<(Answers, Option<ClientCapabilities>)>,
 }
 
 impl Able {
     /// Who says this of himself.
     pub(crate) fn of(capabilities: RawJson) -> Arc<Able> {
-        let answers = Answers::of(&capabilities);
-        let told = ClientCapabilities::new(capabilities.clone());
-        Arc::new(Able { capabilities, answers, told })
+        Arc::new(Able { capabilities, read: OnceLock::new() })
+    }
+
+    /// What he can be asked.
+    pub(crate) fn answers(&self) -> Answers {
+        self.read().0
+    }
+
+    /// What servers are told of it.
+    pub(crate) fn told(&self) -> Option<ClientCapabilities> {
+        self.read().1.clone()
+    }
+
+    fn read(&self) -> &(Answers, Option<ClientCapabilities>) {
+        self.read.get_or_init(|| {
+            (Answers::of(&self.capabilities), ClientCapabilities::new(self.capabilities.clone()))
+        })
     }
 }
 

@@ -160,12 +160,18 @@ impl<'a> Members<'a> {
 fn message(shared: &Bytes) -> Result<Incoming, Unreadable> {
     let refused = |id: Option<RawJson>, message: &str| Unreadable::new(id, code::INVALID_REQUEST, message);
     let whole = ByteString::try_from(shared.clone()).ok();
-    let Some((whole, Ok(read))) = whole.as_ref().map(|it| (it, Members::read(it))) else {
+    let read = whole.as_ref().map(|it| (it, Members::read(it)));
+    let Some((whole, Ok(read))) = read else {
         // JSON that is no message is another fault than what is no JSON, wherever it begins to be that.
-        RawJson::parse(shared.clone()).map_err(|it| {
+        let json = RawJson::parse(shared.clone()).map_err(|it| {
             Unreadable::new(None, code::PARSE_ERROR, format!("the message is no JSON: {it}"))
         })?;
-        return Err(refused(None, "a message is a JSON object"));
+        return Err(match read {
+            Some((_, Err(why))) if json.is_object() => {
+                refused(None, &format!("the message cannot be read: {why}"))
+            }
+            _ => refused(None, "a message is a JSON object"),
+        });
     };
     let Members { jsonrpc, id, method, params, result, error, is_twice } = read;
     if is_twice {
@@ -307,6 +313,16 @@ mod tests {
             r#"{"jsonrpc":"2.0","id":1,"method":"x","params":[1]}"#,
             &format!("{} 1", code::INVALID_PARAMS),
         );
+        // Half of a surrogate pair is JSON, and no name.
+        check(
+            r#"{"jsonrpc":"2.0","id":1,"method":"x","params":{"\ud800":1}}"#,
+            &format!("{} 1", code::INVALID_PARAMS),
+        );
+        check(
+            r#"{"jsonrpc":"2.0","method":"notifications/x","params":{"\ud800":1}}"#,
+            "notification notifications/x {}",
+        );
+        check(r#"{"jsonrpc":"2.0","id":1,"\ud800":1}"#, &format!("{} -", code::INVALID_REQUEST));
         check(r#"{"jsonrpc":"2.0","id":1}"#, &format!("{} 1", code::INVALID_REQUEST));
         check(r#"{"jsonrpc":"2.0","result":{}}"#, "result {} {}");
         check(r#"{"jsonrpc":"2.0","method":"n/x","params":[1]}"#, "notification n/x {}");

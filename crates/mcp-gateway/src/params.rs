@@ -40,10 +40,20 @@ impl Params {
             };
         }
         let mut members = Vec::with_capacity(4);
-        let passed = walk.object(|name, walk| {
+        let start = walk.clone();
+        let read = walk.object(|name, walk| {
             members.push((known(name), RawJson::passed(whole, walk.pass()?)));
             Ok(())
-        })?;
+        });
+        let passed = match read {
+            Ok(passed) => passed,
+            // A name may be half of a character, of which only a reader of names takes notice.
+            Err(why) => {
+                *walk = start;
+                walk.pass()?;
+                return invalid(&format!("`params` cannot be read: {why}"));
+            }
+        };
         // Of two members of one name nobody could say which counts.
         let is_twice = match members.len() {
             0..=FEW => {

@@ -31,7 +31,10 @@ impl RawJson {
 
     /// The value at the beginning of `bytes`. What stands behind it is not looked at. Fails as [`RawJson::parse`] does.
     pub fn leading(bytes: Bytes) -> Result<RawJson, serde_json::Error> {
-        let whole = text(bytes)?;
+        let whole = match ByteString::try_from(bytes.clone()) {
+            Ok(whole) => whole,
+            Err(why) => text(bytes.slice(..why.valid_up_to()))?,
+        };
         let value = <&RawValue>::deserialize(&mut serde_json::Deserializer::from_str(&whole))?.get();
         Ok(RawJson(whole.slice_ref(value)))
     }
@@ -45,7 +48,7 @@ impl RawJson {
 
     /// What a walk over `whole` has passed over, as a slice of it. What was passed over elsewhere is copied.
     pub fn passed(whole: &ByteString, passed: Passed<'_>) -> RawJson {
-        RawJson::placed(whole, whole.as_ptr(), passed.json())
+        RawJson::known(RawJson::placed(whole, whole.as_ptr(), passed.json()).0)
     }
 
     /// What stands here where `value` stands in `text`, of which this is a copy. A `value` that is not in it is copied.
@@ -185,7 +188,8 @@ mod tests {
         assert_eq!(raw.part(other).as_str(), "true");
         let leading = RawJson::leading(whole.slice(10..)).unwrap();
         assert_eq!((leading.as_str(), leading.as_bytes().as_ptr()), (slice.as_str(), whole[11..].as_ptr()));
-        assert!(RawJson::leading(Bytes::from_static(b"1\xff")).is_err());
+        assert_eq!(RawJson::leading(Bytes::from_static(b"[1] \xff")).unwrap().as_str(), "[1]");
+        assert!(RawJson::leading(Bytes::from_static(b"[\"\xff\"]")).is_err());
     }
 
     #[test]

@@ -31,7 +31,7 @@ use crate::raw::string;
 /// assert_eq!(id, Some(7));
 /// # Ok::<(), serde_json::Error>(())
 /// ```
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Walk<'a> {
     text: &'a str,
     at: usize,
@@ -62,7 +62,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Begins an object (`{`) or a list (`[`). Fails where none does.
-    pub fn begin(&mut self, mark: u8) -> Result<(), Error> {
+    pub(crate) fn begin(&mut self, mark: u8) -> Result<(), Error> {
         if self.next_byte() != Some(mark) {
             return Err(Error::custom(format_args!("expected `{}`", char::from(mark))));
         }
@@ -72,7 +72,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Is there another member of what was begun? Goes to it, or behind the end, which is `}` or `]`.
-    pub fn more(&mut self, end: u8) -> Result<bool, Error> {
+    pub(crate) fn more(&mut self, end: u8) -> Result<bool, Error> {
         let is_first = std::mem::take(&mut self.is_begun);
         let next = self.next_byte();
         if next == Some(end) {
@@ -91,7 +91,7 @@ impl<'a> Walk<'a> {
     }
 
     /// The next member's name, up to the value; `None` behind the end of the object.
-    pub fn key(&mut self) -> Result<Option<Cow<'a, str>>, Error> {
+    pub(crate) fn key(&mut self) -> Result<Option<Cow<'a, str>>, Error> {
         if !self.more(b'}')? {
             return Ok(None);
         }
@@ -119,6 +119,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Reads the object that stands here: `member` is given each name, and reads the value, all of it and nothing else.
+    /// Fails where it reads none.
     pub fn object(
         &mut self,
         mut member: impl FnMut(Cow<'a, str>, &mut Walk<'a>) -> Result<(), Error>,
@@ -126,7 +127,11 @@ impl<'a> Walk<'a> {
         self.begin(b'{')?;
         let start = self.at - 1;
         while let Some(key) = self.key()? {
+            let before = self.at;
             member(key, self)?;
+            if self.at == before {
+                return Err(Error::custom("a member's value was not read"));
+            }
         }
         Ok(Passed(&self.text[start..self.at]))
     }
@@ -281,6 +286,8 @@ mod tests {
         assert_eq!(whole.unwrap().json(), r#"{"a": {"b" : "x\n" } ,"c":[1 ] }"#);
         assert_eq!(seen, [r#"a={"b" : "x\n" }"#, "c=[1 ]"]);
         walk.end().unwrap();
+        let unread = Walk::new(r#"{"a":}"#).object(|_, _| Ok(()));
+        assert!(unread.is_err());
         let mut walk = Walk::new("7 8");
         assert_eq!((walk.pass().unwrap().text(), walk.end().is_err()), (None, true));
     }

@@ -77,7 +77,7 @@ impl Inner {
             let call = self.parked.take(&state, &principal, responses, Instant::now())?;
             return self.parked.go_on(call, &principal, wait).await;
         }
-        let answers = caller.able.answers;
+        let answers = caller.able.answers();
         if answers == Answers::default() {
             return self.answer(&caller, &request).await;
         }
@@ -292,7 +292,7 @@ impl Asked<'_> {
     /// The client as servers see him.
     fn upstream_caller(&self) -> Arc<mcp_transport::Caller> {
         let Caller { able, outlet, session, owner, .. } = self.caller;
-        let answers = able.answers;
+        let answers = able.answers();
         let limit = self.gateway.options.bounds.answer;
         let questions: Option<Arc<dyn Questions>> = match (session, &self.desk) {
             (Some(session), _) => {
@@ -306,7 +306,7 @@ impl Asked<'_> {
         let mut res = mcp_transport::Caller::new(*owner, handlers);
         res.patience = limit;
         res.hears = Some(self.hears());
-        res.capabilities = able.told.clone();
+        res.capabilities = able.told();
         Arc::new(res)
     }
 

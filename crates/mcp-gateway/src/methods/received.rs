@@ -63,7 +63,7 @@ impl Asked<'_> {
         if questions.len() > MOST_QUESTIONS {
             return Err(failed(&format!("asks for more than {MOST_QUESTIONS} things at once")));
         }
-        let answers = self.caller.able.answers;
+        let answers = self.caller.able.answers();
         for (_, question) in &questions {
             admitted(answers, question).map_err(|it| failed(&format!("asks for input: {it}")))?;
         }

@@ -55,6 +55,8 @@ pub(super) struct Wire<S> {
     input: BytesMut,
     /// What is to be written.
     out: Vec<u8>,
+    /// How much of it was.
+    written: usize,
     date: Date,
     left: Left,
     then: Then,
@@ -94,6 +96,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Wire<S> {
             stream,
             input: BytesMut::new(),
             out: Vec::new(),
+            written: 0,
             date: Date::default(),
             left: Left::Exact(0),
             then: Then::Stays,
@@ -287,11 +290,19 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Wire<S> {
     /// Writes what waits, and `more` behind it.
     async fn write(&mut self, more: Bytes) -> io::Result<()> {
         let is_large = self.out.len() > 2 * GATHERED;
-        match more.is_empty() {
-            true => self.stream.write_all(&self.out).await?,
-            false => self.stream.write_all_buf(&mut self.out.chain(more)).await?,
+        if more.is_empty() {
+            // What a body was asked for with may be given up in the middle.
+            while let rest @ [_, ..] = &self.out[self.written..] {
+                match self.stream.write(rest).await? {
+                    0 => return Err(io::ErrorKind::WriteZero.into()),
+                    bytes => self.written += bytes,
+                }
+            }
+        } else {
+            self.stream.write_all_buf(&mut self.out[self.written..].chain(more)).await?;
         }
         self.out.clear();
+        self.written = 0;
         // A large event is rare: what is kept for the next one is small.
         if is_large {
             self.out = Vec::new();
