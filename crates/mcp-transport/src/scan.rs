@@ -175,10 +175,13 @@ fn response_id(text: &[u8]) -> Id {
         return Id::Absent;
     }
     let digits = text.strip_prefix(b"\"").and_then(|it| it.strip_suffix(b"\"")).unwrap_or(text);
-    let number = str::from_utf8(digits).ok().filter(|it| it.bytes().all(|byte| byte.is_ascii_digit()));
-    match number.and_then(|it| it.parse().ok()) {
-        Some(number) => Id::Number(number),
-        None => Id::Foreign,
+    let number = digits.iter().try_fold(0u64, |number, byte| match byte {
+        b'0'..=b'9' => number.checked_mul(10)?.checked_add(u64::from(byte - b'0')),
+        _ => None,
+    });
+    match number {
+        Some(number) if !digits.is_empty() => Id::Number(number),
+        Some(_) | None => Id::Foreign,
     }
 }
 

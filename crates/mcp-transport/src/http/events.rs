@@ -69,22 +69,24 @@ impl Hearing {
     async fn read(&mut self, wire: &Wire, response: &mut Response, stream: &mut EventStream) -> StreamEnd {
         let mut last_words = None;
         loop {
+            let mut now = Instant::now();
             if self.answered {
-                last_words.get_or_insert_with(|| Instant::now() + AFTER_ANSWER);
+                last_words.get_or_insert_with(|| now + AFTER_ANSWER);
             }
             if std::mem::take(&mut self.idle) && wire.pace().counts() {
-                let paused = wire.pace().pause(Instant::now());
+                let paused = wire.pace().pause(now);
                 // What follows the answer is not waited for longer than it may take.
                 let paused = paused.map(|it| last_words.map_or(it, |last| it.min(last)));
                 if let Some(paused) = paused {
                     tokio::time::sleep_until(paused).await;
+                    now = Instant::now();
                 }
             }
             // One that goes on and on has always more to read, and would never be late by that.
-            if last_words.is_some_and(|it| it <= Instant::now()) {
+            if last_words.is_some_and(|it| it <= now) {
                 return StreamEnd::Silent;
             }
-            let silence = Instant::now() + wire.place.sse_read.min(LONGEST);
+            let silence = now + wire.place.sse_read.min(LONGEST);
             // What follows the answer has a time of its own, all together: else a server could hold the lane for ever.
             let until = last_words.unwrap_or(silence);
             let chunk = match tokio::time::timeout_at(until, response.chunk()).await {
