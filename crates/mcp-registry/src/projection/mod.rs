@@ -16,6 +16,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::quote::{cut, label};
+use crate::validate::unread_schema;
 use crate::{ExposedName, ExposedTool, Problem, ProblemKind};
 use profile::Profile;
 
@@ -108,7 +109,7 @@ fn read(tool: &ExposedTool) -> Result<Value, String> {
     if schema.as_bytes().len() > SCHEMA_BYTES {
         return Err(format!("its schema is larger than {} KiB", SCHEMA_BYTES >> 10));
     }
-    schema.read().map_err(|_| "its schema is nested too deeply".to_owned())
+    schema.read().map_err(|it| unread_schema(&it))
 }
 
 fn excluded(tool: &ExposedTool, provider: Provider, reason: String) -> Problem {

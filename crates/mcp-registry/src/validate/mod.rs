@@ -133,10 +133,13 @@ impl Validators {
             debug_assert!(fits(validator, cost, value), "a quick look is more generous than the validator");
             return Ok(Checked::Valid);
         }
-        // JSON that was checked can still be nested too deeply for serde_json, which is too deep for any tool.
-        let Ok(value) = value.read::<Value>() else {
-            return Err(vec![ArgumentError::whole(format!("{subject} are nested too deeply"))]);
-        };
+        let value = value.read::<Value>().map_err(|it| {
+            let message = too_deep(&it).map_or_else(
+                || format!("{subject} cannot be read: {it}"),
+                |deep| format!("{subject} are {deep}"),
+            );
+            vec![ArgumentError::whole(message)]
+        })?;
         let size = survey::size(&value);
         if let Err(reason) = cost.allows(size) {
             return Ok(Checked::Unvalidated(format!("{reason} {subject}")));
@@ -219,11 +222,25 @@ const PATTERN_BYTES: usize = 1 << 20;
 /// How often a pattern with look-around or back references may go back.
 const PATTERN_STEPS: usize = 20_000;
 
+/// JSON that was checked can still be nested too deeply for serde_json, which is too deep for any tool. Besides it may hold
+/// half of a surrogate pair, or a number that is too large.
+fn too_deep(error: &serde_json::Error) -> Option<&'static str> {
+    error.to_string().starts_with("recursion limit exceeded").then_some("nested too deeply")
+}
+
+/// Why a schema cannot be read.
+pub(crate) fn unread_schema(error: &serde_json::Error) -> String {
+    match too_deep(error) {
+        Some(deep) => format!("its schema is {deep}"),
+        None => format!("its schema cannot be read: {error}"),
+    }
+}
+
 fn compile(schema: &RawJson) -> Outcome {
     if schema.as_bytes().len() > SCHEMA_BYTES {
         return Err(format!("its schema is larger than {} KiB", SCHEMA_BYTES >> 10));
     }
-    let schema: Value = schema.read().map_err(|_| "its schema is nested too deeply".to_owned())?;
+    let schema: Value = schema.read().map_err(|it| unread_schema(&it))?;
     let Survey { mut cost, has_tuples, names_draft } = survey(&schema)?;
     // Drafts differ over whether a format binds. It is the server's to judge: what it would take must not stop here.
     let mut options = jsonschema::options().offline().should_validate_formats(false);

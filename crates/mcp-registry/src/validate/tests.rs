@@ -204,6 +204,12 @@ fn depth_size_and_counts_are_bounded() {
         &format!("{}{}", "[".repeat(1_000), "]".repeat(1_000)),
         "the arguments are nested too deeply",
     );
+    check(
+        "{}",
+        r#"{"\ud800":1}"#,
+        "the arguments cannot be read: unexpected end of hex escape at line 1 column 9",
+    );
+    check("{}", r#"{"a":1e999}"#, "the arguments cannot be read: number out of range at line 1 column 10");
 }
 
 #[test]
