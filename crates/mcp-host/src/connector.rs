@@ -241,7 +241,8 @@ impl Connector {
         let kinds = kinds(server);
         // Looked at before the lists are read: what is announced meanwhile is read again.
         let seen = *session.changes().borrow();
-        let read = |kind| read_within(session, server, kind, deadline, &self.meter);
+        // Boxed: all servers start at once, and each start would have the room of three lists from its beginning to its end.
+        let read = |kind| Box::pin(read_within(session, server, kind, deadline, &self.meter));
         let (tools, prompts, resources) = tokio::join!(
             maybe(kinds.contains(&ListKind::Tool).then(|| read(ListKind::Tool))),
             maybe(kinds.contains(&ListKind::Prompt).then(|| read(ListKind::Prompt))),
