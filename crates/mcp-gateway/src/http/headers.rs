@@ -97,7 +97,7 @@ pub(super) fn arguments_agree(
     arguments: Option<&RawJson>,
 ) -> Result<(), RpcError> {
     for (argument, header) in marked(schema) {
-        let name = format!("mcp-param-{}", header.to_ascii_lowercase());
+        let name = format!("mcp-param-{header}");
         // What is no name of a header can stand among none.
         if HeaderName::try_from(&name).is_err() {
             continue;

@@ -7,21 +7,17 @@ use std::ops::Range;
 use bytes::Bytes;
 use bytestring::ByteString;
 
+use super::name::NAMES;
 pub(in crate::http) use super::name::Name;
-use super::name::{NAMES, is_same};
 
 /// The fields of a head, in the order in which they came.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub(in crate::http) struct Fields {
     text: Text,
     places: Vec<Place>,
     /// Where the first one of each name stands, counted from 1.
     first: [u8; NAMES],
-    /// One bit for each name that stands there more than once.
-    repeated: u32,
 }
-
-const _: () = assert!(NAMES <= u32::BITS as usize);
 
 #[derive(Debug, Clone)]
 struct Place {
@@ -41,12 +37,6 @@ enum Text {
 /// A field that is no text, or stands there twice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::http) struct NotPlain;
-
-impl Default for Text {
-    fn default() -> Text {
-        Text::Plain(ByteString::new())
-    }
-}
 
 impl Text {
     fn of(text: Bytes) -> Text {
@@ -94,62 +84,53 @@ impl Fields {
     }
 
     fn at(text: Bytes, places: Vec<Place>) -> Fields {
-        let mut res = Fields { text: Text::of(text), places, ..Fields::default() };
+        let mut first = [0; NAMES];
         // A head has less than a hundred of them.
-        for (at, place) in (1u8..).zip(&res.places) {
+        for (at, place) in (1u8..).zip(&places) {
             let Some(known) = place.known else { continue };
-            match &mut res.first[known as usize] {
-                first @ 0 => *first = at,
-                _ => res.repeated |= 1 << known as u32,
-            }
+            let first = &mut first[known as usize];
+            *first = if *first == 0 { at } else { *first };
         }
-        res
+        Fields { text: Text::of(text), places, first }
     }
 
-    /// The first of this name.
-    fn place(&self, name: Name) -> Option<&Place> {
-        let at = usize::from(self.first[name as usize]);
-        self.places.get(at.checked_sub(1)?)
-    }
-
-    fn is_repeated(&self, name: Name) -> bool {
-        self.repeated & 1 << name as u32 != 0
+    /// Those of this name.
+    fn places(&self, name: Name) -> impl Iterator<Item = &Place> {
+        let from = match self.first[name as usize] {
+            0 => self.places.len(),
+            first => usize::from(first) - 1,
+        };
+        self.places[from..].iter().filter(move |it| it.known == Some(name))
     }
 
     /// The first value of this name.
     pub(in crate::http) fn get(&self, name: Name) -> Option<&[u8]> {
-        self.place(name).map(|it| self.text.part(&it.value))
+        self.all(name).next()
     }
 
     /// The first value of this name, where it is plain text: letters that can be seen, spaces and tabs.
     pub(in crate::http) fn text(&self, name: Name) -> Option<&str> {
-        self.text.plain(&self.place(name)?.value)
+        self.text.plain(&self.places(name).next()?.value)
     }
 
     /// The text of a field that may stand there once.
     pub(in crate::http) fn only(&self, name: Name) -> Result<Option<&str>, NotPlain> {
-        let Some(place) = self.place(name) else { return Ok(None) };
-        match self.text.plain(&place.value) {
-            Some(text) if !self.is_repeated(name) => Ok(Some(text)),
+        let mut places = self.places(name);
+        let Some(place) = places.next() else { return Ok(None) };
+        match (self.text.plain(&place.value), places.next()) {
+            (Some(text), None) => Ok(Some(text)),
             _ => Err(NotPlain),
         }
     }
 
     /// All values of this name.
     pub(in crate::http) fn all(&self, name: Name) -> impl Iterator<Item = &[u8]> {
-        let first = usize::from(self.first[name as usize]);
-        let end = match (first, self.is_repeated(name)) {
-            (0, _) => 0,
-            (first, false) => first,
-            (_, true) => self.places.len(),
-        };
-        let here = self.places[..end].iter().skip(first.saturating_sub(1));
-        here.filter(move |it| it.known == Some(name)).map(|it| self.text.part(&it.value))
+        self.places(name).map(|it| self.text.part(&it.value))
     }
 
-    /// All values of any name, which is written in small letters.
+    /// All values of any name, however it is written.
     pub(in crate::http) fn named(&self, name: &str) -> impl Iterator<Item = &[u8]> {
-        let is_name = move |it: &&Place| is_same(self.text.part(&it.name), name.as_bytes());
+        let is_name = move |it: &&Place| self.text.part(&it.name).eq_ignore_ascii_case(name.as_bytes());
         self.places.iter().filter(is_name).map(|it| self.text.part(&it.value))
     }
 }

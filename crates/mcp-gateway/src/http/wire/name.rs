@@ -73,11 +73,6 @@ fn of_any(name: &str) -> Option<Name> {
     of_small(str::from_utf8(small).ok()?)
 }
 
-/// Are they the same, however they are written?
-pub(super) fn is_same(name: &[u8], other: &[u8]) -> bool {
-    name == other || name.eq_ignore_ascii_case(other)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
