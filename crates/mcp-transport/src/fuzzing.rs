@@ -243,6 +243,12 @@ pub fn answer_head(bytes: &[u8]) {
     crate::websocket::fuzzing::answer_head(bytes);
 }
 
+/// What comes on a connection of HTTP/1.1: the same answer however it is cut.
+#[cfg(any(feature = "http", feature = "sse"))]
+pub fn http_answer(bytes: &[u8]) {
+    crate::web::wire::fuzzing::answer(bytes);
+}
+
 /// A recording: what is read is written as what reads back the same.
 pub fn recording(bytes: &[u8]) {
     let Ok(text) = str::from_utf8(bytes) else { return };
@@ -280,6 +286,12 @@ mod tests {
     #[test]
     fn any_bytes_can_be_an_answer() {
         feed("answer_head", super::answer_head);
+    }
+
+    #[cfg(any(feature = "http", feature = "sse"))]
+    #[test]
+    fn any_bytes_can_come_on_a_connection() {
+        feed("http_answer", super::http_answer);
     }
 
     #[test]

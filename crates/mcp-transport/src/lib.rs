@@ -50,6 +50,7 @@ mod frame;
 pub mod fuzzing;
 #[cfg(feature = "http")]
 mod http;
+mod http1;
 mod link;
 #[cfg(feature = "oauth")]
 mod oauth;
@@ -81,6 +82,7 @@ pub use ended::{EndReason, Ended, Evidence, Fault, StartFailure};
 pub use error::{CallError, ConnectError};
 #[cfg(all(feature = "http", feature = "sse"))]
 pub use fallback::OlderServers;
+pub use http1::{ChunkedBody, ChunkedPart, NotChunked, head_end};
 pub use link::{
     Dial, Epoch, Head, Inbox, Lane, LaneEnd, Link, Mirrored, Named, Opening, Out, OutQueue, Outgoing,
     RequestId, Stop, Transport, Worth,

@@ -32,7 +32,8 @@ pub(super) async fn whole(response: &mut Response, limit: usize) -> Result<Bytes
     }
     let mut first = Bytes::new();
     let mut res = BytesMut::new();
-    while let Some(chunk) = response.chunk().await.map_err(|it| Incomplete::Broke(it.words()))? {
+    let wanted = promised.min(MOST_BELIEVED);
+    while let Some(chunk) = response.piece(wanted).await.map_err(|it| Incomplete::Broke(it.words()))? {
         if first.len() + res.len() + chunk.len() > limit {
             return Err(Incomplete::TooLarge);
         }
@@ -41,7 +42,7 @@ pub(super) async fn whole(response: &mut Response, limit: usize) -> Result<Bytes
             continue;
         }
         if res.is_empty() {
-            res.reserve((first.len() + chunk.len()).max(promised.min(MOST_BELIEVED)));
+            res.reserve((first.len() + chunk.len()).max(wanted));
             res.extend_from_slice(&std::mem::take(&mut first));
         }
         res.extend_from_slice(&chunk);

@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use http::header::CONTENT_TYPE;
 
 use super::Response;
 
@@ -34,7 +33,6 @@ pub(crate) fn is_event_stream(response: &Response) -> bool {
 
 /// Does the server say that its body is of this type, whatever its parameters?
 pub(crate) fn is_type(response: &Response, want: &str) -> bool {
-    let value = response.headers().get(CONTENT_TYPE).map(|it| it.as_bytes()).unwrap_or_default();
-    let name = value.split(|it| *it == b';').next().unwrap_or_default().trim_ascii();
+    let name = response.kind().split(|it| *it == b';').next().unwrap_or_default().trim_ascii();
     name.eq_ignore_ascii_case(want.as_bytes())
 }

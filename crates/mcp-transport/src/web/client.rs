@@ -18,10 +18,11 @@ use rustls::ClientConfig;
 
 use super::connect::{Carries, Way, asked, is_secured};
 use super::nearby::is_loopback;
-use super::pool::{Lease, Pool, Request};
+use super::pool::{Lease, Pool};
 use super::proxy::Proxy;
 use super::response::Response;
 use super::target::{Target, Uris, name_host};
+use super::wire::{self, NoAnswer, Wire};
 use super::{Place, configured, proxy, tls};
 use crate::{Fault, LaneEnd, StartFailure};
 
@@ -126,50 +127,46 @@ impl Client {
             .map_err(|why| Failed::Refused(fault(format!("the request cannot be sent to {label}: {why}"))))?;
         let mut unseen = 0;
         loop {
-            let (mut lease, rested) = match self.pool.take() {
+            let (lease, rested) = match self.pool.take() {
                 Some(lease) => (lease, true),
                 // Boxed, for it is rare, and every request's future would be as large.
                 None => (Box::pin(self.connect()).await?, false),
             };
-            let request = self.request(&lease, uris, (method, headers, body));
-            let mut error = match lease.send(request).await {
-                Ok(answer) => return Ok(Response::new(answer, lease, &self.pool)),
-                Err(error) => error,
+            let why = match lease {
+                Lease::Single(mut wire) => {
+                    let target = match asked(self.proxy.as_ref(), &self.place.url) {
+                        None => uris.path.as_str(),
+                        Some(_) => &uris.whole,
+                    };
+                    match wire.send(&wire::Request { method, target, headers, body }).await {
+                        Ok(head) => return Ok(Response::single(head, wire, &self.pool)),
+                        Err(NoAnswer::Unsent) => {
+                            tracing::debug!("a connection to {label} was over when it had rested");
+                            continue;
+                        }
+                        Err(NoAnswer::Broken(broken)) => broken.words(),
+                    }
+                }
+                Lease::Shared(mut many) => {
+                    let request = shared_request(uris, (method, headers, body));
+                    // Boxed, for a task of its own stands behind it anyway.
+                    let mut error = match Box::pin(many.try_send_request(request)).await {
+                        Ok(answer) => return Ok(Response::shared(answer)),
+                        Err(error) => error,
+                    };
+                    if rested && error.take_message().is_some() {
+                        continue;
+                    }
+                    let error = error.into_error();
+                    if unseen < MOST_UNSEEN && is_unseen(&error) {
+                        unseen += 1;
+                        continue;
+                    }
+                    tls::cause(&error).unwrap_or_default()
+                }
             };
-            // Closed while it rested, and nothing of the request was sent: another connection takes it.
-            if rested && error.take_message().is_some() {
-                continue;
-            }
-            let error = error.into_error();
-            if unseen < MOST_UNSEEN && is_unseen(&error) {
-                unseen += 1;
-                continue;
-            }
-            let why = tls::cause(&error).unwrap_or_default();
             return Err(Failed::Lost(fault(format!("{label} broke off before it answered: {why}"))));
         }
-    }
-
-    fn request(
-        &self,
-        lease: &Lease,
-        uris: &Uris,
-        (method, headers, body): (&Method, &HeaderMap, Option<&Bytes>),
-    ) -> Request {
-        let mut request = Request::new(Full::new(body.cloned().unwrap_or_default()));
-        *request.method_mut() = method.clone();
-        *request.headers_mut() = headers.clone();
-        *request.uri_mut() = match lease {
-            Lease::Single(_) if asked(self.proxy.as_ref(), &self.place.url).is_none() => uris.path.clone(),
-            Lease::Single(_) => uris.whole.clone(),
-            Lease::Shared(_) => {
-                // It is in the URI.
-                request.headers_mut().remove(HOST);
-                *request.version_mut() = Version::HTTP_2;
-                uris.whole.clone()
-            }
-        };
-        request
     }
 
     /// A connection to the server, or one that somebody else has just made and that can be shared.
@@ -209,8 +206,26 @@ impl Client {
         };
         let line = way.go(&|_| {}).await?;
         self.alone.store(!line.speaks_http2(), Ordering::Relaxed);
-        self.pool.speak(line).await.map_err(|it| tls::cause(&it).unwrap_or_default())
+        match line.speaks_http2() {
+            true => self.pool.share(line).await.map_err(|it| tls::cause(&it).unwrap_or_default()),
+            false => Ok(Lease::Single(Box::new(Wire::new(line)))),
+        }
     }
+}
+
+/// A request as HTTP/2 has it.
+fn shared_request(
+    uris: &Uris,
+    (method, headers, body): (&Method, &HeaderMap, Option<&Bytes>),
+) -> http::Request<Full<Bytes>> {
+    let mut request = http::Request::new(Full::new(body.cloned().unwrap_or_default()));
+    *request.method_mut() = method.clone();
+    *request.headers_mut() = headers.clone();
+    // It is in the URI.
+    request.headers_mut().remove(HOST);
+    *request.version_mut() = Version::HTTP_2;
+    *request.uri_mut() = uris.uri.clone();
+    request
 }
 
 /// Does the server say that it has not looked at the request?

@@ -34,6 +34,8 @@ mod socks;
 #[cfg(any(feature = "http", feature = "sse"))]
 mod target;
 pub(crate) mod tls;
+#[cfg(any(feature = "http", feature = "sse"))]
+pub(crate) mod wire;
 
 pub(crate) use configured::secrets;
 

@@ -5,30 +5,23 @@
 //! task, which ends with the pool. Bounds: as many of the former as requests were ever on their way at once, and each for
 //! [`REST`] only.
 
-use std::future::poll_fn;
-use std::pin::{Pin, pin};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
-use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use bytes::Bytes;
 use http_body_util::Full;
-use hyper::body::Incoming;
-use hyper::client::conn::{TrySendError, http1, http2};
+use hyper::client::conn::http2;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use tokio::runtime::Handle;
 use tokio::task::JoinSet;
-use tokio::task::coop::unconstrained;
 use tokio::time::{Instant, sleep_until};
 
 use super::connect::Line;
+use super::wire::Wire;
 
 /// How long a connection may rest before it is not used again. Node's and uvicorn's servers close one after 5 s: to
 /// write into it just then would lose a request that may have run.
 const REST: Duration = Duration::from_secs(4);
-
-pub(super) type Request = http::Request<Full<Bytes>>;
-pub(super) type Answer = http::Response<Incoming>;
 
 /// The connections that are kept. Dropping it closes them.
 #[derive(Default)]
@@ -46,13 +39,10 @@ struct Kept {
 }
 
 /// A connection that carries one request at a time. Whoever has it polls it.
-pub(super) struct Single {
-    sender: http1::SendRequest<Full<Bytes>>,
-    /// `None` when it is over.
-    connection: Option<http1::Connection<TokioIo<Line>, Full<Bytes>>>,
-}
+pub(super) type Single = Wire<Line>;
 
-type Many = http2::SendRequest<Full<Bytes>>;
+/// One that carries many.
+pub(super) type Many = http2::SendRequest<Full<Bytes>>;
 
 /// A connection that may be used.
 pub(super) enum Lease {
@@ -68,7 +58,7 @@ impl Pool {
         let mut over = Vec::new();
         let mut kept = self.lock();
         while let Some((since, single)) = kept.idle.pop() {
-            if now < since + REST && !single.sender.is_closed() {
+            if now < since + REST {
                 return Some(Lease::Single(single));
             }
             over.push(single);
@@ -82,22 +72,10 @@ impl Pool {
         None
     }
 
-    /// Begins to speak HTTP over a stream. What may be used by others is kept at once.
-    pub(super) async fn speak(&self, line: Line) -> hyper::Result<Lease> {
-        let http2 = line.speaks_http2();
-        let io = TokioIo::new(line);
-        if !http2 {
-            let (sender, connection) = http1::handshake(io).await?;
-            return Ok(Lease::Single(Box::new(Single { sender, connection: Some(connection) })));
-        }
+    /// Begins to speak HTTP/2 over a stream, and keeps the connection for others too.
+    pub(super) async fn share(&self, line: Line) -> hyper::Result<Lease> {
         let mut builder = http2::Builder::new(TokioExecutor::new());
-        let (many, connection) = builder.timer(TokioTimer::new()).handshake(io).await?;
-        self.share(many.clone(), connection);
-        Ok(Lease::Shared(many))
-    }
-
-    /// Keeps a connection that carries many requests, and drives it.
-    fn share(&self, many: Many, connection: impl Future<Output = hyper::Result<()>> + Send + 'static) {
+        let (many, connection) = builder.timer(TokioTimer::new()).handshake(TokioIo::new(line)).await?;
         let mut kept = self.lock();
         while kept.tasks.try_join_next().is_some() {}
         kept.tasks.spawn(async {
@@ -105,12 +83,13 @@ impl Pool {
                 tracing::debug!("a connection of HTTP/2 is over: {error}");
             }
         });
-        kept.shared = Some((Instant::now(), many));
+        kept.shared = Some((Instant::now(), many.clone()));
+        Ok(Lease::Shared(many))
     }
 
     /// Keeps a connection whose request is through, unless it is over.
     pub(super) fn keep(self: &Arc<Self>, mut single: Box<Single>) {
-        if !single.is_idle() {
+        if !single.rests() {
             return;
         }
         let mut kept = self.lock();
@@ -148,62 +127,6 @@ impl Pool {
         drop(kept);
         closed.into_iter().for_each(|(_, single)| single.close());
         first
-    }
-}
-
-impl Lease {
-    /// Sends a request; resolves when the head of the answer is there. An error gives back a request that was not begun.
-    pub(super) async fn send(&mut self, request: Request) -> Result<Answer, TrySendError<Request>> {
-        match self {
-            Lease::Single(single) => single.send(request).await,
-            // Boxed, for a task of its own stands behind it anyway.
-            Lease::Shared(many) => Box::pin(many.try_send_request(request)).await,
-        }
-    }
-}
-
-impl Single {
-    async fn send(&mut self, request: Request) -> Result<Answer, TrySendError<Request>> {
-        // Only the connection, which is polled here, brings the answer: nothing else has to wake for it.
-        let mut answer = pin!(unconstrained(self.sender.try_send_request(request)));
-        let connection = &mut self.connection;
-        poll_fn(|context| {
-            drive(connection, context);
-            answer.as_mut().poll(&mut Context::from_waker(Waker::noop()))
-        })
-        .await
-    }
-
-    /// Moves the connection on.
-    pub(super) fn drive(&mut self, context: &mut Context<'_>) {
-        drive(&mut self.connection, context);
-    }
-
-    fn is_idle(&mut self) -> bool {
-        if !self.sender.is_ready() {
-            // It may not have seen yet that all is said.
-            self.drive(&mut Context::from_waker(Waker::noop()));
-        }
-        self.sender.is_ready()
-    }
-
-    /// Closes it in an orderly way, as far as that is possible at once.
-    fn close(self) {
-        let Single { sender, mut connection } = self;
-        drop(sender);
-        drive(&mut connection, &mut Context::from_waker(Waker::noop()));
-    }
-}
-
-fn drive(connection: &mut Option<http1::Connection<TokioIo<Line>, Full<Bytes>>>, context: &mut Context<'_>) {
-    if let Some(it) = connection
-        && let Poll::Ready(end) = Pin::new(it).poll(context)
-    {
-        if let Err(error) = end {
-            tracing::debug!("a connection is over: {error}");
-        }
-        // What still waits for it hears of it by that.
-        *connection = None;
     }
 }
 

@@ -92,7 +92,7 @@ impl Proxy {
         sent.await.map_err(|it| format!("{label}: {}", super::tls::io_words(&it)))?;
         let mut buffer = BytesMut::new();
         let answer = head::read(&mut stream, &mut buffer).await.map_err(|it| format!("{label}: {it}"))?;
-        match answer.status {
+        match answer.status.as_u16() {
             // We speak first, so nothing can have come through the tunnel yet.
             200..=299 if buffer.is_empty() => Ok(()),
             200..=299 => Err(format!("{label} sent more than an answer")),

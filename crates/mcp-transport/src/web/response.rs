@@ -6,49 +6,51 @@
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
-use http::response::Parts;
 use http::{HeaderMap, StatusCode};
 use hyper::body::{Body as _, Incoming};
 
-use super::pool::{Answer, Lease, Pool, Single};
-use super::tls;
+use super::head::Head;
+use super::pool::{Pool, Single};
+use super::{tls, wire};
 
 pub(crate) struct Response {
-    head: Parts,
+    head: Head,
     body: Body,
 }
 
 enum Body {
-    Http {
-        incoming: Incoming,
-        /// The connection that brings it, where it brings nothing else, and where it goes.
-        line: Option<(Box<Single>, Arc<Pool>)>,
-    },
+    /// What a connection brings that brings nothing else, and where that goes. `None` behind the end.
+    Single(Option<(Box<Single>, Arc<Pool>)>),
+    /// What comes on a connection with others.
+    Shared(Incoming),
     #[cfg(test)]
     Told(Pin<Box<dyn futures_util::Stream<Item = Bytes> + Send>>),
 }
 
 /// A body broke off.
 #[derive(Debug)]
-pub(crate) struct Broken(hyper::Error);
+pub(crate) enum Broken {
+    Single(wire::Broken),
+    Shared(hyper::Error),
+}
 
 impl Response {
-    pub(super) fn new(answer: Answer, lease: Lease, pool: &Arc<Pool>) -> Response {
+    pub(super) fn single(head: Head, single: Box<Single>, pool: &Arc<Pool>) -> Response {
+        Response { head, body: Body::Single(Some((single, Arc::clone(pool)))) }
+    }
+
+    pub(super) fn shared(answer: http::Response<Incoming>) -> Response {
         let (head, incoming) = answer.into_parts();
-        let line = match lease {
-            Lease::Single(single) => Some((single, Arc::clone(pool))),
-            Lease::Shared(_) => None,
-        };
-        Response { head, body: Body::Http { incoming, line } }
+        Response { head: Head::made(head.status, head.headers), body: Body::Shared(incoming) }
     }
 
     /// One with this body.
     #[cfg(test)]
     pub(crate) fn telling(body: impl futures_util::Stream<Item = Bytes> + Send + 'static) -> Response {
-        let (head, ()) = http::Response::new(()).into_parts();
+        let head = Head::made(StatusCode::OK, HeaderMap::new());
         Response { head, body: Body::Told(Box::pin(body)) }
     }
 
@@ -57,70 +59,66 @@ impl Response {
     }
 
     pub(crate) fn headers(&self) -> &HeaderMap {
-        &self.head.headers
+        self.head.headers()
+    }
+
+    /// What the server calls the body, with parameters; empty where it has no name for it.
+    pub(crate) fn kind(&self) -> &[u8] {
+        &self.head.body.kind
     }
 
     /// How many bytes the body still has, where that is known.
     #[cfg(feature = "http")]
     pub(crate) fn content_length(&self) -> Option<u64> {
         match &self.body {
-            Body::Http { incoming, line: _ } => incoming.size_hint().exact(),
+            Body::Single(Some((single, _))) => single.left(),
+            Body::Single(None) => Some(0),
+            Body::Shared(incoming) => incoming.size_hint().exact(),
             #[cfg(test)]
             Body::Told(_) => None,
         }
     }
 
-    /// The next piece of the body; `None` at its end. Cancel-safe.
+    /// The next piece of the body; `None` at its end, and behind an error. Cancel-safe.
     pub(crate) async fn chunk(&mut self) -> Result<Option<Bytes>, Broken> {
-        poll_fn(|context| self.body.poll_chunk(context)).await
+        self.piece(1).await
+    }
+
+    /// The next piece of the body; of one whose length is known so many bytes at least, where it has as many. `None` at its
+    /// end, and behind an error. Cancel-safe.
+    pub(crate) async fn piece(&mut self, wanted: usize) -> Result<Option<Bytes>, Broken> {
+        poll_fn(|context| self.body.poll_piece(context, wanted)).await
     }
 }
 
 impl Body {
-    fn poll_chunk(&mut self, context: &mut Context<'_>) -> Poll<Result<Option<Bytes>, Broken>> {
-        let (incoming, line) = match self {
-            Body::Http { incoming, line } => (incoming, line),
-            #[cfg(test)]
-            Body::Told(stream) => return stream.as_mut().poll_next(context).map(Ok),
-        };
-        loop {
-            if incoming.is_end_stream() {
-                rest(line);
-                return Poll::Ready(Ok(None));
+    fn poll_piece(
+        &mut self,
+        context: &mut Context<'_>,
+        wanted: usize,
+    ) -> Poll<Result<Option<Bytes>, Broken>> {
+        match self {
+            Body::Single(line) => {
+                let Some((single, _)) = line else { return Poll::Ready(Ok(None)) };
+                let polled = single.poll_piece(context, wanted);
+                match &polled {
+                    Poll::Ready(Ok(_)) if single.is_read() => rest(line),
+                    Poll::Ready(Err(_)) => *line = None,
+                    Poll::Ready(Ok(_)) | Poll::Pending => {}
+                }
+                polled.map_err(Broken::Single)
             }
-            let polled = match line {
-                // Only the connection, which is polled here, brings more: nothing else has to wake for it.
-                Some((single, _)) => {
-                    let quiet = &mut Context::from_waker(Waker::noop());
-                    match Pin::new(&mut *incoming).poll_frame(quiet) {
-                        Poll::Pending => {
-                            single.drive(context);
-                            Pin::new(&mut *incoming).poll_frame(quiet)
-                        }
-                        ready => ready,
-                    }
-                }
-                None => Pin::new(&mut *incoming).poll_frame(context),
-            };
-            match polled {
-                Poll::Pending => return Poll::Pending,
-                Poll::Ready(None) => {
-                    rest(line);
+            Body::Shared(incoming) => loop {
+                let Some(frame) = ready!(Pin::new(&mut *incoming).poll_frame(context)) else {
                     return Poll::Ready(Ok(None));
-                }
-                Poll::Ready(Some(Err(error))) => {
-                    *line = None;
-                    return Poll::Ready(Err(Broken(error)));
-                }
-                Poll::Ready(Some(Ok(frame))) => {
-                    // What follows a body says nothing to us.
-                    let Ok(data) = frame.into_data() else { continue };
-                    if incoming.is_end_stream() {
-                        rest(line);
-                    }
+                };
+                // What follows a body says nothing to us.
+                if let Ok(data) = frame.map_err(Broken::Shared)?.into_data() {
                     return Poll::Ready(Ok(Some(data)));
                 }
-            }
+            },
+            #[cfg(test)]
+            Body::Told(stream) => stream.as_mut().poll_next(context).map(Ok),
         }
     }
 }
@@ -135,8 +133,8 @@ fn rest(line: &mut Option<(Box<Single>, Arc<Pool>)>) {
 impl Drop for Response {
     fn drop(&mut self) {
         match &mut self.body {
-            Body::Http { incoming, line } if incoming.is_end_stream() => rest(line),
-            Body::Http { .. } => {}
+            Body::Single(line) if line.as_ref().is_some_and(|(single, _)| single.is_read()) => rest(line),
+            Body::Single(_) | Body::Shared(_) => {}
             #[cfg(test)]
             Body::Told(_) => {}
         }
@@ -144,8 +142,11 @@ impl Drop for Response {
 }
 
 impl Broken {
-    /// Why, in words: the innermost cause.
+    /// Why, in words.
     pub(crate) fn words(&self) -> String {
-        tls::cause(&self.0).unwrap_or_default()
+        match self {
+            Broken::Single(broken) => broken.words(),
+            Broken::Shared(error) => tls::cause(error).unwrap_or_default(),
+        }
     }
 }

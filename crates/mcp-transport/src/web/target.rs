@@ -15,10 +15,12 @@ pub(crate) struct Target {
 
 #[derive(Debug, Clone)]
 pub(super) struct Uris {
-    /// `https://example.com/mcp`, as proxies and HTTP/2 want it.
-    pub(super) whole: Uri,
+    /// `https://example.com/mcp`, as HTTP/2 wants it.
+    pub(super) uri: Uri,
+    /// The same, as proxies want it.
+    pub(super) whole: String,
     /// `/mcp`.
-    pub(super) path: Uri,
+    pub(super) path: PathAndQuery,
 }
 
 impl Target {
@@ -42,9 +44,9 @@ impl Target {
 
 impl Uris {
     fn of(url: &Url) -> Result<Uris, String> {
-        let whole = url[..Position::AfterQuery].parse::<Uri>().map_err(|it| it.to_string())?;
-        let path = whole.path_and_query().cloned().unwrap_or(PathAndQuery::from_static("/"));
-        Ok(Uris { path: Uri::from(path), whole })
+        let uri = url[..Position::AfterQuery].parse::<Uri>().map_err(|it| it.to_string())?;
+        let path = uri.path_and_query().cloned().unwrap_or(PathAndQuery::from_static("/"));
+        Ok(Uris { path, whole: uri.to_string(), uri })
     }
 }
 
@@ -67,7 +69,7 @@ mod tests {
         let uris = target.uris().unwrap();
         let mut headers = HeaderMap::new();
         name_host(target.url(), &mut headers);
-        let got = (uris.whole.to_string(), uris.path.to_string(), headers[HOST].to_str().unwrap());
+        let got = (uris.whole.clone(), uris.path.to_string(), headers[HOST].to_str().unwrap());
         assert_eq!(got, (whole.to_owned(), path.to_owned(), host));
     }
 

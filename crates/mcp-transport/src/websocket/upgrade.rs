@@ -8,7 +8,7 @@ use http::header::{
     AUTHORIZATION, CONNECTION, CONTENT_LENGTH, HOST, SEC_WEBSOCKET_ACCEPT, SEC_WEBSOCKET_EXTENSIONS,
     SEC_WEBSOCKET_KEY, SEC_WEBSOCKET_PROTOCOL, SEC_WEBSOCKET_VERSION, TRANSFER_ENCODING, UPGRADE, USER_AGENT,
 };
-use http::{HeaderMap, HeaderName, HeaderValue};
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use mcp_model::UrlEndpoint;
 use tokio::io::AsyncWriteExt;
 use tokio_tungstenite::tungstenite::handshake::client::generate_key;
@@ -106,7 +106,7 @@ pub(super) async fn ask(place: &Place, stream: &mut dyn Stream) -> Result<BytesM
             Err(error) => failed(crate::web::tls::io_words(error)),
         })?;
         // Another answer follows.
-        if !matches!(head.status, 100 | 102..=199) {
+        if !head.is_interim() {
             break head;
         }
     };
@@ -116,7 +116,7 @@ pub(super) async fn ask(place: &Place, stream: &mut dyn Stream) -> Result<BytesM
             tracing::warn!("{} chose no subprotocol; it is taken to speak `{SUBPROTOCOL}`", place.label);
             Ok(buffer)
         }
-        Err(Refusal::Broken(words)) => Err(refused(Some(head.status), failed(words).message)),
+        Err(Refusal::Broken(words)) => Err(refused(Some(head.status.as_u16()), failed(words).message)),
         Err(Refusal::Status) => {
             let body = tokio::time::timeout(super::open::EXPLAINING, head.beginning(&mut stream, buffer));
             // What matters is the status.
@@ -155,20 +155,20 @@ fn request(place: &Place, key: &str) -> Vec<u8> {
 
 /// What an answer means.
 pub(super) fn judge(head: &Head, accept: &str) -> Result<Subprotocol, Refusal> {
-    if head.status != 101 {
+    if head.status != StatusCode::SWITCHING_PROTOCOLS {
         return Err(Refusal::Status);
     }
     let broken = |words: &str| Err(Refusal::Broken(words.to_owned()));
     if !head.has_token(&UPGRADE, "websocket") || !head.has_token(&CONNECTION, "upgrade") {
         return broken("its answer changes to another protocol");
     }
-    if head.headers.get(SEC_WEBSOCKET_ACCEPT).is_none_or(|it| it.as_bytes() != accept.as_bytes()) {
+    if head.headers().get(SEC_WEBSOCKET_ACCEPT).is_none_or(|it| it.as_bytes() != accept.as_bytes()) {
         return broken("its answer does not fit the question (Sec-WebSocket-Accept)");
     }
-    if head.headers.contains_key(SEC_WEBSOCKET_EXTENSIONS) {
+    if head.headers().contains_key(SEC_WEBSOCKET_EXTENSIONS) {
         return broken("it chose an extension that was not offered");
     }
-    let mut chosen = head.headers.get_all(SEC_WEBSOCKET_PROTOCOL).iter();
+    let mut chosen = head.headers().get_all(SEC_WEBSOCKET_PROTOCOL).iter();
     match (chosen.next(), chosen.next()) {
         (None, _) => Ok(Subprotocol::None),
         (Some(chosen), None) if chosen.as_bytes() == SUBPROTOCOL.as_bytes() => Ok(Subprotocol::Ours),
@@ -179,11 +179,11 @@ pub(super) fn judge(head: &Head, accept: &str) -> Result<Subprotocol, Refusal> {
 /// An answer that is no WebSocket, in words.
 fn refusal(place: &Place, head: &Head, body: &Bytes) -> Fault {
     let said = said::read(body, None, &place.redactor);
-    let mut message = said::words(head.status, &head.headers, &said, &place.redactor);
-    if matches!(head.status, 200..=399 | 426) {
+    let mut message = said::words(head.status.as_u16(), head.headers(), &said, &place.redactor);
+    if matches!(head.status.as_u16(), 200..=399 | 426) {
         message = format!("{} did not open a WebSocket: {message}", place.label);
     }
-    Fault { status: Some(head.status), message, error: said.error }
+    Fault { status: Some(head.status.as_u16()), message, error: said.error }
 }
 
 #[cfg(test)]
@@ -203,7 +203,8 @@ mod tests {
             let (name, value) = field.split_once(": ").unwrap();
             headers.append(HeaderName::try_from(name).unwrap(), HeaderValue::try_from(value).unwrap());
         }
-        let got = judge(&Head { status, headers }, "ACCEPT");
+        let status = StatusCode::from_u16(status).unwrap();
+        let got = judge(&Head::made(status, headers), "ACCEPT");
         let got = got.map_err(|it| match it {
             Refusal::Status => "another answer".to_owned(),
             Refusal::Broken(words) => words,

@@ -4,9 +4,9 @@ use std::future::poll_fn;
 use std::sync::Arc;
 
 use bytes::{Bytes, BytesMut};
+use mcp_transport::{ChunkedBody, ChunkedPart, NotChunked};
 use tokio::io::{AsyncRead, AsyncWrite};
 
-use super::chunks::{Broken, Chunk, Chunks};
 use super::{Left, PART, Wire};
 use crate::budget::{Budget, Held, NoRoom, SMALL};
 
@@ -59,15 +59,15 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Wire<S> {
 
     async fn chunked(
         &mut self,
-        mut chunks: Chunks,
+        mut chunks: ChunkedBody,
         most: usize,
         room: &mut Room<'_>,
     ) -> Result<Bytes, NotWhole> {
         self.ask_for_it().await?;
         let (mut first, mut rest, mut bytes) = (Bytes::new(), BytesMut::new(), 0);
         loop {
-            match chunks.next(&mut self.input).map_err(|Broken| NotWhole::Broken)? {
-                Chunk::Piece(piece) => {
+            match chunks.next(&mut self.input).map_err(|NotChunked| NotWhole::Broken)? {
+                ChunkedPart::Piece(piece) => {
                     bytes += piece.len();
                     if bytes > most {
                         return Err(NotWhole::TooLong);
@@ -82,8 +82,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Wire<S> {
                         }
                     }
                 }
-                Chunk::Wanting => self.fill(PART).await?,
-                Chunk::End => return Ok(if rest.is_empty() { first } else { rest.freeze() }),
+                ChunkedPart::Wanting => self.fill(PART).await?,
+                ChunkedPart::End => return Ok(if rest.is_empty() { first } else { rest.freeze() }),
             }
         }
     }

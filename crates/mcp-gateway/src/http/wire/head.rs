@@ -4,11 +4,9 @@
 //! with it whatever comes behind it on its connection.
 
 use std::mem::MaybeUninit;
-use std::sync::LazyLock;
 
 use bytes::Bytes;
 use http::{Method, StatusCode, Uri};
-use memchr::memmem::Finder;
 
 use super::fields::{Fields, Name};
 use super::write::Then;
@@ -79,22 +77,6 @@ pub(super) fn blank(text: &[u8]) -> usize {
     text.len() - rest.len()
 }
 
-/// Where the head at the beginning of `text` ends, behind its empty line. Up to `from` there is no such end.
-pub(super) fn end(text: &[u8], from: usize) -> Option<usize> {
-    static END: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"\r\n\r\n"));
-    // The end may have been there in part.
-    let from = from.saturating_sub(3);
-    if let Some(at) = END.find(&text[from..]) {
-        return Some(from + at + 4);
-    }
-    // A head whose lines end in another way is none, which its client shall hear.
-    memchr::memchr_iter(b'\n', &text[from..]).map(|it| from + it + 1).find_map(|at| match text[at..] {
-        [b'\n', ..] => Some(at + 1),
-        [b'\r', b'\n', ..] => Some(at + 2),
-        _ => None,
-    })
-}
-
 /// Reads a whole head. Its lines end with both of their bytes: some take the second one alone for a part of a value.
 pub(super) fn read(text: &Bytes) -> Result<Head, Refused> {
     let mut room = [const { MaybeUninit::uninit() }; MOST_FIELDS];
@@ -155,12 +137,14 @@ fn has_token(fields: &Fields, token: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use mcp_transport::head_end;
+
     use super::*;
 
     #[track_caller]
     fn check(lines: &str, want: &str) {
         let text = Bytes::from(format!("{}\r\n\r\n", lines.replace(" | ", "\r\n")));
-        assert_eq!(end(&text, 0), Some(text.len()), "{lines}");
+        assert_eq!(head_end(&text, 0), Some(text.len()), "{lines}");
         let got = match read(&text) {
             Ok(Head { method, target, framing, then, expects, .. }) => {
                 let keeps = if then == Then::Ends { "ends" } else { "keeps" };
@@ -216,15 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn an_end_is_found_wherever_the_bytes_were_cut() {
-        for text in ["GET / HTTP/1.1\r\nx: y\r\n\r\nrest", "GET / HTTP/1.1\nx: y\n\nrest"] {
-            let whole = end(text.as_bytes(), 0).unwrap();
-            assert_eq!(&text[whole..], "rest");
-            for known in 0..whole {
-                assert_eq!(end(&text.as_bytes()[..known], 0), None);
-                assert_eq!(end(text.as_bytes(), known), Some(whole), "{known}");
-            }
-        }
+    fn empty_lines_before_a_head_are_none_of_it() {
         assert_eq!((blank(b"\r\n\nG"), blank(b"\r\rG"), blank(b"\n\r")), (3, 0, 1));
     }
 }

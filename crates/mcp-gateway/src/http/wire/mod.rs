@@ -1,11 +1,10 @@
 //! HTTP/1.1 as the gateway speaks it: one connection, on it one request after the other, each with its response.
 //!
-//! What is read (`head`, `chunks`) and written (`write`) is decided by functions of bytes; here they meet a stream. No
+//! What is read (`head`, [`ChunkedBody`]) and written (`write`) is decided by functions of bytes; here they meet a stream. No
 //! request is read before the one before it was answered, but for what came along with it: a buffer of it and no more. A
 //! body is read when somebody wants it, and in the task that answers: nothing has to be handed over, and nobody woken.
 
 mod body;
-mod chunks;
 mod fields;
 #[cfg(any(test, fuzzing))]
 pub(super) mod fuzzing;
@@ -22,11 +21,11 @@ use std::time::{Duration, SystemTime};
 
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 use http::{Method, StatusCode};
+use mcp_transport::{ChunkedBody, ChunkedPart, NotChunked, head_end};
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio::time::timeout;
 use tokio_util::io::poll_read_buf;
 
-use self::chunks::{Broken, Chunk, Chunks};
 use self::head::{Framing, Version};
 use self::response::Events;
 use self::write::{Date, Length, Then};
@@ -70,7 +69,7 @@ pub(super) struct Wire<S> {
 #[derive(Debug)]
 enum Left {
     Exact(u64),
-    Chunks(Chunks),
+    Chunks(ChunkedBody),
     /// Nobody knows: what comes is no request.
     Unknown,
 }
@@ -124,7 +123,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Wire<S> {
                     return Err(self.refuse(Refused::Malformed));
                 }
             }
-            let end = if self.input.is_empty() { None } else { head::end(&self.input, known) };
+            let end = if self.input.is_empty() { None } else { head_end(&self.input, known) };
             // Half an empty line is still one.
             known = if self.input[..] == *b"\r" { 0 } else { self.input.len() };
             if end.unwrap_or(known) + skipped > HEAD_BYTES {
@@ -155,7 +154,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Wire<S> {
     fn begin(&mut self, head: Head) -> Head {
         self.left = match head.framing {
             Framing::Exact(bytes) => Left::Exact(bytes),
-            Framing::Chunked => Left::Chunks(Chunks::new()),
+            Framing::Chunked => Left::Chunks(ChunkedBody::new()),
         };
         self.then = head.then;
         self.version = head.version;
@@ -245,9 +244,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Wire<S> {
             }
             Left::Chunks(chunks) => loop {
                 match chunks.next(&mut self.input) {
-                    Ok(Chunk::Piece(_)) => {}
-                    Ok(Chunk::End) => break Rest::Nothing,
-                    Ok(Chunk::Wanting) | Err(Broken) => break Rest::Left,
+                    Ok(ChunkedPart::Piece(_)) => {}
+                    Ok(ChunkedPart::End) => break Rest::Nothing,
+                    Ok(ChunkedPart::Wanting) | Err(NotChunked) => break Rest::Left,
                 }
             },
             Left::Unknown => {

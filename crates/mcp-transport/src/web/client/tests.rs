@@ -105,11 +105,31 @@ async fn of(scheme: &str, answer: &str) -> String {
 #[tokio::test]
 async fn what_is_no_answer_is_told_in_words() {
     let lost = "lost: http://HOST/mcp broke off before it answered:";
-    assert_eq!(of("http", "").await, format!("{lost} connection closed before message completed"));
-    assert_eq!(of("http", "SSH-2.0-OpenSSH_9.9\r\n").await, format!("{lost} invalid HTTP version parsed"));
+    assert_eq!(of("http", "").await, format!("{lost} it closed the connection without an answer"));
+    assert_eq!(of("http", "SSH-2.0-OpenSSH_9.9\r\n").await, format!("{lost} its answer is no HTTP"));
     let plain = "refused: cannot connect to https://HOST/mcp: TLS failed: what answers there does not speak TLS (received \
                  corrupt message of type InvalidContentType)";
     assert_eq!(of("https", "HTTP/1.1 400 Bad Request\r\n\r\n").await, plain);
+}
+
+#[tokio::test]
+async fn a_connection_that_ended_while_it_rested_is_replaced_without_a_word() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let client = Client::new(place(&format!("http://{}/mcp", listener.local_addr().unwrap()))).unwrap();
+    let answered = async || {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        assert!(heard(&mut stream).await.starts_with("POST /mcp "));
+        stream.read_exact(&mut [0; 2]).await.unwrap();
+        stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi").await.unwrap();
+        stream
+    };
+    for _ in 0..3 {
+        let (posted, stream) = tokio::join!(post(&client), answered());
+        assert_eq!(posted, Ok("hi".to_owned()));
+        drop(stream);
+        // The runtime hears of it before the next request is sent.
+        tokio::task::yield_now().await;
+    }
 }
 
 #[tokio::test]

@@ -10,9 +10,11 @@ const LONGEST_LINE: usize = 1024;
 /// How many bytes may be neither sizes nor the body itself: what is said beside sizes, and behind the last chunk.
 const MOST_BESIDE: usize = 16 * 1024;
 
-/// Reads a body in chunks.
+/// Reads a body of HTTP/1.1 that comes in chunks (RFC 9112, section 7.1).
+///
+/// What stands beside sizes, and behind the last chunk, is passed over; of it there may be 16 KiB, in lines of 1 KiB.
 #[derive(Debug)]
-pub(super) struct Chunks {
+pub struct ChunkedBody {
     next: Next,
     beside: usize,
 }
@@ -31,32 +33,44 @@ enum Next {
     Nothing,
 }
 
-/// What was read.
+/// What was read of a [`ChunkedBody`].
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Chunk {
+pub enum ChunkedPart {
     /// A part of the body.
     Piece(Bytes),
     /// More has to come first.
     Wanting,
-    /// The body is over.
+    /// The body is over. What is left of the input is behind it.
     End,
 }
 
-/// It is no body in chunks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Broken;
+/// It is no body in chunks: where it ends cannot be known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the body does not come in chunks as it should")]
+pub struct NotChunked;
 
-impl Chunks {
-    pub(super) fn new() -> Chunks {
-        Chunks { next: Next::Size, beside: 0 }
+impl Default for ChunkedBody {
+    fn default() -> ChunkedBody {
+        ChunkedBody::new()
+    }
+}
+
+impl ChunkedBody {
+    /// One of which nothing was read yet.
+    pub fn new() -> ChunkedBody {
+        ChunkedBody { next: Next::Size, beside: 0 }
     }
 
-    /// Takes the next part out of what came in.
-    pub(super) fn next(&mut self, input: &mut BytesMut) -> Result<Chunk, Broken> {
+    /// Takes the next part out of what came in. `input` holds what followed the part before, and what has come since.
+    ///
+    /// # Errors
+    ///
+    /// [`NotChunked`] where the bytes are no chunks, or say too much besides; nothing behind it can be understood.
+    pub fn next(&mut self, input: &mut BytesMut) -> Result<ChunkedPart, NotChunked> {
         loop {
             match self.next {
                 Next::Size => {
-                    let Some(line) = self.line(input)? else { return Ok(Chunk::Wanting) };
+                    let Some(line) = self.line(input)? else { return Ok(ChunkedPart::Wanting) };
                     self.next = match size(&line)? {
                         0 => Next::Trailer,
                         size => Next::Data(size),
@@ -64,7 +78,7 @@ impl Chunks {
                 }
                 Next::Data(left) => {
                     if input.is_empty() {
-                        return Ok(Chunk::Wanting);
+                        return Ok(ChunkedPart::Wanting);
                     }
                     let piece =
                         input.split_to(usize::try_from(left).map_or(input.len(), |it| it.min(input.len())));
@@ -72,41 +86,41 @@ impl Chunks {
                         0 => Next::Gap,
                         left => Next::Data(left),
                     };
-                    return Ok(Chunk::Piece(piece.freeze()));
+                    return Ok(ChunkedPart::Piece(piece.freeze()));
                 }
                 Next::Gap => match input[..] {
                     [b'\r', b'\n', ..] => {
                         input.advance(2);
                         self.next = Next::Size;
                     }
-                    [] | [b'\r'] => return Ok(Chunk::Wanting),
-                    _ => return Err(Broken),
+                    [] | [b'\r'] => return Ok(ChunkedPart::Wanting),
+                    _ => return Err(NotChunked),
                 },
                 Next::Trailer => {
-                    let Some(line) = self.line(input)? else { return Ok(Chunk::Wanting) };
+                    let Some(line) = self.line(input)? else { return Ok(ChunkedPart::Wanting) };
                     self.next = match memchr::memchr2(b':', b' ', &line) {
                         None if line.is_empty() => Next::Nothing,
                         Some(at @ 1..) if line[at] == b':' => Next::Trailer,
                         // What is no field may be another's request.
-                        Some(_) | None => return Err(Broken),
+                        Some(_) | None => return Err(NotChunked),
                     };
                 }
-                Next::Nothing => return Ok(Chunk::End),
+                Next::Nothing => return Ok(ChunkedPart::End),
             }
         }
     }
 
     /// The next line without its end, where it is there as a whole.
-    fn line(&mut self, input: &mut BytesMut) -> Result<Option<BytesMut>, Broken> {
+    fn line(&mut self, input: &mut BytesMut) -> Result<Option<BytesMut>, NotChunked> {
         let Some(end) = memchr::memchr(b'\n', input) else {
-            return if input.len() > LONGEST_LINE { Err(Broken) } else { Ok(None) };
+            return if input.len() > LONGEST_LINE { Err(NotChunked) } else { Ok(None) };
         };
         if end > LONGEST_LINE {
-            return Err(Broken);
+            return Err(NotChunked);
         }
         let mut line = input.split_to(end + 1);
         let Some(length) = end.checked_sub(1).filter(|it| memchr::memchr(b'\r', &line) == Some(*it)) else {
-            return Err(Broken);
+            return Err(NotChunked);
         };
         line.truncate(length);
         // A size and its line's end have ten bytes at most where nothing stands beside them.
@@ -114,18 +128,18 @@ impl Chunks {
         if self.next == Next::Trailer {
             self.beside += length.min(8) + 2;
         }
-        if self.beside > MOST_BESIDE { Err(Broken) } else { Ok(Some(line)) }
+        if self.beside > MOST_BESIDE { Err(NotChunked) } else { Ok(Some(line)) }
     }
 }
 
 /// The size that a line says, in hexadecimal digits. What stands behind a semicolon means nothing here.
-fn size(line: &[u8]) -> Result<u64, Broken> {
+fn size(line: &[u8]) -> Result<u64, NotChunked> {
     let digits = line.split(|it| *it == b';').next().unwrap_or_default();
     let blank = digits.iter().rev().take_while(|it| matches!(it, b' ' | b'\t')).count();
     let digits = &digits[..digits.len() - blank];
     let is_number = !digits.is_empty() && digits.iter().all(u8::is_ascii_hexdigit);
     let digits = str::from_utf8(digits).ok().filter(|_| is_number);
-    digits.and_then(|it| u64::from_str_radix(it, 16).ok()).ok_or(Broken)
+    digits.and_then(|it| u64::from_str_radix(it, 16).ok()).ok_or(NotChunked)
 }
 
 #[cfg(test)]
@@ -134,15 +148,15 @@ mod tests {
 
     /// The body and what is left behind it; `-` where it is broken, `…` where it is not over.
     fn read(pieces: &[&[u8]]) -> String {
-        let (mut chunks, mut input, mut body) = (Chunks::new(), BytesMut::new(), Vec::new());
+        let (mut chunks, mut input, mut body) = (ChunkedBody::new(), BytesMut::new(), Vec::new());
         for piece in pieces {
             input.extend_from_slice(piece);
             loop {
                 match chunks.next(&mut input) {
-                    Ok(Chunk::Piece(it)) => body.extend_from_slice(&it),
-                    Ok(Chunk::Wanting) => break,
-                    Ok(Chunk::End) => break,
-                    Err(Broken) => return "-".to_owned(),
+                    Ok(ChunkedPart::Piece(it)) => body.extend_from_slice(&it),
+                    Ok(ChunkedPart::Wanting) => break,
+                    Ok(ChunkedPart::End) => break,
+                    Err(NotChunked) => return "-".to_owned(),
                 }
             }
         }
