@@ -156,6 +156,9 @@ pub fn gateway_tokens(bytes: &[u8]) {
     }
 }
 
+#[path = "../../../fuzz/src/pieces.rs"]
+pub(crate) mod pieces;
+
 #[cfg(test)]
 #[path = "../../../fuzz/src/feed.rs"]
 mod feed;

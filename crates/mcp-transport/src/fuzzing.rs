@@ -257,6 +257,10 @@ pub fn recording(bytes: &[u8]) {
     assert_eq!(Recording::parse(&written).expect("what is written reads"), recording);
 }
 
+#[cfg(any(feature = "http", feature = "sse"))]
+#[path = "../../../fuzz/src/pieces.rs"]
+pub(crate) mod pieces;
+
 #[cfg(test)]
 #[path = "../../../fuzz/src/feed.rs"]
 mod feed;

@@ -1,15 +1,12 @@
 //! What must hold of any bytes that a server answers with, for the fuzz target `http_answer`: they are the same answer
 //! however they are cut, and hold no more than came.
 
-use std::future::{Future, poll_fn};
-use std::io;
-use std::pin::{Pin, pin};
-use std::task::{Context, Poll, Waker};
+use std::future::poll_fn;
 
 use http::{HeaderMap, Method};
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::{NoAnswer, Request, Wire};
+use crate::fuzzing::pieces::{Pieces, at_once};
 
 /// The bytes of a connection.
 pub(crate) fn answer(bytes: &[u8]) {
@@ -22,7 +19,7 @@ pub(crate) fn answer(bytes: &[u8]) {
 /// What is understood of an answer that comes in pieces of so many bytes: its status and its body, and whether the connection
 /// may be used again.
 pub(super) fn told(bytes: &[u8], length: usize, wanted: usize) -> String {
-    let mut reading = pin!(async {
+    at_once(async {
         let mut wire = Wire::new(Pieces { rest: bytes, length });
         let headers = HeaderMap::new();
         let request = Request { method: &Method::GET, target: "/", headers: &headers, body: None };
@@ -52,43 +49,5 @@ pub(super) fn told(bytes: &[u8], length: usize, wanted: usize) -> String {
         let stays = rests && wire.input.is_empty();
         let body = String::from_utf8_lossy(&body);
         format!("{} {body} {}", status.as_u16(), if stays { "stays" } else { "ends" })
-    });
-    match reading.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
-        Poll::Ready(res) => res,
-        Poll::Pending => panic!("bytes that are there are not waited for"),
-    }
-}
-
-/// A stream that has everything, and gives so much of it at once.
-struct Pieces<'a> {
-    rest: &'a [u8],
-    length: usize,
-}
-
-impl AsyncRead for Pieces<'_> {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        _: &mut Context<'_>,
-        buf: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        let length = self.length.min(self.rest.len()).min(buf.remaining());
-        let (piece, rest) = self.rest.split_at(length);
-        buf.put_slice(piece);
-        self.rest = rest;
-        Poll::Ready(Ok(()))
-    }
-}
-
-impl AsyncWrite for Pieces<'_> {
-    fn poll_write(self: Pin<&mut Self>, _: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        Poll::Ready(Ok(bytes.len()))
-    }
-
-    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Poll::Ready(Ok(()))
-    }
-
-    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Poll::Ready(Ok(()))
-    }
+    })
 }
