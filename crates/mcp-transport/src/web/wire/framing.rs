@@ -24,6 +24,13 @@ pub(super) enum Then {
     Ends,
 }
 
+impl Then {
+    /// What becomes of it when this is said, too.
+    pub(super) fn and(self, other: Then) -> Then {
+        if self == Then::Stays { other } else { self }
+    }
+}
+
 /// What a head says of both, or why it cannot be understood.
 pub(super) fn of(head: &Head) -> Result<(Framing, Then), &'static str> {
     let OfBody { coding, length, closes, kind: _ } = &head.body;

@@ -51,9 +51,8 @@ pub(super) struct Wire<S> {
     body: Bytes,
     sending: Sending,
     left: Framing,
+    /// What the request says, and its answer.
     then: Then,
-    /// What the request says of the connection.
-    asked: Then,
 }
 
 /// How a request's way to the server stands.
@@ -97,7 +96,6 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Wire<S> {
             sending: Sending::Never,
             left: Framing::Exact(0),
             then: Then::Stays,
-            asked: Then::Stays,
         }
     }
 
@@ -116,10 +114,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Wire<S> {
             let head = head.await?;
             if !head.is_interim() {
                 let framed = framing::of(&head).map_err(|it| NoAnswer::Broken(Broken::Answer(it)));
-                (self.left, self.then) = framed?;
-                if self.asked == Then::Ends {
-                    self.then = Then::Ends;
-                }
+                let (left, then) = framed?;
+                (self.left, self.then) = (left, self.then.and(then));
                 return Ok(head);
             }
             known = 0;
@@ -147,9 +143,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Wire<S> {
         self.written = 0;
         self.body = request.write(&mut self.head, GATHERED);
         self.sending = Sending::Underway;
-        self.asked = request.then();
-        // Until an answer says something else.
-        (self.left, self.then) = (Framing::Exact(0), Then::Ends);
+        // What has no head yet has no end.
+        (self.left, self.then) = (Framing::Open, request.then());
         self.write(cx);
         match self.sending {
             Sending::Underway | Sending::Done if has_rested => Poll::Pending,
@@ -281,7 +276,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Wire<S> {
     fn poll_write(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let mut stream = Pin::new(&mut self.stream);
         loop {
-            let head = self.head.get(self.written..).unwrap_or_default();
+            let head = &self.head[self.written..];
             let bytes = match (head, &self.body[..]) {
                 ([], []) => break,
                 (head, []) => ready!(stream.as_mut().poll_write(cx, head))?,
