@@ -1,17 +1,19 @@
 //! TLS with certificates of the test's own: who is trusted, and for which name, is the same on every wire.
 
+use std::mem;
 use std::sync::Arc;
 
-use mcp_model::{Endpoint, UrlEndpoint};
-use mcp_transport::{Authorities, ConnectError, DialOptions, Session, SessionOptions, dialer};
+use mcp_model::{Endpoint, RawJson, UrlEndpoint};
+use mcp_transport::{Authorities, CallOptions, ConnectError, DialOptions, Session, SessionOptions, dialer};
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair, date_time_ymd};
 use rustls::ServerConfig;
 use rustls::pki_types::PrivateKeyDer;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
+use tokio_rustls::server::TlsStream;
 
 use crate::websocket::{Opening, Peer, Plan, call, modern, said};
 
@@ -64,7 +66,7 @@ pub(crate) fn company(names: &[&str], valid: Valid, issued: Issued) -> Company {
     Company { authority, acceptor: TlsAcceptor::from(Arc::new(config)) }
 }
 
-/// A server that speaks HTTP/1.1 over TLS, one request a connection.
+/// A server that speaks HTTP/1.1 over TLS.
 struct Web {
     url: String,
     _serving: JoinSet<()>,
@@ -75,35 +77,46 @@ async fn web(acceptor: TlsAcceptor) -> Web {
     let url = format!("https://127.0.0.1:{}/mcp", listener.local_addr().unwrap().port());
     let mut serving = JoinSet::new();
     serving.spawn(async move {
+        let mut connections = JoinSet::new();
         while let Ok((socket, _)) = listener.accept().await {
             // A client that does not trust us leaves here.
-            let Ok(mut stream) = acceptor.accept(socket).await else { continue };
-            let mut head = Vec::new();
-            while !head.ends_with(b"\r\n\r\n") {
-                head.push(stream.read_u8().await.unwrap());
-            }
-            let head = String::from_utf8(head).unwrap().to_ascii_lowercase();
-            let length = head.lines().find_map(|it| it.strip_prefix("content-length: ")).unwrap();
-            let mut body = vec![0; length.parse().unwrap()];
-            stream.read_exact(&mut body).await.unwrap();
-            let message: Value = serde_json::from_slice(&body).unwrap();
-            let result = match message["method"].as_str().unwrap() {
-                "server/discover" => json!({
-                    "resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": {},
-                }),
-                _ => json!({"content": [{"type": "text", "text": "hello"}]}),
-            };
-            let body = json!({"jsonrpc": "2.0", "id": message["id"], "result": result}).to_string();
-            let said = format!(
-                "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\nContent-Length: \
-                 {}\r\n\r\n{body}",
-                body.len()
-            );
-            stream.write_all(said.as_bytes()).await.unwrap();
-            stream.shutdown().await.unwrap();
+            let Ok(stream) = acceptor.accept(socket).await else { continue };
+            connections.spawn(answer_all(stream));
         }
     });
     Web { url, _serving: serving }
+}
+
+/// Answers what is asked on a connection, one after the other: a call with the text it was called with, or a greeting.
+async fn answer_all(mut stream: TlsStream<TcpStream>) {
+    let mut head = Vec::new();
+    while let Ok(byte) = stream.read_u8().await {
+        head.push(byte);
+        if !head.ends_with(b"\r\n\r\n") {
+            continue;
+        }
+        let text = String::from_utf8(mem::take(&mut head)).unwrap().to_ascii_lowercase();
+        let length = text.lines().find_map(|it| it.strip_prefix("content-length: ")).unwrap();
+        let mut body = vec![0; length.parse().unwrap()];
+        stream.read_exact(&mut body).await.unwrap();
+        let message: Value = serde_json::from_slice(&body).unwrap();
+        let result = match message["method"].as_str().unwrap() {
+            "server/discover" => json!({
+                "resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": {},
+            }),
+            _ => {
+                let text = message["params"]["arguments"]["text"].as_str().unwrap_or("hello");
+                json!({"content": [{"type": "text", "text": text}]})
+            }
+        };
+        let body = json!({"jsonrpc": "2.0", "id": message["id"], "result": result}).to_string();
+        let said = format!(
+            "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
+            body.len()
+        );
+        stream.write_all(said.as_bytes()).await.unwrap();
+        stream.flush().await.unwrap();
+    }
 }
 
 pub(crate) async fn connect(endpoint: Endpoint, authorities: Authorities) -> Result<Session, ConnectError> {
@@ -164,6 +177,21 @@ async fn a_certificate_out_of_its_time_is_refused() {
     let early = "cannot connect to URL: TLS failed: the certificate is not valid yet (\
                  |\ncheck this machine's clock";
     check(company(&["127.0.0.1"], Valid::Later, Issued::ByAuthority), early, early).await;
+}
+
+#[tokio::test]
+async fn much_goes_both_ways_over_tls() {
+    let Company { authority, acceptor } = company(&["127.0.0.1"], Valid::Now, Issued::ByAuthority);
+    let web = web(acceptor).await;
+    let endpoint = Endpoint::Http(UrlEndpoint::new(web.url.parse().unwrap()));
+    let session = connect(endpoint, Authorities::from_pem(authority.as_bytes()).unwrap()).await.unwrap();
+    // More than a record of TLS, more than is read at once, and more than what is on its way.
+    for bytes in [1, 20 << 10, 100 << 10, 3 << 20] {
+        let text = "x".repeat(bytes);
+        let arguments = RawJson::of(&json!({"text": text})).unwrap();
+        let answer = session.call_tool("echo", &arguments, CallOptions::default()).await.unwrap();
+        assert!(answer.value.text() == text, "{bytes}");
+    }
 }
 
 #[tokio::test]
