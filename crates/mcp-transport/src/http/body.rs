@@ -3,9 +3,7 @@
 use bytes::{Buf, Bytes, BytesMut};
 
 use crate::web::Response;
-
-/// As much as is set aside for a body because the peer says that it will be so long.
-const MOST_BELIEVED: usize = 4 << 20;
+use crate::web::wire::MOST_BELIEVED;
 
 /// What is shorter than this is copied out of the buffer that it was read into: the connection can use that again, and who
 /// keeps a short answer keeps no more.

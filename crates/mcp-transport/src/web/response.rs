@@ -84,8 +84,8 @@ impl Response {
         self.piece(1).await
     }
 
-    /// The next piece of the body; of one whose length is known so many bytes at least, where it has as many. `None` at its
-    /// end, and behind an error. Cancel-safe.
+    /// The next piece of the body; of one whose length is known so many bytes at least, where it has as many and they are no
+    /// more than [`MOST_BELIEVED`](super::wire::MOST_BELIEVED). `None` at its end, and behind an error. Cancel-safe.
     pub(crate) async fn piece(&mut self, wanted: usize) -> Result<Option<Bytes>, Broken> {
         poll_fn(|context| self.body.poll_piece(context, wanted)).await
     }

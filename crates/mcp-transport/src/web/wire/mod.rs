@@ -32,6 +32,9 @@ const LARGEST_PART: usize = 64 << 10;
 /// Up to which length a body is copied, to be written with its head, in bytes.
 const GATHERED: usize = 16 << 10;
 
+/// As much as is set aside for a body because the peer says that it will be so long, in bytes.
+pub(crate) const MOST_BELIEVED: usize = 4 << 20;
+
 /// How many answers that are none yet (`102 Processing`) may come before the one that is: some say that they still work.
 const MOST_INTERIM: usize = 1000;
 
@@ -169,8 +172,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Wire<S> {
         }
     }
 
-    /// The next part of the answer's body: of one whose length is known as much as `wanted` at least, where there is as much;
-    /// `None` at its end.
+    /// The next part of the answer's body: of one whose length is known as much as `wanted` at least, where there is as much
+    /// and it is no more than [`MOST_BELIEVED`]; `None` at its end.
     pub(super) fn poll_piece(
         &mut self,
         cx: &mut Context<'_>,
@@ -182,7 +185,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Wire<S> {
                 Framing::Exact(0) => return Poll::Ready(Ok(None)),
                 Framing::Exact(left) => {
                     let most = usize::try_from(*left).unwrap_or(usize::MAX);
-                    let wanted = wanted.clamp(1, most);
+                    let wanted = wanted.clamp(1, most.min(MOST_BELIEVED));
                     if self.input.len() >= wanted {
                         let piece = self.input.split_to(self.input.len().min(most)).freeze();
                         *left -= piece.len() as u64;
