@@ -19,14 +19,16 @@
 
 use std::borrow::Cow;
 use std::fmt;
+use std::future::poll_fn;
+use std::mem;
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
+use std::task::Poll;
 
 use async_trait::async_trait;
 use bytes::Bytes;
 use mcp_model::ProtocolVersion;
-use tokio::runtime::Handle;
 use tokio::sync::{Semaphore, mpsc, watch};
 use tokio::time::Instant;
 
@@ -292,24 +294,18 @@ pub(crate) struct Load {
     /// A permit for each call that may be in flight.
     permits: Semaphore,
     carrier: OnceLock<Box<dyn Carrier>>,
-    /// One thread does all of the runtime's work.
-    is_one_thread: bool,
 }
 
-/// Where one thread does everything, one in so many of the calls that are on their way is done at a time. At least and at
-/// most so many, for each turn costs a wake-up, and a write for itself.
+/// One in so many of the calls that are on their way is done at a time. At least and at most so many, for each turn costs a
+/// wake-up, and a write for itself.
 const PART: usize = 3;
 const LEAST: usize = 4;
 const MOST: usize = 64;
 
 impl Load {
-    /// How many messages are written, or answers handed over, before others have their turn. With more threads these begin
-    /// meanwhile anyway.
+    /// How many messages are written, or answers handed over, before others have their turn.
     pub(crate) fn turn(&self) -> usize {
-        match self.is_one_thread {
-            true => (self.in_flight() / PART).clamp(LEAST, MOST),
-            false => usize::MAX,
-        }
+        (self.in_flight() / PART).clamp(LEAST, MOST)
     }
 
     /// How many calls are on their way.
@@ -325,7 +321,6 @@ impl OutQueue {
             queued_bytes: AtomicUsize::new(0),
             permits: Semaphore::new(MOST_CALLS),
             carrier: OnceLock::new(),
-            is_one_thread: Handle::try_current().is_ok_and(|it| it.metrics().num_workers() == 1),
         });
         (OutSender { sender, load: Arc::clone(&load) }, OutQueue { receiver, load })
     }
@@ -353,16 +348,14 @@ impl OutQueue {
         count
     }
 
-    /// Takes what others send who have their turn now, up to `limit` in all: where one thread does everything, who sends a
-    /// message wakes the wire before them, and a write for each costs them more than the wait. A call that is alone waits
-    /// for nobody; what is enough to keep the peer at work is written at once; and with more threads the peer had better
-    /// begin at once. Not cancel-safe: what was taken is in `into`.
+    /// Takes what others send who have their turn now, up to `limit` in all: who sends a message wakes the wire before them,
+    /// and a write for each costs them more than the wait. A call that is alone waits for nobody, and what is enough to keep
+    /// the peer at work is written at once. Not cancel-safe: what was taken is in `into`.
     pub async fn gather(&mut self, into: &mut Vec<Out>, limit: usize) {
-        let is_enough = into.len() >= self.load.in_flight().min(self.load.turn());
-        if !self.load.is_one_thread || is_enough {
+        if into.len() >= self.load.in_flight().min(self.load.turn()) {
             return;
         }
-        tokio::task::yield_now().await;
+        pass().await;
         while into.len() < limit
             && let Ok(out) = self.receiver.try_recv()
         {
@@ -370,6 +363,20 @@ impl OutQueue {
             into.push(out);
         }
     }
+}
+
+/// Lets those have their turn who are ready by now. Unlike Tokio's way to yield it does not wait until the runtime has
+/// looked for input and output, before which everybody who is ready would have had a turn, again and again.
+pub(crate) async fn pass() {
+    let mut has_passed = false;
+    poll_fn(|context| {
+        if mem::replace(&mut has_passed, true) {
+            return Poll::Ready(());
+        }
+        context.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await;
 }
 
 impl OutSender {

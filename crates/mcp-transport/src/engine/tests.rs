@@ -311,25 +311,23 @@ async fn a_wire_is_told_what_somebody_waited_for_and_what_was_nobodys() {
     check(r#"{"id":3,"method":"x"}"#.to_owned(), Worth::Idle(1));
 }
 
-/// Of sixty calls that are on their way the wire takes so many, and then those who have their turn.
-async fn gathered(first: usize) -> usize {
+/// Of so many calls that are on their way the wire takes some, and then those who have their turn, of whom one call more begins
+/// only now.
+async fn gathered(calls: usize, first: usize) -> usize {
     let Peer { engine, mut queue, incoming: _incoming } = peer();
-    let calls = [(); 60].map(|()| call(&engine, terms(60, None)));
-    while engine.in_flight().0 < calls.len() {
+    let _calls: Vec<_> = (0..calls).map(|_| call(&engine, terms(60, None))).collect();
+    while engine.in_flight().0 < calls {
         tokio::task::yield_now().await;
     }
     let mut batch = Vec::new();
     queue.next_many(&mut batch, first).await;
+    let _one_more = call(&engine, terms(60, None));
     queue.gather(&mut batch, 256).await;
     batch.len()
 }
 
 #[tokio::test(start_paused = true)]
-async fn one_thread_writes_together_what_comes_together_until_it_is_enough_for_the_peer() {
-    assert_eq!((gathered(2).await, gathered(19).await, gathered(20).await), (60, 60, 20));
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn with_more_threads_the_peer_begins_at_once() {
-    assert_eq!(gathered(2).await, 2);
+async fn what_comes_together_is_written_together_until_it_is_enough_for_the_peer() {
+    assert_eq!((gathered(60, 2).await, gathered(60, 19).await, gathered(60, 20).await), (61, 61, 20));
+    assert_eq!((gathered(2, 1).await, gathered(2, 2).await, gathered(1, 1).await), (3, 2, 1));
 }
