@@ -24,7 +24,7 @@ use std::mem;
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
-use std::task::Poll;
+use std::task::{Context, Poll, ready};
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -294,6 +294,13 @@ pub(crate) struct Load {
     /// A permit for each call that may be in flight.
     permits: Semaphore,
     carrier: OnceLock<Box<dyn Carrier>>,
+    outlet: OnceLock<Arc<dyn Outlet>>,
+}
+
+/// Where a wire takes what is sent, in the task that sends it.
+pub(crate) trait Outlet: Send + Sync {
+    /// Takes it; what is put here by one task stays in its order.
+    fn put(&self, out: Out);
 }
 
 /// One in so many of the calls that are on their way is done at a time. At least and at most so many, for each turn costs a
@@ -306,6 +313,11 @@ impl Load {
     /// How many messages are written, or answers handed over, before others have their turn.
     pub(crate) fn turn(&self) -> usize {
         (self.in_flight() / PART).clamp(LEAST, MOST)
+    }
+
+    /// Are so many messages enough to keep the peer at work, or all that will come?
+    pub(crate) fn is_enough(&self, messages: usize) -> bool {
+        messages >= self.in_flight().min(self.turn())
     }
 
     /// How many calls are on their way.
@@ -321,6 +333,7 @@ impl OutQueue {
             queued_bytes: AtomicUsize::new(0),
             permits: Semaphore::new(MOST_CALLS),
             carrier: OnceLock::new(),
+            outlet: OnceLock::new(),
         });
         (OutSender { sender, load: Arc::clone(&load) }, OutQueue { receiver, load })
     }
@@ -332,10 +345,33 @@ impl OutQueue {
         debug_assert!(lent.is_ok(), "a queue has one wire");
     }
 
+    /// From now on all is put into `outlet`, and nothing here: what was put here before comes first. Once in a queue's life.
+    #[cfg(feature = "stdio")]
+    pub(crate) fn lend_outlet(&self, outlet: Arc<dyn Outlet>) {
+        let lent = self.load.outlet.set(outlet);
+        debug_assert!(lent.is_ok(), "a queue has one wire");
+    }
+
+    /// So many bytes do not wait any more.
+    pub(crate) fn taken(&self, bytes: usize) {
+        self.load.queued_bytes.fetch_sub(bytes, Ordering::Relaxed);
+    }
+
     /// The next thing to do; `None` when the engine is gone. Cancel-safe.
     pub async fn next(&mut self) -> Option<Out> {
-        let out = self.receiver.recv().await?;
-        self.load.queued_bytes.fetch_sub(out.bytes(), Ordering::Relaxed);
+        poll_fn(|cx| self.poll_next(cx)).await
+    }
+
+    pub(crate) fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Out>> {
+        let out = ready!(self.receiver.poll_recv(cx));
+        self.taken(out.as_ref().map_or(0, Out::bytes));
+        Poll::Ready(out)
+    }
+
+    /// The next thing to do, where one is there.
+    pub(crate) fn try_next(&mut self) -> Option<Out> {
+        let out = self.receiver.try_recv().ok()?;
+        self.taken(out.bytes());
         Some(out)
     }
 
@@ -344,7 +380,7 @@ impl OutQueue {
     pub async fn next_many(&mut self, into: &mut Vec<Out>, limit: usize) -> usize {
         let count = self.receiver.recv_many(into, limit).await;
         let taken = into[into.len() - count..].iter().map(Out::bytes).sum();
-        self.load.queued_bytes.fetch_sub(taken, Ordering::Relaxed);
+        self.taken(taken);
         count
     }
 
@@ -352,14 +388,13 @@ impl OutQueue {
     /// and a write for each costs them more than the wait. A call that is alone waits for nobody, and what is enough to keep
     /// the peer at work is written at once. Not cancel-safe: what was taken is in `into`.
     pub async fn gather(&mut self, into: &mut Vec<Out>, limit: usize) {
-        if into.len() >= self.load.in_flight().min(self.load.turn()) {
+        if self.load.is_enough(into.len()) {
             return;
         }
         pass().await;
         while into.len() < limit
-            && let Ok(out) = self.receiver.try_recv()
+            && let Some(out) = self.try_next()
         {
-            self.load.queued_bytes.fetch_sub(out.bytes(), Ordering::Relaxed);
             into.push(out);
         }
     }
@@ -383,7 +418,10 @@ impl OutSender {
     /// Puts something into the queue. A wire that is gone takes nothing more; the calls hear of it elsewhere.
     pub(crate) fn send(&self, out: Out) {
         self.load.queued_bytes.fetch_add(out.bytes(), Ordering::Relaxed);
-        let _ = self.sender.send(out);
+        match self.load.outlet.get() {
+            Some(outlet) => outlet.put(out),
+            None => drop(self.sender.send(out)),
+        }
     }
 
     /// How many bytes wait to be sent.
@@ -403,7 +441,7 @@ impl OutSender {
 }
 
 impl Out {
-    fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         match self {
             Out::Message(message) => message.body.len(),
             Out::Abandon { id: _, notice } => notice.as_ref().map_or(0, Bytes::len),

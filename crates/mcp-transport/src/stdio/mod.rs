@@ -12,6 +12,7 @@ mod group;
 #[cfg(target_os = "linux")]
 mod launch;
 mod lines;
+mod outbox;
 mod owner;
 mod program;
 mod reader;
@@ -46,6 +47,7 @@ use elsewhere as launch;
 use encoding::StreamEncoding;
 use group::Group;
 pub(crate) use lines::{Line, Lines};
+use outbox::Outbox;
 pub use owner::Owner;
 use program::Program;
 use reader::Reader;
@@ -215,7 +217,7 @@ impl Process {
         logging.spawn(errors.run(is_live));
         let mut writing = JoinSet::new();
         let (more, last) = oneshot::channel();
-        writing.spawn(writer::write(stdin, out, last, place.encoding, place.stall));
+        writing.spawn(writer::write(stdin, Outbox::of(out, place.encoding), last, place.stall));
         let mut reading = JoinSet::new();
         let (on, over) = oneshot::channel::<Infallible>();
         reading.spawn(async move {
