@@ -84,6 +84,7 @@ pub(crate) const FLOORS: &[Floor] = &[
         name: "mcp-transport",
         ours: &["mcp-model"],
         others: &[
+            "arc-swap",
             "async-trait",
             "bytes",
             "memchr",

@@ -48,15 +48,14 @@ impl Session {
             slot: &self.kept.tools,
             seen: |it| it.tools,
         };
-        let negotiated = self.negotiated();
-        if !negotiated.server.capabilities.tools {
+        if !self.negotiated().server.capabilities.tools {
             return Ok(Listing::empty());
         }
         if let Some(kept) = self.kept(&list) {
             return Ok(kept);
         }
         let set_aside = |listing: &mut Listing<Tool>| {
-            if negotiated.version.era() == Era::Modern {
+            if self.era() == Era::Modern {
                 self.learn_mirrors(listing);
             }
         };
@@ -143,7 +142,7 @@ impl Session {
         });
         listing.rejected.extend(rejected);
         let mirrors = (!mirrors.is_empty()).then(|| Arc::new(mirrors));
-        self.change_negotiated(|it| it.mirrors = mirrors);
+        self.change_negotiated(|it| it.mirrors.clone_from(&mirrors));
     }
 
     /// Reads pages until there is no cursor (HD-SC8, SK-10). A cursor that comes twice, too many pages or too many items
@@ -155,8 +154,10 @@ impl Session {
         list: &List<'_, T>,
         set_aside: impl FnOnce(&mut Listing<T>),
     ) -> Result<Listing<T>, CallError> {
-        let limits = self.limits();
-        let limit = limits.startup.max(limits.request);
+        let limit = {
+            let limits = self.limits();
+            limits.startup.max(limits.request)
+        };
         // Looked at before the list is asked for: what is announced meanwhile makes it old.
         let seen = (list.seen)(&self.wire.changes().borrow());
         let pages = self.pages(list.method, list.read);
@@ -174,7 +175,7 @@ impl Session {
         method: &'static str,
         read: Read<T>,
     ) -> Result<(Listing<T>, Option<Instant>), CallError> {
-        let limits = self.limits();
+        let limits = self.limits.load_full();
         let mut bytes = 0;
         let options = CallOptions { replay: Replay::Allowed, ..CallOptions::default() };
         let mut res = Listing::empty();

@@ -29,9 +29,10 @@ mod server;
 mod wire;
 
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use arc_swap::{ArcSwap, Guard};
 use mcp_model::{Era, Limits, LogLevel, ProtocolVersion, RawJson, ToolResult, code};
 use tokio::sync::watch;
 use tokio::time::Instant;
@@ -77,8 +78,8 @@ pub struct Session {
     dial: Arc<dyn Dial>,
     options: SessionOptions,
     epoch: AtomicU32,
-    negotiated: RwLock<Arc<Negotiated>>,
-    limits: RwLock<Arc<Limits>>,
+    negotiated: ArcSwap<Negotiated>,
+    limits: ArcSwap<Limits>,
     /// From which level on log messages are wanted.
     log_level: Mutex<Option<LogLevel>>,
     answering: Arc<Answering>,
@@ -121,7 +122,7 @@ impl Session {
                 wire.connected();
                 let negotiated = Arc::new(negotiated);
                 wire.listen(&negotiated);
-                let limits = RwLock::new(Arc::new(options.limits.clone()));
+                let limits = ArcSwap::from_pointee(options.limits.clone());
                 let level = options.log_level;
                 wire.ask_for_logs(&negotiated, (level, options.limits.request), Epoch(0));
                 Ok(Session {
@@ -131,7 +132,7 @@ impl Session {
                     log_level: Mutex::new(level),
                     options,
                     epoch: AtomicU32::new(0),
-                    negotiated: RwLock::new(negotiated),
+                    negotiated: ArcSwap::new(negotiated),
                     answering,
                     kept,
                     reopening: tokio::sync::Mutex::new(None),
@@ -172,7 +173,7 @@ impl Session {
     /// Keeps other limits from the next request on: those of requests, of silence and of lists. What only a wire
     /// keeps (connecting, the size of a message, the silence of a stream) stays as it was dialled.
     pub fn set_limits(&self, limits: Limits) {
-        *self.limits.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(limits);
+        self.limits.store(Arc::new(limits));
     }
 
     /// Resolves when the connection is over. Cancel-safe.
@@ -285,17 +286,22 @@ impl Session {
         self.wire.engine().counters()
     }
 
-    fn negotiated(&self) -> Arc<Negotiated> {
-        Arc::clone(&self.negotiated.read().unwrap_or_else(PoisonError::into_inner))
+    /// Not to be held while something is awaited: who reads much at once reads more slowly.
+    fn negotiated(&self) -> Guard<Arc<Negotiated>> {
+        self.negotiated.load()
     }
 
-    fn limits(&self) -> Arc<Limits> {
-        Arc::clone(&self.limits.read().unwrap_or_else(PoisonError::into_inner))
+    /// Not to be held, either.
+    fn limits(&self) -> Guard<Arc<Limits>> {
+        self.limits.load()
     }
 
-    fn change_negotiated(&self, change: impl FnOnce(&mut Negotiated)) {
-        let mut negotiated = self.negotiated.write().unwrap_or_else(PoisonError::into_inner);
-        change(Arc::make_mut(&mut negotiated));
+    fn change_negotiated(&self, change: impl Fn(&mut Negotiated)) {
+        self.negotiated.rcu(|it| {
+            let mut changed = Negotiated::clone(it);
+            change(&mut changed);
+            changed
+        });
     }
 
     fn epoch(&self) -> Epoch {
@@ -325,7 +331,7 @@ impl Session {
             }
         };
         let negotiated = Arc::new(negotiated);
-        *self.negotiated.write().unwrap_or_else(PoisonError::into_inner) = Arc::clone(&negotiated);
+        self.negotiated.store(Arc::clone(&negotiated));
         self.epoch.store(next.0, Ordering::Release);
         let level = *self.log_level.lock().unwrap_or_else(PoisonError::into_inner);
         self.wire.ask_for_logs(&negotiated, (level, self.options.limits.request), next);

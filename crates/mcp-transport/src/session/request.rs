@@ -224,8 +224,10 @@ impl Session {
 
     /// Sends a request and waits for its answer.
     pub(super) async fn request(&self, request: &Request<'_>) -> Result<RawAnswer, CallError> {
-        let limits = self.limits();
-        let limit = request.options.deadline.unwrap_or(limits.request);
+        let (limit, idle) = {
+            let limits = self.limits();
+            (request.options.deadline.unwrap_or(limits.request), request.options.idle.or(limits.idle))
+        };
         let mut reopened = false;
         let mut repeated = false;
         loop {
@@ -235,14 +237,14 @@ impl Session {
             let terms = CallTerms {
                 deadline: Some(limit),
                 begun: Some(request.begun),
-                idle: request.options.idle.or(limits.idle),
+                idle,
                 progress: self.clean(request.options.progress.as_ref()),
                 stake: request.stake(),
                 ..CallTerms::default()
             };
             let own_meta = self.own_meta(request, &negotiated);
             let wants_progress = terms.progress.is_some() || terms.idle.is_some();
-            let message = |id| {
+            let message = move |id| {
                 let mut message =
                     request.outgoing(id, epoch, &negotiated, own_meta.as_deref(), wants_progress);
                 message.head.mirrored = mirrored;
