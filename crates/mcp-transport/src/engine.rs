@@ -414,6 +414,8 @@ impl Engine {
 
     /// An answer came.
     fn answered(&self, id: RequestId, answer: Outcome) -> Worth {
+        // Before whoever waits for it can send something.
+        self.out.answered();
         match self.pending.tell(id, answer) {
             true => Worth::Awaited,
             false => Worth::Idle(1),

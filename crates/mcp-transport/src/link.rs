@@ -5,7 +5,8 @@
 //!
 //! 1. The engine calls [`Transport::run`] once, in a task of its own, and joins it.
 //! 2. The wire connects, then takes [`Out`]s from [`Link::out`] in order until it ends. It may write several at once. A wire
-//!    on which each request has a lane of its own may let the caller's task carry it (`carrier`).
+//!    on which each request has a lane of its own may let the caller's task carry it (`carrier`); a pipe takes what is sent
+//!    in the task that sends it (`Outlet`).
 //! 3. Each complete frame that arrives goes to [`Inbox::deliver`], on the lane it came by. Bytes that are no frame
 //!    are counted with [`Inbox::noise`]. A wire that hears much that nobody waits for reads more slowly, so that its
 //!    peer does not take the processor away from others: [`Inbox::deliver`] says what a frame was worth.
@@ -295,6 +296,8 @@ pub(crate) struct Load {
     permits: Semaphore,
     carrier: OnceLock<Box<dyn Carrier>>,
     outlet: OnceLock<Arc<dyn Outlet>>,
+    /// How many calls have got their answers since something was taken.
+    answered: AtomicUsize,
 }
 
 /// Where a wire takes what is sent, in the task that sends it.
@@ -312,12 +315,22 @@ const MOST: usize = 64;
 impl Load {
     /// How many messages are written, or answers handed over, before others have their turn.
     pub(crate) fn turn(&self) -> usize {
-        (self.in_flight() / PART).clamp(LEAST, MOST)
+        match self.in_flight() {
+            // They are counted elsewhere.
+            0 => MOST,
+            calls => (calls / PART).clamp(LEAST, MOST),
+        }
     }
 
-    /// Are so many messages enough to keep the peer at work, or all that will come?
+    /// Are so many messages enough to keep the peer at work, or as many as those send who were answered since the last were
+    /// taken? A call that stands for long sends nothing.
     pub(crate) fn is_enough(&self, messages: usize) -> bool {
-        messages >= self.in_flight().min(self.turn())
+        messages >= self.answered.load(Ordering::Relaxed).min(self.turn())
+    }
+
+    /// What was to be sent is taken.
+    pub(crate) fn begin_anew(&self) {
+        self.answered.store(0, Ordering::Relaxed);
     }
 
     /// How many calls are on their way.
@@ -334,6 +347,7 @@ impl OutQueue {
             permits: Semaphore::new(MOST_CALLS),
             carrier: OnceLock::new(),
             outlet: OnceLock::new(),
+            answered: AtomicUsize::new(0),
         });
         (OutSender { sender, load: Arc::clone(&load) }, OutQueue { receiver, load })
     }
@@ -345,7 +359,8 @@ impl OutQueue {
         debug_assert!(lent.is_ok(), "a queue has one wire");
     }
 
-    /// From now on all is put into `outlet`, and nothing here: what was put here before comes first. Once in a queue's life.
+    /// From now on all is put into `outlet`, and nothing here but by who is about to: what is here comes before what the same
+    /// task puts there. Once in a queue's life.
     #[cfg(feature = "stdio")]
     pub(crate) fn lend_outlet(&self, outlet: Arc<dyn Outlet>) {
         let lent = self.load.outlet.set(outlet);
@@ -388,15 +403,15 @@ impl OutQueue {
     /// and a write for each costs them more than the wait. A call that is alone waits for nobody, and what is enough to keep
     /// the peer at work is written at once. Not cancel-safe: what was taken is in `into`.
     pub async fn gather(&mut self, into: &mut Vec<Out>, limit: usize) {
-        if self.load.is_enough(into.len()) {
-            return;
+        if !self.load.is_enough(into.len()) {
+            pass().await;
+            while into.len() < limit
+                && let Some(out) = self.try_next()
+            {
+                into.push(out);
+            }
         }
-        pass().await;
-        while into.len() < limit
-            && let Some(out) = self.try_next()
-        {
-            into.push(out);
-        }
+        self.load.begin_anew();
     }
 }
 
@@ -422,6 +437,11 @@ impl OutSender {
             Some(outlet) => outlet.put(out),
             None => drop(self.sender.send(out)),
         }
+    }
+
+    /// A call has got its answer, and whoever made it may send something again.
+    pub(crate) fn answered(&self) {
+        self.load.answered.fetch_add(1, Ordering::Relaxed);
     }
 
     /// How many bytes wait to be sent.

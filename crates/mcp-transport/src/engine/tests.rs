@@ -311,8 +311,8 @@ async fn a_wire_is_told_what_somebody_waited_for_and_what_was_nobodys() {
     check(r#"{"id":3,"method":"x"}"#.to_owned(), Worth::Idle(1));
 }
 
-/// Of so many calls that are on their way the wire takes some, and then those who have their turn, of whom one call more begins
-/// only now.
+/// Of so many calls that are on their way, since whose predecessors were answered, the wire takes some, and then those who have
+/// their turn, of whom one call more begins only now.
 async fn gathered(calls: usize, first: usize) -> usize {
     let Peer { engine, mut queue, incoming: _incoming } = peer();
     let _calls: Vec<_> = (0..calls).map(|_| call(&engine, terms(60, None))).collect();
@@ -321,6 +321,7 @@ async fn gathered(calls: usize, first: usize) -> usize {
     }
     let mut batch = Vec::new();
     queue.next_many(&mut batch, first).await;
+    (0..calls).for_each(|_| engine.out.answered());
     let _one_more = call(&engine, terms(60, None));
     queue.gather(&mut batch, 256).await;
     batch.len()

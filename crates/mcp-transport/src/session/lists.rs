@@ -70,7 +70,8 @@ impl Session {
             slot: &self.kept.prompts,
             seen: |it| it.prompts,
         };
-        match self.negotiated().server.capabilities.prompts {
+        let has_prompts = self.negotiated().server.capabilities.prompts;
+        match has_prompts {
             true => self.kept_or_listed(&list).await,
             false => Ok(Listing::empty()),
         }
@@ -84,7 +85,8 @@ impl Session {
             slot: &self.kept.resources,
             seen: |it| it.resources,
         };
-        match self.negotiated().server.capabilities.resources {
+        let has_resources = self.negotiated().server.capabilities.resources;
+        match has_resources {
             true => self.kept_or_listed(&list).await,
             false => Ok(Listing::empty()),
         }

@@ -237,7 +237,8 @@ impl Session {
         let before = self.negotiated().mirrors.clone();
         self.kept.tools.forget();
         self.list_tools().await?;
-        match self.negotiated().mirrors == before {
+        let is_same = self.negotiated().mirrors == before;
+        match is_same {
             true => Err(CallError::Rpc(error)),
             false => self.request_with_input(request).await,
         }

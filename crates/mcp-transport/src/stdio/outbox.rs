@@ -1,7 +1,7 @@
 //! What is to be written to a pipe: whoever sends a message makes it a line of what is written next.
 //!
-//! So a message has no place in a queue, and its memory is given back by the thread that got it. Where another one, the
-//! writer's, gave back the memory of many messages at once, the threads waited for each other's allocator.
+//! So a message has no place in a queue, and its memory is given back by the thread that got it, unless it is long. Where another
+//! one, the writer's, gave back the memory of many messages at once, the threads waited for each other's allocator.
 
 use std::future::poll_fn;
 use std::mem;
@@ -14,11 +14,11 @@ use super::encoding::StreamEncoding;
 use crate::link::{Outlet, pass};
 use crate::{Out, OutQueue};
 
-/// Up to which length a message is copied to those before it, in bytes.
+/// Up to which length messages are copied behind each other, in bytes.
 const COPIED: usize = 64 << 10;
 
 /// How much memory is kept for what is sent next, in bytes.
-const KEPT: usize = 64 << 10;
+const KEPT: usize = 16 << 10;
 
 /// The writer's end.
 pub(super) struct Outbox {
@@ -83,10 +83,16 @@ impl Outbox {
         while let Some(out) = self.queue.try_next() {
             self.early.add_early(out, self.shared.encoding);
         }
-        self.queue.taken(into.queued);
+        self.queue.load.begin_anew();
         if self.early.messages > 0 {
             into.put_behind(mem::take(&mut self.early));
         }
+    }
+
+    /// What was taken is written, and waits no more.
+    pub(super) fn written(&self, batch: &mut Batch) {
+        self.queue.taken(batch.queued);
+        batch.clear();
     }
 
     /// How many messages wait; `None` when nobody sends any more.
@@ -164,7 +170,7 @@ impl Batch {
     }
 
     /// Empties it, with no more memory than for a little.
-    pub(super) fn clear(&mut self) {
+    fn clear(&mut self) {
         let mut rest = mem::take(&mut self.rest);
         rest.clear();
         rest.shrink_to(KEPT);
@@ -173,10 +179,13 @@ impl Batch {
 
     /// Adds a message, as a line.
     fn add(&mut self, body: &Bytes, queued: usize) {
+        if self.rest.len() + body.len() >= COPIED && !self.rest.is_empty() {
+            self.parts.push(mem::take(&mut self.rest).into());
+        }
         if body.len() <= COPIED {
             append(&mut self.rest, body);
         } else {
-            self.parts.extend([mem::take(&mut self.rest).into(), body.clone()]);
+            self.parts.push(body.clone());
         }
         self.rest.push(b'\n');
         self.messages += 1;
@@ -219,6 +228,8 @@ fn body(out: Out, encoding: StreamEncoding) -> Option<Bytes> {
 /// A caller's JSON may have line breaks between its tokens; on this wire they would cut the message in two.
 fn append(line: &mut Vec<u8>, body: &[u8]) {
     let start = line.len();
+    // With its end.
+    line.reserve(body.len() + 1);
     line.extend_from_slice(body);
     let added = &mut line[start..];
     if memchr::memchr2(b'\n', b'\r', added).is_some() {
@@ -255,7 +266,9 @@ mod tests {
     fn taken(outbox: &mut Outbox) -> String {
         let mut batch = Batch::default();
         outbox.take(&mut batch);
-        String::from_utf8(batch.parts().flatten().copied().collect()).unwrap()
+        let text = batch.parts().flatten().copied().collect();
+        outbox.written(&mut batch);
+        String::from_utf8(text).unwrap()
     }
 
     #[tokio::test]
@@ -297,15 +310,18 @@ mod tests {
     #[tokio::test]
     async fn who_is_ready_has_a_turn_before_little_is_written() {
         let (sender, mut outbox) = outbox(&[]);
-        let permits = sender.permits().acquire_many(2).await.unwrap();
+        // One is answered, and another one on its way; one that stands for long says nothing.
+        let permits = sender.permits().acquire_many(3).await.unwrap();
+        (0..2).for_each(|_| sender.answered());
         sender.send(message("1"));
         assert_eq!(outbox.wait().await, Some(1));
         let second = async { sender.send(message("2")) };
         tokio::join!(biased; outbox.gather(1), second);
         assert_eq!(taken(&mut outbox), "1\n2\n");
-        // As many as are on their way: nobody else has anything to say.
+        // As many as were answered: nobody else has anything to say.
+        sender.answered();
         sender.send(message("3"));
-        let mut alone = pin!(outbox.gather(2));
+        let mut alone = pin!(outbox.gather(1));
         assert!(alone.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_ready());
         drop(permits);
     }
@@ -318,8 +334,10 @@ mod tests {
         assert!(!body.is_unique());
         let mut batch = Batch::default();
         outbox.take(&mut batch);
-        batch.clear();
-        assert!(body.is_unique());
+        // It waits until it is written.
+        assert_eq!(sender.queued_bytes(), body.len());
+        outbox.written(&mut batch);
+        assert!(body.is_unique() && sender.queued_bytes() == 0);
         for _ in 0..2 {
             sender.send(message(body.clone()));
             drop(mem::replace(&mut outbox, tests::outbox(&[]).1));
@@ -332,6 +350,7 @@ mod tests {
         let mut batch = Batch::default();
         for _ in 0..10 {
             (0..100).for_each(|_| batch.add(&Bytes::from(vec![b'x'; 10_000]), 1));
+            assert!(batch.parts().all(|it| (1..=COPIED).contains(&it.len())));
             batch.clear();
             assert!(batch.rest.capacity() <= KEPT && batch.parts().all(<[u8]>::is_empty));
         }

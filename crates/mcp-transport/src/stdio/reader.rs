@@ -410,8 +410,9 @@ mod tests {
         let (ours, mut theirs) = tokio::io::duplex(64 << 10);
         let StdioDial(place) = StdioDial::new(&StdioEndpoint::new("x"), &DialOptions::default()).unwrap();
         let counts = Arc::new(Counts::default());
-        let turns = Turns::of(&OutQueue::new().1);
-        let mut reader = Reader::new(ours, Arc::clone(&counts) as _, turns, &place);
+        let (sender, queue) = OutQueue::new();
+        let _calls = sender.permits().acquire_many(10).await.unwrap();
+        let mut reader = Reader::new(ours, Arc::clone(&counts) as _, Turns::of(&queue), &place);
         theirs.write_all(&[ANSWER.repeat(6), CHANGED.repeat(9), ANSWER.repeat(4)].concat()).await.unwrap();
         drop(theirs);
         let reading = tokio::spawn(async move { reader.run().await });

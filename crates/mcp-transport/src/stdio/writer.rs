@@ -38,7 +38,7 @@ pub(super) async fn write(
                 Pushed::Stalled => return Some(EndReason::Stalled(stall)),
             }
         }
-        batch.clear();
+        outbox.written(&mut batch);
     }
 }
 
