@@ -186,45 +186,57 @@ async fn list<C: Client>(options: &Options) -> Result<Value, Failure> {
     Ok(line)
 }
 
+/// Servers at once, one after the other (`--mode seq`), or at once by a process that had them all before (`again`).
 async fn fleet<C: Client>(options: &Options) -> Result<Value, Failure> {
+    if options.text("--mode", "par") == "again" {
+        close(begin::<C>(options).await?).await;
+        pause().await;
+    }
     let begun = Instant::now();
-    let mut all = Vec::new();
-    let mut first = None;
+    let all = begin::<C>(options).await?;
+    let ready = begun.elapsed();
+    let first = all.iter().map(|it| it.at - begun).min();
+    let mut line = fleet_line(options, (first.unwrap_or_default(), ready)).await;
+    let begun = Instant::now();
+    close(all).await;
+    line["close_all_ms"] = json!(begun.elapsed().as_secs_f64() * 1e3);
+    Ok(line)
+}
+
+/// One of a fleet, with what it lists.
+struct Begun<C: Client> {
+    client: C,
+    _list: C::List,
+    at: Instant,
+}
+
+async fn begin<C: Client>(options: &Options) -> Result<Vec<Begun<C>>, Failure> {
     let one = |options: Options| async move {
         let client = C::connect(&options).await?;
         let list = client.list().await?;
-        Ok::<_, Failure>((client, list, Instant::now()))
+        Ok::<_, Failure>(Begun { client, _list: list, at: Instant::now() })
     };
-    match options.text("--mode", "par") {
-        "seq" => {
-            for _ in 0..options.count() {
-                all.push(one(options.clone()).await?);
-            }
+    let mut all = Vec::new();
+    if options.text("--mode", "par") == "seq" {
+        for _ in 0..options.count() {
+            all.push(one(options.clone()).await?);
         }
-        _ => {
-            let mut tasks = JoinSet::new();
-            for _ in 0..options.count() {
-                tasks.spawn(one(options.clone()));
-            }
-            while let Some(done) = tasks.join_next().await {
-                all.push(done??);
-            }
-        }
+        return Ok(all);
     }
-    let ready = begun.elapsed();
-    for (_, _, at) in &all {
-        let after = *at - begun;
-        first = Some(first.map_or(after, |it: Duration| it.min(after)));
+    let mut tasks: JoinSet<_> = (0..options.count()).map(|_| one(options.clone())).collect();
+    while let Some(done) = tasks.join_next().await {
+        all.push(done??);
     }
-    let mut line = fleet_line(options, (first.unwrap_or_default(), ready)).await;
-    let begun = Instant::now();
-    let mut closing = JoinSet::new();
-    for (client, _, _) in all {
-        closing.spawn(client.close());
-    }
-    while closing.join_next().await.is_some() {}
-    line["close_all_ms"] = json!(begun.elapsed().as_secs_f64() * 1e3);
-    Ok(line)
+    Ok(all)
+}
+
+async fn close<C: Client>(all: Vec<Begun<C>>) {
+    all.into_iter().map(|it| it.client.close()).collect::<JoinSet<_>>().join_all().await;
+}
+
+/// Until those that were there before do not share the processors with those that come.
+pub async fn pause() {
+    tokio::time::sleep(Duration::from_millis(300)).await;
 }
 
 /// What a line says of servers that are all there; with `--idle-ms`, how often the process wakes up while nothing happens.

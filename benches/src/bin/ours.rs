@@ -13,7 +13,7 @@ use mcp_benches::options::{self, Options};
 use mcp_benches::scenario::{self, Ask, Client};
 use mcp_benches::{Failure, meter};
 use mcp_host::{Host, HostOptions, LoadRequest, ServerState, ToolCall, Wanted, load};
-use mcp_model::{Content, Endpoint, RawJson, Secret, StdioEndpoint, Tool, UrlEndpoint};
+use mcp_model::{Content, Dialect, Endpoint, RawJson, Secret, StdioEndpoint, Tool, UrlEndpoint};
 use mcp_transport::{CallOptions, DialOptions, Listing, Session, SessionOptions, dialer};
 use serde_json::{Value, json};
 
@@ -138,7 +138,7 @@ fn wanted(options: &Options, count: usize) -> Result<Wanted, Failure> {
     }
     let path = std::env::temp_dir().join(format!("mcp-benches-{}.yaml", std::process::id()));
     std::fs::write(&path, text)?;
-    let loaded = load(&LoadRequest::new(&path));
+    let loaded = load(&LoadRequest { dialect: Some(Dialect::Dominds), ..LoadRequest::new(&path) });
     std::fs::remove_file(&path)?;
     Ok(loaded?.accepted()?)
 }
@@ -152,12 +152,20 @@ async fn ready(host: &Host) -> Result<(), Failure> {
     }
 }
 
-/// Servers at once or one after the other, all in one host.
+/// Servers at once, one after the other, or at once in a host that has met them, all in one host.
 async fn fleet(options: &Options) -> Result<Value, Failure> {
-    let begun = Instant::now();
+    let mut begun = Instant::now();
     let host = Host::start(HostOptions::default());
     let mut published = host.subscribe();
     let count = options.count();
+    if options.text("--mode", "par") == "again" {
+        host.apply(wanted(options, count)?).await;
+        ready(&host).await?;
+        host.apply(Wanted::default()).await;
+        published.wait_for(|it| it.catalog.tools().is_empty()).await?;
+        scenario::pause().await;
+        begun = Instant::now();
+    }
     let mut first = None;
     match options.text("--mode", "par") {
         "seq" => {

@@ -21,6 +21,7 @@ use crate::instance::Instance;
 use crate::machine::{Action, Answer, Event, Machine, News, Settings, Ticket, Waiter, Wanting, later};
 use crate::metrics::{Leased, Reload};
 use crate::outlets::Outlets;
+use crate::pending::Pending;
 use crate::sleep::Clocks;
 use crate::subscriptions::Post;
 use crate::{DialogId, Failure, Happening, HostEvent, Wanted};
@@ -138,11 +139,15 @@ impl Committer {
         let Inputs { mut commands, mut over } = inputs;
         self.reap().await;
         let mut closing = false;
+        let mut pending = Pending::new();
         let subscriptions = Arc::clone(&self.connector.subscriptions);
         loop {
             let mut batch = Batch::default();
             let mut ends = Vec::new();
-            let wake = self.clocks.next().min(self.machine.next_wake().unwrap_or(self.clocks.next()));
+            // Where something is due, that is so soon that the clocks can wait.
+            let clocks = self.clocks.next();
+            let next = self.machine.next_wake().map_or(clocks, |it| it.min(clocks));
+            let wake = pending.due().unwrap_or(next);
             tokio::select! {
                 command = commands.recv() => match command {
                     Some(command) => self.take(command, &mut batch),
@@ -166,9 +171,15 @@ impl Committer {
             while let Some(joined) = self.tasks.try_join_next_with_id() {
                 batch.events.extend(self.joined(joined));
             }
-            let Batch { mut events, answers } = batch;
-            events.extend(self.clocks.look().map(Event::Woke));
-            events.push(Event::Tick);
+            let Batch { events, answers } = batch;
+            pending.extend(events);
+            let now = Instant::now();
+            let is_starting = self.jobs.values().any(|it| matches!(it.0, Job::Start(_)));
+            if is_starting && pending.waits(|it| self.machine.lessee(it).is_some(), now) {
+                continue;
+            }
+            let mut events = pending.take(now);
+            events.extend(self.clocks.look().map(Event::Woke).into_iter().chain([Event::Tick]));
             let mut started_now = Vec::new();
             for event in &events {
                 match event {
@@ -200,7 +211,6 @@ impl Committer {
                     | Event::Resume(_) => {}
                 }
             }
-            let now = Instant::now();
             let actions: Vec<_> = events.into_iter().flat_map(|it| self.machine.handle(it, now)).collect();
             self.publish();
             for action in actions {

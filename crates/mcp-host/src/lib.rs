@@ -136,6 +136,7 @@ mod observe;
 pub mod otel;
 mod outlets;
 mod pace;
+mod pending;
 mod pin;
 mod published;
 mod recorded;

@@ -112,7 +112,7 @@ const CASE: Case = Case {
 const RATE: Case = Case { metric: "calls_per_s", unit: "/s", better: Better::More, rows: MANY, ..CASE };
 
 /// The table of rows.
-pub(super) const CASES: [Case; 19] = [
+pub(super) const CASES: [Case; 20] = [
     Case {
         title: "stdio, one by one: time of a call",
         arguments: "--scenario seq --n 10000",
@@ -193,6 +193,15 @@ pub(super) const CASES: [Case; 19] = [
     Case {
         title: "20 servers at once, all ready",
         arguments: "--scenario fleet --n 20",
+        server: "--tools 20",
+        metric: "all_ready_ms",
+        unit: "ms",
+        rows: FLEET,
+        ..CASE
+    },
+    Case {
+        title: "20 servers at once, met before, all ready",
+        arguments: "--scenario fleet --n 20 --mode again",
         server: "--tools 20",
         metric: "all_ready_ms",
         unit: "ms",
