@@ -68,9 +68,9 @@ impl Instance {
         Instance { gate, session, server, made, used, process, open, level, dialog, subscribed }
     }
 
-    /// A call begins or ends now.
-    pub(crate) fn touch(&self) {
-        let after = self.made.0.elapsed().as_millis().max(1);
+    /// A call begins or ends at `now`.
+    pub(crate) fn touch(&self, now: Instant) {
+        let after = now.saturating_duration_since(self.made.0).as_millis().max(1);
         self.used.fetch_max(u64::try_from(after).unwrap_or(u64::MAX), Ordering::Relaxed);
     }
 

@@ -87,6 +87,11 @@ impl<'a> CallRecord<'a> {
         self.span.clone()
     }
 
+    /// When it began.
+    pub(crate) fn begun(&self) -> Instant {
+        self.begun
+    }
+
     /// How long it has taken so far.
     pub(crate) fn elapsed(&self) -> Duration {
         self.begun.elapsed()

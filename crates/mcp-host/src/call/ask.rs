@@ -15,6 +15,7 @@ use mcp_transport::{
     Answer, CallError, CallOptions, Caller, CompletionArgument, CompletionOf, InputRequired, OnProgress,
     Replay, Session,
 };
+use tokio::time::Instant;
 use tracing::Instrument;
 use tracing::field::Empty;
 
@@ -195,7 +196,7 @@ impl Desk {
         if let Some(failure) = dialog.and_then(|it| self.stopped(it)) {
             return Err(nowhere(failure));
         }
-        let due = Due::begin(asking.deadline);
+        let due = Due::begin(Instant::now(), asking.deadline);
         // As for calls: a retired gate means that another look shows what has taken its place.
         for _ in 0..TRIES {
             let found = look(&self.seen(sight), wish, asking.server.as_ref());
@@ -220,10 +221,10 @@ impl Desk {
                     }
                 }
             };
-            instance.touch();
+            instance.touch(Instant::now());
             let sent = |options| send(&instance.session, &name, options);
             let outcome = self.within(asking, &server, due, sent).await;
-            instance.touch();
+            instance.touch(Instant::now());
             drop(guard);
             return match outcome {
                 Ok(value) => Ok((value, id.clone())),

@@ -20,9 +20,9 @@ pub(super) struct Due {
 }
 
 impl Due {
-    /// It begins to run now.
-    pub(super) fn begin(given: Option<Duration>) -> Due {
-        Due { begun: Instant::now(), given }
+    /// It begins to run at `begun`.
+    pub(super) fn begin(begun: Instant, given: Option<Duration>) -> Due {
+        Due { begun, given }
     }
 
     /// What comes before the answer, or `None` when it is not there in time.

@@ -21,6 +21,7 @@ use mcp_model::{CallResult, Kind, RawJson, ServerId, Tool, TraceContext};
 use mcp_registry::{Checked, Validators};
 use mcp_transport::{CallError, CallOptions, Caller, InputRequired, OnProgress, Replay, RequestId};
 use tokio::sync::{mpsc, oneshot, watch};
+use tokio::time::Instant;
 use tracing::Instrument;
 
 use crate::acquaintances::Acquaintances;
@@ -31,7 +32,7 @@ use crate::excerpt::excerpt;
 use crate::gate::Guard;
 use crate::hear::Hub;
 use crate::levels::Levels;
-use crate::machine::{Answer, Event, LeaseTable, Place, Snapshot, ToolNote, Wanting};
+use crate::machine::{Answer, Event, LeaseTable, Place, Snapshot, ToolNote, Wanting, later};
 use crate::metrics::Meter;
 use crate::observe::CallRecord;
 use crate::spill::Spills;
@@ -194,6 +195,7 @@ struct Ending<T> {
     /// Whose tool it was, if it was found.
     tool: Option<(ServerId, String)>,
     budget: usize,
+    duration: Duration,
     outcome: Result<Done<T>, Trouble>,
 }
 
@@ -233,7 +235,8 @@ impl Desk {
         let record = CallRecord::begin(&self.meter);
         let span = record.span();
         let work = pin!(async {
-            let Ending { tool, budget: _, outcome } = self.make::<RawJson>(&call, sight, &record).await;
+            let Ending { tool, budget: _, duration, outcome } =
+                self.make::<RawJson>(&call, sight, &record).await;
             let server = tool.map(|it| it.0);
             let outcome = match (outcome, server) {
                 (Ok(Done { request_id, value, warnings: _ }), Some(server)) => {
@@ -243,7 +246,6 @@ impl Desk {
                 (Ok(_), None) => unreachable!("a result is some tool's"),
                 (Err(trouble), server) => Err(trouble.of(server)),
             };
-            let duration = record.elapsed();
             record.end(outcome.as_ref().err().map(|it| it.failure.kind), duration);
             outcome
         });
@@ -274,13 +276,16 @@ impl Desk {
     }
 
     async fn make<T: Form>(&self, call: &ToolCall, sight: Sight<'_>, record: &CallRecord<'_>) -> Ending<T> {
-        let nowhere =
-            |failure: Failure| Ending { tool: None, budget: usize::MAX, outcome: Err(failure.into()) };
+        let nowhere = |failure: Failure| {
+            let duration = record.elapsed();
+            Ending { tool: None, budget: usize::MAX, duration, outcome: Err(failure.into()) }
+        };
         // Also of a pinned generation: that a dialog is stopped holds from the moment it is said (DM-066).
         if let Some(failure) = call.dialog.as_ref().and_then(|it| self.stopped(it)) {
             return nowhere(failure);
         }
-        let due = Due::begin(call.deadline);
+        // The clock is looked at when a call begins and when it ends, and more often only where it waits in between.
+        let due = Due::begin(record.begun(), call.deadline);
         // A gate that is retired means that the server was replaced or stopped since the look-up, and that its
         // successor, or its absence, was published before. So one more look-up is enough, but for a lease, which may
         // be given back again and again.
@@ -293,11 +298,13 @@ impl Desk {
                 Err(failure) => return nowhere(failure),
             };
             record.found(&target.server.spec.id, &target.tool.name);
-            let ending = |outcome| Ending {
+            let ended = |outcome, at: Instant| Ending {
                 tool: Some((target.server.spec.id.clone(), target.tool.name.to_string())),
                 budget: target.server.spec.limits.result_bytes,
+                duration: at.saturating_duration_since(record.begun()),
                 outcome,
             };
+            let ending = |outcome| ended(outcome, Instant::now());
             let seat =
                 Seat { server: &target.server.spec.id, place: &target.place, dialog: call.dialog.as_ref() };
             let instance = match &target.place {
@@ -324,11 +331,16 @@ impl Desk {
                     }
                 }
             };
-            instance.touch();
-            let outcome = self.send(call, &target, &instance, due).await;
-            instance.touch();
+            let now = match &target.place {
+                Place::Shared(_) => record.begun(),
+                Place::Leased(_) => Instant::now(),
+            };
+            instance.touch(now);
+            let outcome = self.send(call, &target, &instance, (due, now)).await;
+            let now = Instant::now();
+            instance.touch(now);
             drop(guard);
-            return ending(outcome);
+            return ended(outcome, now);
         }
         let message = format!("Tool '{}' is not available: its server is being replaced", shown(&call.name));
         nowhere(Failure::new(Kind::Connection, message))
@@ -391,7 +403,7 @@ impl Desk {
         call: &ToolCall,
         target: &Target,
         instance: &Shared,
-        due: Due,
+        (due, now): (Due, Instant),
     ) -> Result<Done<T>, Trouble> {
         let Target { server, place: _, tool } = target;
         self.validate(call, &server.spec.id, tool)?;
@@ -411,7 +423,7 @@ impl Desk {
         };
         let outer = outer(deadline, &options);
         let answer = pin!(T::fetch(&instance.session, &tool.name, &call.arguments, options));
-        match tokio::time::timeout(outer, answer).await {
+        match tokio::time::timeout_at(later(now, outer), answer).await {
             Ok(Ok(answer)) => {
                 let warnings = answer.value.judge(self, &server.spec.id, tool);
                 Ok(Done { request_id: Some(answer.request_id), value: answer.value, warnings })

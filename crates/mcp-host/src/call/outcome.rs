@@ -23,8 +23,7 @@ impl Desk {
         ending: Ending<ToolResult>,
         record: &CallRecord<'_>,
     ) -> CallResult {
-        let duration = record.elapsed();
-        let Ending { tool, budget, outcome } = ending;
+        let Ending { tool, budget, duration, outcome } = ending;
         let (server, tool) = match tool {
             Some((server, tool)) => (Some(server), tool),
             None => (None, call.name.clone()),

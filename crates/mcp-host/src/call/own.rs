@@ -28,7 +28,8 @@ impl Desk {
         let outcome =
             outcome.map(|text| Done { request_id: None, value: T::own(text), warnings: Vec::new() });
         let outcome = outcome.map_err(Trouble::from);
-        Ending { tool: Some((own_id(), tool.name.to_string())), budget: usize::MAX, outcome }
+        let tool = Some((own_id(), tool.name.to_string()));
+        Ending { tool, budget: usize::MAX, duration: record.elapsed(), outcome }
     }
 
     async fn obey(&self, call: &ToolCall, tool: &Tool) -> Result<String, Failure> {

@@ -1,6 +1,7 @@
 //! Wanting to hear when a resource changes: of the instance that a read of it would go to.
 
 use mcp_model::Kind;
+use tokio::time::Instant;
 
 use super::due::Due;
 use super::form::Trouble;
@@ -19,7 +20,7 @@ impl Desk {
         if let Some(failure) = dialog.and_then(|it| self.stopped(it)) {
             return Err(nowhere(failure));
         }
-        let due = Due::begin(asking.deadline);
+        let due = Due::begin(Instant::now(), asking.deadline);
         for _ in 0..TRIES {
             let found = look(&self.latest(), Wish::Resource(uri), asking.server.as_ref());
             let Found { server, place, name } = found.map_err(nowhere)?;
