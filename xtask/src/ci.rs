@@ -105,11 +105,13 @@ fn gates(sources: &[Source]) -> Vec<Gate> {
 /// Packs and builds what would be published, in a target folder that no run had before.
 ///
 /// Cargo unpacks the packages where the folder's path says, and takes what it finds there for the same version, however
-/// old it is: in a folder of the same name a crate would be built against yesterday's neighbours.
+/// old it is: in a folder of the same name a crate would be built against yesterday's neighbours. Nobody runs what is built
+/// there: without what a debugger needs it takes two thirds of the time.
 fn pack(arguments: &str) -> Result<(), Failure> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |it| it.as_nanos());
     let folder = tree::root().join(format!("target/packed-{now}"));
-    let done = run_command(command(arguments).env("CARGO_TARGET_DIR", &folder));
+    let environment = [("CARGO_PROFILE_DEV_DEBUG", "none"), ("CARGO_INCREMENTAL", "0")];
+    let done = run_command(command(arguments).envs(environment).env("CARGO_TARGET_DIR", &folder));
     // It is as large as a whole build, and is never used again.
     let _ = fs::remove_dir_all(&folder);
     done
