@@ -91,6 +91,8 @@ pub(super) struct Case {
 const STDIO: &[Row] = &[Row::Floor, Row::Session, Row::Host, Row::Sdk];
 const MANY: &[Row] = &[Row::Floor, Row::Session, Row::SessionOneThread, Row::Host, Row::Sdk];
 const HTTP: &[Row] = &[Row::Floor, Row::Hyper, Row::Reqwest, Row::Session, Row::Host, Row::Sdk];
+const HTTP_MANY: &[Row] =
+    &[Row::Floor, Row::Hyper, Row::Reqwest, Row::Session, Row::SessionOneThread, Row::Host, Row::Sdk];
 const FLEET: &[Row] = &[Row::Floor, Row::Host, Row::Sdk];
 /// Where a host would do something else: it puts a large result into a file.
 const LARGE: &[Row] = &[Row::Floor, Row::Session, Row::Sdk];
@@ -247,14 +249,14 @@ pub(super) const CASES: [Case; 20] = [
         title: "HTTP, JSON replies, 64 in flight",
         wire: Wire::Http,
         arguments: "--scenario conc --conc 64 --n 10000",
-        rows: HTTP,
+        rows: HTTP_MANY,
         ..RATE
     },
     Case {
         title: "HTTP, event streams, 64 in flight",
         wire: Wire::Events,
         arguments: "--scenario conc --conc 64 --n 10000",
-        rows: HTTP,
+        rows: HTTP_MANY,
         ..RATE
     },
     Case {
