@@ -5,8 +5,11 @@
 
 use std::fmt::Write;
 
-use divan::{Bencher, black_box, counter::BytesCount};
+use divan::{AllocProfiler, Bencher, black_box, counter::BytesCount};
 use mcp_config::{Document, Profile, read};
+
+#[global_allocator]
+static ALLOCATOR: AllocProfiler = AllocProfiler::system();
 
 fn main() {
     divan::main();

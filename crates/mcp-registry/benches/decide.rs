@@ -6,14 +6,20 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use divan::Bencher;
+use divan::{AllocProfiler, Bencher, black_box};
 use mcp_model::{
-    Exposure, Filter, NameClass, NameLimit, NamePolicy, RawJson, Rules, ServerId, Transform, read_tools,
+    Exposure, Filter, Limits, NameClass, NameLimit, NamePolicy, RawJson, Rules, ServerId, Sharing, Transform,
+    read_tools,
 };
-use mcp_registry::{Builtins, Catalog, Decider, Lists, ServerEntry, Validators, decide};
+use mcp_registry::{
+    Builtins, Catalog, Decider, Desired, Fingerprint, Lists, Plan, ServerEntry, Validators, decide,
+};
 use regex::RegexSet;
 
 const NAMES: usize = 10_000;
+
+#[global_allocator]
+static ALLOCATOR: AllocProfiler = AllocProfiler::system();
 
 fn main() {
     divan::main();
@@ -144,7 +150,7 @@ fn build_a_catalog_that_grows(bencher: Bencher<'_, '_>, count: usize) {
 fn find_by_exposed_name(bencher: Bencher<'_, '_>, count: usize) {
     let catalog = Catalog::build(&Builtins::default(), &servers(count, 10));
     let name = catalog.tools()[count / 2].name.as_str().to_owned();
-    bencher.bench_local(|| divan::black_box(catalog.tool(divan::black_box(&name))));
+    bencher.bench_local(|| black_box(catalog.tool(black_box(&name))));
 }
 
 #[divan::bench(args = COUNTS, sample_size = 1_000)]
@@ -153,7 +159,7 @@ fn find_in_a_plain_hash_map(bencher: Bencher<'_, '_>, count: usize) {
     let map: HashMap<String, usize> =
         catalog.tools().iter().enumerate().map(|(at, it)| (it.name.to_string(), at)).collect();
     let name = catalog.tools()[count / 2].name.as_str();
-    bencher.bench_local(|| divan::black_box(map.get(divan::black_box(name))));
+    bencher.bench_local(|| black_box(map.get(black_box(name))));
 }
 
 #[divan::bench(args = [1, 100])]
@@ -165,7 +171,7 @@ fn build_a_catalog_of_10_000_tools(bencher: Bencher<'_, '_>, count: usize) {
 #[divan::bench(args = ["server50__area2_resource28_action5000", "area2_resource28_action5000", "area2_resource28_aktion5000"], sample_size = 10)]
 fn find_one_of_10_000(bencher: Bencher<'_, '_>, name: &str) {
     let catalog = Catalog::build(&Builtins::default(), &servers(NAMES, 100));
-    bencher.bench_local(|| divan::black_box(catalog.find(divan::black_box(name))));
+    bencher.bench_local(|| black_box(catalog.find(black_box(name))));
 }
 
 #[divan::bench]
@@ -173,5 +179,23 @@ fn check_arguments(bencher: Bencher<'_, '_>) {
     let validators = Validators::new();
     let schema = &servers(NAMES, 100)[0].lists.tools[0].input_schema;
     let arguments = RawJson::parse(br#"{"path":"/tmp/a"}"#.as_slice().into()).expect("this is JSON");
-    bencher.bench_local(|| validators.check(schema, divan::black_box(&arguments)).is_ok());
+    bencher.bench_local(|| validators.check(schema, black_box(&arguments)).is_ok());
+}
+
+/// What a reload would do that changes one server of so many.
+#[divan::bench(args = [1, 20, 200, 1_000])]
+fn plan_a_change_of_one(bencher: Bencher<'_, '_>, count: usize) {
+    let limits = Limits::default();
+    let desired = |at: usize, naming| {
+        let exposure = Fingerprint::of_exposure(&Exposure::all(naming), &limits, Sharing::Shared);
+        Desired {
+            id: ServerId::parse(&format!("server{at}")).expect("a short id"),
+            runtime: exposure,
+            exposure,
+        }
+    };
+    let old: Vec<_> = (0..count).map(|it| desired(it, NamePolicy::Reject)).collect();
+    let mut new = old.clone();
+    new[count / 2] = desired(count / 2, NamePolicy::Pass);
+    bencher.bench_local(|| Plan::between(black_box(&old), black_box(&new)));
 }

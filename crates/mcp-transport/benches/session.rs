@@ -4,10 +4,14 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use bytes::Bytes;
+use divan::AllocProfiler;
 use mcp_model::RawJson;
 use mcp_transport::{
     CallOptions, Dial, EndReason, Ended, Eras, Lane, Link, Opening, Out, Session, SessionOptions, Transport,
 };
+
+#[global_allocator]
+static ALLOCATOR: AllocProfiler = AllocProfiler::system();
 
 fn main() {
     divan::main();

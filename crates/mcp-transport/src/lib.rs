@@ -58,6 +58,9 @@ mod oauth;
 mod oversize;
 #[cfg(any(feature = "stdio", feature = "http", feature = "sse", feature = "websocket"))]
 mod pace;
+#[cfg(feature = "parts")]
+#[doc(hidden)]
+pub mod parts;
 mod pending;
 mod progress;
 pub mod recording;

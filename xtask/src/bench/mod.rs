@@ -38,6 +38,7 @@ pub(crate) fn run(rounds: usize) -> Result<(), Failure> {
     page::write(&tables)?;
     for words in [
         "bench -p mcp-transport --bench session",
+        "bench -p mcp-transport --bench parts --features parts",
         "bench -p mcp-registry --bench decide",
         "bench -p mcp-config --bench read",
     ] {

@@ -295,31 +295,34 @@ impl EventStream {
             return self.dispatch(event);
         }
         let length = line.len();
-        let (name, value) = match memchr::memchr(b':', &line) {
-            Some(at) => (line.slice(..at), line.slice(at + 1..)),
-            None => (line, Bytes::new()),
+        let colon = memchr::memchr(b':', &line);
+        let start = match colon {
+            Some(at) if line.get(at + 1) == Some(&b' ') => at + 2,
+            Some(at) => at + 1,
+            None => length,
         };
-        let value = if value.first() == Some(&b' ') { value.slice(1..) } else { value };
-        match &name[..] {
+        let value = &line[start..];
+        match &line[..colon.unwrap_or(length)] {
             b"data" => {
                 self.idle.bytes += LINE;
                 if self.data.len() + value.len() > self.limit {
-                    return self.skip(&value, 0);
+                    return self.skip(value, 0);
                 }
-                self.data.push(value);
+                line.advance(start);
+                self.data.push(line);
                 return;
             }
             b"event" => {
-                self.kind = match &value[..] {
+                self.kind = match value {
                     b"" | b"message" => Kind::Message,
                     b"endpoint" => Kind::Endpoint,
                     _ => Kind::Other,
                 };
             }
             // Copied, for it outlives the chunk it came in.
-            b"id" if !value.contains(&0) => self.id = Some(Bytes::copy_from_slice(&value)),
+            b"id" if !value.contains(&0) => self.id = Some(Bytes::copy_from_slice(value)),
             b"retry" if value.iter().all(u8::is_ascii_digit) => {
-                let retry = str::from_utf8(&value).ok().and_then(|it| it.parse().ok());
+                let retry = str::from_utf8(value).ok().and_then(|it| it.parse().ok());
                 self.retry = retry.map(Duration::from_millis).or(self.retry);
             }
             // A comment has an empty name.
