@@ -190,7 +190,7 @@ pub(crate) fn transform<'n>(transforms: &[Transform], original: &'n str) -> Cow<
         match it {
             Transform::Prefix { remove, add } => {
                 let rest = res.strip_prefix(remove.as_str()).unwrap_or(&res);
-                res = format!("{add}{rest}").into();
+                res = [add, rest].concat().into();
             }
             Transform::Suffix(suffix) => res.to_mut().push_str(suffix),
         }

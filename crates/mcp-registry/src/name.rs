@@ -69,7 +69,17 @@ pub(crate) fn is_valid(limit: NameLimit, name: &str) -> bool {
 
 /// The name with every character outside `class` replaced by one `-`.
 pub(crate) fn normalise(class: NameClass, name: &str) -> String {
-    name.chars().map(|it| if keeps(class, it) { it } else { '-' }).collect()
+    let mut res = String::with_capacity(name.len());
+    add_normalised(&mut res, class, name);
+    res
+}
+
+fn add_normalised(res: &mut String, class: NameClass, name: &str) {
+    // Most names stay as they are; the bytes of characters that are no ASCII are none that stay.
+    match name.bytes().all(|it| keeps(class, char::from(it))) {
+        true => res.push_str(name),
+        false => res.extend(name.chars().map(|it| if keeps(class, it) { it } else { '-' })),
+    }
 }
 
 /// The name with every run of characters that no provider takes replaced by one `_`, and none at its ends; of nothing
@@ -95,7 +105,12 @@ pub(crate) fn slug(name: &str) -> String {
 
 /// The name `<server>__<name>`, both parts normalised (HD-114).
 pub(crate) fn qualify(class: NameClass, server: &str, name: &str) -> String {
-    format!("{}__{}", normalise(class, server), normalise(class, name))
+    const BETWEEN: &str = "__";
+    let mut res = String::with_capacity(server.len() + BETWEEN.len() + name.len());
+    add_normalised(&mut res, class, server);
+    res.push_str(BETWEEN);
+    add_normalised(&mut res, class, name);
+    res
 }
 
 /// `name` itself, or, where it is longer than `limit` bytes, its beginning, `-`, and eight hexadecimal digits of

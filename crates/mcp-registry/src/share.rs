@@ -4,7 +4,7 @@
 //! as it is, and a server that comes or goes costs nothing of what the others have.
 
 use std::borrow::Cow;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::sync::{Arc, OnceLock};
 
 use mcp_model::{RawJson, Rules, ServerId, Severity};
@@ -56,7 +56,7 @@ pub fn decide_all(
         ListKind::Resource => originals.iter().map(|it| label(&decider, rules, it, it)).collect(),
         ListKind::Tool | ListKind::Prompt => {
             let mut names = Names::new(builtins, list, &|_| None);
-            originals.iter().map(|it| names.settle(decider.decide(it))).collect()
+            originals.iter().map(|it| names.settle(decider.decide(it), it)).collect()
         }
     }
 }
@@ -185,14 +185,15 @@ impl Share {
         &mut self,
         (item, rules): (Item, &Rules),
         originals: impl Iterator<Item = &'a str>,
-        mut names: Names<'_>,
+        mut names: Names<'_, 'a>,
         drift: Option<&Drift>,
     ) -> Vec<Shown> {
         let (server, list) = (self.entry.id.clone(), item.list());
         let decider = Decider::new(&server, rules);
-        let mut shown = Vec::new();
+        let mut shown = Vec::with_capacity(originals.size_hint().0);
+        names.own.reserve(originals.size_hint().0);
         for (at, original) in originals.enumerate() {
-            let decision = names.settle(decider.decide(original));
+            let decision = names.settle(decider.decide(original), original);
             let name = decision.exposed.clone().map(|it| (at, it));
             let decision = self.unless_drifted(drift, (item, original), decision);
             let held = if decision.exposed.is_some() { &mut shown } else { &mut self.withheld[place(list)] };
@@ -287,26 +288,27 @@ fn once<'a>(uris: &mut HashSet<&'a str>, uri: &'a str, decision: Decision) -> De
 }
 
 /// The names of one list that are taken, and by whom: the host, the servers before, and this one.
-struct Names<'a> {
+struct Names<'a, 'n> {
     list: ListKind,
-    builtins: HashSet<&'a str>,
+    builtins: ahash::HashSet<&'a str>,
     others: Others<'a>,
     /// The original name of this server's item.
-    own: HashMap<ExposedName, String>,
+    own: ahash::HashMap<ExposedName, &'n str>,
 }
 
-impl<'a> Names<'a> {
-    fn new(builtins: &'a Builtins, list: ListKind, others: Others<'a>) -> Names<'a> {
+impl<'a, 'n> Names<'a, 'n> {
+    fn new(builtins: &'a Builtins, list: ListKind, others: Others<'a>) -> Names<'a, 'n> {
         let own = match list {
             ListKind::Tool => builtins.tools.as_slice(),
             ListKind::Prompt | ListKind::Resource => &[],
         };
         let builtins = own.iter().map(String::as_str).collect();
-        Names { list, builtins, others, own: HashMap::new() }
+        Names { list, builtins, others, own: ahash::HashMap::default() }
     }
 
-    /// Gives the decision's name to its item, or takes it from the decision because somebody else has it (SK-02).
-    fn settle(&mut self, decision: Decision) -> Decision {
+    /// Gives the decision's name to its item, `original`, or takes it from the decision because somebody else has it
+    /// (SK-02).
+    fn settle(&mut self, decision: Decision, original: &'n str) -> Decision {
         let Some(name) = &decision.exposed else {
             return decision;
         };
@@ -322,7 +324,7 @@ impl<'a> Names<'a> {
         } else if let Some(original) = self.own.get(text) {
             taken(&decision.server, original)
         } else {
-            self.own.insert(name.clone(), decision.original.clone());
+            self.own.insert(name.clone(), original);
             return decision;
         };
         Decision { exposed: None, verdict: Verdict::Collision, rule: rule.into(), ..decision }
