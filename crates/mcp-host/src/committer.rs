@@ -138,8 +138,7 @@ impl Committer {
     pub(crate) async fn run(mut self, inputs: Inputs) {
         let Inputs { mut commands, mut over } = inputs;
         self.reap().await;
-        let mut closing = false;
-        let mut pending = Pending::new();
+        let (mut closing, mut pending) = (false, Pending::new());
         let subscriptions = Arc::clone(&self.connector.subscriptions);
         loop {
             let mut batch = Batch::default();
@@ -367,7 +366,8 @@ impl Committer {
     }
 
     fn spawn(&mut self, job: Job, task: impl Future<Output = Option<Event<Shared>>> + Send + 'static) {
-        let handle = self.tasks.spawn(task);
+        // Boxed, for it is large, and what is spawned is copied eight times on its way.
+        let handle = self.tasks.spawn(Box::pin(task));
         self.jobs.insert(handle.id(), (job, handle));
     }
 
