@@ -82,7 +82,7 @@ fn measure(folder: &Path, cases: &[Case], rounds: usize) -> Result<Measured, Fai
             Wire::Http => Some(Server::start(folder, "json", case.is_pinned)?),
             Wire::Events => Some(Server::start(folder, "sse", case.is_pinned)?),
         };
-        for round in 0..rounds {
+        for round in 0..rounds * case.often {
             for row in case.rows {
                 let line = line(folder, case, *row, server.as_ref())?;
                 let value = line.get(case.metric).and_then(Value::as_f64);
