@@ -181,34 +181,15 @@ impl Committer {
             events.extend(self.clocks.look().map(Event::Woke).into_iter().chain([Event::Tick]));
             let mut started_now = Vec::new();
             for event in &events {
-                match event {
-                    Event::Ready(_, started) => {
-                        self.instances.retain(|it| it.strong_count() > 0);
-                        self.instances.push(Arc::downgrade(&started.instance));
-                        started_now.push(Arc::clone(&started.instance));
-                    }
-                    Event::Config(wanted) => self.outlets.wanted(wanted),
-                    Event::Close => closing = true,
-                    Event::Source(_)
-                    | Event::Failed(..)
-                    | Event::Lists(..)
-                    | Event::Died(..)
-                    | Event::Alive(_)
-                    | Event::Views(_)
-                    | Event::Approved(_)
-                    | Event::Woke(_)
-                    | Event::Lease(..)
-                    | Event::Seen(..)
-                    | Event::Release(..)
-                    | Event::DialogOver(_)
-                    | Event::Restart(_)
-                    | Event::Disable(_)
-                    | Event::Tick
-                    | Event::Noted { .. }
-                    | Event::Spilling(_)
-                    | Event::Rejected { .. }
-                    | Event::Resume(_) => {}
+                if let Event::Ready(_, started) = event {
+                    self.instances.retain(|it| it.strong_count() > 0);
+                    self.instances.push(Arc::downgrade(&started.instance));
+                    started_now.push(Arc::clone(&started.instance));
                 }
+                if let Event::Config(wanted) = event {
+                    self.outlets.wanted(wanted);
+                }
+                closing |= matches!(event, Event::Close);
             }
             let actions: Vec<_> = events.into_iter().flat_map(|it| self.machine.handle(it, now)).collect();
             self.publish();

@@ -19,11 +19,11 @@ use tokio::time::Instant;
 use tracing::Instrument;
 use tracing::field::Empty;
 
-use super::due::Due;
+use super::due::{Due, outer};
 use super::find::shown;
 use super::form::{RawResult, Trouble, Unanswered};
 use super::sought::{Found, Wish, look, prompt};
-use super::{Desk, Nowhere, Seat, Sight, TRIES, enter, outer};
+use super::{Desk, Nowhere, Seat, Sight, TRIES, enter};
 use crate::connector::{about, call_failure};
 use crate::machine::Place;
 use crate::observe::Record;

@@ -6,11 +6,22 @@ use std::time::Duration;
 
 use mcp_config::ResolvedServer;
 use mcp_model::Kind;
+use mcp_transport::CallOptions;
 use tokio::time::Instant;
 
 use crate::Failure;
 use crate::connector::about;
 use crate::machine::later;
+
+/// How much longer than its deadline a call may take in all. The session keeps the deadline itself and says more
+/// about it; this bound is for what it cannot see.
+const OVERTIME: Duration = Duration::from_secs(1);
+
+/// The bound around a call that its own deadline should have ended: what the caller may take for himself is not in that.
+pub(super) fn outer(deadline: Duration, options: &CallOptions) -> Duration {
+    let patience = options.caller.as_ref().map_or(Duration::ZERO, |it| it.patience);
+    deadline.saturating_add(patience).saturating_add(OVERTIME)
+}
 
 /// A deadline that its caller gave, if any, and when it began to run.
 #[derive(Debug, Clone, Copy)]

@@ -40,20 +40,10 @@ use crate::subscriptions::Subscriptions;
 use crate::voices::Voices;
 use crate::{DialogId, Failure, Pinned, ReminderText, TraceSource, WallClock};
 pub use ask::Asking;
-use due::Due;
+use due::{Due, outer};
 use find::{find, shown};
 use form::{Form, Trouble};
 pub use form::{RawResult, Unanswered};
-
-/// How much longer than its deadline a call may take in all. The session keeps the deadline itself and says more
-/// about it; this bound is for what it cannot see.
-const OVERTIME: Duration = Duration::from_secs(1);
-
-/// The bound around a call that its own deadline should have ended: what the caller may take for himself is not in that.
-fn outer(deadline: Duration, options: &CallOptions) -> Duration {
-    let patience = options.caller.as_ref().map_or(Duration::ZERO, |it| it.patience);
-    deadline.saturating_add(patience).saturating_add(OVERTIME)
-}
 
 /// How often a call is looked up whose instance was retired between its look-up and its beginning.
 const TRIES: usize = 4;
