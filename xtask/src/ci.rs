@@ -1,16 +1,19 @@
 //! `cargo xtask ci`: every gate that is no test.
 //!
-//! All of them run, whatever the first one finds: one look shows everything that is wrong.
+//! All of them run, whatever the first one finds: one look shows everything that is wrong. Those that build into folders
+//! of their own are commands of their own, too, and run beside the others: a build seldom has work for all processors.
 
-use std::process::Command;
+use std::io::Read;
+use std::process::{Command, Stdio};
+use std::thread;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 use std::{env, fs};
 
-use crate::cargo::{cargo, run as run_command};
+use crate::cargo::{cargo, exit_code, run as run_command};
 use crate::failure::Failure;
 use crate::generated::{self, Mode};
 use crate::tree::{self, Source};
-use crate::{deny, floors, rules, tidy};
+use crate::{floors, rules, tidy};
 
 /// One thing that must hold.
 struct Gate {
@@ -39,34 +42,83 @@ fn command(arguments: &str) -> Command {
     res
 }
 
+/// The gates beside the others, as commands of this program. What they print is shown when they are over.
+const BESIDE: [&str; 3] = ["deny", "package", "counts"];
+
+/// What became of a gate.
+struct Ended {
+    name: String,
+    seconds: f64,
+    done: Result<(), Failure>,
+}
+
+impl Ended {
+    fn of(name: &str, run: impl FnOnce() -> Result<(), Failure>) -> Ended {
+        let start = Instant::now();
+        let done = run();
+        Ended { name: name.to_owned(), seconds: start.elapsed().as_secs_f64(), done }
+    }
+
+    fn show(&self) {
+        let Ended { name: _, seconds, done } = self;
+        println!("== {} in {seconds:.1} s", if done.is_ok() { "ok" } else { "FAILED" });
+    }
+}
+
 /// Runs all gates, and reports all failures at the end.
 pub(crate) fn run() -> Result<(), Failure> {
     let gates = gates(&tree::sources()?);
-    let mut failures = Vec::new();
-    for gate in &gates {
-        println!("== {}", gate.name);
-        let start = Instant::now();
-        let done = (gate.run)();
-        let seconds = start.elapsed().as_secs_f64();
-        match done {
-            Ok(()) => println!("== ok in {seconds:.1} s"),
-            Err(failure) => {
-                println!("== FAILED in {seconds:.1} s");
-                failures.push(format!("{}\n{failure}", gate.name));
-            }
+    let ended = thread::scope(|scope| {
+        let beside = scope.spawn(|| BESIDE.map(beside));
+        let mut ended = Vec::new();
+        for Gate { name, run } in &gates {
+            println!("== {name}");
+            let gate = Ended::of(name, run);
+            gate.show();
+            ended.push(gate);
+        }
+        for (gate, said) in beside.join().expect("a gate does not panic") {
+            println!("== {}", gate.name);
+            print!("{said}");
+            gate.show();
+            ended.push(gate);
+        }
+        ended
+    });
+    let (all, mut failures) = (ended.len(), Vec::new());
+    for Ended { name, seconds: _, done } in ended {
+        if let Err(failure) = done {
+            failures.push(format!("{name}\n{failure}"));
         }
     }
     println!();
     if failures.is_empty() {
-        println!("all {} gates hold", gates.len());
+        println!("all {all} gates hold");
         return Ok(());
     }
-    Err(Failure::words(format!(
-        "{} of {} gates failed\n\n{}",
-        failures.len(),
-        gates.len(),
-        failures.join("\n\n")
-    )))
+    Err(Failure::words(format!("{} of {all} gates failed\n\n{}", failures.len(), failures.join("\n\n"))))
+}
+
+/// Runs a gate beside the others: what became of it, and what it said.
+fn beside(name: &str) -> (Ended, String) {
+    let mut said = String::new();
+    let ended = Ended::of(&format!("xtask {name}"), || {
+        let words = |error: std::io::Error| Failure::words(format!("could not run xtask {name}: {error}"));
+        // One pipe for both, so that they stay in the order in which they were said.
+        let (mut from, into) = std::io::pipe().map_err(words)?;
+        let mut command = Command::new(env::current_exe().map_err(words)?);
+        command.arg(name).stdin(Stdio::null()).stdout(into.try_clone().map_err(words)?).stderr(into);
+        let mut child = command.spawn().map_err(words)?;
+        // It holds the pipe's other end, which must be closed for the reading to end.
+        drop(command);
+        let mut bytes = Vec::new();
+        let read = from.read_to_end(&mut bytes);
+        said = String::from_utf8_lossy(&bytes).into_owned();
+        let status = child.wait().map_err(words)?;
+        read.map_err(words)?;
+        if status.success() { Ok(()) } else { Err(Failure::Exit(exit_code(status.code()))) }
+    });
+    (ended, said)
 }
 
 /// Cheap gates first, so that a person sees the common mistakes soon.
@@ -96,9 +148,6 @@ fn gates(sources: &[Source]) -> Vec<Gate> {
     ] {
         res.push(Gate::cargo(&format!("check -p {library} --no-default-features --features {feature}")));
     }
-    res.push(Gate::new(format!("cargo deny {}", deny::CHECKS.join(" ")), deny::run));
-    let arguments = package(is_ci());
-    res.push(Gate::new(format!("cargo {arguments}"), move || pack(arguments)));
     res
 }
 
@@ -107,11 +156,11 @@ fn gates(sources: &[Source]) -> Vec<Gate> {
 /// Cargo unpacks the packages where the folder's path says, and takes what it finds there for the same version, however
 /// old it is: in a folder of the same name a crate would be built against yesterday's neighbours. Nobody runs what is built
 /// there: without what a debugger needs it takes two thirds of the time.
-fn pack(arguments: &str) -> Result<(), Failure> {
+pub(crate) fn pack() -> Result<(), Failure> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |it| it.as_nanos());
     let folder = tree::root().join(format!("target/packed-{now}"));
     let environment = [("CARGO_PROFILE_DEV_DEBUG", "none"), ("CARGO_INCREMENTAL", "0")];
-    let done = run_command(command(arguments).envs(environment).env("CARGO_TARGET_DIR", &folder));
+    let done = run_command(command(package(is_ci())).envs(environment).env("CARGO_TARGET_DIR", &folder));
     // It is as large as a whole build, and is never used again.
     let _ = fs::remove_dir_all(&folder);
     done
@@ -161,9 +210,15 @@ mod tests {
             "cargo check -p mcp-transport --no-default-features --features http",
             "cargo check -p mcp-transport --no-default-features --features sse",
             "cargo check -p mcp-transport --no-default-features --features websocket",
-            "cargo deny check bans licenses sources",
         ] {
             assert!(names.iter().any(|it| it == name), "{name} is not in {names:?}");
+        }
+    }
+
+    #[test]
+    fn what_runs_beside_is_a_command() {
+        for name in BESIDE {
+            assert!(crate::USAGE.contains(&format!("\n  {name} ")), "{name} is no command");
         }
     }
 

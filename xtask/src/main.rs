@@ -41,11 +41,12 @@ Usage: cargo xtask <command>
   faults                            the fault matrix: every fault on every wire, at every face
   bench [ROUNDS]                    our clients beside the floor and the official SDK; writes docs/performance.md
   counts [--renew]                  instructions and allocations of the hot paths, against what they were; or writes them down
-  ci                                every gate that is no test: format, lints, docs, builds, packages, licences, house rules
+  ci                                every gate that is no test: format, lints, docs, builds, packages, licences, counts, house rules
   soak [SECONDS [SEED]]             the soak: an hour unless told otherwise, in full from ten minutes on
   schema [--check]                  write schemas/<dialect>.schema.json, or fail if they are stale or break a release
   schema --release                  freeze the schemas as the release of this version
   docs [--check]                    write the pages that are made from the code, or fail if one is stale
+  package                           packs the crates that are published, and builds what was packed
   deny                              what the tree of dependencies may hold, by deny.toml
   floors                            dependencies, forbidden words, error numbers, unsafe
   tidy                              heads, lengths, unfinished code, forgotten files, paths of one machine
@@ -76,6 +77,7 @@ fn main() -> ExitCode {
         ["soak", rest @ ..] => soak::run(rest),
         ["docs"] => generated::pages(Mode::Write),
         ["docs", "--check"] => generated::pages(Mode::Check),
+        ["package"] => ci::pack(),
         ["deny"] => deny::run(),
         ["floors"] => floors::run(),
         ["tidy"] => tidy::run(),

@@ -6,7 +6,9 @@ mod totals;
 
 use std::env;
 use std::io::{BufRead, BufReader, Write, stdout};
+use std::num::NonZero;
 use std::process::Stdio;
+use std::thread;
 
 use crate::cargo::{cargo, exit_code};
 use crate::conformance;
@@ -20,6 +22,9 @@ pub(crate) fn run(arguments: &[&str]) -> Result<(), Failure> {
     let variables = needs()?;
 
     let mut command = cargo();
+    if env::var_os(THREADS).is_none() {
+        command.env(THREADS, threads().to_string());
+    }
     command.args(["test", "--all-features", "--no-fail-fast"]);
     if !names_packages(arguments) {
         command.arg("--workspace");
@@ -56,6 +61,14 @@ pub(crate) fn run(arguments: &[&str]) -> Result<(), Failure> {
     totals.skipped += scenarios.skipped;
     println!("with the conformance scenarios: {totals}");
     scenarios.ending()
+}
+
+/// How many tests of a program run at once.
+const THREADS: &str = "RUST_TEST_THREADS";
+
+/// Half of a long test is waiting for others, for servers that start and for time that is to pass.
+fn threads() -> usize {
+    2 * thread::available_parallelism().map_or(2, NonZero::get)
 }
 
 /// Do the arguments for Cargo, those before a second `--`, choose packages?

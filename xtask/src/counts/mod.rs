@@ -90,7 +90,7 @@ fn has_valgrind() -> Result<(), String> {
 
 /// Builds what is counted; the folder that holds it.
 fn build() -> Result<PathBuf, Failure> {
-    let words = "build -p mcp-benches --profile measured --features peers";
+    let words = "build -p mcp-benches --profile measured --bin counted --bin server";
     run_command(cargo().args(words.split(' ')))?;
     let target = match env::var_os("CARGO_TARGET_DIR") {
         Some(folder) => tree::root().join(folder),

@@ -6,6 +6,8 @@
 
 #![expect(clippy::print_stdout, reason = "the list of cases is what is asked for")]
 
+mod gateway;
+
 use std::fmt::Write;
 use std::hint::black_box;
 use std::io::BufRead;
@@ -26,6 +28,8 @@ use mcp_registry::{Decider, Validators};
 use mcp_transport::{CallOptions, DialOptions, Session, SessionOptions, dialer};
 use serde_json::json;
 
+use gateway::{Asked, asked};
+
 /// A thing to count, with the numbers of times it is done in the two runs.
 struct Case {
     name: &'static str,
@@ -34,7 +38,7 @@ struct Case {
     run: fn(usize) -> Result<(), Failure>,
 }
 
-const CASES: [Case; 14] = [
+const CASES: [Case; 17] = [
     Case { name: "stdio-session", few: 1000, many: 3000, run: |it| wait(session(Wire::Stdio, it)) },
     Case { name: "stdio-host", few: 1000, many: 3000, run: |it| wait(host(it)) },
     Case { name: "stdio-session-16", few: 1600, many: 4800, run: |it| wait(together(it)) },
@@ -44,6 +48,9 @@ const CASES: [Case; 14] = [
     Case { name: "http-session-sse", few: 500, many: 1500, run: |it| wait(session(Wire::HttpEvents, it)) },
     Case { name: "http-hyper-json", few: 500, many: 1500, run: |it| wait(bare(Wire::HttpJson, it)) },
     Case { name: "http-hyper-sse", few: 500, many: 1500, run: |it| wait(bare(Wire::HttpEvents, it)) },
+    Case { name: "gateway-call", few: 500, many: 1500, run: |it| wait(asked(Asked::Call, it)) },
+    Case { name: "gateway-call-2026", few: 500, many: 1500, run: |it| wait(asked(Asked::ModernCall, it)) },
+    Case { name: "gateway-list-230", few: 100, many: 300, run: |it| wait(asked(Asked::List, it)) },
     Case { name: "match-10000-names", few: 2, many: 6, run: matching },
     Case { name: "decide-10000-names", few: 2, many: 6, run: deciding },
     Case { name: "config-1000-servers-json", few: 1, many: 3, run: |it| reading(it, &json_file()) },
