@@ -110,6 +110,22 @@ async fn over_stdio_a_question_goes_back_to_whose_call_it_is_about() {
     check(over_stdio(folder.path(), &[&program, "demo-server"])).await;
 }
 
+/// Clients of the era without sessions are another caller with each request.
+#[tokio::test]
+async fn however_many_were_answered_the_next_one_is_asked() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = binary().display().to_string();
+    let file = over_stdio(folder.path(), &[&program, "demo-server"]);
+    let host = host(&file, Eras::Legacy, Sharing::Shared).await;
+    for _ in 0..300 {
+        let echo = ToolCall::new("echo", json(r#"{"text":"x"}"#.to_owned()));
+        let result = host.call(ToolCall { caller: Some(person("stranger")), ..echo }).await;
+        assert!(result.error.is_none(), "{:?}", result.error);
+    }
+    own(&host.call(ToolCall { caller: Some(person("ann")), ..ask("user") }).await, "ann", true);
+    host.shutdown().await;
+}
+
 #[tokio::test]
 async fn over_http_a_question_goes_back_to_whose_call_it_is_about() {
     let folder = tempfile::tempdir().unwrap();

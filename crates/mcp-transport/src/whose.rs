@@ -4,7 +4,6 @@
 //! calls are of one owner: those in flight, and those that were given up while the peer may still work on them. A question
 //! that reached somebody else would show him another client's business, so what is not known is nobody's.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -19,7 +18,7 @@ const GIVEN_UP: Duration = Duration::from_secs(15 * 60);
 /// How long a call that was answered counts on a stream beside that of its answer: one may overtake the other.
 const SETTLED: Duration = Duration::from_secs(30);
 
-/// How many calls that are over are remembered one by one.
+/// How many calls that were given up are remembered one by one.
 const MOST: usize = 256;
 
 /// Who has a stake in a request.
@@ -96,9 +95,12 @@ pub(crate) enum Common {
 #[derive(Debug, Default)]
 pub(crate) struct Former {
     given_up: Vec<(RequestId, Party, Instant)>,
-    settled: HashMap<CallerId, Instant>,
     /// Until when there are more of them than are remembered.
     crowded: Option<Instant>,
+    /// Whose call was answered last, and until when it counts.
+    settled: Option<(CallerId, Instant)>,
+    /// Until when the last one counts that was another's. With it there are several, however many there are.
+    settled_before: Option<Instant>,
 }
 
 impl Former {
@@ -116,15 +118,10 @@ impl Former {
 
     /// A caller's call was answered.
     pub(crate) fn settle(&mut self, owner: CallerId, now: Instant) {
-        let until = now + SETTLED;
-        if self.settled.len() >= MOST && !self.settled.contains_key(&owner) {
-            self.settled.retain(|_, it| *it > now);
-            if self.settled.len() >= MOST {
-                self.crowded = Some(self.crowded.map_or(until, |it| it.max(until)));
-                return;
-            }
+        if let Some((_, until)) = self.settled.filter(|it| it.0 != owner) {
+            self.settled_before = Some(until);
         }
-        self.settled.insert(owner, until);
+        self.settled = Some((owner, now + SETTLED));
     }
 
     /// A call was told how it ended.
@@ -159,7 +156,9 @@ impl Former {
         common: Common,
         now: Instant,
     ) -> Whose {
-        if self.crowded.is_some_and(|it| it > now) {
+        let counts = |until: Instant| until > now;
+        let is_late = common == Common::Beside;
+        if self.crowded.is_some_and(counts) || is_late && self.settled_before.is_some_and(counts) {
             return Whose::Several;
         }
         let mut party = None;
@@ -171,9 +170,9 @@ impl Former {
             }
             (party, latest) = (Some(next), Some(stake));
         }
-        let given_up = self.given_up.iter().filter(|it| it.2 > now).map(|it| it.1);
-        let settled = self.settled.iter().filter(|it| common == Common::Beside && *it.1 > now);
-        for former in given_up.chain(settled.map(|it| Party::CallerId(*it.0))) {
+        let given_up = self.given_up.iter().filter(|it| counts(it.2)).map(|it| it.1);
+        let settled = self.settled.filter(|it| is_late && counts(it.1));
+        for former in given_up.chain(settled.map(|it| Party::CallerId(it.0))) {
             if party.is_some_and(|it| it != former) {
                 return Whose::Several;
             }
@@ -189,6 +188,8 @@ impl Former {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::HashMap;
+
     use super::*;
     use crate::Handlers;
 
@@ -262,6 +263,22 @@ mod tests {
     fn a_stream_beside_that_of_the_answers_may_be_late() {
         check("+a1 =1 ? | +b2 ? | 31s | ?", "session over b several b b");
         check("+a1 =1 +a2 |", "a");
+        check("+a1 =1 20s +b2 =2 9s | 2s | 20s |", "several over session");
+        check("+a1 =1 20s +b2 =2 5s +a3 =3 6s | 20s |", "several over");
+        check("+a1 =1 +b2 =2 +b3 =3 20s +b4 =4 11s | +b5 | +a6 |", "over b several");
+    }
+
+    /// Clients of the era without sessions are a new caller each time.
+    #[test]
+    fn calls_of_any_number_that_were_answered_do_not_touch_what_cannot_be_late() {
+        let (now, owner) = (Instant::now(), CallerId::unique());
+        let stake = Stake::Caller(Arc::new(Caller::new(owner, Handlers::default())));
+        let mut former = Former::default();
+        (0..1000).for_each(|_| former.settle(CallerId::unique(), now));
+        let whose = |common, now| former.whose([&stake].into_iter(), common, now);
+        assert!(matches!(whose(Common::Ordered, now), Whose::Caller(_)));
+        assert!(matches!(whose(Common::Beside, now), Whose::Several));
+        assert!(matches!(whose(Common::Beside, now + SETTLED), Whose::Caller(_)));
     }
 
     #[test]
@@ -274,11 +291,5 @@ mod tests {
         let whose = |it: &Former, now| it.whose([&stake].into_iter(), Common::Ordered, now);
         assert!(matches!(whose(&former, now), Whose::Several));
         assert!(matches!(whose(&former, now + GIVEN_UP), Whose::Caller(_)));
-        let mut former = Former::default();
-        (0..1000).for_each(|_| former.settle(CallerId::unique(), now));
-        assert_eq!(former.settled.len(), MOST);
-        assert!(matches!(whose(&former, now), Whose::Several));
-        former.settle(owner, now + SETTLED);
-        assert_eq!(former.settled.len(), 1, "what is over goes");
     }
 }
