@@ -5,13 +5,16 @@
 
 use mcp_model::{Part, Value};
 
-use crate::dotenv::parse_quoted;
-use crate::policy::VariableRule;
-use crate::template::{self, Piece};
-use crate::tree::{self, Content, Node, Parsed, Syntax, Touched};
-use crate::{
-    Applicability, Colour, Document, Profile, Switch, fix, parse_env_file, read, render, switch, take,
-};
+use crate::dialect::policy::VariableRule;
+use crate::dialect::profile::Profile;
+use crate::edit::fix::{Applicability, fix};
+use crate::edit::{Switch, switch, take};
+use crate::read::{Document, read};
+use crate::render::{Colour, render};
+use crate::resolve::dotenv::parse_env_file;
+use crate::resolve::dotenv::parse_quoted;
+use crate::resolve::template::{self, Piece};
+use crate::syntax::{self, Content, Node, Parsed, Syntax, Touched};
 
 /// Any text, read by a profile, and edited.
 pub fn configuration(profile: Profile, bytes: &[u8]) {
@@ -68,13 +71,13 @@ pub fn env_file(bytes: &[u8]) {
 /// Any text, read as JSON, with comments and without: serde_json has the last word about what is JSON and what it says.
 pub fn jsonc(bytes: &[u8]) {
     let Ok(text) = str::from_utf8(bytes) else { return };
-    let strict = tree::parse_as(text, Syntax::Json);
-    let lenient = tree::parse_as(text, Syntax::JsonWithComments);
+    let strict = syntax::parse_as(text, Syntax::Json);
+    let lenient = syntax::parse_as(text, Syntax::JsonWithComments);
     well_placed(text, &strict);
     well_placed(text, &lenient);
     let Some(root) = strict.root.as_ref().filter(|_| strict.problems.is_empty()) else { return };
     let twin = lenient.root.as_ref().expect("what is JSON without comments is JSON with them");
-    assert_eq!(tree::difference(root, twin, &Touched::default()), None);
+    assert_eq!(syntax::difference(root, twin, &Touched::default()), None);
     let plain = text.trim_start_matches('\u{feff}');
     if plain.trim().is_empty() {
         return;
@@ -85,7 +88,7 @@ pub fn jsonc(bytes: &[u8]) {
         serde_json::from_str::<serde::de::IgnoredAny>(plain).expect("what is taken for JSON is JSON");
         return;
     };
-    if let Some(json) = tree::to_json(root) {
+    if let Some(json) = syntax::to_json(root) {
         let got: serde_json::Value = serde_json::from_str(&json).expect("a tree is written as JSON");
         assert_eq!(shape(&got), shape(&want));
     }
@@ -94,20 +97,20 @@ pub fn jsonc(bytes: &[u8]) {
 /// Any text, read as YAML.
 pub fn yaml(bytes: &[u8]) {
     let Ok(text) = str::from_utf8(bytes) else { return };
-    let parsed = tree::parse_as(text, Syntax::Yaml);
+    let parsed = syntax::parse_as(text, Syntax::Yaml);
     well_placed(text, &parsed);
-    let again = tree::parse_as(text, Syntax::Yaml);
+    let again = syntax::parse_as(text, Syntax::Yaml);
     assert_eq!(parsed.problems.len(), again.problems.len());
     match (&parsed.root, &again.root) {
-        (Some(one), Some(other)) => assert_eq!(tree::difference(one, other, &Touched::default()), None),
+        (Some(one), Some(other)) => assert_eq!(syntax::difference(one, other, &Touched::default()), None),
         (None, None) => assert!(!parsed.problems.is_empty(), "nothing was read, and nobody was told"),
         _ => panic!("reading has a memory"),
     }
     // What is written of it as JSON is read back by the other reader.
-    if let Some(json) = parsed.root.as_ref().filter(|_| parsed.problems.is_empty()).and_then(tree::to_json)
+    if let Some(json) = parsed.root.as_ref().filter(|_| parsed.problems.is_empty()).and_then(syntax::to_json)
         && json.len() < 64 << 10
     {
-        let back = tree::parse_as(&json, Syntax::Json);
+        let back = syntax::parse_as(&json, Syntax::Json);
         assert!(back.problems.is_empty(), "{json}");
     }
 }

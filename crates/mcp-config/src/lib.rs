@@ -21,44 +21,33 @@
 #![forbid(unsafe_code)]
 
 pub mod acp;
-mod check;
 mod de;
-mod detect;
 mod diagnostic;
-mod dominds;
-mod dotenv;
+mod dialect;
 mod edit;
-mod fix;
 #[cfg(any(test, fuzzing))]
 #[doc(hidden)]
 pub mod fuzzing;
 pub mod holodeck;
-mod lowering;
-mod mcp_json;
-mod members;
-mod places;
-mod policy;
-mod profile;
-mod reading;
+mod read;
+mod redact;
 mod render;
 mod resolve;
 mod schema;
-mod shown;
-mod template;
-mod tree;
+mod syntax;
 mod write;
 
-pub use detect::detect;
 pub use diagnostic::{Code, Diagnostic, Label};
-pub use dotenv::parse_env_file;
+pub use dialect::detect::detect;
+pub use dialect::profile::Profile;
+pub use edit::fix::{Applicability, ApplyError, Fix, Fixed, apply, fix};
 pub use edit::{
     Added, Edit, EditError, NewReach, NewServer, Package, PublishedError, PublishedServer, Switch, UrlKind,
     add, published, switch, take,
 };
-pub use fix::{Applicability, ApplyError, Fix, Fixed, apply, fix};
-pub use profile::Profile;
-pub use reading::{Document, Entry, Reading, read};
+pub use read::{Document, Entry, Reading, read};
 pub use render::{Checked, Colour, Outcome, Program, changes, github, render, sarif};
+pub use resolve::dotenv::parse_env_file;
 pub use resolve::{ResolveError, ResolvedServer, Surroundings, resolve};
 pub use schema::{schema, to_json};
 pub use write::{Done, Inputs, Loss, Programs, Written, asks_for_inputs, write, write_for};

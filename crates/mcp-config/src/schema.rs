@@ -5,8 +5,10 @@ use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
 
 use crate::de::OPTIONAL_MARK;
-use crate::policy::{ForeignRule, NameRule, Policy};
-use crate::{Profile, acp, dominds, holodeck, mcp_json, tree};
+use crate::dialect::policy::{ForeignRule, NameRule, Policy};
+use crate::dialect::profile::Profile;
+use crate::dialect::{dominds, editor};
+use crate::{acp, holodeck, syntax};
 
 /// The JSON Schema (draft 2020-12) of what a profile reads.
 ///
@@ -17,14 +19,14 @@ pub fn schema(profile: Profile) -> Value {
         Profile::HoloDeck | Profile::HoloDeck07 => agent(policy),
         Profile::Dominds => workspace(),
         Profile::AcpV1 | Profile::AcpV2 => acp::schema(profile),
-        Profile::McpJson => mcp_json::schema(),
+        Profile::McpJson => editor::schema(),
     }
 }
 
 /// A file as JSON, for a validator that holds it against a [`schema()`]. `None` where it is neither YAML nor JSON,
 /// or says what JSON cannot (infinity). Of a duplicate key, the first value.
 pub fn to_json(text: &str) -> Option<RawJson> {
-    let json = tree::to_json(&tree::parse(text).root?)?;
+    let json = syntax::to_json(&syntax::parse(text).root?)?;
     RawJson::parse(json.into()).ok()
 }
 

@@ -8,9 +8,11 @@ use mcp_model::{RawJson, Secret};
 use mcp_registry::Selection;
 use serde_json::Value;
 
-use crate::frame::{self, Incoming, Unreadable};
-use crate::meta::Meta;
-use crate::{Tokens, scope, splice};
+use crate::access::scope;
+use crate::access::tokens::Tokens;
+use crate::protocol::frame::{self, Incoming, Unreadable};
+use crate::protocol::json_splice;
+use crate::protocol::meta::Meta;
 
 /// A body: messages, what is read out of them, and what is spliced into others.
 pub fn gateway_body(bytes: &[u8]) {
@@ -59,7 +61,7 @@ fn looked_at(message: Result<Incoming, Unreadable>) {
 /// What was JSON stays JSON, says what it is meant to say, and nothing else has changed.
 fn spliced(object: &RawJson) {
     let Ok(Value::Object(before)) = object.read::<Value>() else { return };
-    let renamed = splice::named(object, "s__\"t\n");
+    let renamed = json_splice::named(object, "s__\"t\n");
     // A definition that has two names has none: it is left as it is, with one more.
     if let Ok(Value::Object(after)) = serde_json::from_slice::<Value>(&renamed) {
         let others = |it: &serde_json::Map<String, Value>| {
@@ -75,19 +77,19 @@ fn spliced(object: &RawJson) {
     } else {
         panic!("{} is no JSON", String::from_utf8_lossy(&renamed));
     }
-    let completed = splice::completed(object, &[("resultType", "\"complete\""), ("ttlMs", "0")]);
+    let completed = json_splice::completed(object, &[("resultType", "\"complete\""), ("ttlMs", "0")]);
     let after: Value = serde_json::from_slice(&completed).expect("what is completed is JSON");
     for (key, value) in [("resultType", Value::from("complete")), ("ttlMs", Value::from(0))] {
         assert_eq!(after.get(key), Some(before.get(key).unwrap_or(&value)));
     }
-    let without = splice::without(object, "name");
+    let without = json_splice::without(object, "name");
     let after: Value = without.read().expect("what is taken out of JSON leaves JSON");
     assert!(after.get("name").is_none() && after.as_object().map(|it| it.len()) <= Some(before.len()));
-    let replaced = splice::replaced(object, |key, _| (key == "name").then(|| "0".to_owned()));
+    let replaced = json_splice::replaced(object, |key, _| (key == "name").then(|| "0".to_owned()));
     let after: Value = replaced.read().expect("a value in the place of another one leaves JSON");
     assert_eq!(after.get("name").is_some(), before.contains_key("name"));
     assert!(after.get("name").is_none_or(|it| *it == 0));
-    assert_eq!(splice::members(object).len(), before.len());
+    assert_eq!(json_splice::members(object).len(), before.len());
 }
 
 #[derive(serde::Deserialize)]

@@ -8,21 +8,22 @@ use mcp_host::{Dialog, DialogId, Host, Published};
 use mcp_model::{Era, RawJson, ServerId, Sharing};
 use tokio::time::{Instant, timeout_at};
 
-use crate::budget::Budget;
-use crate::counts::Counts;
-use crate::dialogs::Dialogs;
-use crate::listing::Listing;
+use crate::access::principal::Principal;
+use crate::access::scope::Scope;
+use crate::access::secret_id::secret_id;
+use crate::limits::bounds::Bounds;
+use crate::limits::byte_budget::Budget;
+use crate::limits::counters::Counts;
+use crate::lists::cache::Shelf;
+use crate::lists::gateway_resources::OwnResource;
+use crate::lists::listing::Listing;
 use crate::methods::initialize::Agreed;
-use crate::own::OwnResource;
-use crate::parked::Parked;
-use crate::principal::Principal;
-use crate::seal::Seal;
-use crate::secret_id::secret_id;
-use crate::session::{Beginning, Session};
-use crate::sessions::{Added, Full, Sessions};
-use crate::shelf::Shelf;
-use crate::told::Told;
-use crate::{Bounds, Scope};
+use crate::protocol::request_state::Seal;
+use crate::session::dialogs::Dialogs;
+use crate::session::known_lists::Told;
+use crate::session::pending_input::Parked;
+use crate::session::registry::{Added, Full, Sessions};
+use crate::session::state::{Beginning, Session};
 
 /// How long servers that start with the gateway are waited for before it answers without them.
 const SETTLING: Duration = Duration::from_secs(15);
@@ -55,8 +56,8 @@ impl Default for GatewayOptions {
     }
 }
 
-/// The catalog of a host as one MCP server. Cheap to clone; [`serve_stdio`](crate::serve_stdio) and
-/// [`HttpServer`](crate::HttpServer) put it on a wire.
+/// The catalog of a host as one MCP server. Cheap to clone; [`serve_stdio`](crate::stdio::serve_stdio) and
+/// [`HttpServer`](crate::http::HttpServer) put it on a wire.
 #[derive(Clone)]
 pub struct Gateway(Arc<Inner>);
 

@@ -37,51 +37,25 @@
 
 #![forbid(unsafe_code)]
 
-mod asked;
-mod bounds;
-mod budget;
-mod caller;
-mod counts;
-mod dialogs;
-mod frame;
+mod access;
 #[cfg(any(test, fuzzing))]
 #[doc(hidden)]
 pub mod fuzzing;
 mod gateway;
 mod http;
-mod kept;
-mod listing;
-mod meta;
+mod limits;
+mod lists;
 mod methods;
-mod outlet;
-mod own;
-mod params;
-mod parked;
-mod principal;
-mod questions;
-mod reply;
-mod running;
-mod scope;
-mod seal;
-mod secret_id;
+mod notifications;
+mod protocol;
 mod session;
-mod sessions;
-mod shelf;
-mod shown;
-mod splice;
 mod stdio;
-mod subscribed;
-mod subscribing;
-mod tokens;
-mod told;
-mod upstream;
-mod watching;
 
-pub use bounds::Bounds;
+pub use access::scope::{InvalidSelection, Leased, Names, Scope};
+pub use access::tokens::{InvalidTokens, Tokens};
 pub use gateway::{Gateway, GatewayOptions};
 pub use http::{DIALOG_HEADER, HttpOptions, HttpServer, MoreMetrics, ServeError, TlsFiles};
-pub use meta::DIALOG_KEY;
-pub use own::OwnResource;
-pub use scope::{InvalidSelection, Leased, Names, Scope};
+pub use limits::bounds::Bounds;
+pub use lists::gateway_resources::OwnResource;
+pub use protocol::meta::DIALOG_KEY;
 pub use stdio::serve_stdio;
-pub use tokens::{InvalidTokens, Tokens};

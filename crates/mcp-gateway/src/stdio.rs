@@ -12,21 +12,22 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-use crate::budget::SMALL;
-use crate::caller::{Able, Caller};
-use crate::frame::{self, Incoming, Notification, Request};
+use crate::access::principal::Principal;
+use crate::access::scope::Scope;
 use crate::gateway::{Gateway, Inner};
-use crate::meta::Meta;
+use crate::limits::byte_budget::SMALL;
 use crate::methods::{self, initialize};
-use crate::outlet::{Inlet, Outlet, outlet};
-use crate::principal::Principal;
-use crate::running::Running;
-use crate::session::Session;
-use crate::subscribed::Subscribed;
-use crate::subscribing::Wanted;
-use crate::told::Told;
-use crate::watching::{News, Watching, told};
-use crate::{Scope, reply};
+use crate::notifications::resource_subscriptions::Subscribed;
+use crate::notifications::subscribe::Wanted;
+use crate::notifications::watch::{News, Watching, told};
+use crate::protocol::frame::{self, Incoming, Notification, Request};
+use crate::protocol::meta::Meta;
+use crate::protocol::response;
+use crate::session::caller::{Able, Caller};
+use crate::session::known_lists::Told;
+use crate::session::outbound_queue::{Inlet, Outlet, outlet};
+use crate::session::running_requests::Running;
+use crate::session::state::Session;
 
 /// Serves the client on `input` and `output` until the input ends, or the output is gone. Then its requests are taken
 /// back and what it has leased is given back. Dropping the future does the same.
@@ -46,7 +47,7 @@ pub async fn serve_stdio(
         out,
         running: Arc::default(),
         session: Mutex::default(),
-        dialog: Arc::new(gateway.host.dialog(mcp_host::DialogId::new(crate::secret_id::secret_id()))),
+        dialog: Arc::new(gateway.host.dialog(mcp_host::DialogId::new(crate::access::secret_id::secret_id()))),
         owner: CallerId::unique(),
         principal: Principal::of_pipe(),
         places: Arc::new(Semaphore::new(gateway.options.bounds.requests_of_one.max(1) * 2)),
@@ -133,7 +134,7 @@ async fn read(client: &Arc<Client>, input: impl AsyncRead + Unpin, tasks: &mut J
             Ok(Some(Line::Whole(line))) => line,
             Ok(Some(Line::TooLong)) => {
                 let error = RpcError::new(code::INVALID_REQUEST, format!("a message may have {most} bytes"));
-                if client.out.answer(reply::error(None, &error)).await.is_err() {
+                if client.out.answer(response::error(None, &error)).await.is_err() {
                     return;
                 }
                 continue;
@@ -196,7 +197,7 @@ impl Client {
         self: &Arc<Client>,
         line: Bytes,
         tasks: &mut JoinSet<()>,
-    ) -> Result<(), crate::outlet::NotTaken> {
+    ) -> Result<(), crate::session::outbound_queue::NotTaken> {
         let batches = self.session().is_some_and(|it| it.version == mcp_model::ProtocolVersion::V2025_03_26);
         let messages = match batches {
             true => frame::read_many(&line),
@@ -204,7 +205,7 @@ impl Client {
         };
         let messages = match messages {
             Ok(messages) => messages,
-            Err(it) => return self.out.answer(reply::error(it.id.as_ref(), &it.error)).await,
+            Err(it) => return self.out.answer(response::error(it.id.as_ref(), &it.error)).await,
         };
         for message in messages {
             match message {
@@ -215,7 +216,7 @@ impl Client {
                         session.asked.answered(&it.id, it.outcome);
                     }
                 }
-                Err(it) => self.out.answer(reply::error(it.id.as_ref(), &it.error)).await?,
+                Err(it) => self.out.answer(response::error(it.id.as_ref(), &it.error)).await?,
             }
         }
         Ok(())
@@ -233,7 +234,7 @@ impl Client {
         self: &Arc<Client>,
         request: Request,
         tasks: &mut JoinSet<()>,
-    ) -> Result<(), crate::outlet::NotTaken> {
+    ) -> Result<(), crate::session::outbound_queue::NotTaken> {
         if request.method == "initialize" && !request.meta.is_modern() {
             self.gateway.settle().await;
             let answer = self.initialize(&request, tasks);
@@ -241,11 +242,11 @@ impl Client {
         }
         let caller = match self.caller(&request.meta) {
             Ok(caller) => caller,
-            Err(error) => return self.out.answer(reply::error(Some(&request.id), &error)).await,
+            Err(error) => return self.out.answer(response::error(Some(&request.id), &error)).await,
         };
         let mut guard = match self.running.begin(&request.id, self.gateway.options.bounds.requests_of_one) {
             Ok(guard) => guard,
-            Err(error) => return self.out.answer(reply::error(Some(&request.id), &error)).await,
+            Err(error) => return self.out.answer(response::error(Some(&request.id), &error)).await,
         };
         let place = Arc::clone(&self.places).acquire_owned().await.expect("it is never closed");
         let client = Arc::clone(self);
@@ -264,8 +265,8 @@ impl Client {
                 } => answered,
             };
             let answer = match answered {
-                Ok(result) => client.gateway.budget.counted(reply::result(&id, &result)),
-                Err(error) => reply::error(Some(&id), &error),
+                Ok(result) => client.gateway.budget.counted(response::result(&id, &result)),
+                Err(error) => response::error(Some(&id), &error),
             };
             drop(guard);
             // A client that is gone needs no answer.
@@ -303,11 +304,11 @@ impl Client {
     fn initialize(self: &Arc<Client>, request: &Request, tasks: &mut JoinSet<()>) -> Bytes {
         if self.session().is_some() {
             let error = RpcError::new(code::INVALID_REQUEST, "this session is initialized already");
-            return reply::error(Some(&request.id), &error);
+            return response::error(Some(&request.id), &error);
         }
         let agreed = match initialize::agree(request.params.raw()) {
             Ok(agreed) => agreed,
-            Err(error) => return reply::error(Some(&request.id), &error),
+            Err(error) => return response::error(Some(&request.id), &error),
         };
         let result = initialize::initialized(&self.gateway, &agreed, &self.scope);
         let (dialog, scope) = (Arc::clone(&self.dialog), Arc::clone(&self.scope));
@@ -320,12 +321,12 @@ impl Client {
             loop {
                 let told = match watching.next(&session.told).await {
                     News::Lists(changed) => {
-                        changed.iter().map(|it| reply::notification(it.method(), "{}")).collect()
+                        changed.iter().map(|it| response::notification(it.method(), "{}")).collect()
                     }
                     News::Said(said) => {
                         let Session { subscriptions, dialog, .. } = &*session;
                         let told = told(&said, subscriptions, dialog.id(), session.log_level());
-                        Vec::from_iter(told.map(|(method, params)| reply::notification(&method, &params)))
+                        Vec::from_iter(told.map(|(method, params)| response::notification(&method, &params)))
                     }
                 };
                 for message in told {
@@ -335,7 +336,7 @@ impl Client {
                 }
             }
         });
-        reply::result(&request.id, result.as_bytes())
+        response::result(&request.id, result.as_bytes())
     }
 
     /// Tells what changes, until the request is taken back.

@@ -1,11 +1,12 @@
-//! Everything that happens to a server, as it happens. What holds is in [`Published`](crate::Published); this is for
+//! Everything that happens to a server, as it happens. What holds is in [`Published`](crate::state::published::Published); this is for
 //! logs, and for whoever wants to show how it came to that.
 
 use std::time::{Duration, SystemTime};
 
 use mcp_model::Era;
 
-use crate::{DialogId, Failure};
+use crate::failure::Failure;
+use crate::supervisor::dialog::DialogId;
 
 /// Something that happened to a server.
 #[derive(Debug, Clone, PartialEq, Eq)]

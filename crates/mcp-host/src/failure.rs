@@ -1,5 +1,7 @@
 //! What went wrong with a server, in words for a reader who was not there.
 
+pub(crate) mod excerpt;
+
 use std::fmt;
 
 use mcp_model::{CallFailure, Kind};

@@ -12,14 +12,16 @@ use mcp_registry::{Builtins, ListKind, Lists, Problem, ProviderRejection};
 use mcp_transport::Changes;
 use tokio::time::Instant;
 
-use crate::dialog::DialogEnd;
-use crate::listed::Listed;
-use crate::machine::{
+use crate::config::desired::{FailedServer, Wanted};
+use crate::event::Happening;
+use crate::failure::Failure;
+use crate::supervisor::dialog::DialogEnd;
+use crate::supervisor::dialog::{DialogId, LeasePolicy};
+use crate::supervisor::lists::Listed;
+use crate::supervisor::machine::{
     Action, Answer, Drain, Event, Machine, Place, Settings, Started, Ticket, ToolNote, Waiter, Wanting,
 };
-use crate::{
-    DialogId, FailedServer, Failure, Happening, LeasePolicy, Probe, RestartPolicy, Supervision, Wanted,
-};
+use crate::supervisor::machine::{Probe, RestartPolicy, Supervision};
 
 /// `a=1.2`: server `a`, its connection as of revision 1, its names as of revision 2 (shown in every name). Behind that,
 /// `-unloaded` leaves its tools unlisted, `-nowrite` hides its tool `write`, `-brief`

@@ -18,28 +18,36 @@ use mcp_transport::{
 use tokio::sync::{broadcast, mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 
-use crate::acquaintances::Acquaintances;
-use crate::admin;
-use crate::call::{Asking, Desk, Sight, ToolCall};
-use crate::committer::{Command, Committer, Inputs};
-use crate::connector::{Connector, Dialer, OnNotConnected, own_wires};
-use crate::dialog::{Course, DialogEnd, Ends, default_reminder};
-use crate::hear::Hub;
-use crate::known_eras::KnownEras;
-use crate::levels::Levels;
-use crate::machine::Settings;
+use crate::calls::admin;
+use crate::calls::admin::Admin;
+use crate::calls::pin::Pinned;
+use crate::calls::provider_refusal::ProviderRefusal;
+use crate::calls::spill::SpillPolicy;
+use crate::calls::spill::Spills;
+use crate::calls::{Asking, Desk, Sight, ToolCall};
+use crate::config::approval::Approval;
+use crate::config::desired::Wanted;
+use crate::config::watch::{FollowRequest, Following};
+use crate::event::HostEvent;
+use crate::failure::Failure;
 use crate::metrics::Meter;
-use crate::outlets::{Outlets, Senders};
-use crate::sleep::Clocks;
-use crate::spill::Spills;
-use crate::subscriptions::Subscriptions;
-use crate::voices::{Voice, Voices};
-use crate::wires::Wires;
-use crate::{
-    Admin, Approval, Dialog, DialogId, Failure, FollowRequest, Following, HostEvent, LeasePolicy,
-    LeaseReceipt, Pinned, ProviderRefusal, Published, ReminderText, ServerState, ServerStatus, SpillPolicy,
-    Supervision, WallClock, Wanted,
-};
+use crate::notifications::dialog_callers::{Voice, Voices};
+use crate::notifications::log_levels::Levels;
+use crate::notifications::stream::Hub;
+use crate::notifications::subscriptions::Subscriptions;
+use crate::state::known_eras::KnownEras;
+use crate::state::published::{Published, ServerState, ServerStatus};
+use crate::state::server_info_cache::Acquaintances;
+use crate::supervisor::clock_jump::Clocks;
+use crate::supervisor::clock_jump::WallClock;
+use crate::supervisor::committer::{Command, Committer, Inputs};
+use crate::supervisor::connection_count::Wires;
+use crate::supervisor::connector::{Connector, Dialer, OnNotConnected, own_wires};
+use crate::supervisor::dialog::{Course, DialogEnd, Ends, default_reminder};
+use crate::supervisor::dialog::{Dialog, DialogId, LeasePolicy, LeaseReceipt, ReminderText};
+use crate::supervisor::machine::Settings;
+use crate::supervisor::machine::Supervision;
+use crate::supervisor::publishers::{Outlets, Senders};
 
 /// How many commands may wait for the committer, which is never busy for long.
 const COMMANDS: usize = 64;
@@ -96,7 +104,7 @@ pub struct HostOptions {
     /// How to log in to servers that want it. Without, they are reached with the `Authorization` of their configuration
     /// only.
     #[cfg(feature = "oauth")]
-    pub logins: Option<crate::Logins>,
+    pub logins: Option<crate::state::logins::Logins>,
 }
 
 /// Says which trace is under way. It is asked in the task that calls, within the call's own span, and must not wait.
@@ -263,7 +271,7 @@ impl Host {
     /// [`ServerState::Starting`]; they start beside each other from then on. A host that was shut down takes nothing.
     /// Cancel-safe: what was sent is applied all the same.
     ///
-    /// A reload whose file is [refused](crate::Loaded::refused) must not be applied: it wants nothing, so every server
+    /// A reload whose file is [refused](crate::config::load::Loaded::refused) must not be applied: it wants nothing, so every server
     /// would be stopped. Not applying it keeps the last good configuration whole.
     pub async fn apply(&self, wanted: Wanted) {
         let (answer, taken) = oneshot::channel();

@@ -102,85 +102,54 @@
 #![doc = concat!("```no_run\n", include_str!("../examples/agent.rs"), "```")]
 #![forbid(unsafe_code)]
 
-mod acquaintances;
-mod admin;
-mod approval;
-mod beside;
-mod call;
-mod committer;
-mod connector;
-mod dialog;
+mod calls;
+mod config;
 mod event;
-mod excerpt;
 mod failure;
 #[cfg(test)]
 mod fixture;
-mod follow;
+mod fs;
 #[cfg(all(feature = "oauth", any(test, fuzzing)))]
 #[doc(hidden)]
 pub mod fuzzing;
-mod gate;
-mod hear;
 mod host;
-mod instance;
-mod known_eras;
-mod levels;
-mod listed;
-mod load;
-#[cfg(feature = "oauth")]
-mod logins;
-mod machine;
 pub mod metrics;
-mod observe;
+mod notifications;
 #[cfg(feature = "otel")]
 pub mod otel;
-mod outlets;
-mod pace;
-mod pending;
-mod pin;
-mod published;
-mod recorded;
-mod refusal;
-mod sleep;
-mod spill;
-mod subscriptions;
-#[cfg(feature = "oauth")]
-mod tokens;
-mod voices;
-mod wanted;
-mod watch;
-mod wires;
-mod work;
+mod state;
+mod supervisor;
+mod telemetry;
 
-pub use acquaintances::AboutServer;
-pub use admin::Admin;
-pub use approval::{Approval, Offer};
-pub use call::{Asking, RawResult, ToolCall, Unanswered};
-pub use connector::{Dialer, NotConnected, OnNotConnected};
-pub use dialog::{Dialog, DialogId, LeasePolicy, LeaseReceipt, Reminder, ReminderText};
-pub use event::{Happening, HostEvent, ReleaseReason};
-pub use failure::Failure;
-pub use hear::{Heard, Hearing, ServerSaid};
-pub use host::{Host, HostOptions, TraceSource};
-pub use load::{
+pub use calls::admin::Admin;
+pub use calls::pin::Pinned;
+pub use calls::provider_refusal::ProviderRefusal;
+pub use calls::spill::SpillPolicy;
+pub use calls::{Asking, RawResult, ToolCall, Unanswered};
+pub use config::approval::{Approval, Offer};
+pub use config::desired::{FailedServer, Wanted};
+pub use config::load::{
     FileError, LoadError, LoadRequest, Loaded, LockFileError, SaveError, Utf16, create, create_new, load,
     lock_path, read_lock, replace, save,
 };
-#[cfg(feature = "oauth")]
-pub use logins::{Hint, LoginOptions, Logins};
-pub use machine::{Probe, RestartPolicy, Supervision};
-pub use mcp_registry::{ActiveProblem, NetworkFailure, Reaction, Rejection};
-pub use pin::Pinned;
-pub use published::{Published, ServerState, ServerStatus};
-pub use recorded::record_into;
-pub use refusal::ProviderRefusal;
-pub use sleep::WallClock;
-pub use spill::SpillPolicy;
-pub use subscriptions::Subscription;
-#[cfg(feature = "oauth")]
-pub use tokens::FileTokens;
-pub use wanted::{FailedServer, Wanted};
-pub use watch::{
+pub use config::watch::{
     FollowEvent, FollowLock, FollowRequest, Following, Presence, ReadFile, RefusedFile, Reload, Shadowed,
     Watching,
 };
+pub use event::{Happening, HostEvent, ReleaseReason};
+pub use failure::Failure;
+pub use host::{Host, HostOptions, TraceSource};
+pub use mcp_registry::{ActiveProblem, NetworkFailure, Reaction, Rejection};
+pub use notifications::stream::{Heard, Hearing, ServerSaid};
+pub use notifications::subscriptions::Subscription;
+#[cfg(feature = "oauth")]
+pub use state::logins::{Hint, LoginOptions, Logins};
+pub use state::published::{Published, ServerState, ServerStatus};
+pub use state::server_info_cache::AboutServer;
+#[cfg(feature = "oauth")]
+pub use state::token_store::FileTokens;
+pub use supervisor::clock_jump::WallClock;
+pub use supervisor::connector::{Dialer, NotConnected, OnNotConnected};
+pub use supervisor::dialog::{Dialog, DialogId, LeasePolicy, LeaseReceipt, Reminder, ReminderText};
+pub use supervisor::machine::{Probe, RestartPolicy, Supervision};
+pub use telemetry::recording::record_into;

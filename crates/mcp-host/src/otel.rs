@@ -18,7 +18,7 @@
 //! ```
 //!
 //! With the layer in place a call's span goes into the `_meta` of its request as `traceparent` and `tracestate`, unless
-//! [`ToolCall::trace`](crate::ToolCall::trace) or [`HostOptions::trace`](crate::HostOptions::trace) says otherwise.
+//! [`ToolCall::trace`](crate::calls::ToolCall::trace) or [`HostOptions::trace`](crate::host::HostOptions::trace) says otherwise.
 //! Baggage is not sent: it is whatever a program put there, and servers are others'.
 
 use mcp_model::TraceContext;

@@ -7,13 +7,16 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::name::{is_valid, shorten};
-use crate::pattern::Patterns;
-use crate::quote::label;
-use crate::{
-    Approved, Builtins, Catalog, Checked, Decider, Digest, Drift, ListKind, Lists, Lock, LockPolicy,
-    Provider, ServerEntry, Validators, Verdict, decide, project,
-};
+use crate::catalog::lists::{Builtins, ListKind, Lists, ServerEntry};
+use crate::catalog::snapshot::Catalog;
+use crate::filter::decide::decide;
+use crate::filter::decide::{Decider, Verdict};
+use crate::filter::pattern::Patterns;
+use crate::lock::{Approved, Digest, Drift, Lock, LockPolicy};
+use crate::name::quote::label;
+use crate::name::rules::{is_valid, shorten};
+use crate::projection::{Provider, project};
+use crate::validate::{Checked, Validators};
 use mcp_model::{
     Exposure, Filter, NameClass, NameLimit, NamePolicy, RawJson, Rules, ServerId, Transform, read_tools,
 };

@@ -34,54 +34,39 @@
 
 #![forbid(unsafe_code)]
 
-mod build;
 mod catalog;
-mod decide;
-mod difference;
-mod exposed;
 mod filter;
-mod fingerprint;
 #[cfg(any(test, fuzzing))]
 #[doc(hidden)]
 pub mod fuzzing;
-mod generation;
 mod hash;
-mod lists;
 mod lock;
-mod lookup;
 mod name;
-mod ownership;
-mod pattern;
-mod plan;
 mod problem;
 mod projection;
-mod quote;
 mod rejection;
-mod share;
-mod timestamp;
-mod tokens;
+mod reload;
 mod validate;
-mod view;
 
-pub use catalog::Catalog;
-pub use decide::{Decider, Decision, Stage, StageRule, Verdict, decide};
-pub use difference::{Changes, Difference, ResourceKey, Step};
-pub use exposed::{ExposedPrompt, ExposedResource, ExposedTemplate, ExposedTool};
-pub use fingerprint::Fingerprint;
-pub use generation::{ActiveProblem, Generation};
+pub use catalog::difference::{Changes, Difference, ResourceKey, Step};
+pub use catalog::generation::{ActiveProblem, Generation};
+pub use catalog::lists::{Builtins, ListKind, Lists, RejectedItem, ServerEntry};
+pub use catalog::lookup::Lookup;
+pub use catalog::ownership::{Owner, Ownership, OwnershipError, Token};
+pub use catalog::server_slice::decide_all;
+pub use catalog::snapshot::Catalog;
+pub use catalog::view::{Selection, View, Viewed};
+pub use filter::decide::{Decider, Decision, Stage, StageRule, Verdict, decide};
 pub use hash::Hash;
-pub use lists::{Builtins, ListKind, Lists, RejectedItem, ServerEntry};
 pub use lock::{
     About, AboutPart, Approved, Change, Digest, Drift, Drifted, Enforcement, Item, Lock, LockError,
     LockPolicy, Part, Print,
 };
-pub use lookup::Lookup;
-pub use name::ExposedName;
-pub use ownership::{Owner, Ownership, OwnershipError, Token};
-pub use plan::{Desired, Plan};
+pub use name::exposed::{ExposedPrompt, ExposedResource, ExposedTemplate, ExposedTool};
+pub use name::rules::ExposedName;
 pub use problem::{Problem, ProblemKind};
 pub use projection::{ProjectedTool, Projection, Provider, project};
 pub use rejection::{NetworkFailure, ProviderRejection, Reaction, Rejection, classify};
-pub use share::decide_all;
+pub use reload::fingerprint::Fingerprint;
+pub use reload::plan::{Desired, Plan};
 pub use validate::{ArgumentError, ArgumentsInvalid, Checked, ResultInvalid, Validators};
-pub use view::{Selection, View, Viewed};

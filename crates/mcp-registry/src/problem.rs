@@ -2,16 +2,17 @@
 //!
 //! Problems are derived from the state each time it changes, never kept: one whose cause is gone is simply not there
 //! any more (DM-124). Its id says what it is about, so that two states can be compared; since when it is there is
-//! known from the generation before, see [`ActiveProblem`](crate::ActiveProblem).
+//! known from the generation before, see [`ActiveProblem`](crate::catalog::generation::ActiveProblem).
 
 use std::fmt;
 
 use mcp_model::{ServerId, Severity};
 use serde::{Serialize, Serializer};
 
+use crate::catalog::lists::ListKind;
+use crate::filter::decide::{Decision, Verdict};
 use crate::lock::NEVER_APPROVED;
-use crate::quote::label;
-use crate::{Decision, ListKind, Verdict};
+use crate::name::quote::label;
 
 /// One thing a user should know.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -147,7 +148,7 @@ impl Problem {
         }
     }
 
-    /// A tool's arguments are not checked; `reason` is what [`Checked::Unvalidated`](crate::Checked) gave.
+    /// A tool's arguments are not checked; `reason` is what [`Checked::Unvalidated`](crate::validate::Checked) gave.
     pub fn tool_unvalidated(server: &ServerId, tool: &str, reason: &str) -> Problem {
         Problem {
             id: format!("mcp/server/{server}/tool_unvalidated/{}", label(tool)),
@@ -162,7 +163,7 @@ impl Problem {
         }
     }
 
-    /// A tool's structured results are not checked; `reason` is what [`Checked::Unvalidated`](crate::Checked) gave.
+    /// A tool's structured results are not checked; `reason` is what [`Checked::Unvalidated`](crate::validate::Checked) gave.
     pub fn tool_result_unvalidated(server: &ServerId, tool: &str, reason: &str) -> Problem {
         Problem {
             id: format!("mcp/server/{server}/tool_result_unvalidated/{}", label(tool)),
@@ -178,7 +179,7 @@ impl Problem {
     }
 
     /// A tool's last structured result did not keep what its `outputSchema` promises; `reason` is what
-    /// [`ResultInvalid`](crate::ResultInvalid) says.
+    /// [`ResultInvalid`](crate::validate::ResultInvalid) says.
     pub fn tool_result_invalid(server: &ServerId, tool: &str, reason: &str) -> Problem {
         Problem {
             id: format!("mcp/server/{server}/tool_result_invalid/{}", label(tool)),

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use mcp_model::Severity;
 
-use crate::quote::{cut, label};
-use crate::{Problem, ProblemKind};
+use crate::name::quote::{cut, label};
+use crate::problem::{Problem, ProblemKind};
 
 /// A request that came to nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -1,15 +1,16 @@
-//! Why a connection could not be made, and why a call did not succeed.
+//! Errors of connecting and of calls.
 //!
-//! Each error says what happened and what was seen; whose server it was is known to whoever holds the error, and is
-//! said once, there.
+//! An error carries what happened and the evidence; its holder knows the server.
 
+pub(crate) mod cause;
+pub(crate) mod end;
 use std::sync::Arc;
 use std::time::Duration;
 
 use mcp_model::{Kind, ProtocolVersion, RpcError, TransportKind, code};
 
-use crate::cause;
-use crate::{EndReason, Ended, Expiry, Fault, StartFailure};
+use crate::error::end::{EndReason, Ended, Fault, StartFailure};
+use crate::rpc::deadline::Expiry;
 
 /// Why there is no session.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -358,7 +359,7 @@ impl CallError {
 /// What to do about a server that wants authorization. Where a login was tried, how to get one is said already.
 fn authorization_help(fault: &Fault) -> &'static str {
     #[cfg(any(feature = "http", feature = "sse"))]
-    if fault.message.starts_with(crate::web::authorization::NOT_AUTHORIZED) {
+    if fault.message.starts_with(crate::net::authorization::NOT_AUTHORIZED) {
         return "if it takes a token of yours instead, put that into an `Authorization` header";
     }
     let _ = fault;
@@ -368,7 +369,7 @@ fn authorization_help(fault: &Fault) -> &'static str {
 /// What to do where TLS failed.
 #[cfg(any(feature = "http", feature = "sse", feature = "websocket"))]
 fn tls_help(fault: &Fault) -> Option<String> {
-    crate::web::tls::help(&fault.message).map(str::to_owned)
+    crate::net::tls::help(&fault.message).map(str::to_owned)
 }
 
 /// A build without TLS has no trouble with it.

@@ -9,7 +9,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::recording::Recording;
-use crate::scan::{Id, Scanned, scan};
+use crate::rpc::scan::{Id, Scanned, scan};
 
 /// One frame, classified: where serde_json reads it, both say the same about it.
 pub fn scan_frame(bytes: &[u8]) {
@@ -164,7 +164,7 @@ pub fn stdio_lines(bytes: &[u8]) {
 pub fn event_stream(bytes: &[u8]) {
     use bytes::Bytes;
 
-    use crate::web::event_stream::{Event, EventStream};
+    use crate::net::event_stream::{Event, EventStream};
 
     let (text, chunks) = chunks(bytes);
     // Roomy: nothing is let go of.
@@ -246,7 +246,7 @@ pub fn answer_head(bytes: &[u8]) {
 /// What comes on a connection of HTTP/1.1: the same answer however it is cut.
 #[cfg(any(feature = "http", feature = "sse"))]
 pub fn http_answer(bytes: &[u8]) {
-    crate::web::wire::fuzzing::answer(bytes);
+    crate::net::wire::fuzzing::answer(bytes);
 }
 
 /// A recording: what is read is written as what reads back the same.

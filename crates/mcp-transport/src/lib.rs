@@ -35,73 +35,58 @@
 //! `oauth` logs in to servers that want it; [`DialOptions`] says for which. [`recording`] writes sessions down and plays
 //! them again, for tests without servers. A wire of your own implements [`Transport`] and [`Dial`].
 
-mod carrier;
-mod cause;
-mod deadline;
 mod dial;
-mod ended;
-mod engine;
 mod error;
-#[cfg(all(feature = "http", feature = "sse"))]
-mod fallback;
-mod frame;
 #[cfg(any(test, fuzzing))]
 #[doc(hidden)]
 pub mod fuzzing;
 #[cfg(feature = "http")]
 mod http;
-mod http1;
-mod link;
+#[cfg(any(feature = "http", feature = "sse", feature = "websocket"))]
+mod net;
 #[cfg(feature = "oauth")]
 mod oauth;
-#[cfg(any(feature = "stdio", feature = "http", feature = "sse"))]
-mod oversize;
-#[cfg(any(feature = "stdio", feature = "http", feature = "sse", feature = "websocket"))]
-mod pace;
 #[cfg(feature = "parts")]
 #[doc(hidden)]
 pub mod parts;
-mod pending;
-mod progress;
 pub mod recording;
 mod redact;
-mod scan;
 #[cfg(feature = "rmcp")]
-mod sdk;
+mod rmcp_client;
+mod rpc;
 mod session;
 #[cfg(feature = "sse")]
 mod sse;
 #[cfg(feature = "stdio")]
 mod stdio;
-#[cfg(any(feature = "http", feature = "sse", feature = "websocket"))]
-mod web;
+mod transport;
 #[cfg(feature = "websocket")]
 mod websocket;
-mod whose;
 
-pub use deadline::Expiry;
-pub use dial::{DialOptions, ProcessCell, dialer};
-pub use ended::{EndReason, Ended, Evidence, Fault, StartFailure};
-pub use error::{CallError, ConnectError};
+pub use dial::endpoint::{DialOptions, ProcessCell, dialer};
 #[cfg(all(feature = "http", feature = "sse"))]
-pub use fallback::OlderServers;
-pub use http1::{ChunkedBody, ChunkedPart, NotChunked, head_end};
-pub use link::{
-    Dial, Epoch, Head, Inbox, Lane, LaneEnd, Link, Mirrored, Named, Opening, Out, OutQueue, Outgoing,
-    RequestId, Stop, Transport, Worth,
-};
+pub use dial::sse_fallback::OlderServers;
+pub use error::end::{EndReason, Ended, Evidence, Fault, StartFailure};
+pub use error::{CallError, ConnectError};
+#[cfg(any(feature = "http", feature = "sse"))]
+pub use net::authorization::{Authorization, Challenge, Remedy, Unauthorized};
+pub use net::http1::{ChunkedBody, ChunkedPart, NotChunked, head_end};
+#[cfg(any(feature = "http", feature = "sse", feature = "websocket"))]
+pub use net::proxy_diagnosis::ProxyAddress;
+pub use net::tls::Authorities;
 #[cfg(feature = "oauth")]
 pub use oauth::{
     Grant, KnownClient, LoopbackRedirect, MemoryTokens, OAuth, OAuthOptions, Revocation, TokenStore,
     TokenStoreError, Turn, UserAgent, Visit,
 };
-pub use progress::{OnProgress, Progress};
 pub use redact::secret_parts;
 #[cfg(feature = "rmcp")]
-pub use sdk::{
+pub use rmcp_client::{
     ConvertError, RmcpError, RmcpOptions, RmcpTransport, content_from_rmcp, content_to_rmcp, error_from_rmcp,
     error_to_rmcp, result_from_rmcp, result_to_rmcp, tool_from_rmcp, tool_to_rmcp,
 };
+pub use rpc::deadline::Expiry;
+pub use rpc::progress::{OnProgress, Progress};
 pub use session::{
     Answer, CallOptions, Caller, CallerId, Changes, ClientCapabilities, ClientInfo, CompletionArgument,
     CompletionOf, ElicitAnswer, ElicitMode, ElicitRequest, Elicitation, Eras, Event, Handlers, InputRequired,
@@ -111,7 +96,7 @@ pub use session::{
 };
 #[cfg(feature = "stdio")]
 pub use stdio::{Owner, Reaped, Receipts};
-#[cfg(any(feature = "http", feature = "sse"))]
-pub use web::authorization::{Authorization, Challenge, Remedy, Unauthorized};
-#[cfg(any(feature = "http", feature = "sse", feature = "websocket"))]
-pub use web::{proxied::ProxyAddress, tls::Authorities};
+pub use transport::{
+    Dial, Epoch, Head, Inbox, Lane, LaneEnd, Link, Mirrored, Named, Opening, Out, OutQueue, Outgoing,
+    RequestId, Stop, Transport, Worth,
+};

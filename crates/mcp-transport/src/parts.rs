@@ -4,9 +4,9 @@
 
 use bytes::Bytes;
 
-use crate::scan::{Id, Scanned};
+use crate::net::event_stream::{Event, EventStream};
+use crate::rpc::scan::{Id, Scanned};
 use crate::stdio::{Line, Lines};
-use crate::web::event_stream::{Event, EventStream};
 
 /// More than what is measured holds, in bytes.
 const LIMIT: usize = 64 << 20;
@@ -26,7 +26,7 @@ pub fn lines(pieces: &[Bytes]) -> usize {
 
 /// The number of the call that a frame answers.
 pub fn answered(frame: &[u8]) -> Option<u64> {
-    match crate::scan::scan(frame) {
+    match crate::rpc::scan::scan(frame) {
         Scanned::Response { id: Id::Number(id), .. } => Some(id),
         Scanned::Response { id: Id::Absent | Id::Foreign, .. }
         | Scanned::Request { .. }

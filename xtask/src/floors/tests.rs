@@ -168,7 +168,7 @@ fn rmcp_stays_in_the_demo_server_and_the_bridge() {
         &["crates/mcp-host/src/a.rs:1: `rmcp::` may not stand here"],
     );
     check_file("crates/mcp-demo/src/a.rs", code, &[]);
-    check_file("crates/mcp-transport/src/sdk/mod.rs", code, &[]);
+    check_file("crates/mcp-transport/src/rmcp_client/mod.rs", code, &[]);
     check_file("tests/it/peer.rs", code, &[]);
 }
 

@@ -6,11 +6,11 @@ use std::ops::Range;
 use mcp_model::{Severity, Value};
 
 use super::wire::Pair;
-use crate::Code;
-use crate::check::{self, Complaint, HeaderOwner};
 use crate::de::{At, Field, MaybeNull, Pass};
+use crate::diagnostic::Code;
 use crate::diagnostic::{Problem, quoted};
-use crate::lowering;
+use crate::dialect::checks::{self, Complaint, HeaderOwner};
+use crate::dialect::lowering;
 
 /// Which list of pairs it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,7 +25,7 @@ pub(super) enum Kind {
 pub(super) fn arguments(args: MaybeNull<Vec<Field<String>>>, pass: &Pass) -> Vec<Value> {
     let mut res = Vec::new();
     for slot in args.take().unwrap_or_default() {
-        if let Some(Err(complaint)) = slot.value().map(|it| check::argument(it)) {
+        if let Some(Err(complaint)) = slot.value().map(|it| checks::argument(it)) {
             pass.complain(&slot.at, complaint);
         }
         res.extend(slot.take().map(Value::literal));
@@ -50,8 +50,8 @@ pub(super) fn pairs(
             twice(&text, kind, &name.at, &mut seen, pass);
         }
         let judged = value.value().map(|it| match kind {
-            Kind::Environment => check::env_value(it),
-            Kind::Headers => check::header_value(it),
+            Kind::Environment => checks::env_value(it),
+            Kind::Headers => checks::header_value(it),
         });
         if let Some(Err(complaint)) = judged {
             pass.complain(&value.at, complaint);
@@ -75,15 +75,15 @@ fn named(name: &str, kind: Kind, at: &At, server: &str, pass: &Pass) {
         return;
     }
     let judged = match kind {
-        Kind::Environment => check::env_name(name).map_err(|it| Complaint {
+        Kind::Environment => checks::env_name(name).map_err(|it| Complaint {
             help: "write the name as `name`, and what it is set to as `value`",
             ..it
         }),
-        Kind::Headers => check::header_name(name),
+        Kind::Headers => checks::header_name(name),
     };
     if let Err(complaint) = judged {
         pass.complain(at, complaint);
-    } else if kind == Kind::Headers && check::header_owner(name) != HeaderOwner::User {
+    } else if kind == Kind::Headers && checks::header_owner(name) != HeaderOwner::User {
         lowering::owned_header(name, at, at.span(), pass);
     }
 }

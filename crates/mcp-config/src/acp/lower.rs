@@ -13,12 +13,12 @@ use mcp_model::{
 use super::list::{self, Kind};
 use super::rules::{Leniency, Presence, Rules};
 use super::wire::{OverAcp, Stdio, Url};
-use crate::Code;
-use crate::check::{self, UrlRule};
 use crate::de::{At, Due, Field, Got, Pass};
+use crate::diagnostic::Code;
 use crate::diagnostic::{Problem, quoted};
-use crate::lowering::{self, metadata};
-use crate::tree::{Node, to_json};
+use crate::dialect::checks::{self, UrlRule};
+use crate::dialect::lowering::{self, metadata};
+use crate::syntax::{Node, to_json};
 
 /// What lowering needs besides the entry.
 pub(super) struct Context<'a> {
@@ -44,7 +44,7 @@ pub(super) fn stdio(entry: Stdio, node: &Node, at: &At, context: &Context<'_>) -
     let args = list::arguments(args, pass);
     let env = list::pairs(env, Kind::Environment, &server, pass);
     let cwd = match cwd.value() {
-        Some(text) if !check::is_absolute(text) => {
+        Some(text) if !checks::is_absolute(text) => {
             let message = format!("{server} cwd must be an absolute path");
             pass.error(
                 Code::RelativePath,
@@ -225,11 +225,11 @@ fn program(command: &Due<String>, server: &str, context: &Context<'_>) -> Option
         pass.error(Code::EmptyValue, &command.at, message, "write the path of the program");
         return None;
     }
-    if let Err(complaint) = check::argument(text) {
+    if let Err(complaint) = checks::argument(text) {
         pass.complain(&command.at, complaint);
         return None;
     }
-    if !check::is_absolute(text) {
+    if !checks::is_absolute(text) {
         let message = format!("{server} command must be an absolute path");
         let at = &command.at;
         let problem = Problem::new(Code::RelativePath, message, at.pointer(pass), at.span());
@@ -257,7 +257,7 @@ fn address(url: &Due<String>, kind: TransportKind, server: &str, pass: &Pass) ->
         pass.error(Code::EmptyValue, &url.at, message, "write the URL of the server");
         return None;
     }
-    if let Err(complaint) = check::parse_url(text, UrlRule::Http) {
+    if let Err(complaint) = checks::parse_url(text, UrlRule::Http) {
         let message = match complaint.code {
             Code::UrlScheme => format!("{server} URL must start with http:// or https://"),
             _ => complaint.message.replacen("'url'", &format!("{server} URL"), 1),

@@ -17,11 +17,11 @@ use std::ops::Range;
 use mcp_model::{Passthrough, RawJson, TransportKind};
 use serde::Deserialize;
 
-use crate::Code;
 use crate::de::{At, Cursor, Pass};
+use crate::diagnostic::Code;
 use crate::diagnostic::{Problem, quoted};
-use crate::reading::{Document, MAX_SERVERS, Reading, Seen, read_by, shown};
-use crate::tree::{Content, Node, to_json};
+use crate::read::{Document, MAX_SERVERS, Reading, Seen, read_by, shown};
+use crate::syntax::{Content, Node, to_json};
 
 pub use rules::{Leniency, Relief};
 pub(crate) use schema::schema;
@@ -34,7 +34,7 @@ use rules::{Rules, Untyped};
 
 /// Reads the servers of a session request, and lets pass, with a warning, what `leniency` says (ACP-022, ACPX-09).
 ///
-/// [`read`](crate::read()) does the same and lets nothing pass. The document's profile must be one of ACP's; for any
+/// [`read`](crate::read::read()) does the same and lets nothing pass. The document's profile must be one of ACP's; for any
 /// other it makes no difference.
 pub fn read(document: &Document<'_>, leniency: Leniency) -> Reading {
     read_by(document, leniency)

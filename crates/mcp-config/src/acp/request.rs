@@ -3,11 +3,11 @@
 //! A document is a JSON-RPC request, its `params`, the list alone, or one entry alone.
 
 use super::rules::{Carries, Rules};
-use crate::Code;
-use crate::check;
 use crate::de::{At, Pass, nearest};
+use crate::diagnostic::Code;
 use crate::diagnostic::quoted;
-use crate::tree::{Content, Node};
+use crate::dialect::checks;
+use crate::syntax::{Content, Node};
 
 /// What was found.
 pub(super) struct Found<'a> {
@@ -105,7 +105,7 @@ fn request<'a>(root: &'a Node, at: &At, pass: &Pass, rules: &Rules) -> Option<Fo
 fn params<'a>(node: &'a Node, at: &At, carries: Carries, pass: &Pass) -> Option<Found<'a>> {
     let cwd = node.get("cwd").and_then(|it| {
         let at = at.member(it, pass);
-        let text = it.value.text().filter(|it| check::is_absolute(it));
+        let text = it.value.text().filter(|it| checks::is_absolute(it));
         if text.is_none() && !matches!(it.value.content(), Content::Broken) {
             let message = "'cwd' must be an absolute path";
             pass.error(Code::RelativePath, &at, message, "write the whole path of a folder");

@@ -2,7 +2,7 @@
 
 use mcp_model::Severity;
 
-use crate::Profile;
+use crate::dialect::profile::Profile;
 
 /// The rules of one version of the protocol.
 #[derive(Debug)]

@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::rules::{Carries, Presence, Rules, Untyped};
 use super::wire::{OverAcp, Stdio, Url};
-use crate::Profile;
+use crate::dialect::profile::Profile;
 use crate::schema::generated;
 
 /// The schema of a version of the protocol.

@@ -10,7 +10,7 @@ use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
-use crate::shown::shown_url;
+use crate::redact::shown_url;
 
 // ACP requires support for all MCP transport types:
 // - stdio: MANDATORY - all agents must support

@@ -6,8 +6,8 @@ use serde::de::{
 
 use super::slot::{NULL, Presence, VALUE};
 use super::{At, Cursor, Expected, Fault, Pass};
-use crate::policy::KeyRule;
-use crate::tree::{Content, KeyKind, Member, Node};
+use crate::dialect::policy::KeyRule;
+use crate::syntax::{Content, KeyKind, Member, Node};
 
 /// The items of a list.
 pub(super) struct Items<'a> {

@@ -5,11 +5,11 @@ use std::fmt;
 use serde::de;
 
 use super::meant;
-use crate::Code;
+use crate::diagnostic::Code;
 use crate::diagnostic::{quoted, quoted_key};
-use crate::fix::{Applicability, Repair, Says};
-use crate::policy::Wording;
-use crate::tree::{last, segments};
+use crate::dialect::policy::Wording;
+use crate::edit::fix::{Applicability, Repair, Says};
+use crate::syntax::{last, segments};
 
 /// Why a value could not be read.
 #[derive(Debug, thiserror::Error)]

@@ -3,7 +3,7 @@
 //! A text that says a number or a truth value is one, and a truth value is a number. It also reads what YAML 1.1 had for
 //! truth values (`yes`, `off`), which are texts in YAML 1.2. Nothing else is made of anything: null is no number.
 
-use crate::tree::Content;
+use crate::syntax::Content;
 
 const TRUE: [&str; 6] = ["1", "on", "t", "true", "y", "yes"];
 const FALSE: [&str; 6] = ["0", "off", "f", "false", "n", "no"];

@@ -18,8 +18,8 @@ mod suggest;
 use serde::de::{Deserializer, IntoDeserializer, Visitor};
 use serde::forward_to_deserialize_any;
 
-use crate::policy::ScalarRule;
-use crate::tree::{Content, Node};
+use crate::dialect::policy::ScalarRule;
+use crate::syntax::{Content, Node};
 
 pub(crate) use anything::{Anything, Json};
 pub(crate) use entries::Entries;
@@ -169,7 +169,7 @@ impl<'de> Deserializer<'de> for Cursor<'_> {
         if name == anything::JSON {
             let mapping = self.node.filter(|it| it.members().is_some());
             let Some(node) = mapping else { return Err(self.wrong(Expected::Mapping)) };
-            let Some(text) = crate::tree::to_json(node) else {
+            let Some(text) = crate::syntax::to_json(node) else {
                 return Err(self.wrong(Expected::Words("made of what JSON can say: no infinity, no NaN")));
             };
             return visitor.visit_str(&text);

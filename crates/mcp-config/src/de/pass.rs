@@ -7,12 +7,12 @@ use mcp_model::Severity;
 
 use super::place::Ways;
 use super::{At, Fault, meant};
-use crate::Code;
-use crate::check::Complaint;
+use crate::diagnostic::Code;
 use crate::diagnostic::{Problem, quoted};
-use crate::fix::{Applicability, Repair};
-use crate::policy::Policy;
-use crate::tree::{Key, Member, Syntax, child, contains};
+use crate::dialect::checks::Complaint;
+use crate::dialect::policy::Policy;
+use crate::edit::fix::{Applicability, Repair};
+use crate::syntax::{Key, Member, Syntax, child, contains};
 
 /// The rules that a file is read by, and the problems found so far.
 pub(crate) struct Pass {

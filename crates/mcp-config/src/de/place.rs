@@ -9,7 +9,7 @@ use std::ops::Range;
 use std::rc::Rc;
 
 use super::Pass;
-use crate::tree::{Member, Node, push};
+use crate::syntax::{Member, Node, push};
 
 /// Where a value stands, or should stand.
 ///

@@ -157,7 +157,7 @@ impl<'de, T: Deserialize<'de>, P> Visitor<'de> for SlotVisitor<T, P> {
     }
 }
 
-/// Put into the schema of a field that may be missing; [`crate::schema()`] takes it out again, together with the field's
+/// Put into the schema of a field that may be missing; [`crate::schema::schema()`] takes it out again, together with the field's
 /// name in `required`.
 pub(crate) const OPTIONAL_MARK: &str = "x-optional";
 

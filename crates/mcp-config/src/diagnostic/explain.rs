@@ -1,6 +1,6 @@
 //! Each code in a paragraph: what it means, an example, what to do.
 
-use crate::Code;
+use crate::diagnostic::Code;
 
 impl Code {
     /// What the code means, with an example, as Markdown.

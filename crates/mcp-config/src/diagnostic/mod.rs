@@ -7,13 +7,14 @@
 mod code;
 mod explain;
 mod lines;
+pub(crate) mod value_places;
 
 use std::ops::Range;
 
 use mcp_model::{Kind, Severity};
 use serde::Serialize;
 
-use crate::fix::{Fix, Repair, Site};
+use crate::edit::fix::{Fix, Repair, Site};
 
 pub use code::Code;
 pub(crate) use lines::{Lines, floor};

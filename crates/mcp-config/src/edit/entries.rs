@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use super::Edit;
 use super::layout::Layout;
-use crate::tree::{Content, Node};
+use crate::syntax::{Content, Node};
 use crate::write::{Data, Quotes, item, member};
 
 /// What is put into a collection.

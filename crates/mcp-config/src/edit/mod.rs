@@ -4,19 +4,22 @@
 //! was not to change has not changed, or the change is refused. So a text may be written as oddly as it likes.
 
 mod entries;
+pub(crate) mod fix;
 mod layout;
 mod new;
 mod published;
 
 use mcp_model::{Dialect, ServerSpec};
 
-pub use crate::fix::Edit;
-use crate::fix::splice;
-use crate::policy::Policy;
-use crate::reading::{Document, Entry as Seen, Reading, read};
-use crate::tree::{self, Content, Member, Node, Syntax, Touched, child, difference, last, parent};
-use crate::write::{self, Data, Done, Editor, Inputs, Loss, Report};
-use crate::{Code, Diagnostic, Profile};
+use crate::diagnostic::{Code, Diagnostic};
+use crate::dialect::policy::Policy;
+use crate::dialect::profile::Profile;
+pub use crate::edit::fix::Edit;
+use crate::edit::fix::splice;
+use crate::read::{Document, Entry as Seen, Reading, read};
+use crate::syntax::{self, Content, Member, Node, Syntax, Touched, child, difference, last, parent};
+use crate::write;
+use crate::write::{Data, Done, Editor, Inputs, Loss, Report};
 pub(crate) use entries::{Entry, Place, insert, remove};
 pub(crate) use layout::Layout;
 pub use new::{NewReach, NewServer, UrlKind};
@@ -287,7 +290,7 @@ impl<'a> File<'a> {
     fn open(document: &Document<'a>) -> Result<File<'a>, EditError> {
         let reading = read(document);
         let syntax = Policy::of(document.profile).syntax;
-        let tree::Parsed { root, dropped: _, problems } = tree::parse_as(document.text, syntax);
+        let syntax::Parsed { root, dropped: _, problems } = syntax::parse_as(document.text, syntax);
         let spoils = |it: &Diagnostic| {
             let unversioned = it.code == Code::UnsupportedVersion && document.text.trim().is_empty();
             it.code.spoils_file() && !unversioned
@@ -319,7 +322,7 @@ impl<'a> File<'a> {
     /// The text with these edits, if they change nothing but what is touched.
     fn settle(&self, edits: &[Edit], touched: &Touched) -> Result<String, EditError> {
         let text = splice(self.layout.text(), edits).ok_or_else(|| odd("the edits overlap"))?;
-        let tree::Parsed { root, dropped: _, problems } = tree::parse_as(&text, self.syntax);
+        let syntax::Parsed { root, dropped: _, problems } = syntax::parse_as(&text, self.syntax);
         let (Some(root), true) = (root, problems.is_empty()) else {
             return Err(odd("something else in it depends on the entry, by an anchor perhaps"));
         };

@@ -8,10 +8,10 @@ use mcp_model::{
     Sharing, SseFallback, StdioSpec, TransportKind, TransportSpec, UrlSpec,
 };
 
-use crate::Profile;
-use crate::policy::VariableRule;
-use crate::shown::{Names, shown_url};
-use crate::template::value;
+use crate::dialect::policy::VariableRule;
+use crate::dialect::profile::Profile;
+use crate::redact::{Names, shown_url};
+use crate::resolve::template::value;
 
 /// A server that is to be added to a file.
 ///
@@ -93,7 +93,7 @@ impl UrlKind {
 
 impl NewServer {
     /// The same with `${input:id}` in the place of these variables, for a file whose editor asks for them
-    /// ([`asks_for_inputs`](crate::asks_for_inputs)). The id of `API_KEY` is `api-key`.
+    /// ([`asks_for_inputs`](crate::write::asks_for_inputs)). The id of `API_KEY` is `api-key`.
     #[must_use]
     pub fn asking_for(mut self, variables: &[String]) -> NewServer {
         let ask = |text: &mut String| {
@@ -161,7 +161,7 @@ impl NewServer {
             }
         };
         if transport.kind() == TransportKind::Sse && dialect == Dialect::HoloDeck {
-            limits.connect = crate::lowering::SSE_CONNECT;
+            limits.connect = crate::dialect::lowering::SSE_CONNECT;
         }
         let mut exposure = Exposure::all(naming);
         if dialect == Dialect::Dominds {

@@ -4,14 +4,14 @@ use std::time::Duration;
 
 use mcp_model::{Limits, Passthrough, ServerId, Value};
 
-use crate::Code;
-use crate::check;
 use crate::de::{At, Entries, Field, Json, Maybe, MaybeNull, Pass};
+use crate::diagnostic::Code;
 use crate::diagnostic::Problem;
-use crate::fix::{Applicability, Repair};
-use crate::lowering;
-use crate::policy::{NameRule, VariableRule};
-use crate::template::{has_variable, value};
+use crate::dialect::checks;
+use crate::dialect::lowering;
+use crate::dialect::policy::{NameRule, VariableRule};
+use crate::edit::fix::{Applicability, Repair};
+use crate::resolve::template::{has_variable, value};
 
 /// Reports the keys that a profile wants and that are not there.
 pub(super) fn missing(given: &[(&'static str, bool)], at: &At, pass: &Pass) {
@@ -95,7 +95,7 @@ pub(super) fn one_env_file(
 pub(super) fn request(slot: &Maybe<i64>, pass: &Pass) -> Duration {
     let default = Limits::default().request;
     let Some(value) = slot.value() else { return default };
-    let Some(duration) = check::seconds(*value as f64) else {
+    let Some(duration) = checks::seconds(*value as f64) else {
         pass.error(
             Code::OutOfRange,
             &slot.at,
@@ -113,7 +113,7 @@ pub(super) fn arguments(args: MaybeNull<Vec<Field<String>>>, pass: &Pass) -> Vec
     let mut res = Vec::new();
     for slot in args.take().unwrap_or_default() {
         if let Some(text) = slot.value() {
-            literal(text, &slot.at, check::argument, pass);
+            literal(text, &slot.at, checks::argument, pass);
             res.push(value(text, pass.policy.variables));
         }
     }
@@ -124,7 +124,7 @@ pub(super) fn arguments(args: MaybeNull<Vec<Field<String>>>, pass: &Pass) -> Vec
 pub(super) fn environment(env: MaybeNull<Entries<String>>, pass: &Pass) -> Vec<(String, Value)> {
     let at = env.at;
     lowering::environment(env.take(), &at, pass, |text: String, at| {
-        literal(&text, at, check::env_value, pass);
+        literal(&text, at, checks::env_value, pass);
         value(text, pass.policy.variables)
     })
 }
@@ -132,7 +132,7 @@ pub(super) fn environment(env: MaybeNull<Entries<String>>, pass: &Pass) -> Vec<(
 /// HD-020.
 pub(super) fn encoding_label(slot: &MaybeNull<String>, pass: &Pass) -> String {
     let Some(label) = slot.value() else { return "utf-8".to_owned() };
-    literal(label, &slot.at, check::encoding, pass);
+    literal(label, &slot.at, checks::encoding, pass);
     label.clone()
 }
 
@@ -148,7 +148,7 @@ pub(super) fn passthrough(Json(json): Json, variables: VariableRule) -> Option<P
 }
 
 /// Checks a text unless it holds variables: then it is checked when they are known.
-pub(super) fn literal(text: &str, at: &At, check: fn(&str) -> Result<(), check::Complaint>, pass: &Pass) {
+pub(super) fn literal(text: &str, at: &At, check: fn(&str) -> Result<(), checks::Complaint>, pass: &Pass) {
     if pass.policy.variables != VariableRule::Literal && has_variable(text) {
         return;
     }

@@ -10,11 +10,11 @@ use mcp_model::{
 use super::fields;
 use super::reach::{self, Reach};
 use super::wire::{Item, Transport};
-use crate::check;
 use crate::de::{At, Got, Pass};
-use crate::lowering::{self, metadata};
-use crate::template::value;
-use crate::tree::Node;
+use crate::dialect::checks;
+use crate::dialect::lowering::{self, metadata};
+use crate::resolve::template::value;
+use crate::syntax::Node;
 
 /// What lowering needs besides the item.
 pub(super) struct Context<'a> {
@@ -102,7 +102,7 @@ pub(super) fn lower(item: Item, node: &Node, at: &At, context: &Context<'_>) -> 
     let args = fields::arguments(args, pass);
     let env = fields::environment(env, pass);
     let headers = lowering::headers(headers.take(), pass, |text: String, at| {
-        fields::literal(&text, at, check::header_value, pass);
+        fields::literal(&text, at, checks::header_value, pass);
         value(text, variables)
     });
     let encoding = fields::encoding_label(&encoding, pass);

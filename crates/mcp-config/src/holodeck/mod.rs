@@ -14,13 +14,13 @@ use std::ops::Range;
 
 use serde::Deserialize;
 
-use crate::Code;
 use crate::de::{At, Cursor, Pass, meant};
+use crate::diagnostic::Code;
 use crate::diagnostic::{Problem, quoted};
-use crate::fix::Repair;
-use crate::policy::OtherTypes;
-use crate::reading::{Seen, shown};
-use crate::tree::{Content, Node};
+use crate::dialect::policy::OtherTypes;
+use crate::edit::fix::Repair;
+use crate::read::{Seen, shown};
+use crate::syntax::{Content, Node};
 
 pub use types::{CommandType, McpToolConfig, ToolType, TransportType};
 pub(crate) use wire::Item;

@@ -3,14 +3,14 @@
 
 use mcp_model::{TransportKind, Value};
 
-use crate::Code;
-use crate::check;
 use crate::de::{At, Got, MaybeNull, Pass};
+use crate::diagnostic::Code;
 use crate::diagnostic::{Problem, quoted};
-use crate::fix::{Applicability, Repair};
-use crate::lowering;
-use crate::policy::{ForeignRule, VariableRule};
-use crate::template::{has_variable, value};
+use crate::dialect::checks;
+use crate::dialect::lowering;
+use crate::dialect::policy::{ForeignRule, VariableRule};
+use crate::edit::fix::{Applicability, Repair};
+use crate::resolve::template::{has_variable, value};
 use crate::write::Data;
 
 /// The fields that say what an item is reached by.
@@ -138,8 +138,8 @@ impl Reach<'_> {
             }
         };
         if pass.policy.variables == VariableRule::Literal || !has_variable(text) {
-            match check::parse_url(text, lowering::url_rule(kind, pass.policy.urls)) {
-                Ok(parsed) if parsed.scheme() == "ws" && !check::is_loopback(&parsed) => {
+            match checks::parse_url(text, lowering::url_rule(kind, pass.policy.urls)) {
+                Ok(parsed) if parsed.scheme() == "ws" && !checks::is_loopback(&parsed) => {
                     let message = "'url' is not encrypted: anybody on the way can read what is sent";
                     let at = &url.at;
                     let problem = Problem::new(Code::PlainWebSocket, message, at.pointer(pass), at.span());
@@ -147,7 +147,7 @@ impl Reach<'_> {
                     pass.report(problem.repair(Repair::Scheme("ws", "wss")));
                 }
                 Ok(_) => {}
-                Err(check::Complaint { code, message, help }) => {
+                Err(checks::Complaint { code, message, help }) => {
                     let at = &url.at;
                     let problem = Problem::new(code, message, at.pointer(pass), at.span());
                     let plain = code == Code::UrlScheme && kind != TransportKind::WebSocket;

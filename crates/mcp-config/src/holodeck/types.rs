@@ -8,7 +8,7 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::shown::{Names, shown_url};
+use crate::redact::{Names, shown_url};
 
 /// An MCP item of an `agent.yaml`. `Debug` shows no value that may be a secret.
 #[derive(Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -6,7 +6,7 @@
 use mcp_model::Severity;
 
 use super::{Checked, Outcome, plain};
-use crate::Diagnostic;
+use crate::diagnostic::Diagnostic;
 use crate::diagnostic::Lines;
 
 /// Diagnostics as workflow commands, a line each, in the order given.
@@ -62,7 +62,8 @@ fn property(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Document, Profile, read};
+    use crate::dialect::profile::Profile;
+    use crate::read::{Document, read};
 
     #[track_caller]
     fn check(name: &str, text: &str, want: &str) {

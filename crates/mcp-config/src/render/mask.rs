@@ -10,10 +10,10 @@ use std::ops::Range;
 use url::Url;
 
 use super::harmless;
-use crate::Code;
+use crate::diagnostic::Code;
 use crate::diagnostic::{ends_name, is_unseen, spoken};
-use crate::template::{Piece, pieces};
-use crate::tree::{self, Content, Member, Node};
+use crate::resolve::template::{Piece, pieces};
+use crate::syntax::{self, Content, Member, Node};
 
 /// Keys whose values may be shown.
 const HARMLESS: &[&str] = &[
@@ -97,7 +97,7 @@ pub(super) struct Window<'a> {
 
 impl Masked {
     pub(super) fn new(text: &str) -> Masked {
-        let tree::Parsed { root, dropped, problems } = tree::parse(text);
+        let syntax::Parsed { root, dropped, problems } = syntax::parse(text);
         let twice = problems.into_iter().filter(|it| it.code == Code::DuplicateKey);
         let mut shown = Shown { ranges: Vec::new(), hidden: dropped };
         for problem in twice {

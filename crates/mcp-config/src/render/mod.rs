@@ -17,8 +17,9 @@ use annotate_snippets::{
 };
 use mcp_model::Severity;
 
+use crate::diagnostic::Diagnostic;
 use crate::diagnostic::{Lines, escaped};
-use crate::{Diagnostic, Edit};
+use crate::edit::Edit;
 pub use changes::changes;
 pub use github::github;
 use mask::Masked;

@@ -9,7 +9,8 @@ use serde_json::{Value, json};
 
 use super::{Checked, Outcome, plain};
 use crate::diagnostic::Lines;
-use crate::{Code, Diagnostic, Fix};
+use crate::diagnostic::{Code, Diagnostic};
+use crate::edit::fix::Fix;
 
 /// The program that found what is told.
 #[derive(Debug, Clone, Copy)]
@@ -142,7 +143,7 @@ fn result(diagnostic: &Diagnostic, place: &Place<'_>, codes: &[Code]) -> Value {
 }
 
 fn change(fix: &Fix, place: &Place<'_>) -> Value {
-    let replacement = |it: &crate::Edit| json!({ "deletedRegion": place.region(&it.span), "insertedContent": { "text": it.text } });
+    let replacement = |it: &crate::edit::Edit| json!({ "deletedRegion": place.region(&it.span), "insertedContent": { "text": it.text } });
     json!({
         "description": { "text": plain(fix.title()) },
         "artifactChanges": [{

@@ -3,6 +3,8 @@
 //! The world is handed in ([`Surroundings`]): nothing here reads a file or asks the process. Every missing variable is
 //! reported, not only the first. No message holds a value that was put in.
 
+pub(crate) mod dotenv;
+pub(crate) mod template;
 mod values;
 
 use std::path::Path;
@@ -12,12 +14,12 @@ use mcp_model::{
     TransportSpec, UrlEndpoint, UrlSpec,
 };
 
-use crate::check::{self, Complaint};
-use crate::dotenv;
-use crate::lowering::{self, PROFILE};
-use crate::policy::{Policy, VariableRule};
-use crate::tree::child;
-use crate::{Code, Profile};
+use crate::diagnostic::Code;
+use crate::dialect::checks::{self, Complaint};
+use crate::dialect::lowering::{self, PROFILE};
+use crate::dialect::policy::{Policy, VariableRule};
+use crate::dialect::profile::Profile;
+use crate::syntax::child;
 use values::Resolver;
 
 /// The variable that hands `config` to a child (HDX-08).
@@ -131,7 +133,7 @@ fn stdio(
             Some(index) => resolver.pointer(&["args", &index.to_string()]),
             None => resolver.pointer(&["server"]),
         };
-        arguments.extend(resolver.checked(value, &pointer, "args", check::argument));
+        arguments.extend(resolver.checked(value, &pointer, "args", checks::argument));
     }
     let mut variables = Vec::new();
     if let Some(value) = env_file {
@@ -142,13 +144,13 @@ fn stdio(
     }
     for (name, value) in env {
         let pointer = resolver.pointer(&["env", name]);
-        let value = resolver.checked(value, &pointer, &format!("env.{name}"), check::env_value);
+        let value = resolver.checked(value, &pointer, &format!("env.{name}"), checks::env_value);
         variables.extend(value.map(|it| (name.clone(), it)));
     }
     variables.extend(config.map(|it| (CONFIG_VARIABLE.to_owned(), it.clone())));
     let pointer = resolver.pointer(&["encoding"]);
     let encoding = resolver.text(encoding, &pointer);
-    if let Err(complaint) = check::encoding(&encoding) {
+    if let Err(complaint) = checks::encoding(&encoding) {
         resolver.complain(complaint, &pointer);
     }
     let command = {
@@ -226,7 +228,7 @@ fn url(spec: &UrlSpec, kind: TransportKind, resolver: &mut Resolver<'_>) -> Opti
     let pointer = resolver.pointer(&[&key]);
     let rule = lowering::url_rule(kind, resolver.urls);
     let parsed = match resolver.value(url, &pointer, &key) {
-        Some(text) => match check::parse_url(text.expose(), rule) {
+        Some(text) => match checks::parse_url(text.expose(), rule) {
             Ok(url) => Some(url),
             Err(complaint) => {
                 resolver.complain(complaint, &pointer);
@@ -238,12 +240,12 @@ fn url(spec: &UrlSpec, kind: TransportKind, resolver: &mut Resolver<'_>) -> Opti
     let mut res = Vec::new();
     for (name, value) in headers {
         let pointer = resolver.pointer(&["headers", name]);
-        let value = resolver.checked(value, &pointer, &format!("headers.{name}"), check::header_value);
+        let value = resolver.checked(value, &pointer, &format!("headers.{name}"), checks::header_value);
         res.extend(value.map(|it| (name.clone(), it)));
     }
     let session_id = session_id.as_ref().and_then(|it| {
         let pointer = resolver.pointer(&["sessionId"]);
-        resolver.checked(it, &pointer, "sessionId", check::header_value)
+        resolver.checked(it, &pointer, "sessionId", checks::header_value)
     });
     if resolver.errors.len() > before {
         return None;

@@ -7,14 +7,14 @@ use mcp_model::{Part, RawJson, Secret, ServerSpec, Value};
 use serde_json::value::RawValue;
 
 use super::{ResolveError, Surroundings};
-use crate::Code;
-use crate::check::Complaint;
+use crate::diagnostic::Code;
 use crate::diagnostic::quoted;
-use crate::lowering::{INPUTS, LEGACY, LEGACY_ARGS, URL_KEY};
-use crate::members::Members;
-use crate::policy::{Policy, UrlPolicy, VariableRule};
-use crate::template::{self, Piece};
-use crate::tree::child;
+use crate::dialect::checks::Complaint;
+use crate::dialect::lowering::{INPUTS, LEGACY, LEGACY_ARGS, URL_KEY};
+use crate::dialect::policy::{Policy, UrlPolicy, VariableRule};
+use crate::resolve::template::{self, Piece};
+use crate::syntax::child;
+use crate::syntax::ordered_members::Members;
 
 /// What one server's values are resolved with, and what went wrong.
 pub(super) struct Resolver<'a> {

@@ -8,8 +8,8 @@ use mcp_model::{
 use super::common::EXTRA;
 use super::values::{self, own, spelt};
 use super::{Data, Report, common};
-use crate::check::{self, UrlRule};
-use crate::policy::VariableRule;
+use crate::dialect::checks::{self, UrlRule};
+use crate::dialect::policy::VariableRule;
 
 /// The version of the protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,7 +66,7 @@ pub(super) fn entry(
                 report.unsaid("env_file", "a file of variables");
             }
             match cwd.as_ref().map(|it| own(it, origin.dialect, RULE)) {
-                Some(Ok(cwd)) if check::is_absolute(&cwd) => res.push(("cwd".to_owned(), Data::Text(cwd))),
+                Some(Ok(cwd)) if checks::is_absolute(&cwd) => res.push(("cwd".to_owned(), Data::Text(cwd))),
                 Some(Ok(_)) => report.lost("cwd", "only the whole path of a folder can be said there"),
                 Some(Err(why)) => report.lost("cwd", why),
                 None => {}
@@ -83,7 +83,7 @@ pub(super) fn entry(
                 Ok(text) => text,
                 Err(why) => return report.left_out("url", why),
             };
-            if check::parse_url(&text, UrlRule::Http).is_err() {
+            if checks::parse_url(&text, UrlRule::Http).is_err() {
                 return report.left_out("url", "it is no http or https URL");
             }
             res.push(("url".to_owned(), Data::text(text)));
@@ -119,12 +119,12 @@ pub(super) fn entry(
 /// Where a program is.
 fn path(command: &str, origin: Dialect, report: &mut Report<'_>) -> Option<String> {
     let command = match own(command, origin, RULE) {
-        Ok(text) if check::is_absolute(&text) => return Some(text),
+        Ok(text) if checks::is_absolute(&text) => return Some(text),
         Ok(text) => text,
         Err(why) => return report.left_out("command", why),
     };
     let why = format!("{} wants the absolute path of a program", report.title());
-    let found = (report.program)(&command).filter(|it| check::is_absolute(it));
+    let found = (report.program)(&command).filter(|it| checks::is_absolute(it));
     if found.is_none() {
         return report.left_out("command", why + ", and it is not known here");
     }

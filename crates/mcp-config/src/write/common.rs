@@ -10,7 +10,7 @@ use mcp_model::{
 
 use super::{Data, Report};
 use crate::diagnostic::quoted;
-use crate::lowering::{LEGACY, PROFILE, SSE_CONNECT};
+use crate::dialect::lowering::{LEGACY, PROFILE, SSE_CONNECT};
 use crate::resolve::CONFIG_VARIABLE;
 
 /// What a child sees of our environment, where that is not what the dialect gives it.

@@ -9,7 +9,7 @@ use mcp_model::RawJson;
 use serde_json::value::RawValue;
 
 use crate::diagnostic::is_unseen;
-use crate::members::Members;
+use crate::syntax::ordered_members::Members;
 
 /// A value to be written.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -221,7 +221,7 @@ fn parsed(json: &str, depth: usize) -> Option<Data> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tree;
+    use crate::syntax;
 
     #[track_caller]
     fn check(json: &str, block: &str, pretty: &str) {
@@ -229,8 +229,8 @@ mod tests {
         assert_eq!(data.block().join("\n"), block);
         assert_eq!(data.pretty().join("\n"), pretty);
         for text in [data.block().join("\n"), data.flow(Quotes::WhereNeeded), data.flow(Quotes::Always)] {
-            let root = tree::parse(&text).root.unwrap();
-            assert_eq!(tree::to_json(&root).as_deref(), Some(json), "{text}");
+            let root = syntax::parse(&text).root.unwrap();
+            assert_eq!(syntax::to_json(&root).as_deref(), Some(json), "{text}");
         }
     }
 
@@ -250,7 +250,7 @@ mod tests {
     #[track_caller]
     fn check_text(text: &str, want: &str) {
         assert_eq!(Quotes::WhereNeeded.text(text), want);
-        let root = tree::parse(&format!("[{want}]")).root.unwrap();
+        let root = syntax::parse(&format!("[{want}]")).root.unwrap();
         assert_eq!(root.items().unwrap()[0].text(), Some(text));
     }
 

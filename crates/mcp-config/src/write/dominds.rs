@@ -8,8 +8,8 @@ use serde::Deserialize;
 
 use super::values::{self, host_value, own, spelt};
 use super::{Data, Report, common};
-use crate::check::{self, UrlRule};
-use crate::policy::VariableRule;
+use crate::dialect::checks::{self, UrlRule};
+use crate::dialect::policy::VariableRule;
 
 const RULE: VariableRule = VariableRule::Literal;
 
@@ -86,7 +86,7 @@ fn http(spec: &UrlSpec, report: &mut Report<'_>) -> Option<Vec<(String, Data)>> 
         Ok(text) => text,
         Err(why) => return report.left_out("url", why),
     };
-    if check::parse_url(&text, UrlRule::Http).is_err() {
+    if checks::parse_url(&text, UrlRule::Http).is_err() {
         return report.left_out("url", "it is no http or https URL");
     }
     let mut res =

@@ -9,10 +9,10 @@ use mcp_model::{
 
 use super::values::{self, own, spelt};
 use super::{Data, Report, common};
-use crate::check;
-use crate::lowering::url_rule;
-use crate::policy::{NameRule, Policy, VariableRule};
-use crate::template::has_variable;
+use crate::dialect::checks;
+use crate::dialect::lowering::url_rule;
+use crate::dialect::policy::{NameRule, Policy, VariableRule};
+use crate::resolve::template::has_variable;
 
 /// Keys of an item that only the reader keeps.
 const OWN: [&str; 4] = ["server", "registry_name", "is_retrieval", "defer_loading"];
@@ -178,7 +178,7 @@ fn url(
         Ok(text) => text,
         Err(why) => return report.left_out("url", why),
     };
-    if !has_variable(&text) && check::parse_url(&text, url_rule(kind, policy.urls)).is_err() {
+    if !has_variable(&text) && checks::parse_url(&text, url_rule(kind, policy.urls)).is_err() {
         return report.left_out("url", "only https is taken there, and http for this machine");
     }
     let mut res = vec![("url".to_owned(), Data::text(text))];

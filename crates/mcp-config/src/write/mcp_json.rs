@@ -11,10 +11,10 @@ use mcp_model::{
 use super::common::EXTRA;
 use super::values::{self, own, spelt};
 use super::{Data, Report, common};
-use crate::check;
-use crate::lowering::{URL_KEY, url_rule};
-use crate::policy::{UrlPolicy, VariableRule};
-use crate::template::refers;
+use crate::dialect::checks;
+use crate::dialect::lowering::{URL_KEY, url_rule};
+use crate::dialect::policy::{UrlPolicy, VariableRule};
+use crate::resolve::template::refers;
 
 const RULE: VariableRule = VariableRule::Editor;
 
@@ -66,7 +66,7 @@ pub(super) fn entry(server: &ServerSpec, report: &mut Report<'_>) -> Option<(Str
                 Ok(text) => text,
                 Err(why) => return report.left_out("url", why),
             };
-            if !refers(&text, RULE) && check::parse_url(&text, url_rule(kind, UrlPolicy::Any)).is_err() {
+            if !refers(&text, RULE) && checks::parse_url(&text, url_rule(kind, UrlPolicy::Any)).is_err() {
                 return report.left_out("url", "it is no URL of its transport");
             }
             // Without a word both ways are tried.

@@ -19,9 +19,9 @@ use std::fmt;
 use mcp_model::ServerSpec;
 use serde::{Serialize, Serializer};
 
-use crate::Profile;
-use crate::lowering::INPUTS;
-use crate::policy::Policy;
+use crate::dialect::lowering::INPUTS;
+use crate::dialect::policy::Policy;
+use crate::dialect::profile::Profile;
 pub(crate) use data::{Data, Quotes, item, member};
 pub(crate) use spelling::Editor;
 pub use spelling::{Inputs, asks_for_inputs};

@@ -8,9 +8,9 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use super::{Data, Report};
-use crate::policy::VariableRule;
-use crate::template::{HOME, Piece, WORKSPACE_FOLDER, WORKSPACE_NAME, cut};
-use crate::tree::{self, Syntax, to_json};
+use crate::dialect::policy::VariableRule;
+use crate::resolve::template::{HOME, Piece, WORKSPACE_FOLDER, WORKSPACE_NAME, cut};
+use crate::syntax::{self, Syntax, to_json};
 
 /// What a variable is to an editor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -148,7 +148,7 @@ pub struct Inputs(BTreeMap<String, Data>);
 impl Inputs {
     /// Reads the `inputs` of an editor's file; a text that is none declares nothing.
     pub fn of(text: &str) -> Inputs {
-        let Some(root) = tree::parse_as(text, Syntax::JsonWithComments).root else {
+        let Some(root) = syntax::parse_as(text, Syntax::JsonWithComments).root else {
             return Inputs::default();
         };
         let places = [Some(&root), root.get("mcp").map(|it| &it.value)];
@@ -183,7 +183,7 @@ pub fn asks_for_inputs(file: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Profile;
+    use crate::dialect::profile::Profile;
     use crate::write::Loss;
 
     /// A text in a file, what is written for it, what is asked for, and what is not read.

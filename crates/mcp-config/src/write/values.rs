@@ -3,10 +3,10 @@
 use mcp_model::{Dialect, Part, Value};
 
 use super::{Data, Report};
-use crate::Profile;
 use crate::diagnostic::quoted;
-use crate::policy::{Policy, VariableRule};
-use crate::template::{HOME, Piece, WORKSPACE_FOLDER, WORKSPACE_NAME, cut, refers, value};
+use crate::dialect::policy::{Policy, VariableRule};
+use crate::dialect::profile::Profile;
+use crate::resolve::template::{HOME, Piece, WORKSPACE_FOLDER, WORKSPACE_NAME, cut, refers, value};
 
 /// Why a value cannot be written.
 pub(super) type Why = &'static str;

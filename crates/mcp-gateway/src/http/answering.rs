@@ -16,7 +16,7 @@ use super::line::Line;
 use super::routes::status;
 use super::wire::{Body, Response};
 use super::worker::Worker;
-use crate::outlet::Inlet;
+use crate::session::outbound_queue::Inlet;
 
 /// How long a client waits for the head of a response before it begins without its answer.
 const SILENCE: Duration = Duration::from_secs(10);

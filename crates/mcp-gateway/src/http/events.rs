@@ -7,7 +7,7 @@ use futures_util::Stream;
 use http::{HeaderName, HeaderValue, StatusCode, header};
 
 use super::wire::{Body, Response};
-use crate::kept::EventId;
+use crate::session::event_log::EventId;
 
 /// How long a stream may be silent before a comment shows that it is still there.
 pub(super) const PULSE: Duration = Duration::from_secs(15);

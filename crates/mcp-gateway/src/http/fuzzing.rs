@@ -9,8 +9,8 @@ use super::guard::Guard;
 use super::headers;
 pub(crate) use super::wire::fuzzing::wire;
 use super::wire::{Fields, Name};
-use crate::frame::{self, Incoming};
-use crate::meta::Meta;
+use crate::protocol::frame::{self, Incoming};
+use crate::protocol::meta::Meta;
 
 /// Fields (`name: value`) and the body that they must agree with.
 pub(crate) fn head<'a>(fields: impl Iterator<Item = &'a str>, body: &str) {

@@ -19,11 +19,11 @@ use super::post::{self, busy, invalid, no_session, refusal};
 use super::routes::Server;
 use super::server::Door;
 use super::wire::{Head, Name, Response};
-use crate::kept::EventId;
-use crate::outlet::{Inlet, Outlet, outlet};
-use crate::reply;
-use crate::session::Session;
-use crate::watching::{News, Watching, told};
+use crate::notifications::watch::{News, Watching, told};
+use crate::protocol::response;
+use crate::session::event_log::EventId;
+use crate::session::outbound_queue::{Inlet, Outlet, outlet};
+use crate::session::state::Session;
 
 /// Opens the stream.
 pub(super) fn get(door: &Arc<Door>, server: Server, head: &Head) -> Response {
@@ -103,13 +103,13 @@ impl Listening {
                 () = self.session.kept.more() => {}
                 news = self.watching.next(&self.session.told) => match news {
                     News::Lists(changed) => {
-                        let told = changed.iter().map(|it| reply::notification(it.method(), "{}"));
+                        let told = changed.iter().map(|it| response::notification(it.method(), "{}"));
                         told.for_each(|it| self.session.kept.add(it));
                     }
                     News::Said(said) => {
                         let Session { subscriptions, dialog, kept, .. } = &*self.session;
                         let told = told(&said, subscriptions, dialog.id(), self.session.log_level());
-                        let told = told.map(|(method, params)| reply::notification(&method, &params));
+                        let told = told.map(|(method, params)| response::notification(&method, &params));
                         told.into_iter().for_each(|it| kept.add(it));
                     }
                 },

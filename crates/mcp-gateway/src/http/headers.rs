@@ -14,8 +14,8 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::wire::{Fields, Name};
-use crate::frame::Request;
-use crate::meta::Meta;
+use crate::protocol::frame::Request;
+use crate::protocol::meta::Meta;
 
 /// What a client takes as an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -161,7 +161,7 @@ mod tests {
     #[track_caller]
     fn check(given: &str, params: &str, want: &str) {
         let json = |text: &str| RawJson::parse(text.to_owned().into()).unwrap();
-        let params = crate::params::Params::of(json(params)).unwrap();
+        let params = crate::protocol::params::Params::of(json(params)).unwrap();
         let request = Request::new(json("1"), "tools/call".into(), params);
         let meta = Meta { version: Some("2026-07-28".to_owned()), ..Meta::default() };
         let got =

@@ -13,13 +13,13 @@ use super::events;
 use super::post::refusal;
 use super::server::Door;
 use super::wire::Response;
-use crate::caller::Caller;
-use crate::frame::Request;
-use crate::reply;
-use crate::subscribed::Subscribed;
-use crate::subscribing::Wanted;
-use crate::told::Told;
-use crate::watching::{News, Watching};
+use crate::notifications::resource_subscriptions::Subscribed;
+use crate::notifications::subscribe::Wanted;
+use crate::notifications::watch::{News, Watching};
+use crate::protocol::frame::Request;
+use crate::protocol::response;
+use crate::session::caller::Caller;
+use crate::session::known_lists::Told;
 
 /// Opens the stream. `held` is kept as long as it is open.
 pub(super) async fn stream(
@@ -82,7 +82,7 @@ impl<H> Listening<H> {
                 biased;
                 () = self.over.cancelled() => {
                     self.is_over = true;
-                    self.waiting.push(reply::result(&self.id, self.wanted.ended().as_bytes()));
+                    self.waiting.push(response::result(&self.id, self.wanted.ended().as_bytes()));
                 }
                 news = self.watching.next(&self.told) => match news {
                     News::Lists(changed) => {

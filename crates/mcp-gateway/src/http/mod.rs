@@ -32,7 +32,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::Tokens;
+use crate::access::tokens::Tokens;
 
 pub use server::HttpServer;
 

@@ -14,14 +14,14 @@ use super::post::{Visitor, busy, no_room, refusal};
 use super::server::Door;
 use super::wire::{Head, Name, Response};
 use super::{headers, listen};
-use crate::caller::{Able, Caller};
-use crate::dialogs::LONGEST_NAME;
-use crate::frame::Request;
-use crate::outlet::outlet;
-use crate::principal::Principal;
-use crate::reply;
-use crate::scope::Leased;
-use crate::sessions::Full;
+use crate::access::principal::Principal;
+use crate::access::scope::Leased;
+use crate::protocol::frame::Request;
+use crate::protocol::response;
+use crate::session::caller::{Able, Caller};
+use crate::session::dialogs::LONGEST_NAME;
+use crate::session::outbound_queue::outlet;
+use crate::session::registry::Full;
 
 /// How much of something runs, by client.
 #[derive(Debug, Default)]
@@ -107,7 +107,7 @@ pub(super) async fn answer(line: &Line, head: &Head, visitor: Visitor, request: 
         None => {
             let hidden = match Arc::ptr_eq(&scope, &door.scope) {
                 true => Arc::clone(&door.without_leased),
-                false => Arc::new(crate::Scope { leased: Leased::Hidden, ..(*scope).clone() }),
+                false => Arc::new(crate::access::scope::Scope { leased: Leased::Hidden, ..(*scope).clone() }),
             };
             (None, CallerId::unique(), hidden)
         }
@@ -143,10 +143,10 @@ pub(super) async fn answer(line: &Line, head: &Head, visitor: Visitor, request: 
         drop((own, place));
         Some(match answered {
             Ok(result) => {
-                let body = gateway.budget.counted(reply::result(&request.id, &result));
+                let body = gateway.budget.counted(response::result(&request.id, &result));
                 Answer { status: StatusCode::OK, body }
             }
-            Err(error) => Answer { status: status(&error), body: reply::error(Some(&request.id), &error) },
+            Err(error) => Answer { status: status(&error), body: response::error(Some(&request.id), &error) },
         })
     }));
     let accepts = headers::accepts(&head.fields);
@@ -168,7 +168,7 @@ fn demanded(head: &Head, request: &Request) -> Result<(mcp_model::ProtocolVersio
 fn arguments_agree(
     door: &Door,
     head: &Head,
-    scope: &Arc<crate::Scope>,
+    scope: &Arc<crate::access::scope::Scope>,
     request: &Request,
 ) -> Result<(), RpcError> {
     if request.method != "tools/call" {

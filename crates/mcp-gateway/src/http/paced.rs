@@ -9,7 +9,7 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep, sleep};
 
-use crate::counts::Counts;
+use crate::limits::counters::Counts;
 
 /// A stream that fails when a write does not get on for as long as its limit.
 #[derive(Debug)]

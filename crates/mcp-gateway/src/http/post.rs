@@ -18,15 +18,16 @@ use super::routes::Server;
 use super::server::Door;
 use super::wire::{Fields, Head, Name, NotPlain, NotWhole, Response, Wire};
 use super::worker::{Job, Worker};
-use crate::caller::Caller;
-use crate::frame::{self, Incoming, Request};
+use crate::access::principal::Principal;
+use crate::access::scope::{self, Scope};
+use crate::access::tokens;
 use crate::methods::initialize;
-use crate::outlet::{Outlet, outlet};
-use crate::principal::Principal;
-use crate::scope::{self, Scope};
-use crate::session::Session;
-use crate::sessions::RECENT;
-use crate::{reply, tokens};
+use crate::protocol::frame::{self, Incoming, Request};
+use crate::protocol::response;
+use crate::session::caller::Caller;
+use crate::session::outbound_queue::{Outlet, outlet};
+use crate::session::registry::RECENT;
+use crate::session::state::Session;
 
 /// Who may ask, and what he sees.
 pub(super) struct Visitor {
@@ -244,7 +245,7 @@ async fn batch(door: &Arc<Door>, session: &Arc<Session>, body: &Bytes) -> Respon
         Err(it) => return refusal(StatusCode::BAD_REQUEST, it.id.as_ref(), &it.error),
     };
     let refused = |id: Option<&RawJson>, error: &RpcError| -> Work {
-        let answer = Answer { status: StatusCode::OK, body: reply::error(id, error) };
+        let answer = Answer { status: StatusCode::OK, body: response::error(id, error) };
         Work::Alone(Box::pin(std::future::ready(Some(answer))))
     };
     let mut work = Vec::new();
@@ -264,7 +265,7 @@ async fn batch(door: &Arc<Door>, session: &Arc<Session>, body: &Bytes) -> Respon
     let answers: Vec<Bytes> = answers.into_iter().flatten().map(|it| it.body).collect();
     match answers.is_empty() {
         true => taken_back(),
-        false => json(Answer { status: StatusCode::OK, body: reply::batch(&answers) }),
+        false => json(Answer { status: StatusCode::OK, body: response::batch(&answers) }),
     }
 }
 
@@ -314,7 +315,7 @@ fn initialize(door: &Arc<Door>, visitor: Visitor, request: &Request) -> Response
     let Ok(session) = door.gateway.begin(principal, scope, agreed) else {
         return no_room(&request.id);
     };
-    let body = reply::result(&request.id, result.as_bytes());
+    let body = response::result(&request.id, result.as_bytes());
     let id = HeaderValue::from_str(&session.id).expect("hexadecimal digits are a header's value");
     json(Answer { status: StatusCode::OK, body }).with(HeaderName::from_static(Name::Session.text()), id)
 }
@@ -327,7 +328,7 @@ pub(super) fn no_session() -> Response {
 
 /// A response with an error.
 pub(super) fn refusal(status: StatusCode, id: Option<&RawJson>, error: &RpcError) -> Response {
-    json(Answer { status, body: reply::error(id, error) })
+    json(Answer { status, body: response::error(id, error) })
 }
 
 /// There is no room for another session or dialog, until others were not used for a while.

@@ -21,9 +21,11 @@ use super::modern::Counted;
 use super::paced::Paced;
 use super::wire::{NoHead, Wire};
 use super::{HttpOptions, MoreMetrics, ServeError, routes, tls};
+use crate::access::scope::Leased;
+use crate::access::scope::Scope;
+use crate::access::tokens::Tokens;
 use crate::gateway::{Gateway, Inner};
-use crate::scope::Leased;
-use crate::{Bounds, Scope, Tokens};
+use crate::limits::bounds::Bounds;
 
 /// How long open requests may go on when the server ends.
 const GRACE: Duration = Duration::from_secs(5);

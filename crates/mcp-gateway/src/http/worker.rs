@@ -14,12 +14,12 @@ use tokio::time::Instant;
 
 use super::answering::Answer;
 use super::modern::Place;
-use crate::caller::Caller;
-use crate::frame::Request;
 use crate::gateway::Inner;
 use crate::methods::Asked;
-use crate::reply;
-use crate::running::Guard;
+use crate::protocol::frame::Request;
+use crate::protocol::response;
+use crate::session::caller::Caller;
+use crate::session::running_requests::Guard;
 
 /// A request of a session that has its places.
 pub(super) struct Job {
@@ -86,8 +86,8 @@ async fn work(slot: Arc<Slot>) {
         }
         drop((guard, place, own));
         let body = answered.map(|answered| match answered {
-            Ok(result) => reply::result(&request.id, &result),
-            Err(error) => reply::error(Some(&request.id), &error),
+            Ok(result) => response::result(&request.id, &result),
+            Err(error) => response::error(Some(&request.id), &error),
         });
         let answer = body.map(|it| Answer { status: StatusCode::OK, body: gateway.budget.counted(it) });
         *locked(&slot.answer) = Some(answer);

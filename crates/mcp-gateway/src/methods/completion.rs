@@ -8,7 +8,7 @@ use mcp_transport::{CompletionArgument, CompletionOf};
 use serde::Deserialize;
 
 use super::Asked;
-use crate::listing::Target;
+use crate::lists::definitions::Target;
 
 /// How long servers are waited for that are to tell more, or less.
 const TELLING: Duration = Duration::from_secs(5);

@@ -9,9 +9,9 @@ use serde_json::json;
 use serde_json::value::RawValue;
 
 use super::LIST_TTL_MS;
-use crate::Scope;
+use crate::access::scope::Scope;
 use crate::gateway::Inner;
-use crate::splice;
+use crate::protocol::json_splice;
 
 /// How long the instructions of several servers may be together, in bytes. One for whom there is no room is left out.
 const MOST_INSTRUCTIONS: usize = 16 * 1024;
@@ -93,7 +93,7 @@ fn capabilities(gateway: &Inner, scope: &Arc<Scope>, era: Era) -> serde_json::Va
     }
     let info = scope.server.as_ref().and_then(|it| gateway.host.about(it)?.info);
     if let (Some(raw), Some(own)) = (info.and_then(|it| it.capabilities.raw), res.as_object_mut()) {
-        let has: Vec<String> = splice::members(&raw).into_iter().map(|(key, _)| key).collect();
+        let has: Vec<String> = json_splice::members(&raw).into_iter().map(|(key, _)| key).collect();
         own.retain(|key, _| has.contains(key));
     }
     res

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use mcp_model::{Era, RpcError, code};
 
 use super::{Asked, LIST_TTL_MS};
-use crate::listing::Kind;
+use crate::lists::listing::Kind;
 
 impl Asked<'_> {
     /// A page of a list.

@@ -23,15 +23,16 @@ use serde::Deserialize;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
-use crate::caller::Caller;
-use crate::counts::{Counts, Outcome};
-use crate::frame::{Notification, Request};
 use crate::gateway::Inner;
-use crate::listing::{Kind, Listing};
-use crate::params::Params;
-use crate::parked::{self, Call, Parked};
-use crate::questions::{Answers, AskedByResult, AskedInSession, LaidDown};
-use crate::{reply, splice, watching};
+use crate::limits::counters::{Counts, Outcome};
+use crate::lists::listing::{Kind, Listing};
+use crate::notifications::watch;
+use crate::protocol::frame::{Notification, Request};
+use crate::protocol::params::Params;
+use crate::protocol::{json_splice, response};
+use crate::session::caller::Caller;
+use crate::session::elicitation::{Answers, AskedByResult, AskedInSession, LaidDown};
+use crate::session::pending_input::{self, Call, Parked};
 
 /// How long what is listed may be used without asking again, in milliseconds. Whoever subscribes hears of changes
 /// sooner.
@@ -81,7 +82,7 @@ impl Inner {
         if answers == Answers::default() {
             return self.answer(&caller, &request).await;
         }
-        let (desk, laid_down) = parked::desk();
+        let (desk, laid_down) = pending_input::desk();
         let gateway = Arc::clone(self);
         let work: Pin<Box<dyn Future<Output = Result<Bytes, RpcError>> + Send>> = Box::pin(async move {
             let (gateway, caller, request, desk) = (&*gateway, &caller, &*request, Some(desk));
@@ -130,7 +131,7 @@ impl Inner {
             lacking.extend([("ttlMs", "0"), ("cacheScope", r#""private""#)]);
         }
         Ok(match era {
-            Era::Modern => splice::completed(&result, &lacking),
+            Era::Modern => json_splice::completed(&result, &lacking),
             Era::Legacy => result.into_bytes(),
         })
     }
@@ -237,7 +238,7 @@ impl Asked<'_> {
             // What is made up is not handed on, and nothing is begun for it.
             Some(it) if self.caller.era() == Era::Modern => {
                 let given = it.to_text().filter(|_| may_answer);
-                Some(given.and_then(|it| self.opened(server, name, &it)).ok_or_else(parked::unknown)?)
+                Some(given.and_then(|it| self.opened(server, name, &it)).ok_or_else(pending_input::unknown)?)
             }
             // A member like any other that means nothing.
             Some(_) | None => None,
@@ -249,13 +250,13 @@ impl Asked<'_> {
                 "_meta" => continue,
                 key if own.contains(&key) => continue,
                 "requestState" => match &state {
-                    Some(state) => Cow::Owned(reply::text(state)),
+                    Some(state) => Cow::Owned(response::text(state)),
                     None => continue,
                 },
                 "inputResponses" if !answers => continue,
                 _ => Cow::Borrowed(value.as_str()),
             };
-            more.push(format!("{}:{value}", reply::text(key)));
+            more.push(format!("{}:{value}", response::text(key)));
         }
         if more.is_empty() {
             return Ok(None);
@@ -320,12 +321,12 @@ impl Asked<'_> {
                     // In the era with sessions the level may have been said since.
                     let from = session.as_ref().and_then(|it| it.log_level()).or(from);
                     let loud = from.is_some_and(|from| level.is_none_or(|it| it >= from));
-                    loud.then(|| reply::notification("notifications/message", raw.as_str()))
+                    loud.then(|| response::notification("notifications/message", raw.as_str()))
                 }
                 Event::Notification { method, params } => {
                     let params = params.unwrap_or_else(RawJson::empty_object);
-                    let passes = watching::passes(&method, &params);
-                    passes.then(|| reply::notification(&method, params.as_str()))
+                    let passes = watch::passes(&method, &params);
+                    passes.then(|| response::notification(&method, params.as_str()))
                 }
                 // Progress has a way of its own; lists and resources are told by generations and subscriptions.
                 _ => None,
@@ -352,11 +353,11 @@ impl Asked<'_> {
                 params.push_str(&format!(r#","total":{total}"#));
             }
             if let Some(message) = message {
-                params.push_str(&format!(r#","message":{}"#, reply::text(&message)));
+                params.push_str(&format!(r#","message":{}"#, response::text(&message)));
             }
             params.push('}');
             // Who does not read what he asked for misses it.
-            let _ = outlet.send(reply::notification("notifications/progress", &params));
+            let _ = outlet.send(response::notification("notifications/progress", &params));
         }))
     }
 }

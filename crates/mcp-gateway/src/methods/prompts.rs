@@ -3,7 +3,7 @@
 use mcp_model::{RawJson, RpcError, code};
 
 use super::Asked;
-use crate::listing::Target;
+use crate::lists::definitions::Target;
 
 impl Asked<'_> {
     /// Fills a prompt in.

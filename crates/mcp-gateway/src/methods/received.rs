@@ -10,10 +10,10 @@ use mcp_model::{Era, RawJson, RpcError, code};
 use memchr::memmem::Finder;
 
 use super::Asked;
-use crate::parked::MOST_QUESTIONS;
-use crate::questions::Answers;
-use crate::seal::Sealed;
-use crate::{reply, splice, upstream};
+use crate::protocol::request_state::Sealed;
+use crate::protocol::{json_splice, response, upstream_error};
+use crate::session::elicitation::Answers;
+use crate::session::pending_input::MOST_QUESTIONS;
 
 /// The member that says what kind of result it is.
 const KIND: &str = "resultType";
@@ -34,7 +34,7 @@ impl Asked<'_> {
         if FINDER.find(text).is_none() && memchr::memchr(b'\\', text).is_none() {
             return Ok(result);
         }
-        let Some(members) = splice::ordered(&result) else {
+        let Some(members) = json_splice::ordered(&result) else {
             return Err(failed("answered with no JSON object"));
         };
         let all = |key: &'static str| members.iter().filter(move |(name, _)| name == key).map(|(_, it)| it);
@@ -43,9 +43,9 @@ impl Asked<'_> {
         }
         // In the older eras the member means nothing: whatever stands there, the result is complete.
         if self.gateway.era(&server) == Some(Era::Legacy) {
-            let complete = reply::text("complete");
+            let complete = response::text("complete");
             let other = |key: &str, value: &str| (key == KIND && value != complete).then(|| complete.clone());
-            return Ok(splice::replaced(&result, other));
+            return Ok(json_splice::replaced(&result, other));
         }
         if [KIND, "inputRequests", "requestState"].iter().any(|it| all(it).nth(1).is_some()) {
             return Err(failed("says twice what kind of result it gives"));
@@ -57,7 +57,7 @@ impl Asked<'_> {
             return Err(failed("asks for input where none can be asked for"));
         }
         let questions = match all("inputRequests").next() {
-            Some(it) => splice::ordered(it).ok_or_else(|| failed("asks for input in no object"))?,
+            Some(it) => json_splice::ordered(it).ok_or_else(|| failed("asks for input in no object"))?,
             None => Vec::new(),
         };
         if questions.len() > MOST_QUESTIONS {
@@ -75,13 +75,13 @@ impl Asked<'_> {
         };
         let state = state.to_text().ok_or_else(|| failed("gives a `requestState` that is no text"))?;
         let sealed = self.gateway.seal.seal(&self.sealed(&server, name), &state);
-        let sealed = reply::text(&sealed);
-        Ok(splice::replaced(&result, |key, _| (key == "requestState").then(|| sealed.clone())))
+        let sealed = response::text(&sealed);
+        Ok(json_splice::replaced(&result, |key, _| (key == "requestState").then(|| sealed.clone())))
     }
 
     /// What the client is told where a server gave no result.
     pub(super) fn refused(&self, unanswered: Unanswered) -> RpcError {
-        upstream::refused(unanswered, &self.caller.able.capabilities)
+        upstream_error::refused(unanswered, &self.caller.able.capabilities)
     }
 
     /// Whose a state is, and of what.
@@ -97,7 +97,7 @@ impl Asked<'_> {
 
 /// Looks whether the client may be asked this.
 fn admitted(answers: Answers, question: &RawJson) -> Result<(), String> {
-    let members = splice::ordered(question).ok_or("a question must be a JSON object")?;
+    let members = json_splice::ordered(question).ok_or("a question must be a JSON object")?;
     let all = |key: &'static str| members.iter().filter(move |(name, _)| name == key).map(|(_, it)| it);
     if all("method").nth(1).is_some() || all("params").nth(1).is_some() {
         return Err("a question says something twice".to_owned());

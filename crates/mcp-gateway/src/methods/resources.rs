@@ -7,13 +7,13 @@ use mcp_model::{Era, Kind, RawJson, RpcError, ServerId, code};
 use serde_json::json;
 
 use super::Asked;
-use crate::caller::Caller;
-use crate::frame::Request;
+use crate::access::scope::{Leased, Scope};
 use crate::gateway::Inner;
-use crate::listing::Target;
-use crate::own::OwnResource;
-use crate::scope::{Leased, Scope};
-use crate::upstream;
+use crate::lists::definitions::Target;
+use crate::lists::gateway_resources::OwnResource;
+use crate::protocol::frame::Request;
+use crate::protocol::upstream_error;
+use crate::session::caller::Caller;
 
 /// How long the URI of a subscription may be, in bytes: it is kept.
 const MOST_URI: usize = 8 * 1024;
@@ -77,7 +77,7 @@ impl Asked<'_> {
             None if failure.kind == Kind::Validation => {
                 RpcError { message: failure.to_string(), ..self.no_such(uri) }
             }
-            None => upstream::rpc_error(&failure),
+            None => upstream_error::rpc_error(&failure),
         }
     }
 

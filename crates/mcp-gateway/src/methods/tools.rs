@@ -8,9 +8,11 @@ use mcp_registry::Lookup;
 use serde_json::json;
 
 use super::Asked;
-use crate::listing::{Listing, Target};
-use crate::scope::{Leased, Names, Scope};
-use crate::{DIALOG_HEADER, DIALOG_KEY};
+use crate::access::scope::{Leased, Names, Scope};
+use crate::http::DIALOG_HEADER;
+use crate::lists::definitions::Target;
+use crate::lists::listing::Listing;
+use crate::protocol::meta::DIALOG_KEY;
 
 impl Asked<'_> {
     /// Calls a tool.

@@ -5,8 +5,13 @@ use mcp_model::{LogLevel, RawJson, ServerId};
 use mcp_transport::{CompletionArgument, CompletionOf};
 
 use super::Host;
-use crate::call::{Asking, RawResult, Sight, ToolCall, Unanswered};
-use crate::{AboutServer, DialogId, Failure, Hearing, Offer, Subscription};
+use crate::calls::{Asking, RawResult, Sight, ToolCall, Unanswered};
+use crate::config::approval::Offer;
+use crate::failure::Failure;
+use crate::notifications::stream::Hearing;
+use crate::notifications::subscriptions::Subscription;
+use crate::state::server_info_cache::AboutServer;
+use crate::supervisor::dialog::DialogId;
 
 impl Host {
     /// Calls a tool as [`Host::call`] does, and hands the result on as its server sent it: neither cut nor judged, with

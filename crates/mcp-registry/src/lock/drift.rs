@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use mcp_model::{ServerId, Severity};
 
 use super::{About, Approved, Item, Part};
-use crate::quote::{cut, label};
-use crate::{ListKind, Problem, ProblemKind};
+use crate::catalog::lists::ListKind;
+use crate::name::quote::{cut, label};
+use crate::problem::{Problem, ProblemKind};
 
 /// What is done about what was not approved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]

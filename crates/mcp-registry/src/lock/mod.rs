@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 
 use mcp_model::ServerId;
 
-use crate::Lists;
+use crate::catalog::lists::Lists;
 
 pub use digest::Digest;
 pub(crate) use drift::NEVER_APPROVED;

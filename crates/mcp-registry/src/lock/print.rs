@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use mcp_model::RawJson;
 
 use super::digest::{Digest, members};
-use crate::quote::cut;
+use crate::name::quote::cut;
 
 /// The most that is kept of a description, in bytes: enough to see what has changed.
 const LONGEST_TEXT: usize = 4096;

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use mcp_model::{RawJson, read_prompts, read_resources, read_tools};
 
 use super::*;
-use crate::{Builtins, Catalog, ListKind, ServerEntry, Verdict};
+use crate::catalog::lists::{Builtins, ListKind, ServerEntry};
+use crate::catalog::snapshot::Catalog;
+use crate::filter::decide::Verdict;
 
 fn json(text: &str) -> RawJson {
     RawJson::parse(text.to_owned().into()).unwrap()

@@ -10,7 +10,7 @@ use serde::de::{Deserializer, Error as _, MapAccess, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
 
 use super::{About, Approved, Digest, Item, Lock, Part, Print};
-use crate::quote::{cut, label};
+use crate::name::quote::{cut, label};
 
 /// What a lock says that it is.
 const FORMAT: &str = "mcp-lock";

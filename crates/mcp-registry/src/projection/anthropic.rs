@@ -13,7 +13,7 @@
 use serde_json::Value;
 
 use super::profile::{Names, Start};
-use crate::quote::quote;
+use crate::name::quote::quote;
 
 pub(super) const NAMES: Names = Names { longest: 128, start: Start::Any };
 

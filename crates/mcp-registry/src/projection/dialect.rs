@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value};
 
 use super::rewrite::{Out, Written};
-use crate::quote::quote;
+use crate::name::quote::quote;
 
 /// The types that a schema names, or that its properties or its enumerated values show.
 pub(super) fn types(schema: &Map<String, Value>) -> Vec<&str> {

@@ -10,14 +10,17 @@ mod gemini;
 mod openai;
 mod profile;
 mod rewrite;
+pub(crate) mod tokens;
 
 use mcp_model::{RawJson, ServerId, Severity};
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::quote::{cut, label};
+use crate::name::exposed::ExposedTool;
+use crate::name::quote::{cut, label};
+use crate::name::rules::ExposedName;
+use crate::problem::{Problem, ProblemKind};
 use crate::validate::unread_schema;
-use crate::{ExposedName, ExposedTool, Problem, ProblemKind};
 use profile::Profile;
 
 /// Who is told about the tools.

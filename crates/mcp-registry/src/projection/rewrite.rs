@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 
 use super::dialect::{closed, open_api, types};
 use super::profile::{Dialect, Profile, SAID, SHAPING};
-use crate::quote::quote;
+use crate::name::quote::quote;
 
 /// The most schemas that one tool is written out to.
 const SCHEMAS: usize = 10_000;

@@ -3,7 +3,7 @@
 
 use mcp_model::RawJson;
 
-use crate::{Checked, Validators};
+use crate::validate::{Checked, Validators};
 
 /// Checks the argument `a` against `schema`: `fits` must pass, `fails` must be refused with a mistake about it.
 #[track_caller]

@@ -3,8 +3,8 @@
 use jsonschema::ValidationError;
 use jsonschema::error::ValidationErrorKind;
 
-use crate::ArgumentError;
-use crate::quote::{cut, label};
+use crate::name::quote::{cut, label};
+use crate::validate::ArgumentError;
 
 /// The longest message or pointer, in bytes.
 const LIMIT: usize = 300;

@@ -20,7 +20,7 @@ use jsonschema::{Draft, PatternOptions, Validator};
 use mcp_model::RawJson;
 use serde_json::Value;
 
-use crate::quote::cut;
+use crate::name::quote::cut;
 use lately::Lately;
 use plain::Plain;
 use survey::{Cost, Details, Engine, Survey, survey};
@@ -37,7 +37,7 @@ pub struct Validators {
 pub enum Checked {
     /// The arguments fit the schema.
     Valid,
-    /// They were not checked, for this reason; see [`Problem::tool_unvalidated`](crate::Problem::tool_unvalidated).
+    /// They were not checked, for this reason; see [`Problem::tool_unvalidated`](crate::problem::Problem::tool_unvalidated).
     Unvalidated(String),
 }
 

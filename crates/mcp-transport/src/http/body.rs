@@ -2,8 +2,8 @@
 
 use bytes::{Buf, Bytes, BytesMut};
 
-use crate::web::Response;
-use crate::web::wire::MOST_BELIEVED;
+use crate::net::Response;
+use crate::net::wire::MOST_BELIEVED;
 
 /// What is shorter than this is copied out of the buffer that it was read into: the connection can use that again, and who
 /// keeps a short answer keeps no more.

@@ -7,8 +7,8 @@ use tokio::runtime::{Handle, Id};
 
 use super::lanes::{Lanes, OPENING};
 use super::{Told, Wire, post};
-use crate::carrier::{Carrier, Exchange};
-use crate::{Outgoing, RequestId};
+use crate::rpc::inline_sender::{Carrier, Exchange};
+use crate::transport::{Outgoing, RequestId};
 
 /// A wire that lets callers carry their requests. It does not keep the wire alive.
 pub(super) struct Lent {

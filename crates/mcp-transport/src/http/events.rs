@@ -8,9 +8,9 @@ use tokio::time::Instant;
 
 use super::reply::{self, Answered};
 use super::{Wire, body};
-use crate::web::Response;
-use crate::web::event_stream::{Event, EventStream};
-use crate::{Lane, Worth};
+use crate::net::Response;
+use crate::net::event_stream::{Event, EventStream};
+use crate::transport::{Lane, Worth};
 
 /// How long a stream is kept after it has brought the answer. An orderly server ends it at once, and the connection
 /// can be used again.

@@ -9,10 +9,10 @@ use std::collections::{BTreeMap, VecDeque};
 use futures_util::future::AbortHandle;
 use mcp_model::{Era, ProtocolVersion};
 
-use crate::{Epoch, Head, Out, Outgoing, RequestId};
+use crate::transport::{Epoch, Head, Out, Outgoing, RequestId};
 
 /// The message that must be through before anything else is sent.
-const GATE: &str = crate::web::INITIALIZED;
+const GATE: &str = crate::net::INITIALIZED;
 
 /// The request that the message follows.
 pub(super) const OPENING: &str = "initialize";
@@ -185,7 +185,7 @@ impl Lanes {
             Some(Lane::Open { abort, epoch, version, cancellable }) => {
                 // In the modern era closing the stream says it.
                 if let Some(notice) = notice.filter(|_| cancellable) {
-                    let head = Head::new(None, crate::web::CANCELLED.into(), version);
+                    let head = Head::new(None, crate::net::CANCELLED.into(), version);
                     self.wait(Outgoing { epoch, head, body: notice });
                 }
                 Taken::Abort(abort)

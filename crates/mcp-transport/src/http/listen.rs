@@ -12,9 +12,9 @@ use tokio::time::Instant;
 use super::Wire;
 use super::backoff::Backoff;
 use super::events::{Hearing, StreamEnd};
-use crate::web::Response;
-use crate::web::body::is_event_stream;
-use crate::{Epoch, Lane};
+use crate::net::Response;
+use crate::net::body::is_event_stream;
+use crate::transport::{Epoch, Lane};
 
 /// A stream that lived so long was good.
 const STEADY: Duration = Duration::from_secs(10);

@@ -33,13 +33,13 @@ use mcp_model::UrlEndpoint;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
-use crate::carrier::Exchange;
-use crate::pace::Pace;
-use crate::web::{Client, Failed, Place, Response, Target};
-use crate::{
-    ConnectError, Dial, DialOptions, EndReason, Ended, Epoch, Fault, Inbox, LaneEnd, Link, Opening, OutQueue,
-    RequestId, Transport,
-};
+use crate::dial::endpoint::DialOptions;
+use crate::error::ConnectError;
+use crate::error::end::{EndReason, Ended, Fault};
+use crate::net::{Client, Failed, Place, Response, Target};
+use crate::rpc::inline_sender::Exchange;
+use crate::rpc::rate_limiter::Pace;
+use crate::transport::{Dial, Epoch, Inbox, LaneEnd, Link, Opening, OutQueue, RequestId, Transport};
 use lanes::{Lanes, Taken};
 use sessions::Sessions;
 

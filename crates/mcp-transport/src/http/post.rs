@@ -11,10 +11,11 @@ use super::lanes::OPENING;
 use super::reply::{Answered, Verdict};
 use super::sessions::{Admitted, Standing};
 use super::{Told, Wire, body, reply, resume};
-use crate::web::body::{beginning, is_event_stream, is_type};
-use crate::web::headers::SESSION_ID;
-use crate::web::{CANCELLED, Failed, INITIALIZED, Response};
-use crate::{Epoch, Fault, Lane, LaneEnd, Outgoing, RequestId};
+use crate::error::end::Fault;
+use crate::net::body::{beginning, is_event_stream, is_type};
+use crate::net::headers::SESSION_ID;
+use crate::net::{CANCELLED, Failed, INITIALIZED, Response};
+use crate::transport::{Epoch, Lane, LaneEnd, Outgoing, RequestId};
 
 /// How long the others wait for the end of the opening to be taken. A server that has not said a word about it by then has read it
 /// all the same, or never will.

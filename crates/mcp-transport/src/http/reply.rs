@@ -8,9 +8,9 @@ use bytes::Bytes;
 use mcp_model::code;
 
 use super::sessions::Standing;
-use crate::RequestId;
-use crate::scan::{Id, Scanned, scan};
-pub(super) use crate::web::said::{Said, read, words};
+pub(super) use crate::net::error_body::{Said, read, words};
+use crate::rpc::scan::{Id, Scanned, scan};
+use crate::transport::RequestId;
 
 /// What to make of a response that is no success.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -7,7 +7,7 @@ use super::Wire;
 use super::backoff::Backoff;
 use super::events::Hearing;
 use super::listen::{Opened, open};
-use crate::Epoch;
+use crate::transport::Epoch;
 
 /// How often a stream is asked for without anything new.
 const MOST_ATTEMPTS: u32 = 5;

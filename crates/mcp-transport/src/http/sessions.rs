@@ -8,8 +8,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use http::{HeaderMap, HeaderValue};
 use mcp_model::{Era, ProtocolVersion, UrlEndpoint};
 
-use crate::web::headers::{self, LAST_EVENT_ID, METHOD, NAME, PROTOCOL_VERSION, SESSION_ID};
-use crate::{ConnectError, Epoch, Outgoing};
+use crate::error::ConnectError;
+use crate::net::headers::{self, LAST_EVENT_ID, METHOD, NAME, PROTOCOL_VERSION, SESSION_ID};
+use crate::transport::{Epoch, Outgoing};
 
 /// The configured session, where there is one.
 pub(super) fn configured(endpoint: &UrlEndpoint) -> Result<Option<HeaderValue>, ConnectError> {
@@ -190,7 +191,7 @@ impl State {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Head, Mirrored, Named};
+    use crate::transport::{Head, Mirrored, Named};
 
     fn head(method: &'static str, version: Option<ProtocolVersion>) -> Head {
         Head::new(Some(1), method.into(), version)

@@ -7,8 +7,8 @@ use mcp_model::{Limits, UrlEndpoint};
 
 use super::events::{Hearing, StreamEnd};
 use super::*;
-use crate::Lane;
-use crate::web::flooding::{self, Answers, FLOODS};
+use crate::net::flooding::{self, Answers, FLOODS};
+use crate::transport::Lane;
 
 fn wire() -> (Wire, Arc<Answers>) {
     let endpoint = UrlEndpoint::new("http://localhost:1/mcp".parse().unwrap());

@@ -18,8 +18,8 @@ use rmcp::transport::auth::{OAuthHttpClient, OAuthHttpClientError, OAuthHttpClie
 use url::{Host, Url};
 
 use super::reach::{Neighbourhood, judge, may_reach, neighbourhood};
-use crate::web::nearby::is_loopback;
-use crate::web::tls::{self, Authorities};
+use crate::net::loopback::is_loopback;
+use crate::net::tls::{self, Authorities};
 
 /// How long one request of a login may take.
 const PATIENCE: Duration = Duration::from_secs(30);

@@ -25,8 +25,10 @@ use mcp_model::Secret;
 use tokio::sync::{Mutex, MutexGuard};
 use url::Url;
 
-use crate::web::nearby::is_loopback;
-use crate::{Authorities, Authorization, Challenge, ConnectError, Remedy, Unauthorized};
+use crate::error::ConnectError;
+use crate::net::authorization::{Authorization, Challenge, Remedy, Unauthorized};
+use crate::net::loopback::is_loopback;
+use crate::net::tls::Authorities;
 use fetch::Fetch;
 use flow::{Flow, Trouble, Wish};
 
@@ -70,7 +72,7 @@ impl fmt::Debug for OAuthOptions {
     }
 }
 
-/// The authorization of one server: an [`Authorization`] for [`DialOptions`](crate::DialOptions). One for all
+/// The authorization of one server: an [`Authorization`] for [`DialOptions`](crate::dial::endpoint::DialOptions). One for all
 /// connections to it, so that a token is renewed once.
 pub struct OAuth {
     flow: Flow,

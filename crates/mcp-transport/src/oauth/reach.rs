@@ -7,7 +7,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use url::{Host, Url};
 
-use crate::web::nearby::is_loopback;
+use crate::net::loopback::is_loopback;
 
 /// Whose an address is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -16,7 +16,7 @@ pub fn endpoint_secrets(endpoint: &Endpoint) -> Vec<Secret> {
             parts.chain(given.iter().flat_map(|it| json_secrets(it))).collect()
         }
         #[cfg(any(feature = "http", feature = "sse", feature = "websocket"))]
-        Endpoint::Sse(it) | Endpoint::WebSocket(it) | Endpoint::Http(it) => crate::web::secrets(it),
+        Endpoint::Sse(it) | Endpoint::WebSocket(it) | Endpoint::Http(it) => crate::net::secrets(it),
         #[cfg(not(any(feature = "http", feature = "sse", feature = "websocket")))]
         Endpoint::Sse(it) | Endpoint::WebSocket(it) | Endpoint::Http(it) => {
             it.headers.iter().map(|(_, value)| value).chain(&it.session_id).flat_map(secret_parts).collect()

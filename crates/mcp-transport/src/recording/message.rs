@@ -92,8 +92,8 @@ pub(super) fn with(params: &RawValue, path: &[&str], value: &str) -> Option<Stri
     let inner = members.remove(*name)?;
     let inner = with(inner, rest, value)?;
     let mut texts: Vec<String> =
-        members.iter().map(|(name, it)| format!("{}:{}", crate::frame::text(name), it.get())).collect();
-    texts.push(format!("{}:{inner}", crate::frame::text(name)));
+        members.iter().map(|(name, it)| format!("{}:{}", crate::rpc::frame::text(name), it.get())).collect();
+    texts.push(format!("{}:{inner}", crate::rpc::frame::text(name)));
     texts.sort();
     Some(format!("{{{}}}", texts.join(",")))
 }

@@ -1,6 +1,6 @@
 //! Sessions written down, and played again: so that the tests of a host need neither network nor servers.
 //!
-//! A [`Recorder`] puts itself around any [`Dial`](crate::Dial) and writes down what is asked and what is answered, as it crosses the
+//! A [`Recorder`] puts itself around any [`Dial`](crate::transport::Dial) and writes down what is asked and what is answered, as it crosses the
 //! wire: names are the server's own, nothing is projected. What comes of it is a [`Recording`], a text of JSON lines
 //! without times, ids or tokens, so that two recordings of the same session are the same. A [`Tape`] of it is played by
 //! a [`Player`]: in the same process ([`Tape::dialer`]), on a pair of streams ([`serve`], feature `stdio`), or by

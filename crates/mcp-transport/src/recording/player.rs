@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 use super::canonical;
 use super::message::{self, LISTEN, Message, PROGRESS_TOKEN, SUBSCRIPTION};
 use super::tape::{Exchange, Reply, Said, Tape, is_found_by_method};
-use crate::frame;
+use crate::rpc::frame;
 
 /// How many requests may wait for a client's answer, or be open, at once.
 const MOST_OPEN: usize = 1024;

@@ -11,7 +11,7 @@ use super::message::LISTEN;
 use super::take::{Room, Take};
 use super::tape::{Exchange, Recording, Tape};
 use super::wire::RecordedDial;
-use crate::Dial;
+use crate::transport::Dial;
 
 /// How many bytes a recording may have, about.
 const MOST: usize = 256 << 20;

@@ -9,9 +9,9 @@ use super::player::Player;
 use super::recorder::{Recorded, lock};
 use super::take::Take;
 use super::tape::Tape;
-use crate::{
-    Dial, EndReason, Ended, Fault, Inbox, Lane, LaneEnd, Link, Opening, Out, OutQueue, RequestId, Transport,
-    Worth,
+use crate::error::end::{EndReason, Ended, Fault};
+use crate::transport::{
+    Dial, Inbox, Lane, LaneEnd, Link, Opening, Out, OutQueue, RequestId, Transport, Worth,
 };
 
 /// How many messages are taken at once.

@@ -10,9 +10,9 @@ use mcp_model::{RawJson, RpcError, code};
 use serde::Serialize;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use super::asked::{ElicitRequest, Root, SamplingRequest};
+use super::server_request::{ElicitRequest, Root, SamplingRequest};
 use super::{Handlers, RawQuestion};
-use crate::whose::Whose;
+use crate::rpc::request_owner::Whose;
 
 /// How many of a server's questions are answered at once.
 const MOST_AT_ONCE: usize = 64;

@@ -14,7 +14,7 @@ use serde_json::json;
 
 use super::params::{Members, Name};
 use super::{ElicitMode, Event, Handlers};
-use crate::frame;
+use crate::rpc::frame;
 
 /// Whose a call is: one for each client. Where a wire does not say which call a question is about, calls of one owner
 /// may answer for each other; those of two never do.

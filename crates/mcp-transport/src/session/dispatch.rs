@@ -13,10 +13,10 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::{AbortHandle, Id, JoinError, JoinSet};
 
 use super::answering::Answering;
-use super::hearing::{Heard, Hearing, Held};
 use super::listen::Acknowledged;
+use super::notification_router::{Heard, Hearing, Held};
 use super::server::Announced;
-use crate::engine::{Asked, Engine, ForeignId, Incoming};
+use crate::rpc::engine::{Asked, Engine, ForeignId, Incoming};
 
 /// How often a server has said that a list of its changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -35,7 +35,7 @@ pub(crate) struct Outlets {
     pub(crate) hearing: Hearing,
     pub(crate) changes: watch::Sender<Changes>,
     pub(crate) acknowledged: watch::Sender<Acknowledged>,
-    pub(crate) updates: super::kept::Updates,
+    pub(crate) updates: super::cache::Updates,
 }
 
 /// The answers that are being made.

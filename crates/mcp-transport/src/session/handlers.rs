@@ -9,8 +9,9 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use mcp_model::{LogLevel, RawJson, RpcError};
 
-use super::asked::{ElicitAnswer, ElicitRequest, Root, SamplingRequest, SamplingResult};
-use crate::{Progress, RequestId};
+use super::server_request::{ElicitAnswer, ElicitRequest, Root, SamplingRequest, SamplingResult};
+use crate::rpc::progress::Progress;
+use crate::transport::RequestId;
 
 /// The parts of a session's handler. Nothing by default: questions are declined, log messages go to `tracing`.
 #[derive(Clone, Default)]
@@ -93,7 +94,7 @@ pub trait Listener: Send + Sync {
 pub enum Event {
     /// A log message. It went to `tracing` as well.
     Log(LogMessage),
-    /// Progress of one of our requests; who made the call hears it by [`CallOptions::progress`](crate::CallOptions).
+    /// Progress of one of our requests; who made the call hears it by [`CallOptions::progress`](crate::session::CallOptions).
     Progress {
         /// The request.
         request: RequestId,

@@ -17,15 +17,18 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 
-use super::introduction::{For, client_json, declared, modern_meta};
-use super::mirror::Mirrors;
-use super::patience::{PATIENCE, PATIENCE_WITH_A_FRIEND, silence};
-use super::refused::{told, too_large, too_late, unreadable, version_failure};
-use super::wire::{Parts, Wire};
+use super::client_meta::{For, client_json, declared, modern_meta};
+use super::connect_deadline::{PATIENCE, PATIENCE_WITH_A_FRIEND, silence};
+use super::connection::{Parts, Wire};
+use super::header_params::Mirrors;
+use super::rejection::{told, too_large, too_late, unreadable, version_failure};
 use super::{Eras, ServerCapabilities, ServerInfo, SessionOptions};
-use crate::engine::{CallTerms, GivenUp};
-use crate::pending::Outcome;
-use crate::{ConnectError, Dial, EndReason, Ended, Epoch, Fault, Head, LaneEnd, Opening, Outgoing, frame};
+use crate::error::ConnectError;
+use crate::error::end::{EndReason, Ended, Fault};
+use crate::rpc::engine::{CallTerms, GivenUp};
+use crate::rpc::frame;
+use crate::rpc::pending::Outcome;
+use crate::transport::{Dial, Epoch, Head, LaneEnd, Opening, Outgoing};
 
 /// How long a connection that is not wanted may take to end.
 pub(super) const PARTING: Duration = Duration::from_millis(500);
@@ -151,7 +154,7 @@ pub(crate) async fn reopen(
     epoch: Epoch,
 ) -> Result<Negotiated, ConnectError> {
     let limit = options.limits.startup;
-    let none = || Arc::new(Ended::new(crate::EndReason::Stopped));
+    let none = || Arc::new(Ended::new(crate::error::end::EndReason::Stopped));
     match tokio::time::timeout(
         limit,
         negotiate(dial, wire, options, Ways { eras: Eras::Legacy, remembered: None }, epoch),

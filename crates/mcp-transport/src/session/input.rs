@@ -14,8 +14,10 @@ use tokio::time::Instant;
 use super::params::{self, Members, Name};
 use super::request::{RawAnswer, Request};
 use super::{InputRequired, Session};
-use crate::whose::Whose;
-use crate::{CallError, Expiry, frame};
+use crate::error::CallError;
+use crate::rpc::deadline::Expiry;
+use crate::rpc::frame;
+use crate::rpc::request_owner::Whose;
 
 /// How often a server may ask before it answers.
 const MOST_ROUNDS: usize = 10;

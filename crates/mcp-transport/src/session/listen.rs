@@ -16,10 +16,10 @@ use tokio::sync::watch;
 
 use super::server::Announced;
 use super::{Changes, Event, Negotiated, OnSaid, Said};
-use crate::engine::{CallTerms, Engine};
-use crate::frame::Writer;
-use crate::pending::Outcome;
-use crate::{Epoch, Head, LaneEnd, Outgoing, RequestId};
+use crate::rpc::engine::{CallTerms, Engine};
+use crate::rpc::frame::Writer;
+use crate::rpc::pending::Outcome;
+use crate::transport::{Epoch, Head, LaneEnd, Outgoing, RequestId};
 
 const METHOD: &str = "subscriptions/listen";
 

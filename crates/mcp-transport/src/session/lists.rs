@@ -9,11 +9,14 @@ use mcp_model::{
 };
 use tokio::time::Instant;
 
-use super::kept::{Slot, until};
-use super::mirror::Mirrors;
+use super::cache::{Slot, until};
+use super::header_params::Mirrors;
 use super::request::{Params, Request};
 use super::{Changes, Session};
-use crate::{CallError, CallOptions, Expiry, Replay, frame};
+use crate::error::CallError;
+use crate::rpc::deadline::Expiry;
+use crate::rpc::frame;
+use crate::session::{CallOptions, Replay};
 
 /// A whole list.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -5,28 +5,28 @@
 //! moves on while its future is polled: over Streamable HTTP its response is read by nobody else, as a rule, and until it is
 //! over it has one of the 512 places that a connection has for requests.
 
-mod again;
 mod answering;
-mod asked;
+mod cache;
 mod caller;
+mod client_meta;
+mod connect_deadline;
+mod connection;
 mod dispatch;
 mod handlers;
 mod handshake;
-pub(crate) mod hearing;
+mod header_params;
 mod input;
-mod introduction;
-mod kept;
 mod listen;
 mod lists;
-mod mirror;
+pub(crate) mod notification_router;
 mod options;
 mod params;
-mod patience;
-mod reads;
-mod refused;
+mod rejection;
 mod request;
+mod resources;
+mod resubscribe;
 mod server;
-mod wire;
+mod server_request;
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -37,25 +37,27 @@ use mcp_model::{Era, Limits, LogLevel, ProtocolVersion, RawJson, ToolResult, cod
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use crate::{CallError, ConnectError, Dial, Ended, Epoch, RequestId};
+use crate::error::end::Ended;
+use crate::error::{CallError, ConnectError};
+use crate::transport::{Dial, Epoch, RequestId};
 use answering::Answering;
+use cache::Kept;
+use connection::Wire;
 use handshake::Negotiated;
-use kept::Kept;
 use params::Given;
 use request::{Method, Params, RawAnswer, Request, StakeOf};
-use wire::Wire;
 
-pub use asked::{ElicitAnswer, ElicitRequest, Question, Root, SamplingRequest, SamplingResult};
 pub use caller::{Caller, CallerId, ClientCapabilities, OnEvent};
 pub use dispatch::Changes;
 pub use handlers::{
     ElicitMode, Elicitation, Event, Handlers, Listener, LogMessage, Questions, RawQuestion, Roots, Sampling,
 };
-pub use hearing::{OnSaid, Said};
 pub use lists::Listing;
+pub use notification_router::{OnSaid, Said};
 pub use options::{CallOptions, ClientInfo, Eras, InputRequired, Replay, SessionOptions};
-pub use reads::{CompletionArgument, CompletionOf};
+pub use resources::{CompletionArgument, CompletionOf};
 pub use server::{ServerCapabilities, ServerInfo};
+pub use server_request::{ElicitAnswer, ElicitRequest, Question, Root, SamplingRequest, SamplingResult};
 
 /// The state of a connection (HD-082 to HD-084).
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -114,7 +116,7 @@ impl Session {
         let connecting = Connecting(&options.state);
         let kept = Kept::default();
         let answering = Arc::new(Answering::new(options.handlers.clone(), options.limits.message_bytes));
-        let parts = wire::Parts { answering: Arc::clone(&answering), reads: Arc::clone(&kept.reads) };
+        let parts = connection::Parts { answering: Arc::clone(&answering), reads: Arc::clone(&kept.reads) };
         let outcome = handshake::open(&dial, &options, &parts).await;
         std::mem::forget(connecting);
         match outcome {

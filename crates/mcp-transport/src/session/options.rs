@@ -6,9 +6,9 @@ use std::time::Duration;
 use mcp_model::{Era, Limits, LogLevel, RawJson, Secret, TraceContext};
 use tokio::sync::watch;
 
-use super::hearing::OnSaid;
-use crate::progress::OnProgress;
-use crate::{Caller, ClientCapabilities, Handlers, State};
+use super::notification_router::OnSaid;
+use crate::rpc::progress::OnProgress;
+use crate::session::{Caller, ClientCapabilities, Handlers, State};
 
 /// How a session is to be.
 #[derive(Clone)]
@@ -30,7 +30,7 @@ pub struct SessionOptions {
     pub said: Option<OnSaid>,
     /// From which level on the server's log messages are wanted, where it sends any; `None` leaves that to the server.
     pub log_level: Option<LogLevel>,
-    /// The era of the same server when it was met last ([`Session::era`](crate::Session::era)): that one is tried first,
+    /// The era of the same server when it was met last ([`Session::era`](crate::session::Session::era)): that one is tried first,
     /// and costs no probe. Where it fails, everything is tried as if nothing were remembered. Only where `eras` is
     /// [`Eras::Both`].
     pub remembered: Option<Era>,

@@ -18,7 +18,8 @@ use proptest::sample::Index;
 use serde_json::{Value, json};
 
 use super::Replay;
-use crate::{EndReason, Epoch, Fault, Lane, LaneEnd, RequestId};
+use crate::error::end::{EndReason, Fault};
+use crate::transport::{Epoch, Lane, LaneEnd, RequestId};
 use calls::{Kind, Terms, result};
 use model::{Stage, Told};
 use peer::Manners;

@@ -7,7 +7,9 @@ use mcp_model::{LogLevel, RawJson};
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
-use crate::{CallError, CallOptions, frame};
+use crate::error::CallError;
+use crate::rpc::frame;
+use crate::session::CallOptions;
 
 /// The members of an object but for `_meta`, and the members of its `_meta`, both as JSON text without braces.
 pub(super) fn split(params: &RawJson) -> Result<(String, String), String> {

@@ -12,18 +12,20 @@ use serde::de::DeserializeOwned;
 use tokio::time::Instant;
 
 use super::Session;
+use super::client_meta::{For, modern_meta};
 use super::handshake::{self, Negotiated};
-use super::introduction::{For, modern_meta};
 use super::params::{self, Given};
-use crate::engine::CallTerms;
+use crate::error::CallError;
 use crate::error::NOT_UTF8;
-use crate::frame::{self, Writer};
-use crate::pending::Outcome;
-use crate::whose::Stake;
-use crate::{
-    CallError, CallOptions, Epoch, Expiry, Fault, Head, LaneEnd, Mirrored, Named, OnProgress, Outgoing,
-    Replay, RequestId,
-};
+use crate::error::end::Fault;
+use crate::rpc::deadline::Expiry;
+use crate::rpc::engine::CallTerms;
+use crate::rpc::frame::{self, Writer};
+use crate::rpc::pending::Outcome;
+use crate::rpc::progress::OnProgress;
+use crate::rpc::request_owner::Stake;
+use crate::session::{CallOptions, Replay};
+use crate::transport::{Epoch, Head, LaneEnd, Mirrored, Named, Outgoing, RequestId};
 
 /// A request before it has an id.
 #[derive(Clone, Copy)]

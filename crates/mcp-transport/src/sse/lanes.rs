@@ -13,8 +13,8 @@ use bytes::Bytes;
 use mcp_model::ProtocolVersion;
 use tokio::sync::oneshot;
 
-use crate::web::{CANCELLED, INITIALIZED};
-use crate::{Epoch, Head, Out, Outgoing, RequestId};
+use crate::net::{CANCELLED, INITIALIZED};
+use crate::transport::{Epoch, Head, Out, Outgoing, RequestId};
 
 /// How many requests are being posted at once. The rest waits its turn, and can be given up while it waits.
 const MOST_REQUESTS: usize = 256;

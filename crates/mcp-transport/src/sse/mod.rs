@@ -23,14 +23,14 @@ use http::HeaderMap;
 use mcp_model::UrlEndpoint;
 use tokio::time::{Instant, sleep_until};
 
-use crate::pace::Pace;
-use crate::scan::{Id, Scanned, scan};
-use crate::web::event_stream::Event;
-use crate::web::{Client, Place, Target};
-use crate::{
-    ConnectError, Dial, DialOptions, EndReason, Ended, Fault, Inbox, Lane, LaneEnd, Link, Opening, OutQueue,
-    StartFailure, Transport,
-};
+use crate::dial::endpoint::DialOptions;
+use crate::error::ConnectError;
+use crate::error::end::{EndReason, Ended, Fault, StartFailure};
+use crate::net::event_stream::Event;
+use crate::net::{Client, Place, Target};
+use crate::rpc::rate_limiter::Pace;
+use crate::rpc::scan::{Id, Scanned, scan};
+use crate::transport::{Dial, Inbox, Lane, LaneEnd, Link, Opening, OutQueue, Transport};
 use lanes::Lanes;
 use post::Posted;
 use stream::Stream;
@@ -222,7 +222,7 @@ fn hear(wire: &Wire, lanes: &mut Lanes, pace: &mut Pace, event: Event) {
 }
 
 /// Says which of our requests a message answers.
-fn answers(frame: &[u8], answered: &mut impl FnMut(crate::RequestId)) {
+fn answers(frame: &[u8], answered: &mut impl FnMut(crate::transport::RequestId)) {
     match scan(frame) {
         Scanned::Response { id: Id::Number(id), .. } => answered(id),
         Scanned::Batch(items) => {

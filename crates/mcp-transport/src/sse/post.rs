@@ -8,10 +8,11 @@ use tokio::sync::oneshot;
 
 use super::Wire;
 use super::lanes::Leave;
-use crate::web::body::{beginning, is_event_stream};
-use crate::web::headers::PROTOCOL_VERSION;
-use crate::web::{CANCELLED, said};
-use crate::{Fault, Head, Lane, LaneEnd, Outgoing, RequestId};
+use crate::error::end::Fault;
+use crate::net::body::{beginning, is_event_stream};
+use crate::net::headers::PROTOCOL_VERSION;
+use crate::net::{CANCELLED, error_body};
+use crate::transport::{Head, Lane, LaneEnd, Outgoing, RequestId};
 
 /// How long a notice of cancellation may take: nobody waits for it.
 const NOTICE: Duration = Duration::from_secs(5);
@@ -117,13 +118,13 @@ async fn post(wire: &Wire, message: &Outgoing, id: Option<RequestId>) -> Option<
     }
     let status = response.status().as_u16();
     let body = beginning(&mut response, EXPLAINING).await;
-    let said = said::read(&body, id, &wire.place.redactor);
+    let said = error_body::read(&body, id, &wire.place.redactor);
     if said.ours {
         // An error under the request's own id is the server's answer, whatever the status.
         wire.inbox.deliver(Lane::Shared, body);
         return None;
     }
-    let message = said::words(status, response.headers(), &said, &wire.place.redactor);
+    let message = error_body::words(status, response.headers(), &said, &wire.place.redactor);
     let fault = Fault { status: Some(status), message, error: said.error };
     Some(match status {
         404 => Refusal::Gone(fault),

@@ -10,11 +10,11 @@ use tokio::time::Instant;
 use url::Url;
 
 use super::endpoint;
-use crate::web::body::{beginning, is_event_stream};
-use crate::web::client::fault;
-use crate::web::event_stream::{Event, EventStream};
-use crate::web::{Client, Failed, Place, Response, Target, headers, said};
-use crate::{EndReason, Fault};
+use crate::error::end::{EndReason, Fault};
+use crate::net::body::{beginning, is_event_stream};
+use crate::net::client::fault;
+use crate::net::event_stream::{Event, EventStream};
+use crate::net::{Client, Failed, Place, Response, Target, error_body, headers};
 
 /// A silence longer than this is none that anybody waits for, and might be more than the clock can count.
 const LONGEST: Duration = Duration::from_secs(60 * 60 * 24);
@@ -98,8 +98,8 @@ pub(super) async fn open(
 async fn refusal(place: &Place, mut response: Response) -> Fault {
     let status = response.status().as_u16();
     let body = beginning(&mut response, EXPLAINING.min(place.connect)).await;
-    let said = said::read(&body, None, &place.redactor);
-    let mut message = said::words(status, response.headers(), &said, &place.redactor);
+    let said = error_body::read(&body, None, &place.redactor);
+    let mut message = error_body::words(status, response.headers(), &said, &place.redactor);
     if response.status().is_success() {
         message.push_str(" (this is no event stream)");
     }

@@ -6,8 +6,8 @@ use std::time::Duration;
 use mcp_model::{Limits, UrlEndpoint};
 
 use super::*;
-use crate::DialOptions;
-use crate::web::flooding::{self, Answers, FLOODS};
+use crate::dial::endpoint::DialOptions;
+use crate::net::flooding::{self, Answers, FLOODS};
 
 /// Drives a connection whose stream brings this without end for some seconds: how often it was read, the answers, and how
 /// it ended.

@@ -5,7 +5,7 @@
 
 use bytes::{Bytes, BytesMut};
 
-use crate::oversize::{Oversize, Skipped};
+use crate::rpc::oversize::{Oversize, Skipped};
 
 /// How much room is made for the next reads: at least this much, for most servers say little most of the time, and there
 /// may be many of them.

@@ -4,23 +4,23 @@
 //! group of its own, and whatever way this wire ends — asked to, by the child's exit, by being dropped — the whole
 //! group ends with it. The child's exit is watched, not only its output: a grandchild may hold the pipe open.
 
+mod batching;
 mod child;
-#[cfg(not(target_os = "linux"))]
-mod elsewhere;
 mod encoding;
 mod group;
 #[cfg(target_os = "linux")]
 mod launch;
 mod lines;
-mod outbox;
 mod owner;
+#[cfg(not(target_os = "linux"))]
+mod portable;
 mod program;
 mod reader;
 mod receipt;
 mod source;
 mod spawn;
 mod stderr;
-mod turns;
+mod write_buffer;
 mod writer;
 
 use std::collections::BTreeMap;
@@ -35,26 +35,26 @@ use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
+use crate::dial::endpoint::{DialOptions, ProcessCell};
+use crate::error::ConnectError;
+use crate::error::end::{EndReason, Ended, Evidence, StartFailure};
 use crate::recording::json_secrets;
 use crate::redact::{Redactor, argument_secrets, secret_parts};
-use crate::{
-    ConnectError, Dial, DialOptions, EndReason, Ended, Evidence, Link, Opening, ProcessCell, StartFailure,
-    Transport,
-};
+use crate::transport::{Dial, Link, Opening, Transport};
+use batching::Turns;
 use child::Child;
-#[cfg(not(target_os = "linux"))]
-use elsewhere as launch;
 use encoding::StreamEncoding;
 use group::Group;
 pub(crate) use lines::{Line, Lines};
-use outbox::Outbox;
 pub use owner::Owner;
+#[cfg(not(target_os = "linux"))]
+use portable as launch;
 use program::Program;
 use reader::Reader;
 pub use receipt::{Reaped, Receipts};
 use spawn::Started;
 use stderr::Tail;
-use turns::Turns;
+use write_buffer::Outbox;
 
 /// How long what a process wrote before its end may take to be read.
 const LAST_WORDS: Duration = Duration::from_millis(100);

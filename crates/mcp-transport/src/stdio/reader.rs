@@ -13,15 +13,16 @@ use tokio::process::ChildStdout;
 use tokio::time::Instant;
 
 use super::Place;
+use super::batching::Turns;
 use super::encoding::StreamDecoder;
 use super::lines::{Line, Lines};
 use super::source::Source;
-use super::turns::Turns;
-use crate::link::pass;
-use crate::oversize::{Oversize, is_endless};
-use crate::pace::Pace;
+use crate::error::end::EndReason;
 use crate::redact::Redactor;
-use crate::{EndReason, Inbox, Lane, LaneEnd, Worth};
+use crate::rpc::oversize::{Oversize, is_endless};
+use crate::rpc::rate_limiter::Pace;
+use crate::transport::pass;
+use crate::transport::{Inbox, Lane, LaneEnd, Worth};
 
 /// How much is read at once where it has to be decoded first.
 const RAW_BYTES: usize = 64 << 10;
@@ -244,8 +245,9 @@ mod tests {
     use tokio::io::{AsyncRead, AsyncWriteExt, DuplexStream, ReadBuf};
 
     use super::*;
+    use crate::dial::endpoint::DialOptions;
     use crate::stdio::StdioDial;
-    use crate::{DialOptions, OutQueue, RequestId};
+    use crate::transport::{OutQueue, RequestId};
 
     /// Waits for answers alone, and notes how much else there was before each.
     #[derive(Default)]

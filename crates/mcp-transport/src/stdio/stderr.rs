@@ -15,8 +15,8 @@ use tokio::time::Instant;
 use super::Place;
 use super::lines::{Line, Lines};
 use super::reader::fill;
-use crate::pace::Pace;
 use crate::redact::Redactor;
+use crate::rpc::rate_limiter::Pace;
 
 /// How many lines are kept, and how long each may be.
 const LINES: usize = 20;
@@ -149,7 +149,7 @@ mod tests {
     use tokio::task::JoinHandle;
 
     use super::*;
-    use crate::DialOptions;
+    use crate::dial::endpoint::DialOptions;
     use crate::stdio::StdioDial;
 
     /// A server that writes numbered lines into a pipe of the usual size, each with this behind its number, until it is

@@ -10,8 +10,8 @@ use tokio::io::AsyncWriteExt;
 use tokio::process::ChildStdin;
 use tokio::sync::oneshot;
 
-use super::outbox::{Batch, Outbox};
-use crate::EndReason;
+use super::write_buffer::{Batch, Outbox};
+use crate::error::end::EndReason;
 
 /// Writes messages, many at once. Ends with `None` when the process does not read any more or there is nothing left
 /// to write, with a reason when it keeps its input open and does not read. Once `last` is over, what waits by then is

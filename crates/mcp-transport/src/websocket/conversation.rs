@@ -14,7 +14,8 @@ use super::reader::{Over, Reader};
 use super::socket::Socket;
 use super::writer::{Unwritten, Writer};
 use super::{Place, QUIET};
-use crate::{EndReason, Ended, Evidence, Link};
+use crate::error::end::{EndReason, Ended, Evidence};
+use crate::transport::Link;
 
 /// How long the end may take when we did not ask for it.
 const PARTING: Duration = Duration::from_millis(500);

@@ -4,8 +4,8 @@ use bytes::BytesMut;
 use mcp_model::Secret;
 
 use super::upgrade::judge;
+use crate::net::{error_body, head};
 use crate::redact::Redactor;
-use crate::web::{head, said};
 
 /// What such a server says is a secret of ours.
 const SECRET: &str = "hunter2-hunter2";
@@ -26,8 +26,8 @@ pub(crate) fn answer_head(bytes: &[u8]) {
     assert!(judge(&head, "no answer has this").is_err());
     let body = rest.freeze();
     let redactor = Redactor::new([Secret::from(SECRET)].iter());
-    let said = said::read(&body, Some(7), &redactor);
-    let words = said::words(head.status.as_u16(), head.headers(), &said, &redactor);
+    let said = error_body::read(&body, Some(7), &redactor);
+    let words = error_body::words(head.status.as_u16(), head.headers(), &said, &redactor);
     assert!(!words.contains(SECRET) && words.len() < 4096, "{words:?}");
     assert!(!words.contains(|it: char| it.is_control()), "{words:?}");
     let length = body.len();

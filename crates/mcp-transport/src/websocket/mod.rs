@@ -27,10 +27,13 @@ use http::HeaderMap;
 use mcp_model::UrlEndpoint;
 use url::Url;
 
+use crate::dial::endpoint::DialOptions;
+use crate::error::ConnectError;
+use crate::error::end::{EndReason, Ended, StartFailure};
+use crate::net::configured;
+use crate::net::tls::Authorities;
 use crate::redact::Redactor;
-use crate::web::configured;
-use crate::web::tls::Authorities;
-use crate::{ConnectError, Dial, DialOptions, EndReason, Ended, Link, Opening, StartFailure, Transport};
+use crate::transport::{Dial, Link, Opening, Transport};
 
 /// How long nothing may come from the peer before we send a ping. Proxies let a connection go after a minute of rest.
 const QUIET: Duration = Duration::from_secs(30);

@@ -14,7 +14,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::Instant;
 
 use super::pulse::Heard;
-use crate::web::connect::Line;
+use crate::net::connect::Line;
 
 /// A stream under observation.
 pub(super) struct Observed {

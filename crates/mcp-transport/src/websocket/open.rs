@@ -9,9 +9,9 @@ use tokio_tungstenite::tungstenite::protocol::Role;
 
 use super::observed::Observed;
 use super::{Place, socket, upgrade};
-use crate::Fault;
-use crate::web::connect::{self, Carries, Way};
-use crate::web::{nearby, proxy};
+use crate::error::end::Fault;
+use crate::net::connect::{self, Carries, Way};
+use crate::net::{loopback, proxy};
 
 /// How long the body of a refusal may take: what matters is the status.
 pub(super) const EXPLAINING: Duration = Duration::from_secs(1);
@@ -55,7 +55,7 @@ async fn attempt(
     let failed = |why: String| unreachable(place, &why);
     let reached = |next| *step.lock().unwrap_or_else(PoisonError::into_inner) = next;
     let url = &place.url;
-    let proxy = match nearby::is_loopback(url) {
+    let proxy = match loopback::is_loopback(url) {
         true => None,
         false => proxy::find(proxies, url).map_err(failed)?,
     };
@@ -95,8 +95,8 @@ mod tests {
 
     use super::super::WebSocketDial;
     use super::*;
-    use crate::DialOptions;
-    use crate::web::head::heard;
+    use crate::dial::endpoint::DialOptions;
+    use crate::net::head::heard;
 
     /// Opens a WebSocket at `url` through a proxy that answers so, and is the server behind itself. What the proxy was
     /// asked, and what came of it.

@@ -10,9 +10,10 @@ use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 use tokio_tungstenite::tungstenite::{Error, Message};
 
 use super::socket::Socket;
-use crate::pace::Pace;
+use crate::error::end::EndReason;
 use crate::redact::Redactor;
-use crate::{EndReason, Inbox, Lane};
+use crate::rpc::rate_limiter::Pace;
+use crate::transport::{Inbox, Lane};
 
 /// Reads messages and hands them to the engine.
 pub(super) struct Reader<'a> {

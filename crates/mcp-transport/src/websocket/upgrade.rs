@@ -16,10 +16,11 @@ use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 use url::{Position, Url};
 
 use super::Place;
-use crate::web::connect::Stream;
-use crate::web::head::{self, Head};
-use crate::web::{configured, said};
-use crate::{ConnectError, Fault};
+use crate::error::ConnectError;
+use crate::error::end::Fault;
+use crate::net::connect::Stream;
+use crate::net::head::{self, Head};
+use crate::net::{configured, error_body};
 
 /// The subprotocol of MCP over WebSocket.
 const SUBPROTOCOL: &str = "mcp";
@@ -103,7 +104,7 @@ pub(super) async fn ask(place: &Place, stream: &mut dyn Stream) -> Result<BytesM
     let head = loop {
         let head = head::read(&mut stream, &mut buffer).await.map_err(|words| match &sent {
             Ok(()) => failed(words),
-            Err(error) => failed(crate::web::tls::io_words(error)),
+            Err(error) => failed(crate::net::tls::io_words(error)),
         })?;
         // Another answer follows.
         if !head.is_interim() {
@@ -178,8 +179,8 @@ pub(super) fn judge(head: &Head, accept: &str) -> Result<Subprotocol, Refusal> {
 
 /// An answer that is no WebSocket, in words.
 fn refusal(place: &Place, head: &Head, body: &Bytes) -> Fault {
-    let said = said::read(body, None, &place.redactor);
-    let mut message = said::words(head.status.as_u16(), head.headers(), &said, &place.redactor);
+    let said = error_body::read(body, None, &place.redactor);
+    let mut message = error_body::words(head.status.as_u16(), head.headers(), &said, &place.redactor);
     if matches!(head.status.as_u16(), 200..=399 | 426) {
         message = format!("{} did not open a WebSocket: {message}", place.label);
     }

@@ -16,7 +16,8 @@ use tokio_tungstenite::tungstenite::{Error, Message};
 use super::observed::Traffic;
 use super::pulse::{Beat, Pulse};
 use super::socket::{PIECE, Socket};
-use crate::{EndReason, Out, OutQueue};
+use crate::error::end::EndReason;
+use crate::transport::{Out, OutQueue};
 
 /// How many messages are taken from the queue at once.
 const BATCH: usize = 256;

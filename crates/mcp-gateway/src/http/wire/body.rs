@@ -8,7 +8,7 @@ use mcp_transport::{ChunkedBody, ChunkedPart, NotChunked};
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::{Left, PART, Wire};
-use crate::budget::{Budget, Held, NoRoom, SMALL};
+use crate::limits::byte_budget::{Budget, Held, NoRoom, SMALL};
 
 /// Why there is no body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -5,8 +5,8 @@ use bytes::Bytes;
 use http::StatusCode;
 
 use super::{Body, Name, NoHead, Response, Wire};
-use crate::budget::Budget;
 use crate::fuzzing::pieces::{Pieces, at_once};
+use crate::limits::byte_budget::Budget;
 
 /// How long a body may be, in bytes.
 const MOST: usize = 1000;

@@ -8,7 +8,8 @@ use std::mem::MaybeUninit;
 use bytes::Bytes;
 use http::{Method, StatusCode, Uri};
 
-use super::fields::{Fields, Name};
+use super::fields::Fields;
+use super::name::Name;
 use super::write::Then;
 
 /// How many fields a head may have.

@@ -29,11 +29,12 @@ use tokio_util::io::poll_read_buf;
 use self::head::{Framing, Version};
 use self::response::Events;
 use self::write::{Date, Length, Then};
-use crate::budget::SMALL;
+use crate::limits::byte_budget::SMALL;
 
 pub(super) use self::body::NotWhole;
-pub(super) use self::fields::{Fields, Name, NotPlain};
+pub(super) use self::fields::{Fields, NotPlain};
 pub(super) use self::head::{Head, Refused};
+pub(super) use self::name::Name;
 pub(super) use self::response::{Body, Response};
 
 /// How large the head of a request may be, in bytes.

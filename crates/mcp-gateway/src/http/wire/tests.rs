@@ -7,7 +7,7 @@ use http::{HeaderValue, StatusCode, header};
 use tokio::io::{AsyncReadExt, DuplexStream, duplex};
 
 use super::*;
-use crate::budget::Budget;
+use crate::limits::byte_budget::Budget;
 
 const MOST: usize = 100_000;
 

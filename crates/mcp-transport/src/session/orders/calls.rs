@@ -12,7 +12,8 @@ use serde_json::{Value, json};
 use tokio::sync::Notify;
 
 use super::super::{CallOptions, Replay, Session};
-use crate::{CallError, Expiry};
+use crate::error::CallError;
+use crate::rpc::deadline::Expiry;
 
 /// What is asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -8,7 +8,8 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use super::calls::{Flag, Kind, Making, Terms, timed_out};
-use crate::{Epoch, Expiry, RequestId};
+use crate::rpc::deadline::Expiry;
+use crate::transport::{Epoch, RequestId};
 
 /// What a request may take that says nothing else, and what a session may take to open. A list has the longer of both.
 pub(super) const REQUEST: Duration = Duration::from_millis(50);

@@ -17,7 +17,8 @@ use super::calls::Flag;
 use super::peer::{Hand, Manners, Peer};
 use super::world::opened;
 use super::{config, on_a_paused_clock};
-use crate::{Dial, EndReason, Lane, Out, RequestId};
+use crate::error::end::EndReason;
+use crate::transport::{Dial, Lane, Out, RequestId};
 
 /// Longer than a probe is waited for, so that there is time for both ways.
 const STARTUP: Duration = Duration::from_secs(20);

@@ -9,7 +9,8 @@ use futures_util::FutureExt as _;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::unconstrained;
 
-use crate::{Dial, EndReason, Ended, Inbox, Link, Opening, Out, OutQueue, Transport};
+use crate::error::end::{EndReason, Ended};
+use crate::transport::{Dial, Inbox, Link, Opening, Out, OutQueue, Transport};
 
 /// What a wire does when it is to end.
 #[derive(Debug, Clone, Copy)]

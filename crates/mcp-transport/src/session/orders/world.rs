@@ -20,7 +20,7 @@ use super::super::{Eras, Handlers, Questions, RawQuestion, Session, SessionOptio
 use super::calls::{Flag, Kind, Making, Terms, make};
 use super::model::{Call, REQUEST, STARTUP, Stage, Told};
 use super::peer::{Hand, Manners, Peer};
-use crate::{Dial, Epoch, Lane, Out, RequestId, Worth};
+use crate::transport::{Dial, Epoch, Lane, Out, RequestId, Worth};
 
 /// How much later than its deadline a call may end: the timer's own grain.
 const GRAIN: Duration = Duration::from_millis(2);

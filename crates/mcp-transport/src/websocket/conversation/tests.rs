@@ -13,10 +13,9 @@ use url::Url;
 
 use super::super::{WebSocketDial, socket};
 use super::*;
-use crate::link::OutSender;
-use crate::{
-    DialOptions, Epoch, Head, Inbox, Lane, LaneEnd, Out, OutQueue, Outgoing, RequestId, Stop, Worth,
-};
+use crate::dial::endpoint::DialOptions;
+use crate::transport::OutSender;
+use crate::transport::{Epoch, Head, Inbox, Lane, LaneEnd, Out, OutQueue, Outgoing, RequestId, Stop, Worth};
 
 /// How much the pipe holds in each direction.
 const PIPE: usize = 16 << 10;
@@ -52,7 +51,7 @@ async fn both() -> Both {
     let endpoint = UrlEndpoint::new(Url::parse("ws://peer.example/").unwrap());
     let WebSocketDial(place) = WebSocketDial::new(&endpoint, &DialOptions::default()).unwrap();
     let (here, there) = tokio::io::duplex(PIPE);
-    let ours = Observed::new(crate::web::connect::Line::Through(Box::new(here)));
+    let ours = Observed::new(crate::net::connect::Line::Through(Box::new(here)));
     let settings = socket::settings(1 << 20);
     let ours = WebSocketStream::from_raw_socket(ours, Role::Client, Some(settings)).await;
     let peer = WebSocketStream::from_raw_socket(there, Role::Server, None).await;

@@ -1,0 +1,93 @@
+//! Where the values of a file's servers stand, for what goes wrong after the file was read.
+//!
+//! Few files are ever asked: only what cannot be resolved needs a place. So the text is kept, and looked through again
+//! when the first question comes.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::OnceLock;
+
+use mcp_model::Secret;
+
+use crate::de::{At, Pass};
+use crate::diagnostic::Lines;
+use crate::dialect::policy::Policy;
+use crate::syntax::{self, Node};
+
+/// Places by pointers. `Debug` shows no text.
+#[derive(Debug)]
+pub(crate) struct Places {
+    text: Secret,
+    policy: &'static Policy,
+    /// The pointers to the servers.
+    servers: Vec<String>,
+    all: OnceLock<BTreeMap<String, Place>>,
+}
+
+/// Where a value stands: its bytes, its line, its column.
+#[derive(Debug, Clone)]
+pub(crate) struct Place {
+    pub(crate) span: Range<usize>,
+    pub(crate) line: usize,
+    pub(crate) column: usize,
+}
+
+impl Places {
+    /// Those of a text that is read by `policy`, in the servers that these pointers lead to.
+    pub(crate) fn new(text: &str, policy: &'static Policy, servers: Vec<String>) -> Places {
+        let text = if servers.is_empty() { "" } else { text };
+        Places { text: Secret::new(text), policy, servers, all: OnceLock::new() }
+    }
+
+    /// The value that a pointer leads to or, where that is not in the file, the nearest thing around it; the beginning
+    /// of the file for what is in none of its servers.
+    pub(crate) fn nearest(&self, pointer: &str) -> Place {
+        let all = self.all.get_or_init(|| self.find_all());
+        let around = std::iter::successors(Some(pointer), |it| syntax::parent(it));
+        let found = around.filter_map(|it| all.get(it)).next();
+        found.cloned().unwrap_or(Place { span: 0..0, line: 1, column: 1 })
+    }
+
+    fn find_all(&self) -> BTreeMap<String, Place> {
+        let text = self.text.expose();
+        let mut res = BTreeMap::new();
+        let Some(root) = syntax::parse_as(text, self.policy.syntax).root else { return res };
+        let (lines, pass) = (Lines::new(text), Pass::new(self.policy));
+        for pointer in &self.servers {
+            if let Some((node, at)) = find(&root, pointer, &pass) {
+                collect(node, at, &lines, &pass, &mut res);
+            }
+        }
+        res
+    }
+}
+
+fn find<'a>(root: &'a Node, pointer: &str, pass: &Pass) -> Option<(&'a Node, At)> {
+    let mut node = root;
+    let mut at = At::root(root);
+    for segment in syntax::segments(pointer) {
+        if let Some(member) = node.get(&segment) {
+            at = at.member(member, pass);
+            node = &member.value;
+        } else {
+            let index = segment.parse().ok()?;
+            let item = node.items()?.get(index)?;
+            at = at.item(index, item, pass);
+            node = item;
+        }
+    }
+    Some((node, at))
+}
+
+fn collect(node: &Node, at: At, lines: &Lines<'_>, pass: &Pass, out: &mut BTreeMap<String, Place>) {
+    let is_collection = node.items().is_some() || node.members().is_some();
+    let span = lines.clamp(if is_collection { at.key() } else { at.span() });
+    let (line, column) = lines.position(span.start);
+    out.insert(at.pointer(pass), Place { span, line, column });
+    for (index, item) in node.items().into_iter().flatten().enumerate() {
+        collect(item, at.item(index, item, pass), lines, pass, out);
+    }
+    for member in node.members().into_iter().flatten() {
+        collect(&member.value, at.member(member, pass), lines, pass, out);
+    }
+}

@@ -1,0 +1,97 @@
+//! What a process can be handed: arguments, environment, the encoding of its pipes.
+
+use encoding_rs::{Encoding, REPLACEMENT, UTF_16BE, UTF_16LE};
+
+use super::Complaint;
+use crate::diagnostic::Code;
+
+/// The name of a variable is not empty and holds neither `=` nor NUL.
+pub(crate) fn env_name(name: &str) -> Result<(), Complaint> {
+    if !name.is_empty() && !name.contains(['=', '\0']) {
+        return Ok(());
+    }
+    Err(Complaint::new(
+        Code::InvalidEnvironment,
+        "the name of an environment variable must not be empty, nor hold `=` or NUL",
+        "write the name as the key, and the value behind the colon",
+    ))
+}
+
+/// A value holds no NUL.
+pub(crate) fn env_value(value: &str) -> Result<(), Complaint> {
+    no_nul(value, "the value of an environment variable must not hold NUL")
+}
+
+/// An argument holds no NUL.
+pub(crate) fn argument(value: &str) -> Result<(), Complaint> {
+    no_nul(value, "an argument must not hold NUL")
+}
+
+fn no_nul(value: &str, message: &str) -> Result<(), Complaint> {
+    if !value.contains('\0') {
+        return Ok(());
+    }
+    Err(Complaint::new(Code::InvalidEnvironment, message, "remove the character `\\0`"))
+}
+
+/// Is a path absolute, on whichever system it was written: `/x`, `C:\\x`, `\\\\server\\x`?
+pub(crate) fn is_absolute(path: &str) -> bool {
+    let bytes = path.as_bytes();
+    let drive = matches!(bytes, [letter, b':', b'/' | b'\\', ..] if letter.is_ascii_alphabetic());
+    drive || path.starts_with('/') || path.starts_with("\\\\")
+}
+
+/// An encoding is one whose label the WHATWG standard knows, and whose lines end with one byte.
+pub(crate) fn encoding(label: &str) -> Result<(), Complaint> {
+    let Some(found) = Encoding::for_label(label.as_bytes()) else {
+        return Err(Complaint::new(
+            Code::UnknownEncoding,
+            "'encoding' names no known encoding",
+            "write a label of the WHATWG encoding standard, such as utf-8, latin1, shift_jis, gbk",
+        ));
+    };
+    if [UTF_16BE, UTF_16LE, REPLACEMENT].contains(&found) {
+        return Err(Complaint::new(
+            Code::UnknownEncoding,
+            "'encoding' names an encoding that cannot be used on a pipe",
+            "remove it: nearly every server speaks utf-8",
+        ));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hd_020_an_encoding_is_one_we_can_speak() {
+        for label in ["utf-8", "UTF8", "latin1", "shift_jis", "gbk", " utf-8 "] {
+            assert_eq!(encoding(label), Ok(()), "{label}");
+        }
+        for label in ["nope", "", "latin-1", "utf-16", "utf-16le", "iso-2022-kr"] {
+            assert!(encoding(label).is_err(), "{label}");
+        }
+    }
+
+    #[test]
+    fn acp_022_a_path_is_absolute_by_the_rules_of_any_system() {
+        for path in ["/", "/usr/bin/npx", "C:\\x.exe", "d:/x", "\\\\server\\share"] {
+            assert!(is_absolute(path), "{path}");
+        }
+        for path in ["", "npx", "./x", "~/x", "C:x", "\\x", "1:/x", "$HOME/x"] {
+            assert!(!is_absolute(path), "{path}");
+        }
+    }
+
+    #[test]
+    fn hd_016_names_are_what_a_system_takes() {
+        assert_eq!(env_name("A B"), Ok(()));
+        for name in ["", "A=B", "A\0"] {
+            assert!(env_name(name).is_err(), "{name:?}");
+        }
+        assert!(env_value("\0").is_err());
+        assert!(argument("\0").is_err());
+        assert_eq!(argument(""), Ok(()));
+    }
+}

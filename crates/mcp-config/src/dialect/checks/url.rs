@@ -1,0 +1,175 @@
+//! What a URL must be, judged by the parsed URL: a host that merely begins with `localhost` is not this machine.
+
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+use url::{Host, Url};
+
+use super::Complaint;
+use crate::diagnostic::Code;
+
+/// Which URLs a transport takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum UrlRule {
+    /// https, and http to this machine (HD-040, HD-043).
+    HttpsOrLoopback,
+    /// wss or ws (HD-042).
+    WebSocket,
+    /// http or https (DM-012).
+    Http,
+}
+
+/// Reads a URL that the rule allows.
+pub(crate) fn parse(text: &str, rule: UrlRule) -> Result<Url, Complaint> {
+    let blank = |it: char| it.is_whitespace() || it.is_control();
+    if text.contains(blank) {
+        return Err(invalid(rule, "it holds a blank or a control character"));
+    }
+    let url = match Url::parse(text) {
+        Ok(url) => url,
+        Err(url::ParseError::RelativeUrlWithoutBase) => return Err(scheme(rule)),
+        Err(error) => return Err(invalid(rule, &error.to_string())),
+    };
+    let allowed = match (rule, url.scheme()) {
+        (UrlRule::HttpsOrLoopback | UrlRule::Http, "https") => true,
+        (UrlRule::HttpsOrLoopback, "http") => is_loopback(&url),
+        (UrlRule::Http, "http") => true,
+        (UrlRule::WebSocket, scheme) => ["ws", "wss"].contains(&scheme),
+        (UrlRule::HttpsOrLoopback | UrlRule::Http, _) => false,
+    };
+    if !allowed {
+        return Err(scheme(rule));
+    }
+    // `https:///x` is read as the host `x`, which nobody means.
+    let authority = text.split_once(':').map_or("", |it| it.1);
+    if !authority.starts_with("//") || authority.starts_with("///") || !url.has_host() {
+        return Err(invalid(rule, "it has no host"));
+    }
+    Ok(url)
+}
+
+/// Is the URL's host this machine: `localhost`, `127.0.0.0/8` or `[::1]`?
+pub(crate) fn is_loopback(url: &Url) -> bool {
+    match url.host() {
+        Some(Host::Domain(name)) => name == "localhost",
+        Some(Host::Ipv4(address)) => Ipv4Addr::is_loopback(&address),
+        Some(Host::Ipv6(address)) => Ipv6Addr::is_loopback(&address),
+        None => false,
+    }
+}
+
+fn scheme(rule: UrlRule) -> Complaint {
+    match rule {
+        UrlRule::HttpsOrLoopback => Complaint::new(
+            Code::UrlScheme,
+            "'url' must use https:// (or http:// for localhost)",
+            "write an https:// URL; http:// is only for localhost, 127.0.0.0/8 and [::1]",
+        ),
+        UrlRule::WebSocket => Complaint::new(
+            Code::UrlScheme,
+            "'url' must use wss:// (or ws://) for websocket transport",
+            "write a wss:// URL, or choose another transport",
+        ),
+        UrlRule::Http => Complaint::new(
+            Code::UrlScheme,
+            "'url' must be a valid http(s) URL",
+            "write an http:// or https:// URL",
+        ),
+    }
+}
+
+fn invalid(rule: UrlRule, why: &str) -> Complaint {
+    match rule {
+        UrlRule::HttpsOrLoopback | UrlRule::WebSocket => Complaint::new(
+            Code::InvalidUrl,
+            format!("'url' is not a valid URL: {why}"),
+            "write scheme, host and path, such as https://example.com/mcp",
+        ),
+        UrlRule::Http => Complaint::new(
+            Code::InvalidUrl,
+            format!("'url' must be a valid http(s) URL: {why}"),
+            "write scheme, host and path, such as https://example.com/mcp",
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(rule: UrlRule, text: &str, want: &str) {
+        let got = match parse(text, rule) {
+            Ok(_) => "ok".to_owned(),
+            Err(complaint) => complaint.message,
+        };
+        assert_eq!(got, want, "{text}");
+    }
+
+    #[test]
+    fn hd_040_hd_041_hd_043_https_or_this_machine() {
+        const SCHEME: &str = "'url' must use https:// (or http:// for localhost)";
+        let check = |text, want| check(UrlRule::HttpsOrLoopback, text, want);
+        for text in [
+            "https://a.example/x",
+            "HTTPS://a.example",
+            "http://localhost",
+            "http://LOCALHOST:8080/mcp",
+            "HTTP://localhost/",
+            "http://127.0.0.1:1",
+            "http://127.0.0.2/",
+            "http://[::1]:8080/",
+            "http://user@localhost/",
+            "https://user:pw@a.example/",
+        ] {
+            check(text, "ok");
+        }
+        for text in
+            ["http://a.example/x", "ftp://a.example", "ws://a.example", "file:///x", "a.example", "", "//a"]
+        {
+            check(text, SCHEME);
+        }
+        // HD-044: HoloDeck compares prefixes and lets each of these send tokens over plain http.
+        for text in [
+            "http://localhost.evil.example/",
+            "http://localhostevil/",
+            "http://127.0.0.1.evil.example",
+            "http://localhost@evil.example/",
+            "http://0.0.0.0:1",
+        ] {
+            check(text, SCHEME);
+        }
+    }
+
+    #[test]
+    fn hd_042_websocket_urls_are_ws_or_wss() {
+        check(UrlRule::WebSocket, "wss://a.example/ws", "ok");
+        check(UrlRule::WebSocket, "ws://a.example/ws", "ok");
+        check(
+            UrlRule::WebSocket,
+            "https://a.example",
+            "'url' must use wss:// (or ws://) for websocket transport",
+        );
+    }
+
+    #[test]
+    fn dm_012_dominds_takes_any_http_url() {
+        check(UrlRule::Http, "http://a.example", "ok");
+        check(UrlRule::Http, "http://\u{e4}.example/\u{fc}", "ok");
+        check(UrlRule::Http, "ws://a", "'url' must be a valid http(s) URL");
+        check(UrlRule::Http, "http://", "'url' must be a valid http(s) URL: empty host");
+    }
+
+    #[test]
+    fn hd_045_a_url_is_well_formed() {
+        let check = |text, why: &str| {
+            check(UrlRule::HttpsOrLoopback, text, &format!("'url' is not a valid URL: {why}"));
+        };
+        check("https://", "empty host");
+        check("https:///x", "it has no host");
+        check("https:a.example", "it has no host");
+        check("https://a b", "it holds a blank or a control character");
+        check(" https://a.example", "it holds a blank or a control character");
+        check("https://a.example:99999", "invalid port number");
+        check("http://[::1", "invalid IPv6 address");
+    }
+}

@@ -1,0 +1,81 @@
+//! What an HTTP header must be (RFC 9110), so that no value can add a header or end the request.
+
+use super::Complaint;
+use crate::diagnostic::Code;
+
+/// A name is a token.
+pub(crate) fn header_name(name: &str) -> Result<(), Complaint> {
+    let token = |it: u8| it.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&it);
+    if !name.is_empty() && name.bytes().all(token) {
+        return Ok(());
+    }
+    Err(Complaint::new(
+        Code::InvalidHeader,
+        "a header's name must be one word of ASCII letters, digits and hyphens",
+        "write the name without blanks and signs, such as X-Api-Key",
+    ))
+}
+
+/// Who says what a header is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum HeaderOwner {
+    /// The configuration.
+    User,
+    /// The transport: its value is sent, and no other.
+    Transport,
+    /// The connection: another value would break it, or cross it with a second one.
+    Connection,
+}
+
+/// Who says what the header of this name is.
+pub(crate) fn header_owner(name: &str) -> HeaderOwner {
+    const TRANSPORT: [&str; 7] = [
+        "accept",
+        "content-type",
+        "last-event-id",
+        "mcp-method",
+        "mcp-name",
+        "mcp-protocol-version",
+        "mcp-session-id",
+    ];
+    const CONNECTION: [&str; 3] = ["content-length", "host", "transfer-encoding"];
+    let among = |names: &[&str]| names.iter().any(|it| it.eq_ignore_ascii_case(name));
+    match (among(&CONNECTION), among(&TRANSPORT)) {
+        (true, _) => HeaderOwner::Connection,
+        (false, true) => HeaderOwner::Transport,
+        (false, false) => HeaderOwner::User,
+    }
+}
+
+/// A value is one line.
+pub(crate) fn header_value(value: &str) -> Result<(), Complaint> {
+    if !value.chars().any(|it| it.is_control() && it != '\t') {
+        return Ok(());
+    }
+    Err(Complaint::new(
+        Code::InvalidHeader,
+        "a header's value must be one line without control characters",
+        "remove the line break; a block scalar ends with one unless it begins with `|-`",
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hd_022_names_are_tokens_and_values_are_lines() {
+        for name in ["Authorization", "X-Api-Key", "a1_.~"] {
+            assert_eq!(header_name(name), Ok(()), "{name}");
+        }
+        for name in ["", "Bad Header", "a:b", "\u{e9}", "a\r\nb"] {
+            assert!(header_name(name).is_err(), "{name}");
+        }
+        for value in ["", "Bearer x", "a\tb", "\u{e9}"] {
+            assert_eq!(header_value(value), Ok(()), "{value}");
+        }
+        for value in ["a\r\nX-Evil: 1", "a\n", "a\0"] {
+            assert!(header_value(value).is_err(), "{value:?}");
+        }
+    }
+}

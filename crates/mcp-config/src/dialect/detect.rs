@@ -1,0 +1,174 @@
+//! Which dialect a file is written in: its name says so, else what is in it.
+
+use mcp_model::Dialect;
+
+use crate::dialect::editor::{is_map_of_servers, is_server};
+use crate::syntax::{self, Content, Node, Syntax, looks_like_json};
+
+/// The dialect of a file, by its path (`agent.yaml`, `.minds/mcp.yaml`, `mcp.json`), else by its content. `None` where it
+/// is none that this crate reads.
+pub fn detect(path: &str, text: &str) -> Option<Dialect> {
+    by_name(path).or_else(|| by_content(text))
+}
+
+/// What the files of editors are called, whose content nobody needs to look at.
+const MCP_JSON: [&str; 8] = [
+    "mcp.json",
+    ".mcp.json",
+    "mcp_config.json",
+    "mcp_settings.json",
+    "mcp-config.json",
+    "cline_mcp_settings.json",
+    "claude_desktop_config.json",
+    "gemini-extension.json",
+];
+
+fn by_name(path: &str) -> Option<Dialect> {
+    let mut parts = path.rsplit(['/', '\\']);
+    let file = parts.next()?;
+    let folder = parts.next();
+    match (folder, file) {
+        (_, "agent.yaml" | "agent.yml") => Some(Dialect::HoloDeck),
+        (Some(".minds"), "mcp.yaml") => Some(Dialect::Dominds),
+        (Some(".vscode" | ".gemini" | ".zed" | "zed"), "settings.json") => Some(Dialect::McpJson),
+        (_, file) if MCP_JSON.contains(&file) => Some(Dialect::McpJson),
+        _ => None,
+    }
+}
+
+fn by_content(text: &str) -> Option<Dialect> {
+    let json = looks_like_json(text);
+    if json {
+        let parsed = syntax::parse_as(text, Syntax::JsonWithComments);
+        let found = parsed.root.as_ref().map_or_else(|| by_words(text), by_members);
+        if found.is_some() {
+            return found;
+        }
+    }
+    let Some(root) = syntax::parse(text).root else { return by_lines(text) };
+    let transports = |node: &Node| {
+        let members = node.members().unwrap_or_default();
+        members.iter().any(|it| it.value.get("transport").is_some())
+    };
+    if let Some(servers) = root.get("servers") {
+        let dominds = root.get("version").is_some() || transports(&servers.value);
+        return match servers.value.content() {
+            Content::Sequence(_) => None,
+            _ if dominds => Some(Dialect::Dominds),
+            _ => json.then_some(Dialect::McpJson),
+        };
+    }
+    if root.get("tools").is_some_and(|it| it.value.items().is_some()) {
+        return Some(Dialect::HoloDeck);
+    }
+    (root.get("instructions").is_some() && root.get("model").is_some()).then_some(Dialect::HoloDeck)
+}
+
+/// What JSON says that only one of its dialects does.
+fn by_members(root: &Node) -> Option<Dialect> {
+    let servers = root.get("mcpServers").map(|it| &it.value);
+    let params = root.get("params").map(|it| &it.value);
+    let method = root.get("method").and_then(|it| it.value.text()).unwrap_or_default();
+    let carried = params.is_some_and(|it| it.get("mcpServers").is_some());
+    if method.starts_with("session/") || carried || servers.is_some_and(|it| it.items().is_some()) {
+        return Some(Dialect::Acp);
+    }
+    // An entry of a session, or a list of such: it says its name, and its pairs are lists.
+    let lists = |it: &Node| {
+        ["env", "headers"].iter().any(|key| it.get(key).is_some_and(|it| it.value.items().is_some()))
+    };
+    let entry = |it: &Node| it.get("name").is_some() && (lists(it) || it.get("serverId").is_some());
+    if entry(root) || root.items().is_some_and(|it| !it.is_empty() && it.iter().all(entry)) {
+        return Some(Dialect::Acp);
+    }
+    let listed = root.items().is_some_and(|it| !it.is_empty() && it.iter().all(is_server));
+    let settings = ["mcp.servers", "context_servers"].iter().any(|it| root.get(it).is_some());
+    let mcp =
+        root.get("mcp").is_some_and(|it| it.value.get("servers").is_some() || is_map_of_servers(&it.value));
+    (servers.is_some() || listed || settings || mcp || is_map_of_servers(root)).then_some(Dialect::McpJson)
+}
+
+/// What is no JSON is guessed by its words, so that its mistake can be shown instead of a question about its dialect.
+fn by_words(text: &str) -> Option<Dialect> {
+    if text.contains("\"session/") {
+        return Some(Dialect::Acp);
+    }
+    let keys = ["\"mcpServers\"", "\"servers\"", "\"mcp.servers\"", "\"context_servers\""];
+    keys.iter().any(|it| text.contains(it)).then_some(Dialect::McpJson)
+}
+
+/// What is no YAML is guessed by its lines, for the same reason.
+fn by_lines(text: &str) -> Option<Dialect> {
+    let has = |key: &str| text.lines().any(|it| it.starts_with(key));
+    if has("servers:") {
+        return has("version:").then_some(Dialect::Dominds);
+    }
+    has("tools:").then_some(Dialect::HoloDeck)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(path: &str, text: &str, want: Option<Dialect>) {
+        assert_eq!(detect(path, text), want, "{path} {text:?}");
+    }
+
+    #[test]
+    fn the_name_decides_and_then_the_content() {
+        check("agent.yaml", "", Some(Dialect::HoloDeck));
+        check("x/agent.yml", "version: 1\nservers: {}", Some(Dialect::HoloDeck));
+        check("/w/.minds/mcp.yaml", "", Some(Dialect::Dominds));
+        check("C:\\w\\.minds\\mcp.yaml", "", Some(Dialect::Dominds));
+        check("mcp.yaml", "version: 1\nservers: {}", Some(Dialect::Dominds));
+        check("x.yaml", "servers:\n  a: {transport: stdio}", Some(Dialect::Dominds));
+        check("x.yaml", "tools:\n  - {name: a, type: mcp}", Some(Dialect::HoloDeck));
+        check("x.yaml", "model: {}\ninstructions: {}", Some(Dialect::HoloDeck));
+        check("x.yaml", "servers: [a]\nversion: 1", None);
+        check("x.yaml", "a: b", None);
+        check("x.yaml", "", None);
+        check("x.yaml", "a: [", None);
+        check("x.yaml", "version: 1\nservers:\n\ta: 1", Some(Dialect::Dominds));
+        check("x.yaml", "servers: [", None);
+        check("x.yaml", "name: a\ntools:\n\t- 1", Some(Dialect::HoloDeck));
+        check("x.json", "{\n  \"tools\": {,\n", None);
+    }
+
+    #[test]
+    fn dia_01_the_files_of_editors_are_known() {
+        let ours = Some(Dialect::McpJson);
+        check(".mcp.json", "", ours);
+        check("C:\\x\\.vscode\\mcp.json", "{}", ours);
+        check("/home/a/.gemini/settings.json", "{}", ours);
+        check("settings.json", "{}", None);
+        check("x.json", r#"{"mcpServers": {}}"#, ours);
+        check("x.json", "// of Claude\n{\"mcpServers\": {},}", ours);
+        check("x.json", r#"{"servers": {"a": {"type": "http", "url": "https://a.example"}}}"#, ours);
+        check("x.json", r#"{"mcp": {"servers": {}}}"#, ours);
+        check("x.json", r#"{"mcp": {"a": {"type": "local", "command": ["x"]}}}"#, ours);
+        check("x.json", r#"{"mcp.servers": {}}"#, ours);
+        check("x.json", r#"{"context_servers": {}}"#, ours);
+        check("x.json", r#"{"a": {"command": "x"}}"#, ours);
+        check("x.json", r#"[{"name": "a", "command": "x"}]"#, ours);
+        check("x.json", r#""mcpServers": {}"#, ours);
+        check("x.json", "{\n  \"servers\": {,\n", ours);
+        check("x.json", r#"{"version": 1, "servers": {}}"#, Some(Dialect::Dominds));
+        check("x.json", r#"{"mcpVersion": 1}"#, None);
+        check("x.json", "[]", None);
+        check("x.yaml", "mcpServers: {}", None);
+    }
+
+    #[test]
+    fn acpx_10_a_session_request_is_known() {
+        let acp = Some(Dialect::Acp);
+        check("x.json", r#"{"method": "session/new", "params": {}}"#, acp);
+        check("x.json", r#"{"params": {"mcpServers": []}}"#, acp);
+        check("x.json", r#"{"cwd": "/", "mcpServers": []}"#, acp);
+        check("x.json", r#"[{"name": "a", "command": "/x", "args": [], "env": []}]"#, acp);
+        check("x.json", r#"{"type": "http", "name": "a", "url": "https://a.example", "headers": []}"#, acp);
+        check("x.json", r#"{"type": "acp", "name": "a", "serverId": "1"}"#, acp);
+        check("x.json", r#"{"method": "session/new", "params": {,"#, acp);
+        check("x.json", r#"{"method": "tools/call", "params": {}}"#, None);
+    }
+}

@@ -1,0 +1,132 @@
+//! Whitelists, blacklists and transforms of a server into the rules for its three lists (DM-036 to DM-048).
+//!
+//! A list of transforms at `tools`, `prompts` or `resources` stands in place of the server's own, even an empty one
+//! (DMX-09). Skills are resources by other rules; theirs are read, checked, and kept in the metadata.
+
+use mcp_model::{Exposure, Filter, NameLimit, NamePolicy, RawJson, Rules, Transform};
+use serde_json::json;
+
+use super::wire::{Lists, Prefix, Replacement, Resources, Skills, TransformEntry};
+use crate::de::{Field, Maybe, Pass, dotted};
+use crate::diagnostic::Code;
+
+/// The part of a server's entry that is about names.
+pub(super) struct Named {
+    pub(super) tools: Maybe<Lists>,
+    pub(super) prompts: Maybe<Lists>,
+    pub(super) resources: Maybe<Resources>,
+    pub(super) transform: Maybe<Vec<Field<TransformEntry>>>,
+}
+
+/// What became of it.
+pub(super) struct Lowered {
+    pub(super) exposure: Exposure,
+    /// `maxBytes`, `mimeTypes` and `skills` of the resources.
+    pub(super) resources: Option<RawJson>,
+}
+
+/// Lowers the part of a server's entry that is about names.
+pub(super) fn lower(named: Named, pass: &Pass) -> Lowered {
+    let Named { tools, prompts, resources, transform } = named;
+    let own = transforms(transform, pass).unwrap_or_default();
+    let (resources, settings) = match resources.take() {
+        Some(it) => resource_rules(it, &own, pass),
+        None => (rules(Filter::default(), own.clone(), NamePolicy::Slug), None),
+    };
+    let exposure = Exposure {
+        tools: list_rules(tools.take(), &own, NamePolicy::Reject, pass),
+        // DMX-10: theirs are made safe, where tools' are refused.
+        prompts: list_rules(prompts.take(), &own, NamePolicy::Slug, pass),
+        resources,
+    };
+    Lowered { exposure, resources: settings }
+}
+
+fn rules(filter: Filter, transforms: Vec<Transform>, naming: NamePolicy) -> Rules {
+    Rules { filter, transforms, naming, limit: NameLimit::Common }
+}
+
+fn list_rules(lists: Option<Lists>, inherited: &[Transform], naming: NamePolicy, pass: &Pass) -> Rules {
+    let Some(Lists { whitelist, blacklist, transform }) = lists else {
+        return rules(Filter::default(), inherited.to_vec(), naming);
+    };
+    let filter = Filter { whitelist: patterns(whitelist), blacklist: patterns(blacklist) };
+    rules(filter, transforms(transform, pass).unwrap_or_else(|| inherited.to_vec()), naming)
+}
+
+fn resource_rules(resources: Resources, inherited: &[Transform], pass: &Pass) -> (Rules, Option<RawJson>) {
+    let Resources { whitelist, blacklist, transform, mime_types, max_bytes, skills } = resources;
+    if max_bytes.value().is_some_and(|it| *it <= 0) {
+        let message =
+            format!("Invalid mcp.yaml: {} must be a positive integer", dotted(&max_bytes.at.pointer(pass)));
+        pass.error(Code::OutOfRange, &max_bytes.at, message, "write bytes, such as 64000");
+    }
+    let skills = skills.take().map(|it| {
+        let Skills { enabled, whitelist, blacklist, transform } = it;
+        // Only checked: what skills are called is Dominds' own affair.
+        transforms(transform, pass);
+        json!({
+            "enabled": enabled.take().unwrap_or(false),
+            "whitelist": patterns(whitelist),
+            "blacklist": patterns(blacklist),
+        })
+    });
+    let is_set = mime_types.is_given() || max_bytes.is_given() || skills.is_some();
+    let settings = json!({
+        "mimeTypes": patterns(mime_types),
+        "maxBytes": max_bytes.take(),
+        "skills": skills,
+    });
+    let filter = Filter { whitelist: patterns(whitelist), blacklist: patterns(blacklist) };
+    let transforms = transforms(transform, pass).unwrap_or_else(|| inherited.to_vec());
+    let settings = is_set.then(|| RawJson::of(&settings).ok()).flatten();
+    (rules(filter, transforms, NamePolicy::Slug), settings)
+}
+
+/// Patterns, blank ones dropped, none trimmed (DM-016).
+fn patterns(list: Maybe<Vec<Field<String>>>) -> Vec<String> {
+    let all = list.take().unwrap_or_default().into_iter().filter_map(Field::take);
+    all.filter(|it| !it.trim().is_empty()).collect()
+}
+
+/// Transforms in list order; `None` where there is no list.
+fn transforms(list: Maybe<Vec<Field<TransformEntry>>>, pass: &Pass) -> Option<Vec<Transform>> {
+    let mut res = Vec::new();
+    for slot in list.take()? {
+        let at = slot.at;
+        let Some(TransformEntry { prefix, suffix }) = slot.take() else { continue };
+        match (prefix.is_given(), suffix.is_given()) {
+            (true, true) => {
+                // DM-046: Dominds drops the suffix without a word.
+                let message =
+                    format!("Invalid mcp.yaml: {} has both 'prefix' and 'suffix'", dotted(&at.pointer(pass)));
+                pass.error(
+                    Code::InvalidTransform,
+                    &at,
+                    message,
+                    "write two entries, in the order they apply",
+                );
+            }
+            (false, false) => {
+                let path = dotted(&at.pointer(pass));
+                let message =
+                    format!("Invalid mcp.yaml: {path} must contain 'prefix' or 'suffix' transform entry");
+                if !pass.has_error(&at) {
+                    pass.error(Code::InvalidTransform, &at, message, "write `- prefix: \"x_\"`");
+                }
+            }
+            (true, false) => res.extend(prefix.take().and_then(lower_prefix)),
+            (false, true) => res.extend(suffix.take().map(Transform::Suffix)),
+        }
+    }
+    Some(res)
+}
+
+fn lower_prefix(prefix: Prefix) -> Option<Transform> {
+    match prefix {
+        Prefix::Add(add) => Some(Transform::Prefix { remove: String::new(), add }),
+        Prefix::Replace(Replacement { remove, add }) => {
+            Some(Transform::Prefix { remove: remove.take()?, add: add.take()? })
+        }
+    }
+}

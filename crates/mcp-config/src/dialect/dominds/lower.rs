@@ -1,0 +1,239 @@
+//! A server of a `.minds/mcp.yaml` into a server as the model has it.
+//!
+//! Every field of the wire struct is named here, so a new one stops the build until somebody has thought about it.
+
+use mcp_model::{
+    Discovery, EnvInherit, Limits, Origin, RawJson, Secret, ServerId, ServerSpec, Sharing, SseFallback,
+    StdioSpec, TransportSpec, UrlSpec, Value,
+};
+
+use super::exposure::{self, Named};
+use super::wire::{HostValue, HostVariable, Server, Transport};
+use crate::de::{At, Expected, Fault, Field, Got, Maybe, Pass, dotted};
+use crate::diagnostic::Code;
+use crate::diagnostic::Problem;
+use crate::dialect::checks::{self, UrlRule};
+use crate::dialect::lowering::{self, metadata};
+use crate::edit::fix::{Applicability, Repair};
+
+/// What lowering needs besides the server.
+pub(super) struct Context<'a> {
+    pub(super) pass: &'a Pass,
+    pub(super) file: &'a str,
+}
+
+/// Lowers one server. `None` where too little of it is good; whatever is not good is reported.
+pub(super) fn lower(name: &str, server: Server, at: &At, context: &Context<'_>) -> Option<ServerSpec> {
+    let Server {
+        enabled: _,
+        truely_stateless,
+        transport,
+        command,
+        args,
+        cwd,
+        env,
+        url,
+        headers,
+        session_id,
+        tools,
+        prompts,
+        resources,
+        transform,
+        manual: _,
+    } = server;
+    let pass = context.pass;
+    let id = identity(name, at, pass);
+    if let Got::Absent = transport.got {
+        let fault =
+            Fault::Type { expected: Expected::OneOf(&["stdio", "streamable_http"]), found: "nothing" };
+        let message = fault.message(pass.policy.wording, &transport.at.pointer(pass));
+        pass.error(
+            Code::MissingKey,
+            &transport.at,
+            message,
+            "add `transport: stdio` or `transport: streamable_http`",
+        );
+    }
+    let named = exposure::lower(Named { tools, prompts, resources, transform }, pass);
+    let transport_spec = match transport.value() {
+        Some(Transport::Stdio) => {
+            let foreign = [
+                (url.is_given(), &url.at),
+                (headers.is_given(), &headers.at),
+                (session_id.is_given(), &session_id.at),
+            ];
+            without_effect("stdio", &foreign, pass);
+            let args = args.take().unwrap_or_default().into_iter().filter_map(|it| argument(it, pass));
+            let env_at = env.at;
+            let spec = StdioSpec {
+                args: args.collect(),
+                env: lowering::environment(env.take(), &env_at, pass, |it, at| {
+                    host_value(it, at, checks::env_value, pass)
+                }),
+                env_file: None,
+                inherit: EnvInherit::All,
+                cwd: non_empty(&cwd, pass).map(|it| it.trim().to_owned()),
+                encoding: "utf-8".to_owned(),
+                command: program(&command, pass)?,
+            };
+            Some(TransportSpec::Stdio(spec))
+        }
+        Some(Transport::StreamableHttp) => {
+            let foreign = [
+                (command.is_given(), &command.at),
+                (args.is_given(), &args.at),
+                (cwd.is_given(), &cwd.at),
+                (env.is_given(), &env.at),
+            ];
+            without_effect("streamable_http", &foreign, pass);
+            let headers = lowering::headers(headers.take(), pass, |it, at| {
+                host_value(it, at, checks::header_value, pass)
+            });
+            Some(TransportSpec::Http(UrlSpec {
+                headers,
+                session_id: session(session_id, pass),
+                terminate_on_close: true,
+                sse_fallback: SseFallback::Never,
+                url: address(&url, pass)?,
+            }))
+        }
+        None => None,
+    };
+    let shared = truely_stateless.take().unwrap_or(false);
+    Some(ServerSpec {
+        id: id?,
+        description: None,
+        origin: Origin {
+            dialect: pass.policy.dialect(),
+            file: context.file.to_owned(),
+            pointer: at.pointer(pass),
+            span: at.span(),
+        },
+        transport: transport_spec?,
+        limits: Limits::default(),
+        discovery: Discovery::default(),
+        exposure: named.exposure,
+        sharing: if shared { Sharing::Shared } else { Sharing::PerOwner },
+        config: None,
+        metadata: metadata(pass.policy.profile, [("resources", named.resources.map(Ok::<RawJson, _>))]),
+    })
+}
+
+fn identity(name: &str, at: &At, pass: &Pass) -> Option<ServerId> {
+    match ServerId::parse(name) {
+        Ok(id) => Some(id),
+        Err(error) => {
+            let problem = Problem::new(Code::InvalidName, error.to_string(), at.pointer(pass), at.key());
+            pass.report(problem.help("give the server a short id"));
+            None
+        }
+    }
+}
+
+/// Fields of the other transport are ignored, whatever is in them; so says a warning.
+fn without_effect(transport: &str, given: &[(bool, &At)], pass: &Pass) {
+    for (_, at) in given.iter().filter(|it| it.0) {
+        pass.forgive(at);
+        let key = crate::syntax::last(&at.pointer(pass));
+        let message = format!("'{key}' has no effect with {transport} transport");
+        let problem = Problem::new(Code::NoEffect, message, at.pointer(pass), at.key());
+        let repair = Repair::Remove(at.pointer(pass), Applicability::Suggested);
+        let problem = problem.warning().help("remove it, or choose the transport it belongs to");
+        pass.report(problem.repair(repair));
+    }
+}
+
+/// A text that must say something; complains where it does not.
+fn non_empty<'a>(slot: &'a Maybe<String>, pass: &Pass) -> Option<&'a str> {
+    let text = slot.value()?;
+    if text.trim().is_empty() {
+        let message =
+            format!("Invalid mcp.yaml: {} must be a non-empty string", dotted(&slot.at.pointer(pass)));
+        pass.error(Code::EmptyValue, &slot.at, message, "give it a value, or remove the key");
+        return None;
+    }
+    Some(text)
+}
+
+/// DM-008.
+fn program(command: &Maybe<String>, pass: &Pass) -> Option<String> {
+    if !command.is_given() {
+        required(Code::MissingCommand, command, "add the program to start", pass);
+        return None;
+    }
+    non_empty(command, pass).map(str::to_owned)
+}
+
+/// DM-012.
+fn address(url: &Maybe<String>, pass: &Pass) -> Option<Value> {
+    if !url.is_given() {
+        required(Code::MissingUrl, url, "add the URL of the server", pass);
+        return None;
+    }
+    let text = non_empty(url, pass)?;
+    if let Err(complaint) = checks::parse_url(text, UrlRule::Http) {
+        let path = dotted(&url.at.pointer(pass));
+        let message = complaint.message.replacen("'url'", &path, 1);
+        pass.error(complaint.code, &url.at, format!("Invalid mcp.yaml: {message}"), complaint.help);
+        return None;
+    }
+    Some(Value::literal(text))
+}
+
+fn required(code: Code, slot: &Maybe<String>, help: &str, pass: &Pass) {
+    let message = format!("Invalid mcp.yaml: {} must be a non-empty string", dotted(&slot.at.pointer(pass)));
+    pass.error(code, &slot.at, message, help);
+}
+
+fn argument(slot: Field<String>, pass: &Pass) -> Option<Value> {
+    let text = slot.value()?;
+    if let Err(complaint) = checks::argument(text) {
+        pass.complain(&slot.at, complaint);
+    }
+    slot.take().map(Value::literal)
+}
+
+/// an empty one is none.
+fn session(slot: Maybe<String>, pass: &Pass) -> Option<Value> {
+    let text = slot.value()?;
+    if text.is_empty() {
+        let message = "an empty 'sessionId' is none";
+        let at = &slot.at;
+        let problem = Problem::new(Code::EmptySession, message, at.pointer(pass), at.span());
+        let repair = Repair::Remove(at.pointer(pass), Applicability::Sure);
+        pass.report(problem.warning().help("remove the key").repair(repair));
+        return None;
+    }
+    if let Err(complaint) = checks::header_value(text) {
+        pass.complain(&slot.at, complaint);
+    }
+    slot.take().map(Value::literal)
+}
+
+/// DM-010, DM-011: literal text, `${}` included, or a variable of ours.
+fn host_value(
+    value: HostValue,
+    at: &At,
+    check: fn(&str) -> Result<(), checks::Complaint>,
+    pass: &Pass,
+) -> Value {
+    match value {
+        HostValue::Text(text) => {
+            if let Err(complaint) = check(&text) {
+                pass.complain(at, complaint);
+            }
+            Value::literal(text)
+        }
+        HostValue::Variable(HostVariable { env, prefix }) => {
+            if env.value().is_some_and(String::is_empty) {
+                let path = dotted(&at.pointer(pass));
+                let message = format!("Invalid mcp.yaml: {path} must be a string or {{ env: 'NAME' }}");
+                pass.error(Code::EmptyValue, &env.at, message, "name a variable of the environment");
+            }
+            Value::HostEnv {
+                name: env.take().unwrap_or_default(),
+                prefix: Secret::new(prefix.take().unwrap_or_default()),
+            }
+        }
+    }
+}

@@ -1,0 +1,224 @@
+//! An entry as it is written into a server as the model has it.
+//!
+//! Every field of the wire struct is named here, so a new one stops the build until somebody has thought about it.
+
+use mcp_model::{
+    Discovery, EnvInherit, Origin, RawJson, ServerId, ServerSpec, Sharing, StdioSpec, TransportKind,
+    TransportSpec, UrlSpec,
+};
+
+use super::Lowered;
+use super::fields::{self, Durations, Inputs, Shown, Values};
+use super::program::Program;
+use super::reach::{Said, Way, one_url, said, way};
+use super::roots::Host;
+use super::wire::{Server, UNDERSTOOD};
+use crate::de::{At, MaybeNull, Pass};
+use crate::diagnostic::Code;
+use crate::diagnostic::Problem;
+use crate::dialect::checks;
+use crate::dialect::lowering::{self, INPUTS, URL_KEY, metadata};
+use crate::dialect::policy::VariableRule;
+use crate::syntax::Node;
+
+/// What lowering needs besides the entry.
+pub(super) struct Context<'a> {
+    pub(super) pass: &'a Pass,
+    pub(super) file: &'a str,
+    pub(super) host: Host,
+    pub(super) inputs: &'a Inputs,
+}
+
+/// Lowers one entry; whatever is not good is reported. `name` is its key, where the servers have keys.
+pub(super) fn lower(
+    name: Option<&str>,
+    server: Server,
+    node: &Node,
+    at: &At,
+    context: &Context<'_>,
+) -> Lowered {
+    let Server {
+        name: own_name,
+        description,
+        kind,
+        transport,
+        transport_type,
+        command,
+        args,
+        env,
+        environment,
+        env_file,
+        cwd,
+        url,
+        server_url,
+        http_url,
+        headers,
+        timeout,
+        request_timeout,
+        connection_timeout,
+        startup_timeout_sec,
+        tool_timeout_sec,
+        disabled: _,
+        enabled: _,
+        include_tools,
+        enabled_tools,
+        tools,
+        exclude_tools,
+        disabled_tools,
+        disabled_tools_alias,
+        settings,
+        source,
+        auto_approve: _,
+        always_allow: _,
+        trust: _,
+        tags: _,
+        dev: _,
+        oauth: _,
+        auth: _,
+        auth_provider_type: _,
+        gallery: _,
+        version: _,
+        options: _,
+        icon: _,
+        restart_on_exit: _,
+        max_restarts: _,
+        restart_delay: _,
+        required: _,
+        sandbox: _,
+    } = server;
+    let Context { pass, file, host, inputs } = *context;
+    let rule = if host == Host::Gemini { VariableRule::EditorAndShell } else { VariableRule::Editor };
+    let values = Values { pass, inputs, rule };
+    let id = match name {
+        Some(name) => identity(name, at, pass),
+        None => own_identity(&own_name, at, pass),
+    };
+    let url = one_url(url, server_url, http_url, pass);
+    let said = said([kind, transport, transport_type], pass);
+    let durations =
+        Durations { timeout, request_timeout, connection_timeout, startup_timeout_sec, tool_timeout_sec };
+    let limits = fields::limits(&durations, pass);
+    let exposure = fields::exposure(Shown {
+        included: [include_tools, enabled_tools],
+        tools,
+        excluded: [exclude_tools, disabled_tools, disabled_tools_alias],
+    });
+
+    let bare = !command.is_given() && !url.slot.is_given();
+    let nothing_to_start =
+        bare && matches!(said, Said::Nothing) && (settings.is_given() || source.is_given());
+    if nothing_to_start {
+        return Lowered { kind: None, nothing_to_start, spec: None };
+    }
+    let Some(way) = way(said, command.is_given(), &url, at, context) else {
+        return Lowered { kind: None, nothing_to_start: false, spec: None };
+    };
+    let foreign: &[(&str, bool, &At)] = match way {
+        Way::Start => {
+            &[(url.key, url.slot.is_given(), &url.slot.at), ("headers", headers.is_given(), &headers.at)]
+        }
+        Way::Connect(..) => &[
+            ("command", command.is_given(), &command.at),
+            ("args", args.is_given(), &args.at),
+            ("env", env.is_given(), &env.at),
+            ("environment", environment.is_given(), &environment.at),
+            ("envFile", env_file.is_given(), &env_file.at),
+            ("cwd", cwd.is_given(), &cwd.at),
+        ],
+    };
+    for (key, given, at) in foreign {
+        // An empty list is no mistake: forms have them.
+        let empty = node.get(key).is_some_and(|it| is_empty(&it.value));
+        lowering::no_effect(key, *given && !empty, at, way.kind(), pass);
+    }
+    let url_key = url.key;
+    let transport = match way {
+        Way::Start => {
+            let program = Program { command, args, env, environment };
+            let cwd = cwd.value().filter(|it| !it.is_empty()).cloned();
+            if let Some(cwd) = &cwd {
+                values.plain().references(cwd, at);
+            }
+            let env_file = env_file.value().filter(|it| !it.is_empty());
+            let env_file = env_file.map(|it| values.plain().value(it.clone(), at, checks::argument));
+            program.lower(&values).map(|(command, args, env)| {
+                let encoding = "utf-8".to_owned();
+                let inherit = EnvInherit::All;
+                TransportSpec::Stdio(StdioSpec { command, args, env, env_file, inherit, cwd, encoding })
+            })
+        }
+        Way::Connect(kind, sse_fallback) => {
+            let headers = match kind {
+                TransportKind::WebSocket => {
+                    lowering::no_effect("headers", headers.is_given(), &headers.at, kind, pass);
+                    Vec::new()
+                }
+                TransportKind::Stdio | TransportKind::Sse | TransportKind::Http => {
+                    fields::headers(headers, &values)
+                }
+            };
+            url.address(kind, &values).map(|url| {
+                let spec = UrlSpec { url, headers, session_id: None, terminate_on_close: true, sse_fallback };
+                match kind {
+                    TransportKind::Sse => TransportSpec::Sse(spec),
+                    TransportKind::WebSocket => TransportSpec::WebSocket(spec),
+                    TransportKind::Stdio | TransportKind::Http => TransportSpec::Http(spec),
+                }
+            })
+        }
+    };
+    let kind = Some(way.kind());
+    let (Some(id), Some(transport)) = (id, transport) else {
+        return Lowered { kind, nothing_to_start: false, spec: None };
+    };
+    let metadata = metadata(
+        pass.policy.profile,
+        [
+            (URL_KEY, (url_key != "url").then(|| RawJson::of(&url_key))),
+            (INPUTS, (!inputs.answers.is_empty()).then(|| RawJson::of(&inputs.answers))),
+            ("extra", lowering::others(node, UNDERSTOOD)),
+        ],
+    );
+    let spec = ServerSpec {
+        id,
+        description: description.take(),
+        origin: Origin {
+            dialect: pass.policy.dialect(),
+            file: file.to_owned(),
+            pointer: at.pointer(pass),
+            span: node.span.clone(),
+        },
+        transport,
+        limits,
+        discovery: Discovery::default(),
+        exposure,
+        sharing: Sharing::Shared,
+        config: None,
+        metadata,
+    };
+    Lowered { kind, nothing_to_start: false, spec: Some(spec) }
+}
+
+fn is_empty(node: &Node) -> bool {
+    node.members().is_some_and(<[_]>::is_empty) || node.items().is_some_and(<[_]>::is_empty)
+}
+
+fn identity(name: &str, at: &At, pass: &Pass) -> Option<ServerId> {
+    match ServerId::parse(name) {
+        Ok(id) => Some(id),
+        Err(error) => {
+            let problem = Problem::new(Code::InvalidName, error.to_string(), at.pointer(pass), at.key());
+            pass.report(problem.help("give the server a short name"));
+            None
+        }
+    }
+}
+
+fn own_identity(name: &MaybeNull<String>, at: &At, pass: &Pass) -> Option<ServerId> {
+    if !name.is_given() {
+        let help = "add `name`: servers of a list have no keys to be called by";
+        pass.error(Code::MissingKey, &at.missing("name", pass), "'name' is required", help);
+        return None;
+    }
+    identity(name.value()?, &name.at, pass)
+}

@@ -1,0 +1,178 @@
+//! The files of editors and agents: `.mcp.json`, `.vscode/mcp.json`, `mcp_config.json`, settings with servers in them.
+//!
+//! Each has its own words for the same things (DIA-01 to DIA-10), so they are read together, leniently: each server
+//! stands or falls alone, and what is not understood is kept. What an entry means is never guessed from how it looks
+//! like on some system: a command that is a whole line is not taken apart.
+
+mod fields;
+mod lower;
+mod program;
+mod reach;
+mod roots;
+mod schema;
+mod wire;
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use mcp_model::TransportKind;
+use serde::Deserialize;
+
+use crate::de::{At, Cursor, Pass};
+use crate::diagnostic::Code;
+use crate::diagnostic::{Problem, quoted};
+use crate::read::{MAX_SERVERS, Seen, shown};
+use crate::syntax::{Content, Node, contains};
+
+use fields::Inputs;
+use roots::Root;
+pub(crate) use roots::{is_map_of_servers, is_server};
+pub(crate) use schema::schema;
+
+/// Reads the servers of a file, in its order.
+pub(crate) fn read(root: &Node, pass: &Pass, file: &str) -> Vec<Seen> {
+    let roots = roots::find(root, pass, file);
+    outside(&roots, pass);
+    let inputs = Inputs::of(root);
+    let mut res = Vec::new();
+    let mut names = HashMap::new();
+    for Root { node, at, host } in &roots {
+        let context = lower::Context { pass, file, host: *host, inputs: &inputs };
+        match node.content() {
+            Content::Mapping(members) => {
+                res.reserve(members.len().min(MAX_SERVERS + 1));
+                for member in members.iter().take(MAX_SERVERS + 1) {
+                    // A comment that somebody wrote as a key is none.
+                    if member.key.text.starts_with("//") || member.key.text.starts_with('$') {
+                        continue;
+                    }
+                    let at = at.member(member, pass);
+                    // The keys of one mapping are unique in any case.
+                    if roots.len() > 1 {
+                        unique(&member.key.text, at.key(), &at, &mut names, pass);
+                    }
+                    res.push(server(Some(&member.key.text), &member.value, &at, &context));
+                }
+            }
+            Content::Sequence(items) => {
+                res.reserve(items.len().min(MAX_SERVERS + 1));
+                for (index, item) in items.iter().enumerate().take(MAX_SERVERS + 1) {
+                    let at = at.item(index, item, pass);
+                    if let Some((name, name_at)) =
+                        item.get("name").and_then(|it| Some((it.value.text()?, at.member(it, pass))))
+                    {
+                        unique(name, name_at.span(), &name_at, &mut names, pass);
+                    }
+                    res.push(server(None, item, &at, &context));
+                }
+            }
+            Content::Null | Content::Broken => {}
+            Content::Bool(_)
+            | Content::Integer(_)
+            | Content::Float(_)
+            | Content::Large(_)
+            | Content::Text(_)
+            | Content::Shared(_) => {
+                let key = crate::syntax::last(&at.pointer(pass));
+                let message = format!("'{key}' must hold servers by their names, not {}", node.kind());
+                pass.error(
+                    Code::WrongType,
+                    at,
+                    message,
+                    "write `{\"some-name\": {\"command\": \"some-program\"}}`",
+                );
+            }
+        }
+    }
+    res
+}
+
+/// Keys that stand twice where there are no servers are none of our business, and only warned of.
+fn outside(roots: &[Root<'_>], pass: &Pass) {
+    let roots: Vec<_> = roots.iter().map(|it| it.at.pointer(pass)).collect();
+    pass.soften(|it| {
+        it.code == Code::DuplicateKey
+            && !roots.iter().any(|root| contains(root, &it.pointer) || contains(&it.pointer, root))
+    });
+}
+
+fn unique<'a>(
+    name: &'a str,
+    span: Range<usize>,
+    at: &At,
+    seen: &mut HashMap<&'a str, Range<usize>>,
+    pass: &Pass,
+) {
+    let Some(first) = seen.get(name) else {
+        seen.insert(name, span);
+        return;
+    };
+    let shown = quoted(name);
+    pass.report(
+        Problem::new(
+            Code::DuplicateName,
+            format!("two servers of this file are named '{shown}'"),
+            at.pointer(pass),
+            span,
+        )
+        .label(first.clone(), format!("'{shown}' is here first"))
+        .help("rename one of them"),
+    );
+}
+
+fn server(name: Option<&str>, node: &Node, at: &At, context: &lower::Context<'_>) -> Seen {
+    let pass = context.pass;
+    let own = node.get("name").and_then(|it| it.value.text());
+    let label = || format!("servers[{}]", crate::syntax::last(&at.pointer(pass)));
+    let mut res = Seen {
+        name: name.or(own).filter(|it| !it.is_empty()).map_or_else(label, shown),
+        pointer: at.pointer(pass),
+        span: node.span.clone(),
+        transport: None,
+        disabled: false,
+        spec: None,
+        extension: None,
+    };
+    if node.members().is_none() {
+        if !matches!(node.content(), Content::Broken) {
+            let message = format!("a server must be an object, not {}", node.kind());
+            pass.error(Code::WrongType, at, message, "write its `command` and `args`, or its `url`");
+        }
+        return res;
+    }
+    let server = match wire::Server::deserialize(Cursor { pass, node: Some(node), at: *at }) {
+        Ok(server) => server,
+        Err(fault) => {
+            pass.fault(fault, at);
+            return res;
+        }
+    };
+    let off = server.disabled.value() == Some(&true) || server.enabled.value() == Some(&false);
+    let before = pass.has_error(at);
+    let lowered = lower::lower(name, server, node, at, context);
+    res.transport = lowered.kind;
+    if off {
+        // What is switched off is not looked at, and often a form to fill in.
+        pass.forgive(at);
+        res.disabled = true;
+        return res;
+    }
+    if lowered.nothing_to_start && !before && !pass.has_error(at) {
+        let message = "there is nothing to start: the entry holds only the settings of an editor's extension";
+        let problem = Problem::new(Code::NothingToStart, message, at.pointer(pass), at.key());
+        let help = "to run the server here, add its `command` and `args`";
+        pass.report(problem.severity(mcp_model::Severity::Info).help(help));
+        res.disabled = true;
+        return res;
+    }
+    res.transport = lowered.spec.as_ref().map(|it| it.transport.kind()).or(res.transport);
+    res.spec = lowered.spec;
+    res
+}
+
+/// What lowering made of an entry.
+pub(crate) struct Lowered {
+    kind: Option<TransportKind>,
+    nothing_to_start: bool,
+    spec: Option<mcp_model::ServerSpec>,
+}

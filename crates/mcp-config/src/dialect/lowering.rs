@@ -1,0 +1,180 @@
+//! What lowering is the same for in every dialect.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::time::Duration;
+
+use mcp_model::{RawJson, TransportKind, Value};
+
+use crate::de::{At, Entries, MaybeNull, Pass};
+use crate::diagnostic::Code;
+use crate::diagnostic::Problem;
+use crate::dialect::checks::{self, HeaderOwner, UrlRule};
+use crate::dialect::policy::UrlPolicy;
+use crate::dialect::profile::Profile;
+use crate::edit::fix::{Applicability, Repair};
+use crate::syntax::{Node, to_json};
+
+/// How long connecting may take by server-sent events, unless something is said (SK-24).
+pub(crate) const SSE_CONNECT: Duration = Duration::from_secs(5);
+
+/// The key of a spec's metadata that says which profile it was read by.
+pub(crate) const PROFILE: &str = "profile";
+
+/// The key of a spec's metadata that says that its command was guessed from `server`.
+pub(crate) const LEGACY: &str = "legacy";
+
+/// The key of a spec's metadata that says under which key its URL stands, where that is not `url`.
+pub(crate) const URL_KEY: &str = "url_key";
+
+/// The key of a spec's metadata that holds what answers its inputs where nobody else does.
+pub(crate) const INPUTS: &str = "inputs";
+
+/// How many arguments such a command has before those of the file.
+pub(crate) const LEGACY_ARGS: usize = 2;
+
+/// The metadata of a spec: its profile, and whatever else is there.
+pub(crate) fn metadata<const N: usize>(
+    profile: Profile,
+    entries: [(&str, Option<Result<RawJson, serde_json::Error>>); N],
+) -> BTreeMap<String, RawJson> {
+    let profile = (PROFILE, Some(RawJson::parse(profile.as_json().into())));
+    entries
+        .into_iter()
+        .chain([profile])
+        .filter_map(|(key, value)| Some((key.to_owned(), value?.ok()?)))
+        .collect()
+}
+
+/// A number of seconds, greater than zero.
+pub(crate) fn duration(slot: &MaybeNull<f64>, pass: &Pass) -> Option<Duration> {
+    let value = *slot.value()?;
+    let Some(duration) = checks::seconds(value) else {
+        let message = format!(
+            "'{}' must be a finite number greater than zero",
+            crate::syntax::last(&slot.at.pointer(pass))
+        );
+        pass.error(Code::OutOfRange, &slot.at, message, "write seconds, such as 30");
+        return None;
+    };
+    unit(value, &slot.at, pass);
+    Some(duration)
+}
+
+/// Warns where seconds look like milliseconds.
+pub(crate) fn unit(value: f64, at: &At, pass: &Pass) {
+    if !checks::suspicious(value) {
+        return;
+    }
+    let key = crate::syntax::last(&at.pointer(pass));
+    let message = format!("'{key}' is in seconds; {value} of them are {}", in_words(value));
+    let help = format!("if milliseconds were meant, write `{key}: {}`", value / 1000.0);
+    let problem = Problem::new(Code::SuspiciousUnit, message, at.pointer(pass), at.span());
+    let whole = value % 1000.0 == 0.0;
+    let repair = whole.then(|| Repair::Word((value / 1000.0).to_string(), Applicability::Suggested));
+    pass.report(problem.warning().help(help).repair(repair));
+}
+
+fn in_words(seconds: f64) -> String {
+    let (value, unit) = match seconds {
+        it if it >= 172_800.0 => (it / 86_400.0, "days"),
+        it if it >= 7200.0 => (it / 3600.0, "hours"),
+        it => (it / 60.0, "minutes"),
+    };
+    format!("{value:.0} {unit}")
+}
+
+/// Which URLs a wire takes.
+pub(crate) fn url_rule(kind: TransportKind, policy: UrlPolicy) -> UrlRule {
+    match (kind, policy) {
+        (TransportKind::WebSocket, _) => UrlRule::WebSocket,
+        (TransportKind::Stdio | TransportKind::Sse | TransportKind::Http, UrlPolicy::Guarded) => {
+            UrlRule::HttpsOrLoopback
+        }
+        (TransportKind::Stdio | TransportKind::Sse | TransportKind::Http, UrlPolicy::Any) => UrlRule::Http,
+    }
+}
+
+/// Reports a header that is not the user's to say: ours wins over it, or it is refused. `span` is where its name stands.
+pub(crate) fn owned_header(name: &str, at: &At, span: Range<usize>, pass: &Pass) {
+    let problem = |code, message: String| Problem::new(code, message, at.pointer(pass), span.clone());
+    match checks::header_owner(name) {
+        HeaderOwner::User => {}
+        HeaderOwner::Transport => {
+            let message = format!("the header '{name}' is the transport's own, which sends its value");
+            pass.report(problem(Code::NoEffect, message).warning().help("remove it"));
+        }
+        HeaderOwner::Connection => {
+            let message = format!("the header '{name}' cannot be configured: it is the connection's own");
+            pass.report(problem(Code::InvalidHeader, message).help("remove it"));
+        }
+    }
+}
+
+/// Warns of a field of another transport.
+pub(crate) fn no_effect(key: &str, is_there: bool, at: &At, kind: TransportKind, pass: &Pass) {
+    if is_there {
+        pass.forgive(at);
+        let message = format!("'{key}' has no effect with {} transport", kind.as_str());
+        let problem = Problem::new(Code::NoEffect, message, at.pointer(pass), at.key());
+        pass.report(problem.warning().help("remove it, or choose the transport it belongs to"));
+    }
+}
+
+/// The members of an entry that are none of `known`, as one object; `None` where there are none.
+pub(crate) fn others(node: &Node, known: &[&str]) -> Option<Result<RawJson, serde_json::Error>> {
+    let members = node.members().unwrap_or_default().iter().filter(|it| !known.contains(&&*it.key.text));
+    let mut res = String::new();
+    for member in members {
+        let (Ok(key), Some(value)) = (serde_json::to_string(&*member.key.text), to_json(&member.value))
+        else {
+            continue;
+        };
+        let sign = if res.is_empty() { '{' } else { ',' };
+        res.push_str(&format!("{sign}{key}:{value}"));
+    }
+    (!res.is_empty()).then(|| RawJson::parse((res + "}").into()))
+}
+
+/// Environment variables, their names checked; `lower` makes values.
+pub(crate) fn environment<T>(
+    entries: Option<Entries<T>>,
+    at: &At,
+    pass: &Pass,
+    mut lower: impl FnMut(T, &At) -> Value,
+) -> Vec<(String, Value)> {
+    let mut res = Vec::new();
+    for (name, slot) in entries.map(|it| it.0).unwrap_or_default() {
+        if let Err(complaint) = checks::env_name(&name) {
+            // The name may hold a value (`KEY=value`), so the pointer stops above it.
+            let problem = Problem::new(complaint.code, complaint.message, at.pointer(pass), slot.at.key());
+            pass.report(problem.help(complaint.help));
+        }
+        let at = slot.at;
+        if let Some(value) = slot.take() {
+            res.push((name, lower(value, &at)));
+        }
+    }
+    res
+}
+
+/// Headers, their names checked; `lower` makes values.
+pub(crate) fn headers<T>(
+    entries: Option<Entries<T>>,
+    pass: &Pass,
+    mut lower: impl FnMut(T, &At) -> Value,
+) -> Vec<(String, Value)> {
+    let mut res = Vec::new();
+    for (name, slot) in entries.map(|it| it.0).unwrap_or_default() {
+        if let Err(complaint) = checks::header_name(&name) {
+            let at = &slot.at;
+            let problem = Problem::new(complaint.code, complaint.message, at.pointer(pass), at.key());
+            pass.report(problem.help(complaint.help));
+        }
+        let at = slot.at;
+        if let Some(value) = slot.take() {
+            res.push((name, lower(value, &at)));
+        }
+    }
+    res
+}

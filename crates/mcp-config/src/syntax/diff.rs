@@ -1,0 +1,109 @@
+//! Whether two trees say the same but for what was meant to change: the proof of every edit.
+
+use super::{Content, Node, child};
+
+/// Where two trees may differ: pointers into the old one and into the new one. Entries there are not looked at, and
+/// those after them count on without them.
+#[derive(Debug, Default)]
+pub(crate) struct Touched {
+    pub(crate) old: Vec<String>,
+    pub(crate) new: Vec<String>,
+}
+
+/// A place where the trees differ and should not, as a pointer into the old one.
+pub(crate) fn difference(old: &Node, new: &Node, touched: &Touched) -> Option<String> {
+    below((old, String::new()), (new, String::new()), touched)
+}
+
+fn below(old: (&Node, String), new: (&Node, String), touched: &Touched) -> Option<String> {
+    let (old_node, old_at) = old;
+    let (new_node, new_at) = new;
+    if touched.old.contains(&old_at) && touched.new.contains(&new_at) {
+        return None;
+    }
+    match (old_node.content(), new_node.content()) {
+        (Content::Mapping(_), Content::Mapping(_)) | (Content::Sequence(_), Content::Sequence(_)) => {
+            let mut old = entries(old_node, &old_at, &touched.old);
+            let mut new = entries(new_node, &new_at, &touched.new);
+            loop {
+                match (old.next(), new.next()) {
+                    (None, None) => return None,
+                    (Some(old), Some(new)) if old.key == new.key => {
+                        let res = below((old.value, old.pointer), (new.value, new.pointer), touched);
+                        if res.is_some() {
+                            return res;
+                        }
+                    }
+                    _ => return Some(old_at),
+                }
+            }
+        }
+        (Content::Null, Content::Null) | (Content::Broken, Content::Broken) => None,
+        (Content::Bool(a), Content::Bool(b)) if a == b => None,
+        (Content::Integer(a), Content::Integer(b)) if a == b => None,
+        (Content::Float(a), Content::Float(b)) if a.to_bits() == b.to_bits() => None,
+        (Content::Large(a) | Content::Text(a), Content::Large(b) | Content::Text(b))
+            if a == b && old_node.kind() == new_node.kind() =>
+        {
+            None
+        }
+        _ => Some(old_at),
+    }
+}
+
+struct Entry<'a> {
+    /// The key of a member.
+    key: Option<&'a str>,
+    pointer: String,
+    value: &'a Node,
+}
+
+fn entries<'a>(node: &'a Node, at: &str, skipped: &'a [String]) -> impl Iterator<Item = Entry<'a>> + use<'a> {
+    let members = node.members().unwrap_or_default().iter();
+    let members = members.map(|it| (Some(&*it.key.text), it.key.text.to_string(), &it.value));
+    let items = node.items().unwrap_or_default().iter().enumerate();
+    let items = items.map(|(index, it)| (None, index.to_string(), it));
+    let at = at.to_owned();
+    let all = members.chain(items);
+    all.map(move |(key, segment, value)| Entry { key, pointer: child(&at, &segment), value })
+        .filter(|it| !skipped.contains(&it.pointer))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::syntax::parse;
+
+    #[track_caller]
+    fn check(old: &str, new: &str, touched: [&str; 2], want: Option<&str>) {
+        let list = |it: &str| it.split_whitespace().map(str::to_owned).collect();
+        let touched = Touched { old: list(touched[0]), new: list(touched[1]) };
+        let (old_root, new_root) = (parse(old).root.unwrap(), parse(new).root.unwrap());
+        assert_eq!(difference(&old_root, &new_root, &touched).as_deref(), want, "{old} -> {new}");
+    }
+
+    #[test]
+    fn the_same_in_other_words_is_the_same() {
+        check("{a: [1, 'x', ~], b: true}", "a:\n- 1\n- x\n- null\nb: true # c", ["", ""], None);
+        check("x: &a {k: v}\ny: *a", "x: {k: v}\ny: {k: v}", ["", ""], None);
+    }
+
+    #[test]
+    fn a_difference_is_found_where_it_is() {
+        check("a: {b: 1}", "a: {b: 2}", ["", ""], Some("/a/b"));
+        check("a: {b: 1}", "a: {b: '1'}", ["", ""], Some("/a/b"));
+        check("a: 1\nb: 2", "b: 2\na: 1", ["", ""], Some(""));
+        check("a: [1, 2]", "a: [1]", ["", ""], Some("/a"));
+        check("a: 99999999999999999999", "a: '99999999999999999999'", ["", ""], Some("/a"));
+    }
+
+    #[test]
+    fn what_was_meant_to_change_may() {
+        check("a: 1\nb: 2", "a: 1\nc: 2", ["/b", "/c"], None);
+        check("a: 1\nb: 2", "a: 1\nc: 2", ["/b", ""], Some(""));
+        check("a: [1, 2, 3]", "a: [1, 3]", ["/a/1", ""], None);
+        check("a: [1, 2, 3]", "a: [1, 4]", ["/a/1", ""], Some("/a/2"));
+        check("a: [1]", "a: [1, {x: y}]", ["", "/a/1"], None);
+        check("a: 1", "a: 2", ["/a", "/a"], None);
+    }
+}

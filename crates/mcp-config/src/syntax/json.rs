@@ -1,0 +1,68 @@
+//! A tree as JSON text, in the order of the file and with every digit of its numbers.
+
+use std::fmt::Write;
+
+use super::{Content, Node};
+
+/// The node as compact JSON. `None` where it holds a number that JSON has no word for (infinity, NaN), or something
+/// that could not be read.
+pub(crate) fn to_json(node: &Node) -> Option<String> {
+    let mut res = String::new();
+    write(node, &mut res)?;
+    Some(res)
+}
+
+fn write(node: &Node, out: &mut String) -> Option<()> {
+    match node.content() {
+        Content::Null => out.push_str("null"),
+        Content::Bool(value) => out.push_str(if *value { "true" } else { "false" }),
+        Content::Integer(value) => write!(out, "{value}").ok()?,
+        Content::Float(value) if value.is_finite() => out.push_str(&serde_json::to_string(value).ok()?),
+        Content::Large(digits) => out.push_str(digits),
+        Content::Text(text) => out.push_str(&serde_json::to_string(text).ok()?),
+        Content::Sequence(items) => {
+            out.push('[');
+            for (index, item) in items.iter().enumerate() {
+                if index > 0 {
+                    out.push(',');
+                }
+                write(item, out)?;
+            }
+            out.push(']');
+        }
+        Content::Mapping(members) => {
+            out.push('{');
+            for (index, member) in members.iter().enumerate() {
+                if index > 0 {
+                    out.push(',');
+                }
+                out.push_str(&serde_json::to_string(&*member.key.text).ok()?);
+                out.push(':');
+                write(&member.value, out)?;
+            }
+            out.push('}');
+        }
+        Content::Float(_) | Content::Shared(_) | Content::Broken => return None,
+    }
+    Some(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::syntax::parse;
+
+    #[track_caller]
+    fn check(yaml: &str, want: Option<&str>) {
+        let root = parse(yaml).root.unwrap();
+        assert_eq!(to_json(&root).as_deref(), want, "{yaml}");
+    }
+
+    #[test]
+    fn order_and_digits_are_kept() {
+        check("{b: 1, a: [1.5, ~, true, \"x\\n\"]}", Some(r#"{"b":1,"a":[1.5,null,true,"x\n"]}"#));
+        check("n: 123456789012345678901234567890", Some(r#"{"n":123456789012345678901234567890}"#));
+        check("x: &a {k: v}\ny: *a", Some(r#"{"x":{"k":"v"},"y":{"k":"v"}}"#));
+        check("x: .inf", None);
+    }
+}

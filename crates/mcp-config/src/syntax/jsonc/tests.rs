@@ -1,0 +1,119 @@
+//! What becomes of JSON texts, row by row.
+
+use super::*;
+use crate::syntax::to_json;
+
+/// What is read in the short way is read the same in the long one.
+#[track_caller]
+fn both(text: &str, syntax: Syntax) {
+    let skipped = if text.starts_with('\u{feff}') { 3 } else { 0 };
+    let text = &text[skipped..];
+    let Some(short) = plain::parse(text, skipped, syntax) else { return };
+    let mut builder =
+        Builder { text, skipped, values: 0, dropped: Vec::new(), problems: Vec::new(), bad_strings: 0 };
+    let long = builder.root(syntax);
+    assert!(builder.problems.is_empty() && builder.dropped.is_empty(), "{text:?}");
+    assert_eq!(format!("{:?}", Some(short)), format!("{long:?}"), "{text:?}");
+}
+
+#[track_caller]
+fn tree(text: &str, syntax: Syntax, want: &str) {
+    both(text, syntax);
+    let parsed = parse(text, syntax);
+    assert!(parsed.problems.is_empty(), "{text:?}: {:?}", parsed.problems);
+    assert_eq!(parsed.root.as_ref().and_then(to_json).as_deref(), Some(want), "{text:?}");
+}
+
+/// The first problem, and the piece of the text that it points at.
+#[track_caller]
+fn fails(text: &str, syntax: Syntax, want: &str, at: &str) {
+    both(text, syntax);
+    let parsed = parse(text, syntax);
+    let problem = parsed.problems.first().unwrap_or_else(|| panic!("{text:?} is well"));
+    assert_eq!((problem.message.as_str(), text.get(problem.span.clone())), (want, Some(at)), "{text:?}");
+}
+
+#[test]
+fn dia_02_comments_and_last_commas_are_for_editors_only() {
+    let text = "// a\n{\"a\": [1, /* b */ 2,], // c\n}\n";
+    tree(text, Syntax::JsonWithComments, r#"{"a":[1,2]}"#);
+    fails(text, Syntax::Json, "no valid JSON: comments may not stand here", "// a");
+    fails("[1,]", Syntax::Json, "no valid JSON: a comma stands before a closing bracket", ",");
+}
+
+#[test]
+fn a_byte_order_mark_and_an_empty_file_are_no_mistakes() {
+    tree("\u{feff}[true]", Syntax::Json, "[true]");
+    let root = parse("\u{feff}[true]", Syntax::Json).root.unwrap();
+    assert_eq!(root.span, 3..9);
+    for text in ["", " \n", "\u{feff}", "// nothing\n"] {
+        tree(text, Syntax::JsonWithComments, "null");
+    }
+}
+
+#[test]
+fn numbers_keep_their_digits() {
+    tree(
+        "[0, -7, 1.50, 1e3, 123456789012345678901]",
+        Syntax::Json,
+        "[0,-7,1.5,1000.0,123456789012345678901]",
+    );
+}
+
+#[test]
+fn x_16_a_key_that_stands_twice_is_told_with_both_places() {
+    let text = r#"{"a": {"b": 1, "b": 2}}"#;
+    let parsed = parse(text, Syntax::Json);
+    let [problem] = &parsed.problems[..] else { panic!("{:?}", parsed.problems) };
+    assert_eq!((problem.code, problem.pointer.as_str()), (Code::DuplicateKey, "/a/b"));
+    assert_eq!((problem.span.clone(), problem.labels[0].span.clone()), (15..18, 7..10));
+    assert_eq!(parsed.dropped, vec![Range { start: 20, end: 21 }]);
+    fails(r#"{"\u0061": 1, "a": 2}"#, Syntax::Json, "the key 'a' stands twice", "\"a\"");
+}
+
+#[test]
+fn what_is_no_json_is_told_where() {
+    let check = |text, why, at| {
+        for syntax in [Syntax::Json, Syntax::JsonWithComments] {
+            fails(text, syntax, &format!("no valid JSON: {why}"), at);
+        }
+    };
+    check("{'a': 1}", "single quotes are no quotes", "'");
+    check("{a: 1}", "a key is not in quotes", "a");
+    check("{\"a\": b}", "a word stands here that is no value", "b");
+    check("{\"a\" 1}", "a `:` is missing behind a key", "1");
+    check("{\"a\": 1 \"b\": 2}", "a comma is missing", "");
+    check("[1 2]", "a comma is missing", "");
+    check("{} {}", "something stands behind the value", "{");
+    check(
+        "\"mcpServers\": {}",
+        "this is a piece of a file: a key and its value without the braces around them",
+        ":",
+    );
+    check("\"a\nb\"", "a text holds a line break or another control character", "\"");
+    check("[0x10]", "a number is not written as JSON writes numbers", "0");
+    check("\"C:\\tools\\x\"", "a backslash stands before a character that it does not go with", "\\x");
+    fails("[1,\u{a0}2]", Syntax::Json, "no valid JSON: a character stands here that may not", "\u{a0}");
+}
+
+#[test]
+fn a_hostile_text_is_refused() {
+    let deep = |depth: usize| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
+    tree(&deep(64), Syntax::Json, &deep(64));
+    for depth in [65, 600, 200_000] {
+        let parsed = parse(&deep(depth), Syntax::Json);
+        assert_eq!(parsed.problems[0].message, "the file is nested deeper than 64 levels", "{depth}");
+    }
+    let many = format!("[{}0]", "0,".repeat(100_000));
+    assert_eq!(parse(&many, Syntax::Json).problems[0].message, "the file holds more than 100000 values");
+}
+
+#[test]
+fn a_text_of_unknown_syntax_is_no_yaml_where_it_has_comments_of_json() {
+    let root = |text: &str| super::super::parse(text).root.as_ref().and_then(to_json);
+    assert_eq!(root("{a: b}").as_deref(), Some(r#"{"a":"b"}"#));
+    assert_eq!(root("{url: https://a.example}").as_deref(), Some(r#"{"url":"https://a.example"}"#));
+    assert_eq!(root("{\"a\": 1, // \"b\": 2\n}").as_deref(), Some(r#"{"a":1}"#));
+    assert_eq!(root("{\"a\": 1 // \"b\": 2\n \"c\": 3}"), None);
+    assert_eq!(root("a: {b: 1} # \"c\"").as_deref(), Some(r#"{"a":{"b":1}}"#));
+}

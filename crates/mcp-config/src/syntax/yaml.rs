@@ -1,0 +1,376 @@
+//! YAML into a tree: the only file that knows which YAML parser we use.
+//!
+//! Reported here, all in one pass: syntax errors, duplicate keys with both places, a second document, keys that are no
+//! scalars, aliases of nothing, tags without meaning. A merge key (`<<`) is a key like any other, as in YAML 1.2. The
+//! budgets hold before anything is copied or recursed into.
+
+use std::collections::HashMap;
+use std::ops::Range;
+use std::rc::Rc;
+
+use granit_parser::{Event, Parser, ScalarStyle, Span, Tag};
+
+use super::keys::Keys;
+use super::{
+    Content, Key, KeyKind, MAX_BYTES, MAX_DEPTH, MAX_VALUES, Member, Node, Parsed, SMALLER, child, scalar,
+};
+use crate::diagnostic::Code;
+use crate::diagnostic::{Problem, quoted, quoted_key};
+
+/// Reads a text. Never fails, never panics.
+pub(super) fn parse(text: &str) -> Parsed {
+    if text.len() > MAX_BYTES {
+        return Parsed::too_large();
+    }
+    let skipped = if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
+    let options = granit_parser::options! { emit_unresolved_aliases: true, emit_comments: false };
+    let mut builder = Builder { skipped, end: text.len(), ..Builder::default() };
+    for event in Parser::new_from_str_with_options(&text[skipped..], options) {
+        let step = match event {
+            Ok((event, span)) => builder.event(event, span),
+            Err(error) => Err(builder.syntax(&error)),
+        };
+        if let Err(problem) = step {
+            builder.problems.push(*problem);
+            return Parsed { root: None, dropped: builder.dropped, problems: builder.problems };
+        }
+    }
+    let root = builder.root.take().unwrap_or_else(|| Node::new(Content::Null, skipped..skipped));
+    Parsed { root: Some(root), dropped: builder.dropped, problems: builder.problems }
+}
+
+#[derive(Default)]
+struct Builder {
+    /// Bytes of a byte order mark, which the parser does not see.
+    skipped: usize,
+    /// Length of the text.
+    end: usize,
+    stack: Vec<Frame>,
+    anchors: HashMap<usize, Rc<Node>>,
+    root: Option<Node>,
+    documents: usize,
+    values: usize,
+    dropped: Vec<Range<usize>>,
+    problems: Vec<Problem>,
+    keys: Keys,
+}
+
+/// A collection that is not closed yet.
+struct Frame {
+    start: usize,
+    anchor: usize,
+    kind: FrameKind,
+}
+
+enum FrameKind {
+    Sequence(Vec<Node>),
+    Mapping { members: Vec<Member>, index: Index, key: Option<Pending> },
+}
+
+/// Where the keys of a mapping are among its members, for one that has many.
+#[derive(Default)]
+struct Index(HashMap<Rc<str>, usize>);
+
+impl Index {
+    /// The member that has this key.
+    fn find<'a>(&mut self, members: &'a [Member], key: &str) -> Option<&'a Member> {
+        // So few are compared before hashing them is worth it.
+        const FEW: usize = 12;
+        if members.len() <= FEW {
+            return members.iter().find(|it| &*it.key.text == key);
+        }
+        let known = self.0.len();
+        self.0.extend((known..).zip(&members[known..]).map(|(at, it)| (Rc::clone(&it.key.text), at)));
+        self.0.get(key).map(|at| &members[*at])
+    }
+}
+
+/// A key whose value has not come yet.
+enum Pending {
+    Key(Key),
+    /// The value is read and dropped: its key is a duplicate or no key.
+    Dropped,
+}
+
+type Step = Result<(), Box<Problem>>;
+
+impl Builder {
+    fn event(&mut self, event: Event<'_>, span: Span) -> Step {
+        let range = self.range(&span);
+        match event {
+            Event::DocumentStart(..) => {
+                self.documents += 1;
+                if self.documents > 1 {
+                    let message = "the file holds more than one YAML document";
+                    return Err(Box::new(
+                        Problem::new(Code::ManyDocuments, message, "", range)
+                            .help("keep one document, and remove the `---` between them"),
+                    ));
+                }
+                Ok(())
+            }
+            Event::Scalar(text, style, anchor, tag) => {
+                let content = self.scalar(&text, style, tag.as_deref(), &span);
+                let written = matches!(style, ScalarStyle::Plain).then_some(text.as_ref());
+                self.finish(Node::new(content, range), anchor, written)
+            }
+            Event::SequenceStart(_, anchor, tag) => {
+                self.collection_tag(tag.as_deref(), "seq", &span);
+                self.open(range, anchor, FrameKind::Sequence(Vec::new()))
+            }
+            Event::MappingStart(_, anchor, tag) => {
+                self.collection_tag(tag.as_deref(), "map", &span);
+                let kind = FrameKind::Mapping { members: Vec::new(), index: Index::default(), key: None };
+                self.open(range, anchor, kind)
+            }
+            Event::SequenceEnd | Event::MappingEnd => self.close(range),
+            Event::Alias(id) => {
+                let content = match self.anchors.get(&id) {
+                    Some(target) => Content::Shared(Rc::clone(target)),
+                    None => {
+                        self.broken_alias("the alias stands inside the value that it names", range.clone())
+                    }
+                };
+                self.finish(Node::new(content, range), 0, None)
+            }
+            Event::UnresolvedAlias(name) => {
+                let message = format!("there is no anchor `&{}` before this alias", quoted(&name));
+                let content = self.broken_alias(message, range.clone());
+                self.finish(Node::new(content, range), 0, None)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn range(&self, span: &Span) -> Range<usize> {
+        let range = span.byte_range().unwrap_or(0..0);
+        range.start + self.skipped..range.end + self.skipped
+    }
+
+    fn open(&mut self, range: Range<usize>, anchor: usize, kind: FrameKind) -> Step {
+        if self.stack.len() >= MAX_DEPTH {
+            return Err(self.too_large(format!("the file is nested deeper than {MAX_DEPTH} levels"), range));
+        }
+        self.stack.push(Frame { start: range.start, anchor, kind });
+        Ok(())
+    }
+
+    fn close(&mut self, range: Range<usize>) -> Step {
+        let Some(Frame { start, anchor, kind }) = self.stack.pop() else { return Ok(()) };
+        let (content, last) = match kind {
+            FrameKind::Sequence(items) => {
+                let last = items.last().map(|it| it.span.end);
+                (Content::Sequence(items), last)
+            }
+            FrameKind::Mapping { members, index: _, key: _ } => {
+                let last = members.last().map(|it| it.value.span.end.max(it.key.span.end));
+                (Content::Mapping(members), last)
+            }
+        };
+        // The end of a block is only noticed at the next word; of a flow collection it is its bracket.
+        let end = if range.is_empty() { last.unwrap_or(start) } else { range.end };
+        self.finish(Node::new(content, start..end.max(start)), anchor, None)
+    }
+
+    /// Puts a finished node where it belongs. `written` is the text of a plain scalar.
+    fn finish(&mut self, node: Node, anchor: usize, written: Option<&str>) -> Step {
+        let alias = matches!(node.content, Content::Shared(_));
+        self.values = self.values.saturating_add(if alias { node.size } else { 1 });
+        if self.values > MAX_VALUES {
+            let message = format!("the file holds more than {MAX_VALUES} values, aliases followed");
+            return Err(self.too_large(message, node.span));
+        }
+        if alias && self.stack.len() + node.depth > MAX_DEPTH {
+            let message = format!("the file is nested deeper than {MAX_DEPTH} levels, aliases followed");
+            return Err(self.too_large(message, node.span));
+        }
+        let node = if anchor == 0 {
+            node
+        } else {
+            let span = node.span.clone();
+            let target = Rc::new(node);
+            self.anchors.insert(anchor, Rc::clone(&target));
+            Node::new(Content::Shared(target), span)
+        };
+        let Some(Frame { kind, .. }) = self.stack.last_mut() else {
+            self.root = Some(node);
+            return Ok(());
+        };
+        match kind {
+            FrameKind::Sequence(items) => items.push(node),
+            FrameKind::Mapping { members, index: _, key } => match key.take() {
+                Some(Pending::Key(key)) => members.push(Member { key, value: node }),
+                Some(Pending::Dropped) => self.dropped.push(node.span),
+                None => self.key(node, written),
+            },
+        }
+        Ok(())
+    }
+
+    /// Takes a node as the next key of the innermost mapping.
+    fn key(&mut self, node: Node, written: Option<&str>) {
+        let (text, kind): (Rc<str>, _) = match node.content() {
+            Content::Text(text) => (self.keys.key(text), KeyKind::Text),
+            Content::Integer(value) => (value.to_string().into(), KeyKind::Scalar),
+            Content::Large(digits) => (digits.as_str().into(), KeyKind::Scalar),
+            Content::Bool(_) | Content::Float(_) | Content::Null => {
+                (written.unwrap_or_default().into(), KeyKind::Scalar)
+            }
+            Content::Sequence(_) | Content::Mapping(_) | Content::Shared(_) | Content::Broken => {
+                if !matches!(node.content(), Content::Broken) {
+                    let message = format!("a key must be text, not {}", node.kind());
+                    let problem = Problem::new(Code::BadKey, message, self.pointer(), node.span.clone());
+                    self.problems.push(problem.help("write one word, or a text in quotes"));
+                }
+                self.pend(Pending::Dropped);
+                return;
+            }
+        };
+        let Some(Frame { kind: FrameKind::Mapping { members, index, .. }, .. }) = self.stack.last_mut()
+        else {
+            return;
+        };
+        if let Some(first) = index.find(members, &text) {
+            let first = first.key.span.clone();
+            let parent = self.pointer();
+            let name = quoted_key(&super::last(&parent), &text);
+            let problem = Problem::new(
+                Code::DuplicateKey,
+                format!("the key '{name}' stands twice"),
+                child(&parent, &text),
+                node.span,
+            )
+            .label(first, format!("'{name}' stands here first"))
+            .help("remove one of the two");
+            self.problems.push(problem);
+            self.pend(Pending::Dropped);
+            return;
+        }
+        self.pend(Pending::Key(Key { text, span: node.span, kind }));
+    }
+
+    fn pend(&mut self, pending: Pending) {
+        if let Some(Frame { kind: FrameKind::Mapping { key, .. }, .. }) = self.stack.last_mut() {
+            *key = Some(pending);
+        }
+    }
+
+    /// The pointer to the innermost collection that is open.
+    fn pointer(&self) -> String {
+        let inner = self.stack.len().saturating_sub(1);
+        self.stack[..inner].iter().fold(String::new(), |res, frame| match &frame.kind {
+            FrameKind::Sequence(items) => child(&res, &items.len().to_string()),
+            FrameKind::Mapping { key: Some(Pending::Key(key)), .. } => child(&res, &key.text),
+            FrameKind::Mapping { .. } => res,
+        })
+    }
+
+    fn scalar(&mut self, text: &str, style: ScalarStyle, tag: Option<&Tag>, span: &Span) -> Content {
+        let untagged = || match style {
+            ScalarStyle::Plain => scalar::resolve(text),
+            _ => Content::Text(text.to_owned()),
+        };
+        let Some(tag) = tag else { return untagged() };
+        let value = scalar::resolve(text);
+        match tag.core_suffix() {
+            Some("str") => Content::Text(if span.is_empty() { String::new() } else { text.to_owned() }),
+            Some("null") if matches!(value, Content::Null) => value,
+            Some("bool") if matches!(value, Content::Bool(_)) => value,
+            Some("int") if matches!(value, Content::Integer(_) | Content::Large(_)) => value,
+            Some("float") if matches!(value, Content::Float(_) | Content::Integer(_) | Content::Large(_)) => {
+                value
+            }
+            Some("null" | "bool" | "int" | "float") => {
+                let range = self.range(span);
+                let message = "the value is not what its tag says";
+                let problem = Problem::new(Code::Syntax, message, self.place(), range);
+                self.problems.push(problem.help("remove the tag, or correct the value"));
+                Content::Broken
+            }
+            // `!` alone says: text.
+            _ if tag.original() == "!" => Content::Text(text.to_owned()),
+            _ => {
+                self.unknown_tag(tag, span);
+                untagged()
+            }
+        }
+    }
+
+    fn collection_tag(&mut self, tag: Option<&Tag>, own: &str, span: &Span) {
+        if let Some(tag) = tag
+            && tag.core_suffix() != Some(own)
+            && tag.original() != "!"
+        {
+            self.unknown_tag(tag, span);
+        }
+    }
+
+    fn unknown_tag(&mut self, tag: &Tag, span: &Span) {
+        let range = span.tag_span().map_or_else(|| self.range(span), |it| self.range(&it));
+        let message = format!("the tag `{}` has no meaning here", quoted(&tag.original()));
+        self.problems
+            .push(Problem::new(Code::UnknownTag, message, self.place(), range).help("remove the tag"));
+    }
+
+    /// The pointer to the value that comes next.
+    fn place(&self) -> String {
+        let parent = self.pointer();
+        match self.stack.last().map(|it| &it.kind) {
+            Some(FrameKind::Sequence(items)) => child(&parent, &items.len().to_string()),
+            Some(FrameKind::Mapping { key: Some(Pending::Key(key)), .. }) => child(&parent, &key.text),
+            Some(FrameKind::Mapping { .. }) | None => parent,
+        }
+    }
+
+    fn broken_alias(&mut self, message: impl Into<String>, range: Range<usize>) -> Content {
+        let pointer = self.place();
+        let problem = Problem::new(Code::Syntax, message, pointer, range);
+        self.problems
+            .push(problem.help("write the value itself, or put an anchor (`&name`) before another value"));
+        Content::Broken
+    }
+
+    fn too_large(&self, message: String, range: Range<usize>) -> Box<Problem> {
+        Box::new(Problem::new(Code::TooLarge, message, self.place(), range).help(SMALLER))
+    }
+
+    fn syntax(&self, error: &granit_parser::ScanError) -> Box<Problem> {
+        use granit_parser::ErrorKind;
+        if matches!(error.kind(), ErrorKind::RecursionLimitExceeded) {
+            return self
+                .too_large(format!("the file is nested deeper than {MAX_DEPTH} levels"), self.at(error));
+        }
+        let (message, help) = match error.kind() {
+            ErrorKind::TabNotAllowed | ErrorKind::TabInBlockIndentation | ErrorKind::TabInIndentation => {
+                ("a tab stands where only spaces may", "indent with spaces")
+            }
+            ErrorKind::UnclosedQuotedScalar => ("a quote is not closed", "close the quote"),
+            ErrorKind::UnclosedFlowCollection { .. }
+            | ErrorKind::UnexpectedEofFlowMapping
+            | ErrorKind::UnexpectedEofFlowSequence
+            | ErrorKind::UnexpectedEofImplicitFlowMapping => {
+                ("a `[` or `{` is not closed", "close the bracket")
+            }
+            ErrorKind::UnexpectedCharacter { .. } => {
+                ("a character stands here that cannot begin a value", "put the value into quotes")
+            }
+            ErrorKind::MappingValueNotAllowed => (
+                "a `:` stands where no key can end",
+                "put a value that holds `: ` into quotes, and check the indentation",
+            ),
+            _ => ("", "look at this line and the one before: indentation, quotes, brackets"),
+        };
+        // The parser's own words are about kinds of tokens and never quote the text.
+        let message = if message.is_empty() { error.info() } else { message.to_owned() };
+        let message = format!("no valid YAML: {message}");
+        Box::new(Problem::new(Code::Syntax, message, "", self.at(error)).help(help))
+    }
+
+    fn at(&self, error: &granit_parser::ScanError) -> Range<usize> {
+        let start = error.marker().byte_offset().map_or(self.end, |it| it + self.skipped).min(self.end);
+        start..(start + 1).min(self.end)
+    }
+}
+
+#[cfg(test)]
+mod tests;

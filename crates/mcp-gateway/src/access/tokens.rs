@@ -1,0 +1,181 @@
+//! Who may come in: tokens, each with a name and what it shows.
+//!
+//! Invariant: a token is kept as its hash alone. Hashes are compared in constant time, all of them each time, so that
+//! neither the time nor a dump of memory tells a token.
+
+use std::fmt;
+
+use mcp_model::Secret;
+use mcp_registry::View;
+
+use crate::access::principal::Principal;
+use crate::access::scope;
+
+/// The shortest token that is taken, in bytes: what is shorter can be guessed.
+const SHORTEST: usize = 16;
+/// The longest, in bytes.
+const LONGEST: usize = 4096;
+/// The most tokens.
+const MOST: usize = 1024;
+
+/// The tokens that are taken.
+#[derive(Clone, Default)]
+pub struct Tokens(Vec<Token>);
+
+#[derive(Clone)]
+struct Token {
+    hash: blake3::Hash,
+    principal: Principal,
+    view: Option<View>,
+}
+
+/// Why a list of tokens cannot be used: the line, and what is wrong with it. Never repeats a token.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("line {line} of the tokens: {reason}")]
+pub struct InvalidTokens {
+    /// The line, from 1.
+    pub line: usize,
+    /// What is wrong.
+    pub reason: String,
+}
+
+/// Who came in.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Admitted {
+    /// Who he is.
+    pub(crate) principal: Principal,
+    /// What his token shows him; everything where `None`.
+    pub(crate) view: Option<View>,
+}
+
+impl Tokens {
+    /// Reads tokens, one a line: the token, then `name=NAME` and what it shows, `servers=a,b*`, `tools=…`, `prompts=…`,
+    /// `resources=…`, each where it is wanted. Empty lines and lines that begin with `#` count for nothing. Two tokens
+    /// of one name are one client, who may change his token.
+    pub fn read(text: &Secret) -> Result<Tokens, InvalidTokens> {
+        let mut res: Vec<Token> = Vec::new();
+        let mut lines = Vec::new();
+        for (at, line) in text.expose().lines().enumerate() {
+            let invalid = |reason: String| InvalidTokens { line: at + 1, reason };
+            let line = line.trim();
+            if line.is_empty() || line.starts_with('#') {
+                continue;
+            }
+            let mut words = line.split_whitespace();
+            let token = words.next().expect("the line is not empty");
+            if !(SHORTEST..=LONGEST).contains(&token.len()) {
+                return Err(invalid(format!("a token has {SHORTEST} to {LONGEST} bytes")));
+            }
+            let mut name = None;
+            let mut selections = Vec::new();
+            for word in words {
+                let Some((key, value)) = word.split_once('=') else {
+                    return Err(invalid("behind the token stands KEY=VALUE".to_owned()));
+                };
+                match key {
+                    "name" => name = Some(value),
+                    known if scope::SELECTIONS.contains(&known) => selections.push((key, value)),
+                    _ => {
+                        return Err(invalid(
+                            "a key is one of name, servers, tools, prompts, resources".to_owned(),
+                        ));
+                    }
+                }
+            }
+            let view = scope::view(selections.into_iter()).map_err(|it| invalid(it.to_string()))?;
+            let numbered = format!("token {}", res.len() + 1);
+            let principal = Principal::named(name.unwrap_or(&numbered));
+            let hash = blake3::hash(token.as_bytes());
+            // Which of the two counts, nobody could see.
+            if let Some(same) = res.iter().position(|it| it.hash == hash) {
+                return Err(invalid(format!("the same token stands on line {} already", lines[same])));
+            }
+            lines.push(at + 1);
+            res.push(Token { hash, principal, view });
+            if res.len() > MOST {
+                return Err(invalid(format!("there are more than {MOST} tokens")));
+            }
+        }
+        Ok(Tokens(res))
+    }
+
+    /// Are there none? Then everybody comes in.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Who comes in with the value of an `Authorization` header; `None` for nobody.
+    pub(crate) fn admit(&self, authorization: Option<&[u8]>) -> Option<Admitted> {
+        if self.0.is_empty() {
+            return Some(Admitted { principal: Principal::anybody(), view: None });
+        }
+        let value = authorization?;
+        let (scheme, token) = value.split_at_checked(7)?;
+        if !scheme.eq_ignore_ascii_case(b"bearer ") {
+            return None;
+        }
+        let hash = blake3::hash(token.trim_ascii());
+        let mut found = None;
+        for token in &self.0 {
+            if token.hash == hash {
+                found = Some(token);
+            }
+        }
+        found.map(|it| Admitted { principal: it.principal.clone(), view: it.view.clone() })
+    }
+}
+
+impl fmt::Debug for Tokens {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} tokens", self.0.len())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(tokens: &str, header: Option<&str>, want: &str) {
+        let got = match Tokens::read(&Secret::new(tokens.to_owned())) {
+            Err(error) => error.to_string(),
+            Ok(tokens) => match tokens.admit(header.map(str::as_bytes)) {
+                None => "nobody".to_owned(),
+                Some(it) => {
+                    format!("'{}'{}", it.principal, if it.view.is_some() { " with a view" } else { "" })
+                }
+            },
+        };
+        assert_eq!(got, want);
+    }
+
+    #[test]
+    fn a_token_lets_in_who_has_it_and_nobody_else() {
+        let two = "# ours\n\nfirst-0123456789 name=ann servers=a,b*\n  second-0123456789\n";
+        check(two, Some("Bearer first-0123456789"), "'ann' with a view");
+        check(two, Some("bearer  second-0123456789 "), "'token 2'");
+        check(two, Some("Bearer first-012345678"), "nobody");
+        check(two, Some("Basic first-0123456789"), "nobody");
+        check(two, Some("Bearer"), "nobody");
+        check(two, None, "nobody");
+        check("", None, "''");
+    }
+
+    #[test]
+    fn a_list_that_cannot_be_used_says_where_and_no_token() {
+        check("\nshort", None, "line 2 of the tokens: a token has 16 to 4096 bytes");
+        check("first-0123456789 x", None, "line 1 of the tokens: behind the token stands KEY=VALUE");
+        check(
+            "first-0123456789 role=x",
+            None,
+            "line 1 of the tokens: a key is one of name, servers, tools, prompts, resources",
+        );
+        check(
+            "first-0123456789 servers=a\n\nsecond-0123456789\n first-0123456789 name=ann",
+            None,
+            "line 4 of the tokens: the same token stands on line 1 already",
+        );
+        let debug = format!("{:?}", Tokens::read(&Secret::new("first-0123456789".to_owned())).unwrap());
+        assert_eq!(debug, "1 tokens");
+    }
+}

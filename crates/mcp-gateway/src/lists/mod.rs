@@ -1,0 +1,6 @@
+//! What lists show: definitions of a catalog generation, cut into pages and cached by scope.
+
+pub(crate) mod cache;
+pub(crate) mod definitions;
+pub(crate) mod gateway_resources;
+pub(crate) mod listing;

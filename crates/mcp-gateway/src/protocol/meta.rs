@@ -1,0 +1,175 @@
+//! What stands beside a request's parameters: `_meta`, which says who asks, in which version, and what he wants to hear.
+//!
+//! A member of the wrong type is as good as none, but for those that the stateless era demands.
+
+use std::borrow::Cow;
+
+use mcp_model::{LogLevel, ProtocolVersion, RawJson, RpcError, TraceContext, code};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use crate::methods::initialize::MOST_CAPABILITIES;
+use crate::protocol::json_splice;
+use crate::protocol::params::Params;
+
+/// The member in which a client of the stateless era names its dialog.
+pub const DIALOG_KEY: &str = "mcp-host/dialog";
+
+/// How long a progress token may be, in bytes: it comes back with each progress.
+const MOST_TOKEN: usize = 256;
+
+/// The `_meta` of a request.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(crate) struct Meta {
+    /// Wants to hear of progress, under this token: a JSON string or number.
+    pub(crate) progress_token: Option<RawJson>,
+    /// `io.modelcontextprotocol/protocolVersion`, as it stands there.
+    pub(crate) version: Option<String>,
+    /// `io.modelcontextprotocol/clientCapabilities`, an object.
+    pub(crate) capabilities: Option<RawJson>,
+    /// `io.modelcontextprotocol/logLevel`.
+    pub(crate) log_level: Option<LogLevel>,
+    /// The dialog it belongs to.
+    pub(crate) dialog: Option<String>,
+    /// The trace it belongs to.
+    pub(crate) trace: Option<TraceContext>,
+    /// All of it but the dialog's name, an object.
+    pub(crate) raw: Option<RawJson>,
+}
+
+#[derive(Deserialize)]
+struct Wire<'a> {
+    #[serde(borrow, rename = "progressToken")]
+    progress_token: Option<&'a RawValue>,
+    #[serde(borrow, rename = "io.modelcontextprotocol/protocolVersion")]
+    version: Option<&'a RawValue>,
+    #[serde(borrow, rename = "io.modelcontextprotocol/clientCapabilities")]
+    capabilities: Option<&'a RawValue>,
+    #[serde(borrow, rename = "io.modelcontextprotocol/logLevel")]
+    log_level: Option<&'a RawValue>,
+    #[serde(borrow, rename = "mcp-host/dialog")]
+    dialog: Option<&'a RawValue>,
+    #[serde(borrow)]
+    traceparent: Option<&'a RawValue>,
+    #[serde(borrow)]
+    tracestate: Option<&'a RawValue>,
+}
+
+impl Meta {
+    /// Reads it out of a request's parameters.
+    pub(crate) fn of(params: &Params) -> Meta {
+        let Some(meta) = params.get("_meta") else { return Meta::default() };
+        let Ok(wire) = meta.read::<Wire<'_>>() else { return Meta::default() };
+        let part = |it: &RawValue| meta.part(it);
+        let text = |it: Option<&RawValue>| it.and_then(|it| part(it).to_text().map(Cow::into_owned));
+        let is_token = |it: &RawJson| matches!(it.as_bytes().first(), Some(b'"' | b'-' | b'0'..=b'9'));
+        let trace = text(wire.traceparent).and_then(|parent| {
+            let state = text(wire.tracestate);
+            TraceContext::parse(&parent, state.as_deref()).ok()
+        });
+        Meta {
+            progress_token: wire
+                .progress_token
+                .filter(|it| it.get().len() <= MOST_TOKEN)
+                .map(part)
+                .filter(is_token),
+            version: text(wire.version),
+            capabilities: wire
+                .capabilities
+                .filter(|it| it.get().len() <= MOST_CAPABILITIES)
+                .map(part)
+                .filter(RawJson::is_object),
+            log_level: text(wire.log_level).and_then(|it| it.parse().ok()),
+            dialog: text(wire.dialog).filter(|it| !it.is_empty()),
+            trace,
+            // What dialogs are called is between the client and the gateway.
+            raw: Some(json_splice::without(meta, DIALOG_KEY)).filter(RawJson::is_object),
+        }
+    }
+
+    /// Does it say a version, as every request of the stateless era does and no other?
+    pub(crate) fn is_modern(&self) -> bool {
+        self.version.is_some()
+    }
+
+    /// What the stateless era demands, or what is missing of it.
+    pub(crate) fn demanded(&self) -> Result<(ProtocolVersion, RawJson), RpcError> {
+        let missing = |what: &str| {
+            let message = format!("`_meta` must hold `io.modelcontextprotocol/{what}`");
+            RpcError::new(code::INVALID_PARAMS, message)
+        };
+        let version = self.version.as_deref().ok_or_else(|| missing("protocolVersion"))?;
+        let capabilities = self.capabilities.clone().ok_or_else(|| missing("clientCapabilities"))?;
+        match version.parse() {
+            Ok(version @ ProtocolVersion::V2026_07_28) => Ok((version, capabilities)),
+            Ok(_) | Err(_) => Err(unsupported(version)),
+        }
+    }
+}
+
+/// A version that is not spoken without a session.
+pub(crate) fn unsupported(requested: &str) -> RpcError {
+    let requested: String = requested.chars().take(40).collect();
+    let data = serde_json::json!({
+        "supported": [ProtocolVersion::LATEST.as_str()],
+        "requested": requested,
+    });
+    let message = format!("protocol version {requested} is not spoken here without `initialize`");
+    RpcError {
+        data: Some(RawJson::of(&data).expect("its keys are strings")),
+        ..RpcError::new(code::UNSUPPORTED_PROTOCOL_VERSION, message)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(meta: &str) -> Meta {
+        let params = RawJson::parse(format!(r#"{{"name":"x","_meta":{meta}}}"#).into()).unwrap();
+        Meta::of(&Params::of(params).unwrap())
+    }
+
+    #[test]
+    fn what_is_odd_is_as_good_as_not_there() {
+        assert_eq!(read("7"), Meta::default());
+        let odd = read(r#"{"progressToken":{},"mcp-host/dialog":7,"traceparent":"x"}"#);
+        assert_eq!(Meta { raw: None, ..odd }, Meta::default());
+        let meta =
+            read(r#"{"progressToken":"t","mcp-host/dialog":"d","io.modelcontextprotocol/logLevel":"info"}"#);
+        assert_eq!(meta.progress_token.unwrap().as_str(), r#""t""#);
+        assert_eq!((meta.dialog.as_deref(), meta.log_level), (Some("d"), Some(LogLevel::Info)));
+        // A dialog's name goes no further than here.
+        for dialog in [r#""mcp-host/dialog":"d""#, r#""mcp-host\/dialog":null"#] {
+            let raw = read(&format!(r#"{{"a": 1,{dialog},"b":2}}"#)).raw;
+            assert_eq!(raw.unwrap().as_str(), r#"{"a":1,"b":2}"#);
+        }
+    }
+
+    #[track_caller]
+    fn check_demanded(meta: &str, want: &str) {
+        let got = match read(meta).demanded() {
+            Ok((version, capabilities)) => format!("{version} {}", capabilities.as_str()),
+            Err(error) => error.message,
+        };
+        assert_eq!(got, want);
+    }
+
+    #[test]
+    fn a_stateless_request_says_its_version_and_what_its_client_can() {
+        let version = r#""io.modelcontextprotocol/protocolVersion""#;
+        let capabilities = r#""io.modelcontextprotocol/clientCapabilities""#;
+        check_demanded("{}", "`_meta` must hold `io.modelcontextprotocol/protocolVersion`");
+        check_demanded(
+            &format!(r#"{{{version}:"2026-07-28"}}"#),
+            "`_meta` must hold `io.modelcontextprotocol/clientCapabilities`",
+        );
+        check_demanded(&format!(r#"{{{version}:"2026-07-28",{capabilities}:{{ }}}}"#), "2026-07-28 { }");
+        for other in ["2025-11-25", "v9"] {
+            check_demanded(
+                &format!(r#"{{{version}:"{other}",{capabilities}:{{}}}}"#),
+                &format!("protocol version {other} is not spoken here without `initialize`"),
+            );
+        }
+    }
+}

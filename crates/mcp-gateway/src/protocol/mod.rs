@@ -1,0 +1,9 @@
+//! The messages of MCP as the gateway reads and writes them.
+
+pub(crate) mod frame;
+pub(crate) mod json_splice;
+pub(crate) mod meta;
+pub(crate) mod params;
+pub(crate) mod request_state;
+pub(crate) mod response;
+pub(crate) mod upstream_error;

@@ -1,0 +1,13 @@
+//! The state of one client: its session, dialogs, running requests and pending input.
+
+pub(crate) mod caller;
+pub(crate) mod dialogs;
+pub(crate) mod elicitation;
+pub(crate) mod event_log;
+pub(crate) mod known_lists;
+pub(crate) mod outbound_queue;
+pub(crate) mod pending_input;
+pub(crate) mod registry;
+pub(crate) mod running_requests;
+pub(crate) mod server_requests;
+pub(crate) mod state;

@@ -1,0 +1,93 @@
+//! What whoever follows files is told.
+
+use std::fmt;
+
+use mcp_config::Diagnostic;
+use mcp_registry::Plan;
+
+use crate::failure::Failure;
+
+/// Something that happened to the files that are followed.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub enum FollowEvent {
+    /// Other content was taken, and is published.
+    Reloaded(Reload),
+    /// The lock at this path says what is approved from now on, and that is published.
+    Approved(String),
+    /// A file, or the lock, cannot be used as it is now (DM-121, HD-134). What it said before stays.
+    Refused(RefusedFile),
+    /// Changes are noticed in another way than until now.
+    Watching(Watching),
+    /// So many events were not fetched in time and are gone.
+    Missed(u64),
+}
+
+/// What a reload brought.
+#[derive(Debug, Clone)]
+pub struct Reload {
+    /// The files whose content is another one, in their order.
+    pub files: Vec<ReadFile>,
+    /// What becomes of each server. One whose entry is wrong now, and that goes on as it was, is among the unchanged.
+    pub plan: Plan,
+    /// Entries that do not count because an earlier file has one of that name.
+    pub shadowed: Vec<Shadowed>,
+}
+
+/// A file whose content was taken.
+#[derive(Debug, Clone)]
+pub struct ReadFile {
+    /// Its name as it was asked for.
+    pub path: String,
+    /// Whether it is there.
+    pub presence: Presence,
+    /// What is to be said about it, in its order; errors are of single servers.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+/// Whether a file is there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Presence {
+    /// It is.
+    Present,
+    /// It is not, which means what an empty one would (DM-094).
+    Absent,
+}
+
+/// A file that is not used as it is now.
+#[derive(Debug, Clone)]
+pub struct RefusedFile {
+    /// Its name as it was asked for.
+    pub path: String,
+    /// Why not, in one sentence.
+    pub failure: Failure,
+    /// Everything that is to be said about it; empty where it could not be read.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+/// An entry that does not count.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Shadowed {
+    /// The server's name.
+    pub server: String,
+    /// The file whose entry does not count.
+    pub file: String,
+    /// The earlier file whose entry counts.
+    pub by: String,
+}
+
+impl fmt::Display for Shadowed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Shadowed { server, file, by } = self;
+        write!(f, "server '{server}' of {file} is shadowed by that of {by}, which stands before it")
+    }
+}
+
+/// How changes are noticed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Watching {
+    /// The system tells of them; besides, the files are looked at now and then.
+    System,
+    /// Only by looking at the files now and then, for this reason; `None` where the feature `watch` is switched off.
+    PollOnly(Option<String>),
+}

@@ -1,0 +1,274 @@
+//! What files say, moment by moment, and what that leads to; no disk, no clock.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use mcp_registry::ProblemKind;
+
+use super::*;
+use crate::config::load::FileError;
+use crate::config::load::load_through;
+use crate::config::watch::look::Content;
+
+/// Of each file what it says: `a b=2 c!` are servers (with another revision, with a wrong entry), `?` is broken text,
+/// `-` is no file.
+type Disk<'a> = BTreeMap<&'a str, &'a str>;
+
+fn text(path: &str, words: &str) -> Option<String> {
+    let is_dominds = path.ends_with("mcp.yaml");
+    match (words, is_dominds) {
+        ("-", _) => return None,
+        ("", _) => return Some(String::new()),
+        ("?", true) => return Some("version: 1\nservers: {a\n".to_owned()),
+        ("?", false) => return Some("name: a\ntools: [\n".to_owned()),
+        // An env file is as it is.
+        (words, false) if !path.ends_with("agent.yaml") => return Some(words.to_owned()),
+        (_, true | false) => {}
+    }
+    let mut res = String::from(if is_dominds { "version: 1\nservers:\n" } else { "name: a\ntools:\n" });
+    for word in words.split_whitespace() {
+        let (id, revision) = word.split_once('=').unwrap_or((word.trim_end_matches('!'), "1"));
+        let command = if word.ends_with('!') { "comand" } else { "command" };
+        res.push_str(&match is_dominds {
+            true => format!("  {id}: {{transport: stdio, {command}: npx, args: ['{revision}']}}\n"),
+            false => format!(
+                "  - {{name: {id}, description: d, type: mcp, server: s, {command}: npx, args: ['{revision}'], envFile: \
+                 s.env}}\n"
+            ),
+        });
+    }
+    Some(res)
+}
+
+fn look(request: &LoadRequest, disk: &Disk<'_>) -> Look {
+    let sources = std::cell::RefCell::new(Sources::new());
+    let outcome = load_through(request, &|path: &Path| {
+        let name = path.file_name().unwrap().to_str().unwrap();
+        let words = disk.iter().find(|it| Path::new(it.0).file_name() == path.file_name());
+        let text = words.and_then(|(path, words)| text(path, words));
+        let content = match &text {
+            None => Content::Absent,
+            Some(text) if text.is_empty() => Content::Empty,
+            Some(text) => Content::Text(blake3::hash(text.as_bytes())),
+        };
+        sources.borrow_mut().insert(PathBuf::from(name), content);
+        text.ok_or_else(|| FileError::Io(io::ErrorKind::NotFound.into()))
+    });
+    Look { sources: sources.into_inner(), outcome }
+}
+
+/// At which millisecond, what changed until then, and what came of looking.
+type Step<'a> = (u64, &'a [(&'a str, &'a str)], &'a str);
+
+/// Follows `paths` with 1 s of patience through `steps`.
+#[track_caller]
+fn check(paths: &[&str], steps: &[Step<'_>]) {
+    let begun = Instant::now();
+    let requests: Vec<LoadRequest> = paths.iter().map(LoadRequest::new).collect();
+    let mut files = Files::new(requests.clone(), Duration::from_secs(1));
+    let mut disk = Disk::new();
+    for (number, (at, changes, want)) in steps.iter().enumerate() {
+        disk.extend(changes.iter().copied());
+        let looks = requests.iter().map(|it| Some(look(it, &disk))).collect();
+        let since = if changes.is_empty() { Since::Silent } else { Since::Told };
+        let judgement = files.judge(looks, since, begun + Duration::from_millis(*at));
+        let mut words: Vec<String> = judgement.events.iter().map(shown).collect();
+        words.extend(judgement.again.map(|it| format!("again at {}", (it - begun).as_millis())));
+        if let Some(wanted) = &judgement.wanted {
+            let servers = wanted.servers.iter().map(|it| it.spec.id.to_string());
+            let failed = wanted.failed.iter().map(|it| format!("{}!", it.id));
+            words.push(format!("wants [{}]", servers.chain(failed).collect::<Vec<_>>().join(" ")));
+        }
+        words.extend(files.problems(None).into_iter().map(|it| match it.kind {
+            ProblemKind::ServerShadowed => format!("shadowed {}", it.server.unwrap()),
+            _ => "problem".to_owned(),
+        }));
+        assert_eq!(words.join(", "), *want, "step {number}");
+    }
+}
+
+/// `+a -b *c ~d =e`: added, removed, changed, shown otherwise, unchanged.
+fn shown(event: &FollowEvent) -> String {
+    match event {
+        FollowEvent::Reloaded(Reload { files, plan, shadowed }) => {
+            let absent = files.iter().filter(|it| it.presence == Presence::Absent);
+            let mut words: Vec<String> = absent.map(|it| format!("no {}", it.path)).collect();
+            let Plan { added, removed, changed, re_exposed, unchanged } = plan;
+            let lists = [('+', added), ('-', removed), ('*', changed), ('~', re_exposed), ('=', unchanged)];
+            words
+                .extend(lists.iter().flat_map(|(sign, ids)| ids.iter().map(move |it| format!("{sign}{it}"))));
+            words.extend(shadowed.iter().map(|it| format!("{}<{}", it.server, it.by)));
+            format!("reloaded {}", words.join(" ")).trim().to_owned()
+        }
+        FollowEvent::Refused(RefusedFile { path, failure, diagnostics: _ }) => {
+            let kept = if failure.message.ends_with("; what it said before stays") { ", keeps" } else { "" };
+            format!("refused {path}{kept}")
+        }
+        FollowEvent::Approved(_) | FollowEvent::Watching(_) | FollowEvent::Missed(_) => {
+            panic!("files know nothing of that")
+        }
+    }
+}
+
+const DOMINDS: &[&str] = &[".minds/mcp.yaml"];
+const HOLODECK: &[&str] = &["agent.yaml"];
+
+#[test]
+fn dm_091_dm_098_to_dm_101_an_edit_is_told_apart() {
+    check(
+        DOMINDS,
+        &[
+            (0, &[("mcp.yaml", "a b")], "reloaded +a +b, wants [a b]"),
+            (1, &[], ""),
+            (2, &[("mcp.yaml", "a b=2 c")], "reloaded +c *b =a, wants [a b c]"),
+            (3, &[("mcp.yaml", "c a")], "reloaded -b =c =a, wants [c a]"),
+            (4, &[("mcp.yaml", "c a")], ""),
+        ],
+    );
+}
+
+#[test]
+fn dm_105_dm_122_a_wrong_entry_leaves_its_server_and_all_others() {
+    check(
+        DOMINDS,
+        &[
+            (0, &[("mcp.yaml", "a b")], "reloaded +a +b, wants [a b]"),
+            (1, &[("mcp.yaml", "a! b=2")], "reloaded *b =a, wants [b a!]"),
+            (2, &[("mcp.yaml", "a b=2")], "reloaded =a =b, wants [a b]"),
+            (3, &[("mcp.yaml", "a b=2 c!")], "reloaded =a =b, wants [a b c!]"),
+            (4, &[("mcp.yaml", "a!")], "reloaded -b =a, wants [a!]"),
+        ],
+    );
+}
+
+#[test]
+fn dm_121_dm_124_a_broken_file_keeps_what_is_good_until_it_is_mended() {
+    check(
+        DOMINDS,
+        &[
+            (0, &[("mcp.yaml", "?")], "refused .minds/mcp.yaml, problem"),
+            (1, &[("mcp.yaml", "a")], "reloaded +a, wants [a]"),
+            (2, &[("mcp.yaml", "?")], "refused .minds/mcp.yaml, keeps, problem"),
+            (3, &[], "problem"),
+            (4, &[("mcp.yaml", "a")], "reloaded =a, wants [a]"),
+        ],
+    );
+}
+
+#[test]
+fn hd_134_any_error_refuses_all_of_a_holodeck_file() {
+    check(
+        HOLODECK,
+        &[
+            (0, &[("agent.yaml", "a"), ("s.env", "A=1")], "reloaded +a, wants [a]"),
+            (1, &[("agent.yaml", "a=2 b!")], "refused agent.yaml, keeps, problem"),
+            (2, &[("agent.yaml", "a=2 b")], "reloaded +b *a, wants [a b]"),
+            // Its end is no wish that nothing runs.
+            (3, &[("agent.yaml", "-")], "again at 1003"),
+            (1003, &[], "refused agent.yaml, keeps, problem"),
+            (1004, &[("agent.yaml", "a=2 b")], "reloaded =a =b, wants [a b]"),
+        ],
+    );
+}
+
+#[test]
+fn hd_058_an_env_file_belongs_to_its_configuration() {
+    check(
+        HOLODECK,
+        &[
+            (0, &[("agent.yaml", "a"), ("s.env", "A=1")], "reloaded +a, wants [a]"),
+            (1, &[("s.env", "A=2")], "reloaded *a, wants [a]"),
+            (2, &[("s.env", "")], "again at 1002"),
+            (3, &[("s.env", "A=3")], "reloaded *a, wants [a]"),
+            (4, &[("s.env", "-")], "again at 1004"),
+            (1004, &[], "refused agent.yaml, keeps, problem"),
+            (1005, &[("s.env", "A=3")], "reloaded =a, wants [a]"),
+        ],
+    );
+}
+
+#[test]
+fn dm_094_what_is_gone_is_believed_after_a_while() {
+    check(
+        DOMINDS,
+        &[
+            (0, &[("mcp.yaml", "-")], "reloaded no .minds/mcp.yaml, wants []"),
+            (1, &[("mcp.yaml", "a")], "reloaded +a, wants [a]"),
+            (2, &[("mcp.yaml", "-")], "again at 1002"),
+            (500, &[("mcp.yaml", "")], "again at 1500"),
+            // In the middle of a save: nothing has happened.
+            (501, &[("mcp.yaml", "a")], ""),
+            (600, &[("mcp.yaml", "-")], "again at 1600"),
+            (1599, &[], "again at 1600"),
+            (1600, &[], "reloaded no .minds/mcp.yaml -a, wants []"),
+            (1601, &[("mcp.yaml", "a")], "reloaded +a, wants [a]"),
+            // An empty file is no configuration, only after a while.
+            (1602, &[("mcp.yaml", "")], "again at 2602"),
+            (2602, &[], "refused .minds/mcp.yaml, keeps, problem"),
+            // Nothing is in it already, so that nothing vanishes.
+            (2603, &[("mcp.yaml", "-")], "reloaded no .minds/mcp.yaml -a, wants []"),
+        ],
+    );
+}
+
+#[test]
+fn dm_094_what_came_and_went_between_two_looks_was_not_gone_for_long() {
+    let gone: &[(&str, &str)] = &[("mcp.yaml", "-")];
+    check(
+        DOMINDS,
+        &[
+            (0, &[("mcp.yaml", "a")], "reloaded +a, wants [a]"),
+            (100, gone, "again at 1100"),
+            (1099, gone, "again at 2099"),
+            (2000, gone, "again at 3000"),
+            (3000, &[], "reloaded no .minds/mcp.yaml -a, wants []"),
+            (3001, &[("mcp.yaml", "a")], "reloaded +a, wants [a]"),
+            // What is heard without end may be about something else.
+            (4000, gone, "again at 5000"),
+            (4900, gone, "again at 5900"),
+            (11800, gone, "again at 12000"),
+            (12000, gone, "reloaded no .minds/mcp.yaml -a, wants []"),
+        ],
+    );
+}
+
+#[test]
+fn several_files_are_one_configuration() {
+    let files = &[".minds/mcp.yaml", "agent.yaml"];
+    check(
+        files,
+        &[
+            (
+                0,
+                &[("mcp.yaml", "a"), ("agent.yaml", "-")],
+                "refused agent.yaml, reloaded +a, wants [a], problem",
+            ),
+            (
+                1,
+                &[("agent.yaml", "b a"), ("s.env", "")],
+                "reloaded +b =a a<.minds/mcp.yaml, wants [a b], shadowed a",
+            ),
+            (2, &[("mcp.yaml", "?")], "refused .minds/mcp.yaml, keeps, problem, shadowed a"),
+            // One file's mistake stops no edit of another one.
+            (
+                3,
+                &[("agent.yaml", "b=2 c a")],
+                "reloaded +c *b =a a<.minds/mcp.yaml, wants [a b c], problem, shadowed a",
+            ),
+            (4, &[("mcp.yaml", "-")], "again at 1004, problem, shadowed a"),
+            (1004, &[], "reloaded no .minds/mcp.yaml *a =b =c, wants [b c a]"),
+        ],
+    );
+}
+
+#[test]
+fn a_file_of_no_known_kind_keeps_its_name_for_later() {
+    check(
+        &["x.yaml"],
+        &[
+            (0, &[("x.yaml", "-")], "refused x.yaml, problem"),
+            (1, &[("x.yaml", "hello: w")], "refused x.yaml, problem"),
+        ],
+    );
+}

@@ -1,0 +1,98 @@
+//! Several files into one configuration: the entries of an earlier file count, and stand first.
+
+use std::collections::HashMap;
+
+use mcp_config::Profile;
+
+use super::event::Shadowed;
+use crate::config::desired::Wanted;
+
+/// What a file said that could be used.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Good {
+    /// The rules that it was read by.
+    pub(crate) profile: Option<Profile>,
+    /// The names of all its entries. One that is wrong or switched off keeps its name: the server of another file
+    /// that happens to have it is not what the user of this one wants.
+    pub(crate) names: Vec<String>,
+    /// What it wants.
+    pub(crate) wanted: Wanted,
+}
+
+/// What all files want, and what does not count.
+pub(crate) fn merge<'a>(files: impl Iterator<Item = (&'a str, &'a Good)>) -> (Wanted, Vec<Shadowed>) {
+    let mut res = Wanted::default();
+    let mut shadowed = Vec::new();
+    let mut owners: HashMap<String, &str> = HashMap::new();
+    for (path, good) in files {
+        let mut counts = |server: &str| match owners.get(server) {
+            None => true,
+            Some(by) => {
+                let (server, file, by) = (server.to_owned(), path.to_owned(), (*by).to_owned());
+                shadowed.push(Shadowed { server, file, by });
+                false
+            }
+        };
+        let Wanted { servers, failed } = &good.wanted;
+        res.servers.extend(servers.iter().filter(|it| counts(it.spec.id.as_str())).cloned());
+        res.failed.extend(failed.iter().filter(|it| counts(&it.id)).cloned());
+        // Only now: of two equal names in one file it is for others to complain.
+        for name in &good.names {
+            owners.entry(name.clone()).or_insert(path);
+        }
+    }
+    (res, shadowed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::desired::FailedServer;
+    use crate::failure::Failure;
+    use crate::fixture::server;
+    use mcp_model::Kind;
+
+    /// Files as `a b! c-`: a server, an entry that is wrong, one that is switched off.
+    #[track_caller]
+    fn check(files: &[&str], want: &str) {
+        let good = |text: &str| {
+            let mut res = Good::default();
+            for word in text.split_whitespace() {
+                let id = word.trim_end_matches(['!', '-']);
+                res.names.push(id.to_owned());
+                if word.ends_with('!') {
+                    let failure = Failure::new(Kind::Config, "bad entry");
+                    res.wanted.failed.push(FailedServer { id: id.to_owned(), failure });
+                } else if !word.ends_with('-') {
+                    res.wanted.servers.push(server(&format!("{id}=1.1")));
+                }
+            }
+            res
+        };
+        let goods: Vec<(String, Good)> =
+            files.iter().enumerate().map(|(at, it)| (format!("f{at}"), good(it))).collect();
+        let (wanted, shadowed) = merge(goods.iter().map(|(path, good)| (path.as_str(), good)));
+        let words = wanted.servers.iter().map(|it| it.spec.id.to_string());
+        let words = words.chain(wanted.failed.iter().map(|it| format!("{}!", it.id)));
+        let words = words.chain(shadowed.iter().map(|it| format!("{}:{}<{}", it.server, it.file, it.by)));
+        assert_eq!(words.collect::<Vec<_>>().join(" "), want);
+    }
+
+    #[test]
+    fn an_earlier_file_counts_and_stands_first() {
+        check(&[], "");
+        check(&["a b"], "a b");
+        check(&["b", "a"], "b a");
+        check(&["a b", "c b a"], "a b c b:f1<f0 a:f1<f0");
+        check(&["a", "b", "b a"], "a b b:f2<f1 a:f2<f0");
+        check(&["a a"], "a a");
+    }
+
+    #[test]
+    fn an_entry_that_does_not_run_keeps_its_name() {
+        check(&["a!", "a"], "a! a:f1<f0");
+        check(&["a-", "a b"], "b a:f1<f0");
+        check(&["a", "a!"], "a a:f1<f0");
+        check(&["a", "a-"], "a");
+    }
+}

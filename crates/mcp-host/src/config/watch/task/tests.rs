@@ -1,0 +1,271 @@
+//! Following without a host: what it asks for, with watches that fail as they are told, on a clock that only moves
+//! when everybody waits.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::sync::Mutex;
+
+use tempfile::TempDir;
+use tokio::task::JoinHandle;
+
+use super::*;
+use crate::config::watch::FollowLock;
+use crate::config::watch::ear::FolderWatch;
+
+/// Watches of folders, made by hand.
+#[derive(Default)]
+struct Watches {
+    /// Why no folder can be watched.
+    broken: Option<&'static str>,
+    watched: BTreeSet<PathBuf>,
+    /// Whom to tell.
+    heard: Option<Arc<Heard>>,
+    /// The next folder to watch is on a disk that does not answer until this is dropped.
+    hangs: Option<std::sync::mpsc::Receiver<()>>,
+}
+
+struct Watch(Arc<Mutex<Watches>>);
+
+impl FolderWatch for Watch {
+    fn watch(&mut self, folder: &Path) -> Result<(), String> {
+        let hangs = self.0.lock().unwrap().hangs.take();
+        if let Some(hangs) = hangs {
+            // Only its end is waited for.
+            let _ = hangs.recv();
+        }
+        self.0.lock().unwrap().watched.insert(folder.to_owned());
+        Ok(())
+    }
+
+    fn unwatch(&mut self, folder: &Path) {
+        self.0.lock().unwrap().watched.remove(folder);
+    }
+}
+
+/// A folder whose `.minds/mcp.yaml` is followed, and a host that writes down what it is asked for.
+struct Place {
+    folder: TempDir,
+    watches: Arc<Mutex<Watches>>,
+    asked: mpsc::UnboundedReceiver<String>,
+    events: broadcast::Receiver<FollowEvent>,
+    stop: oneshot::Sender<()>,
+    task: JoinHandle<()>,
+    begun: Instant,
+}
+
+impl Place {
+    fn new(broken: Option<&'static str>, change: impl FnOnce(&mut FollowRequest)) -> Place {
+        let folder = tempfile::tempdir().unwrap();
+        let watches = Arc::new(Mutex::new(Watches { broken, ..Watches::default() }));
+        let made = Arc::clone(&watches);
+        let make: MakeWatch = Arc::new(move |heard| {
+            let mut watches = made.lock().unwrap();
+            watches.heard = Some(heard);
+            watches.watched.clear();
+            match watches.broken {
+                Some(why) => Err(why.to_owned()),
+                None => Ok(Box::new(Watch(Arc::clone(&made))) as Box<dyn FolderWatch>),
+            }
+        });
+        let (commands, mut taken) = mpsc::channel(8);
+        let (tell, asked) = mpsc::unbounded_channel();
+        tokio::spawn(async move {
+            while let Some(Command::Adopt { wanted, approval, problems, outcome, answer }) =
+                taken.recv().await
+            {
+                let servers = wanted.map(|it| {
+                    it.servers.iter().map(|it| it.spec.id.to_string()).collect::<Vec<_>>().join(" ")
+                });
+                let servers = servers.map_or("as before".to_owned(), |it| format!("[{it}]"));
+                let ids = problems.iter().map(|it| format!(" {}", it.id.trim_start_matches("mcp/")));
+                let outcome = match outcome {
+                    Some(Reload::Unread) => ", unread",
+                    Some(Reload::Refused) => ", refused",
+                    Some(Reload::Taken) | None => "",
+                };
+                let approved = approval.map_or("", |_| ", approved");
+                tell.send(format!("{servers}{}{outcome}{approved}", ids.collect::<String>())).unwrap();
+                answer.send(()).unwrap();
+            }
+        });
+        let mut request = FollowRequest::new(vec![LoadRequest::new(folder.path().join(".minds/mcp.yaml"))]);
+        change(&mut request);
+        let (events, heard) = broadcast::channel(16);
+        let (stop, stopped) = oneshot::channel();
+        let follower = Follower::new(request, commands, events, Some(make));
+        let task = tokio::spawn(follower.run(stopped, oneshot::channel().0));
+        Place { folder, watches, asked, events: heard, stop, task, begun: Instant::now() }
+    }
+
+    /// Writes the file with these servers, and tells of it as a system does.
+    fn write(&self, servers: &str) {
+        let path = self.folder.path().join(".minds/mcp.yaml");
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        let servers: Vec<String> = servers
+            .split_whitespace()
+            .map(|it| format!("  {it}: {{transport: stdio, command: npx}}\n"))
+            .collect();
+        std::fs::write(path, format!("version: 1\nservers:\n{}", servers.concat())).unwrap();
+    }
+
+    /// Tells that something happened to this path, in the folder as the system names it.
+    fn tell(&self, path: &str) {
+        let path = self.folder.path().canonicalize().unwrap().join(path);
+        self.watches.lock().unwrap().heard.as_ref().unwrap().path(&path);
+    }
+
+    /// The next thing that is asked for, and after how many milliseconds.
+    async fn asked(&mut self) -> (u128, String) {
+        let asked = self.asked.recv().await.unwrap();
+        (self.begun.elapsed().as_millis(), asked)
+    }
+
+    /// How changes are noticed from now on.
+    async fn watching(&mut self) -> Watching {
+        loop {
+            if let FollowEvent::Watching(watching) = self.events.recv().await.unwrap() {
+                return watching;
+            }
+        }
+    }
+
+    #[track_caller]
+    fn check_watched(&self, want: &[&str]) {
+        let root = self.folder.path().canonicalize().unwrap();
+        let watches = self.watches.lock().unwrap();
+        let inside = watches.watched.iter().filter_map(|it| it.strip_prefix(&root).ok());
+        let inside: Vec<_> = inside.map(|it| it.display().to_string()).collect();
+        assert_eq!(inside, want);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn dm_092_dm_093_what_is_heard_is_read_after_a_pause() {
+    let mut place = Place::new(None, |it| it.poll = Duration::from_secs(600));
+    assert_eq!(place.asked().await, (0, "[]".to_owned()));
+    // There is no such folder yet.
+    place.check_watched(&[""]);
+    place.write("a");
+    place.tell(".minds");
+    assert_eq!(place.asked().await, (200, "[a]".to_owned()));
+    place.check_watched(&["", ".minds"]);
+    place.write("a b");
+    place.tell(".minds/mcp.yaml");
+    tokio::time::sleep(Duration::from_millis(150)).await;
+    place.tell(".minds/mcp.yaml");
+    assert_eq!(place.asked().await, (550, "[a b]".to_owned()));
+    // What happens beside it wakes nobody: only the slow look finds this.
+    place.write("b");
+    place.tell(".minds/other.yaml");
+    assert_eq!(place.asked().await, (600_000 + 550 + 200, "[b]".to_owned()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn dm_092_without_watches_files_are_looked_at() {
+    let mut place = Place::new(Some("too many"), |_| {});
+    let (at, asked) = place.asked().await;
+    assert_eq!((at, asked.as_str()), (0, "[] workspace_unwatched"));
+    assert_eq!(place.watching().await, Watching::PollOnly(Some("too many".to_owned())));
+    place.write("a");
+    assert_eq!(place.asked().await, (2200, "[a] workspace_unwatched".to_owned()));
+    // The next look tries again, and the problem is gone without anybody's doing.
+    place.watches.lock().unwrap().broken = None;
+    assert_eq!(place.asked().await, (4200, "as before".to_owned()));
+    assert_eq!(place.watching().await, Watching::System);
+    place.check_watched(&["", ".minds"]);
+    // The same, when what worked is lost.
+    place.watches.lock().unwrap().broken = Some("gone");
+    place.watches.lock().unwrap().heard.as_ref().unwrap().lost("unmounted".to_owned());
+    assert_eq!(place.asked().await, (4400, "as before workspace_unwatched".to_owned()));
+    assert_eq!(place.watching().await, Watching::PollOnly(Some("gone".to_owned())));
+}
+
+#[tokio::test(start_paused = true)]
+async fn dm_092_watches_that_miss_something_are_set_anew() {
+    let mut place = Place::new(None, |_| {});
+    assert_eq!(place.asked().await.1, "[]");
+    place.write("a");
+    assert_eq!(place.asked().await, (2200, "[a]".to_owned()));
+    // As when a folder far above is exchanged: nothing is heard, and the watches are of folders that are gone.
+    place.watches.lock().unwrap().watched.clear();
+    place.write("b");
+    assert_eq!(place.asked().await.1, "[b]");
+    place.check_watched(&["", ".minds"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn dm_093_a_busy_file_is_read_in_the_end() {
+    let mut place = Place::new(None, |it| it.poll = Duration::from_secs(600));
+    place.write("a");
+    assert_eq!(place.asked().await.1, "[a]");
+    place.write("b");
+    let begun = Instant::now();
+    while place.asked.is_empty() {
+        place.tell(".minds/mcp.yaml");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    assert_eq!((place.asked().await.1.as_str(), begun.elapsed().as_millis()), ("[b]", 1050));
+}
+
+#[tokio::test(start_paused = true)]
+async fn dm_124_when_it_stops_nothing_is_said_of_the_files_any_more() {
+    let mut place = Place::new(Some("too many"), |_| {});
+    assert_eq!(place.asked().await.1, "[] workspace_unwatched");
+    place.stop.send(()).unwrap();
+    place.task.await.unwrap();
+    assert_eq!(place.asked.recv().await.unwrap(), "as before");
+    assert_eq!(place.asked.recv().await, None);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_disk_that_does_not_answer_holds_up_nobody() {
+    let mut place = Place::new(None, |it| it.patience = Duration::from_millis(100));
+    assert_eq!(place.asked().await.1, "[]");
+    let (release, hangs) = std::sync::mpsc::channel();
+    place.watches.lock().unwrap().hangs = Some(hangs);
+    place.write("a");
+    place.tell(".minds");
+    assert_eq!(place.asked().await.1, "as before workspace_config_error, unread");
+    // Another look finds it well again, and the problem is gone; the one that hangs changes nothing any more.
+    assert_eq!(place.asked().await.1, "as before");
+    assert_eq!(place.asked().await.1, "[a]");
+    drop(release);
+    place.write("b");
+    place.tell(".minds/mcp.yaml");
+    assert_eq!(place.asked().await.1, "[b]");
+    // Nor is it waited for at the end, nor at the beginning.
+    let (release, hangs) = std::sync::mpsc::channel();
+    place.watches.lock().unwrap().hangs = Some(hangs);
+    place.watches.lock().unwrap().heard.as_ref().unwrap().lost("unmounted".to_owned());
+    std::fs::remove_dir_all(place.folder.path().join(".minds")).unwrap();
+    assert_eq!(place.asked().await.1, "as before workspace_config_error, unread");
+    place.stop.send(()).unwrap();
+    place.task.await.unwrap();
+    drop(release);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lock_counts_as_it_is_saved_and_one_that_is_lost_goes_on_counting() {
+    let mut place = Place::new(None, |it| {
+        it.poll = Duration::from_secs(600);
+        let path = crate::config::load::lock_path(&it.files[0].path);
+        it.lock = Some(FollowLock { path, policy: mcp_registry::LockPolicy::default() });
+    });
+    assert_eq!(place.asked().await.1, "[]");
+    let lock = place.folder.path().join(".minds/mcp.lock");
+    let text = mcp_registry::Lock::default().to_text();
+    place.write("a");
+    std::fs::write(&lock, &text).unwrap();
+    place.tell(".minds");
+    // Both come together, so that nothing is shown in between.
+    assert_eq!(place.asked().await.1, "[a], approved");
+    std::fs::write(&lock, "{}").unwrap();
+    place.tell(".minds/mcp.lock");
+    assert_eq!(place.asked().await.1, "as before workspace_config_error");
+    std::fs::remove_file(&lock).unwrap();
+    place.tell(".minds/mcp.lock");
+    assert_eq!(place.asked().await.1, "as before workspace_config_error");
+    std::fs::write(&lock, &text).unwrap();
+    // The slow look finds it, too.
+    assert_eq!(place.asked().await.1, "as before, approved");
+}

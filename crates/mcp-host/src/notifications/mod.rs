@@ -1,0 +1,6 @@
+//! Notifications from servers on their way to subscribers.
+
+pub(crate) mod dialog_callers;
+pub(crate) mod log_levels;
+pub(crate) mod stream;
+pub(crate) mod subscriptions;

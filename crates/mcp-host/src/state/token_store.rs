@@ -1,0 +1,253 @@
+//! Grants in a folder of the user's own: one file each, of mode 0600, named by what it is for.
+//!
+//! A file is written beside its place and moved there, so that who reads sees the old one or the new one. Names are
+//! hashes: a URL may hold a secret. Beside them lie empty files that are locked by who renews; the system unlocks them when
+//! he is gone, so that they stay where they are.
+
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use fs4::{FileExt, TryLockError};
+use mcp_transport::{Grant, TokenStore, TokenStoreError, Turn};
+use serde_json::{Value, json};
+use url::Url;
+
+/// The most of a file that is read.
+const MOST_BYTES: u64 = 256 << 10;
+
+/// How many files of a folder are looked at.
+const MOST_FILES: usize = 4096;
+
+/// Keeps grants in a folder.
+#[derive(Debug, Clone)]
+pub struct FileTokens {
+    folder: PathBuf,
+}
+
+impl FileTokens {
+    /// Keeps them in this folder, which is made when there is something to keep.
+    pub fn new(folder: impl Into<PathBuf>) -> FileTokens {
+        FileTokens { folder: folder.into() }
+    }
+
+    fn path(&self, resource: &Url, issuer: &str) -> PathBuf {
+        self.folder.join(format!("{}-{}.json", short_hash(resource.as_str()), short_hash(issuer)))
+    }
+
+    /// The files about a resource.
+    fn files(&self, resource: &Url) -> Result<Vec<PathBuf>, TokenStoreError> {
+        let listed = match fs::read_dir(&self.folder) {
+            Ok(listed) => listed,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) => return Err(failed("read", &self.folder, &error)),
+        };
+        let start = format!("{}-", short_hash(resource.as_str()));
+        let names = listed.take(MOST_FILES).filter_map(Result::ok).map(|it| it.path());
+        let ours = names.filter(|it| {
+            let name = it.file_name().map(|it| it.to_string_lossy()).unwrap_or_default();
+            name.starts_with(&start) && name.ends_with(".json")
+        });
+        Ok(ours.collect())
+    }
+
+    /// The file to lock, made where it is not there.
+    fn lock(&self, resource: &Url) -> Result<File, TokenStoreError> {
+        let path = self.folder.join(format!("{}.lock", short_hash(resource.as_str())));
+        make_private(&self.folder).map_err(|it| failed("make", &self.folder, &it))?;
+        let mut options = OpenOptions::new();
+        options.write(true).create(true).truncate(false);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        options.open(&path).map_err(|it| failed("open", &path, &it))
+    }
+
+    fn write(&self, path: &Path, text: &[u8]) -> io::Result<()> {
+        make_private(&self.folder)?;
+        // Of mode 0600 from the beginning.
+        let mut file = crate::fs::atomic_write::beside(&self.folder)?;
+        file.write_all(text)?;
+        file.as_file().sync_all()?;
+        file.persist(path).map_err(|it| it.error)?;
+        Ok(())
+    }
+}
+
+impl TokenStore for FileTokens {
+    fn latest(&self, resource: &Url) -> Result<Option<Grant>, TokenStoreError> {
+        let mut found = Vec::new();
+        for path in self.files(resource)? {
+            found.extend(read(&path)?.filter(|(_, it)| it.resource == *resource));
+        }
+        Ok(found.into_iter().max_by_key(|(saved, _)| *saved).map(|(_, grant)| grant))
+    }
+
+    fn of(&self, resource: &Url, issuer: &str) -> Result<Option<Grant>, TokenStoreError> {
+        let found = read(&self.path(resource, issuer))?;
+        Ok(found.map(|(_, it)| it).filter(|it| it.resource == *resource && it.issuer == issuer))
+    }
+
+    fn save(&self, grant: &Grant) -> Result<(), TokenStoreError> {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |it| it.as_nanos());
+        let now = u64::try_from(now).unwrap_or(u64::MAX);
+        // The clock may have been ahead when another one was kept: the later one is the later one all the same.
+        let files = self.files(&grant.resource).unwrap_or_default();
+        let kept = files.iter().filter_map(|it| read(it).ok().flatten());
+        let saved = kept.map(|(saved, _)| saved.saturating_add(1)).fold(now, u64::max);
+        let text = text(saved, grant);
+        let path = self.path(&grant.resource, &grant.issuer);
+        self.write(&path, text.as_bytes()).map_err(|it| failed("write", &path, &it))
+    }
+
+    fn remove(&self, resource: &Url) -> Result<usize, TokenStoreError> {
+        let files = self.files(resource)?;
+        for path in &files {
+            match fs::remove_file(path) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                    return Err(failed("remove", path, &error));
+                }
+                Ok(()) | Err(_) => {}
+            }
+        }
+        Ok(files.len())
+    }
+
+    fn turn(&self, resource: &Url) -> Result<Option<Turn>, TokenStoreError> {
+        let file = self.lock(resource)?;
+        match FileExt::try_lock(&file) {
+            Ok(()) => Ok(Some(Turn::new(file))),
+            Err(TryLockError::WouldBlock) => Ok(None),
+            Err(TryLockError::Error(error)) => Err(failed("lock a file in", &self.folder, &error)),
+        }
+    }
+}
+
+/// When a file was saved, and its grant. One that is none is as good as not there: another login mends it.
+fn read(path: &Path) -> Result<Option<(u64, Grant)>, TokenStoreError> {
+    let file = match File::open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(failed("read", path, &error)),
+    };
+    let mut text = String::new();
+    if file.take(MOST_BYTES).read_to_string(&mut text).is_err() {
+        return Ok(None);
+    }
+    Ok(parse(&text))
+}
+
+/// The text of a file.
+pub(crate) fn parse(text: &str) -> Option<(u64, Grant)> {
+    let value: Value = serde_json::from_str(text).unwrap_or_default();
+    let (Some(1), Some(saved)) = (value["version"].as_u64(), value["saved"].as_u64()) else { return None };
+    Grant::from_json(&value["grant"]).map(|it| (saved, it))
+}
+
+/// What is written.
+pub(crate) fn text(saved: u64, grant: &Grant) -> String {
+    json!({"version": 1, "saved": saved, "grant": grant.to_json()}).to_string()
+}
+
+fn make_private(folder: &Path) -> io::Result<()> {
+    let mut builder = DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(folder)
+}
+
+fn short_hash(text: &str) -> String {
+    blake3::hash(text.as_bytes()).to_hex()[..32].to_owned()
+}
+
+fn failed(what: &str, path: &Path, error: &io::Error) -> TokenStoreError {
+    TokenStoreError(format!("the logins cannot be kept: could not {what} {}: {error}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use mcp_model::Secret;
+    use mcp_transport::KnownClient;
+
+    use super::*;
+
+    fn grant(resource: &str, issuer: &str, token: &str) -> Grant {
+        Grant {
+            resource: resource.parse().unwrap(),
+            issuer: issuer.to_owned(),
+            client: KnownClient { id: "c".to_owned(), secret: None, redirect: None },
+            access_token: Secret::from(token),
+            refresh_token: None,
+            expires_at: None,
+            scopes: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn grants_are_kept_by_resource_and_issuer() {
+        let place = tempfile::tempdir().unwrap();
+        let store = FileTokens::new(place.path().join("logins"));
+        let (a, b) = ("https://a.example/mcp", "https://b.example/mcp");
+        let url = |it: &str| Url::parse(it).unwrap();
+        assert_eq!(store.latest(&url(a)), Ok(None));
+        for (resource, issuer, token) in
+            [(a, "one", "t1"), (a, "two", "t2"), (b, "one", "t3"), (a, "one", "t4")]
+        {
+            store.save(&grant(resource, issuer, token)).unwrap();
+        }
+        assert_eq!(store.latest(&url(a)), Ok(Some(grant(a, "one", "t4"))));
+        assert_eq!(store.of(&url(a), "two"), Ok(Some(grant(a, "two", "t2"))));
+        assert_eq!(store.of(&url(b), "two"), Ok(None));
+        assert_eq!(store.remove(&url(a)), Ok(2));
+        assert_eq!((store.latest(&url(a)), store.remove(&url(a))), (Ok(None), Ok(0)));
+        assert_eq!(store.latest(&url(b)), Ok(Some(grant(b, "one", "t3"))));
+    }
+
+    #[test]
+    fn one_at_a_time_has_the_turn_at_a_resource() {
+        let place = tempfile::tempdir().unwrap();
+        let [one, other] = [(); 2].map(|()| FileTokens::new(place.path().join("logins")));
+        let (a, b) =
+            (Url::parse("https://a.example/mcp").unwrap(), Url::parse("https://b.example/mcp").unwrap());
+        let turn = one.turn(&a).unwrap();
+        assert!(turn.is_some() && other.turn(&a).unwrap().is_none() && one.turn(&a).unwrap().is_none());
+        assert!(other.turn(&b).unwrap().is_some(), "another resource is nobody's business");
+        drop(turn);
+        assert!(other.turn(&a).unwrap().is_some());
+        assert_eq!(one.latest(&a), Ok(None), "a lock is no grant");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn nobody_else_can_read_them_and_no_name_tells() {
+        use std::os::unix::fs::PermissionsExt;
+
+        let place = tempfile::tempdir().unwrap();
+        let folder = place.path().join("logins");
+        let store = FileTokens::new(&folder);
+        store.save(&grant("https://a.example/mcp?key=secret", "one", "t1")).unwrap();
+        let files: Vec<PathBuf> = fs::read_dir(&folder).unwrap().map(|it| it.unwrap().path()).collect();
+        let [file] = files.as_slice() else { panic!("{files:?}") };
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        assert_eq!((mode(file), mode(&folder)), (0o600, 0o700));
+        assert!(!file.to_string_lossy().contains("secret"), "{file:?}");
+    }
+
+    #[test]
+    fn what_is_no_grant_is_not_there() {
+        let place = tempfile::tempdir().unwrap();
+        let store = FileTokens::new(place.path());
+        let url = Url::parse("https://a.example/mcp").unwrap();
+        for text in [
+            "",
+            "no JSON",
+            "{}",
+            r#"{"version":2,"saved":1,"grant":{}}"#,
+            r#"{"version":1,"saved":1,"grant":{}}"#,
+        ] {
+            fs::write(store.path(&url, "one"), text).unwrap();
+            assert_eq!(store.latest(&url), Ok(None), "{text}");
+        }
+    }
+}

@@ -1,0 +1,254 @@
+//! What changed between two catalogs, as data: a host tells its clients, a log line says what a reload did, a registry
+//! elsewhere is brought up to date step by step.
+//!
+//! Nothing here says why; positions do not count, only what stands under each name.
+
+use std::collections::{BTreeMap, HashMap};
+use std::hash::Hash;
+
+use mcp_model::{RawJson, ServerId};
+use serde::Serialize;
+
+use crate::catalog::snapshot::Catalog;
+use crate::name::exposed::ExposedTool;
+use crate::name::rules::ExposedName;
+
+/// What differs, list by list.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+pub struct Difference {
+    /// Tools, by exposed name.
+    pub tools: Changes<ExposedName>,
+    /// Prompts, by exposed name.
+    pub prompts: Changes<ExposedName>,
+    /// Resources, by server and URI.
+    pub resources: Changes<ResourceKey>,
+    /// Resource templates, by server and URI template.
+    pub templates: Changes<ResourceKey>,
+    /// Toolsets: one is changed where any of its tools is.
+    pub toolsets: Changes<ServerId>,
+}
+
+/// What differs in one list. A key stands in one of these at most, once.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Changes<K> {
+    /// Shown now and not before, in the new order.
+    pub added: Vec<K>,
+    /// Shown before and not now, in the old order.
+    pub removed: Vec<K>,
+    /// Shown both times, but of another server or with another name or definition, byte for byte; in the new order.
+    pub changed: Vec<K>,
+}
+
+/// What a resource or a template is asked for by.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+pub struct ResourceKey {
+    /// The server.
+    pub server: ServerId,
+    /// Its URI or URI template.
+    pub uri: Box<str>,
+}
+
+/// One step from one catalog to another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Step<'a> {
+    /// Take this toolset away.
+    ToolsetOff(&'a ServerId),
+    /// Take this tool away.
+    ToolOff(&'a ExposedName),
+    /// Add this tool, as the new catalog has it.
+    ToolOn(&'a ExposedName),
+    /// Add this toolset, with the tools that the new catalog has.
+    ToolsetOn(&'a ServerId),
+}
+
+impl<K> Default for Changes<K> {
+    fn default() -> Changes<K> {
+        Changes { added: Vec::new(), removed: Vec::new(), changed: Vec::new() }
+    }
+}
+
+impl<K> Changes<K> {
+    /// Is all of it the same?
+    pub fn is_empty(&self) -> bool {
+        let Changes { added, removed, changed } = self;
+        [added, removed, changed].iter().all(|it| it.is_empty())
+    }
+}
+
+impl Difference {
+    /// Is everything the same?
+    pub fn is_empty(&self) -> bool {
+        let Difference { tools, prompts, resources, templates, toolsets } = self;
+        let names = tools.is_empty() && prompts.is_empty() && toolsets.is_empty();
+        names && resources.is_empty() && templates.is_empty()
+    }
+
+    /// The steps for whoever keeps tools and toolsets in a registry of his own, in the order in which no toolset ever
+    /// has a tool that is not there and no name is taken twice: toolsets off, tools off, tools on, toolsets on (DM-109).
+    /// They touch only what either catalog shows, so nothing of the host's (DM-097).
+    pub fn steps(&self) -> impl Iterator<Item = Step<'_>> {
+        let Difference { tools, toolsets, prompts: _, resources: _, templates: _ } = self;
+        let off = toolsets.removed.iter().chain(&toolsets.changed).map(Step::ToolsetOff);
+        let off = off.chain(tools.removed.iter().chain(&tools.changed).map(Step::ToolOff));
+        let on = tools.added.iter().chain(&tools.changed).map(Step::ToolOn);
+        off.chain(on).chain(toolsets.added.iter().chain(&toolsets.changed).map(Step::ToolsetOn))
+    }
+}
+
+impl Catalog {
+    /// Says what differs.
+    pub fn difference(old: &Catalog, new: &Catalog) -> Difference {
+        let key = |(server, uri): (&ServerId, &str)| ResourceKey { server: server.clone(), uri: uri.into() };
+        Difference {
+            tools: between(by_name(old.tools()), by_name(new.tools()), ExposedName::clone),
+            prompts: between(prompts(old), prompts(new), ExposedName::clone),
+            resources: between(resources(old), resources(new), key),
+            templates: between(templates(old), templates(new), key),
+            toolsets: between(toolsets(old), toolsets(new), ServerId::clone),
+        }
+    }
+}
+
+fn by_name(tools: &[ExposedTool]) -> Listed<&ExposedName, (&ServerId, &RawJson)> {
+    tools.iter().map(|it| (&it.name, (&it.server, &it.tool.raw))).collect()
+}
+
+fn prompts(catalog: &Catalog) -> Listed<&ExposedName, (&ServerId, &RawJson)> {
+    catalog.prompts().iter().map(|it| (&it.name, (&it.server, &it.prompt.raw))).collect()
+}
+
+fn resources(catalog: &Catalog) -> Listed<(&ServerId, &str), (&ExposedName, &RawJson)> {
+    let each = catalog.resources().iter();
+    each.map(|it| ((&it.server, &*it.resource.uri), (&it.name, &it.resource.raw))).collect()
+}
+
+fn templates(catalog: &Catalog) -> Listed<(&ServerId, &str), (&ExposedName, &RawJson)> {
+    let each = catalog.templates().iter();
+    each.map(|it| ((&it.server, &*it.template.uri_template), (&it.name, &it.template.raw))).collect()
+}
+
+fn toolsets(catalog: &Catalog) -> Listed<&ServerId, BTreeMap<&ExposedName, &RawJson>> {
+    let mut tools: HashMap<&ServerId, BTreeMap<&ExposedName, &RawJson>> = HashMap::new();
+    for it in catalog.tools() {
+        tools.entry(&it.server).or_default().insert(&it.name, &it.tool.raw);
+    }
+    catalog.toolsets().iter().map(|it| (it, tools.remove(it).unwrap_or_default())).collect()
+}
+
+/// What a catalog shows in one list: keys, each once, and what stands under them.
+type Listed<Q, V> = Vec<(Q, V)>;
+
+fn between<Q: Copy + Eq + Hash, V: PartialEq, K>(
+    old: Listed<Q, V>,
+    new: Listed<Q, V>,
+    own: impl Fn(Q) -> K,
+) -> Changes<K> {
+    let order: Vec<Q> = old.iter().map(|(key, _)| *key).collect();
+    let mut left: HashMap<Q, V> = old.into_iter().collect();
+    let mut res = Changes::default();
+    for (key, value) in new {
+        match left.remove(&key) {
+            None => res.added.push(own(key)),
+            Some(was) if was != value => res.changed.push(own(key)),
+            Some(_) => {}
+        }
+    }
+    res.removed = order.into_iter().filter(|it| left.contains_key(it)).map(own).collect();
+    res
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::catalog::lists::{Builtins, Lists, ServerEntry};
+    use crate::catalog::snapshot::tests::{dominds, full};
+
+    fn build(text: &str) -> Catalog {
+        match text {
+            "" => Catalog::empty(),
+            text => Catalog::build(&Builtins::default(), &dominds(text)),
+        }
+    }
+
+    /// `+a -b ~c`: added, removed, changed.
+    fn told<K>(changes: &Changes<K>, name: impl Fn(&K) -> String) -> String {
+        let Changes { added, removed, changed } = changes;
+        let mut words = Vec::new();
+        for (sign, keys) in [("+", added), ("-", removed), ("~", changed)] {
+            words.extend(keys.iter().map(|it| format!("{sign}{}", name(it))));
+        }
+        words.join(" ")
+    }
+
+    #[track_caller]
+    fn check(old: &str, new: &str, tools: &str, toolsets: &str) {
+        let got = Catalog::difference(&build(old), &build(new));
+        assert_eq!(told(&got.tools, ExposedName::to_string), tools);
+        assert_eq!(told(&got.toolsets, ServerId::to_string), toolsets);
+        assert_eq!(got.is_empty(), tools.is_empty() && toolsets.is_empty());
+    }
+
+    #[test]
+    fn dm_095_a_difference_names_what_came_went_and_changed() {
+        check("", "", "", "");
+        check("a: x y; b: z", "b: z; a: y x", "", "");
+        check("", "a: x y", "+x +y", "+a");
+        check("a: x y", "", "-x -y", "-a");
+        check("a: x y; b: z", "a: y w; b: z v", "+w +v -x", "~a ~b");
+        check("a: ; b: z", "b: z", "", "-a");
+        // The name stays, its owner does not; the name stays, what stands behind it does not.
+        check("a: x", "b: x", "~x", "+b -a");
+        check("a: x", "a: p_x |replace=p_>", "~x", "~a");
+    }
+
+    #[track_caller]
+    fn check_steps(old: &str, new: &str, want: &str) {
+        let difference = Catalog::difference(&build(old), &build(new));
+        let steps = difference.steps().map(|it| match it {
+            Step::ToolsetOff(id) => format!("[-{id}]"),
+            Step::ToolOff(name) => format!("-{name}"),
+            Step::ToolOn(name) => format!("+{name}"),
+            Step::ToolsetOn(id) => format!("[+{id}]"),
+        });
+        assert_eq!(steps.collect::<Vec<_>>().join(" "), want);
+    }
+
+    #[test]
+    fn dm_109_toolsets_go_first_and_come_last() {
+        check_steps("a: x", "a: x", "");
+        check_steps("a: x; b: y", "b: y x; c: z", "[-a] [-b] -x +z +x [+c] [+b]");
+        check_steps("a: x", "a: p_x |replace=p_>", "[-a] -x +x [+a]");
+    }
+
+    /// One server `s` with these resources, as `uri=name` pairs, of which it also makes templates.
+    fn shown(prompts: &str, resources: &str, settings: &str) -> Catalog {
+        let pairs: Vec<(&str, &str)> =
+            resources.split_whitespace().map(|it| it.split_once('=').expect("a pair has `=`")).collect();
+        let mut entry: ServerEntry = dominds(&format!("s: {settings}")).remove(0);
+        entry.exposure.resources = entry.exposure.tools.clone();
+        entry.lists = Arc::new(Lists { ..full("", prompts, &pairs) });
+        Catalog::build(&Builtins::default(), &[entry])
+    }
+
+    #[test]
+    fn dm_095_prompts_resources_and_templates_differ_by_the_same_rules() {
+        let got = Catalog::difference(
+            &shown("greet bye", "f:a=a f:b=b f:c=c", ""),
+            &shown("hello greet", "f:a=a f:b=other f:d=d", ""),
+        );
+        let uri = |it: &ResourceKey| format!("{}@{}", it.uri, it.server);
+        assert_eq!(told(&got.prompts, ExposedName::to_string), "+hello -bye");
+        assert_eq!(told(&got.resources, uri), "+f:d@s -f:c@s ~f:b@s");
+        assert_eq!(told(&got.templates, uri), "+f:d@s -f:c@s ~f:b@s");
+        assert!(got.tools.is_empty() && !got.is_empty());
+        // Another label for the same thing is a change, too.
+        let renamed = Catalog::difference(&shown("", "f:a=a", ""), &shown("", "f:a=a", "|prefix=p_"));
+        assert_eq!(told(&renamed.resources, uri), "~f:a@s");
+        assert_eq!(
+            serde_json::to_string(&renamed.resources).unwrap(),
+            r#"{"added":[],"removed":[],"changed":[{"server":"s","uri":"f:a"}]}"#
+        );
+    }
+}

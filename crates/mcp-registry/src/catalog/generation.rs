@@ -1,0 +1,154 @@
+//! One catalog after another, each with a number, each whole: what a host publishes with one swap of a pointer.
+//!
+//! A value that nobody changes: whoever holds one has a catalog that stays as it is, and no lock to wait for. The only
+//! thing that goes from one to the next, beside the number, is since when a problem is there.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use serde::ser::SerializeStruct;
+use serde::{Serialize, Serializer};
+
+use crate::catalog::difference::Difference;
+use crate::catalog::snapshot::Catalog;
+use crate::catalog::timestamp::rfc3339;
+use crate::problem::Problem;
+
+/// A catalog at one moment, and everything that a user should know at that moment.
+#[derive(Debug, Clone, Default)]
+pub struct Generation {
+    /// Grows by one with each; 0 is that of nothing.
+    pub number: u64,
+    /// What is shown.
+    pub catalog: Arc<Catalog>,
+    /// The catalog's problems after those of its host; no two have one id.
+    pub problems: Vec<ActiveProblem>,
+}
+
+impl Generation {
+    /// The one that follows when `catalog` is shown, and the host itself found `others`.
+    pub fn successor(&self, catalog: Arc<Catalog>, others: Vec<Problem>, now: SystemTime) -> Generation {
+        let found = others.into_iter().chain(catalog.problems().iter().cloned());
+        let problems = ActiveProblem::carry(&self.problems, found, now);
+        Generation { number: self.number + 1, catalog, problems }
+    }
+
+    /// What the catalog of this one has that `before` has not, and the other way round.
+    pub fn difference(&self, before: &Generation) -> Difference {
+        Catalog::difference(&before.catalog, &self.catalog)
+    }
+}
+
+/// A problem, and since when there is one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ActiveProblem {
+    /// The problem.
+    pub problem: Problem,
+    /// When a problem of this id was first found, without a generation since that had none.
+    pub since: SystemTime,
+}
+
+impl ActiveProblem {
+    /// What `found` is now, where `before` was active: a problem that is still there keeps its moment, even if its
+    /// words are others now; one that is new began at `now`; one that was not found again is gone (DM-124). Of two with
+    /// one id the first counts.
+    pub fn carry(
+        before: &[ActiveProblem],
+        found: impl IntoIterator<Item = Problem>,
+        now: SystemTime,
+    ) -> Vec<ActiveProblem> {
+        let since: HashMap<&str, SystemTime> =
+            before.iter().map(|it| (it.problem.id.as_str(), it.since)).collect();
+        let mut ids = HashSet::new();
+        let first = found.into_iter().filter(|it| ids.insert(it.id.clone()));
+        first
+            .map(|problem| {
+                let since = since.get(problem.id.as_str()).copied().unwrap_or(now);
+                ActiveProblem { problem, since }
+            })
+            .collect()
+    }
+}
+
+impl Serialize for ActiveProblem {
+    /// `{"id", "kind", "severity", "server", "tool", "message", "since"}`, the last in RFC 3339.
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Problem { id, kind, severity, server, tool, message } = &self.problem;
+        let mut res = serializer.serialize_struct("ActiveProblem", 7)?;
+        res.serialize_field("id", id)?;
+        res.serialize_field("kind", kind)?;
+        res.serialize_field("severity", severity)?;
+        res.serialize_field("server", server)?;
+        res.serialize_field("tool", tool)?;
+        res.serialize_field("message", message)?;
+        res.serialize_field("since", &rfc3339(self.since))?;
+        res.end()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, UNIX_EPOCH};
+
+    use super::*;
+    use crate::catalog::lists::Builtins;
+    use crate::catalog::snapshot::tests::dominds;
+
+    fn second(at: u64) -> SystemTime {
+        UNIX_EPOCH + Duration::from_secs(at)
+    }
+
+    /// Generation after generation, one a second; `want` has `<problem>@<second>` of each.
+    #[track_caller]
+    fn check(catalogs: &[&str], want: &[&str]) {
+        let mut generation = Generation::default();
+        for (at, (servers, want)) in catalogs.iter().zip(want).enumerate() {
+            let (at, catalog) = (at as u64 + 1, Catalog::build(&Builtins::default(), &dominds(servers)));
+            generation = generation.successor(Arc::new(catalog), Vec::new(), second(at));
+            assert_eq!(generation.number, at);
+            let told = generation.problems.iter().map(|it| {
+                let since = it.since.duration_since(UNIX_EPOCH).unwrap().as_secs();
+                format!("{}@{since}", it.problem.tool.as_deref().unwrap_or("?"))
+            });
+            assert_eq!(told.collect::<Vec<_>>().join(" "), *want, "generation {at}");
+        }
+    }
+
+    #[test]
+    fn dm_124_a_problem_is_there_as_long_as_its_cause() {
+        check(
+            &["a: x |black=x", "a: x y |black=x,y", "a: x y |black=y", "a: x y", "a: x |black=x"],
+            &["x@1", "x@1 y@2", "y@2", "", "x@5"],
+        );
+    }
+
+    #[test]
+    fn other_words_are_no_other_problem() {
+        let catalog = |text| Arc::new(Catalog::build(&Builtins::default(), &dominds(text)));
+        let one = Generation::default().successor(catalog("a: x |black=x"), Vec::new(), second(1));
+        let two = one.successor(catalog("a: x |black=x*"), Vec::new(), second(2));
+        assert_ne!(one.problems[0].problem.message, two.problems[0].problem.message);
+        assert_eq!(two.problems[0].since, second(1));
+        // Whoever holds the first one still sees all of it.
+        assert_eq!((one.number, one.catalog.problems().len()), (1, 1));
+    }
+
+    #[test]
+    fn dm_125_the_hosts_own_problems_stand_first_and_once() {
+        let own = || vec![Problem::workspace_config_error("bad"), Problem::workspace_config_error("worse")];
+        let catalog = || Arc::new(Catalog::build(&Builtins::default(), &dominds("a: x |black=x")));
+        let one = Generation::default().successor(catalog(), own(), second(7));
+        let ids: Vec<&str> = one.problems.iter().map(|it| it.problem.id.as_str()).collect();
+        assert_eq!(ids, ["mcp/workspace_config_error", "mcp/server/a/tool_blacklisted/x"]);
+        assert_eq!(
+            serde_json::to_string(&one.problems[0]).unwrap(),
+            concat!(
+                r#"{"id":"mcp/workspace_config_error","kind":"mcp_workspace_config_error","severity":"error","#,
+                r#""server":null,"tool":null,"message":"bad","since":"1970-01-01T00:00:07.000Z"}"#
+            )
+        );
+        let Difference { tools, toolsets, .. } = one.difference(&Generation::default());
+        assert!(tools.is_empty() && toolsets.added == [mcp_model::ServerId::parse("a").unwrap()]);
+    }
+}

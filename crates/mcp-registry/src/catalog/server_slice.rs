@@ -1,0 +1,333 @@
+//! What one server has to show: its part of a catalog, worked out once for each state of its lists.
+//!
+//! As long as nobody else takes a name from it, a share does not depend on other servers: the next catalog takes it over
+//! as it is, and a server that comes or goes costs nothing of what the others have.
+
+use std::borrow::Cow;
+use std::collections::HashSet;
+use std::sync::{Arc, OnceLock};
+
+use mcp_model::{RawJson, Rules, ServerId, Severity};
+
+use crate::catalog::lists::{Builtins, ListKind, Lists, RejectedItem, ServerEntry};
+use crate::filter::decide::{Decider, transform};
+use crate::filter::decide::{Decision, Verdict};
+use crate::hash::{Encoder, Hash};
+use crate::lock::{Drift, Enforcement, Item};
+use crate::name::quote::{cut, quote};
+use crate::name::rules::ExposedName;
+use crate::problem::Problem;
+
+/// An item that is shown: its place in its server's list, and its name.
+pub(crate) type Shown = (usize, ExposedName);
+
+/// One server's part of a catalog.
+#[derive(Debug)]
+pub(crate) struct Share {
+    pub(crate) entry: ServerEntry,
+    drift: Option<Arc<Drift>>,
+    /// It has a toolset: its name is its own.
+    pub(crate) is_toolset: bool,
+    pub(crate) tools: Vec<Shown>,
+    pub(crate) prompts: Vec<Shown>,
+    pub(crate) resources: Vec<Shown>,
+    pub(crate) templates: Vec<Shown>,
+    /// Tools and prompts that have a name and are not shown under it, for nobody has approved of them.
+    pub(crate) withheld: [Vec<Shown>; 2],
+    decisions: [Vec<Decision>; 3],
+    pub(crate) problems: Vec<Problem>,
+    /// Of everything that is shown, for the first who asks.
+    hash: OnceLock<Hash>,
+}
+
+/// Who has a name already, before the server in question: the server, and its own name for the item.
+pub(crate) type Others<'a> = &'a dyn Fn(&str) -> Option<(&'a ServerId, &'a str)>;
+
+/// Decides on several names of one server in their order, collisions among them and with `builtins` included: what
+/// the rules do to names before there is a connection. Of resources this judges names, for their URIs are not known.
+pub fn decide_all(
+    builtins: &Builtins,
+    list: ListKind,
+    server: &ServerId,
+    rules: &Rules,
+    originals: &[&str],
+) -> Vec<Decision> {
+    let decider = Decider::new(server, rules);
+    match list {
+        ListKind::Resource => originals.iter().map(|it| label(&decider, rules, it, it)).collect(),
+        ListKind::Tool | ListKind::Prompt => {
+            let mut names = Names::new(builtins, list, &|_| None);
+            originals.iter().map(|it| names.settle(decider.decide(it), it)).collect()
+        }
+    }
+}
+
+impl Share {
+    /// What `entry` shows where its names are its own.
+    pub(crate) fn alone(builtins: &Builtins, entry: &ServerEntry, drift: Option<&Arc<Drift>>) -> Share {
+        Share::beside(builtins, entry, drift, [&|_| None, &|_| None])
+    }
+
+    /// What `entry` shows where others have tools, and prompts, before it.
+    pub(crate) fn beside<'a>(
+        builtins: &'a Builtins,
+        entry: &ServerEntry,
+        drift: Option<&Arc<Drift>>,
+        [tools, prompts]: [Others<'a>; 2],
+    ) -> Share {
+        let mut res = Share::of(entry, drift);
+        let server = &entry.id;
+        let Lists { tools: listed, prompts: prompted, resources, templates, rejected: _ } = &*entry.lists;
+        let drift = drift.map(|it| &**it);
+        res.problems.extend(drift.and_then(|it| it.problem(server)));
+        let names = Names::new(builtins, ListKind::Tool, tools);
+        let originals = listed.iter().map(|it| &*it.name);
+        res.tools = res.named((Item::Tool, &entry.exposure.tools), originals, names, drift);
+        let names = Names::new(builtins, ListKind::Prompt, prompts);
+        let originals = prompted.iter().map(|it| &*it.name);
+        res.prompts = res.named((Item::Prompt, &entry.exposure.prompts), originals, names, drift);
+        let (rules, decider) = (&entry.exposure.resources, Decider::new(server, &entry.exposure.resources));
+        let labels = resources.iter().map(|it| (&*it.name, &*it.uri));
+        res.resources = res.labelled(Item::Resource, (&decider, rules), labels, drift);
+        let labels = templates.iter().map(|it| (&*it.name, &*it.uri_template));
+        res.templates = res.labelled(Item::Template, (&decider, rules), labels, drift);
+        res.malformed();
+        res
+    }
+
+    /// Leaves a server out whose toolset would have another's name (DM-033, X-19).
+    pub(crate) fn refused(entry: &ServerEntry, owner: &str) -> Share {
+        let mut res = Share { is_toolset: false, ..Share::of(entry, None) };
+        let id = &entry.id;
+        let message = format!("Toolset name collision: {id} ({owner}); its tools are not shown");
+        res.problems.push(Problem::server_error(id, Severity::Error, message));
+        let decision = |original: &str| Decision {
+            server: id.clone(),
+            original: original.to_owned(),
+            exposed: None,
+            verdict: Verdict::Collision,
+            rule: format!("toolset name {}: {owner}", quote(id.as_str())).into(),
+        };
+        let Lists { tools, prompts, resources, templates, rejected: _ } = &*entry.lists;
+        let labels = resources.iter().map(|it| &*it.name).chain(templates.iter().map(|it| &*it.name));
+        res.decisions = [
+            tools.iter().map(|it| decision(&it.name)).collect(),
+            prompts.iter().map(|it| decision(&it.name)).collect(),
+            labels.map(decision).collect(),
+        ];
+        res
+    }
+
+    fn of(entry: &ServerEntry, drift: Option<&Arc<Drift>>) -> Share {
+        Share {
+            entry: entry.clone(),
+            drift: drift.cloned(),
+            is_toolset: true,
+            tools: Vec::new(),
+            prompts: Vec::new(),
+            resources: Vec::new(),
+            templates: Vec::new(),
+            withheld: Default::default(),
+            decisions: Default::default(),
+            problems: Vec::new(),
+            hash: OnceLock::new(),
+        }
+    }
+
+    /// Is this worked out of the same? Lists and drifts are never changed, so those that are the same are in one place.
+    pub(crate) fn is_of(&self, entry: &ServerEntry, drift: Option<&Arc<Drift>>) -> bool {
+        let same_drift = match (&self.drift, drift) {
+            (Some(one), Some(other)) => Arc::ptr_eq(one, other),
+            (None, None) => true,
+            (Some(_), None) | (None, Some(_)) => false,
+        };
+        let ServerEntry { id, exposure, lists } = &self.entry;
+        same_drift && Arc::ptr_eq(lists, &entry.lists) && *id == entry.id && *exposure == entry.exposure
+    }
+
+    pub(crate) fn decisions(&self, list: ListKind) -> &[Decision] {
+        &self.decisions[place(list)]
+    }
+
+    /// Keeps a decision, and the problem that it is.
+    fn decided(&mut self, list: ListKind, decision: Decision) {
+        self.problems.extend(Problem::hidden(list, &decision));
+        self.decisions[place(list)].push(decision);
+    }
+
+    /// Withholds what would be shown and was not approved, or tells of it. What is withheld keeps its name: another
+    /// item under it would be taken for the one that was approved.
+    fn unless_drifted(
+        &mut self,
+        drift: Option<&Drift>,
+        (item, key): (Item, &str),
+        decision: Decision,
+    ) -> Decision {
+        if decision.exposed.is_none() {
+            return decision;
+        }
+        let Some((enforcement, why)) = drift.and_then(|it| it.ruling(item, key)) else { return decision };
+        match enforcement {
+            Enforcement::Withhold => {
+                Decision { exposed: None, verdict: Verdict::NotApproved, rule: why.into(), ..decision }
+            }
+            Enforcement::Warn => {
+                // Of a server of which nothing was approved one problem says so.
+                if drift.is_some_and(|it| !it.is_unknown()) {
+                    self.problems.push(Problem::drifted(item.list(), &decision, &why));
+                }
+                decision
+            }
+        }
+    }
+
+    /// Names what is called by name: those that are shown. What is withheld keeps its name.
+    fn named<'a>(
+        &mut self,
+        (item, rules): (Item, &Rules),
+        originals: impl Iterator<Item = &'a str>,
+        mut names: Names<'_, 'a>,
+        drift: Option<&Drift>,
+    ) -> Vec<Shown> {
+        let (server, list) = (self.entry.id.clone(), item.list());
+        let decider = Decider::new(&server, rules);
+        let mut shown = Vec::with_capacity(originals.size_hint().0);
+        names.own.reserve(originals.size_hint().0);
+        for (at, original) in originals.enumerate() {
+            let decision = names.settle(decider.decide(original), original);
+            let name = decision.exposed.clone().map(|it| (at, it));
+            let decision = self.unless_drifted(drift, (item, original), decision);
+            let held = if decision.exposed.is_some() { &mut shown } else { &mut self.withheld[place(list)] };
+            held.extend(name);
+            self.decided(list, decision);
+        }
+        shown
+    }
+
+    /// Labels what is asked for by URI: filtered and transformed by name, told apart by URI. Gives those that are shown.
+    fn labelled<'a>(
+        &mut self,
+        item: Item,
+        (decider, rules): (&Decider<'_>, &Rules),
+        labels: impl Iterator<Item = (&'a str, &'a str)>,
+        drift: Option<&Drift>,
+    ) -> Vec<Shown> {
+        let (mut uris, mut shown) = (HashSet::new(), Vec::new());
+        for (at, (name, uri)) in labels.enumerate() {
+            let decision = once(&mut uris, uri, label(decider, rules, name, uri));
+            let decision = self.unless_drifted(drift, (item, uri), decision);
+            shown.extend(decision.exposed.clone().map(|it| (at, it)));
+            self.decided(item.list(), decision);
+        }
+        shown
+    }
+
+    /// Says what could not be read of the server's lists.
+    fn malformed(&mut self) {
+        let ServerEntry { id, exposure: _, lists } = self.entry.clone();
+        for (at, RejectedItem { list, item }) in lists.rejected.iter().enumerate() {
+            let original = item.name.clone().unwrap_or_else(|| format!("#{}", at + 1));
+            let (verdict, rule) = (Verdict::Malformed, cut(item.reason.clone(), 300).into());
+            self.decided(*list, Decision { server: id.clone(), original, exposed: None, verdict, rule });
+        }
+    }
+
+    /// The hash of names and definitions, byte for byte, in order.
+    pub(crate) fn hash(&self) -> &Hash {
+        self.hash.get_or_init(|| {
+            let lists = &*self.entry.lists;
+            let mut encoder = Encoder::new("mcp-registry share 1");
+            encoder.items(self.tools.iter().map(|(at, name)| (name, &lists.tools[*at].raw)));
+            encoder.items(self.prompts.iter().map(|(at, name)| (name, &lists.prompts[*at].raw)));
+            encoder.items(self.resources.iter().map(|(at, name)| (name, &lists.resources[*at].raw)));
+            encoder.items(self.templates.iter().map(|(at, name)| (name, &lists.templates[*at].raw)));
+            encoder.hash()
+        })
+    }
+}
+
+impl Encoder {
+    fn items<'a>(&mut self, items: impl ExactSizeIterator<Item = (&'a ExposedName, &'a RawJson)>) {
+        self.number(items.len() as u64);
+        for (name, raw) in items {
+            self.text(name.as_str());
+            self.bytes(raw.as_bytes());
+        }
+    }
+}
+
+fn place(list: ListKind) -> usize {
+    match list {
+        ListKind::Tool => 0,
+        ListKind::Prompt => 1,
+        ListKind::Resource => 2,
+    }
+}
+
+/// Decides on what is asked for by URI. Its name is a label: filtered and transformed like any other, but nobody
+/// calls it, so the naming policy has nothing to say; where nothing is left of it the URI stands for it.
+fn label(decider: &Decider<'_>, rules: &Rules, name: &str, uri: &str) -> Decision {
+    let (exposed, verdict, rule) = match decider.passes(name) {
+        Ok(rule) => {
+            let shown = Some(transform(&rules.transforms, name)).filter(|it| !it.is_empty());
+            let shown = shown.unwrap_or(Cow::Borrowed(uri));
+            (Some(shown).filter(|it| !it.is_empty()), Verdict::Exposed, rule)
+        }
+        Err((verdict, rule)) => (None, verdict, rule),
+    };
+    let exposed = exposed.map(ExposedName::new);
+    Decision { server: decider.server().clone(), original: name.to_owned(), exposed, verdict, rule }
+}
+
+/// Lets a URI be shown once.
+fn once<'a>(uris: &mut HashSet<&'a str>, uri: &'a str, decision: Decision) -> Decision {
+    if decision.exposed.is_none() || uris.insert(uri) {
+        return decision;
+    }
+    let rule = format!("it lists its URI {} twice", quote(uri)).into();
+    Decision { exposed: None, verdict: Verdict::Collision, rule, ..decision }
+}
+
+/// The names of one list that are taken, and by whom: the host, the servers before, and this one.
+struct Names<'a, 'n> {
+    list: ListKind,
+    builtins: ahash::HashSet<&'a str>,
+    others: Others<'a>,
+    /// The original name of this server's item.
+    own: ahash::HashMap<ExposedName, &'n str>,
+}
+
+impl<'a, 'n> Names<'a, 'n> {
+    fn new(builtins: &'a Builtins, list: ListKind, others: Others<'a>) -> Names<'a, 'n> {
+        let own = match list {
+            ListKind::Tool => builtins.tools.as_slice(),
+            ListKind::Prompt | ListKind::Resource => &[],
+        };
+        let builtins = own.iter().map(String::as_str).collect();
+        Names { list, builtins, others, own: ahash::HashMap::default() }
+    }
+
+    /// Gives the decision's name to its item, `original`, or takes it from the decision because somebody else has it
+    /// (SK-02).
+    fn settle(&mut self, decision: Decision, original: &'n str) -> Decision {
+        let Some(name) = &decision.exposed else {
+            return decision;
+        };
+        let (list, text) = (self.list.as_str(), name.as_str());
+        let taken = |server: &ServerId, original: &str| {
+            let (shown, original) = (quote(text), quote(original));
+            format!("the name {shown} is taken by {list} {original} of server `{server}`")
+        };
+        let rule = if self.builtins.contains(text) {
+            format!("the name {} belongs to a {list} of the host itself", quote(text))
+        } else if let Some((server, original)) = (self.others)(text) {
+            taken(server, original)
+        } else if let Some(original) = self.own.get(text) {
+            taken(&decision.server, original)
+        } else {
+            self.own.insert(name.clone(), original);
+            return decision;
+        };
+        Decision { exposed: None, verdict: Verdict::Collision, rule: rule.into(), ..decision }
+    }
+}

@@ -1,0 +1,190 @@
+//! What one agent sees of a catalog: a part of it, never anything beside it.
+//!
+//! A view renames nothing and owns nothing, so that a call needs no view to find its tool.
+
+use std::collections::HashSet;
+
+use mcp_model::ServerId;
+
+use crate::catalog::snapshot::Catalog;
+use crate::filter::pattern::Patterns;
+use crate::name::exposed::{ExposedPrompt, ExposedResource, ExposedTemplate, ExposedTool};
+use crate::name::rules::ExposedName;
+use crate::problem::Problem;
+
+/// Which of several things are meant.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Selection {
+    /// Nothing is said: all that there are.
+    #[default]
+    Inherit,
+    /// None of them.
+    None,
+    /// Those whose name a pattern matches, with `*` for any run of characters (DM-036).
+    Patterns(Vec<String>),
+}
+
+/// What an agent may see. A thing is seen where its toolset and its name both are selected (DM-052).
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct View {
+    /// Which toolsets, by name: that of the server.
+    pub toolsets: Selection,
+    /// Which of their tools, by exposed name.
+    pub tools: Selection,
+    /// Which of their prompts, by exposed name.
+    pub prompts: Selection,
+    /// Which of their resources and resource templates, by exposed name.
+    pub resources: Selection,
+}
+
+/// What an agent sees.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Viewed<'a> {
+    /// Its tools, in the catalog's order.
+    pub tools: Vec<&'a ExposedTool>,
+    /// Its prompts, likewise.
+    pub prompts: Vec<&'a ExposedPrompt>,
+    /// Its resources, likewise.
+    pub resources: Vec<&'a ExposedResource>,
+    /// Its resource templates, likewise.
+    pub templates: Vec<&'a ExposedTemplate>,
+    /// A warning for each toolset that is named, without a `*`, and is not there.
+    pub problems: Vec<Problem>,
+}
+
+impl Catalog {
+    /// Takes the part that `view` selects.
+    pub fn view(&self, view: &View) -> Viewed<'_> {
+        let View { toolsets, tools, prompts, resources } = view;
+        let (servers, names) = (Chooser::new(toolsets), Chooser::new(tools));
+        let (prompts, resources) = (Chooser::new(prompts), Chooser::new(resources));
+        let seen = |by: &Chooser<'_>, server: &ServerId, name: &ExposedName| {
+            servers.takes(server.as_str()) && by.takes(name.as_str())
+        };
+        Viewed {
+            tools: self.tools().iter().filter(|it| seen(&names, &it.server, &it.name)).collect(),
+            prompts: self.prompts().iter().filter(|it| seen(&prompts, &it.server, &it.name)).collect(),
+            resources: self.resources().iter().filter(|it| seen(&resources, &it.server, &it.name)).collect(),
+            templates: self.templates().iter().filter(|it| seen(&resources, &it.server, &it.name)).collect(),
+            problems: self.missing(toolsets),
+        }
+    }
+
+    fn missing(&self, toolsets: &Selection) -> Vec<Problem> {
+        let Selection::Patterns(names) = toolsets else { return Vec::new() };
+        let mut seen: HashSet<&str> = self.toolsets().iter().map(ServerId::as_str).collect();
+        seen.extend(self.builtin_toolsets().iter().map(String::as_str));
+        // A name that was reported is seen too, so that no problem stands twice.
+        let unknown = names.iter().filter(|it| !it.contains('*') && seen.insert(it));
+        unknown.map(|it| Problem::toolset_not_found(it)).collect()
+    }
+}
+
+/// A selection, prepared.
+enum Chooser<'a> {
+    All,
+    Nothing,
+    Matching(Patterns<'a>),
+}
+
+impl<'a> Chooser<'a> {
+    fn new(selection: &'a Selection) -> Chooser<'a> {
+        match selection {
+            Selection::Inherit => Chooser::All,
+            Selection::None => Chooser::Nothing,
+            Selection::Patterns(patterns) => Chooser::Matching(Patterns::new(patterns)),
+        }
+    }
+
+    fn takes(&self, name: &str) -> bool {
+        match self {
+            Chooser::All => true,
+            Chooser::Nothing => false,
+            Chooser::Matching(patterns) => patterns.first(name).is_some(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::catalog::lists::Builtins;
+    use crate::catalog::snapshot::tests::{dominds, full};
+
+    /// `~` is inherit, `-` none, anything else patterns.
+    fn selection(text: &str) -> Selection {
+        match text {
+            "~" => Selection::Inherit,
+            "-" => Selection::None,
+            patterns => Selection::Patterns(patterns.split_whitespace().map(str::to_owned).collect()),
+        }
+    }
+
+    #[track_caller]
+    fn check(toolsets: &str, tools: &str, want: &str, problems: &str) {
+        let builtins = Builtins { tools: Vec::new(), toolsets: vec!["os".to_owned()] };
+        let catalog = Catalog::build(&builtins, &dominds("web: web_open web_shut; db: read write; empty: "));
+        let view = View { toolsets: selection(toolsets), tools: selection(tools), ..View::default() };
+        let got = catalog.view(&view);
+        assert_eq!(got.tools.iter().map(|it| it.name.as_str()).collect::<Vec<_>>().join(" "), want);
+        assert_eq!(
+            got.problems.iter().map(|it| it.message.as_str()).collect::<Vec<_>>().join("; "),
+            problems
+        );
+    }
+
+    #[test]
+    fn dm_052_a_view_inherits_refuses_or_lists() {
+        check("~", "~", "web_open web_shut read write", "");
+        check("~", "-", "", "");
+        check("-", "~", "", "");
+        check("~", "web_* read", "web_open web_shut read", "");
+        check("db", "~", "read write", "");
+        check("db", "web_* r*", "read", "");
+        check("w* d*", "*t*", "web_shut write", "");
+        check("~", "", "", "");
+    }
+
+    /// `prompts` and `resources` select, `want` has the prompts, resources and templates that are seen.
+    #[track_caller]
+    fn check_others(toolsets: &str, prompts: &str, resources: &str, want: [&str; 3]) {
+        let entry = |id: &str| {
+            let mut res = dominds(&format!("{id}: ")).remove(0);
+            let resource = format!("{id}.md");
+            res.lists = Arc::new(full("", &format!("{id}_ask {id}_tell"), &[("f:x", &resource)]));
+            res
+        };
+        let catalog = Catalog::build(&Builtins::default(), &[entry("web"), entry("db")]);
+        let view = View {
+            toolsets: selection(toolsets),
+            tools: Selection::None,
+            prompts: selection(prompts),
+            resources: selection(resources),
+        };
+        let got = catalog.view(&view);
+        let names = |all: Vec<&ExposedName>| all.iter().map(|it| it.as_str()).collect::<Vec<_>>().join(" ");
+        assert_eq!(names(got.prompts.iter().map(|it| &it.name).collect()), want[0]);
+        assert_eq!(names(got.resources.iter().map(|it| &it.name).collect()), want[1]);
+        assert_eq!(names(got.templates.iter().map(|it| &it.name).collect()), want[2]);
+        assert!(got.tools.is_empty());
+    }
+
+    #[test]
+    fn dm_052_prompts_and_resources_are_seen_by_the_same_three_ways() {
+        let resources = "web.md db.md";
+        check_others("~", "~", "~", ["web_ask web_tell db_ask db_tell", resources, resources]);
+        check_others("~", "-", "-", ["", "", ""]);
+        check_others("-", "~", "~", ["", "", ""]);
+        check_others("db", "*_ask", "*", ["db_ask", "db.md", "db.md"]);
+        check_others("~", "web_tell", "w*.md", ["web_tell", "web.md", "web.md"]);
+    }
+
+    #[test]
+    fn dm_107_a_toolset_that_is_not_there_is_a_warning() {
+        check("db nowhere", "~", "read write", "Toolset not found: nowhere");
+        check("nowhere nowhere", "-", "", "Toolset not found: nowhere");
+        check("os empty no*", "~", "", "");
+    }
+}

@@ -1,0 +1,202 @@
+//! What the rules do to one name. No collision is known here: a candidate name is a function of its server, its
+//! original name and the rules alone, so it does not move when another server comes or goes.
+
+mod stages;
+
+use std::borrow::Cow;
+use std::cell::LazyCell;
+
+use mcp_model::{NamePolicy, Rules, ServerId, Transform};
+use serde::Serialize;
+
+use crate::filter::rule::{Ruling, Sieve};
+use crate::name::quote::{cut, quote};
+use crate::name::rules::{ExposedName, is_valid, normalise, qualify, rule, shorten, slug};
+
+pub use stages::{Stage, StageRule};
+
+/// What became of one name, and by which rule.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Decision {
+    /// The server that has it.
+    pub server: ServerId,
+    /// The name the server knows it by.
+    pub original: String,
+    /// The name it is shown under; `None` where it is not shown.
+    pub exposed: Option<ExposedName>,
+    /// What was decided.
+    pub verdict: Verdict,
+    /// The rule that decided, in words.
+    pub rule: Cow<'static, str>,
+}
+
+/// What can become of a name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// It is shown.
+    Exposed,
+    /// There is a whitelist and no blacklist, and the whitelist does not name it (DM-038).
+    NotWhitelisted,
+    /// The blacklist names it, and no whitelist brings it back (DM-040).
+    Blacklisted,
+    /// Providers would refuse the name, before or after the transforms (DM-047, DM-048).
+    InvalidName,
+    /// The name is taken (DM-032); for a resource, the URI.
+    Collision,
+    /// The definition is no tool, prompt, resource or template.
+    Malformed,
+    /// It is not what was approved, and is withheld for that; see [`Lock`](crate::lock::Lock).
+    NotApproved,
+}
+
+impl Verdict {
+    /// `exposed`, `not_whitelisted`, `blacklisted`, `invalid_name`, `collision`, `malformed` or
+    /// `not_approved`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Verdict::Exposed => "exposed",
+            Verdict::NotWhitelisted => "not_whitelisted",
+            Verdict::Blacklisted => "blacklisted",
+            Verdict::InvalidName => "invalid_name",
+            Verdict::Collision => "collision",
+            Verdict::Malformed => "malformed",
+            Verdict::NotApproved => "not_approved",
+        }
+    }
+}
+
+/// Decides on one name of `server`, as if no other name existed; see [`Decider::decide`]. Whoever has several names
+/// asks a [`Decider`], which goes through the rules once.
+pub fn decide(server: &ServerId, rules: &Rules, original: &str) -> Decision {
+    Decider::with(server, rules, Sieve::for_one(&rules.filter)).decide(original)
+}
+
+/// One server's rules, prepared for many names.
+#[derive(Debug)]
+pub struct Decider<'a> {
+    server: &'a ServerId,
+    rules: &'a Rules,
+    sieve: Sieve<'a>,
+    /// Why a name that the whitelist does not name is hidden. It is the same for all of them, and may be long.
+    unlisted: LazyCell<String, UnlistedText<'a>>,
+}
+
+type UnlistedText<'a> = Box<dyn FnOnce() -> String + 'a>;
+
+impl<'a> Decider<'a> {
+    /// Prepares the rules for `server`.
+    pub fn new(server: &'a ServerId, rules: &'a Rules) -> Decider<'a> {
+        Decider::with(server, rules, Sieve::new(&rules.filter))
+    }
+
+    fn with(server: &'a ServerId, rules: &'a Rules, sieve: Sieve<'a>) -> Decider<'a> {
+        let whitelist = rules.filter.whitelist.as_slice();
+        let unlisted = LazyCell::new(Box::new(move || unlisted(whitelist)) as UnlistedText<'a>);
+        Decider { server, rules, sieve, unlisted }
+    }
+
+    pub(crate) fn server(&self) -> &'a ServerId {
+        self.server
+    }
+
+    /// Decides on one name, as if no other name existed.
+    ///
+    /// The order: the original name's validity (`Reject` only), the filter, the transforms in the order of their
+    /// list, the naming policy with its limit. Never answers [`Verdict::Collision`] or [`Verdict::Malformed`].
+    pub fn decide(&self, original: &str) -> Decision {
+        let (verdict, exposed, rule) = match self.candidate(original) {
+            Ok((name, rule)) => (Verdict::Exposed, Some(ExposedName::new(name)), rule),
+            Err((verdict, rule)) => (verdict, None, rule),
+        };
+        Decision { server: self.server.clone(), original: original.to_owned(), exposed, verdict, rule }
+    }
+
+    /// Does the filter let a name pass? Nothing else is asked, not even whether the name is valid.
+    pub fn admits(&self, original: &str) -> bool {
+        match self.sieve.rule(original) {
+            Ruling::Unfiltered | Ruling::Unmentioned | Ruling::Whitelisted(_) => true,
+            Ruling::Rescued { whitelist: _, blacklist: _ } => true,
+            Ruling::Blacklisted(_) | Ruling::NotWhitelisted => false,
+        }
+    }
+
+    fn candidate<'n>(&self, original: &'n str) -> Result<(Cow<'n, str>, Words), (Verdict, Words)> {
+        let Rules { filter: _, transforms, naming, limit } = self.rules;
+        if original.is_empty() {
+            return Err((Verdict::InvalidName, "a name must not be empty".into()));
+        }
+        if *naming == NamePolicy::Reject && !is_valid(*limit, original) {
+            return Err((
+                Verdict::InvalidName,
+                format!("the original name must match {}", rule(*limit)).into(),
+            ));
+        }
+        let why = self.passes(original)?;
+        let name = transform(transforms, original);
+        let invalid = |why: Words| Err((Verdict::InvalidName, why));
+        // A policy that renames makes a name of whatever the transforms leave, but none of nothing. One that does not has
+        // looked at a name that nothing has changed.
+        let is_changed = matches!(name, Cow::Owned(_));
+        let renamed = match *naming {
+            NamePolicy::Reject if is_changed && !is_valid(*limit, &name) => {
+                let message =
+                    format!("the name after transforms, {}, must match {}", quote(&name), rule(*limit));
+                return invalid(message.into());
+            }
+            NamePolicy::Pass if name.is_empty() => String::new(),
+            NamePolicy::Reject | NamePolicy::Pass => return Ok((name, why)),
+            NamePolicy::Normalise { class } => normalise(class, &name),
+            NamePolicy::Slug => slug(&name),
+            NamePolicy::Qualify { class } => qualify(class, self.server.as_str(), &name),
+        };
+        match renamed.is_empty() {
+            true => invalid("the transforms leave nothing of the name".into()),
+            false => Ok((shorten(renamed, limit.bytes()).into(), why)),
+        }
+    }
+
+    /// Lets a name through the filter, in words, or says what stops it.
+    pub(crate) fn passes(&self, original: &str) -> Result<Words, (Verdict, Words)> {
+        match self.sieve.rule(original) {
+            Ruling::Unfiltered => Ok("no filter".into()),
+            Ruling::Unmentioned => Ok("neither whitelist nor blacklist matches".into()),
+            Ruling::Whitelisted(pattern) => Ok(format!("whitelist {}", quote(pattern)).into()),
+            Ruling::Rescued { whitelist, blacklist } => {
+                let words =
+                    format!("whitelist {} overrides blacklist {}", quote(whitelist), quote(blacklist));
+                Ok(words.into())
+            }
+            Ruling::Blacklisted(pattern) => {
+                Err((Verdict::Blacklisted, format!("blacklist {}", quote(pattern)).into()))
+            }
+            Ruling::NotWhitelisted => Err((Verdict::NotWhitelisted, self.unlisted.clone().into())),
+        }
+    }
+}
+
+/// A rule in words; most are always the same.
+type Words = Cow<'static, str>;
+
+fn unlisted(whitelist: &[String]) -> String {
+    let patterns: Vec<String> = whitelist.iter().map(|it| quote(it)).collect();
+    format!("no pattern of the whitelist matches: {}", cut(patterns.join(", "), 200))
+}
+
+/// Applies the transforms in the order of their list (DM-042).
+pub(crate) fn transform<'n>(transforms: &[Transform], original: &'n str) -> Cow<'n, str> {
+    let mut res = Cow::Borrowed(original);
+    for it in transforms {
+        match it {
+            Transform::Prefix { remove, add } => {
+                let rest = res.strip_prefix(remove.as_str()).unwrap_or(&res);
+                res = [add, rest].concat().into();
+            }
+            Transform::Suffix(suffix) => res.to_mut().push_str(suffix),
+        }
+    }
+    res
+}
+
+#[cfg(test)]
+pub(crate) mod tests;

@@ -1,0 +1,133 @@
+//! What a reload would do, worked out before it does it.
+//!
+//! Nothing here waits: a plan can be printed, refused, or compared with another.
+
+use std::collections::HashMap;
+
+use mcp_model::ServerId;
+
+use crate::reload::fingerprint::Fingerprint;
+
+/// One server as it is, or as it should be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Desired {
+    /// Its id.
+    pub id: ServerId,
+    /// What its connection depends on.
+    pub runtime: Fingerprint,
+    /// What its place in the catalog depends on.
+    pub exposure: Fingerprint,
+}
+
+/// The steps from one list of servers to another. Every id stands in exactly one list, once; those that stay are in
+/// the new order, those that go in the old one.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Plan {
+    /// Start these.
+    pub added: Vec<ServerId>,
+    /// Stop these.
+    pub removed: Vec<ServerId>,
+    /// Start these anew, and stop the old ones once the new ones are ready.
+    pub changed: Vec<ServerId>,
+    /// Leave these running, and show their tools by other rules.
+    pub re_exposed: Vec<ServerId>,
+    /// Do nothing to these (DM-110).
+    pub unchanged: Vec<ServerId>,
+}
+
+impl Plan {
+    /// Compares two lists of servers (DM-095, DM-098 to DM-101). Of two with one id the first counts.
+    pub fn between(old: &[Desired], new: &[Desired]) -> Plan {
+        let mut res = Plan::default();
+        let mut wanted: HashMap<&ServerId, &Desired> = HashMap::new();
+        let mut current: HashMap<&ServerId, &Desired> = HashMap::new();
+        for it in old {
+            current.entry(&it.id).or_insert(it);
+        }
+        for it in new {
+            if wanted.contains_key(&it.id) {
+                continue;
+            }
+            wanted.insert(&it.id, it);
+            let step = match current.get(&it.id) {
+                None => &mut res.added,
+                Some(was) if was.runtime != it.runtime => &mut res.changed,
+                Some(was) if was.exposure != it.exposure => &mut res.re_exposed,
+                Some(_) => &mut res.unchanged,
+            };
+            step.push(it.id.clone());
+        }
+        for it in old {
+            if !wanted.contains_key(&it.id) && current.remove(&it.id).is_some() {
+                res.removed.push(it.id.clone());
+            }
+        }
+        res
+    }
+
+    /// Is there nothing to do?
+    pub fn is_empty(&self) -> bool {
+        let Plan { added, removed, changed, re_exposed, unchanged: _ } = self;
+        [added, removed, changed, re_exposed].iter().all(|it| it.is_empty())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use mcp_model::{Discovery, Endpoint, Exposure, Limits, NamePolicy, Sharing, StdioEndpoint};
+
+    /// `a=1.2` is server `a` that runs command `1` under limit `2`.
+    fn servers(text: &str) -> Vec<Desired> {
+        let desired = |it: &str| {
+            let (id, settings) = it.split_once('=').expect("a row has `=`");
+            let (command, limit) = settings.split_once('.').expect("a row has `.`");
+            let endpoint = Endpoint::Stdio(StdioEndpoint::new(command));
+            let limits = Limits { list_items: limit.parse().unwrap(), ..Limits::default() };
+            Desired {
+                id: ServerId::parse(id).unwrap(),
+                runtime: Fingerprint::of_runtime(&endpoint, None, &Discovery::default()),
+                exposure: Fingerprint::of_exposure(
+                    &Exposure::all(NamePolicy::Pass),
+                    &limits,
+                    Sharing::Shared,
+                ),
+            }
+        };
+        text.split_whitespace().map(desired).collect()
+    }
+
+    #[track_caller]
+    fn check(old: &str, new: &str, want: &str) {
+        let plan = Plan::between(&servers(old), &servers(new));
+        let Plan { added, removed, changed, re_exposed, unchanged } = &plan;
+        let steps = [
+            ("start", added),
+            ("stop", removed),
+            ("restart", changed),
+            ("show", re_exposed),
+            ("keep", unchanged),
+        ];
+        let words = steps.iter().flat_map(|(step, ids)| ids.iter().map(move |id| format!("{step} {id}")));
+        assert_eq!(words.collect::<Vec<_>>().join(", "), want);
+        assert_eq!(plan.is_empty(), want.split(", ").all(|it| it.is_empty() || it.starts_with("keep")));
+    }
+
+    #[test]
+    fn dm_098_to_dm_101_dm_110_only_what_changed_is_touched() {
+        check("", "", "");
+        check("", "b=1.1 a=1.1", "start b, start a");
+        check("a=1.1 b=1.1", "", "stop a, stop b");
+        check("a=1.1 b=1.1 c=1.1", "b=1.1 c=2.1 d=1.1", "start d, stop a, restart c, keep b");
+        check("a=1.1", "a=1.2", "show a");
+        check("a=1.1", "a=2.2", "restart a");
+        check("a=1.1 b=1.1", "b=1.1 a=1.1", "keep b, keep a");
+    }
+
+    #[test]
+    fn of_two_servers_with_one_id_the_first_counts() {
+        check("a=1.1 a=2.1", "a=1.1", "keep a");
+        check("a=1.1", "a=1.1 a=2.1", "keep a");
+        check("a=1.1 a=1.1", "", "stop a");
+    }
+}

@@ -1,0 +1,5 @@
+//! Dialing: from a resolved endpoint to a transport.
+
+pub(crate) mod endpoint;
+#[cfg(all(feature = "http", feature = "sse"))]
+pub(crate) mod sse_fallback;

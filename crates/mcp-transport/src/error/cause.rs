@@ -1,0 +1,177 @@
+//! What a server's last words mean: the causes that come up again and again, told from the evidence.
+//!
+//! Pure. A cause is named only where the words that give it away are the program's own and mean nothing else; whatever is
+//! not known here is told by the evidence alone. The first cause that fits is taken, so what is special stands before what
+//! is general.
+
+use crate::error::end::Evidence;
+
+/// A known cause.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Cause {
+    /// A line of standard error that has one of these in it gives it away.
+    signs: &'static [&'static str],
+    /// What is the matter, as the beginning of a sentence about the server.
+    pub(crate) words: &'static str,
+    /// What to do.
+    pub(crate) help: &'static str,
+}
+
+/// Something was written to standard output that is no protocol, and nothing else is known.
+pub(crate) const NOISE: Cause = Cause {
+    signs: &[],
+    words: "what it writes to its standard output is no protocol",
+    help: "a stdio server may write nothing but protocol to its standard output; logs belong on standard error",
+};
+
+/// The causes that programs name themselves.
+const CAUSES: &[Cause] = &[
+    Cause {
+        signs: &["EADDRINUSE", "ddress already in use"],
+        words: "a port that it wants to listen at is in use",
+        help: "end the process that listens there (`ss -ltnp` names it), or give the server another port",
+    },
+    Cause {
+        signs: &[
+            "npm error code E404",
+            "npm ERR! code E404",
+            "npm error code ETARGET",
+            "npm ERR! code ETARGET",
+            "was not found in the package registry",
+            "No solution found when resolving",
+            "No matching distribution found",
+        ],
+        words: "the package registry has no such package, or no such version",
+        help: "check the name and the version of the package; a private one needs the registry that has it, and a login",
+    },
+    Cause {
+        signs: &[
+            "could not determine executable to run",
+            "is not provided by package",
+            "executables are available",
+        ],
+        words: "the package has no program of that name",
+        help: "name the program besides the package: `npx -y --package PACKAGE PROGRAM`, `uvx --from PACKAGE PROGRAM`",
+    },
+    Cause {
+        signs: &[
+            "npm error code ENOTFOUND",
+            "npm error code EAI_AGAIN",
+            "npm error code ECONNREFUSED",
+            "npm error code ECONNRESET",
+            "npm error code ETIMEDOUT",
+            "error sending request for url",
+        ],
+        words: "the package registry cannot be reached",
+        help: "check the network, the proxy (HTTPS_PROXY) and the registry that is configured (npm_config_registry, \
+               UV_INDEX_URL); a package that is installed needs neither",
+    },
+    Cause {
+        signs: &["Cannot connect to the Docker daemon", "docker daemon running", "docker.sock"],
+        words: "the Docker daemon cannot be reached",
+        help: "start Docker, and see that `docker ps` works for this user",
+    },
+    Cause {
+        signs: &["pull access denied", "manifest unknown", "manifest for "],
+        words: "there is no such image, or it is not for everybody",
+        help: "check the image's name and tag; a private one needs `docker login`",
+    },
+    Cause {
+        signs: &["Cannot find module", "ERR_MODULE_NOT_FOUND", "Cannot find package"],
+        words: "a file or a package that it needs is not there",
+        help: "check the path in its arguments, then install what it needs: `npm install` in its folder",
+    },
+    Cause {
+        signs: &["ModuleNotFoundError: No module named"],
+        words: "a Python module that it needs is not there",
+        help: "install it for the Python that runs the server; `uvx` and `uv run` bring what a package needs",
+    },
+    Cause {
+        signs: &["can't open file"],
+        words: "its script is not there",
+        help: "check the path in its arguments, and `cwd`: a relative path begins there",
+    },
+    Cause {
+        signs: &["UnicodeEncodeError", "UnicodeDecodeError"],
+        words: "it stumbles over text in another encoding",
+        help: "let it read and write UTF-8: for Python set PYTHONUTF8=1 in its `env`",
+    },
+    Cause {
+        signs: &["heap out of memory", "MemoryError", "Cannot allocate memory"],
+        words: "it ran out of memory",
+        help: "give it more memory, or less to do",
+    },
+    Cause {
+        signs: &["ENOSPC", "No space left on device"],
+        words: "the disk is full, or no more files may be watched",
+        help: "make room on the disk; where it watches files, raise fs.inotify.max_user_watches",
+    },
+    Cause {
+        signs: &["EACCES", "Permission denied", "permission denied"],
+        words: "something that it needs is denied to it",
+        help: "see which file its last words name, and give this user the right to it",
+    },
+];
+
+/// The cause that was seen, where it is a known one.
+pub(crate) fn of(evidence: &Evidence) -> Option<Cause> {
+    let said = |cause: &&Cause| {
+        let is_said = |sign: &&str| evidence.stderr.iter().any(|line| line.contains(*sign));
+        cause.signs.iter().any(is_said)
+    };
+    // Only a process has a standard output. One that says something on standard error as well knows better what it died of.
+    let noise = evidence.noise_bytes > 0 && evidence.pid.is_some() && evidence.stderr.is_empty();
+    CAUSES.iter().find(said).copied().or(noise.then_some(NOISE))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(stderr: &[&str], want: Option<&str>) {
+        let stderr = stderr.iter().map(|it| (*it).to_owned()).collect();
+        let evidence = Evidence { stderr, ..Evidence::default() };
+        assert_eq!(of(&evidence).map(|it| it.words), want);
+    }
+
+    #[test]
+    fn hd_sc3_what_programs_say_of_themselves_is_understood() {
+        let in_use = Some("a port that it wants to listen at is in use");
+        check(&["node:events:502", "Error: listen EADDRINUSE: address already in use :::3000"], in_use);
+        check(&["OSError: [Errno 98] Address already in use"], in_use);
+        check(&["Error: Address already in use (os error 98)"], in_use);
+        let package = Some("the package registry has no such package, or no such version");
+        check(&["npm error code E404", "npm error 404 Not Found - GET https://registry.example/x"], package);
+        check(&["  × No solution found when resolving tool dependencies:"], package);
+        check(
+            &["  ╰─▶ Because x was not found in the package registry and you require x, we can conclude"],
+            package,
+        );
+        check(
+            &["npm error could not determine executable to run"],
+            Some("the package has no program of that name"),
+        );
+        check(
+            &["docker: Cannot connect to the Docker daemon at unix:///var/run/docker.sock."],
+            Some("the Docker daemon cannot be reached"),
+        );
+        check(
+            &["Error: Cannot find module '/srv/index.js'", "  code: 'MODULE_NOT_FOUND',"],
+            Some("a file or a package that it needs is not there"),
+        );
+        check(&["the permission to speak was refused", "no licence"], None);
+        check(&[], None);
+    }
+
+    #[test]
+    fn noise_is_a_cause_where_nothing_better_is_known() {
+        let noisy = Evidence { noise_bytes: 7, pid: Some(1), ..Evidence::default() };
+        assert_eq!(of(&noisy), Some(NOISE));
+        let stderr = vec!["listen EADDRINUSE".to_owned()];
+        assert_ne!(of(&Evidence { stderr, ..noisy.clone() }), Some(NOISE));
+        let stderr = vec!["no licence".to_owned()];
+        assert_eq!(of(&Evidence { stderr, ..noisy.clone() }), None);
+        assert_eq!(of(&Evidence { pid: None, ..noisy }), None);
+    }
+}

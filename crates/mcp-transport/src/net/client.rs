@@ -1,0 +1,255 @@
+//! The HTTP client of one connection, and its errors in plain words.
+//!
+//! Every request goes to the origin of the place: so says whoever names a target ([`super::exchange`] of redirects, the
+//! older wire of its endpoint). Absent on purpose: a limit for whole requests, which is the wires' and the engine's, and
+//! redirects, which [`super::exchange`] decides about.
+
+use std::error::Error as _;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::{AUTHORIZATION, HOST, PROXY_AUTHORIZATION};
+use http::{HeaderMap, HeaderValue, Method, Version};
+use http_body_util::Full;
+use hyper_util::client::proxy::matcher::Matcher;
+use rustls::ClientConfig;
+
+use super::connect::{Carries, Way, asked, is_secured};
+use super::loopback::is_loopback;
+use super::pool::{Lease, Pool};
+use super::proxy::Proxy;
+use super::response::Response;
+use super::target::{Target, Uris, name_host};
+use super::wire::{self, NoAnswer, Wire};
+use super::{Place, configured, proxy, tls};
+use crate::error::end::{Fault, StartFailure};
+use crate::transport::LaneEnd;
+
+/// How often a request is sent again that a server of HTTP/2 says it has not looked at.
+const MOST_UNSEEN: usize = 2;
+
+/// No limit is longer: nobody waits for it, and it might be more than the clock can count.
+const LONGEST: Duration = Duration::from_secs(60 * 60 * 24);
+
+/// A request that brought no response to work with.
+#[derive(Debug)]
+pub(crate) enum Failed {
+    /// It was not sent, or not taken.
+    Refused(Fault),
+    /// It, or a part of it, was sent, and may have been worked on.
+    Lost(Fault),
+}
+
+/// The client of one connection to a place. Dropping it closes its sockets.
+pub(crate) struct Client {
+    pub(super) place: Arc<Place>,
+    proxy: Option<Proxy>,
+    /// Where TLS is spoken.
+    config: Option<Arc<ClientConfig>>,
+    pool: Arc<Pool>,
+    /// Held while a connection is made that others may be able to share.
+    sharing: tokio::sync::Mutex<()>,
+    /// It is known that none can be shared.
+    alone: AtomicBool,
+}
+
+impl Client {
+    pub(crate) fn new(place: Arc<Place>) -> Result<Client, StartFailure> {
+        Client::behind(place, &Matcher::from_system())
+    }
+
+    /// One that goes through these proxies.
+    fn behind(place: Arc<Place>, proxies: &Matcher) -> Result<Client, StartFailure> {
+        let failed = |why| StartFailure::System(format!("the HTTP client cannot be set up: {why}"));
+        let proxy = match is_loopback(&place.url) {
+            true => None,
+            false => proxy::find(proxies, &place.url).map_err(failed)?,
+        };
+        let config = match is_secured(&place.url) {
+            // The system's certificates need not be read, nor be there at all.
+            false => None,
+            true => {
+                let mut config = tls::client_config(&place.authorities).map_err(failed)?;
+                config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+                Some(Arc::new(config))
+            }
+        };
+        let alone = AtomicBool::new(config.is_none());
+        Ok(Client {
+            place,
+            proxy,
+            config,
+            pool: Arc::default(),
+            sharing: tokio::sync::Mutex::default(),
+            alone,
+        })
+    }
+
+    /// The place's URL without the user and password that it may hold, and the headers of a POST, in which these are.
+    pub(crate) fn plain(&self) -> (Target, HeaderMap) {
+        let url = &self.place.url;
+        let mut headers = self.place.post.clone();
+        let mut basic =
+            configured::credentials(url).and_then(|it| HeaderValue::try_from(format!("Basic {it}")).ok());
+        if let Some(value) = &mut basic {
+            value.set_sensitive(true);
+        }
+        if let Some(value) = basic {
+            headers.entry(AUTHORIZATION).or_insert(value);
+        }
+        name_host(url, &mut headers);
+        if let Some(Some(known)) = asked(self.proxy.as_ref(), url) {
+            headers.insert(PROXY_AUTHORIZATION, known.clone());
+        }
+        (Target::new(url.clone()), headers)
+    }
+
+    /// Does a request share nothing with others, neither a connection nor a token? Then it may be left alone at any moment
+    /// without holding them up.
+    #[cfg(feature = "http")]
+    pub(crate) fn shares_nothing(&self) -> bool {
+        self.alone.load(Ordering::Relaxed) && self.place.authorization.is_none()
+    }
+
+    /// Sends a request; resolves when the head of the response is there. Cancel-safe: dropping the future closes the
+    /// connection, or the stream of a connection that carries several.
+    pub(super) async fn send_to(
+        &self,
+        target: &Target,
+        method: &Method,
+        headers: &HeaderMap,
+        body: Option<&Bytes>,
+    ) -> Result<Response, Failed> {
+        let label = &self.place.label;
+        let uris = target
+            .uris()
+            .map_err(|why| Failed::Refused(fault(format!("the request cannot be sent to {label}: {why}"))))?;
+        let mut unseen = 0;
+        loop {
+            let (lease, rested) = match self.pool.take() {
+                Some(lease) => (lease, true),
+                // Boxed, for it is rare, and every request's future would be as large.
+                None => (Box::pin(self.connect()).await?, false),
+            };
+            let why = match lease {
+                Lease::Single(mut wire) => {
+                    let target = match asked(self.proxy.as_ref(), &self.place.url) {
+                        None => uris.path.as_str(),
+                        Some(_) => &uris.whole,
+                    };
+                    match wire.send(&wire::Request { method, target, headers, body }).await {
+                        Ok(head) => return Ok(Response::single(head, wire, &self.pool)),
+                        Err(NoAnswer::Unsent) => {
+                            tracing::debug!("a connection to {label} was over when it had rested");
+                            continue;
+                        }
+                        Err(NoAnswer::Broken(broken)) => broken.words(),
+                    }
+                }
+                Lease::Shared(mut many) => {
+                    let request = shared_request(uris, (method, headers, body));
+                    // Boxed, for a task of its own stands behind it anyway.
+                    let mut error = match Box::pin(many.try_send_request(request)).await {
+                        Ok(answer) => return Ok(Response::shared(answer)),
+                        Err(error) => error,
+                    };
+                    if rested && error.take_message().is_some() {
+                        continue;
+                    }
+                    let error = error.into_error();
+                    if unseen < MOST_UNSEEN && is_unseen(&error) {
+                        unseen += 1;
+                        continue;
+                    }
+                    tls::cause(&error).unwrap_or_default()
+                }
+            };
+            return Err(Failed::Lost(fault(format!("{label} broke off before it answered: {why}"))));
+        }
+    }
+
+    /// A connection to the server, or one that somebody else has just made and that can be shared.
+    async fn connect(&self) -> Result<Lease, Failed> {
+        let limit = self.place.connect;
+        let connected = match tokio::time::timeout(limit.min(LONGEST), self.connect_at_all()).await {
+            Ok(connected) => connected,
+            Err(_) => {
+                let why = format!("no connection within {} s", limit.as_secs_f64());
+                Err(match &self.proxy {
+                    Some(proxy) => format!("{}: {why}", proxy.label()),
+                    None => why,
+                })
+            }
+        };
+        let label = &self.place.label;
+        connected.map_err(|why| Failed::Refused(fault(format!("cannot connect to {label}: {why}"))))
+    }
+
+    async fn connect_at_all(&self) -> Result<Lease, String> {
+        let _sharing = match self.alone.load(Ordering::Relaxed) {
+            true => None,
+            false => {
+                let held = self.sharing.lock().await;
+                if let Some(lease) = self.pool.take() {
+                    return Ok(lease);
+                }
+                Some(held)
+            }
+        };
+        let way = Way {
+            url: &self.place.url,
+            proxy: self.proxy.as_ref(),
+            carries: Carries::Requests,
+            authorities: &self.place.authorities,
+            config: self.config.as_ref(),
+        };
+        let line = way.go(&|_| {}).await?;
+        self.alone.store(!line.speaks_http2(), Ordering::Relaxed);
+        match line.speaks_http2() {
+            true => self.pool.share(line).await.map_err(|it| tls::cause(&it).unwrap_or_default()),
+            false => Ok(Lease::Single(Box::new(Wire::new(line)))),
+        }
+    }
+}
+
+/// A request as HTTP/2 has it.
+fn shared_request(
+    uris: &Uris,
+    (method, headers, body): (&Method, &HeaderMap, Option<&Bytes>),
+) -> http::Request<Full<Bytes>> {
+    let mut request = http::Request::new(Full::new(body.cloned().unwrap_or_default()));
+    *request.method_mut() = method.clone();
+    *request.headers_mut() = headers.clone();
+    // It is in the URI.
+    request.headers_mut().remove(HOST);
+    *request.version_mut() = Version::HTTP_2;
+    *request.uri_mut() = uris.uri.clone();
+    request
+}
+
+/// Does the server say that it has not looked at the request?
+fn is_unseen(error: &hyper::Error) -> bool {
+    let Some(error) = error.source().and_then(|it| it.downcast_ref::<h2::Error>()) else { return false };
+    let said = error.is_remote().then(|| error.reason()).flatten();
+    (error.is_go_away() && said == Some(h2::Reason::NO_ERROR))
+        || (error.is_reset() && said == Some(h2::Reason::REFUSED_STREAM))
+}
+
+impl From<Failed> for LaneEnd {
+    fn from(failed: Failed) -> LaneEnd {
+        match failed {
+            Failed::Refused(fault) => LaneEnd::Refused(fault),
+            Failed::Lost(fault) => LaneEnd::Lost(fault),
+        }
+    }
+}
+
+/// A fault without a response.
+pub(crate) fn fault(message: String) -> Fault {
+    Fault { status: None, message, error: None }
+}
+
+#[cfg(test)]
+mod tests;

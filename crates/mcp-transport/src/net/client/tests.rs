@@ -1,0 +1,151 @@
+//! The way of a request to its server, and what is said where there is none.
+
+use mcp_model::{Limits, UrlEndpoint};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpListener;
+
+use super::*;
+use crate::dial::endpoint::DialOptions;
+use crate::net::head::heard;
+
+fn place(url: &str) -> Arc<Place> {
+    let limits = Limits { connect: Duration::from_millis(300), ..Limits::default() };
+    let options = DialOptions { limits, ..DialOptions::default() };
+    Arc::new(Place::new(&UrlEndpoint::new(url.parse().unwrap()), &options).unwrap())
+}
+
+/// Posts a message of two bytes; the body of the response, or why there is none.
+async fn post(client: &Client) -> Result<String, String> {
+    let (target, headers) = client.plain();
+    let body = Bytes::from_static(b"{}");
+    match client.send_to(&target, &Method::POST, &headers, Some(&body)).await {
+        Ok(mut response) => {
+            let mut res = String::new();
+            while let Some(chunk) = response.chunk().await.unwrap() {
+                res.push_str(str::from_utf8(&chunk).unwrap());
+            }
+            Ok(res)
+        }
+        Err(Failed::Refused(fault)) => Err(format!("refused: {}", fault.message)),
+        Err(Failed::Lost(fault)) => Err(format!("lost: {}", fault.message)),
+    }
+}
+
+/// What comes of a post to `url` through a proxy that answers so, and what the proxy was asked.
+async fn through(url: &str, answer: &str) -> (String, Result<String, String>) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let proxies = format!("user:hunter2@{}", listener.local_addr().unwrap());
+    let client = Client::behind(place(url), &Matcher::builder().all(proxies).build()).unwrap();
+    let proxy = async {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        let asked = heard(&mut stream).await;
+        stream.write_all(answer.as_bytes()).await.unwrap();
+        // It stays as long as the client does.
+        (asked, stream)
+    };
+    let ((asked, _stream), posted) = tokio::join!(proxy, post(&client));
+    let port = listener.local_addr().unwrap().port().to_string();
+    (asked, posted.map_err(|it| it.replace(&port, "PORT")))
+}
+
+#[tokio::test]
+async fn a_proxy_is_asked_for_a_plain_url_itself() {
+    let answer = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
+    let (asked, posted) = through("http://ann:pw@mcp.example:81/mcp?key=1", answer).await;
+    assert_eq!(posted, Ok("hello".to_owned()));
+    let mut lines: Vec<&str> = asked.lines().filter(|it| !it.is_empty()).collect();
+    assert_eq!(lines.remove(0), "POST http://mcp.example:81/mcp?key=1 HTTP/1.1");
+    lines.sort_unstable();
+    let agent = concat!("user-agent: ", env!("CARGO_PKG_NAME"), "/", env!("CARGO_PKG_VERSION"));
+    let want = [
+        "accept: application/json, text/event-stream",
+        "authorization: Basic YW5uOnB3",
+        "content-length: 2",
+        "content-type: application/json",
+        "host: mcp.example:81",
+        "proxy-authorization: Basic dXNlcjpodW50ZXIy",
+        agent,
+    ];
+    assert_eq!(lines, want);
+}
+
+#[tokio::test]
+async fn hd_sc5_a_tunnel_that_cannot_be_had_is_told_without_its_password() {
+    for (answer, want) in [
+        ("HTTP/1.1 407 No\r\n\r\n", "wants authorization (HTTP 407)"),
+        ("HTTP/1.1 502 No\r\n\r\n", "refuses to connect (HTTP 502)"),
+        ("HTTP/1.1 200 Connected\r\n\r\n", ": no connection within 0.3 s"),
+    ] {
+        let (asked, posted) = through("https://mcp.example/mcp", answer).await;
+        let tunnel = "CONNECT mcp.example:443 HTTP/1.1\r\nHost: mcp.example:443\r\nProxy-Authorization: Basic \
+                      dXNlcjpodW50ZXIy\r\n\r\n";
+        assert_eq!(asked, tunnel);
+        let proxy = "cannot connect to https://mcp.example/mcp: the proxy 127.0.0.1:PORT";
+        let gap = if want.starts_with(':') { "" } else { " " };
+        assert_eq!(posted, Err(format!("refused: {proxy}{gap}{want}")));
+    }
+}
+
+/// What is said of a server that answers the first bytes so, at a URL of this scheme.
+async fn of(scheme: &str, answer: &str) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let client = Client::new(place(&format!("{scheme}://{address}/mcp?key=secret"))).unwrap();
+    let server = async {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        stream.read_u8().await.unwrap();
+        stream.write_all(answer.as_bytes()).await.unwrap();
+        stream.shutdown().await.unwrap();
+        stream
+    };
+    let (posted, _stream) = tokio::join!(post(&client), server);
+    posted.unwrap_err().replace(&address, "HOST")
+}
+
+#[tokio::test]
+async fn what_is_no_answer_is_told_in_words() {
+    let lost = "lost: http://HOST/mcp broke off before it answered:";
+    assert_eq!(of("http", "").await, format!("{lost} it closed the connection without an answer"));
+    assert_eq!(of("http", "SSH-2.0-OpenSSH_9.9\r\n").await, format!("{lost} its answer is no HTTP"));
+    let plain = "refused: cannot connect to https://HOST/mcp: TLS failed: what answers there does not speak TLS (received \
+                 corrupt message of type InvalidContentType)";
+    assert_eq!(of("https", "HTTP/1.1 400 Bad Request\r\n\r\n").await, plain);
+}
+
+#[tokio::test]
+async fn a_connection_that_ended_while_it_rested_is_replaced_without_a_word() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let client = Client::new(place(&format!("http://{}/mcp", listener.local_addr().unwrap()))).unwrap();
+    let answered = async || {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        assert!(heard(&mut stream).await.starts_with("POST /mcp "));
+        stream.read_exact(&mut [0; 2]).await.unwrap();
+        stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi").await.unwrap();
+        stream
+    };
+    for _ in 0..3 {
+        let (posted, stream) = tokio::join!(post(&client), answered());
+        assert_eq!(posted, Ok("hi".to_owned()));
+        drop(stream);
+        // The runtime hears of it before the next request is sent.
+        tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test]
+async fn nobody_there_is_said_in_plain_words() {
+    let address = {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        listener.local_addr().unwrap().to_string()
+    };
+    let client = Client::new(place(&format!("http://{address}/"))).unwrap();
+    let want = "refused: cannot connect to http://HOST/: connection refused";
+    assert_eq!(post(&client).await.unwrap_err().replace(&address, "HOST"), want);
+}
+
+#[tokio::test]
+async fn a_request_that_no_line_can_hold_is_not_sent() {
+    let client = Client::new(place(&format!("http://127.0.0.1:1/{}", "a".repeat(70_000)))).unwrap();
+    let said = post(&client).await.unwrap_err();
+    assert!(said.starts_with("refused: the request cannot be sent to http://127.0.0.1:1/"), "{said}");
+}

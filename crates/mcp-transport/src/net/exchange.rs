@@ -1,0 +1,190 @@
+//! One request and the response to it, redirects included.
+//!
+//! A redirect is followed only where it keeps method and body (307, 308; any for a GET) and stays with the same origin:
+//! headers hold secrets, and no other server is to see them.
+
+use std::time::Instant;
+
+use bytes::Bytes;
+use http::header::LOCATION;
+use http::{HeaderMap, Method};
+use url::Url;
+
+use super::authorization::{
+    Authorization, Challenge, MOST_CHALLENGES, NOT_AUTHORIZED, Remedy, Unauthorized, with_token,
+};
+use super::{Client, Failed, Response, Target};
+use crate::error::end::Fault;
+
+/// How many redirects one request may meet.
+const MOST_REDIRECTS: usize = 4;
+
+/// A request without its URL.
+type Message<'a> = (&'a Method, &'a HeaderMap, Option<&'a Bytes>);
+
+/// What to do about a response that redirects.
+#[derive(Debug, PartialEq, Eq)]
+enum Redirect {
+    Follow(Url),
+    Refuse(String),
+}
+
+impl Client {
+    /// Sends a request; resolves when the head of the response is there. Cancel-safe: dropping the future closes the
+    /// connection, or the stream of a connection that carries several.
+    pub(crate) async fn send(
+        &self,
+        target: &Target,
+        method: Method,
+        headers: &HeaderMap,
+        body: Option<&Bytes>,
+    ) -> Result<Response, Failed> {
+        match &self.place.authorization {
+            // A token is for this server alone.
+            Some(authorization) if target.url().origin() == self.place.url.origin() => {
+                // Boxed, for few servers want it, and every request's future would be as large.
+                Box::pin(self.send_authorized(&**authorization, target, (&method, headers, body))).await
+            }
+            Some(_) | None => self.send_as_it_is(target, (&method, headers, body)).await,
+        }
+    }
+
+    /// Sends a request with a token, and again where something can be done about it that the server turned it away: it
+    /// did not work on it then.
+    async fn send_authorized(
+        &self,
+        authorization: &dyn Authorization,
+        target: &Target,
+        (method, headers, body): Message<'_>,
+    ) -> Result<Response, Failed> {
+        for before in 0..MOST_CHALLENGES {
+            let token = authorization.token().await.map_err(unauthorized)?;
+            let sent = Instant::now();
+            let response = match &token {
+                Some(token) => {
+                    self.place.redactor.learn(token);
+                    let headers = with_token(headers, token).map_err(unauthorized)?;
+                    self.send_as_it_is(target, (method, &headers, body)).await?
+                }
+                None => self.send_as_it_is(target, (method, headers, body)).await?,
+            };
+            let Some(challenge) = Challenge::of(&response, token, (sent, before)) else {
+                return Ok(response);
+            };
+            match authorization.challenged(challenge).await.map_err(unauthorized)? {
+                Remedy::Again => {}
+                Remedy::None => return Ok(response),
+            }
+        }
+        Err(unauthorized(Unauthorized("the server wants authorization again and again".to_owned())))
+    }
+
+    async fn send_as_it_is(
+        &self,
+        target: &Target,
+        (method, headers, body): Message<'_>,
+    ) -> Result<Response, Failed> {
+        let response = self.send_to(target, method, headers, body).await?;
+        if !response.status().is_redirection() {
+            return Ok(response);
+        }
+        // Boxed, for it is rare, and every request's future would be as large.
+        Box::pin(self.follow(response, target.url().clone(), (method, headers, body))).await
+    }
+
+    async fn follow(
+        &self,
+        mut response: Response,
+        mut url: Url,
+        (method, headers, body): Message<'_>,
+    ) -> Result<Response, Failed> {
+        for _ in 0..MOST_REDIRECTS {
+            let status = response.status().as_u16();
+            let location = response.headers().get(LOCATION).and_then(|it| it.to_str().ok());
+            match redirect(method, status, location, &url) {
+                Redirect::Follow(next) => url = next,
+                Redirect::Refuse(message) => return Err(refused(status, message)),
+            }
+            response = self.send_to(&Target::new(url.clone()), method, headers, body).await?;
+            if !response.status().is_redirection() {
+                return Ok(response);
+            }
+        }
+        Err(refused(response.status().as_u16(), "the server redirects again and again".to_owned()))
+    }
+}
+
+fn refused(status: u16, message: String) -> Failed {
+    Failed::Refused(Fault { status: Some(status), message, error: None })
+}
+
+/// There is no authorization to be had. Status 401, whichever it was: nothing else was wrong with the request.
+fn unauthorized(why: Unauthorized) -> Failed {
+    refused(401, format!("{NOT_AUTHORIZED}: {why}"))
+}
+
+/// What to do about a redirect from `url`. Only the origin of the new place is named: its path may hold a secret.
+fn redirect(method: &Method, status: u16, location: Option<&str>, url: &Url) -> Redirect {
+    let Some(next) = location.and_then(|it| url.join(it).ok()) else {
+        return Redirect::Refuse(format!("the server redirects (HTTP {status}) without saying where"));
+    };
+    let origin = next.origin();
+    if origin != url.origin() {
+        let origin = origin.ascii_serialization();
+        return Redirect::Refuse(format!(
+            "the server redirects to {origin} (HTTP {status}), which is not followed"
+        ));
+    }
+    let keeps_all = matches!(status, 307 | 308) || (method == Method::GET && matches!(status, 301..=303));
+    if !keeps_all {
+        let message = format!(
+            "the server redirects to another page of its own (HTTP {status}), which loses the message"
+        );
+        return Redirect::Refuse(message);
+    }
+    Redirect::Follow(next)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(status: u16, location: Option<&str>, want: &str) {
+        check_for(&Method::POST, status, location, want);
+    }
+
+    #[track_caller]
+    fn check_for(method: &Method, status: u16, location: Option<&str>, want: &str) {
+        let url = Url::parse("https://example.com/mcp?key=k").unwrap();
+        let got = match redirect(method, status, location, &url) {
+            Redirect::Follow(url) => url.to_string(),
+            Redirect::Refuse(message) => message,
+        };
+        assert_eq!(got, want);
+    }
+
+    #[test]
+    fn only_the_same_origin_is_followed_and_only_with_the_message() {
+        check(307, Some("/mcp/"), "https://example.com/mcp/");
+        check(308, Some("https://example.com:443/x"), "https://example.com/x");
+        let elsewhere = "the server redirects to https://evil.example (HTTP 307), which is not followed";
+        check(307, Some("https://evil.example/secret"), elsewhere);
+        let plain = "the server redirects to http://example.com (HTTP 308), which is not followed";
+        check(308, Some("http://example.com/mcp"), plain);
+        let page = "the server redirects to another page of its own (HTTP 302), which loses the message";
+        check(302, Some("/login?next=secret"), page);
+        check(307, None, "the server redirects (HTTP 307) without saying where");
+        check(304, Some("http://["), "the server redirects (HTTP 304) without saying where");
+    }
+
+    #[test]
+    fn a_request_without_a_message_loses_none() {
+        check_for(&Method::GET, 302, Some("/sse/"), "https://example.com/sse/");
+        check_for(&Method::GET, 308, Some("sse"), "https://example.com/sse");
+        let elsewhere = "the server redirects to https://evil.example (HTTP 301), which is not followed";
+        check_for(&Method::GET, 301, Some("https://evil.example/sse"), elsewhere);
+        let page = "the server redirects to another page of its own (HTTP 300), which loses the message";
+        check_for(&Method::GET, 300, Some("/sse"), page);
+    }
+}

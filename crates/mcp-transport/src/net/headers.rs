@@ -1,0 +1,140 @@
+//! Headers: those of the configuration, checked once, and ours, which win.
+//!
+//! Nothing here prints a value. A name may be printed, for a name is no secret.
+
+#[cfg(any(feature = "http", test))]
+use base64::Engine as _;
+#[cfg(any(feature = "http", test))]
+use base64::engine::general_purpose::STANDARD;
+use http::header::{ACCEPT, CONTENT_LENGTH, CONTENT_TYPE, HOST, TRANSFER_ENCODING, USER_AGENT};
+use http::{HeaderMap, HeaderName, HeaderValue};
+use mcp_model::UrlEndpoint;
+
+use super::configured;
+use crate::error::ConnectError;
+
+/// The session, in the legacy era.
+pub(crate) const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
+/// The negotiated version.
+pub(crate) const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
+/// The method, in the modern era.
+pub(crate) const METHOD: HeaderName = HeaderName::from_static("mcp-method");
+/// The tool, prompt or URI, in the modern era.
+pub(crate) const NAME: HeaderName = HeaderName::from_static("mcp-name");
+/// The last event of a stream that is to be taken up again.
+pub(crate) const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
+
+/// The headers whose value is ours to say: a configured one is not sent.
+const OURS: [HeaderName; 7] =
+    [CONTENT_TYPE, ACCEPT, SESSION_ID, PROTOCOL_VERSION, METHOD, NAME, LAST_EVENT_ID];
+
+/// The headers that say how a message is cut and whom it is for. A wrong one would break the connection, or cross it
+/// with another.
+const REFUSED: [HeaderName; 3] = [HOST, CONTENT_LENGTH, TRANSFER_ENCODING];
+
+/// Checks the configured headers and adds ours: those of a POST, with nothing of a session.
+pub(super) fn prepare(endpoint: &UrlEndpoint) -> Result<HeaderMap, ConnectError> {
+    let mut post = configured::headers(endpoint, &OURS, &REFUSED)?;
+    post.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    post.insert(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
+    let agent = concat!(env!("CARGO_PKG_NAME"), "/", env!("CARGO_PKG_VERSION"));
+    post.entry(USER_AGENT).or_insert(HeaderValue::from_static(agent));
+    Ok(post)
+}
+
+/// The headers of a GET or DELETE, made of those of a POST.
+pub(crate) fn without_body(mut post: HeaderMap) -> HeaderMap {
+    post.remove(CONTENT_TYPE);
+    post.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
+    post
+}
+
+/// A text as a header's value: as it is where that is safe, else in base64 as the revision 2026-07-28 says.
+#[cfg(any(feature = "http", test))]
+pub(crate) fn text(text: &str) -> HeaderValue {
+    let plain = text.bytes().all(|it| it == b' ' || it.is_ascii_graphic()) && text.trim() == text;
+    // A peer would decode it.
+    let looks_encoded = text.starts_with("=?base64?") && text.ends_with("?=");
+    if plain
+        && !looks_encoded
+        && let Ok(value) = HeaderValue::from_str(text)
+    {
+        return value;
+    }
+    let encoded = format!("=?base64?{}?=", STANDARD.encode(text));
+    HeaderValue::try_from(encoded).expect("base64 is plain ASCII")
+}
+
+/// Adds an argument that a tool's schema wants to see as a header. A configured header of that name makes way.
+#[cfg(feature = "http")]
+pub(crate) fn mirror(it: &crate::transport::Mirrored, headers: &mut HeaderMap) {
+    let name = HeaderName::try_from(format!("mcp-param-{}", it.name)).expect("the name is an HTTP token");
+    let mut value = text(&it.value);
+    value.set_sensitive(true);
+    headers.insert(name, value);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use mcp_model::Secret;
+    use url::Url;
+
+    fn endpoint(headers: &[(&str, &str)]) -> UrlEndpoint {
+        let mut endpoint = UrlEndpoint::new(Url::parse("https://example.com/mcp").unwrap());
+        endpoint.headers =
+            headers.iter().map(|(name, value)| ((*name).to_owned(), Secret::from(*value))).collect();
+        endpoint
+    }
+
+    /// What is sent besides what is always sent, or why it is refused.
+    #[track_caller]
+    fn check(headers: &[(&str, &str)], want: &str) {
+        let got = match prepare(&endpoint(headers)) {
+            Err(error) => error.to_string(),
+            Ok(post) => {
+                let always = [CONTENT_TYPE, ACCEPT, USER_AGENT];
+                let own = post.iter().filter(|(name, _)| !always.contains(name));
+                let words =
+                    own.map(|(name, value)| format!("{name}={}", String::from_utf8_lossy(value.as_bytes())));
+                words.collect::<Vec<_>>().join(" ")
+            }
+        };
+        assert_eq!(got, want);
+    }
+
+    #[test]
+    fn hd_121_configured_headers_are_sent_and_ours_win() {
+        check(&[("Authorization", "Bearer b"), ("x-é", "1")], "\"x-é\" is no name of a header");
+        check(&[("X-A", "1"), ("x-a", "2"), ("X-B", "grün")], "x-a=1 x-a=2 x-b=grün");
+        check(
+            &[("Accept", "text/html"), ("mcp-session-id", "s"), ("MCP-Protocol-Version", "1"), ("X-A", "1")],
+            "x-a=1",
+        );
+        let post = prepare(&endpoint(&[("Content-Type", "text/plain"), ("User-Agent", "me")])).unwrap();
+        assert_eq!(post[CONTENT_TYPE], "application/json");
+        assert_eq!(post[USER_AGENT], "me");
+    }
+
+    #[test]
+    fn hd_022_what_would_break_a_message_is_refused_without_its_value() {
+        check(&[("Host", "h")], "the header Host cannot be configured");
+        check(&[("content-length", "9")], "the header content-length cannot be configured");
+        check(&[("Transfer-Encoding", "chunked")], "the header Transfer-Encoding cannot be configured");
+        check(&[("X", "secret\r\nY: 1")], "the value of the header X holds characters that no header can");
+        check(&[("X Y", "1")], "\"X Y\" is no name of a header");
+        check(&[("", "1")], "\"\" is no name of a header");
+    }
+
+    #[test]
+    fn a_name_that_no_header_can_hold_is_encoded() {
+        let check = |plain: &str, want: &str| assert_eq!(text(plain), want, "{plain:?}");
+        check("get_weather", "get_weather");
+        check("file:///a b?c", "file:///a b?c");
+        check("", "");
+        check("grün", "=?base64?Z3LDvG4=?=");
+        check(" a", "=?base64?IGE=?=");
+        check("a\nb", "=?base64?YQpi?=");
+        check("=?base64?YQ==?=", "=?base64?PT9iYXNlNjQ/WVE9PT89?=");
+    }
+}

@@ -1,0 +1,79 @@
+//! Which proxy stands before a URL. The client of the HTTP wires finds it by the same rules and says nothing of it, so
+//! that words about a failure have to ask again.
+
+use std::fmt;
+
+use http::Uri;
+use hyper_util::client::proxy::matcher::Matcher;
+use url::Url;
+
+use super::loopback::is_loopback;
+
+/// A proxy that the environment or the system names. Never its user or password.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProxyAddress {
+    /// Its host, an IPv6 address without brackets.
+    pub host: String,
+    /// Its port.
+    pub port: u16,
+}
+
+impl ProxyAddress {
+    /// The proxy that stands before a URL (`HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY` and `NO_PROXY`, or the system's
+    /// own settings); `None` where the way is direct. Before this machine there is none.
+    pub fn before(url: &Url) -> Option<ProxyAddress> {
+        if is_loopback(url) { None } else { find(&Matcher::from_system(), url) }
+    }
+}
+
+impl fmt::Display for ProxyAddress {
+    /// `the proxy proxy.example:3128`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.host.contains(':') {
+            true => write!(f, "the proxy [{}]:{}", self.host, self.port),
+            false => write!(f, "the proxy {}:{}", self.host, self.port),
+        }
+    }
+}
+
+fn find(proxies: &Matcher, url: &Url) -> Option<ProxyAddress> {
+    let scheme = if matches!(url.scheme(), "https" | "wss") { "https" } else { "http" };
+    let authority = &url[url::Position::BeforeHost..url::Position::AfterPort];
+    let uri: Uri = format!("{scheme}://{authority}/").parse().ok()?;
+    let intercept = proxies.intercept(&uri)?;
+    let uri = intercept.uri();
+    let usual = match uri.scheme_str() {
+        Some("https") => 443,
+        Some(it) if it.starts_with("socks") => 1080,
+        Some(_) | None => 80,
+    };
+    let host = uri.host()?.trim_start_matches('[').trim_end_matches(']').to_owned();
+    Some(ProxyAddress { host, port: uri.port_u16().unwrap_or(usual) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(url: &str, want: Option<&str>) {
+        let proxies = Matcher::builder()
+            .http("http://a.example:3128")
+            .https("https://user:secret@b.example")
+            .no("free.example")
+            .build();
+        let got = find(&proxies, &Url::parse(url).unwrap()).map(|it| it.to_string());
+        assert_eq!(got.as_deref(), want, "{url}");
+    }
+
+    #[test]
+    fn the_scheme_and_the_exceptions_choose_the_proxy() {
+        check("http://x.example/", Some("the proxy a.example:3128"));
+        check("ws://x.example/", Some("the proxy a.example:3128"));
+        check("https://x.example:8443/mcp", Some("the proxy b.example:443"));
+        check("https://free.example/", None);
+        assert_eq!(ProxyAddress::before(&Url::parse("https://localhost/").unwrap()), None);
+        let host = "::2".to_owned();
+        assert_eq!(ProxyAddress { host, port: 8080 }.to_string(), "the proxy [::2]:8080");
+    }
+}

@@ -1,0 +1,334 @@
+//! The engine against a peer that is played by hand, on a clock that stands still until everybody waits.
+
+use std::sync::Mutex;
+use std::time::Duration;
+
+use super::*;
+use crate::error::end::{EndReason, Fault};
+use crate::rpc::pending::MOST_CALLS;
+
+impl Engine {
+    /// How many calls are in the table, and how many permits are out.
+    pub(crate) fn in_flight(&self) -> (usize, usize) {
+        (self.pending.len(), MOST_CALLS - self.out.permits().available_permits())
+    }
+}
+
+struct Peer {
+    engine: Arc<Engine>,
+    queue: OutQueue,
+    incoming: mpsc::Receiver<Box<Incoming>>,
+}
+
+fn peer() -> Peer {
+    let (engine, queue, incoming) = Engine::new(Audience::Nobody, None);
+    let timed = Arc::clone(&engine);
+    tokio::spawn(async move { timed.keep_time().await });
+    Peer { engine, queue, incoming }
+}
+
+fn terms(deadline: u64, idle: Option<u64>) -> CallTerms {
+    CallTerms {
+        deadline: Some(Duration::from_secs(deadline)),
+        idle: idle.map(Duration::from_secs),
+        ..CallTerms::default()
+    }
+}
+
+/// A call in a task of its own; what it was told, in words.
+fn call(engine: &Arc<Engine>, terms: CallTerms) -> tokio::task::JoinHandle<String> {
+    let engine = Arc::clone(engine);
+    tokio::spawn(async move {
+        let message = |id| Outgoing {
+            epoch: Epoch(0),
+            head: Head::new(Some(id), "m".into(), None),
+            body: frame::request(id, "m", "", ""),
+        };
+        match engine.call(terms, message).await.1 {
+            Outcome::Answer { frame, is_error, payload } => {
+                let payload = String::from_utf8_lossy(&frame[payload..]).into_owned();
+                format!("{} {payload}", if is_error { "error" } else { "result" })
+            }
+            Outcome::LaneEnded(why) => format!("{why:?}"),
+            Outcome::Expired(expiry) => format!("{expiry:?}"),
+            Outcome::Closed(ended) => format!("closed: {ended}"),
+        }
+    })
+}
+
+impl Peer {
+    /// The next thing the engine sends: the id of a message, or `-id` for an abandonment.
+    async fn sent(&mut self) -> i64 {
+        match self.queue.next().await.expect("the engine lives") {
+            Out::Message(message) => message.head.id.map_or(0, |it| it as i64),
+            Out::Abandon { id, .. } => -(id as i64),
+        }
+    }
+
+    fn say(&self, text: impl Into<String>) {
+        self.engine.deliver(Lane::Shared, Bytes::from(text.into()));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn answers_go_to_their_calls_in_any_order() {
+    let mut peer = peer();
+    let (a, b) = (call(&peer.engine, terms(60, None)), call(&peer.engine, terms(60, None)));
+    let (first, second) = (peer.sent().await, peer.sent().await);
+    peer.say(format!(r#"{{"result":{{"id":{first}}},"id":{second}}}"#));
+    peer.say(format!(r#"{{"id":{first},"error":{{"code":1}}}}"#));
+    let told = (a.await.unwrap(), b.await.unwrap());
+    assert_eq!(told.0, r#"error {"code":1}}"#);
+    assert_eq!(told.1, format!(r#"result {{"id":{first}}},"id":{second}}}"#));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_late_a_foreign_and_a_second_answer_touch_nobody() {
+    let mut peer = peer();
+    let waiting = call(&peer.engine, terms(60, None));
+    let id = peer.sent().await;
+    for other in [id + 1, id + (1 << 16), 0, i64::MAX] {
+        peer.say(format!(r#"{{"id":{other},"result":1}}"#));
+    }
+    peer.say(r#"{"id":"x","result":1}"#);
+    peer.say(r#"{"id":null,"error":{"code":-1}}"#);
+    // A ping of the peer's under our call's number is a request.
+    peer.say(format!(r#"{{"id":{id},"method":"ping"}}"#));
+    peer.say(format!(r#"{{"id":{id},"result":2}}"#));
+    peer.say(format!(r#"{{"id":{id},"result":3}}"#));
+    assert_eq!(waiting.await.unwrap(), "result 2}");
+    assert!(
+        matches!(peer.incoming.recv().await.map(|it| *it), Some(Incoming::Request { method, .. }) if method == "ping")
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn without_an_id_only_an_error_is_an_answer_and_only_on_its_requests_own_lane() {
+    let mut peer = peer();
+    let waiting = [(); 2].map(|()| call(&peer.engine, terms(60, None)));
+    let ids = [peer.sent().await as u64, peer.sent().await as u64];
+    let say = |lane, text: &'static str| {
+        peer.engine.deliver(lane, Bytes::from_static(text.as_bytes()));
+    };
+    let own = |id| Lane::Request(id, Epoch(0));
+    for nobodys in [r#"{"id":null,"result":"nobody's"}"#, r#"{"result":{}}"#, r#"[{"result":1,"id":null}]"#] {
+        ids.into_iter().for_each(|id| say(own(id), nobodys));
+    }
+    say(Lane::Listening(Epoch(0)), r#"{"id":null,"error":{"code":-1}}"#);
+    say(own(ids[1]), r#"{"id":null,"error":{"code":-2}}"#);
+    peer.say(format!(r#"{{"id":{},"result":2}}"#, ids[0]));
+    let [first, second] = waiting;
+    assert_eq!(first.await.unwrap(), "result 2}");
+    assert_eq!(second.await.unwrap(), r#"error {"code":-2}}"#);
+}
+
+#[tokio::test(start_paused = true)]
+async fn hd_119_a_silent_peer_costs_a_call_its_deadline_and_is_told() {
+    let mut peer = peer();
+    let begun = Instant::now();
+    let waiting = call(&peer.engine, terms(60, None));
+    let id = peer.sent().await;
+    assert_eq!(waiting.await.unwrap(), "Absolute(60s)");
+    assert_eq!(begun.elapsed().as_secs(), 60);
+    assert_eq!(peer.sent().await, -id);
+}
+
+#[tokio::test(start_paused = true)]
+async fn progress_moves_the_idle_deadline_and_is_heard() {
+    let mut peer = peer();
+    let heard = Arc::new(Mutex::new(Vec::new()));
+    let hear = Arc::clone(&heard);
+    let progress: OnProgress = Arc::new(move |it| hear.lock().unwrap().push(it.progress));
+    let begun = Instant::now();
+    let waiting = call(&peer.engine, CallTerms { progress: Some(progress), ..terms(60, Some(5)) });
+    let id = peer.sent().await;
+    for step in 1..=3 {
+        tokio::time::sleep(Duration::from_secs(4)).await;
+        peer.say(format!(
+            r#"{{"method":"notifications/progress","params":{{"progressToken":{id},"progress":{step}}}}}"#
+        ));
+    }
+    assert_eq!(waiting.await.unwrap(), "Idle(5s)");
+    assert_eq!(begun.elapsed().as_secs(), 17);
+    assert_eq!(*heard.lock().unwrap(), [1.0, 2.0, 3.0]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_dropped_call_is_cancelled_on_the_wire_and_only_then() {
+    let mut peer = peer();
+    let (dropped, kept) = (call(&peer.engine, terms(60, None)), call(&peer.engine, terms(60, None)));
+    let (first, second) = (peer.sent().await, peer.sent().await);
+    dropped.abort();
+    assert_eq!(peer.sent().await, -first);
+    peer.say(format!(r#"{{"id":{first},"result":1}}"#));
+    peer.say(format!(r#"{{"id":{second},"result":2}}"#));
+    assert_eq!(kept.await.unwrap(), "result 2}");
+    let next = call(&peer.engine, terms(60, None));
+    assert!(peer.sent().await > second, "nothing was abandoned in between");
+    next.abort();
+}
+
+#[tokio::test(start_paused = true)]
+async fn hd_117_the_end_of_the_connection_ends_every_call() {
+    let mut peer = peer();
+    let waiting = call(&peer.engine, terms(60, None));
+    peer.sent().await;
+    peer.engine.close(Arc::new(Ended::new(EndReason::PeerClosed)));
+    assert_eq!(waiting.await.unwrap(), "closed: it closed the connection");
+    assert_eq!(call(&peer.engine, terms(60, None)).await.unwrap(), "closed: it closed the connection");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lane_that_ends_ends_its_call_alone() {
+    let mut peer = peer();
+    let (a, b) = (call(&peer.engine, terms(60, None)), call(&peer.engine, terms(60, None)));
+    let (first, second) = (peer.sent().await as u64, peer.sent().await as u64);
+    let fault = Fault { status: Some(500), message: "no".into(), error: None };
+    peer.engine.lane_ended(first, LaneEnd::Lost(fault));
+    assert!(a.await.unwrap().starts_with("Lost(Fault { status: Some(500)"));
+    // An error without an id is about the lane it came by.
+    let error = Bytes::from_static(br#"{"error":{"code":7},"id":null}"#);
+    peer.engine.deliver(Lane::Request(second, Epoch(0)), error);
+    assert_eq!(b.await.unwrap(), r#"error {"code":7},"id":null}"#);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_flood_is_counted_and_refused_not_kept() {
+    let mut peer = peer();
+    for _ in 0..MOST_INCOMING + 10 {
+        peer.say(r#"{"method":"notifications/message"}"#);
+    }
+    assert_eq!(peer.engine.counters(), (0, 10));
+    peer.say(r#"{"method":"sampling/createMessage","id":"x"}"#);
+    let Some(Out::Message(refusal)) = peer.queue.next().await else { panic!("a request is answered") };
+    assert!(refusal.body.starts_with(br#"{"jsonrpc":"2.0","id":"x","error":"#));
+    peer.say("no protocol");
+    assert_eq!(peer.engine.counters(), (11, 11));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_peer_that_does_not_read_is_not_fed_for_ever() {
+    let peer = peer();
+    let big = "x".repeat(1 << 20);
+    let mut told = Vec::new();
+    for _ in 0..(MOST_QUEUED_BYTES >> 20) + 2 {
+        let engine = Arc::clone(&peer.engine);
+        let body = Bytes::from(big.clone());
+        told.push(tokio::spawn(async move {
+            let head = |id| Head::new(Some(id), "m".into(), None);
+            engine.call(terms(60, None), |id| Outgoing { epoch: Epoch(0), head: head(id), body }).await.1
+        }));
+    }
+    let mut refused = 0;
+    for it in told {
+        match it.await.unwrap() {
+            Outcome::LaneEnded(LaneEnd::Refused(_)) => refused += 1,
+            Outcome::Expired(_) => {}
+            other => panic!("{other:?}"),
+        }
+    }
+    assert!(refused > 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_peer_that_asks_and_does_not_read_gets_no_pile_of_answers() {
+    let peer = peer();
+    let id = ForeignId { epoch: Epoch(0), text: "1".repeat(1000) };
+    for _ in 0..2 * MOST_QUEUED_BYTES / 1000 {
+        peer.engine.answer(&id, &Ok(RawJson::empty_object()));
+    }
+    assert!(peer.engine.out.queued_bytes() < MOST_QUEUED_BYTES + 2000);
+    assert!(peer.engine.counters().1 > 0);
+    let long = "1".repeat(LONGEST_FOREIGN_ID + 1);
+    peer.say(format!(r#"{{"id":{long},"method":"ping"}}"#));
+    assert!(peer.engine.counters().0 > 1000, "a request under an endless id is noise");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_belongs_to_the_session_that_asked() {
+    let mut peer = peer();
+    let lanes = [(Lane::Shared, 0), (Lane::Listening(Epoch(1)), 1), (Lane::Request(7, Epoch(2)), 2)];
+    for (lane, epoch) in lanes {
+        peer.engine.deliver(lane, Bytes::from_static(br#"{"id":1,"method":"roots/list"}"#));
+        let Some(Incoming::Request { id, .. }) = peer.incoming.recv().await.map(|it| *it) else {
+            panic!("a request")
+        };
+        peer.engine.answer(&id, &Ok(RawJson::empty_object()));
+        let Some(Out::Message(answer)) = peer.queue.next().await else { panic!("an answer") };
+        assert_eq!(
+            (answer.epoch, &answer.body[..]),
+            (Epoch(epoch), &br#"{"jsonrpc":"2.0","id":1,"result":{}}"#[..])
+        );
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_batch_is_taken_apart_once() {
+    let mut peer = peer();
+    let waiting = call(&peer.engine, terms(60, None));
+    let id = peer.sent().await;
+    peer.say(format!(r#"[[{{"id":{id},"result":0}}],{{"method":"n"}},{{"id":{id},"result":1}}]"#));
+    assert_eq!(waiting.await.unwrap(), "result 1}");
+    assert!(
+        matches!(peer.incoming.recv().await.map(|it| *it), Some(Incoming::Notification { method, .. }) if method == "n")
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_wire_is_told_what_somebody_waited_for_and_what_was_nobodys() {
+    let mut peer = peer();
+    let waiting = call(&peer.engine, terms(60, None));
+    let id = peer.sent().await;
+    let check = |text: String, want| {
+        assert_eq!(peer.engine.deliver(Lane::Shared, Bytes::from(text.clone())), want, "{text}");
+    };
+    let changed = r#"{"method":"notifications/tools/list_changed"}"#;
+    let progress = |token| {
+        format!(r#"{{"method":"notifications/progress","params":{{"progressToken":{token},"progress":1}}}}"#)
+    };
+    // A server may send as much of it as it likes, also while the call goes on.
+    check(progress(id), Worth::Idle(1));
+    check(progress(id + 1), Worth::Idle(1));
+    check(r#"{"method":"notifications/progress"}"#.to_owned(), Worth::Idle(1));
+    check(r#"{"id":1,"method":"ping"}"#.to_owned(), Worth::Idle(1));
+    check(format!(r#"{{"id":"{}","method":"ping"}}"#, "x".repeat(LONGEST_FOREIGN_ID)), Worth::Idle(1));
+    for idle in
+        [changed, r#"{"id":null,"result":1}"#, r#"{"id":"x","result":1}"#, "{what", "[]", r#"{"method":1}"#]
+    {
+        check(idle.to_owned(), Worth::Idle(1));
+    }
+    check(format!("[{changed},{changed},{}]", progress(id)), Worth::Idle(3));
+    check(format!(r#"[{},{{"id":2,"method":"ping"}}]"#, progress(id)), Worth::Idle(2));
+    check(format!(r#"{{"id":{id},"result":2}}"#), Worth::Awaited);
+    // It was answered: what comes still is late.
+    check(progress(id), Worth::Idle(1));
+    check(format!(r#"{{"id":{id},"result":3}}"#), Worth::Idle(1));
+    assert_eq!(waiting.await.unwrap(), "result 2}");
+    // Nobody takes what waits: a request for which there is no room is refused, and nobody's.
+    for _ in 0..MOST_INCOMING {
+        peer.engine.deliver(Lane::Shared, Bytes::from_static(br#"{"id":3,"method":"x"}"#));
+    }
+    check(r#"{"id":3,"method":"x"}"#.to_owned(), Worth::Idle(1));
+}
+
+/// Of so many calls that are on their way, since whose predecessors were answered, the wire takes some, and then those who have
+/// their turn, of whom one call more begins only now.
+async fn gathered(calls: usize, first: usize) -> usize {
+    let Peer { engine, mut queue, incoming: _incoming } = peer();
+    let _calls: Vec<_> = (0..calls).map(|_| call(&engine, terms(60, None))).collect();
+    while engine.in_flight().0 < calls {
+        tokio::task::yield_now().await;
+    }
+    let mut batch = Vec::new();
+    queue.next_many(&mut batch, first).await;
+    (0..calls).for_each(|_| engine.out.answered());
+    let _one_more = call(&engine, terms(60, None));
+    queue.gather(&mut batch, 256).await;
+    batch.len()
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_comes_together_is_written_together_until_it_is_enough_for_the_peer() {
+    assert_eq!((gathered(60, 2).await, gathered(60, 19).await, gathered(60, 20).await), (61, 61, 20));
+    assert_eq!((gathered(2, 1).await, gathered(2, 2).await, gathered(1, 1).await), (3, 2, 1));
+}

@@ -1,0 +1,196 @@
+//! Our own messages as bytes.
+//!
+//! Each is written once, into the buffer that the wire sends.
+
+use std::ops::Range;
+
+use bytes::Bytes;
+use mcp_model::{RawJson, RpcError};
+use serde::Serialize;
+use serde_json::json;
+
+use crate::transport::RequestId;
+
+/// A message that is being written. Its members are written in one order: what opens it, its parameters, its `_meta`.
+pub(crate) struct Writer {
+    buffer: Vec<u8>,
+    has_members: bool,
+}
+
+/// What a message is besides its parameters, in bytes: an estimate that a buffer need not grow past.
+const ENVELOPE: usize = 96;
+
+impl Writer {
+    /// A request, with room for parameters of about `size` bytes.
+    pub(crate) fn request(id: RequestId, method: &str, size: usize) -> Writer {
+        let mut res = Writer::sized(method, size);
+        res.buffer.extend_from_slice(br#"{"jsonrpc":"2.0","id":"#);
+        res.json(&id);
+        res.buffer.extend_from_slice(br#","method":""#);
+        res.opened(method)
+    }
+
+    /// A notification, likewise.
+    pub(crate) fn notification(method: &str, size: usize) -> Writer {
+        let mut res = Writer::sized(method, size);
+        res.buffer.extend_from_slice(br#"{"jsonrpc":"2.0","method":""#);
+        res.opened(method)
+    }
+
+    fn sized(method: &str, size: usize) -> Writer {
+        Writer { buffer: Vec::with_capacity(ENVELOPE + method.len() + size), has_members: false }
+    }
+
+    fn opened(mut self, method: &str) -> Writer {
+        self.buffer.extend_from_slice(method.as_bytes());
+        self.buffer.push(b'"');
+        self
+    }
+
+    /// A member of the parameters whose value is text. Says where in the message the value stands.
+    pub(crate) fn text(&mut self, name: &str, value: &str) -> Range<usize> {
+        self.key(name);
+        let start = self.buffer.len();
+        self.json(value);
+        start..self.buffer.len()
+    }
+
+    /// A member of the parameters whose value is JSON already.
+    pub(crate) fn raw(&mut self, name: &str, value: &str) {
+        self.key(name);
+        self.buffer.extend_from_slice(value.as_bytes());
+    }
+
+    /// Members of the parameters, as they stand between braces. May be empty.
+    pub(crate) fn members(&mut self, members: &str) {
+        if !members.is_empty() {
+            self.separate();
+            self.buffer.extend_from_slice(members.as_bytes());
+        }
+    }
+
+    /// The members of `_meta`, in parts of which each may be empty.
+    pub(crate) fn meta(&mut self, parts: &[&str]) {
+        let mut parts = parts.iter().filter(|it| !it.is_empty()).peekable();
+        if parts.peek().is_none() {
+            return;
+        }
+        self.key("_meta");
+        self.buffer.push(b'{');
+        while let Some(part) = parts.next() {
+            self.buffer.extend_from_slice(part.as_bytes());
+            if parts.peek().is_some() {
+                self.buffer.push(b',');
+            }
+        }
+        self.buffer.push(b'}');
+    }
+
+    /// The whole message.
+    pub(crate) fn finish(mut self) -> Bytes {
+        self.buffer.extend_from_slice(if self.has_members { b"}}" } else { b"}" });
+        self.buffer.into()
+    }
+
+    /// `name` is ours: plain, without anything that JSON escapes.
+    fn key(&mut self, name: &str) {
+        self.separate();
+        self.buffer.push(b'"');
+        self.buffer.extend_from_slice(name.as_bytes());
+        self.buffer.extend_from_slice(b"\":");
+    }
+
+    fn separate(&mut self) {
+        match std::mem::replace(&mut self.has_members, true) {
+            true => self.buffer.push(b','),
+            false => self.buffer.extend_from_slice(br#","params":{"#),
+        }
+    }
+
+    fn json<T: Serialize + ?Sized>(&mut self, value: &T) {
+        serde_json::to_writer(&mut self.buffer, value).expect("numbers and strings are JSON");
+    }
+}
+
+/// A request. `params` are the members of its parameters without the braces, `meta` those of `_meta`; both may be empty.
+pub(crate) fn request(id: RequestId, method: &str, params: &str, meta: &str) -> Bytes {
+    let mut res = Writer::request(id, method, params.len() + meta.len());
+    res.members(params);
+    res.meta(&[meta]);
+    res.finish()
+}
+
+/// A notification, likewise.
+pub(crate) fn notification(method: &str, params: &str, meta: &str) -> Bytes {
+    let mut res = Writer::notification(method, params.len() + meta.len());
+    res.members(params);
+    res.meta(&[meta]);
+    res.finish()
+}
+
+/// The JSON text of a string.
+pub(crate) fn text(text: &str) -> String {
+    serde_json::to_string(text).expect("a string is JSON")
+}
+
+/// The notice that nobody waits for `id` any more.
+pub(crate) fn cancelled(id: RequestId, reason: &str) -> Bytes {
+    notification("notifications/cancelled", &format!(r#""requestId":{id},"reason":{}"#, json!(reason)), "")
+}
+
+/// Our answer to a request of the peer; `id` is its id's JSON text.
+pub(crate) fn answer(id: &str, outcome: &Result<RawJson, RpcError>) -> Bytes {
+    let body = match outcome {
+        Ok(result) => format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{}}}"#, result.as_str()),
+        Err(error) => {
+            let error = serde_json::to_string(error).expect("an error is a plain object");
+            format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{error}}}"#)
+        }
+    };
+    body.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(frame: &Bytes, want: &str) {
+        let text = str::from_utf8(frame).unwrap();
+        serde_json::from_str::<serde_json::Value>(text).unwrap();
+        assert_eq!(text, want);
+    }
+
+    #[test]
+    fn messages_hold_what_they_must_and_no_more() {
+        check(&request(7, "ping", "", ""), r#"{"jsonrpc":"2.0","id":7,"method":"ping"}"#);
+        check(&request(7, "a", r#""x":1"#, ""), r#"{"jsonrpc":"2.0","id":7,"method":"a","params":{"x":1}}"#);
+        check(
+            &request(7, "a", r#""x":1"#, r#""v":2"#),
+            r#"{"jsonrpc":"2.0","id":7,"method":"a","params":{"x":1,"_meta":{"v":2}}}"#,
+        );
+        check(
+            &notification("n", "", r#""v":2"#),
+            r#"{"jsonrpc":"2.0","method":"n","params":{"_meta":{"v":2}}}"#,
+        );
+        let mut writer = Writer::request(7, "tools/call", 0);
+        let name = writer.text("name", "a\"b");
+        writer.raw("arguments", "{}");
+        writer.meta(&["", "\"v\":2", ""]);
+        let frame = writer.finish();
+        check(
+            &frame,
+            r#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"a\"b","arguments":{},"_meta":{"v":2}}}"#,
+        );
+        assert_eq!(&frame[name], br#""a\"b""#);
+        check(
+            &cancelled(7, "it was \"late\""),
+            r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":7,"reason":"it was \"late\""}}"#,
+        );
+        check(&answer("\"x\"", &Ok(RawJson::empty_object())), r#"{"jsonrpc":"2.0","id":"x","result":{}}"#);
+        check(
+            &answer("3", &Err(RpcError::new(1, "no"))),
+            r#"{"jsonrpc":"2.0","id":3,"error":{"code":1,"message":"no"}}"#,
+        );
+    }
+}

@@ -1,0 +1,14 @@
+//! JSON-RPC over any transport: framing, the table of pending calls, the engine and its limits.
+
+pub(crate) mod deadline;
+pub(crate) mod engine;
+pub(crate) mod frame;
+pub(crate) mod inline_sender;
+#[cfg(any(feature = "stdio", feature = "http", feature = "sse"))]
+pub(crate) mod oversize;
+pub(crate) mod pending;
+pub(crate) mod progress;
+#[cfg(any(feature = "stdio", feature = "http", feature = "sse", feature = "websocket"))]
+pub(crate) mod rate_limiter;
+pub(crate) mod request_owner;
+pub(crate) mod scan;

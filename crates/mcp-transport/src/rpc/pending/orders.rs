@@ -1,0 +1,199 @@
+//! Whatever happens to calls in whatever order: each is told once, by what came first, and at the latest by its own
+//! deadline or the end of the connection. A model that is a plain list has the second opinion.
+
+use std::time::Duration;
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::error::end::EndReason;
+
+impl Pending {
+    /// How many calls are in the table, told or not.
+    pub(crate) fn len(&self) -> usize {
+        self.lock().calls.len()
+    }
+}
+
+/// One thing that happens. Calls are chosen among those that were ever begun, those that are over too.
+#[derive(Debug, Clone)]
+enum Step {
+    Begin {
+        absolute: Option<u64>,
+        idle: Option<u64>,
+    },
+    Answer(usize),
+    LaneEnds(usize),
+    Progress(usize),
+    Poll(usize),
+    Forget(usize),
+    /// So many milliseconds pass, and the timer looks.
+    Pass(u64),
+    Close,
+}
+
+/// What a call was told, as the model has it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Told {
+    Answer,
+    LaneEnded,
+    Absolute,
+    Idle,
+    Closed,
+}
+
+/// A call as the model has it.
+struct Known {
+    id: RequestId,
+    absolute: Option<Instant>,
+    idle: Option<(Instant, Duration)>,
+    told: Option<Told>,
+    /// Its owner has heard the outcome, or has gone.
+    is_over: bool,
+}
+
+impl Known {
+    fn waits(&self) -> bool {
+        self.told.is_none() && !self.is_over
+    }
+
+    fn due(&self) -> Option<Instant> {
+        [self.absolute, self.idle.map(|it| it.0)].into_iter().flatten().min()
+    }
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let limit = || prop::option::of(1u64..100);
+    let step = prop_oneof![
+        4 => (limit(), limit()).prop_map(|(absolute, idle)| Step::Begin { absolute, idle }),
+        3 => (0usize..12).prop_map(Step::Answer),
+        1 => (0usize..12).prop_map(Step::LaneEnds),
+        2 => (0usize..12).prop_map(Step::Progress),
+        3 => (0usize..12).prop_map(Step::Poll),
+        1 => (0usize..12).prop_map(Step::Forget),
+        3 => (0u64..60).prop_map(Step::Pass),
+        1 => Just(Step::Close),
+    ];
+    prop::collection::vec(step, 0..40)
+}
+
+fn outcome(poll: Poll<Outcome>) -> Option<Told> {
+    match poll {
+        Poll::Pending => None,
+        Poll::Ready(Outcome::Answer { .. }) => Some(Told::Answer),
+        Poll::Ready(Outcome::LaneEnded(_)) => Some(Told::LaneEnded),
+        Poll::Ready(Outcome::Expired(Expiry::Absolute(_))) => Some(Told::Absolute),
+        Poll::Ready(Outcome::Expired(Expiry::Idle(_))) => Some(Told::Idle),
+        Poll::Ready(Outcome::Closed(_)) => Some(Told::Closed),
+    }
+}
+
+fn run(steps: Vec<Step>) -> Result<(), TestCaseError> {
+    let pending = Pending::default();
+    let mut now = Instant::now();
+    let mut calls: Vec<Known> = Vec::new();
+    let mut closed = false;
+    // When the timer looks next, as far as it was told.
+    let mut timer: Option<Instant> = None;
+    let ended = || Arc::new(Ended::new(EndReason::PeerClosed));
+    for step in steps {
+        match step {
+            Step::Begin { absolute, idle } => {
+                let (absolute, idle) = (absolute.map(Duration::from_millis), idle.map(Duration::from_millis));
+                let begun = pending.begin(Deadline::new(now, now, absolute, idle), None, Stake::Session);
+                prop_assert_eq!(begun.is_err(), closed);
+                let Ok(begun) = begun else { continue };
+                prop_assert!(calls.iter().all(|it| it.id != begun.id), "an id is given once");
+                let call = Known {
+                    id: begun.id,
+                    absolute: absolute.map(|it| now + it),
+                    idle: idle.map(|it| (now + it, it)),
+                    told: None,
+                    is_over: false,
+                };
+                if begun.rearm {
+                    timer = call.due();
+                }
+                calls.push(call);
+            }
+            Step::Answer(at) | Step::LaneEnds(at) => {
+                let Some(call) = calls.get_mut(at) else { continue };
+                let (told, outcome) = match step {
+                    Step::Answer(_) => {
+                        (Told::Answer, Outcome::Answer { frame: Bytes::new(), is_error: false, payload: 0 })
+                    }
+                    _ => (Told::LaneEnded, Outcome::LaneEnded(LaneEnd::TooLarge(7))),
+                };
+                prop_assert_eq!(pending.tell(call.id, outcome), call.waits());
+                if call.waits() {
+                    call.told = Some(told);
+                }
+            }
+            Step::Progress(at) => {
+                let Some(call) = calls.get_mut(at) else { continue };
+                let progress = Progress { progress: 0.5, total: None, message: None };
+                pending.heard(call.id, progress, now);
+                if call.waits()
+                    && let Some((at, limit)) = &mut call.idle
+                {
+                    *at = now + *limit;
+                }
+            }
+            Step::Poll(at) => {
+                let Some(call) = calls.get_mut(at).filter(|it| !it.is_over) else { continue };
+                let got = outcome(pending.poll(call.id, &mut Context::from_waker(Waker::noop())));
+                prop_assert_eq!(got, call.told);
+                call.is_over = got.is_some();
+            }
+            Step::Forget(at) => {
+                let Some(call) = calls.get_mut(at).filter(|it| !it.is_over) else { continue };
+                prop_assert_eq!(pending.forget(call.id), call.waits());
+                call.is_over = true;
+            }
+            Step::Pass(millis) => {
+                now += Duration::from_millis(millis);
+                let (mut expired, next) = pending.expire(now);
+                expired.sort_unstable();
+                let mut want = Vec::new();
+                for call in calls.iter_mut().filter(|it| it.waits()) {
+                    if call.absolute.is_some_and(|it| now >= it) {
+                        call.told = Some(Told::Absolute);
+                    } else if call.idle.is_some_and(|it| now >= it.0) {
+                        call.told = Some(Told::Idle);
+                    } else {
+                        continue;
+                    }
+                    want.push(call.id);
+                }
+                want.sort_unstable();
+                prop_assert_eq!(expired, want);
+                timer = next;
+            }
+            Step::Close => {
+                pending.close(ended());
+                closed = true;
+                for call in calls.iter_mut().filter(|it| it.waits()) {
+                    call.told = Some(Told::Closed);
+                }
+            }
+        }
+        // The timer sleeps past nobody's deadline.
+        for due in calls.iter().filter(|it| it.waits()).filter_map(Known::due) {
+            prop_assert!(timer.is_some_and(|it| it <= due), "the timer sleeps past a deadline");
+        }
+    }
+    // In the end nobody is stranded.
+    pending.close(ended());
+    for call in calls.iter().filter(|it| !it.is_over) {
+        let got = outcome(pending.poll(call.id, &mut Context::from_waker(Waker::noop())));
+        prop_assert_eq!(got, Some(call.told.unwrap_or(Told::Closed)));
+    }
+    Ok(())
+}
+
+proptest! {
+    #[test]
+    fn every_call_is_told_once_whatever_the_order(steps in steps()) {
+        run(steps)?;
+    }
+}

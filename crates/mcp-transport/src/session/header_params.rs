@@ -1,0 +1,227 @@
+//! Arguments that a tool's schema wants to see as headers (`x-mcp-header`, 2026-07-28).
+//!
+//! A schema says so at a property, at any depth, as long as only `properties` lead there. A tool whose schema says it
+//! in another way cannot be called as its server wants, and is set aside. Pure; what is parsed is the schema of a tool
+//! that has such a mark, once, when the tool is listed.
+
+use std::collections::{HashMap, HashSet};
+
+use mcp_model::{RawJson, Tool};
+use serde_json::{Map, Value};
+
+use crate::transport::Mirrored;
+
+const MARK: &str = "x-mcp-header";
+
+/// The most headers that one tool may ask for.
+const MOST: usize = 64;
+
+/// What the tools of one server want to see as headers. Tools that want nothing are not in it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Mirrors(HashMap<Box<str>, Vec<Mark>>);
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Mark {
+    header: Box<str>,
+    /// The names that lead to the argument.
+    path: Vec<Box<str>>,
+}
+
+impl Mirrors {
+    /// Takes note of what a tool wants. Fails, in words, where its schema says it in a way that does not count.
+    pub(crate) fn learn(&mut self, tool: &Tool) -> Result<(), String> {
+        let schema = tool.input_schema.as_bytes();
+        if memchr::memmem::find(schema, MARK.as_bytes()).is_none() {
+            return Ok(());
+        }
+        let Ok(schema) = tool.input_schema.read::<Map<String, Value>>() else {
+            return Err(format!("its `{MARK}` marks cannot be read"));
+        };
+        let mut found = Found::default();
+        found.object(&schema, Some(&[]))?;
+        if !found.marks.is_empty() {
+            self.0.insert(tool.name.clone(), found.marks);
+        }
+        Ok(())
+    }
+
+    /// Does no tool want anything?
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The headers of one call. Fails where an argument cannot be one.
+    pub(crate) fn of(&self, tool: &str, arguments: &RawJson) -> Result<Vec<Mirrored>, String> {
+        let Some(marks) = self.0.get(tool) else { return Ok(Vec::new()) };
+        let arguments: Value = arguments.read().map_err(|it| it.to_string())?;
+        let mut res = Vec::with_capacity(marks.len());
+        for Mark { header, path } in marks {
+            let value = path.iter().try_fold(&arguments, |value, name| value.get(&**name));
+            if let Some(value) = value.and_then(text) {
+                res.push(Mirrored { name: header.clone(), value: value.into() });
+            }
+        }
+        Ok(res)
+    }
+}
+
+/// An argument as a header's text; what is missing, `null` or no plain value has none.
+fn text(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Bool(flag) => Some(flag.to_string()),
+        // A whole number is written as one, however the caller wrote it.
+        Value::Number(number) => match number.as_f64() {
+            Some(float) if number.is_f64() && float.fract() == 0.0 && float.abs() < 9e15 => {
+                Some((float as i64).to_string())
+            }
+            _ => Some(number.to_string()),
+        },
+        Value::Null | Value::Array(_) | Value::Object(_) => None,
+    }
+}
+
+/// The marks of one schema, as far as it was walked.
+#[derive(Default)]
+struct Found {
+    marks: Vec<Mark>,
+    headers: HashSet<String>,
+}
+
+impl Found {
+    /// Walks a schema. `path` leads to it from the root through `properties` alone; `None` where something else does.
+    fn object(&mut self, schema: &Map<String, Value>, path: Option<&[Box<str>]>) -> Result<(), String> {
+        for (key, value) in schema {
+            match (key.as_str(), value) {
+                (MARK, mark) => self.mark(mark, schema, path)?,
+                ("properties", Value::Object(properties)) => {
+                    for (name, schema) in properties {
+                        let longer = path.map(|it| [it, &[name.as_str().into()]].concat());
+                        self.any(schema, longer.as_deref())?;
+                    }
+                }
+                (
+                    "$defs" | "definitions" | "dependentSchemas" | "patternProperties",
+                    Value::Object(schemas),
+                ) => {
+                    schemas.values().try_for_each(|it| self.any(it, None))?;
+                }
+                // These hold values, no schemas.
+                ("default" | "const" | "enum" | "examples", _) => {}
+                (_, value) => self.any(value, None)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn any(&mut self, value: &Value, path: Option<&[Box<str>]>) -> Result<(), String> {
+        match value {
+            Value::Object(schema) => self.object(schema, path),
+            Value::Array(items) => items.iter().try_for_each(|it| self.any(it, None)),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => Ok(()),
+        }
+    }
+
+    fn mark(
+        &mut self,
+        mark: &Value,
+        schema: &Map<String, Value>,
+        path: Option<&[Box<str>]>,
+    ) -> Result<(), String> {
+        let Some(path) = path.filter(|it| !it.is_empty()) else {
+            return Err(format!("`{MARK}` stands where no argument can be found by its name"));
+        };
+        let place = path.join("/");
+        let Some(header) = mark.as_str() else {
+            return Err(format!("`{MARK}` of `{place}` is no string"));
+        };
+        if header.is_empty() || !header.bytes().all(is_token) {
+            return Err(format!("`{MARK}` of `{place}` is no name of a header"));
+        }
+        if !matches!(schema.get("type").and_then(Value::as_str), Some("string" | "integer" | "boolean")) {
+            return Err(format!("`{MARK}` of `{place}` needs the type string, integer or boolean"));
+        }
+        if !self.headers.insert(header.to_ascii_lowercase()) {
+            return Err(format!("`{MARK}` of `{place}` is given twice"));
+        }
+        if self.marks.len() == MOST {
+            return Err(format!("it has more than {MOST} `{MARK}` marks"));
+        }
+        self.marks.push(Mark { header: header.into(), path: path.to_vec() });
+        Ok(())
+    }
+}
+
+/// A character of an HTTP token (RFC 9110).
+fn is_token(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use mcp_model::read_tools;
+
+    fn tool(schema: &str) -> Tool {
+        let page = format!(r#"{{"tools":[{{"name":"t","inputSchema":{schema}}}]}}"#);
+        read_tools(&RawJson::parse(page.into()).unwrap()).unwrap().items.remove(0)
+    }
+
+    /// The headers of a call with these arguments, or why the tool is set aside.
+    #[track_caller]
+    fn check(properties: &str, arguments: &str, want: &str) {
+        let mut mirrors = Mirrors::default();
+        let learned = mirrors.learn(&tool(&format!(r#"{{"type":"object","properties":{{{properties}}}}}"#)));
+        let arguments = RawJson::parse(arguments.to_owned().into()).unwrap();
+        let got = match learned {
+            Err(reason) => reason,
+            Ok(()) => {
+                let headers = mirrors.of("t", &arguments).unwrap();
+                let words = headers.iter().map(|it| format!("{}={}", it.name, it.value));
+                words.collect::<Vec<_>>().join(" ")
+            }
+        };
+        assert_eq!(got, want, "{properties}");
+    }
+
+    #[test]
+    fn marked_arguments_become_headers() {
+        check(r#""a":{"type":"string"}"#, r#"{"a":"x"}"#, "");
+        check(r#""a":{"type":"string","x-mcp-header":"Region"}"#, r#"{"a":" x"}"#, "Region= x");
+        check(r#""a":{"type":"string","x-mcp-header":"R"}"#, r#"{"a":""}"#, "R=");
+        check(r#""a":{"type":"boolean","x-mcp-header":"B"}"#, r#"{"a":false}"#, "B=false");
+        check(r#""a":{"type":"integer","x-mcp-header":"I"}"#, r#"{"a":42}"#, "I=42");
+        check(r#""a":{"type":"integer","x-mcp-header":"I"}"#, r#"{"a":-4.2e1}"#, "I=-42");
+        for absent in [r#"{"a":null}"#, "{}", r#"{"a":[1]}"#, r#"{"a":{"b":1}}"#] {
+            check(r#""a":{"type":"string","x-mcp-header":"R"}"#, absent, "");
+        }
+        check(
+            r#""a":{"type":"object","properties":{"b":{"type":"string","x-mcp-header":"Deep"}}}"#,
+            r#"{"a":{"b":"c"}}"#,
+            "Deep=c",
+        );
+        check(r#""x-mcp-header":{"type":"string"}"#, r#"{"x-mcp-header":"v"}"#, "");
+        check(r#""a":{"type":"string","default":{"x-mcp-header":7}}"#, r#"{"a":"v"}"#, "");
+    }
+
+    #[test]
+    fn a_tool_that_cannot_be_called_as_it_wants_is_set_aside() {
+        let mark = |mark: &str| format!(r#""a":{{"type":"string","x-mcp-header":{mark}}}"#);
+        for odd in [r#""""#, r#""a b""#, r#""a:b""#, r#""é""#, r#""a\r\nb""#] {
+            check(&mark(odd), "{}", "`x-mcp-header` of `a` is no name of a header");
+        }
+        check(&mark("7"), "{}", "`x-mcp-header` of `a` is no string");
+        for kind in [r#""type":"number","#, r#""type":"object","#, r#""type":["string"],"#, ""] {
+            let want = "`x-mcp-header` of `a` needs the type string, integer or boolean";
+            check(&format!(r#""a":{{{kind}"x-mcp-header":"R"}}"#), "{}", want);
+        }
+        let twice = r#""a":{"type":"string","x-mcp-header":"R"},"b":{"type":"string","x-mcp-header":"r"}"#;
+        check(twice, "{}", "`x-mcp-header` of `b` is given twice");
+        let lost = "`x-mcp-header` stands where no argument can be found by its name";
+        check(r#""a":{"type":"array","items":{"type":"string","x-mcp-header":"R"}}"#, "{}", lost);
+        check(r#""a":{"anyOf":[{"type":"string","x-mcp-header":"R"}]}"#, "{}", lost);
+        check(r#""a":{"$defs":{"b":{"properties":{"c":{"type":"string","x-mcp-header":"R"}}}}}"#, "{}", lost);
+        let root = tool(r#"{"type":"object","x-mcp-header":"R"}"#);
+        assert_eq!(Mirrors::default().learn(&root), Err(lost.to_owned()));
+    }
+}

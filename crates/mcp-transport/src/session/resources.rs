@@ -1,0 +1,263 @@
+//! Everything else that a session can ask: prompts, resources, completions, and whether the server is there.
+
+use std::collections::BTreeSet;
+use std::sync::PoisonError;
+
+use mcp_model::{
+    Completion, Era, LogLevel, PromptResult, RawJson, ReadResult, code, read_prompt_result,
+    read_resource_result,
+};
+use serde_json::json;
+use tokio::time::Instant;
+
+use super::params::Given;
+use super::request::{Params, Request};
+use super::{Answer, InputRequired, Session};
+use crate::error::CallError;
+use crate::rpc::deadline::Expiry;
+use crate::rpc::frame;
+use crate::rpc::request_owner::Whose;
+use crate::session::{CallOptions, Replay};
+use crate::transport::Outgoing;
+
+/// What a completion is wanted for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum CompletionOf {
+    /// An argument of the prompt of this name.
+    Prompt(String),
+    /// A variable of this URI template.
+    ResourceTemplate(String),
+}
+
+/// The argument that is to be completed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CompletionArgument {
+    /// Its name.
+    pub name: String,
+    /// What stands there already.
+    pub value: String,
+    /// The arguments that are known, with their values.
+    pub known: Vec<(String, String)>,
+}
+
+/// A resource that was asked for, and is asked for no more unless the server agrees.
+struct Unagreed<'a>(&'a Session, &'a str);
+
+impl Drop for Unagreed<'_> {
+    fn drop(&mut self) {
+        self.0.forget_subscription(self.1);
+    }
+}
+
+impl Session {
+    /// Fills a prompt in. `arguments` is a JSON object of strings. A lost answer is asked for again once.
+    pub async fn get_prompt(
+        &self,
+        name: &str,
+        arguments: &RawJson,
+        options: CallOptions,
+    ) -> Result<Answer<PromptResult>, CallError> {
+        let options = CallOptions { input: InputRequired::Answered, ..options };
+        let Answer { value, request_id } = self.get_prompt_raw(name, arguments, options).await?;
+        let value = read_prompt_result(&value).map_err(|it| CallError::Unreadable(it.to_string()))?;
+        Ok(Answer { value, request_id })
+    }
+
+    /// Fills a prompt in, and gives the result as it came, byte for byte.
+    pub async fn get_prompt_raw(
+        &self,
+        name: &str,
+        arguments: &RawJson,
+        options: CallOptions,
+    ) -> Result<Answer<RawJson>, CallError> {
+        if !arguments.is_object() {
+            return Err(CallError::InvalidParams("a prompt's arguments are a JSON object".to_owned()));
+        }
+        let options = CallOptions { replay: Replay::Allowed, ..options };
+        let given = Given::of(&options)?;
+        let request = Request::given("prompts/get", Params::Named { name, arguments }, &options, &given);
+        let answer = self.request_with_input(request).await?;
+        Ok(Answer { value: answer.raw()?, request_id: answer.request_id })
+    }
+
+    /// Reads a resource. A lost answer is asked for again once. What the server allows to be used for a while is not
+    /// asked for again within that time, unless it says that the resource has changed.
+    pub async fn read_resource(&self, uri: &str, options: CallOptions) -> Result<ReadResult, CallError> {
+        let changes = *self.wire.changes().borrow();
+        let over = self.wire.engine().ended().is_some();
+        if let Some(kept) = self.kept.reads.get(uri, changes, Instant::now()).filter(|_| !over) {
+            return Ok(kept);
+        }
+        let generation = self.kept.reads.generation();
+        let options = CallOptions { input: InputRequired::Answered, ..options };
+        let answer = self.read_resource_raw(uri, options).await?;
+        let received = Instant::now();
+        let result =
+            read_resource_result(&answer.value).map_err(|it| CallError::Unreadable(it.to_string()))?;
+        self.kept.reads.put(uri, &result, (generation, changes), received);
+        Ok(result)
+    }
+
+    /// Reads a resource, and gives the result as it came, byte for byte. It is asked for each time.
+    pub async fn read_resource_raw(
+        &self,
+        uri: &str,
+        options: CallOptions,
+    ) -> Result<Answer<RawJson>, CallError> {
+        let options = CallOptions { replay: Replay::Allowed, ..options };
+        let given = Given::of(&options)?;
+        let request = Request::given("resources/read", Params::Uri(uri), &options, &given);
+        match self.request_with_input(request).await {
+            Ok(answer) => Ok(Answer { value: answer.raw()?, request_id: answer.request_id }),
+            // All that a read's parameters hold is the URI: what is wrong with them is that there is no such resource.
+            Err(CallError::Rpc(error))
+                if matches!(error.code, code::RESOURCE_NOT_FOUND | code::INVALID_PARAMS) =>
+            {
+                Err(CallError::ResourceNotFound(error))
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// What an argument could be.
+    pub async fn complete(
+        &self,
+        of: &CompletionOf,
+        argument: &CompletionArgument,
+        options: CallOptions,
+    ) -> Result<Completion, CallError> {
+        let Answer { value, .. } = self.complete_raw(of, argument, options).await?;
+        value.read().map_err(|it| CallError::Unreadable(it.to_string()))
+    }
+
+    /// What an argument could be: the result as it came, byte for byte.
+    pub async fn complete_raw(
+        &self,
+        of: &CompletionOf,
+        argument: &CompletionArgument,
+        options: CallOptions,
+    ) -> Result<Answer<RawJson>, CallError> {
+        let of = match of {
+            CompletionOf::Prompt(name) => json!({"type": "ref/prompt", "name": name}),
+            CompletionOf::ResourceTemplate(uri) => json!({"type": "ref/resource", "uri": uri}),
+        };
+        let CompletionArgument { name, value, known } = argument;
+        let mut text = format!(r#""ref":{of},"argument":{}"#, json!({"name": name, "value": value}));
+        if !known.is_empty() {
+            let known: serde_json::Map<_, _> =
+                known.iter().map(|(name, it)| (name.clone(), json!(it))).collect();
+            text.push_str(&format!(r#","context":{}"#, json!({"arguments": known})));
+        }
+        let options = CallOptions { replay: Replay::Allowed, ..options };
+        let given = Given::of(&options)?;
+        let params = Params::Members { text: &text, name: None };
+        let request = Request::given("completion/complete", params, &options, &given);
+        let answer = self.request(&request).await?;
+        Ok(Answer { value: answer.raw()?, request_id: answer.request_id })
+    }
+
+    /// Asks whether the server is there. The modern era has no such question: there every call asks it.
+    pub async fn ping(&self, options: CallOptions) -> Result<(), CallError> {
+        self.only_in(Era::Legacy, "ping")?;
+        let options = CallOptions { replay: Replay::Allowed, ..options };
+        let params = Params::Members { text: "", name: None };
+        self.request(&Request::new("ping", params, &options)).await?;
+        Ok(())
+    }
+
+    /// Wants to hear when a resource changes; the session's listener hears it
+    /// ([`Event::ResourceUpdated`](crate::session::Event)). A server that forgets the session, or stops telling, is asked for it
+    /// again. Resolves when the server has agreed.
+    pub async fn subscribe_resource(&self, uri: &str) -> Result<(), CallError> {
+        match self.era() {
+            Era::Legacy => {
+                self.about_resource("resources/subscribe", uri).await?;
+                self.wire.subscriptions().send_if_modified(|it| it.insert(uri.to_owned()));
+                Ok(())
+            }
+            Era::Modern => {
+                let is_new = self.wire.subscriptions().send_if_modified(|it| it.insert(uri.to_owned()));
+                let unagreed = is_new.then(|| Unagreed(self, uri));
+                let limit = self.limits().request;
+                let mut acknowledged = self.wire.acknowledged();
+                let agreed = acknowledged.wait_for(|it| it.agreed(uri).is_some());
+                let agreed = tokio::select! {
+                    agreed = agreed => agreed.ok().and_then(|it| it.agreed(uri)),
+                    ended = self.wire.ended() => return Err(CallError::Closed(ended)),
+                    () = tokio::time::sleep(limit) => return Err(CallError::TimedOut(Expiry::Absolute(limit))),
+                };
+                if agreed == Some(true) {
+                    std::mem::forget(unagreed);
+                    return Ok(());
+                }
+                self.forget_subscription(uri);
+                Err(CallError::NotOffered("the server does not tell when this resource changes".to_owned()))
+            }
+        }
+    }
+
+    /// Wants to hear it no longer.
+    pub async fn unsubscribe_resource(&self, uri: &str) -> Result<(), CallError> {
+        match self.era() {
+            Era::Legacy => {
+                self.forget_subscription(uri);
+                self.about_resource("resources/unsubscribe", uri).await
+            }
+            Era::Modern => {
+                self.forget_subscription(uri);
+                Ok(())
+            }
+        }
+    }
+
+    /// Says from which level on the server's log messages are wanted. In the modern era each later request says it; a
+    /// legacy session that the server forgets is told again.
+    pub async fn set_log_level(&self, level: LogLevel) -> Result<(), CallError> {
+        if !self.negotiated().server.capabilities.logging {
+            return Err(CallError::NotOffered("the server sends no log messages".to_owned()));
+        }
+        match self.era() {
+            Era::Legacy => {
+                let text = format!(r#""level":"{level}""#);
+                let options = CallOptions { replay: Replay::Allowed, ..CallOptions::default() };
+                let params = Params::Members { text: &text, name: None };
+                self.request(&Request::new("logging/setLevel", params, &options)).await?;
+                *self.log_level.lock().unwrap_or_else(PoisonError::into_inner) = Some(level);
+                Ok(())
+            }
+            Era::Modern => {
+                self.change_negotiated(|it| it.log(level, &self.options));
+                Ok(())
+            }
+        }
+    }
+
+    /// Tells a server of the legacy era that the places in which it may work are others now. A modern one asks.
+    pub fn roots_changed(&self) {
+        if self.era() == Era::Legacy && self.answering.answers(&Whose::Session, "roots/list") {
+            let method = "notifications/roots/list_changed";
+            let head = crate::transport::Head::new(None, method.into(), Some(self.version()));
+            let body = frame::notification(method, "", "");
+            self.wire.engine().send(Outgoing { epoch: self.epoch(), head, body });
+        }
+    }
+
+    async fn about_resource(&self, method: &'static str, uri: &str) -> Result<(), CallError> {
+        let options = CallOptions { replay: Replay::Allowed, ..CallOptions::default() };
+        self.request(&Request::new(method, Params::Uri(uri), &options)).await.map(drop)
+    }
+
+    fn forget_subscription(&self, uri: &str) {
+        self.wire.subscriptions().send_if_modified(|it: &mut BTreeSet<String>| it.remove(uri));
+    }
+
+    fn only_in(&self, era: Era, method: &'static str) -> Result<(), CallError> {
+        match self.era() == era {
+            true => Ok(()),
+            false => Err(CallError::NotOffered(format!(
+                "`{method}` is not part of protocol version {}",
+                self.version()
+            ))),
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! What a legacy session is told that has just been opened, also when it is opened again: which log messages are wanted, and
+//! of which resources changes.
+//!
+//! That the server refuses it is no failure of the connection.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use mcp_model::LogLevel;
+
+use super::handshake::{Negotiated, read_error};
+use super::{Event, OnSaid, Said};
+use crate::rpc::engine::{CallTerms, Engine};
+use crate::rpc::frame;
+use crate::rpc::pending::Outcome;
+use crate::transport::{Epoch, Head, LaneEnd, Outgoing};
+
+/// A session of the legacy era that was opened.
+pub(super) struct Opened {
+    pub(super) engine: Arc<Engine>,
+    pub(super) negotiated: Arc<Negotiated>,
+    pub(super) epoch: Epoch,
+    /// How long an answer may take.
+    pub(super) limit: Duration,
+}
+
+impl Opened {
+    /// Asks for log messages from a level on.
+    pub(super) async fn set_log_level(self, level: LogLevel) {
+        if let Err(why) = self.ask("logging/setLevel", &format!(r#""level":"{level}""#)).await {
+            let server = &self.negotiated.server.name;
+            tracing::warn!(server, level = level.as_str(), "the log level was not set: {why}");
+        }
+    }
+
+    /// Asks to be told when these resources change, as the session before was asked. What has changed meanwhile is unknown.
+    pub(super) async fn subscribe(self, resources: BTreeSet<String>, said: Option<OnSaid>) {
+        for uri in resources {
+            match self.ask("resources/subscribe", &format!(r#""uri":{}"#, frame::text(&uri))).await {
+                Ok(()) => {
+                    if let Some(said) = &said {
+                        said(Said { event: Event::ResourceUpdated { uri }, owner: None });
+                    }
+                }
+                Err(why) => {
+                    tracing::warn!(server = self.negotiated.server.name, "not subscribed again: {why}");
+                }
+            }
+        }
+    }
+
+    async fn ask(&self, method: &'static str, params: &str) -> Result<(), String> {
+        let message = |id| Outgoing {
+            epoch: self.epoch,
+            head: Head::new(Some(id), method.into(), Some(self.negotiated.version)),
+            body: frame::request(id, method, params, ""),
+        };
+        let terms = CallTerms { deadline: Some(self.limit), ..CallTerms::default() };
+        match self.engine.call(terms, message).await.1 {
+            Outcome::Answer { is_error: false, .. } | Outcome::Closed(_) => Ok(()),
+            Outcome::Answer { is_error: true, frame, payload } => {
+                Err(read_error(&frame[payload..]).code.to_string())
+            }
+            Outcome::LaneEnded(LaneEnd::Lost(_) | LaneEnd::NotExecuted(_) | LaneEnd::TooLarge(_)) => {
+                Err("the answer was lost".to_owned())
+            }
+            Outcome::LaneEnded(LaneEnd::Refused(fault)) => Err(fault.message),
+            Outcome::Expired(_) => Err(format!("no answer within {} s", self.limit.as_secs_f64())),
+        }
+    }
+}
