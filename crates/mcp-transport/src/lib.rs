@@ -70,9 +70,11 @@ pub use error::end::{EndReason, Ended, Evidence, Fault, StartFailure};
 pub use error::{CallError, ConnectError};
 #[cfg(any(feature = "http", feature = "sse"))]
 pub use net::authorization::{Authorization, Challenge, Remedy, Unauthorized};
+#[cfg(any(feature = "http", feature = "sse", feature = "websocket"))]
 pub use net::http1::{ChunkedBody, ChunkedPart, NotChunked, head_end};
 #[cfg(any(feature = "http", feature = "sse", feature = "websocket"))]
 pub use net::proxy_diagnosis::ProxyAddress;
+#[cfg(any(feature = "http", feature = "sse", feature = "websocket"))]
 pub use net::tls::Authorities;
 #[cfg(feature = "oauth")]
 pub use oauth::{
