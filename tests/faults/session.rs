@@ -80,7 +80,7 @@ async fn first(session: &Session, row: &Row, deadline: Duration) -> String {
 /// What the faulty call has for arguments.
 pub(crate) fn arguments(row: &Row) -> RawJson {
     match row.script().does(Step::Deaf) {
-        true => RawJson::of(&json!({"text": "x".repeat(8 << 20)})).unwrap(),
+        true => RawJson::from_value(&json!({"text": "x".repeat(8 << 20)})).unwrap(),
         false => RawJson::empty_object(),
     }
 }

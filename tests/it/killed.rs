@@ -11,7 +11,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use mcp_host::{FileTokens, lock_path, read_lock, replace, save};
 use mcp_model::Secret;
-use mcp_registry::{Approved, Lock};
+use mcp_registry::{LockFile, ServerSnapshot};
 use mcp_tests::{Run, binary, eventually, lives};
 use mcp_transport::{Grant, KnownClient, TokenStore};
 
@@ -99,10 +99,10 @@ fn texts() -> [String; 2] {
     ["a", "b"].map(|name| format!("version: 1\nservers: {{}}\n# {}\n", name.repeat(1 << 19)))
 }
 
-fn locks() -> [Lock; 2] {
+fn locks() -> [LockFile; 2] {
     [2_000, 3_000].map(|count| {
-        let servers = (0..count).map(|it| (format!("server {it}"), Approved::default()));
-        Lock { servers: servers.collect() }
+        let servers = (0..count).map(|it| (format!("server {it}"), ServerSnapshot::default()));
+        LockFile { servers: servers.collect() }
     })
 }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use mcp_host::{
     DialogId, Happening, Host, HostOptions, LoadRequest, RestartPolicy, Supervision, ToolCall, load,
 };
-use mcp_model::{Kind, RawJson, ServerId};
+use mcp_model::{ErrorKind, RawJson, ServerId};
 use mcp_tests::{binary, eventually, lives};
 use tokio::sync::Notify;
 
@@ -61,7 +61,7 @@ async fn hd_117_a_kill_in_mid_call_costs_one_call_and_the_server_comes_back() {
     let (lost, unharmed, ()) = tokio::join!(victim, sleep("witness_sleep", r#"{"ms": 500}"#), kill);
     assert!(unharmed.success, "{unharmed:?}");
     let error = lost.error.unwrap();
-    assert_eq!(error.kind, Kind::Connection);
+    assert_eq!(error.kind, ErrorKind::Connection);
     for evidence in ["server 'victim'", "signal 9 (SIGKILL)", "here is victim"] {
         assert!(error.message.contains(evidence), "{evidence}: {}", error.message);
     }

@@ -46,7 +46,7 @@ impl Client for Connection {
     }
 
     async fn call(&self, ask: Ask) -> Result<usize, Failure> {
-        let arguments = RawJson::of(&ask.arguments())?;
+        let arguments = RawJson::from_value(&ask.arguments())?;
         let answer = self.0.call_tool(ask.tool(), &arguments, CallOptions::default()).await?;
         match ask {
             Ask::Echo | Ask::Sleep(_) => Ok(answer.value.content.iter().map(Content::len).sum()),
@@ -98,7 +98,7 @@ impl Client for OneServer {
     }
 
     async fn call(&self, ask: Ask) -> Result<usize, Failure> {
-        let arguments = RawJson::of(&ask.arguments())?;
+        let arguments = RawJson::from_value(&ask.arguments())?;
         let result = self.0.call(ToolCall::new(format!("s0_{}", ask.tool()), arguments)).await;
         match (ask, &result.error) {
             (_, Some(error)) => Err(error.message.clone().into()),

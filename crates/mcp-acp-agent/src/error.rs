@@ -93,27 +93,27 @@ impl From<&SetUpError> for RpcError {
                 if let ([_, _, ..], Some(data)) = (others.as_slice(), &res.data) {
                     let mut data: serde_json::Map<String, Value> = data.read().unwrap_or_default();
                     data.insert("failures".to_owned(), serde_json::json!(others));
-                    res.data = RawJson::of(&data).ok();
+                    res.data = RawJson::from_value(&data).ok();
                 }
                 res
             }
             SetUpError::NoRoom { most } => {
                 let data = serde_json::json!({ "limit": most, "suggestion": "close a session first" });
                 let error = RpcError::new(mcp_acp::code::INTERNAL_ERROR, error.to_string());
-                RpcError { data: RawJson::of(&data).ok(), ..error }
+                RpcError { data: RawJson::from_value(&data).ok(), ..error }
             }
             SetUpError::FoldersLate { after } => {
                 let after = u64::try_from(after.as_millis()).unwrap_or(u64::MAX);
                 let suggestion = "see whether the disk answers that they are on";
                 let data = serde_json::json!({ "afterMs": after, "suggestion": suggestion });
                 let error = RpcError::new(mcp_acp::code::INTERNAL_ERROR, error.to_string());
-                RpcError { data: RawJson::of(&data).ok(), ..error }
+                RpcError { data: RawJson::from_value(&data).ok(), ..error }
             }
             SetUpError::Closed => RpcError::new(mcp_acp::code::INTERNAL_ERROR, error.to_string()),
             SetUpError::TooManyServers { asked, most } => {
                 let data = serde_json::json!({ "servers": asked, "limit": most });
                 let error = RpcError::new(mcp_acp::code::INVALID_PARAMS, error.to_string());
-                RpcError { data: RawJson::of(&data).ok(), ..error }
+                RpcError { data: RawJson::from_value(&data).ok(), ..error }
             }
         }
     }

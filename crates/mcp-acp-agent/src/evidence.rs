@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use mcp_acp::{Failure, FailureKind};
 use mcp_host::NotConnected;
-use mcp_model::{Kind, ProtocolVersion};
+use mcp_model::{ErrorKind, ProtocolVersion};
 use mcp_transport::{ConnectError, EndReason, Ended, Fault, StartFailure};
 
 use crate::wanted::Described;
@@ -34,7 +34,7 @@ pub(crate) fn failure(
 ) -> Failure {
     let kind = match seen.filter(|it| it.failure == *failure) {
         Some(seen) => of_error(&seen.error, server),
-        None if failure.kind == Kind::Timeout => FailureKind::TimedOut { limit, stderr: String::new() },
+        None if failure.kind == ErrorKind::Timeout => FailureKind::TimedOut { limit, stderr: String::new() },
         None => FailureKind::ConnectionFailed { error: words(failure) },
     };
     acp_failure(server, kind)

@@ -82,7 +82,7 @@ mod tests {
     /// What comes of a request whose folders are on a disk that hangs.
     async fn hung(cwd: &str, servers: serde_json::Value) -> SetUpError {
         let params = json!({ "cwd": cwd, "mcpServers": servers });
-        let set_up = SetUp { method: Method::New, params: RawJson::of(&params).unwrap() };
+        let set_up = SetUp { method: Method::New, params: RawJson::from_value(&params).unwrap() };
         let (mends, mended) = mpsc::channel::<()>();
         let (begins, mut begun) = tokio::sync::mpsc::unbounded_channel();
         let hangs = move |_: &str| {

@@ -159,7 +159,7 @@ fn read(wanted: Method, method: &str, params: &Value) -> Result<SetUp, Error> {
     // The SDK says null where a message has no parameters.
     let params = match params {
         Value::Null => RawJson::empty_object(),
-        params => RawJson::of(params).expect("what was read from JSON is JSON"),
+        params => RawJson::from_value(params).expect("what was read from JSON is JSON"),
     };
     Ok(SetUp { method: wanted, params })
 }

@@ -9,7 +9,7 @@ use mcp_acp::{Server, Transport, Validated};
 use mcp_config::{ResolvedServer, Surroundings, resolve};
 use mcp_host::{FailedServer, Failure, Wanted};
 use mcp_model::{
-    Dialect, Discovery, Endpoint, EnvInherit, Exposure, Kind, Limits, NameClass, NamePolicy, Origin,
+    Dialect, Discovery, Endpoint, EnvInherit, ErrorKind, Exposure, Limits, NameClass, NamePolicy, Origin,
     Passthrough, Secret, ServerId, ServerSpec, Sharing, StdioEndpoint, StdioSpec, TransportSpec,
 };
 use mcp_transport::secret_parts;
@@ -73,7 +73,7 @@ pub(crate) fn asked(validated: &Validated, limits: &Limits, over_acp: OverAcp) -
             Server::Extension { name, transport, entry: _ } => {
                 let message =
                     format!("server '{name}': this agent has no wire for the {transport} transport");
-                let failure = Failure { kind: Kind::Connection, message, help: None };
+                let failure = Failure { kind: ErrorKind::Connection, message, help: None };
                 res.wanted.failed.push(FailedServer { id: name.clone(), failure });
             }
         }
@@ -98,7 +98,7 @@ fn resolved(spec: &ServerSpec, limits: &Limits, cwd: &str) -> Result<ResolvedSer
     resolve(&spec, &surroundings).map_err(|errors| {
         let first = errors.into_iter().next();
         let (kind, message, help) =
-            first.map_or((Kind::McpConfig, String::new(), None), |it| (it.kind, it.message, it.help));
+            first.map_or((ErrorKind::McpConfig, String::new(), None), |it| (it.kind, it.message, it.help));
         Failure { kind, message: format!("server '{}': {message}", spec.id), help }
     })
 }
@@ -116,7 +116,7 @@ fn through_acp(
     }
     let (Passthrough::Literal(json) | Passthrough::Template(json)) = entry;
     let wrong = |what: String| Failure {
-        kind: Kind::McpConfig,
+        kind: ErrorKind::McpConfig,
         message: format!("server '{name}': {what}"),
         help: None,
     };

@@ -52,7 +52,7 @@ impl Capabilities {
         let mut found = declared.clone();
         for key in path {
             if let Some(inner) = members(&found).get(*key) {
-                found = RawJson::copied(inner);
+                found = RawJson::copy_of(inner);
             }
         }
         let members = members(&found);

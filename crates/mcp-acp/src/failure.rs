@@ -223,7 +223,7 @@ impl From<&Failure> for RpcError {
             evidence,
             suggestion: failure.suggestion(),
         };
-        let data = RawJson::of(&data).expect("texts and numbers are JSON");
+        let data = RawJson::from_value(&data).expect("texts and numbers are JSON");
         RpcError { data: Some(data), ..RpcError::new(code::INTERNAL_ERROR, failure.to_string()) }
     }
 }

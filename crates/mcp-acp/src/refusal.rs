@@ -55,7 +55,7 @@ impl From<&Refusal> for RpcError {
             Refusal::NoRequest => RpcError::new(code::INVALID_REQUEST, refusal.to_string()),
             Refusal::MethodNotFound { method } => {
                 let data = BTreeMap::from([("method", shown(method))]);
-                let data = RawJson::of(&data).expect("a map of texts is JSON");
+                let data = RawJson::from_value(&data).expect("a map of texts is JSON");
                 let error = RpcError::new(code::METHOD_NOT_FOUND, refusal.to_string());
                 RpcError { data: Some(data), ..error }
             }
@@ -68,7 +68,7 @@ impl From<&Refusal> for RpcError {
                     declared: bool,
                 }
                 let data = Data { method: method.as_str(), required_capability: capability, declared: false };
-                let data = RawJson::of(&data).expect("texts and flags are JSON");
+                let data = RawJson::from_value(&data).expect("texts and flags are JSON");
                 let error = RpcError::new(code::METHOD_NOT_FOUND, refusal.to_string());
                 RpcError { data: Some(data), ..error }
             }
@@ -158,7 +158,7 @@ impl From<&InvalidParams> for RpcError {
             errors: listed,
             omitted_errors: Some(errors.len() - listed.len()).filter(|it| *it > 0),
         };
-        let data = RawJson::of(&data).expect("texts, flags and lists of them are JSON");
+        let data = RawJson::from_value(&data).expect("texts, flags and lists of them are JSON");
         RpcError { data: Some(data), ..RpcError::new(code::INVALID_PARAMS, invalid.to_string()) }
     }
 }

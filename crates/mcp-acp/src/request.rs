@@ -34,7 +34,7 @@ impl SetUp {
         let method = method.ok_or(Refusal::NoRequest)?;
         let name: String = serde_json::from_str(method.get()).map_err(|_| Refusal::NoRequest)?;
         let method = Method::parse(&name).ok_or(Refusal::MethodNotFound { method: name })?;
-        let params = params.map_or_else(RawJson::empty_object, RawJson::copied);
+        let params = params.map_or_else(RawJson::empty_object, RawJson::copy_of);
         Ok(SetUp { method, params })
     }
 
@@ -59,7 +59,7 @@ pub fn answer_id(request: &RawJson) -> RawJson {
     }
     let id = request.read::<WithId<'_>>().ok().and_then(|it| it.id);
     let id = id.filter(|it| !it.get().starts_with(['{', '[', 't', 'f']));
-    id.map_or_else(|| RawJson::parse("null".into()).expect("null is JSON"), RawJson::copied)
+    id.map_or_else(|| RawJson::parse("null".into()).expect("null is JSON"), RawJson::copy_of)
 }
 
 #[cfg(test)]

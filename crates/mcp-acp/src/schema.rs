@@ -7,7 +7,7 @@
 use std::fmt;
 
 use agent_client_protocol_schema::{v1, v2};
-use mcp_model::{Passthrough, RawJson, RpcError, TransportSpec, Value as Configured};
+use mcp_model::{ConfigValue as Configured, Passthrough, RawJson, RpcError, TransportSpec};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -22,7 +22,7 @@ fn same<To: DeserializeOwned>(json: &RawJson) -> To {
 }
 
 fn written(value: &impl Serialize) -> RawJson {
-    RawJson::of(value).expect("the schema's types are written as JSON")
+    RawJson::from_value(value).expect("the schema's types are written as JSON")
 }
 
 impl From<&Capabilities> for v1::McpCapabilities {

@@ -5,7 +5,7 @@
 use std::path::Path;
 
 use mcp_host::{Approval, FollowLock, lock_path, read_lock};
-use mcp_registry::{Enforcement, LockPolicy};
+use mcp_registry::{DriftPolicy, Enforcement};
 
 use crate::args::{Global, LockPolicyName};
 use crate::context::{Context, blocking};
@@ -40,10 +40,10 @@ impl Locking {
     }
 
     /// How strictly a lock is kept; `None` where none is looked at.
-    fn policy(self) -> Option<LockPolicy> {
+    fn policy(self) -> Option<DriftPolicy> {
         match self {
             Locking::Off => None,
-            Locking::Found(it) | Locking::Required(it) => Some(LockPolicy { changed: it, added: it }),
+            Locking::Found(it) | Locking::Required(it) => Some(DriftPolicy { changed: it, added: it }),
         }
     }
 }

@@ -102,14 +102,14 @@ mod tests {
     fn a_tool_is_there_when_no_server_before_its_own_can_take_its_name() {
         use ServerState::{Ready, Starting};
         use mcp_model::{Exposure, NamePolicy, RawJson, ServerId, read_tools};
-        use mcp_registry::{Builtins, Lists, ServerEntry};
+        use mcp_registry::{Builtins, ServerEntry, ServerLists};
 
         let json = r#"{"tools":[{"name":"t","inputSchema":{}}]}"#;
-        let tools = read_tools(&RawJson::parse(json.into()).unwrap()).unwrap().shared();
+        let tools = read_tools(&RawJson::parse(json.into()).unwrap()).unwrap().into_shared();
         let entry = ServerEntry {
             id: ServerId::parse("b").unwrap(),
             exposure: Exposure::all(NamePolicy::Reject),
-            lists: Arc::new(Lists { tools, ..Lists::default() }),
+            lists: Arc::new(ServerLists { tools, ..ServerLists::default() }),
         };
         let catalog = Arc::new(Catalog::build(&Builtins::default(), &[entry]));
         let published = |[a, b, c]: [ServerState; 3]| Published {

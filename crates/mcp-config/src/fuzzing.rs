@@ -3,7 +3,7 @@
 //! No part of the crate's interface: it is there for the fuzzer (`cfg(fuzzing)`) and for the tests, which feed each
 //! function from its seeds.
 
-use mcp_model::{Part, Value};
+use mcp_model::{ConfigValue, TemplatePart};
 
 use crate::dialect::policy::VariableRule;
 use crate::dialect::profile::Profile;
@@ -159,12 +159,12 @@ pub fn template(bytes: &[u8]) {
             pieces.iter().any(|it| !matches!(it, Piece::Text(it) if it.len() == text.len()))
         );
         match template::value(text, rule) {
-            Value::Literal(it) => assert_eq!(it.expose(), text),
-            Value::Template(parts) => {
+            ConfigValue::Literal(it) => assert_eq!(it.expose(), text),
+            ConfigValue::Template(parts) => {
                 assert_eq!(parts.len(), pieces.len());
-                assert!(parts.iter().any(|it| !matches!(it, Part::Text(_))) || text.contains("${/}"));
+                assert!(parts.iter().any(|it| !matches!(it, TemplatePart::Text(_))) || text.contains("${/}"));
             }
-            Value::HostEnv { .. } => panic!("no text is a variable of the host"),
+            ConfigValue::HostEnv { .. } => panic!("no text is a variable of the host"),
         }
         template::unknown(&template::cut(text, rule));
         template::input_variable(text);

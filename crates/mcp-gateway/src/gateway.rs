@@ -205,6 +205,7 @@ impl Inner {
     /// Who it says it is, as JSON.
     pub(crate) fn introduction(&self) -> RawJson {
         let GatewayOptions { name, version, .. } = &self.options;
-        RawJson::of(&serde_json::json!({ "name": name, "version": version })).expect("its keys are strings")
+        RawJson::from_value(&serde_json::json!({ "name": name, "version": version }))
+            .expect("its keys are strings")
     }
 }

@@ -4,14 +4,14 @@ pub(crate) mod excerpt;
 
 use std::fmt;
 
-use mcp_model::{CallFailure, Kind};
+use mcp_model::{CallFailure, ErrorKind};
 use serde::Serialize;
 
 /// Why a server is not available, or a call did not succeed. Names the server and what was tried, never a secret.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Failure {
     /// The kind of failure.
-    pub kind: Kind,
+    pub kind: ErrorKind,
     /// What happened.
     pub message: String,
     /// What to try, where there is something to try.
@@ -20,7 +20,7 @@ pub struct Failure {
 }
 
 impl Failure {
-    pub(crate) fn new(kind: Kind, message: impl Into<String>) -> Failure {
+    pub(crate) fn new(kind: ErrorKind, message: impl Into<String>) -> Failure {
         Failure { kind, message: message.into(), help: None }
     }
 

@@ -5,10 +5,10 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use mcp_config::ResolvedServer;
 use mcp_model::{
-    Dialect, Discovery, Endpoint, Era, Exposure, Kind, Limits, NameClass, NamePolicy, Origin, RawJson,
+    Dialect, Discovery, Endpoint, Era, ErrorKind, Exposure, Limits, NameClass, NamePolicy, Origin, RawJson,
     ServerId, ServerSpec, Sharing, StdioEndpoint, StdioSpec, Transform, TransportSpec, read_tools,
 };
-use mcp_registry::{Builtins, ListKind, Lists, Problem, ProviderRejection};
+use mcp_registry::{Builtins, ListKind, Problem, ProviderRejection, ServerLists};
 use mcp_transport::Changes;
 use tokio::time::Instant;
 
@@ -75,9 +75,9 @@ pub(crate) fn listed(names: &str) -> Listed {
     let tools: Vec<String> =
         tools.map(|it| format!(r#"{{"name":"{it}","inputSchema":{{"type":"object"}}}}"#)).collect();
     let page = RawJson::parse(format!(r#"{{"tools":[{}]}}"#, tools.join(",")).into()).unwrap();
-    let lists = Lists { tools: read_tools(&page).unwrap().shared(), ..Lists::default() };
+    let lists = ServerLists { tools: read_tools(&page).unwrap().into_shared(), ..ServerLists::default() };
     let notes = names.split(',').filter(|it| it.starts_with('!'));
-    let notes = notes.map(|it| (ListKind::Tool, Failure::new(Kind::Timeout, it))).collect();
+    let notes = notes.map(|it| (ListKind::Tool, Failure::new(ErrorKind::Timeout, it))).collect();
     Listed { lists: Arc::new(lists), notes, ..Listed::nothing(Changes::default()) }
 }
 
@@ -134,7 +134,7 @@ impl Run {
         match verb {
             "want" => {
                 let failed = words.iter().filter_map(|it| it.strip_suffix('!'));
-                let failure = Failure::new(Kind::Config, "bad entry");
+                let failure = Failure::new(ErrorKind::Config, "bad entry");
                 Event::Config(Wanted {
                     servers: words.iter().filter(|it| it.contains('=')).map(|it| server(it)).collect(),
                     failed: failed
@@ -147,9 +147,9 @@ impl Run {
                 let instance = ticket.number;
                 Event::Ready(ticket, Started { instance, era: Era::Legacy, listed: listed(names()) })
             }
-            "fail" => Event::Failed(ticket(), Failure::new(Kind::Connection, "no start")),
+            "fail" => Event::Failed(ticket(), Failure::new(ErrorKind::Connection, "no start")),
             "lists" => Event::Lists(ticket(), listed(names())),
-            "die" => Event::Died(ticket(), Failure::new(Kind::Connection, "lost")),
+            "die" => Event::Died(ticket(), Failure::new(ErrorKind::Connection, "lost")),
             "odd" | "even" | "broken" | "whole" => Event::Noted {
                 server: ServerId::parse(words[0]).unwrap(),
                 tool: words[1].into(),

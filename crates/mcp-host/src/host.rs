@@ -10,7 +10,7 @@ use std::time::{Duration, SystemTime};
 use mcp_model::{
     CallResult, Completion, LogLevel, PromptResult, RawJson, ReadResult, ServerId, TraceContext,
 };
-use mcp_registry::{Builtins, Reaction, Validators, View};
+use mcp_registry::{Builtins, RetryDecision, ValidatorCache, ViewFilter};
 use mcp_transport::{
     Authorities, Caller, ClientCapabilities, ClientInfo, CompletionArgument, CompletionOf, Eras, Handlers,
     OlderServers, Receipts, SessionOptions,
@@ -249,7 +249,7 @@ impl Host {
         let desk = Arc::new(Desk {
             snapshot: senders.snapshot.subscribe(),
             leases: senders.leases.subscribe(),
-            validators: Validators::new(),
+            validators: ValidatorCache::new(),
             commands: commands.clone(),
             reminder,
             idle,
@@ -285,7 +285,7 @@ impl Host {
 
     /// Has these views of the catalog in use from now on: what they name and is not there is a problem, for as long as
     /// that is so (DM-107). Returns when it is published.
-    pub async fn use_views(&self, views: Vec<View>) {
+    pub async fn use_views(&self, views: Vec<ViewFilter>) {
         let (answer, taken) = oneshot::channel();
         if self.commands.send(Command::Views(views, answer)).await.is_ok() {
             // No answer means that the host was shut down meanwhile.
@@ -440,7 +440,7 @@ impl Host {
     /// Says that a language model's provider has refused a request of a dialog, and what to do about it: send it again
     /// after a while, or stop (DM-066, DM-067). A dialog that stops is a problem, and no call of it is made any more,
     /// until [`Host::resume`] or the end of the dialog. Cancel-safe: what was begun goes on.
-    pub async fn refused(&self, refusal: ProviderRefusal) -> Reaction {
+    pub async fn refused(&self, refusal: ProviderRefusal) -> RetryDecision {
         self.desk.refused(refusal).await
     }
 

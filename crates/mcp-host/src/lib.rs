@@ -139,7 +139,7 @@ pub use config::watch::{
 pub use event::{Happening, HostEvent, ReleaseReason};
 pub use failure::Failure;
 pub use host::{Host, HostOptions, TraceSource};
-pub use mcp_registry::{ActiveProblem, NetworkFailure, Reaction, Rejection};
+pub use mcp_registry::{ActiveProblem, NetworkFailure, ProviderFailure, RetryDecision};
 pub use notifications::stream::{Heard, Hearing, ServerSaid};
 pub use notifications::subscriptions::Subscription;
 #[cfg(feature = "oauth")]

@@ -20,7 +20,7 @@
 //! | [`CUT_RESULTS`] | counter | `server` | results of which something was left out, spilled or not |
 //!
 //! `outcome` of a call is `success`, `cancelled` for one whose caller stopped waiting, or the kind of its failure as in
-//! [`Kind::as_str`](mcp_model::Kind::as_str). `operation` is `connect`, `list` or `call`, and `kind` a kind of failure.
+//! [`ErrorKind::as_str`](mcp_model::ErrorKind::as_str). `operation` is `connect`, `list` or `call`, and `kind` a kind of failure.
 //! `outcome` of a reload is `taken`, `refused`, or `unread` each time when the files that are followed begin not to
 //! answer. A call that found no server has the server [`NO_SERVER`].
 //!
@@ -213,7 +213,7 @@ impl Meter {
     }
 
     /// Something went wrong.
-    pub(crate) fn failed(&self, operation: Operation, server: Option<&str>, kind: mcp_model::Kind) {
+    pub(crate) fn failed(&self, operation: Operation, server: Option<&str>, kind: mcp_model::ErrorKind) {
         let (operation, kind) = (operation.as_str(), kind.as_str());
         let server = self.server(server);
         counter!(FAILURES, "server" => server, "operation" => operation, "kind" => kind).increment(1);

@@ -47,7 +47,7 @@ pub enum Content {
 impl Content {
     /// Reads one block. What has no known form is [`Content::Unknown`]: an odd block never costs the others.
     pub fn read(raw: &RawValue) -> Content {
-        known(raw.get()).unwrap_or_else(|| Content::Unknown(RawJson::copied(raw)))
+        parse_known(raw.get()).unwrap_or_else(|| Content::Unknown(RawJson::copy_of(raw)))
     }
 
     /// The block's text, where it is text.
@@ -77,7 +77,7 @@ impl Content {
 
 /// A block as it is written, whatever its type.
 #[derive(Deserialize)]
-pub(crate) struct Block<'a> {
+pub(crate) struct ContentBlockJson<'a> {
     #[serde(borrow, rename = "type")]
     kind: Cow<'a, str>,
     text: Option<Text>,
@@ -89,7 +89,7 @@ pub(crate) struct Block<'a> {
     resource: Option<&'a RawValue>,
 }
 
-impl Block<'_> {
+impl ContentBlockJson<'_> {
     /// What it is, where it has a known form.
     pub(crate) fn content(self) -> Option<Content> {
         #[derive(Deserialize)]
@@ -126,8 +126,8 @@ impl Block<'_> {
     }
 }
 
-fn known(json: &str) -> Option<Content> {
-    serde_json::from_str::<Block<'_>>(json).ok()?.content()
+fn parse_known(json: &str) -> Option<Content> {
+    serde_json::from_str::<ContentBlockJson<'_>>(json).ok()?.content()
 }
 
 impl Serialize for Content {

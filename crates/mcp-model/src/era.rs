@@ -85,13 +85,13 @@ impl ProtocolVersion {
 /// A text that names no revision this workspace speaks.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("unknown protocol version")]
-pub struct UnknownVersion;
+pub struct UnknownProtocolVersion;
 
 impl FromStr for ProtocolVersion {
-    type Err = UnknownVersion;
+    type Err = UnknownProtocolVersion;
 
-    fn from_str(text: &str) -> Result<ProtocolVersion, UnknownVersion> {
-        ProtocolVersion::ALL.into_iter().find(|it| it.as_str() == text).ok_or(UnknownVersion)
+    fn from_str(text: &str) -> Result<ProtocolVersion, UnknownProtocolVersion> {
+        ProtocolVersion::ALL.into_iter().find(|it| it.as_str() == text).ok_or(UnknownProtocolVersion)
     }
 }
 
@@ -111,7 +111,7 @@ mod tests {
             assert_eq!(version.as_str().parse(), Ok(version));
         }
         assert!(ProtocolVersion::ALL.is_sorted());
-        assert_eq!("1999-01-01".parse::<ProtocolVersion>(), Err(UnknownVersion));
+        assert_eq!("1999-01-01".parse::<ProtocolVersion>(), Err(UnknownProtocolVersion));
         assert_eq!(ProtocolVersion::LATEST_LEGACY.era(), Era::Legacy);
         assert_eq!(ProtocolVersion::LATEST.era(), Era::Modern);
     }

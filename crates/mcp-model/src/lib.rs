@@ -2,7 +2,7 @@
 //!
 //! Every other crate of the workspace speaks in these types: a server as it was written ([`ServerSpec`]) and as it is
 //! reached ([`Endpoint`]), what it offers ([`Tool`], [`Prompt`], [`Resource`]), what a call brings ([`CallResult`]),
-//! and the kinds of failure ([`Kind`]). They are values: nothing here reads a file, waits, or asks the time, and JSON
+//! and the kinds of failure ([`ErrorKind`]). They are values: nothing here reads a file, waits, or asks the time, and JSON
 //! that is only carried stays bytes ([`RawJson`]).
 //!
 //! ```
@@ -24,11 +24,12 @@
 pub mod code;
 mod completion;
 mod content;
+mod cursor;
 mod endpoint;
 mod era;
+mod error_kind;
 mod exposure;
 mod id;
-mod kind;
 mod limits;
 mod list;
 mod log_level;
@@ -42,17 +43,17 @@ mod spec;
 mod tool;
 mod trace;
 mod unescape;
-mod walk;
 
 pub use completion::Completion;
 pub use content::Content;
+pub use cursor::{JsonCursor, JsonSlice};
 pub use endpoint::{Endpoint, StdioEndpoint, UrlEndpoint};
-pub use era::{Era, ProtocolVersion, UnknownVersion};
+pub use era::{Era, ProtocolVersion, UnknownProtocolVersion};
+pub use error_kind::{ErrorKind, Severity};
 pub use exposure::{Exposure, Filter, NameClass, NameLimit, NamePolicy, Rules, Transform};
 pub use id::{InvalidServerId, ServerId};
-pub use kind::{Kind, Severity};
 pub use limits::Limits;
-pub use list::{CacheScope, Freshness, Page, Rejected};
+pub use list::{CacheScope, Freshness, InvalidItem, Page};
 pub use log_level::{LogLevel, UnknownLogLevel};
 pub use prompt::{Prompt, PromptArgument, PromptMessage, PromptResult, read_prompt_result, read_prompts};
 pub use raw::RawJson;
@@ -64,9 +65,8 @@ pub use result::{CallFailure, CallMetadata, CallResult, ToolResult};
 pub use rpc::RpcError;
 pub use secret::Secret;
 pub use spec::{
-    Dialect, Discovery, EnvInherit, Origin, Part, Passthrough, ServerSpec, Sharing, SseFallback, StdioSpec,
-    TransportKind, TransportSpec, UrlSpec, Value,
+    ConfigValue, Dialect, Discovery, EnvInherit, Origin, Passthrough, ServerSpec, Sharing, SseFallback,
+    StdioSpec, TemplatePart, TransportKind, TransportSpec, UrlSpec,
 };
 pub use tool::{Tool, ToolHints, read_tools};
 pub use trace::{InvalidTraceContext, TraceContext};
-pub use walk::{Passed, Walk};

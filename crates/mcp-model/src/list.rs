@@ -13,7 +13,7 @@ use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 
 use crate::RawJson;
-use crate::walk::Walk;
+use crate::cursor::JsonCursor;
 
 /// One page of a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,7 +21,7 @@ pub struct Page<T> {
     /// What could be read, in the server's order.
     pub items: Vec<T>,
     /// What could not.
-    pub rejected: Vec<Rejected>,
+    pub rejected: Vec<InvalidItem>,
     /// Where the next page begins. An empty cursor is a cursor.
     pub next_cursor: Option<String>,
     /// How long it may be used.
@@ -30,14 +30,14 @@ pub struct Page<T> {
 
 impl<T> Page<T> {
     /// The items, for more than one to hold.
-    pub fn shared(self) -> Vec<Arc<T>> {
+    pub fn into_shared(self) -> Vec<Arc<T>> {
         self.items.into_iter().map(Arc::new).collect()
     }
 }
 
 /// An item of a list that is none of what the list is of.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Rejected {
+pub struct InvalidItem {
     /// Its name, where it has one.
     pub name: Option<String>,
     /// What is wrong with it.
@@ -65,7 +65,7 @@ pub enum CacheScope {
 
 impl Freshness {
     /// Of two results that are used together.
-    pub fn and(self, other: Freshness) -> Freshness {
+    pub fn combine(self, other: Freshness) -> Freshness {
         let scope = match (self.scope, other.scope) {
             (CacheScope::Public, CacheScope::Public) => CacheScope::Public,
             (CacheScope::Private, _) | (_, CacheScope::Private) => CacheScope::Private,
@@ -96,26 +96,26 @@ fn scope(text: &RawValue) -> CacheScope {
 }
 
 /// An item of a list as it stands in the page, not copied.
-pub(crate) trait Item<'a>: Deserialize<'a> {
+pub(crate) trait ListItem<'a>: Deserialize<'a> {
     /// What is made of it.
-    type Of;
+    type Output;
     /// What it is, in words.
-    const WORDS: &'static str;
+    const LABEL: &'static str;
 
     /// Makes it, or says in words what is wrong with it.
-    fn read(self, whole: Whole<'a>) -> Result<Self::Of, String>;
+    fn read(self, whole: Definition<'a>) -> Result<Self::Output, String>;
 }
 
 /// The definition of an item: a copy, and the text that it is a copy of.
-pub(crate) struct Whole<'a> {
+pub(crate) struct Definition<'a> {
     pub(crate) raw: RawJson,
     text: &'a str,
 }
 
-impl Whole<'_> {
+impl Definition<'_> {
     /// A value inside the definition, as a slice of the copy.
     pub(crate) fn part(&self, value: &RawValue) -> RawJson {
-        self.raw.counterpart(self.text, value)
+        self.raw.slice_by_offset(self.text, value)
     }
 
     /// A string inside the definition; of anything else there is no text.
@@ -126,12 +126,12 @@ impl Whole<'_> {
 
 /// Reads the list under `key`, and the cursor. `result` begins with the JSON object that holds it, and what stands behind
 /// that is not looked at. Whatever else a server puts beside them is passed over, in one pass.
-pub(crate) fn read_list<'a, T: Item<'a>>(
+pub(crate) fn read_list<'a, T: ListItem<'a>>(
     result: &'a [u8],
     key: &'static str,
-) -> Result<Page<T::Of>, serde_json::Error> {
-    let text = beginning(result);
-    walked::<T>(text, key).map_err(|shape| {
+) -> Result<Page<T::Output>, serde_json::Error> {
+    let text = utf8_prefix(result);
+    read_page::<T>(text, key).map_err(|shape| {
         // Where it is no JSON the one who reads all of it knows the place.
         let syntax = IgnoredAny::deserialize(&mut serde_json::Deserializer::from_str(text)).err();
         match syntax {
@@ -143,27 +143,30 @@ pub(crate) fn read_list<'a, T: Item<'a>>(
 }
 
 /// As much of it as is text.
-fn beginning(bytes: &[u8]) -> &str {
+fn utf8_prefix(bytes: &[u8]) -> &str {
     match str::from_utf8(bytes) {
         Ok(text) => text,
         Err(error) => str::from_utf8(&bytes[..error.valid_up_to()]).unwrap_or_default(),
     }
 }
 
-fn walked<'a, T: Item<'a>>(text: &'a str, key: &'static str) -> Result<Page<T::Of>, serde_json::Error> {
-    let mut walk = Walk::new(text);
+fn read_page<'a, T: ListItem<'a>>(
+    text: &'a str,
+    key: &'static str,
+) -> Result<Page<T::Output>, serde_json::Error> {
+    let mut walk = JsonCursor::new(text);
     let mut found = None;
     let mut next_cursor = None;
     let mut freshness = Freshness::default();
-    walk.begin(b'{')?;
-    while let Some(name) = walk.key()? {
+    walk.begin_container(b'{')?;
+    while let Some(name) = walk.next_key()? {
         match &*name {
             it if it == key => found = Some(items::<T>(&mut walk)?),
-            "nextCursor" => next_cursor = walk.value()?,
-            "ttlMs" => freshness.ttl = ttl(walk.value()?),
-            "cacheScope" => freshness.scope = scope(walk.value()?),
+            "nextCursor" => next_cursor = walk.read_value()?,
+            "ttlMs" => freshness.ttl = ttl(walk.read_value()?),
+            "cacheScope" => freshness.scope = scope(walk.read_value()?),
             _ => {
-                walk.pass()?;
+                walk.skip_value()?;
             }
         }
     }
@@ -172,21 +175,21 @@ fn walked<'a, T: Item<'a>>(text: &'a str, key: &'static str) -> Result<Page<T::O
 }
 
 /// What could be read of a list, and what could not.
-type Read<T> = (Vec<T>, Vec<Rejected>);
+type ItemsRead<T> = (Vec<T>, Vec<InvalidItem>);
 
-fn items<'a, T: Item<'a>>(walk: &mut Walk<'a>) -> Result<Read<T::Of>, serde_json::Error> {
+fn items<'a, T: ListItem<'a>>(walk: &mut JsonCursor<'a>) -> Result<ItemsRead<T::Output>, serde_json::Error> {
     let (mut items, mut rejected) = (Vec::new(), Vec::new());
     let mut arena = Arena::default();
-    walk.begin(b'[')?;
-    while walk.more(b']')? {
-        let (text, item) = walk.item::<T>()?;
+    walk.begin_container(b'[')?;
+    while walk.next_element(b']')? {
+        let (text, item) = walk.read_with_text::<T>()?;
         let read = match item {
-            Ok(item) => item.read(Whole { raw: arena.copy(text, walk.left()), text }),
-            Err(why) => Err(format!("not {}: {why}", T::WORDS)),
+            Ok(item) => item.read(Definition { raw: arena.copy(text, walk.remaining_bytes()), text }),
+            Err(why) => Err(format!("not {}: {why}", T::LABEL)),
         };
         match read {
             Ok(it) => items.push(it),
-            Err(reason) => rejected.push(Rejected { name: name_of(text), reason }),
+            Err(reason) => rejected.push(InvalidItem { name: name_of(text), reason }),
         }
     }
     items.shrink_to_fit();
@@ -199,17 +202,17 @@ fn items<'a, T: Item<'a>>(walk: &mut Walk<'a>) -> Result<Read<T::Of>, serde_json
 struct Arena(BytesMut);
 
 /// How large a buffer is, unless all that is left of the page is less, or an item is more.
-const BUFFER: usize = 256 << 10;
+const BUFFER_BYTES: usize = 256 << 10;
 
 impl Arena {
     /// A copy of an item, behind which so much is left of the page.
     fn copy(&mut self, item: &str, left: usize) -> RawJson {
         if self.0.capacity() < item.len() {
-            self.0 = BytesMut::with_capacity(BUFFER.min(item.len() + left).max(item.len()));
+            self.0 = BytesMut::with_capacity(BUFFER_BYTES.min(item.len() + left).max(item.len()));
         }
         self.0.extend_from_slice(item.as_bytes());
         let copy = ByteString::try_from(self.0.split()).expect("it was text before it was copied");
-        RawJson::known(copy)
+        RawJson::from_valid(copy)
     }
 }
 
@@ -250,9 +253,9 @@ mod tests {
     #[test]
     fn pages_that_are_used_together_have_the_shorter_life() {
         let of = |seconds, scope| Freshness { ttl: Duration::from_secs(seconds), scope };
-        let both = of(3, CacheScope::Public).and(of(2, CacheScope::Public));
+        let both = of(3, CacheScope::Public).combine(of(2, CacheScope::Public));
         assert_eq!(both, of(2, CacheScope::Public));
-        assert_eq!(both.and(of(9, CacheScope::Private)), of(2, CacheScope::Private));
+        assert_eq!(both.combine(of(9, CacheScope::Private)), of(2, CacheScope::Private));
     }
 
     #[track_caller]

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::list::{Item, Page, Whole, read_list};
+use crate::list::{Definition, ListItem, Page, read_list};
 use crate::{Content, RawJson};
 
 /// One prompt.
@@ -83,7 +83,7 @@ pub struct PromptMessage {
 /// Reads the result of `prompts/list`. Fails when it is no list at all. The result stands at the beginning of the text (a
 /// [`RawJson`], or bytes that nobody has looked at yet); what follows it is left alone.
 pub fn read_prompts<B: AsRef<[u8]> + ?Sized>(result: &B) -> Result<Page<Prompt>, serde_json::Error> {
-    read_list::<Listed<'_>>(result.as_ref(), "prompts")
+    read_list::<PromptJson<'_>>(result.as_ref(), "prompts")
 }
 
 /// Reads the result of `prompts/get`. Fails when it has no messages, or one of them is none.
@@ -110,18 +110,18 @@ pub fn read_prompt_result(result: &RawJson) -> Result<PromptResult, serde_json::
 }
 
 #[derive(Deserialize)]
-struct Listed<'a> {
+struct PromptJson<'a> {
     #[serde(borrow)]
     name: Cow<'a, str>,
     #[serde(borrow)]
     description: Option<&'a RawValue>,
 }
 
-impl<'a> Item<'a> for Listed<'a> {
-    type Of = Prompt;
-    const WORDS: &'static str = "a prompt";
+impl<'a> ListItem<'a> for PromptJson<'a> {
+    type Output = Prompt;
+    const LABEL: &'static str = "a prompt";
 
-    fn read(self, whole: Whole<'a>) -> Result<Prompt, String> {
+    fn read(self, whole: Definition<'a>) -> Result<Prompt, String> {
         if self.name.is_empty() {
             return Err("its name is empty".to_owned());
         }

@@ -9,8 +9,8 @@ use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::value::RawValue;
 
+use crate::cursor::JsonSlice;
 use crate::unescape::unescape;
-use crate::walk::Passed;
 
 /// One complete JSON value as the text it arrived in: a slice of a shared buffer.
 ///
@@ -30,7 +30,7 @@ impl RawJson {
     }
 
     /// The value at the beginning of `bytes`. What stands behind it is not looked at. Fails as [`RawJson::parse`] does.
-    pub fn leading(bytes: Bytes) -> Result<RawJson, serde_json::Error> {
+    pub fn parse_prefix(bytes: Bytes) -> Result<RawJson, serde_json::Error> {
         let whole = match ByteString::try_from(bytes.clone()) {
             Ok(whole) => whole,
             Err(why) => text(bytes.slice(..why.valid_up_to()))?,
@@ -42,40 +42,40 @@ impl RawJson {
     /// The value that serde_json found inside this one, as a slice of it: no copy, no second check.
     ///
     /// A `value` that does not point into it is copied.
-    pub fn part(&self, value: &RawValue) -> RawJson {
-        RawJson::placed(&self.0, self.0.as_ptr(), value.get())
+    pub fn slice(&self, value: &RawValue) -> RawJson {
+        RawJson::slice_at(&self.0, self.0.as_ptr(), value.get())
     }
 
     /// What a walk over `whole` has passed over, as a slice of it. What was passed over elsewhere is copied.
-    pub fn passed(whole: &ByteString, passed: Passed<'_>) -> RawJson {
-        RawJson::known(RawJson::placed(whole, whole.as_ptr(), passed.json()).0)
+    pub fn from_slice(whole: &ByteString, passed: JsonSlice<'_>) -> RawJson {
+        RawJson::from_valid(RawJson::slice_at(whole, whole.as_ptr(), passed.as_str()).0)
     }
 
     /// What stands here where `value` stands in `text`, of which this is a copy. A `value` that is not in it is copied.
-    pub(crate) fn counterpart(&self, text: &str, value: &RawValue) -> RawJson {
-        RawJson::placed(&self.0, text.as_ptr(), value.get())
+    pub(crate) fn slice_by_offset(&self, text: &str, value: &RawValue) -> RawJson {
+        RawJson::slice_at(&self.0, text.as_ptr(), value.get())
     }
 
     /// The part of `whole` that is as far from its beginning as `json` is from `start`; a copy where there is none.
-    fn placed(whole: &ByteString, start: *const u8, json: &str) -> RawJson {
+    fn slice_at(whole: &ByteString, start: *const u8, json: &str) -> RawJson {
         let start = (json.as_ptr() as usize).wrapping_sub(start as usize);
         let part = start.checked_add(json.len()).and_then(|end| whole.get(start..end));
         RawJson(part.map_or_else(|| ByteString::from(json), |it| whole.slice_ref(it)))
     }
 
     /// What is known to be one JSON value.
-    pub(crate) fn known(text: ByteString) -> RawJson {
+    pub(crate) fn from_valid(text: ByteString) -> RawJson {
         debug_assert!(serde_json::from_str::<IgnoredAny>(&text).is_ok());
         RawJson(text)
     }
 
     /// A copy of a value that serde_json found.
-    pub fn copied(value: &RawValue) -> RawJson {
+    pub fn copy_of(value: &RawValue) -> RawJson {
         RawJson(value.get().into())
     }
 
     /// The value as JSON. Fails only where `value`'s own `Serialize` does (a map whose keys are no strings).
-    pub fn of(value: &impl Serialize) -> Result<RawJson, serde_json::Error> {
+    pub fn from_value(value: &impl Serialize) -> Result<RawJson, serde_json::Error> {
         Ok(RawJson(serde_json::to_string(value)?.into()))
     }
 
@@ -106,7 +106,7 @@ impl RawJson {
 
     /// The text of a JSON string, `None` for any other value.
     pub fn to_text(&self) -> Option<Cow<'_, str>> {
-        string(self.as_str())
+        string_text(self.as_str())
     }
 
     /// Is the value a JSON object?
@@ -121,7 +121,7 @@ fn text(bytes: Bytes) -> Result<ByteString, serde_json::Error> {
 }
 
 /// The text of a JSON string, `None` for the text of any other value.
-pub(crate) fn string(json: &str) -> Option<Cow<'_, str>> {
+pub(crate) fn string_text(json: &str) -> Option<Cow<'_, str>> {
     let inner = json.strip_prefix('"')?.strip_suffix('"')?;
     match inner.contains('\\') {
         true => unescape(json).map(Cow::Owned),
@@ -181,15 +181,15 @@ mod tests {
         }
         let raw = RawJson::parse(whole.clone()).unwrap();
         let wire: Wire<'_> = raw.read().unwrap();
-        let slice = raw.part(wire.schema);
+        let slice = raw.slice(wire.schema);
         assert_eq!(slice.as_str(), "{\"type\":\"object\"}");
         assert_eq!(slice.as_bytes().as_ptr(), whole[11..].as_ptr());
         let other: &RawValue = serde_json::from_str("true").unwrap();
-        assert_eq!(raw.part(other).as_str(), "true");
-        let leading = RawJson::leading(whole.slice(10..)).unwrap();
+        assert_eq!(raw.slice(other).as_str(), "true");
+        let leading = RawJson::parse_prefix(whole.slice(10..)).unwrap();
         assert_eq!((leading.as_str(), leading.as_bytes().as_ptr()), (slice.as_str(), whole[11..].as_ptr()));
-        assert_eq!(RawJson::leading(Bytes::from_static(b"[1] \xff")).unwrap().as_str(), "[1]");
-        assert!(RawJson::leading(Bytes::from_static(b"[\"\xff\"]")).is_err());
+        assert_eq!(RawJson::parse_prefix(Bytes::from_static(b"[1] \xff")).unwrap().as_str(), "[1]");
+        assert!(RawJson::parse_prefix(Bytes::from_static(b"[\"\xff\"]")).is_err());
     }
 
     #[test]

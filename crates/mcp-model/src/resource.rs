@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::RawJson;
-use crate::list::{Freshness, Item, Page, Whole, read_list};
+use crate::list::{Definition, Freshness, ListItem, Page, read_list};
 use crate::unescape::Text;
 
 /// One resource.
@@ -94,7 +94,7 @@ impl ResourceBody {
 /// Reads the result of `resources/list`. Fails when it is no list at all. The result stands at the beginning of the text (a
 /// [`RawJson`], or bytes that nobody has looked at yet); what follows it is left alone.
 pub fn read_resources<B: AsRef<[u8]> + ?Sized>(result: &B) -> Result<Page<Resource>, serde_json::Error> {
-    read_list::<Listed<'_>>(result.as_ref(), "resources")
+    read_list::<ResourceJson<'_>>(result.as_ref(), "resources")
 }
 
 /// Reads the result of `resources/templates/list`. Fails when it is no list at all. The result stands at the beginning of
@@ -102,7 +102,7 @@ pub fn read_resources<B: AsRef<[u8]> + ?Sized>(result: &B) -> Result<Page<Resour
 pub fn read_resource_templates<B: AsRef<[u8]> + ?Sized>(
     result: &B,
 ) -> Result<Page<ResourceTemplate>, serde_json::Error> {
-    read_list::<ListedTemplate<'_>>(result.as_ref(), "resourceTemplates")
+    read_list::<ResourceTemplateJson<'_>>(result.as_ref(), "resourceTemplates")
 }
 
 /// Reads the result of `resources/read`. Fails when it has no contents, or one of them is neither text nor blob.
@@ -140,7 +140,7 @@ pub fn read_resource_result(result: &RawJson) -> Result<ReadResult, serde_json::
 }
 
 #[derive(Deserialize)]
-struct Listed<'a> {
+struct ResourceJson<'a> {
     #[serde(borrow)]
     uri: Cow<'a, str>,
     #[serde(borrow)]
@@ -149,11 +149,11 @@ struct Listed<'a> {
     description: Option<&'a RawValue>,
 }
 
-impl<'a> Item<'a> for Listed<'a> {
-    type Of = Resource;
-    const WORDS: &'static str = "a resource";
+impl<'a> ListItem<'a> for ResourceJson<'a> {
+    type Output = Resource;
+    const LABEL: &'static str = "a resource";
 
-    fn read(self, whole: Whole<'a>) -> Result<Resource, String> {
+    fn read(self, whole: Definition<'a>) -> Result<Resource, String> {
         if self.uri.is_empty() {
             return Err("its `uri` is empty".to_owned());
         }
@@ -167,7 +167,7 @@ impl<'a> Item<'a> for Listed<'a> {
 }
 
 #[derive(Deserialize)]
-struct ListedTemplate<'a> {
+struct ResourceTemplateJson<'a> {
     #[serde(borrow, rename = "uriTemplate")]
     uri_template: Cow<'a, str>,
     #[serde(borrow)]
@@ -176,11 +176,11 @@ struct ListedTemplate<'a> {
     description: Option<&'a RawValue>,
 }
 
-impl<'a> Item<'a> for ListedTemplate<'a> {
-    type Of = ResourceTemplate;
-    const WORDS: &'static str = "a resource template";
+impl<'a> ListItem<'a> for ResourceTemplateJson<'a> {
+    type Output = ResourceTemplate;
+    const LABEL: &'static str = "a resource template";
 
-    fn read(self, whole: Whole<'a>) -> Result<ResourceTemplate, String> {
+    fn read(self, whole: Definition<'a>) -> Result<ResourceTemplate, String> {
         if self.uri_template.is_empty() {
             return Err("its `uriTemplate` is empty".to_owned());
         }

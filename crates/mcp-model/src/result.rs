@@ -6,8 +6,8 @@ use std::time::Duration;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 
-use crate::content::Block;
-use crate::{Content, Kind, RawJson, ServerId};
+use crate::content::ContentBlockJson;
+use crate::{Content, ErrorKind, RawJson, ServerId};
 
 /// The result of `tools/call`, read from the wire.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,7 +43,7 @@ impl<'de> Deserialize<'de> for ToolResult {
         }
         Ok(ToolResult {
             content: wire.content.into_iter().map(Content::read).collect(),
-            structured: wire.structured.map(RawJson::copied),
+            structured: wire.structured.map(RawJson::copy_of),
             is_error: wire.is_error == Some(true),
         })
     }
@@ -54,11 +54,11 @@ impl ToolResult {
     /// [`Deserialize`] says what it is, or why it is none. What stands behind the result is not looked at.
     ///
     /// [`Deserialize`] walks a block twice, to keep it as it came where it is odd: a large one is worth to be spared that.
-    pub fn plain(text: &str) -> Option<ToolResult> {
+    pub fn parse_known_blocks(text: &str) -> Option<ToolResult> {
         #[derive(Deserialize)]
         struct Plain<'a> {
             #[serde(borrow, default)]
-            content: Vec<Block<'a>>,
+            content: Vec<ContentBlockJson<'a>>,
             #[serde(borrow, rename = "structuredContent")]
             structured: Option<&'a RawValue>,
             #[serde(default, rename = "isError")]
@@ -71,8 +71,8 @@ impl ToolResult {
             return None;
         }
         Some(ToolResult {
-            content: plain.content.into_iter().map(Block::content).collect::<Option<_>>()?,
-            structured: plain.structured.map(RawJson::copied),
+            content: plain.content.into_iter().map(ContentBlockJson::content).collect::<Option<_>>()?,
+            structured: plain.structured.map(RawJson::copy_of),
             is_error: plain.is_error == Some(true),
         })
     }
@@ -117,7 +117,7 @@ impl CallResult {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct CallFailure {
     /// The kind of failure.
-    pub kind: Kind,
+    pub kind: ErrorKind,
     /// What happened.
     pub message: String,
 }
@@ -176,7 +176,7 @@ mod tests {
     fn check(wire: &str, want: Option<(&str, bool)>) {
         let got = serde_json::from_str::<ToolResult>(wire).ok();
         // In one pass it is the same, or nothing.
-        let plain = ToolResult::plain(&format!("{wire},\"id\":7}}"));
+        let plain = ToolResult::parse_known_blocks(&format!("{wire},\"id\":7}}"));
         assert!(plain.is_none() || plain == got, "{wire}");
         assert_eq!(
             got.map(|it| {
@@ -203,7 +203,7 @@ mod tests {
 
     #[test]
     fn what_has_nothing_odd_is_read_in_one_pass() {
-        let is_plain = |wire: &str| ToolResult::plain(wire).is_some();
+        let is_plain = |wire: &str| ToolResult::parse_known_blocks(wire).is_some();
         let blocks = r#"{"type":"text","text":"a\u0000"},{"type":"image","data":"AA==","mimeType":"image/png"},{"type":"resource","resource":{"uri":"a://b","text":"hi"}}"#;
         let whole = format!(r#"{{"content":[{blocks}],"structuredContent":{{"a":[1]}},"_meta":{{"b":1}}}}"#);
         let text = "a\0";
@@ -226,7 +226,7 @@ mod tests {
         let result = CallResult {
             success: false,
             content: vec![],
-            error: Some(CallFailure { kind: Kind::Tool, message: "no".into() }),
+            error: Some(CallFailure { kind: ErrorKind::Tool, message: "no".into() }),
             metadata: CallMetadata {
                 server: Some(ServerId::parse("s").unwrap()),
                 tool: "t".into(),

@@ -40,13 +40,13 @@ impl<'de> Deserialize<'de> for RpcError {
             data: Option<&'a RawValue>,
         }
         let wire = Wire::deserialize(deserializer)?;
-        let message = wire.message.map(RawJson::copied);
+        let message = wire.message.map(RawJson::copy_of);
         Ok(RpcError {
             code: wire.code.and_then(|it| it.get().parse().ok()).unwrap_or(code::INTERNAL_ERROR),
             message: message
                 .map(|it| it.to_text().map_or_else(|| it.as_str().to_owned(), Into::into))
                 .unwrap_or_default(),
-            data: wire.data.map(RawJson::copied),
+            data: wire.data.map(RawJson::copy_of),
         })
     }
 }

@@ -175,11 +175,11 @@ pub struct StdioSpec {
     /// The program: a name looked up on `PATH`, or a path. Never handed to a shell.
     pub command: String,
     /// Its arguments, each handed over as one.
-    pub args: Vec<Value>,
+    pub args: Vec<ConfigValue>,
     /// Environment variables set on top of everything else, in file order.
-    pub env: Vec<(String, Value)>,
+    pub env: Vec<(String, ConfigValue)>,
     /// A `.env` file, relative to the configuration file; its variables lie below `env`.
-    pub env_file: Option<Value>,
+    pub env_file: Option<ConfigValue>,
     /// What the child sees of our own environment.
     pub inherit: EnvInherit,
     /// The child's working directory, relative to the configuration file.
@@ -192,11 +192,11 @@ pub struct StdioSpec {
 #[derive(Debug, Clone, PartialEq)]
 pub struct UrlSpec {
     /// Where it is.
-    pub url: Value,
+    pub url: ConfigValue,
     /// Headers sent with each request, in file order.
-    pub headers: Vec<(String, Value)>,
+    pub headers: Vec<(String, ConfigValue)>,
     /// A session id to use from the first request on, without `initialize` (Dominds' `sessionId`).
-    pub session_id: Option<Value>,
+    pub session_id: Option<ConfigValue>,
     /// End the session on the server with `DELETE` when it is closed.
     pub terminate_on_close: bool,
     /// May a server that turns out not to speak Streamable HTTP be tried as one of 2024-11-05?
@@ -219,7 +219,7 @@ pub enum SseFallback {
 
 /// A value that may come from somewhere else than the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Value {
+pub enum ConfigValue {
     /// The text itself.
     Literal(Secret),
     /// A variable of our environment, with a text put before its value.
@@ -230,19 +230,19 @@ pub enum Value {
         prefix: Secret,
     },
     /// Text with `${VAR}` in it.
-    Template(Vec<Part>),
+    Template(Vec<TemplatePart>),
 }
 
-impl Value {
+impl ConfigValue {
     /// A value that is simply its text.
-    pub fn literal(text: impl Into<String>) -> Value {
-        Value::Literal(Secret::new(text))
+    pub fn literal(text: impl Into<String>) -> ConfigValue {
+        ConfigValue::Literal(Secret::new(text))
     }
 }
 
 /// A piece of a template.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Part {
+pub enum TemplatePart {
     /// Text that stands as it is.
     Text(Secret),
     /// The value of the variable of this name.
@@ -274,7 +274,7 @@ impl EnvInherit {
     ///
     /// The safe set is: where programs and home are, user and shell, terminal, temporary folder, language, XDG
     /// folders, the settings of npm, uv and docker, proxies and certificate authorities, and what Windows needs.
-    pub fn keeps(self, name: &str) -> bool {
+    pub fn inherits(self, name: &str) -> bool {
         const NAMES: &[&str] = &[
             "PATH",
             "HOME",
@@ -387,7 +387,7 @@ mod tests {
         for name in
             ["PATH", "HOME", "LC_ALL", "XDG_CACHE_HOME", "npm_config_registry", "UV_INDEX_URL", "SystemRoot"]
         {
-            assert!(EnvInherit::Safe.keeps(name), "{name}");
+            assert!(EnvInherit::Safe.inherits(name), "{name}");
         }
         for name in [
             "OPENAI_API_KEY",
@@ -398,8 +398,8 @@ mod tests {
             "",
             "path",
         ] {
-            assert!(!EnvInherit::Safe.keeps(name), "{name}");
-            assert!(EnvInherit::All.keeps(name) && !EnvInherit::None.keeps(name));
+            assert!(!EnvInherit::Safe.inherits(name), "{name}");
+            assert!(EnvInherit::All.inherits(name) && !EnvInherit::None.inherits(name));
         }
     }
 }

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::RawJson;
-use crate::list::{Item, Page, Whole, read_list};
+use crate::list::{Definition, ListItem, Page, read_list};
 
 /// One tool.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,7 +51,7 @@ pub struct ToolHints {
 
 impl ToolHints {
     /// May a call be sent a second time when it is not known whether the first one ran?
-    pub fn repeatable(self) -> bool {
+    pub fn is_repeatable(self) -> bool {
         self.read_only == Some(true) || self.idempotent == Some(true)
     }
 }
@@ -59,11 +59,11 @@ impl ToolHints {
 /// Reads the result of `tools/list`. Fails when it is no list at all. The result stands at the beginning of the text (a
 /// [`RawJson`], or bytes that nobody has looked at yet); what follows it is left alone.
 pub fn read_tools<B: AsRef<[u8]> + ?Sized>(result: &B) -> Result<Page<Tool>, serde_json::Error> {
-    read_list::<Listed<'_>>(result.as_ref(), "tools")
+    read_list::<ToolJson<'_>>(result.as_ref(), "tools")
 }
 
 #[derive(Deserialize)]
-struct Listed<'a> {
+struct ToolJson<'a> {
     #[serde(borrow)]
     name: Cow<'a, str>,
     #[serde(borrow)]
@@ -76,11 +76,11 @@ struct Listed<'a> {
     annotations: Option<&'a RawValue>,
 }
 
-impl<'a> Item<'a> for Listed<'a> {
-    type Of = Tool;
-    const WORDS: &'static str = "a tool";
+impl<'a> ListItem<'a> for ToolJson<'a> {
+    type Output = Tool;
+    const LABEL: &'static str = "a tool";
 
-    fn read(self, whole: Whole<'a>) -> Result<Tool, String> {
+    fn read(self, whole: Definition<'a>) -> Result<Tool, String> {
         let is_object = |it: &&RawValue| it.get().starts_with('{');
         let input_schema = self.input_schema.ok_or("it has no `inputSchema`")?;
         if !is_object(&input_schema) {
@@ -155,7 +155,7 @@ mod tests {
         let page = read_tools(&RawJson::parse(Bytes::from(json)).unwrap()).unwrap();
         let hints = page.items[0].hints;
         assert_eq!((hints.read_only, hints.idempotent), (Some(true), None));
-        assert!(hints.repeatable());
+        assert!(hints.is_repeatable());
     }
 
     #[test]

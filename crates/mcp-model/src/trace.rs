@@ -33,7 +33,7 @@ pub enum InvalidTraceContext {
 
 impl TraceContext {
     /// The longest `tracestate`, in bytes: as much as everybody on the way must pass on.
-    pub const MAX_STATE: usize = 512;
+    pub const MAX_STATE_BYTES: usize = 512;
 
     /// Reads the values of the two fields. A version that is not known yet may have more behind its four parts.
     pub fn parse(parent: &str, state: Option<&str>) -> Result<TraceContext, InvalidTraceContext> {
@@ -54,7 +54,8 @@ impl TraceContext {
             return Err(InvalidTraceContext::NoTrace);
         }
         let printable = |it: &str| it.bytes().all(|it| matches!(it, b'\t' | b' '..=b'~'));
-        if state.is_some_and(|it| it.is_empty() || it.len() > TraceContext::MAX_STATE || !printable(it)) {
+        if state.is_some_and(|it| it.is_empty() || it.len() > TraceContext::MAX_STATE_BYTES || !printable(it))
+        {
             return Err(InvalidTraceContext::State);
         }
         Ok(TraceContext { parent: parent.to_owned(), state: state.map(|it| it.replace('\t', " ")) })

@@ -12,7 +12,8 @@ use mcp_model::{
     read_tools,
 };
 use mcp_registry::{
-    Builtins, Catalog, Decider, Desired, Fingerprint, Lists, Plan, ServerEntry, Validators, decide,
+    Builtins, Catalog, CompiledRules, DesiredServer, Fingerprint, ReloadPlan, ServerEntry, ServerLists,
+    ValidatorCache, decide,
 };
 use regex::RegexSet;
 
@@ -66,9 +67,9 @@ fn servers(tools: usize, count: usize) -> Vec<ServerEntry> {
         ServerEntry {
             id: ServerId::parse(&format!("server{at}")).expect("a short id"),
             exposure: Exposure::all(naming),
-            lists: Arc::new(Lists {
-                tools: read_tools(&page).expect("this is a list").shared(),
-                ..Lists::default()
+            lists: Arc::new(ServerLists {
+                tools: read_tools(&page).expect("this is a list").into_shared(),
+                ..ServerLists::default()
             }),
         }
     };
@@ -101,8 +102,8 @@ fn match_10_000_names_with_a_regex_set(bencher: Bencher<'_, '_>, which: &str) {
     let list = [whitelist, blacklist].concat();
     let rules = Rules { filter: Filter { whitelist: Vec::new(), blacklist: list }, ..inner_rules() };
     let server = ServerId::parse("server").expect("an id");
-    let decider = Decider::new(&server, &rules);
-    assert_eq!(count(), names.iter().filter(|it| !decider.admits(it)).count());
+    let decider = CompiledRules::new(&server, &rules);
+    assert_eq!(count(), names.iter().filter(|it| !decider.allows(it)).count());
     bencher.bench_local(count);
 }
 
@@ -112,14 +113,14 @@ fn prepare_patterns(bencher: Bencher<'_, '_>, count: usize) {
     let blacklist = (0..count).map(|it| format!("*resource{it}_*{it}*")).collect();
     let rules = Rules { filter: Filter { whitelist: Vec::new(), blacklist }, ..inner_rules() };
     let server = ServerId::parse("server").expect("an id");
-    bencher.bench_local(|| Decider::new(&server, &rules).admits("x"));
+    bencher.bench_local(|| CompiledRules::new(&server, &rules).allows("x"));
 }
 
 fn admit(bencher: Bencher<'_, '_>, rules: &Rules) {
     let (names, server) = (names(NAMES), ServerId::parse("server").expect("an id"));
     bencher.bench_local(|| {
-        let decider = Decider::new(&server, rules);
-        names.iter().filter(|it| decider.admits(it)).count()
+        let decider = CompiledRules::new(&server, rules);
+        names.iter().filter(|it| decider.allows(it)).count()
     });
 }
 
@@ -128,7 +129,7 @@ fn decide_on_names_with_100_patterns(bencher: Bencher<'_, '_>, count: usize) {
     let (names, rules) = (names(count), rules(NamePolicy::Reject));
     let server = ServerId::parse("server").expect("an id");
     bencher.bench_local(|| {
-        let decider = Decider::new(&server, &rules);
+        let decider = CompiledRules::new(&server, &rules);
         names.iter().map(|it| decider.decide(it)).collect::<Vec<_>>()
     });
 }
@@ -176,10 +177,10 @@ fn find_one_of_10_000(bencher: Bencher<'_, '_>, name: &str) {
 
 #[divan::bench]
 fn check_arguments(bencher: Bencher<'_, '_>) {
-    let validators = Validators::new();
+    let validators = ValidatorCache::new();
     let schema = &servers(NAMES, 100)[0].lists.tools[0].input_schema;
     let arguments = RawJson::parse(br#"{"path":"/tmp/a"}"#.as_slice().into()).expect("this is JSON");
-    bencher.bench_local(|| validators.check(schema, black_box(&arguments)).is_ok());
+    bencher.bench_local(|| validators.check_arguments(schema, black_box(&arguments)).is_ok());
 }
 
 /// What a reload would do that changes one server of so many.
@@ -188,7 +189,7 @@ fn plan_a_change_of_one(bencher: Bencher<'_, '_>, count: usize) {
     let limits = Limits::default();
     let desired = |at: usize, naming| {
         let exposure = Fingerprint::of_exposure(&Exposure::all(naming), &limits, Sharing::Shared);
-        Desired {
+        DesiredServer {
             id: ServerId::parse(&format!("server{at}")).expect("a short id"),
             runtime: exposure,
             exposure,
@@ -197,5 +198,5 @@ fn plan_a_change_of_one(bencher: Bencher<'_, '_>, count: usize) {
     let old: Vec<_> = (0..count).map(|it| desired(it, NamePolicy::Reject)).collect();
     let mut new = old.clone();
     new[count / 2] = desired(count / 2, NamePolicy::Pass);
-    bencher.bench_local(|| Plan::between(black_box(&old), black_box(&new)));
+    bencher.bench_local(|| ReloadPlan::compute(black_box(&old), black_box(&new)));
 }

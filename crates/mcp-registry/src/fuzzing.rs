@@ -7,16 +7,16 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::catalog::lists::{Builtins, ListKind, Lists, ServerEntry};
+use crate::catalog::lists::{Builtins, ListKind, ServerEntry, ServerLists};
 use crate::catalog::snapshot::Catalog;
 use crate::filter::decide::decide;
-use crate::filter::decide::{Decider, Verdict};
+use crate::filter::decide::{CompiledRules, Verdict};
 use crate::filter::pattern::Patterns;
-use crate::lock::{Approved, Digest, Drift, Lock, LockPolicy};
+use crate::lock::{Drift, DriftPolicy, JsonDigest, LockFile, ServerSnapshot};
 use crate::name::quote::label;
 use crate::name::rules::{is_valid, shorten};
 use crate::projection::{Provider, project};
-use crate::validate::{Checked, Validators};
+use crate::validate::{ValidationOutcome, ValidatorCache};
 use mcp_model::{
     Exposure, Filter, NameClass, NameLimit, NamePolicy, RawJson, Rules, ServerId, Transform, read_tools,
 };
@@ -26,15 +26,15 @@ use mcp_model::{
 pub fn tools(bytes: &[u8]) {
     let mut values = serde_json::Deserializer::from_slice(bytes).into_iter::<&serde_json::value::RawValue>();
     let Some(Ok(list)) = values.next() else { return };
-    let arguments = values.next().and_then(Result::ok).map_or_else(RawJson::empty_object, RawJson::copied);
-    let Ok(page) = read_tools(&RawJson::copied(list)) else { return };
+    let arguments = values.next().and_then(Result::ok).map_or_else(RawJson::empty_object, RawJson::copy_of);
+    let Ok(page) = read_tools(&RawJson::copy_of(list)) else { return };
     if page.items.len() > 32 {
         return;
     }
     for tool in &page.items {
         assert!(tool.input_schema.is_object() && !tool.name.is_empty());
     }
-    let lists = Arc::new(Lists { tools: page.shared(), ..Lists::default() });
+    let lists = Arc::new(ServerLists { tools: page.into_shared(), ..ServerLists::default() });
     let class = NameClass::Strict;
     for naming in [NamePolicy::Qualify { class }, NamePolicy::Reject, NamePolicy::Slug, NamePolicy::Pass] {
         let id = ServerId::parse("fuzzed").expect("an id");
@@ -63,19 +63,19 @@ pub fn tools(bytes: &[u8]) {
             }
         }
     }
-    let validators = Validators::new();
+    let validators = ValidatorCache::new();
     for tool in &lists.tools {
-        let first = validators.check(&tool.input_schema, &arguments);
+        let first = validators.check_arguments(&tool.input_schema, &arguments);
         assert_eq!(
-            validators.check(&tool.input_schema, &arguments),
+            validators.check_arguments(&tool.input_schema, &arguments),
             first,
             "a second look sees something else"
         );
         match first {
-            Ok(Checked::Valid) => {}
-            Ok(Checked::Unvalidated(reason)) => assert!(!reason.is_empty() && reason.len() < 1024),
+            Ok(ValidationOutcome::Valid) => {}
+            Ok(ValidationOutcome::Unvalidated(reason)) => assert!(!reason.is_empty() && reason.len() < 1024),
             Err(invalid) => {
-                assert!((1..=Validators::MAX_ERRORS).contains(&invalid.errors.len()));
+                assert!((1..=ValidatorCache::MAX_ERRORS).contains(&invalid.errors.len()));
                 assert!(
                     !tool.input_schema.as_str().trim_matches(['{', '}', ' ', '\n']).is_empty(),
                     "{{}} takes anything"
@@ -150,7 +150,7 @@ pub fn names(bytes: &[u8]) {
     for naming in policies {
         for limit in [NameLimit::Common, NameLimit::Gemini, NameLimit::Anthropic] {
             let rules = Rules { filter: filter.clone(), transforms: transforms.clone(), naming, limit };
-            let decider = Decider::new(&server, &rules);
+            let decider = CompiledRules::new(&server, &rules);
             for name in &names {
                 let decision = decider.decide(name);
                 assert_eq!(decision, decide(&server, &rules, name), "alone it is another one");
@@ -185,7 +185,7 @@ pub fn names(bytes: &[u8]) {
 /// The text of a lock: what is read is written as what reads back the same, and differs from itself in nothing.
 pub fn lock(bytes: &[u8]) {
     let Ok(text) = str::from_utf8(bytes) else { return };
-    let lock = match Lock::parse(text) {
+    let lock = match LockFile::parse(text) {
         Ok(lock) => lock,
         Err(error) => {
             let words = error.to_string();
@@ -193,11 +193,11 @@ pub fn lock(bytes: &[u8]) {
             return;
         }
     };
-    assert_eq!(Lock::parse(&lock.to_text()).as_ref(), Ok(&lock));
+    assert_eq!(LockFile::parse(&lock.to_text()).as_ref(), Ok(&lock));
     let all = [ListKind::Tool, ListKind::Prompt, ListKind::Resource];
     for approved in lock.servers.values() {
-        assert!(Drift::between(Some(approved), approved, &all, LockPolicy::default()).is_none());
-        let lost = Drift::between(Some(approved), &Approved::default(), &all, LockPolicy::default());
+        assert!(Drift::compute(Some(approved), approved, &all, DriftPolicy::default()).is_empty());
+        let lost = Drift::compute(Some(approved), &ServerSnapshot::default(), &all, DriftPolicy::default());
         assert_eq!(lost.items().len(), approved.items.values().map(|it| it.len()).sum::<usize>());
     }
 }
@@ -206,17 +206,17 @@ pub fn lock(bytes: &[u8]) {
 pub fn digest(bytes: &[u8]) {
     let mut values = serde_json::Deserializer::from_slice(bytes).into_iter::<&serde_json::value::RawValue>();
     let (Some(Ok(one)), Some(Ok(other))) = (values.next(), values.next()) else { return };
-    let (one, other) = (RawJson::copied(one), RawJson::copied(other));
+    let (one, other) = (RawJson::copy_of(one), RawJson::copy_of(other));
     let (Ok(left), Ok(right)) = (one.read::<Value>(), other.read::<Value>()) else { return };
-    let same = Digest::of(&one) == Digest::of(&other);
-    assert_eq!(Digest::parse(&Digest::of(&one).to_string()), Some(Digest::of(&one)));
+    let same = JsonDigest::of(&one) == JsonDigest::of(&other);
+    assert_eq!(JsonDigest::parse(&JsonDigest::of(&one).to_string()), Some(JsonDigest::of(&one)));
     // The same hash says the same; the same may be said with other digits, or with a key that stands twice.
     assert!(!same || left == right, "{one:?} {other:?}");
-    let written = RawJson::of(&left).expect("its keys are texts");
+    let written = RawJson::from_value(&left).expect("its keys are texts");
     let again =
         RawJson::parse(serde_json::to_string_pretty(&left).expect("it is JSON").into()).expect("it is JSON");
     // What a serializer writes is one text for one value, blanks apart.
-    assert_eq!(Digest::of(&written), Digest::of(&again), "{written:?}");
+    assert_eq!(JsonDigest::of(&written), JsonDigest::of(&again), "{written:?}");
 }
 
 #[cfg(test)]

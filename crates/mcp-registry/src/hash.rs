@@ -7,28 +7,28 @@ use serde::{Serialize, Serializer};
 
 /// The hash of a catalog's content: blake3, printed in hexadecimal.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Hash([u8; 32]);
+pub struct CatalogHash([u8; 32]);
 
-impl Hash {
+impl CatalogHash {
     /// The hash itself.
     pub fn as_bytes(&self) -> &[u8; 32] {
         &self.0
     }
 }
 
-impl fmt::Display for Hash {
+impl fmt::Display for CatalogHash {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&blake3::Hash::from_bytes(self.0).to_hex())
     }
 }
 
-impl fmt::Debug for Hash {
+impl fmt::Debug for CatalogHash {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
     }
 }
 
-impl Serialize for Hash {
+impl Serialize for CatalogHash {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
     }
@@ -73,7 +73,7 @@ impl Encoder {
         self.0.finalize().into()
     }
 
-    pub(crate) fn hash(self) -> Hash {
-        Hash(self.finish())
+    pub(crate) fn hash(self) -> CatalogHash {
+        CatalogHash(self.finish())
     }
 }

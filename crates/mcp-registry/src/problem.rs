@@ -148,7 +148,7 @@ impl Problem {
         }
     }
 
-    /// A tool's arguments are not checked; `reason` is what [`Checked::Unvalidated`](crate::validate::Checked) gave.
+    /// A tool's arguments are not checked; `reason` is what [`ValidationOutcome::Unvalidated`](crate::validate::ValidationOutcome) gave.
     pub fn tool_unvalidated(server: &ServerId, tool: &str, reason: &str) -> Problem {
         Problem {
             id: format!("mcp/server/{server}/tool_unvalidated/{}", label(tool)),
@@ -163,7 +163,7 @@ impl Problem {
         }
     }
 
-    /// A tool's structured results are not checked; `reason` is what [`Checked::Unvalidated`](crate::validate::Checked) gave.
+    /// A tool's structured results are not checked; `reason` is what [`ValidationOutcome::Unvalidated`](crate::validate::ValidationOutcome) gave.
     pub fn tool_result_unvalidated(server: &ServerId, tool: &str, reason: &str) -> Problem {
         Problem {
             id: format!("mcp/server/{server}/tool_result_unvalidated/{}", label(tool)),
@@ -179,7 +179,7 @@ impl Problem {
     }
 
     /// A tool's last structured result did not keep what its `outputSchema` promises; `reason` is what
-    /// [`ResultInvalid`](crate::validate::ResultInvalid) says.
+    /// [`InvalidResult`](crate::validate::InvalidResult) says.
     pub fn tool_result_invalid(server: &ServerId, tool: &str, reason: &str) -> Problem {
         Problem {
             id: format!("mcp/server/{server}/tool_result_invalid/{}", label(tool)),

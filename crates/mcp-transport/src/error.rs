@@ -7,7 +7,7 @@ pub(crate) mod end;
 use std::sync::Arc;
 use std::time::Duration;
 
-use mcp_model::{Kind, ProtocolVersion, RpcError, TransportKind, code};
+use mcp_model::{ErrorKind, ProtocolVersion, RpcError, TransportKind, code};
 
 use crate::error::end::{EndReason, Ended, Fault, StartFailure};
 use crate::rpc::deadline::Expiry;
@@ -99,15 +99,15 @@ impl ConnectError {
     }
 
     /// The kind of failure.
-    pub fn kind(&self) -> Kind {
+    pub fn kind(&self) -> ErrorKind {
         match self {
-            ConnectError::TimedOut { .. } | ConnectError::Silent { .. } => Kind::Timeout,
+            ConnectError::TimedOut { .. } | ConnectError::Silent { .. } => ErrorKind::Timeout,
             ConnectError::Rejected { .. } | ConnectError::Version { .. } | ConnectError::Unreadable(_) => {
-                Kind::Protocol
+                ErrorKind::Protocol
             }
-            ConnectError::Invalid(_) => Kind::McpConfig,
+            ConnectError::Invalid(_) => ErrorKind::McpConfig,
             ConnectError::Unsupported(_) | ConnectError::Ended(_) | ConnectError::Refused(_) => {
-                Kind::Connection
+                ErrorKind::Connection
             }
         }
     }
@@ -296,20 +296,20 @@ pub enum CallError {
 
 impl CallError {
     /// The kind of failure.
-    pub fn kind(&self) -> Kind {
+    pub fn kind(&self) -> ErrorKind {
         match self {
-            CallError::Closed(_) | CallError::NotSent(_) | CallError::AnswerLost(_) => Kind::Connection,
-            CallError::Refused(_) | CallError::Reopen(_) => Kind::Connection,
-            CallError::TimedOut(_) => Kind::Timeout,
+            CallError::Closed(_) | CallError::NotSent(_) | CallError::AnswerLost(_) => ErrorKind::Connection,
+            CallError::Refused(_) | CallError::Reopen(_) => ErrorKind::Connection,
+            CallError::TimedOut(_) => ErrorKind::Timeout,
             CallError::Rpc(_)
             | CallError::Unreadable(_)
             | CallError::InputRequired(_)
             | CallError::ResourceNotFound(_)
             | CallError::NotOffered(_)
             | CallError::TooMuch(_)
-            | CallError::TooLarge(_) => Kind::Protocol,
-            CallError::OutcomeUnknown(_) => Kind::OutcomeUnknown,
-            CallError::InvalidParams(_) => Kind::Validation,
+            | CallError::TooLarge(_) => ErrorKind::Protocol,
+            CallError::OutcomeUnknown(_) => ErrorKind::OutcomeUnknown,
+            CallError::InvalidParams(_) => ErrorKind::Validation,
         }
     }
 

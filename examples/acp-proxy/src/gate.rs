@@ -125,7 +125,7 @@ impl Gate {
         let Some(result) = message.result else { return };
         let number = as_value(result).and_then(|it| it["protocolVersion"].as_u64());
         self.agreed = Some(match number.and_then(Version::from_number) {
-            Some(version) => Agreed::Known(version, Capabilities::read(version, &RawJson::copied(result))),
+            Some(version) => Agreed::Known(version, Capabilities::read(version, &RawJson::copy_of(result))),
             None => Agreed::Unknown,
         });
     }

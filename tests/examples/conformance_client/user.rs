@@ -22,7 +22,7 @@ impl Elicitation for User {
     async fn elicit(&self, request: ElicitRequest) -> Result<ElicitAnswer, RpcError> {
         let Question::Form { schema } = request.question else { return Ok(ElicitAnswer::Decline) };
         let Ok(schema) = schema.read::<Value>() else { return Ok(ElicitAnswer::Decline) };
-        Ok(ElicitAnswer::Accept(RawJson::of(&form::filled(&schema)).ok()))
+        Ok(ElicitAnswer::Accept(RawJson::from_value(&form::filled(&schema)).ok()))
     }
 }
 

@@ -63,5 +63,5 @@ fn answered(what: &str, answer: Result<String, CallError>) -> Result<(), String>
 }
 
 fn raw(value: &Value) -> Result<RawJson, String> {
-    RawJson::of(value).map_err(|it| it.to_string())
+    RawJson::from_value(value).map_err(|it| it.to_string())
 }

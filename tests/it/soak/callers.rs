@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use mcp_host::ToolCall;
-use mcp_model::{CallResult, Kind, RawJson};
+use mcp_model::{CallResult, ErrorKind, RawJson};
 
 use super::field::{Nature, Server};
 use super::random::Random;
@@ -100,11 +100,11 @@ fn judge(server: &Server, wish: Wish, text: &str, result: &CallResult, took: Dur
         Some(failed) => failed,
     };
     match wish {
-        Wish::Fail if failed.kind == Kind::Tool => {
+        Wish::Fail if failed.kind == ErrorKind::Tool => {
             assert!(failed.message.contains(text), "somebody else's failure: {failed:?}");
             return "failed as told".to_owned();
         }
-        Wish::TooLong(_) if failed.kind == Kind::Timeout => return "too late".to_owned(),
+        Wish::TooLong(_) if failed.kind == ErrorKind::Timeout => return "too late".to_owned(),
         Wish::Echo | Wish::Grow(_) | Wish::Fail | Wish::GiveUp(_) | Wish::TooLong(_) => {}
     }
     match server.nature {

@@ -24,7 +24,7 @@ use mcp_model::{
     Content, Endpoint, Filter, NameLimit, NamePolicy, RawJson, Rules, Secret, ServerId, StdioEndpoint,
     UrlEndpoint, read_tools,
 };
-use mcp_registry::{Decider, Validators};
+use mcp_registry::{CompiledRules, ValidatorCache};
 use mcp_transport::{CallOptions, DialOptions, Session, SessionOptions, dialer};
 use serde_json::json;
 
@@ -174,7 +174,7 @@ async fn bare(wire: Wire, times: usize) -> Result<(), Failure> {
 }
 
 async fn echo(session: &Session) -> Result<(), Failure> {
-    let arguments = RawJson::of(&json!({ "text": TEXT }))?;
+    let arguments = RawJson::from_value(&json!({ "text": TEXT }))?;
     let answer = session.call_tool("echo", &arguments, CallOptions::default()).await?;
     same(answer.value.content.iter().map(Content::len).sum())
 }
@@ -205,7 +205,7 @@ async fn together(times: usize) -> Result<(), Failure> {
 
 async fn big(times: usize) -> Result<(), Failure> {
     let session = over_stdio(&[]).await?;
-    let arguments = RawJson::of(&json!({ "kib": 1024 }))?;
+    let arguments = RawJson::from_value(&json!({ "kib": 1024 }))?;
     for _ in 0..times {
         let answer = session.call_tool("big", &arguments, CallOptions::default()).await?;
         black_box(answer.value.into_text());
@@ -254,7 +254,7 @@ async fn started(servers: usize, tools: usize) -> Result<Host, Failure> {
 async fn host(times: usize) -> Result<(), Failure> {
     let host = started(1, 0).await?;
     for _ in 0..times {
-        let arguments = RawJson::of(&json!({ "text": TEXT }))?;
+        let arguments = RawJson::from_value(&json!({ "text": TEXT }))?;
         let result = host.call(ToolCall::new("s0_echo", arguments)).await;
         same(result.content.iter().map(Content::len).sum())?;
     }
@@ -275,7 +275,7 @@ async fn swapping(servers: usize, times: usize) -> Result<(), Failure> {
                 let begun = Instant::now();
                 // As long with reloads as without.
                 while is_over.try_recv().is_err() || calls.is_empty() {
-                    let arguments = RawJson::of(&json!({ "text": TEXT }))?;
+                    let arguments = RawJson::from_value(&json!({ "text": TEXT }))?;
                     let begun = Instant::now();
                     let result = host.call(ToolCall::new("s1_echo", arguments)).await;
                     calls.push(begun.elapsed());
@@ -341,8 +341,8 @@ fn rules() -> Rules {
 fn matching(times: usize) -> Result<(), Failure> {
     let (names, rules, server) = (names(), rules(), ServerId::parse("server")?);
     for _ in 0..times {
-        let decider = Decider::new(&server, &rules);
-        black_box(names.iter().filter(|it| decider.admits(it)).count());
+        let decider = CompiledRules::new(&server, &rules);
+        black_box(names.iter().filter(|it| decider.allows(it)).count());
     }
     Ok(())
 }
@@ -350,7 +350,7 @@ fn matching(times: usize) -> Result<(), Failure> {
 fn deciding(times: usize) -> Result<(), Failure> {
     let (names, rules, server) = (names(), rules(), ServerId::parse("server")?);
     for _ in 0..times {
-        let decider = Decider::new(&server, &rules);
+        let decider = CompiledRules::new(&server, &rules);
         black_box(names.iter().map(|it| decider.decide(it)).collect::<Vec<_>>());
     }
     Ok(())
@@ -394,12 +394,12 @@ fn validating(times: usize) -> Result<(), Failure> {
     let mut list = String::new();
     Answers::new(100, 0).answer(br#"{"id":1,"method":"tools/list"}"#, &mut list);
     let list: serde_json::Value = serde_json::from_str(&list)?;
-    let tools = read_tools(&RawJson::of(&list["result"])?)?.items;
+    let tools = read_tools(&RawJson::from_value(&list["result"])?)?.items;
     let schema = &tools[10].input_schema;
-    let validators = Validators::new();
-    let arguments = RawJson::of(&json!({ "field0": 7, "field1": ["a", "b"], "field2": "text" }))?;
+    let validators = ValidatorCache::new();
+    let arguments = RawJson::from_value(&json!({ "field0": 7, "field1": ["a", "b"], "field2": "text" }))?;
     for _ in 0..times {
-        if validators.check(schema, black_box(&arguments)).is_err() {
+        if validators.check_arguments(schema, black_box(&arguments)).is_err() {
             return Err("these arguments are right".into());
         }
     }

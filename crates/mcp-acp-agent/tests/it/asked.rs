@@ -23,7 +23,7 @@ impl Elicitation for Says {
 
     async fn elicit(&self, request: ElicitRequest) -> Result<ElicitAnswer, RpcError> {
         let answer = json!({ "answer": format!("{} {}", request.message, self.0) });
-        Ok(ElicitAnswer::Accept(Some(RawJson::of(&answer).unwrap())))
+        Ok(ElicitAnswer::Accept(Some(RawJson::from_value(&answer).unwrap())))
     }
 }
 

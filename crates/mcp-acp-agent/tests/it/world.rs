@@ -137,7 +137,7 @@ pub(crate) fn validated(servers: &Value) -> Validated {
     let capabilities = Capabilities { http: true, sse: true, acp: true, ..Capabilities::STDIO };
     let cwd = std::env::temp_dir();
     let params = serde_json::json!({ "cwd": cwd, "mcpServers": servers });
-    let set_up = SetUp { method: Method::New, params: RawJson::of(&params).unwrap() };
+    let set_up = SetUp { method: Method::New, params: RawJson::from_value(&params).unwrap() };
     validate(&set_up, &Agent::new(Version::V1, &capabilities)).unwrap()
 }
 

@@ -19,7 +19,7 @@ fn all() -> Capabilities {
 }
 
 fn validated(version: Version, method: Method, params: &Value) -> Validated {
-    let set_up = SetUp { method, params: RawJson::of(params).unwrap() };
+    let set_up = SetUp { method, params: RawJson::from_value(params).unwrap() };
     validate(&set_up, &Agent::new(version, &all())).unwrap()
 }
 
@@ -114,7 +114,8 @@ fn acpx_10_every_typed_request_is_the_raw_one() {
 
 #[test]
 fn acpx_03_an_error_is_the_same_in_every_type() {
-    let set_up = SetUp { method: Method::New, params: RawJson::of(&json!({"mcpServers": []})).unwrap() };
+    let set_up =
+        SetUp { method: Method::New, params: RawJson::from_value(&json!({"mcpServers": []})).unwrap() };
     let refusal = validate(&set_up, &Agent::new(Version::V1, &all())).unwrap_err();
     let Refusal::InvalidParams(invalid) = &refusal else { panic!() };
     let kind = FailureKind::ExecutableNotFound { command: "/a".to_owned() };

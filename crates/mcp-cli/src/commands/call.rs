@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use mcp_config::Colour;
 use mcp_host::{Approval, Host, Published, ServerState, Supervision, ToolCall, Wanted};
-use mcp_model::{CallFailure, CallResult, Kind, RawJson};
-use mcp_registry::Lookup;
+use mcp_model::{CallFailure, CallResult, ErrorKind, RawJson};
+use mcp_registry::ToolLookup;
 use mcp_transport::OnProgress;
 
 use crate::args::Format;
@@ -50,7 +50,7 @@ pub(crate) async fn run(context: &Context, request: Request<'_>, signals: &mut S
                     Ok(arguments) => {
                         call(host, &context.progress(), ToolCall::new(request.tool, arguments)).await
                     }
-                    Err(unusable) => refused::result(request.tool, Kind::Validation, unusable.message),
+                    Err(unusable) => refused::result(request.tool, ErrorKind::Validation, unusable.message),
                 };
                 let exit = exit(&result, reach(&published, &rejected, request.tool));
                 let mut report = kept(report(context, request, &result, exit), &result, request).await;
@@ -74,8 +74,8 @@ pub(crate) async fn run(context: &Context, request: Request<'_>, signals: &mut S
 pub(super) fn fitted(published: &Published, tool: &str, arguments: Typed) -> Result<RawJson, Unusable> {
     match (arguments, published.catalog.find(tool)) {
         (Typed::Object(json), _) => Ok(json),
-        (Typed::Pairs(pairs), Lookup::Found(it)) => pairs::fit(&pairs, Some(&it.tool.input_schema)),
-        (Typed::Pairs(pairs), Lookup::Ambiguous(_) | Lookup::Missing { nearest: _ }) => {
+        (Typed::Pairs(pairs), ToolLookup::Found(it)) => pairs::fit(&pairs, Some(&it.tool.input_schema)),
+        (Typed::Pairs(pairs), ToolLookup::Ambiguous(_) | ToolLookup::Missing { nearest: _ }) => {
             pairs::fit(&pairs, None)
         }
     }
@@ -178,28 +178,29 @@ fn reach(published: &Published, rejected: &[String], tool: &str) -> Reach {
     };
     let some_missed = published.servers.iter().any(|it| missed(it.state) && !rejected.contains(&it.id));
     match published.catalog.find(tool) {
-        Lookup::Found(_) | Lookup::Ambiguous(_) => Reach::Known,
-        Lookup::Missing { .. } if !some_missed => Reach::Known,
-        Lookup::Missing { nearest: Some(_) } => Reach::Doubtful,
-        Lookup::Missing { nearest: None } => Reach::Missed,
+        ToolLookup::Found(_) | ToolLookup::Ambiguous(_) => Reach::Known,
+        ToolLookup::Missing { .. } if !some_missed => Reach::Known,
+        ToolLookup::Missing { nearest: Some(_) } => Reach::Doubtful,
+        ToolLookup::Missing { nearest: None } => Reach::Missed,
     }
 }
 
 fn exit(result: &CallResult, reach: Reach) -> Exit {
     let Some(CallFailure { kind, message: _ }) = &result.error else { return Exit::Done };
     match (kind, reach) {
-        (_, Reach::Known) | (Kind::ToolNotFound, Reach::Doubtful) => Exit::Wrong,
-        (Kind::ToolNotFound, Reach::Missed)
-        | (Kind::Connection | Kind::Timeout | Kind::Protocol, Reach::Doubtful | Reach::Missed) => {
-            Exit::Unreachable
-        }
+        (_, Reach::Known) | (ErrorKind::ToolNotFound, Reach::Doubtful) => Exit::Wrong,
+        (ErrorKind::ToolNotFound, Reach::Missed)
+        | (
+            ErrorKind::Connection | ErrorKind::Timeout | ErrorKind::Protocol,
+            Reach::Doubtful | Reach::Missed,
+        ) => Exit::Unreachable,
         (
-            Kind::Config
-            | Kind::McpConfig
-            | Kind::MissingTransportField
-            | Kind::Validation
-            | Kind::Tool
-            | Kind::OutcomeUnknown,
+            ErrorKind::Config
+            | ErrorKind::McpConfig
+            | ErrorKind::MissingTransportField
+            | ErrorKind::Validation
+            | ErrorKind::Tool
+            | ErrorKind::OutcomeUnknown,
             Reach::Doubtful | Reach::Missed,
         ) => Exit::Wrong,
     }
@@ -225,18 +226,18 @@ fn complaint(failure: &CallFailure, request: Request<'_>, colour: Colour) -> Str
     let Request { file, tool, arguments: _, save: _ } = request;
     let file = file.display();
     let help = match kind {
-        Kind::ToolNotFound => Some(format!("`mcp-host tools {file}` shows the names that there are")),
-        Kind::Validation => {
+        ErrorKind::ToolNotFound => Some(format!("`mcp-host tools {file}` shows the names that there are")),
+        ErrorKind::Validation => {
             Some(format!("`mcp-host tools {file} --schema {}` shows what the tool takes", plain::line(tool)))
         }
-        Kind::OutcomeUnknown => Some("look whether it has happened before you call again".to_owned()),
-        Kind::Connection | Kind::Timeout | Kind::Protocol => {
+        ErrorKind::OutcomeUnknown => Some("look whether it has happened before you call again".to_owned()),
+        ErrorKind::Connection | ErrorKind::Timeout | ErrorKind::Protocol => {
             Some(format!("`mcp-host doctor {file}` examines the servers step by step"))
         }
-        Kind::Config | Kind::McpConfig | Kind::MissingTransportField => {
+        ErrorKind::Config | ErrorKind::McpConfig | ErrorKind::MissingTransportField => {
             Some(format!("`mcp-host check {file}` shows every mistake with its line"))
         }
-        Kind::Tool => None,
+        ErrorKind::Tool => None,
     };
     if let Some(help) = help {
         res.push_str(&paint::help(colour, &help));
@@ -254,7 +255,7 @@ mod tests {
     use crate::fixture::published;
 
     #[track_caller]
-    fn check(servers: &[(&str, ServerState)], rejected: &[&str], error: Option<Kind>, want: Exit) {
+    fn check(servers: &[(&str, ServerState)], rejected: &[&str], error: Option<ErrorKind>, want: Exit) {
         let published = published(servers);
         let rejected: Vec<String> = rejected.iter().map(|it| (*it).to_owned()).collect();
         let result = CallResult {
@@ -278,20 +279,20 @@ mod tests {
         use ServerState::{Failed, Ready};
         check(&[("a", Ready)], &[], None, Exit::Done);
         check(&[("a", Ready), ("b", Failed)], &[], None, Exit::Done);
-        check(&[("a", Ready)], &[], Some(Kind::ToolNotFound), Exit::Wrong);
-        check(&[("a", Ready), ("b", Failed)], &[], Some(Kind::ToolNotFound), Exit::Unreachable);
-        check(&[("b", Failed)], &[], Some(Kind::Connection), Exit::Unreachable);
-        check(&[("b", Failed)], &["b"], Some(Kind::McpConfig), Exit::Wrong);
-        check(&[("b", Failed)], &["b"], Some(Kind::ToolNotFound), Exit::Wrong);
-        check(&[], &[], Some(Kind::ToolNotFound), Exit::Wrong);
+        check(&[("a", Ready)], &[], Some(ErrorKind::ToolNotFound), Exit::Wrong);
+        check(&[("a", Ready), ("b", Failed)], &[], Some(ErrorKind::ToolNotFound), Exit::Unreachable);
+        check(&[("b", Failed)], &[], Some(ErrorKind::Connection), Exit::Unreachable);
+        check(&[("b", Failed)], &["b"], Some(ErrorKind::McpConfig), Exit::Wrong);
+        check(&[("b", Failed)], &["b"], Some(ErrorKind::ToolNotFound), Exit::Wrong);
+        check(&[], &[], Some(ErrorKind::ToolNotFound), Exit::Wrong);
     }
 
     #[test]
     fn a_failure_is_its_kind_and_its_message() {
-        let failure = CallFailure { kind: Kind::Tool, message: "it \u{1b}[31mbroke\n".into() };
+        let failure = CallFailure { kind: ErrorKind::Tool, message: "it \u{1b}[31mbroke\n".into() };
         let request = Request { file: Path::new("a.yaml"), tool: "t", arguments: &[], save: None };
         assert_eq!(complaint(&failure, request, Colour::Never), "MCPToolError: it broke\n");
-        let failure = CallFailure { kind: Kind::ToolNotFound, message: "no".into() };
+        let failure = CallFailure { kind: ErrorKind::ToolNotFound, message: "no".into() };
         assert_eq!(
             complaint(&failure, request, Colour::Never),
             "MCPToolNotFoundError: no\n  help: `mcp-host tools a.yaml` shows the names that there are\n"

@@ -8,7 +8,7 @@ use mcp_config::{
     sarif,
 };
 use mcp_host::{Loaded, save};
-use mcp_model::{Dialect, Kind, Severity, TransportKind};
+use mcp_model::{Dialect, ErrorKind, Severity, TransportKind};
 use serde::{Serialize, Serializer};
 
 use crate::args::FormatName;
@@ -154,7 +154,7 @@ fn text(found: &Found, colour: Colour) -> String {
             res + &source.complaints(colour) + &summary(&counts, colour) + "\n"
         }
         Err(Unreadable { path: _, message, help }) => {
-            let message = format!("{}: {message}", Kind::Config);
+            let message = format!("{}: {message}", ErrorKind::Config);
             paint::error(colour, &plain::line(&message), help.as_deref())
         }
     }
@@ -268,7 +268,7 @@ impl Serialize for Finding<'_> {
         struct Placeless<'a> {
             severity: Severity,
             code: Option<&'a str>,
-            kind: Kind,
+            kind: ErrorKind,
             message: &'a str,
             pointer: &'a str,
             line: Option<usize>,
@@ -280,7 +280,7 @@ impl Serialize for Finding<'_> {
             Finding::Unreadable(Unreadable { path: _, message, help }) => Placeless {
                 severity: Severity::Error,
                 code: None,
-                kind: Kind::Config,
+                kind: ErrorKind::Config,
                 message,
                 pointer: "",
                 line: None,

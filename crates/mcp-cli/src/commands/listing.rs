@@ -199,7 +199,7 @@ mod tests {
     use std::sync::Arc;
 
     use mcp_host::{FailedServer, Failure, ServerStatus};
-    use mcp_model::Kind;
+    use mcp_model::ErrorKind;
     use mcp_registry::Catalog;
 
     use super::*;
@@ -232,7 +232,7 @@ mod tests {
     fn a_server_that_is_not_there_is_answered_with_those_that_are() {
         let failed = |id: &str| FailedServer {
             id: id.to_owned(),
-            failure: Failure { kind: Kind::McpConfig, message: String::new(), help: None },
+            failure: Failure { kind: ErrorKind::McpConfig, message: String::new(), help: None },
         };
         let wanted = Wanted { servers: Vec::new(), failed: vec![failed("a"), failed("b")] };
         assert_eq!(only(wanted.clone(), "b").unwrap().failed, [failed("b")]);

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mcp_config::ResolvedServer;
-use mcp_model::{Endpoint, Kind, Secret, Severity};
+use mcp_model::{Endpoint, ErrorKind, Secret, Severity};
 use mcp_transport::{
     CallError, ClientInfo, DialOptions, Grant, KnownClient, LoopbackRedirect, Revocation, Session,
     SessionOptions, TokenStore, dialer,
@@ -189,7 +189,7 @@ fn typed() -> mpsc::Receiver<String> {
 }
 
 /// Connects, and asks for something: some servers want nothing for a connection alone.
-async fn connect(place: &Place, logins: &mcp_host::Logins) -> Result<(), (Kind, String)> {
+async fn connect(place: &Place, logins: &mcp_host::Logins) -> Result<(), (ErrorKind, String)> {
     let ResolvedServer { spec, endpoint, config } = &place.server;
     let mut limits = spec.limits.clone();
     (limits.startup, limits.request) = (PATIENCE, PATIENCE);
@@ -274,7 +274,7 @@ fn outcome(place: &Place, grant: Option<Grant>) -> Outcome<'_> {
 fn report(
     context: &Context,
     place: &Place,
-    done: Result<(), (Kind, String)>,
+    done: Result<(), (ErrorKind, String)>,
     grant: Option<Grant>,
 ) -> Report {
     let name = plain::line(place.server.spec.id.as_str());

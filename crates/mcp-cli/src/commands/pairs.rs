@@ -70,7 +70,7 @@ pub(super) fn texts(pairs: &[Pair]) -> RawJson {
         Word::Plain(text) | Word::Json(text) => (it.name.clone(), Value::from(text.as_str())),
     };
     let object: serde_json::Map<String, Value> = pairs.iter().map(text).collect();
-    RawJson::of(&object).expect("it is an object of texts")
+    RawJson::from_value(&object).expect("it is an object of texts")
 }
 
 /// The value of one argument, as JSON.

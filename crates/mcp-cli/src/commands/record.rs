@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use mcp_host::{Host, ServerState, Supervision, ToolCall, Wanted, record_into, replace};
-use mcp_model::{CallResult, Kind};
+use mcp_model::{CallResult, ErrorKind};
 use mcp_transport::recording::{Between, Recorder, Recording, environment_secrets};
 use serde::Serialize;
 
@@ -197,13 +197,13 @@ async fn made(context: &Context, host: &Host, wish: Wish) -> CallResult {
     let Wish { tool, arguments } = wish;
     match call::fitted(&host.published(), &tool, arguments) {
         Ok(arguments) => call::call(host, &context.progress(), ToolCall::new(&tool, arguments)).await,
-        Err(unusable) => refused::result(&tool, Kind::Validation, unusable.message),
+        Err(unusable) => refused::result(&tool, ErrorKind::Validation, unusable.message),
     }
 }
 
 /// Did the call reach its server, and the answer this host? A tool that says that it failed has answered.
 fn is_recorded(result: &CallResult) -> bool {
-    result.error.as_ref().is_none_or(|it| it.kind == Kind::Tool)
+    result.error.as_ref().is_none_or(|it| it.kind == ErrorKind::Tool)
 }
 
 async fn tell_result(context: &Context, result: &CallResult) {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use mcp_host::{ActiveProblem, Failure, Published, ServerState, ServerStatus};
-use mcp_model::{CallFailure, CallMetadata, CallResult, Kind, Severity};
+use mcp_model::{CallFailure, CallMetadata, CallResult, ErrorKind, Severity};
 use mcp_registry::{Catalog, Problem};
 
 use crate::source::{Source, Unreadable};
@@ -22,7 +22,7 @@ impl Refusal {
     /// The file cannot be read.
     pub(crate) fn unreadable(unreadable: Unreadable) -> Refusal {
         let Unreadable { path: _, message, help } = unreadable;
-        Refusal { failure: Failure { kind: Kind::Config, message, help }, servers: Vec::new() }
+        Refusal { failure: Failure { kind: ErrorKind::Config, message, help }, servers: Vec::new() }
     }
 
     /// The file has an error that spoils all of it; `None` where it has none.
@@ -41,7 +41,7 @@ impl Refusal {
             errors.len(),
             if errors.len() == 1 { "error" } else { "errors" }
         );
-        let whole = Failure { kind: Kind::Config, message, help: first.and_then(|it| it.help.clone()) };
+        let whole = Failure { kind: ErrorKind::Config, message, help: first.and_then(|it| it.help.clone()) };
         let servers = loaded.reading.entries.iter().map(|entry| {
             let own = errors.iter().find(|it| it.server.as_ref() == Some(&entry.name));
             let failure = match own {
@@ -77,7 +77,7 @@ impl Refusal {
 }
 
 /// The result of a call that was never made.
-pub(crate) fn result(tool: &str, kind: Kind, message: String) -> CallResult {
+pub(crate) fn result(tool: &str, kind: ErrorKind, message: String) -> CallResult {
     CallResult {
         success: false,
         content: Vec::new(),

@@ -5,7 +5,7 @@ use std::time::SystemTime;
 
 use mcp_host::{ActiveProblem, Published};
 use mcp_model::{RawJson, Tool};
-use mcp_registry::{Checked, Problem, Validators};
+use mcp_registry::{Problem, ValidationOutcome, ValidatorCache};
 
 use crate::context::blocking;
 
@@ -14,11 +14,11 @@ const MOST: usize = 2_000;
 
 /// The tools whose schemas cannot be used, each with the reason.
 pub(super) fn unusable<'a>(tools: impl Iterator<Item = &'a Tool>) -> impl Iterator<Item = (usize, String)> {
-    let (validators, nothing) = (Validators::new(), RawJson::empty_object());
+    let (validators, nothing) = (ValidatorCache::new(), RawJson::empty_object());
     tools.take(MOST).enumerate().filter_map(move |(at, it)| {
-        match validators.check(&it.input_schema, &nothing) {
-            Ok(Checked::Unvalidated(reason)) => Some((at, reason)),
-            Ok(Checked::Valid) | Err(_) => None,
+        match validators.check_arguments(&it.input_schema, &nothing) {
+            Ok(ValidationOutcome::Unvalidated(reason)) => Some((at, reason)),
+            Ok(ValidationOutcome::Valid) | Err(_) => None,
         }
     })
 }

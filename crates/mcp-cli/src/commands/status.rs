@@ -192,7 +192,7 @@ mod tests {
     use std::time::UNIX_EPOCH;
 
     use mcp_host::Failure;
-    use mcp_model::{Era, Kind, ServerId, Severity};
+    use mcp_model::{Era, ErrorKind, ServerId, Severity};
     use mcp_registry::Catalog;
 
     use super::*;
@@ -200,7 +200,7 @@ mod tests {
     fn published() -> Published {
         let bad = ServerId::parse("broken").unwrap();
         let failure = Failure {
-            kind: Kind::Connection,
+            kind: ErrorKind::Connection,
             message: "it \u{1b}[2Jended\nat once".into(),
             help: Some("start it by hand".into()),
         };
@@ -245,13 +245,13 @@ mod tests {
     #[test]
     fn what_one_filter_hides_is_one_line() {
         use mcp_model::{Exposure, Filter, NamePolicy, RawJson, read_tools};
-        use mcp_registry::{Builtins, Lists, ServerEntry};
+        use mcp_registry::{Builtins, ServerEntry, ServerLists};
 
         let mut exposure = Exposure::all(NamePolicy::Reject);
         exposure.tools.filter = Filter { whitelist: vec!["keep".into()], blacklist: vec![] };
         let json = r#"{"tools":[{"name":"a","inputSchema":{}},{"name":"keep","inputSchema":{}},{"name":"b","inputSchema":{}}]}"#;
-        let tools = read_tools(&RawJson::parse(json.into()).unwrap()).unwrap().shared();
-        let lists = Arc::new(Lists { tools, ..Lists::default() });
+        let tools = read_tools(&RawJson::parse(json.into()).unwrap()).unwrap().into_shared();
+        let lists = Arc::new(ServerLists { tools, ..ServerLists::default() });
         let entry = ServerEntry { id: ServerId::parse("s").unwrap(), exposure, lists };
         let catalog = Catalog::build(&Builtins::default(), &[entry]);
         let active = |problem: &Problem| ActiveProblem { problem: problem.clone(), since: UNIX_EPOCH };

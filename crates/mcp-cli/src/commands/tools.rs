@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use mcp_host::Published;
 use mcp_model::{Tool, ToolHints};
-use mcp_registry::{ExposedTool, Lookup};
+use mcp_registry::{ExposedTool, ToolLookup};
 
 use crate::commands::{shape, status};
 use crate::output::table::{Column, Look, table};
@@ -115,15 +115,15 @@ pub(super) fn document(published: &Published, name: &str) -> String {
 fn found<'a>(published: &'a Published, name: &str) -> Result<&'a ExposedTool, String> {
     let quoted = plain::line(name);
     match published.catalog.find(name) {
-        Lookup::Found(tool) => Ok(tool),
-        Lookup::Ambiguous(tools) => {
+        ToolLookup::Found(tool) => Ok(tool),
+        ToolLookup::Ambiguous(tools) => {
             let names: Vec<&str> = tools.iter().map(|it| it.name.as_str()).collect();
             Err(format!("several servers have a tool `{quoted}`; say one of: {}", names.join(", ")))
         }
-        Lookup::Missing { nearest: Some(near) } => {
+        ToolLookup::Missing { nearest: Some(near) } => {
             Err(format!("there is no tool `{quoted}`; did you mean `{}`?", near.name))
         }
-        Lookup::Missing { nearest: None } => Err(format!("there is no tool `{quoted}`")),
+        ToolLookup::Missing { nearest: None } => Err(format!("there is no tool `{quoted}`")),
     }
 }
 
@@ -184,7 +184,7 @@ mod tests {
     use mcp_config::Colour;
     use mcp_host::ServerState;
     use mcp_model::{Exposure, NamePolicy, RawJson, ServerId, read_tools};
-    use mcp_registry::{Builtins, Catalog, Lists, ServerEntry};
+    use mcp_registry::{Builtins, Catalog, ServerEntry, ServerLists};
 
     use super::*;
     use crate::fixture;
@@ -197,11 +197,11 @@ mod tests {
              "inputSchema":{"type":"object","properties":{"path":{"type":"string","description":"Where"}},"required":["path"]}},
             {"name":"wipe","annotations":{"destructiveHint":true},"inputSchema":{"type":"object"}},
             {"name":"note","inputSchema":{}}]}"#;
-        let tools = read_tools(&RawJson::parse(json.into()).unwrap()).unwrap().shared();
+        let tools = read_tools(&RawJson::parse(json.into()).unwrap()).unwrap().into_shared();
         let entry = ServerEntry {
             id: ServerId::parse("files").unwrap(),
             exposure: Exposure::all(NamePolicy::Pass),
-            lists: Arc::new(Lists { tools, ..Lists::default() }),
+            lists: Arc::new(ServerLists { tools, ..ServerLists::default() }),
         };
         let catalog = Arc::new(Catalog::build(&Builtins::default(), &[entry]));
         let servers = [("files", ServerState::Ready), ("gone", ServerState::Failed)];

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use mcp_model::{Severity, Value};
+use mcp_model::{ConfigValue, Severity};
 
 use super::wire::Pair;
 use crate::de::{At, Field, MaybeNull, Pass};
@@ -22,13 +22,13 @@ pub(super) enum Kind {
 }
 
 /// Arguments, each handed over as one.
-pub(super) fn arguments(args: MaybeNull<Vec<Field<String>>>, pass: &Pass) -> Vec<Value> {
+pub(super) fn arguments(args: MaybeNull<Vec<Field<String>>>, pass: &Pass) -> Vec<ConfigValue> {
     let mut res = Vec::new();
     for slot in args.take().unwrap_or_default() {
         if let Some(Err(complaint)) = slot.value().map(|it| checks::argument(it)) {
             pass.complain(&slot.at, complaint);
         }
-        res.extend(slot.take().map(Value::literal));
+        res.extend(slot.take().map(ConfigValue::literal));
     }
     res
 }
@@ -39,7 +39,7 @@ pub(super) fn pairs(
     kind: Kind,
     server: &str,
     pass: &Pass,
-) -> Vec<(String, Value)> {
+) -> Vec<(String, ConfigValue)> {
     let mut res = Vec::new();
     let mut seen: HashMap<String, Range<usize>> = HashMap::new();
     for slot in list.take().unwrap_or_default() {
@@ -57,7 +57,7 @@ pub(super) fn pairs(
             pass.complain(&value.at, complaint);
         }
         if let (Some(name), Some(value)) = (name.take(), value.take()) {
-            res.push((name, Value::literal(value)));
+            res.push((name, ConfigValue::literal(value)));
         }
     }
     res

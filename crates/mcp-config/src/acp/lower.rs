@@ -6,8 +6,8 @@
 use std::collections::BTreeMap;
 
 use mcp_model::{
-    Discovery, EnvInherit, Exposure, Limits, NameClass, NamePolicy, Origin, RawJson, ServerId, ServerSpec,
-    Sharing, SseFallback, StdioSpec, TransportKind, TransportSpec, UrlSpec, Value,
+    ConfigValue, Discovery, EnvInherit, Exposure, Limits, NameClass, NamePolicy, Origin, RawJson, ServerId,
+    ServerSpec, Sharing, SseFallback, StdioSpec, TransportKind, TransportSpec, UrlSpec,
 };
 
 use super::list::{self, Kind};
@@ -241,7 +241,7 @@ fn program(command: &Due<String>, server: &str, context: &Context<'_>) -> Option
 }
 
 /// ACP-013, ACP-014, ACP-023.
-fn address(url: &Due<String>, kind: TransportKind, server: &str, pass: &Pass) -> Option<Value> {
+fn address(url: &Due<String>, kind: TransportKind, server: &str, pass: &Pass) -> Option<ConfigValue> {
     let text = match &url.got {
         Got::Value(text) => text,
         Got::Bad => return None,
@@ -265,5 +265,5 @@ fn address(url: &Due<String>, kind: TransportKind, server: &str, pass: &Pass) ->
         pass.error(complaint.code, &url.at, message, complaint.help);
         return None;
     }
-    Some(Value::literal(text))
+    Some(ConfigValue::literal(text))
 }

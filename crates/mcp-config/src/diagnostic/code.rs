@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use mcp_model::{Kind, Severity};
+use mcp_model::{ErrorKind, Severity};
 use serde::{Serialize, Serializer};
 
 macro_rules! codes {
@@ -22,8 +22,8 @@ macro_rules! codes {
             }
 
             /// The kind of every diagnostic with this code.
-            pub fn kind(self) -> Kind {
-                match self { $(Code::$name => Kind::$kind,)* }
+            pub fn kind(self) -> ErrorKind {
+                match self { $(Code::$name => ErrorKind::$kind,)* }
             }
         }
     };

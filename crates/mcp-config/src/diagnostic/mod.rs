@@ -11,7 +11,7 @@ pub(crate) mod value_places;
 
 use std::ops::Range;
 
-use mcp_model::{Kind, Severity};
+use mcp_model::{ErrorKind, Severity};
 use serde::Serialize;
 
 use crate::edit::fix::{Fix, Repair, Site};
@@ -29,7 +29,7 @@ pub struct Diagnostic {
     /// Which mistake it is; never changes its meaning.
     pub code: Code,
     /// The word before the colon.
-    pub kind: Kind,
+    pub kind: ErrorKind,
     /// What is wrong, in one sentence.
     pub message: String,
     /// JSON pointer to the value, or to the place where one is missing.

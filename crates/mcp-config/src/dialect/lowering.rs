@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::time::Duration;
 
-use mcp_model::{RawJson, TransportKind, Value};
+use mcp_model::{ConfigValue, RawJson, TransportKind};
 
 use crate::de::{At, Entries, MaybeNull, Pass};
 use crate::diagnostic::Code;
@@ -141,8 +141,8 @@ pub(crate) fn environment<T>(
     entries: Option<Entries<T>>,
     at: &At,
     pass: &Pass,
-    mut lower: impl FnMut(T, &At) -> Value,
-) -> Vec<(String, Value)> {
+    mut lower: impl FnMut(T, &At) -> ConfigValue,
+) -> Vec<(String, ConfigValue)> {
     let mut res = Vec::new();
     for (name, slot) in entries.map(|it| it.0).unwrap_or_default() {
         if let Err(complaint) = checks::env_name(&name) {
@@ -162,8 +162,8 @@ pub(crate) fn environment<T>(
 pub(crate) fn headers<T>(
     entries: Option<Entries<T>>,
     pass: &Pass,
-    mut lower: impl FnMut(T, &At) -> Value,
-) -> Vec<(String, Value)> {
+    mut lower: impl FnMut(T, &At) -> ConfigValue,
+) -> Vec<(String, ConfigValue)> {
     let mut res = Vec::new();
     for (name, slot) in entries.map(|it| it.0).unwrap_or_default() {
         if let Err(complaint) = checks::header_name(&name) {

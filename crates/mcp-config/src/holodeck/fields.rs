@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use mcp_model::{Limits, Passthrough, ServerId, Value};
+use mcp_model::{ConfigValue, Limits, Passthrough, ServerId};
 
 use crate::de::{At, Entries, Field, Json, Maybe, MaybeNull, Pass};
 use crate::diagnostic::Code;
@@ -109,7 +109,7 @@ pub(super) fn request(slot: &Maybe<i64>, pass: &Pass) -> Duration {
 }
 
 /// HD-015.
-pub(super) fn arguments(args: MaybeNull<Vec<Field<String>>>, pass: &Pass) -> Vec<Value> {
+pub(super) fn arguments(args: MaybeNull<Vec<Field<String>>>, pass: &Pass) -> Vec<ConfigValue> {
     let mut res = Vec::new();
     for slot in args.take().unwrap_or_default() {
         if let Some(text) = slot.value() {
@@ -121,7 +121,7 @@ pub(super) fn arguments(args: MaybeNull<Vec<Field<String>>>, pass: &Pass) -> Vec
 }
 
 /// HD-016.
-pub(super) fn environment(env: MaybeNull<Entries<String>>, pass: &Pass) -> Vec<(String, Value)> {
+pub(super) fn environment(env: MaybeNull<Entries<String>>, pass: &Pass) -> Vec<(String, ConfigValue)> {
     let at = env.at;
     lowering::environment(env.take(), &at, pass, |text: String, at| {
         literal(&text, at, checks::env_value, pass);

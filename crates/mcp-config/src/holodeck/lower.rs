@@ -110,11 +110,11 @@ pub(super) fn lower(item: Item, node: &Node, at: &At, context: &Context<'_>) -> 
     let metadata = metadata(
         pass.policy.profile,
         [
-            ("server", server.value().map(RawJson::of)),
-            (lowering::LEGACY, reach.legacy.as_ref().map(|_| RawJson::of(&true))),
-            ("registry_name", registry_name.value().map(RawJson::of)),
-            ("is_retrieval", is_retrieval.value().map(RawJson::of)),
-            ("defer_loading", defer_loading.value().map(RawJson::of)),
+            ("server", server.value().map(RawJson::from_value)),
+            (lowering::LEGACY, reach.legacy.as_ref().map(|_| RawJson::from_value(&true))),
+            ("registry_name", registry_name.value().map(RawJson::from_value)),
+            ("is_retrieval", is_retrieval.value().map(RawJson::from_value)),
+            ("defer_loading", defer_loading.value().map(RawJson::from_value)),
         ],
     );
 

@@ -1,7 +1,7 @@
 //! What an item is reached by: a program or a URL, and what does not go together (HD-010 to HD-014, HD-021, HD-060 to
 //! HD-068).
 
-use mcp_model::{TransportKind, Value};
+use mcp_model::{ConfigValue, TransportKind};
 
 use crate::de::{At, Got, MaybeNull, Pass};
 use crate::diagnostic::Code;
@@ -80,7 +80,7 @@ impl Reach<'_> {
     }
 
     /// The command and arguments of a stdio item.
-    pub(super) fn program(&self, args: Vec<Value>) -> Option<(String, Vec<Value>)> {
+    pub(super) fn program(&self, args: Vec<ConfigValue>) -> Option<(String, Vec<ConfigValue>)> {
         let Reach { command, url, implied, legacy, has_args: _, at, pass } = self;
         if let Some(package) = legacy {
             let message = "an item without 'transport' and 'command' is deprecated";
@@ -95,7 +95,8 @@ impl Reach<'_> {
             };
             // Arguments that are there already stand behind the implied ones, and a second `args` cannot.
             pass.report(problem.warning().help(help).repair((!self.has_args).then_some(repair)));
-            let implied: [Value; lowering::LEGACY_ARGS] = [Value::literal("-y"), Value::literal(package)];
+            let implied: [ConfigValue; lowering::LEGACY_ARGS] =
+                [ConfigValue::literal("-y"), ConfigValue::literal(package)];
             return Some(("npx".to_owned(), implied.into_iter().chain(args).collect()));
         }
         match &command.got {
@@ -125,7 +126,7 @@ impl Reach<'_> {
     }
 
     /// The URL of any other item.
-    pub(super) fn address(&self, kind: TransportKind) -> Option<Value> {
+    pub(super) fn address(&self, kind: TransportKind) -> Option<ConfigValue> {
         let Reach { command: _, url, implied: _, legacy: _, has_args: _, at, pass } = self;
         let text = match &url.got {
             Got::Value(text) => text,

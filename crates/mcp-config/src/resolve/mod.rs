@@ -10,7 +10,7 @@ mod values;
 use std::path::Path;
 
 use mcp_model::{
-    Endpoint, Kind, Passthrough, RawJson, Secret, ServerSpec, StdioEndpoint, StdioSpec, TransportKind,
+    Endpoint, ErrorKind, Passthrough, RawJson, Secret, ServerSpec, StdioEndpoint, StdioSpec, TransportKind,
     TransportSpec, UrlEndpoint, UrlSpec,
 };
 
@@ -54,7 +54,7 @@ pub struct ResolveError {
     /// Which mistake it is.
     pub code: Code,
     /// The word before the colon.
-    pub kind: Kind,
+    pub kind: ErrorKind,
     /// What is wrong.
     pub message: String,
     /// JSON pointer to the value in the file.

@@ -7,7 +7,7 @@
 use std::borrow::Cow;
 use std::path::MAIN_SEPARATOR_STR;
 
-use mcp_model::{Part, Secret, Value};
+use mcp_model::{ConfigValue, Secret, TemplatePart};
 
 use crate::dialect::policy::VariableRule;
 
@@ -142,24 +142,24 @@ pub(crate) fn input_variable(id: &str) -> String {
 }
 
 /// A text as a value of the model.
-pub(crate) fn value<'a>(text: impl Into<Cow<'a, str>>, rule: VariableRule) -> Value {
+pub(crate) fn value<'a>(text: impl Into<Cow<'a, str>>, rule: VariableRule) -> ConfigValue {
     let text = text.into();
     if !text.contains('$') {
-        return Value::literal(text.into_owned());
+        return ConfigValue::literal(text.into_owned());
     }
     let pieces = cut(&text, rule);
     if is_plain(&pieces, &text) {
-        return Value::literal(text.into_owned());
+        return ConfigValue::literal(text.into_owned());
     }
     let parts = pieces.into_iter().map(|it| match it {
-        Piece::Text(text) => Part::Text(Secret::new(text)),
-        Piece::Variable(name) => Part::Variable(name.to_owned()),
+        Piece::Text(text) => TemplatePart::Text(Secret::new(text)),
+        Piece::Variable(name) => TemplatePart::Variable(name.to_owned()),
         Piece::Or { name, default } => {
-            Part::VariableOr { name: name.to_owned(), default: Secret::new(default) }
+            TemplatePart::VariableOr { name: name.to_owned(), default: Secret::new(default) }
         }
-        Piece::Input(id) => Part::Input(id.to_owned()),
+        Piece::Input(id) => TemplatePart::Input(id.to_owned()),
     });
-    Value::Template(parts.collect())
+    ConfigValue::Template(parts.collect())
 }
 
 #[cfg(test)]

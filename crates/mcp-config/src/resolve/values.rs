@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use mcp_model::{Part, RawJson, Secret, ServerSpec, Value};
+use mcp_model::{ConfigValue, RawJson, Secret, ServerSpec, TemplatePart};
 use serde_json::value::RawValue;
 
 use super::{ResolveError, Surroundings};
@@ -59,22 +59,24 @@ impl<'a> Resolver<'a> {
     }
 
     /// A value; `what` says in words which. `None` where a variable is missing.
-    pub(super) fn value(&mut self, value: &Value, pointer: &str, what: &str) -> Option<Secret> {
+    pub(super) fn value(&mut self, value: &ConfigValue, pointer: &str, what: &str) -> Option<Secret> {
         match value {
-            Value::Literal(text) => Some(text.clone()),
-            Value::HostEnv { name, prefix } => match (self.surroundings.variable)(name) {
+            ConfigValue::Literal(text) => Some(text.clone()),
+            ConfigValue::HostEnv { name, prefix } => match (self.surroundings.variable)(name) {
                 Some(value) => Some(Secret::new(format!("{}{value}", prefix.expose()))),
                 None => {
                     self.missing_host(name, pointer, what);
                     None
                 }
             },
-            Value::Template(parts) => {
+            ConfigValue::Template(parts) => {
                 let parts = parts.iter().map(|it| match it {
-                    Part::Text(text) => Piece::Text(text.expose()),
-                    Part::Variable(name) => Piece::Variable(name),
-                    Part::VariableOr { name, default } => Piece::Or { name, default: default.expose() },
-                    Part::Input(id) => Piece::Input(id),
+                    TemplatePart::Text(text) => Piece::Text(text.expose()),
+                    TemplatePart::Variable(name) => Piece::Variable(name),
+                    TemplatePart::VariableOr { name, default } => {
+                        Piece::Or { name, default: default.expose() }
+                    }
+                    TemplatePart::Input(id) => Piece::Input(id),
                 });
                 self.join(parts, pointer).map(Secret::new)
             }
@@ -84,7 +86,7 @@ impl<'a> Resolver<'a> {
     /// A value that is checked once it is known.
     pub(super) fn checked(
         &mut self,
-        value: &Value,
+        value: &ConfigValue,
         pointer: &str,
         what: &str,
         check: fn(&str) -> Result<(), Complaint>,
@@ -121,7 +123,7 @@ impl<'a> Resolver<'a> {
                 continue;
             };
             let resolved = self.text(&text, &child(self.origin, key));
-            if let Ok(json) = RawJson::of(&resolved) {
+            if let Ok(json) = RawJson::from_value(&resolved) {
                 spec.metadata.insert(key.to_owned(), json);
             }
         }

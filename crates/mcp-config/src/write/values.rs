@@ -1,6 +1,6 @@
 //! Values as a dialect spells them: literal, with variables in them, or not at all.
 
-use mcp_model::{Dialect, Part, Value};
+use mcp_model::{ConfigValue, Dialect, TemplatePart};
 
 use super::{Data, Report};
 use crate::diagnostic::quoted;
@@ -12,7 +12,7 @@ use crate::resolve::template::{HOME, Piece, WORKSPACE_FOLDER, WORKSPACE_NAME, cu
 pub(super) type Why = &'static str;
 
 /// A value as one text, with references in it where the rule replaces them.
-pub(super) fn spelt(value: &Value, rule: VariableRule) -> Result<String, Why> {
+pub(super) fn spelt(value: &ConfigValue, rule: VariableRule) -> Result<String, Why> {
     const TAKEN: Why =
         "the text holds `${…}`, which would be replaced there, and there is no other way to write it";
     let literal = |text: &str| if refers(text, rule) { Err(TAKEN) } else { Ok(text.to_owned()) };
@@ -32,14 +32,16 @@ pub(super) fn spelt(value: &Value, rule: VariableRule) -> Result<String, Why> {
         | VariableRule::EditorAndShell => reference(format!("${{{name}}}")),
     };
     match value {
-        Value::Literal(text) => literal(text.expose()),
-        Value::HostEnv { name, prefix } => Ok(literal(prefix.expose())? + &variable(name)?),
-        Value::Template(parts) => {
-            let part = |it: &Part| match it {
-                Part::Text(text) => literal(text.expose()),
-                Part::Variable(name) => variable(name),
-                Part::VariableOr { name, default } => reference(format!("${{{name}:-{}}}", default.expose())),
-                Part::Input(id) => reference(format!("${{input:{id}}}")),
+        ConfigValue::Literal(text) => literal(text.expose()),
+        ConfigValue::HostEnv { name, prefix } => Ok(literal(prefix.expose())? + &variable(name)?),
+        ConfigValue::Template(parts) => {
+            let part = |it: &TemplatePart| match it {
+                TemplatePart::Text(text) => literal(text.expose()),
+                TemplatePart::Variable(name) => variable(name),
+                TemplatePart::VariableOr { name, default } => {
+                    reference(format!("${{{name}:-{}}}", default.expose()))
+                }
+                TemplatePart::Input(id) => reference(format!("${{input:{id}}}")),
             };
             parts.iter().map(part).collect()
         }
@@ -68,7 +70,7 @@ fn of_editors(name: &str) -> bool {
 }
 
 /// A value as Dominds has it: a text, or a variable with a text before it.
-pub(super) fn host_value(value: &Value) -> Result<Data, Why> {
+pub(super) fn host_value(value: &ConfigValue) -> Result<Data, Why> {
     let variable = |name: &str, prefix: &str| {
         let mut members = vec![("env".to_owned(), Data::text(name))];
         if !prefix.is_empty() {
@@ -78,11 +80,15 @@ pub(super) fn host_value(value: &Value) -> Result<Data, Why> {
     };
     const ELSEWHERE: Why = "a variable can only stand alone there, or behind a text";
     match value {
-        Value::Literal(text) => Ok(Data::text(text.expose())),
-        Value::HostEnv { name, prefix } => Ok(variable(name, prefix.expose())),
-        Value::Template(parts) => match &parts[..] {
-            [Part::Variable(name)] if name != WORKSPACE_FOLDER && !of_editors(name) => Ok(variable(name, "")),
-            [Part::Text(prefix), Part::Variable(name)] if name != WORKSPACE_FOLDER && !of_editors(name) => {
+        ConfigValue::Literal(text) => Ok(Data::text(text.expose())),
+        ConfigValue::HostEnv { name, prefix } => Ok(variable(name, prefix.expose())),
+        ConfigValue::Template(parts) => match &parts[..] {
+            [TemplatePart::Variable(name)] if name != WORKSPACE_FOLDER && !of_editors(name) => {
+                Ok(variable(name, ""))
+            }
+            [TemplatePart::Text(prefix), TemplatePart::Variable(name)]
+                if name != WORKSPACE_FOLDER && !of_editors(name) =>
+            {
                 Ok(variable(name, prefix.expose()))
             }
             _ => Err(ELSEWHERE),
@@ -93,9 +99,9 @@ pub(super) fn host_value(value: &Value) -> Result<Data, Why> {
 /// Names and values, those that can be written; the others are reported below `field`.
 pub(super) fn each(
     field: &str,
-    entries: &[(String, Value)],
+    entries: &[(String, ConfigValue)],
     report: &mut Report<'_>,
-    write: impl Fn(&Value) -> Result<Data, Why>,
+    write: impl Fn(&ConfigValue) -> Result<Data, Why>,
 ) -> Vec<(String, Data)> {
     let mut res = Vec::new();
     for (name, value) in entries {
@@ -110,9 +116,9 @@ pub(super) fn each(
 /// The same for a map, in which no name is twice: the last counts, and stands in the place of the first.
 pub(super) fn entries(
     field: &str,
-    entries: &[(String, Value)],
+    entries: &[(String, ConfigValue)],
     report: &mut Report<'_>,
-    write: impl Fn(&Value) -> Result<Data, Why>,
+    write: impl Fn(&ConfigValue) -> Result<Data, Why>,
 ) -> Vec<(String, Data)> {
     let mut res: Vec<(String, Data)> = Vec::new();
     for (name, value) in each(field, entries, report, write) {
@@ -131,7 +137,11 @@ pub(super) fn entries(
 }
 
 /// Arguments; `None` where one of them cannot be written, for a program with other arguments is another one.
-pub(super) fn arguments(args: &[Value], rule: VariableRule, report: &mut Report<'_>) -> Option<Vec<Data>> {
+pub(super) fn arguments(
+    args: &[ConfigValue],
+    rule: VariableRule,
+    report: &mut Report<'_>,
+) -> Option<Vec<Data>> {
     let mut res = Vec::new();
     for (index, value) in args.iter().enumerate() {
         match spelt(value, rule) {

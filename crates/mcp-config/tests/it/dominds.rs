@@ -2,8 +2,8 @@
 
 use mcp_config::Profile;
 use mcp_model::{
-    EnvInherit, Exposure, NamePolicy, Secret, ServerSpec, Sharing, Transform, TransportKind, TransportSpec,
-    Value,
+    ConfigValue, EnvInherit, Exposure, NamePolicy, Secret, ServerSpec, Sharing, Transform, TransportKind,
+    TransportSpec,
 };
 
 use crate::{found, reading};
@@ -27,14 +27,14 @@ fn dm_006_to_dm_011_a_program_and_its_environment() {
     assert_eq!(spec.sharing, Sharing::PerOwner);
     let TransportSpec::Stdio(stdio) = spec.transport else { panic!("not stdio") };
     assert_eq!(stdio.command, "npx");
-    assert_eq!(stdio.args, ["-y", "@acme/browser@latest"].map(Value::literal));
+    assert_eq!(stdio.args, ["-y", "@acme/browser@latest"].map(ConfigValue::literal));
     assert_eq!(stdio.cwd.as_deref(), Some("./tools"));
     // DM-070
     assert_eq!(stdio.inherit, EnvInherit::All);
-    let host = |prefix| Value::HostEnv { name: "ACME_TOKEN".to_owned(), prefix: Secret::new(prefix) };
+    let host = |prefix| ConfigValue::HostEnv { name: "ACME_TOKEN".to_owned(), prefix: Secret::new(prefix) };
     let env = [
         // DM-010: no variables here.
-        ("PLAIN".to_owned(), Value::literal("a ${literal} text")),
+        ("PLAIN".to_owned(), ConfigValue::literal("a ${literal} text")),
         ("TOKEN".to_owned(), host("")),
         ("BEARER".to_owned(), host("Bearer ")),
     ];
@@ -49,9 +49,9 @@ fn dm_012_to_dm_015_a_url_and_its_headers() {
     let spec = only(include_str!("../../../../fixtures/dominds/valid/streamable_http.yaml"));
     assert_eq!(spec.sharing, Sharing::Shared);
     let TransportSpec::Http(http) = spec.transport else { panic!("not http") };
-    assert_eq!(http.url, Value::literal("http://127.0.0.1:3000/mcp"));
-    assert_eq!(http.session_id, Some(Value::literal("abc")));
-    assert_eq!(http.headers[1], ("X-Client".to_owned(), Value::literal("dominds")));
+    assert_eq!(http.url, ConfigValue::literal("http://127.0.0.1:3000/mcp"));
+    assert_eq!(http.session_id, Some(ConfigValue::literal("abc")));
+    assert_eq!(http.headers[1], ("X-Client".to_owned(), ConfigValue::literal("dominds")));
 }
 
 #[test]

@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use mcp_config::Profile;
-use mcp_model::{EnvInherit, NameClass, NamePolicy, Part, ServerSpec, Sharing, TransportSpec, Value};
+use mcp_model::{
+    ConfigValue, EnvInherit, NameClass, NamePolicy, ServerSpec, Sharing, TemplatePart, TransportSpec,
+};
 
 use crate::{found, reading};
 
@@ -40,13 +42,16 @@ fn hd_002_to_hd_031_every_field_arrives() {
     assert_eq!(spec.metadata["server"].to_text().as_deref(), Some("@acme/notes-server"));
     let TransportSpec::Stdio(stdio) = spec.transport else { panic!("not stdio") };
     assert_eq!(stdio.command, "npx");
-    assert_eq!(stdio.args, ["-y", "@acme/notes-server", "./notes"].map(Value::literal));
+    assert_eq!(stdio.args, ["-y", "@acme/notes-server", "./notes"].map(ConfigValue::literal));
     assert_eq!(
         stdio.env[0],
-        ("NOTES_TOKEN".to_owned(), Value::Template(vec![Part::Variable("NOTES_TOKEN".to_owned())]))
+        (
+            "NOTES_TOKEN".to_owned(),
+            ConfigValue::Template(vec![TemplatePart::Variable("NOTES_TOKEN".to_owned())])
+        )
     );
-    assert_eq!(stdio.env[1], ("NOTES_MODE".to_owned(), Value::literal("strict")));
-    assert_eq!(stdio.env_file, Some(Value::literal(".env")));
+    assert_eq!(stdio.env[1], ("NOTES_MODE".to_owned(), ConfigValue::literal("strict")));
+    assert_eq!(stdio.env_file, Some(ConfigValue::literal(".env")));
     assert_eq!(stdio.encoding, "utf-8");
     assert_eq!(stdio.inherit, EnvInherit::Safe);
 }
@@ -79,7 +84,7 @@ fn hd_066_to_hd_068_an_old_item_runs_its_package() {
     ");
     let TransportSpec::Stdio(stdio) = &reading.servers[0].transport else { panic!("not stdio") };
     assert_eq!(stdio.command, "npx");
-    assert_eq!(stdio.args, ["-y", "@acme/memory@1.2", "x"].map(Value::literal));
+    assert_eq!(stdio.args, ["-y", "@acme/memory@1.2", "x"].map(ConfigValue::literal));
 }
 
 #[test]
@@ -167,8 +172,8 @@ fn hd_054_variables_are_found_in_values_and_not_in_comments_or_keys() {
     let reading = reading(Profile::HoloDeck, &format!("# ${{COMMENT}}\n{text}"));
     assert_eq!(found(&reading), "");
     let TransportSpec::Stdio(stdio) = &reading.servers[0].transport else { panic!("not stdio") };
-    assert_eq!(stdio.args, [Value::Template(vec![Part::Variable("A".to_owned())])]);
-    assert_eq!(stdio.env, [("${K}".to_owned(), Value::literal("v"))]);
+    assert_eq!(stdio.args, [ConfigValue::Template(vec![TemplatePart::Variable("A".to_owned())])]);
+    assert_eq!(stdio.env, [("${K}".to_owned(), ConfigValue::literal("v"))]);
     assert_eq!(stdio.encoding, "${E}");
 }
 

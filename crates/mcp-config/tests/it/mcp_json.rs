@@ -3,14 +3,14 @@
 use std::path::Path;
 
 use mcp_config::{Document, Profile, Reading, Surroundings, read, resolve};
-use mcp_model::{Endpoint, Filter, SseFallback, TransportSpec, Value};
+use mcp_model::{ConfigValue, Endpoint, Filter, SseFallback, TransportSpec};
 
 use crate::{found, reading};
 
 /// What a server is reached by: `stdio x`, `http URL +sse`.
 fn reached(transport: &TransportSpec) -> String {
-    let text = |it: &Value| match it {
-        Value::Literal(it) => it.expose().to_owned(),
+    let text = |it: &ConfigValue| match it {
+        ConfigValue::Literal(it) => it.expose().to_owned(),
         other => format!("{other:?}"),
     };
     match transport {

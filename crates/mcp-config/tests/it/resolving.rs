@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use mcp_config::{Profile, ResolveError, ResolvedServer, Surroundings, resolve};
-use mcp_model::{Endpoint, Kind, StdioEndpoint};
+use mcp_model::{Endpoint, ErrorKind, StdioEndpoint};
 
 use crate::reading;
 
@@ -80,7 +80,7 @@ fn hd_051_hd_052_hd_063_every_missing_variable_is_named() {
     let text = "tools:\n  - {name: a, description: '${D}', type: mcp, server: '${S}', command: npx, encoding: '${E}'}\n";
     let errors = resolved(Profile::HoloDeck, "/srv", text).unwrap_err();
     let missing: Vec<_> =
-        errors.iter().filter(|it| it.kind == Kind::Config).map(|it| it.pointer.as_str()).collect();
+        errors.iter().filter(|it| it.kind == ErrorKind::Config).map(|it| it.pointer.as_str()).collect();
     assert_eq!(missing, ["/tools/0/description", "/tools/0/server", "/tools/0/encoding"]);
 }
 

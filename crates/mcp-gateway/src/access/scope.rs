@@ -5,7 +5,7 @@
 use std::fmt;
 
 use mcp_model::ServerId;
-use mcp_registry::{Selection, View};
+use mcp_registry::{Selection, ViewFilter};
 
 /// How many patterns one selection may hold.
 const MOST_PATTERNS: usize = 64;
@@ -21,7 +21,7 @@ pub struct Scope {
     /// Under which names.
     pub names: Names,
     /// Only what each of these selects.
-    pub views: Vec<View>,
+    pub views: Vec<ViewFilter>,
     /// What is done about servers that are not shared.
     pub leased: Leased,
 }
@@ -75,11 +75,11 @@ impl Scope {
 /// any run of characters. An empty value selects nothing. `None` where nothing is selected; other names are ignored.
 pub(crate) fn view<'a>(
     selections: impl Iterator<Item = (&'a str, &'a str)>,
-) -> Result<Option<View>, InvalidSelection> {
-    let mut res = View::default();
+) -> Result<Option<ViewFilter>, InvalidSelection> {
+    let mut res = ViewFilter::default();
     let mut any = false;
     for (name, value) in selections {
-        let View { toolsets, tools, prompts, resources } = &mut res;
+        let ViewFilter { toolsets, tools, prompts, resources } = &mut res;
         let slot = match name {
             "servers" => toolsets,
             "tools" => tools,

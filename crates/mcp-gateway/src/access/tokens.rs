@@ -6,7 +6,7 @@
 use std::fmt;
 
 use mcp_model::Secret;
-use mcp_registry::View;
+use mcp_registry::ViewFilter;
 
 use crate::access::principal::Principal;
 use crate::access::scope;
@@ -26,7 +26,7 @@ pub struct Tokens(Vec<Token>);
 struct Token {
     hash: blake3::Hash,
     principal: Principal,
-    view: Option<View>,
+    view: Option<ViewFilter>,
 }
 
 /// Why a list of tokens cannot be used: the line, and what is wrong with it. Never repeats a token.
@@ -45,7 +45,7 @@ pub(crate) struct Admitted {
     /// Who he is.
     pub(crate) principal: Principal,
     /// What his token shows him; everything where `None`.
-    pub(crate) view: Option<View>,
+    pub(crate) view: Option<ViewFilter>,
 }
 
 impl Tokens {

@@ -37,7 +37,7 @@ pub(crate) fn head<'a>(fields: impl Iterator<Item = &'a str>, body: &str) {
     }
     // The parameters stand for a schema as well as for the arguments: both are a stranger's.
     let arguments = request.params.read::<Value>().ok().and_then(|it| it.get("arguments").cloned());
-    let arguments = arguments.and_then(|it| RawJson::of(&it).ok());
+    let arguments = arguments.and_then(|it| RawJson::from_value(&it).ok());
     if let Err(error) = headers::arguments_agree(&map, request.params.raw(), arguments.as_ref()) {
         assert!(!error.message.is_empty());
     }

@@ -147,7 +147,7 @@ fn plain(value: &RawJson) -> Option<String> {
 
 fn member(object: &RawJson, key: &str) -> Option<RawJson> {
     let read: std::collections::BTreeMap<Cow<'_, str>, &RawValue> = object.read().ok()?;
-    read.get(key).map(|it| object.part(it))
+    read.get(key).map(|it| object.slice(it))
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http::{HeaderName, HeaderValue, StatusCode, Uri, header};
 use mcp_model::{Era, ProtocolVersion, RawJson, RpcError, ServerId, code};
-use mcp_registry::View;
+use mcp_registry::ViewFilter;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::Instant;
 
@@ -138,13 +138,13 @@ fn no_server() -> Response {
     refusal(StatusCode::NOT_FOUND, None, &invalid("there is no such server here"))
 }
 
-fn of_query(uri: &Uri) -> Result<Option<View>, scope::InvalidSelection> {
+fn of_query(uri: &Uri) -> Result<Option<ViewFilter>, scope::InvalidSelection> {
     let Some(query) = uri.query() else { return Ok(None) };
     let pairs: Vec<_> = url::form_urlencoded::parse(query.as_bytes()).collect();
     scope::view(pairs.iter().map(|(key, value)| (key.as_ref(), value.as_ref())))
 }
 
-fn of_fields(fields: &Fields) -> Result<Option<View>, scope::InvalidSelection> {
+fn of_fields(fields: &Fields) -> Result<Option<ViewFilter>, scope::InvalidSelection> {
     let named = SELECTING.iter().zip(scope::SELECTIONS);
     scope::view(named.filter_map(|(header, key)| Some((key, fields.text(*header)?))))
 }

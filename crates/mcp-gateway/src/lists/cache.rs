@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use mcp_host::Published;
 use mcp_model::ServerId;
-use mcp_registry::Hash;
+use mcp_registry::CatalogHash;
 
 use crate::access::scope::Names;
 use crate::access::scope::Scope;
@@ -28,7 +28,7 @@ pub(crate) struct Shelf(Mutex<Kept>);
 #[derive(Debug, Default)]
 struct Kept {
     /// Of which catalog, and which servers.
-    of: Option<(Hash, u64)>,
+    of: Option<(CatalogHash, u64)>,
     exposed: Once<Shown>,
     original: Once<Shown>,
     prepared: Vec<Prepared>,

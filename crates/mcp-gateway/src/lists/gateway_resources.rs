@@ -59,6 +59,6 @@ impl OwnResource {
             "mimeType": "application/json",
             "text": text.to_string(),
         }]);
-        RawJson::of(&json!({ "contents": contents })).expect("its keys are strings")
+        RawJson::from_value(&json!({ "contents": contents })).expect("its keys are strings")
     }
 }

@@ -43,7 +43,7 @@ pub(crate) fn agree(params: &RawJson) -> Result<Agreed, RpcError> {
     })?;
     let version = wire.version.parse().ok().filter(|it: &ProtocolVersion| it.era() == Era::Legacy);
     let fits = |it: &&RawValue| it.get().len() <= MOST_CAPABILITIES;
-    let capabilities = wire.capabilities.filter(fits).map(RawJson::copied).filter(RawJson::is_object);
+    let capabilities = wire.capabilities.filter(fits).map(RawJson::copy_of).filter(RawJson::is_object);
     Ok(Agreed {
         version: version.unwrap_or(ProtocolVersion::LATEST_LEGACY),
         capabilities: capabilities.unwrap_or_else(RawJson::empty_object),
@@ -60,7 +60,7 @@ pub(crate) fn initialized(gateway: &Inner, agreed: &Agreed, scope: &Arc<Scope>) 
     if let Some(instructions) = instructions(gateway, scope) {
         res["instructions"] = json!(instructions);
     }
-    RawJson::of(&res).expect("its keys are strings")
+    RawJson::from_value(&res).expect("its keys are strings")
 }
 
 /// The result of `server/discover`.
@@ -76,7 +76,7 @@ pub(super) fn discovered(gateway: &Inner, scope: &Arc<Scope>) -> RawJson {
     if let Some(instructions) = instructions(gateway, scope) {
         res["instructions"] = json!(instructions);
     }
-    RawJson::of(&res).expect("its keys are strings")
+    RawJson::from_value(&res).expect("its keys are strings")
 }
 
 /// What the gateway can do. Servers come and go, so it does not depend on which are there now; but before one server alone

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use mcp_host::{Asking, Subscription, Unanswered};
-use mcp_model::{Era, Kind, RawJson, RpcError, ServerId, code};
+use mcp_model::{Era, ErrorKind, RawJson, RpcError, ServerId, code};
 use serde_json::json;
 
 use super::Asked;
@@ -74,7 +74,7 @@ impl Asked<'_> {
                 RpcError { code, message: error.message, data }
             }
             Some(error) => self.refused(Unanswered { failure, rpc: Some(error), server }),
-            None if failure.kind == Kind::Validation => {
+            None if failure.kind == ErrorKind::Validation => {
                 RpcError { message: failure.to_string(), ..self.no_such(uri) }
             }
             None => upstream_error::rpc_error(&failure),
@@ -88,7 +88,7 @@ impl Asked<'_> {
             Era::Modern => code::INVALID_PARAMS,
         };
         let uri: String = uri.chars().take(2048).collect();
-        let data = RawJson::of(&json!({ "uri": uri })).expect("its keys are strings");
+        let data = RawJson::from_value(&json!({ "uri": uri })).expect("its keys are strings");
         RpcError { data: Some(data), ..RpcError::new(code, "Resource not found") }
     }
 

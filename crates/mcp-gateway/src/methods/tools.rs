@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use mcp_host::{ToolCall, Unanswered};
-use mcp_model::{Kind, ProtocolVersion, RawJson, RpcError, ServerId, code};
-use mcp_registry::Lookup;
+use mcp_model::{ErrorKind, ProtocolVersion, RawJson, RpcError, ServerId, code};
+use mcp_registry::ToolLookup;
 use serde_json::json;
 
 use super::Asked;
@@ -47,8 +47,8 @@ impl Asked<'_> {
             true => {
                 let published = self.gateway.published();
                 let server = match published.catalog.find(name) {
-                    Lookup::Found(tool) => Some(tool.server.clone()),
-                    Lookup::Missing { .. } | Lookup::Ambiguous(_) => None,
+                    ToolLookup::Found(tool) => Some(tool.server.clone()),
+                    ToolLookup::Missing { .. } | ToolLookup::Ambiguous(_) => None,
                 };
                 Ok((name.to_owned(), server))
             }
@@ -65,7 +65,7 @@ impl Asked<'_> {
 
     /// Is there no tool of this name for anybody?
     fn is_missing(&self, name: &str) -> bool {
-        matches!(self.gateway.published().catalog.find(name), Lookup::Missing { .. })
+        matches!(self.gateway.published().catalog.find(name), ToolLookup::Missing { .. })
     }
 
     /// There is no such tool among those that the client sees. Of others nothing is said.
@@ -82,9 +82,9 @@ impl Asked<'_> {
         }
         let published = self.gateway.published();
         let near = match published.catalog.find(name) {
-            Lookup::Missing { nearest: Some(nearest) } => Some(nearest.name.as_str()),
-            Lookup::Found(tool) => Some(tool.name.as_str()),
-            Lookup::Missing { nearest: None } | Lookup::Ambiguous(_) => None,
+            ToolLookup::Missing { nearest: Some(nearest) } => Some(nearest.name.as_str()),
+            ToolLookup::Found(tool) => Some(tool.name.as_str()),
+            ToolLookup::Missing { nearest: None } | ToolLookup::Ambiguous(_) => None,
         };
         let short: String = name.chars().filter(|it| !it.is_control()).take(128).collect();
         let hint = match near.filter(|it| *it != name && listing.tool(it).is_some()) {
@@ -96,13 +96,13 @@ impl Asked<'_> {
 
     /// A call without a result. What a model can mend by itself it is told as a result, where the version has it so.
     fn not_called(&self, unanswered: Unanswered) -> Result<RawJson, RpcError> {
-        let mends_itself = unanswered.failure.kind == Kind::Validation
+        let mends_itself = unanswered.failure.kind == ErrorKind::Validation
             && unanswered.rpc.is_none()
             && self.caller.version >= ProtocolVersion::V2025_11_25;
         if !mends_itself {
             return Err(self.refused(unanswered));
         }
         let content = json!([{"type": "text", "text": unanswered.failure.to_string()}]);
-        Ok(RawJson::of(&json!({"content": content, "isError": true})).expect("its keys are strings"))
+        Ok(RawJson::from_value(&json!({"content": content, "isError": true})).expect("its keys are strings"))
     }
 }

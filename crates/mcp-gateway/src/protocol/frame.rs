@@ -8,7 +8,7 @@ use std::borrow::Cow;
 
 use bytes::Bytes;
 use bytestring::ByteString;
-use mcp_model::{Passed, RawJson, RpcError, Walk, code};
+use mcp_model::{JsonCursor, JsonSlice, RawJson, RpcError, code};
 use serde_json::value::RawValue;
 
 use crate::protocol::meta::Meta;
@@ -111,19 +111,19 @@ pub(crate) fn read_many(text: &Bytes) -> Result<Vec<Result<Incoming, Unreadable>
         many if many > MOST_IN_BATCH => {
             Err(invalid(format!("a batch may hold {MOST_IN_BATCH} messages, this one has {many}")))
         }
-        _ => Ok(items.into_iter().map(|it| message(&whole.part(it).into_bytes())).collect()),
+        _ => Ok(items.into_iter().map(|it| message(&whole.slice(it).into_bytes())).collect()),
     }
 }
 
 /// The members of a message, each where it stands.
 #[derive(Default)]
 struct Members<'a> {
-    jsonrpc: Option<Passed<'a>>,
-    id: Option<Passed<'a>>,
-    method: Option<Passed<'a>>,
+    jsonrpc: Option<JsonSlice<'a>>,
+    id: Option<JsonSlice<'a>>,
+    method: Option<JsonSlice<'a>>,
     params: Option<Result<Params, RpcError>>,
-    result: Option<Passed<'a>>,
-    error: Option<Passed<'a>>,
+    result: Option<JsonSlice<'a>>,
+    error: Option<JsonSlice<'a>>,
     /// One of them stands there twice: nobody could say which counts.
     is_twice: bool,
 }
@@ -131,8 +131,8 @@ struct Members<'a> {
 impl<'a> Members<'a> {
     fn read(whole: &'a ByteString) -> Result<Members<'a>, serde_json::Error> {
         let mut res = Members::default();
-        let mut walk = Walk::new(whole);
-        walk.object(|name, walk| {
+        let mut walk = JsonCursor::new(whole);
+        walk.read_object(|name, walk| {
             let member = match &*name {
                 "jsonrpc" => &mut res.jsonrpc,
                 "id" => &mut res.id,
@@ -143,15 +143,15 @@ impl<'a> Members<'a> {
                     res.is_twice |= res.params.replace(Params::walked(walk, whole)?).is_some();
                     return Ok(());
                 }
-                _ => return walk.pass().map(|_| ()),
+                _ => return walk.skip_value().map(|_| ()),
             };
-            res.is_twice |= member.replace(walk.pass()?).is_some();
+            res.is_twice |= member.replace(walk.skip_value()?).is_some();
             Ok(())
         })?;
-        walk.end()?;
+        walk.finish()?;
         // As if it were not there; only an id is looked at more closely.
         for member in [&mut res.jsonrpc, &mut res.method, &mut res.result, &mut res.error] {
-            member.take_if(|it| it.json() == "null");
+            member.take_if(|it| it.as_str() == "null");
         }
         Ok(res)
     }
@@ -177,22 +177,22 @@ fn message(shared: &Bytes) -> Result<Incoming, Unreadable> {
     if is_twice {
         return Err(refused(None, "a member of the message stands there twice"));
     }
-    let part = |it: Passed<'_>| RawJson::passed(whole, it);
-    let plain = id.filter(|it| is_id(it.json())).map(part);
+    let part = |it: JsonSlice<'_>| RawJson::from_slice(whole, it);
+    let plain = id.filter(|it| is_id(it.as_str())).map(part);
     if depth(shared) > DEEPEST {
         return Err(refused(plain, &format!("a message may be {DEEPEST} levels deep")));
     }
-    if jsonrpc.and_then(Passed::text).as_deref() != Some("2.0") {
+    if jsonrpc.and_then(JsonSlice::to_text).as_deref() != Some("2.0") {
         return Err(refused(plain, "`jsonrpc` must be \"2.0\""));
     }
     if let Some(method) = method {
-        let method = match method.text() {
+        let method = match method.to_text() {
             Some(Cow::Borrowed(method)) => whole.slice_ref(method),
             Some(Cow::Owned(method)) => method.into(),
             None => return Err(refused(plain, "`method` must be a string")),
         };
         // Some write `null` for the id that a notification must not have; of a request it is none.
-        let id = id.filter(|it| it.json() != "null" || !method.starts_with("notifications/"));
+        let id = id.filter(|it| it.as_str() != "null" || !method.starts_with("notifications/"));
         let params = match params.unwrap_or_else(|| Ok(Params::none())) {
             Ok(params) => params,
             // Nobody waits for an answer.
@@ -206,7 +206,7 @@ fn message(shared: &Bytes) -> Result<Incoming, Unreadable> {
         };
     }
     let outcome = match (result, error) {
-        (_, Some(error)) => match serde_json::from_str(error.json()) {
+        (_, Some(error)) => match serde_json::from_str(error.as_str()) {
             Ok(error) => Err(error),
             Err(_) => return Err(refused(plain, "`error` must be an error object")),
         },

@@ -66,13 +66,13 @@ pub(crate) fn completed(result: &RawJson, members: &[(&str, &str)]) -> Bytes {
 /// The members of a JSON object, by name. Empty for anything else.
 pub(crate) fn members(object: &RawJson) -> Vec<(String, RawJson)> {
     let read: std::collections::BTreeMap<Cow<'_, str>, &RawValue> = object.read().unwrap_or_default();
-    read.into_iter().map(|(key, it)| (key.into_owned(), object.part(it))).collect()
+    read.into_iter().map(|(key, it)| (key.into_owned(), object.slice(it))).collect()
 }
 
 /// The members of a JSON object as they stand there, one that stands there twice as well. `None` for anything else.
 pub(crate) fn ordered(object: &RawJson) -> Option<Vec<(String, RawJson)>> {
     let Ordered(members) = object.read().ok()?;
-    Some(members.into_iter().map(|(key, it)| (key, object.part(it))).collect())
+    Some(members.into_iter().map(|(key, it)| (key, object.slice(it))).collect())
 }
 
 /// The object with other values, JSON texts, where `with` gives one for a member's name and value. Every member is asked

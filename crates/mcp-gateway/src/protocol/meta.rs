@@ -60,7 +60,7 @@ impl Meta {
     pub(crate) fn of(params: &Params) -> Meta {
         let Some(meta) = params.get("_meta") else { return Meta::default() };
         let Ok(wire) = meta.read::<Wire<'_>>() else { return Meta::default() };
-        let part = |it: &RawValue| meta.part(it);
+        let part = |it: &RawValue| meta.slice(it);
         let text = |it: Option<&RawValue>| it.and_then(|it| part(it).to_text().map(Cow::into_owned));
         let is_token = |it: &RawJson| matches!(it.as_bytes().first(), Some(b'"' | b'-' | b'0'..=b'9'));
         let trace = text(wire.traceparent).and_then(|parent| {
@@ -116,7 +116,7 @@ pub(crate) fn unsupported(requested: &str) -> RpcError {
     });
     let message = format!("protocol version {requested} is not spoken here without `initialize`");
     RpcError {
-        data: Some(RawJson::of(&data).expect("its keys are strings")),
+        data: Some(RawJson::from_value(&data).expect("its keys are strings")),
         ..RpcError::new(code::UNSUPPORTED_PROTOCOL_VERSION, message)
     }
 }

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 
 use bytestring::ByteString;
-use mcp_model::{RawJson, RpcError, Walk, code};
+use mcp_model::{JsonCursor, RawJson, RpcError, code};
 use serde::de::DeserializeOwned;
 
 /// Names that need not be copied, for every client writes them.
@@ -29,20 +29,20 @@ impl Params {
 
     /// Reads the value at which `walk` through `whole` stands. Where it is JSON, but no parameters, why not.
     pub(crate) fn walked(
-        walk: &mut Walk<'_>,
+        walk: &mut JsonCursor<'_>,
         whole: &ByteString,
     ) -> Result<Result<Params, RpcError>, serde_json::Error> {
         let invalid = |message: &str| Ok(Err(RpcError::new(code::INVALID_PARAMS, message)));
-        if walk.next_byte() != Some(b'{') {
-            return match walk.pass()?.json() {
+        if walk.peek_byte() != Some(b'{') {
+            return match walk.skip_value()?.as_str() {
                 "null" => Ok(Ok(Params::none())),
                 _ => invalid("`params` must be a JSON object"),
             };
         }
         let mut members = Vec::with_capacity(4);
         let start = walk.clone();
-        let read = walk.object(|name, walk| {
-            members.push((known(name), RawJson::passed(whole, walk.pass()?)));
+        let read = walk.read_object(|name, walk| {
+            members.push((known(name), RawJson::from_slice(whole, walk.skip_value()?)));
             Ok(())
         });
         let passed = match read {
@@ -50,7 +50,7 @@ impl Params {
             // A name may be half of a character, of which only a reader of names takes notice.
             Err(why) => {
                 *walk = start;
-                walk.pass()?;
+                walk.skip_value()?;
                 return invalid(&format!("`params` cannot be read: {why}"));
             }
         };
@@ -64,14 +64,14 @@ impl Params {
         if is_twice {
             return invalid("a member of `params` stands there twice");
         }
-        Ok(Ok(Params { raw: RawJson::passed(whole, passed), members }))
+        Ok(Ok(Params { raw: RawJson::from_slice(whole, passed), members }))
     }
 
     /// The same of a text that is nothing else.
     #[cfg(test)]
     pub(crate) fn of(raw: RawJson) -> Result<Params, RpcError> {
         let whole = ByteString::from(raw.as_str());
-        Params::walked(&mut Walk::new(&whole), &whole).expect("it is JSON")
+        Params::walked(&mut JsonCursor::new(&whole), &whole).expect("it is JSON")
     }
 
     /// All of them, as they came.

@@ -1,22 +1,22 @@
 //! How the host's failures are told to a client: the server's own error as it came, else the host's words under a number.
 
 use mcp_host::{Failure, Unanswered};
-use mcp_model::{Kind, RawJson, RpcError, code};
+use mcp_model::{ErrorKind, RawJson, RpcError, code};
 
 use crate::protocol::json_splice;
 
 /// A failure of the host's as JSON-RPC has it: what the client did wrong is told as such.
 pub(crate) fn rpc_error(failure: &Failure) -> RpcError {
     let code = match failure.kind {
-        Kind::ToolNotFound | Kind::Validation => code::INVALID_PARAMS,
-        Kind::Config
-        | Kind::McpConfig
-        | Kind::MissingTransportField
-        | Kind::Connection
-        | Kind::Timeout
-        | Kind::Protocol
-        | Kind::Tool
-        | Kind::OutcomeUnknown => code::INTERNAL_ERROR,
+        ErrorKind::ToolNotFound | ErrorKind::Validation => code::INVALID_PARAMS,
+        ErrorKind::Config
+        | ErrorKind::McpConfig
+        | ErrorKind::MissingTransportField
+        | ErrorKind::Connection
+        | ErrorKind::Timeout
+        | ErrorKind::Protocol
+        | ErrorKind::Tool
+        | ErrorKind::OutcomeUnknown => code::INTERNAL_ERROR,
     };
     let message = match &failure.help {
         Some(help) => format!("{failure} ({help})"),

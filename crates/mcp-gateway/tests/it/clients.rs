@@ -83,7 +83,7 @@ async fn check(eras: Eras, era: Era) {
     let prompt = prompt.unwrap_or(&prompts[0]);
     let arguments: serde_json::Map<_, _> =
         prompt.arguments().into_iter().map(|it| (it.name, "x".into())).collect();
-    let arguments = RawJson::of(&arguments).unwrap();
+    let arguments = RawJson::from_value(&arguments).unwrap();
     assert!(
         !session
             .get_prompt(&prompt.name, &arguments, CallOptions::default())

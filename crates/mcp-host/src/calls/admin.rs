@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use mcp_model::{Exposure, Kind, NamePolicy, RawJson, ServerId, read_tools};
-use mcp_registry::{Lists, ServerEntry};
+use mcp_model::{ErrorKind, Exposure, NamePolicy, RawJson, ServerId, read_tools};
+use mcp_registry::{ServerEntry, ServerLists};
 use serde::Deserialize;
 
 use crate::failure::Failure;
@@ -57,12 +57,12 @@ pub(crate) fn entry() -> ServerEntry {
     let tools = TOOLS.map(|(name, description)| {
         serde_json::json!({ "name": name, "description": description, "inputSchema": schema })
     });
-    let page = RawJson::of(&serde_json::json!({ "tools": tools })).expect("a list of tools is JSON");
-    let tools = read_tools(&page).expect("these tools are well formed").shared();
+    let page = RawJson::from_value(&serde_json::json!({ "tools": tools })).expect("a list of tools is JSON");
+    let tools = read_tools(&page).expect("these tools are well formed").into_shared();
     ServerEntry {
         id: own_id(),
         exposure: Exposure::all(NamePolicy::Pass),
-        lists: Arc::new(Lists { tools, ..Lists::default() }),
+        lists: Arc::new(ServerLists { tools, ..ServerLists::default() }),
     }
 }
 
@@ -80,7 +80,7 @@ pub(crate) fn read(tool: &str, arguments: &RawJson) -> Result<Order, Failure> {
     }
     let invalid = || {
         let message = format!("Invalid arguments for tool '{tool}': 'serverId' is the name of a server");
-        Failure::new(Kind::Validation, message)
+        Failure::new(ErrorKind::Validation, message)
     };
     let Arguments { server_id } = arguments.read().map_err(|_| invalid())?;
     // What is no id is no server's either.
@@ -89,14 +89,14 @@ pub(crate) fn read(tool: &str, arguments: &RawJson) -> Result<Order, Failure> {
         "mcp_release" => Ok(Order::Release(server)),
         "mcp_restart" => Ok(Order::Restart(server)),
         "mcp_disable" => Ok(Order::Disable(server)),
-        other => Err(Failure::new(Kind::ToolNotFound, format!("Tool '{other}' not found"))),
+        other => Err(Failure::new(ErrorKind::ToolNotFound, format!("Tool '{other}' not found"))),
     }
 }
 
 /// There is no such server.
 pub(crate) fn not_loaded(server: &str) -> Failure {
     let server: String = server.chars().filter(|it| !it.is_control()).take(ServerId::MAX_LEN).collect();
-    Failure::new(Kind::Tool, format!("MCP server '{server}' is not loaded"))
+    Failure::new(ErrorKind::Tool, format!("MCP server '{server}' is not loaded"))
 }
 
 #[cfg(test)]

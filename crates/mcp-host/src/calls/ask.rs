@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mcp_config::ResolvedServer;
-use mcp_model::{Completion, Kind, PromptResult, RawJson, ReadResult, ServerId, TraceContext};
+use mcp_model::{Completion, ErrorKind, PromptResult, RawJson, ReadResult, ServerId, TraceContext};
 use mcp_registry::ExposedPrompt;
 use mcp_transport::{
     Answer, CallError, CallOptions, Caller, CompletionArgument, CompletionOf, InputRequired, OnProgress,
@@ -233,7 +233,7 @@ impl Desk {
             };
         }
         let message = format!("{} is not available: its server is being replaced", wish.words());
-        Err(nowhere(Failure::new(Kind::Connection, message)))
+        Err(nowhere(Failure::new(ErrorKind::Connection, message)))
     }
 
     async fn within<T, S: Future<Output = Result<T, CallError>>>(
@@ -261,7 +261,7 @@ impl Desk {
             Ok(Err(error)) => Err(Trouble::new(call_failure(server, &error), &error)),
             Err(_) => {
                 let what = format!("no answer within {} s", deadline.as_secs_f64());
-                Err(about(server, Kind::Timeout, what).into())
+                Err(about(server, ErrorKind::Timeout, what).into())
             }
         }
     }
@@ -300,10 +300,12 @@ fn complete_enough(prompt: &ExposedPrompt, arguments: &RawJson) -> Result<(), Fa
     let name = prompt.name.as_str();
     match missing.as_slice() {
         [] => Ok(()),
-        [one] => Err(Failure::new(Kind::Validation, format!("Prompt '{name}' needs the argument {one}"))),
+        [one] => {
+            Err(Failure::new(ErrorKind::Validation, format!("Prompt '{name}' needs the argument {one}")))
+        }
         many => {
             let message = format!("Prompt '{name}' needs the arguments {}", many.join(", "));
-            Err(Failure::new(Kind::Validation, message))
+            Err(Failure::new(ErrorKind::Validation, message))
         }
     }
 }
@@ -315,5 +317,5 @@ fn replaced(server: &ResolvedServer, wish: Wish<'_>) -> Failure {
         server.spec.id,
         wish.words()
     );
-    Failure::new(Kind::Connection, message)
+    Failure::new(ErrorKind::Connection, message)
 }

@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use mcp_config::ResolvedServer;
-use mcp_model::Kind;
+use mcp_model::ErrorKind;
 use mcp_transport::CallOptions;
 use tokio::time::Instant;
 
@@ -56,6 +56,6 @@ impl Due {
     pub(super) fn missed(self, server: &ResolvedServer) -> Failure {
         let given = self.given.unwrap_or_default().as_secs_f64();
         let what = format!("no answer within {given} s: its instance for the caller was still being started");
-        about(server, Kind::Timeout, what)
+        about(server, ErrorKind::Timeout, what)
     }
 }

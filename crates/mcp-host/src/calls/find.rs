@@ -1,8 +1,10 @@
 //! From a name to a tool and the place where its calls go, or to a sentence that says why there is none.
 
 use mcp_config::ResolvedServer;
-use mcp_model::{Filter, Kind, Rules, ServerId};
-use mcp_registry::{Catalog, Decider, Decision, ExposedTool, ListKind, Lists, Lookup, decide};
+use mcp_model::{ErrorKind, Filter, Rules, ServerId};
+use mcp_registry::{
+    Catalog, CompiledRules, Decision, ExposedTool, ListKind, ServerLists, ToolLookup, decide,
+};
 
 use crate::failure::Failure;
 use crate::state::published::ServerState;
@@ -27,9 +29,9 @@ pub(super) fn find<'a, I>(
         Some(server) => of_server(catalog, name, server),
     };
     match lookup {
-        Lookup::Found(tool) => Ok((tool, snapshot.routes.get(&tool.server))),
-        Lookup::Ambiguous(tools) => Err(ambiguous(name, &tools)),
-        Lookup::Missing { nearest } => Err(missing(snapshot, name, server, nearest)),
+        ToolLookup::Found(tool) => Ok((tool, snapshot.routes.get(&tool.server))),
+        ToolLookup::Ambiguous(tools) => Err(ambiguous(name, &tools)),
+        ToolLookup::Missing { nearest } => Err(missing(snapshot, name, server, nearest)),
     }
 }
 
@@ -42,18 +44,18 @@ pub(super) fn shown(name: &str) -> String {
     res
 }
 
-fn of_server<'a>(catalog: &'a Catalog, name: &str, server: &ServerId) -> Lookup<'a> {
+fn of_server<'a>(catalog: &'a Catalog, name: &str, server: &ServerId) -> ToolLookup<'a> {
     if let Some(tool) = catalog.tool(name).filter(|it| it.server == *server) {
-        return Lookup::Found(tool);
+        return ToolLookup::Found(tool);
     }
     let mut own = catalog.tools().iter().filter(|it| it.server == *server);
     match own.find(|it| &*it.tool.name == name) {
-        Some(tool) => Lookup::Found(tool),
+        Some(tool) => ToolLookup::Found(tool),
         None => match catalog.find(name) {
-            Lookup::Missing { nearest } => {
-                Lookup::Missing { nearest: nearest.filter(|it| it.server == *server) }
+            ToolLookup::Missing { nearest } => {
+                ToolLookup::Missing { nearest: nearest.filter(|it| it.server == *server) }
             }
-            Lookup::Found(_) | Lookup::Ambiguous(_) => Lookup::Missing { nearest: None },
+            ToolLookup::Found(_) | ToolLookup::Ambiguous(_) => ToolLookup::Missing { nearest: None },
         },
     }
 }
@@ -62,7 +64,7 @@ fn ambiguous(name: &str, tools: &[&ExposedTool]) -> Failure {
     let mut names: Vec<String> = tools.iter().map(|it| format!("'{}'", it.name)).collect();
     let last = names.pop().unwrap_or_default();
     let message = format!("Tool '{}' is ambiguous: say {} or {last}", shown(name), names.join(", "));
-    Failure::new(Kind::ToolNotFound, message)
+    Failure::new(ErrorKind::ToolNotFound, message)
 }
 
 /// Why there is no such tool: the most certain reason first.
@@ -73,7 +75,7 @@ fn missing<I>(
     nearest: Option<&ExposedTool>,
 ) -> Failure {
     if snapshot.published.servers.iter().any(|it| it.state == ServerState::Stopped) {
-        return Failure::new(Kind::Connection, "the host was shut down");
+        return Failure::new(ErrorKind::Connection, "the host was shut down");
     }
     let meant = |id: &str| server.is_none_or(|it| it.as_str() == id);
     let owner = |it: &&Absent| meant(&it.name) && (server.is_some() || may_own(it, name));
@@ -81,7 +83,7 @@ fn missing<I>(
         return unavailable(absent, &format!("Tool '{}'", shown(name)));
     }
     let not_found =
-        |why: &str| Failure::new(Kind::ToolNotFound, format!("Tool '{}' not found{why}", shown(name)));
+        |why: &str| Failure::new(ErrorKind::ToolNotFound, format!("Tool '{}' not found{why}", shown(name)));
     if let Some(server) = server.filter(|it| !snapshot.routes.contains_key(*it)) {
         return not_found(&format!(": there is no server '{server}'"));
     }
@@ -113,11 +115,11 @@ fn missing<I>(
 pub(super) fn unavailable(absent: &Absent, what: &str) -> Failure {
     if absent.state == ServerState::Disabled {
         let message = format!("{what} is not available: server '{}' was switched off", absent.name);
-        return Failure::new(Kind::Connection, message);
+        return Failure::new(ErrorKind::Connection, message);
     }
     let Some(failure) = &absent.failure else {
         let message = format!("{what} is not available: server '{}' is being started", absent.name);
-        return Failure::new(Kind::Connection, message);
+        return Failure::new(ErrorKind::Connection, message);
     };
     let Failure { kind, message, help } = failure;
     let again = match absent.state {
@@ -143,8 +145,8 @@ fn may_own(absent: &Absent, name: &str) -> bool {
     absent.lists.as_ref().is_some_and(|it| lists_name(server, it, name)) || has_prefix(server, name)
 }
 
-fn lists_name(server: &ResolvedServer, lists: &Lists, name: &str) -> bool {
-    let decider = Decider::new(&server.spec.id, &server.spec.exposure.tools);
+fn lists_name(server: &ResolvedServer, lists: &ServerLists, name: &str) -> bool {
+    let decider = CompiledRules::new(&server.spec.id, &server.spec.exposure.tools);
     lists.tools.iter().any(|tool| {
         *tool.name == *name || decider.decide(&tool.name).exposed.is_some_and(|it| it.as_str() == name)
     })

@@ -21,8 +21,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mcp_config::ResolvedServer;
-use mcp_model::{CallResult, Kind, RawJson, ServerId, Tool, TraceContext};
-use mcp_registry::{Checked, Validators};
+use mcp_model::{CallResult, ErrorKind, RawJson, ServerId, Tool, TraceContext};
+use mcp_registry::{ValidationOutcome, ValidatorCache};
 use mcp_transport::{CallError, CallOptions, Caller, InputRequired, OnProgress, Replay, RequestId};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::Instant;
@@ -139,7 +139,7 @@ impl fmt::Debug for ToolCall {
 pub(crate) struct Desk {
     pub(crate) snapshot: watch::Receiver<Arc<Snapshot<Shared>>>,
     pub(crate) leases: watch::Receiver<Arc<LeaseTable<Shared>>>,
-    pub(crate) validators: Validators,
+    pub(crate) validators: ValidatorCache,
     pub(crate) commands: mpsc::Sender<Command>,
     pub(crate) reminder: ReminderText,
     pub(crate) idle: Option<Duration>,
@@ -341,7 +341,7 @@ impl Desk {
             return ended(outcome, now);
         }
         let message = format!("Tool '{}' is not available: its server is being replaced", shown(&call.name));
-        nowhere(Failure::new(Kind::Connection, message))
+        nowhere(Failure::new(ErrorKind::Connection, message))
     }
 
     /// The instance that something goes to.
@@ -385,7 +385,7 @@ impl Desk {
             return Ok(Arc::clone(&held.instance));
         }
         let (answer, taken) = oneshot::channel();
-        let shut_down = || Nowhere::Refused(Failure::new(Kind::Connection, "the host was shut down"));
+        let shut_down = || Nowhere::Refused(Failure::new(ErrorKind::Connection, "the host was shut down"));
         let asked = self.ends.so_far();
         self.commands.send(Command::Lease(wanting, asked, answer)).await.map_err(|_| shut_down())?;
         match taken.await {
@@ -407,7 +407,7 @@ impl Desk {
         self.validate(call, &server.spec.id, tool)?;
         let limits = &server.spec.limits;
         let deadline = due.rest(limits.request);
-        let replay = if tool.hints.repeatable() { Replay::Allowed } else { Replay::Forbidden };
+        let replay = if tool.hints.is_repeatable() { Replay::Allowed } else { Replay::Forbidden };
         let options = CallOptions {
             deadline: Some(deadline),
             idle: limits.idle,
@@ -434,7 +434,7 @@ impl Desk {
             Ok(Err(error)) => Err(Trouble::new(call_failure(server, &error), &error)),
             Err(_) => {
                 let what = format!("no answer within {} s", deadline.as_secs_f64());
-                Err(about(server, Kind::Timeout, what).into())
+                Err(about(server, ErrorKind::Timeout, what).into())
             }
         }
     }
@@ -443,14 +443,14 @@ impl Desk {
     fn validate(&self, call: &ToolCall, server: &ServerId, tool: &Tool) -> Result<(), Failure> {
         let invalid = |what: &str| {
             let message = format!("Invalid arguments for tool '{}': {what}", shown(&call.name));
-            Failure::new(Kind::Validation, message)
+            Failure::new(ErrorKind::Validation, message)
         };
         if !call.arguments.is_object() {
             return Err(invalid("they must be a JSON object"));
         }
-        match self.validators.check(&tool.input_schema, &call.arguments) {
-            Ok(Checked::Valid) => {}
-            Ok(Checked::Unvalidated(reason)) => {
+        match self.validators.check_arguments(&tool.input_schema, &call.arguments) {
+            Ok(ValidationOutcome::Valid) => {}
+            Ok(ValidationOutcome::Unvalidated(reason)) => {
                 tracing::debug!(reason, "arguments are passed on unchecked");
                 self.note(server, tool, ToolNote::ArgumentsUnchecked, Some(excerpt(reason)));
             }
@@ -495,5 +495,5 @@ fn replaced(call: &ToolCall, target: &Target) -> Failure {
         target.server.spec.id,
         shown(&call.name)
     );
-    Failure::new(Kind::Connection, message)
+    Failure::new(ErrorKind::Connection, message)
 }

@@ -3,8 +3,8 @@
 
 use std::path::PathBuf;
 
-use mcp_model::{CallMetadata, CallResult, Content, Kind, ServerId, Tool, ToolResult};
-use mcp_registry::{Checked, Problem, ProblemKind};
+use mcp_model::{CallMetadata, CallResult, Content, ErrorKind, ServerId, Tool, ToolResult};
+use mcp_registry::{Problem, ProblemKind, ValidationOutcome};
 
 use super::bound::{Rest, bound};
 use super::{Desk, Ending, ToolCall};
@@ -56,7 +56,8 @@ impl Desk {
         };
         let (content, structured) = bounded.told(files);
         metadata.structured_content = structured;
-        let error = is_error.then(|| Failure::new(Kind::Tool, failed_tool(&content)).into_call_failure());
+        let error =
+            is_error.then(|| Failure::new(ErrorKind::Tool, failed_tool(&content)).into_call_failure());
         CallResult { success: !is_error, content, error, metadata }
     }
 
@@ -102,7 +103,7 @@ impl Desk {
     pub(super) fn judge(&self, server: &ServerId, tool: &Tool, value: &ToolResult) -> Vec<String> {
         let Some(schema) = tool.output_schema.as_ref().filter(|_| !value.is_error) else { return Vec::new() };
         match self.validators.check_result(schema, value.structured.as_ref()) {
-            Ok(Checked::Valid) => {
+            Ok(ValidationOutcome::Valid) => {
                 let is_its = |it: &Problem| {
                     it.kind == ProblemKind::ResultInvalid
                         && it.server.as_ref() == Some(server)
@@ -113,7 +114,7 @@ impl Desk {
                 }
                 Vec::new()
             }
-            Ok(Checked::Unvalidated(reason)) => {
+            Ok(ValidationOutcome::Unvalidated(reason)) => {
                 tracing::debug!(reason, "the structured content is passed on unchecked");
                 self.note(server, tool, ToolNote::ResultsUnchecked, Some(excerpt(reason)));
                 Vec::new()

@@ -5,8 +5,8 @@
 
 use std::sync::Arc;
 
-use mcp_model::Kind;
-use mcp_registry::{Problem, ProviderRejection, Reaction, Rejection, classify};
+use mcp_model::ErrorKind;
+use mcp_registry::{Problem, ProviderFailure, ProviderRejection, RetryDecision, retry_decision};
 use tokio::sync::oneshot;
 
 use crate::calls::Desk;
@@ -23,7 +23,7 @@ pub struct ProviderRefusal {
     /// The dialog whose request it was.
     pub dialog: DialogId,
     /// What happened.
-    pub rejection: Rejection,
+    pub rejection: ProviderFailure,
     /// Which attempt at this request it was, counted from 1.
     pub attempt: u32,
     /// The exposed name of the tool it is about, where that is known.
@@ -34,12 +34,14 @@ pub struct ProviderRefusal {
 
 impl Desk {
     /// Judges a refusal, and stops its dialog where a repeat would not mend it.
-    pub(crate) async fn refused(&self, refusal: ProviderRefusal) -> Reaction {
+    pub(crate) async fn refused(&self, refusal: ProviderRefusal) -> RetryDecision {
         let ProviderRefusal { provider, dialog, rejection, attempt, tool, text } = refusal;
-        let reaction = classify(&rejection, attempt);
+        let reaction = retry_decision(&rejection, attempt);
         match reaction {
-            Reaction::Retry { after } => tracing::debug!(provider, %dialog, attempt, ?after, "tried again"),
-            Reaction::Stop => {
+            RetryDecision::Retry { after } => {
+                tracing::debug!(provider, %dialog, attempt, ?after, "tried again")
+            }
+            RetryDecision::Stop => {
                 let (tool, text) = (tool.as_deref(), text.as_str());
                 let rejection =
                     ProviderRejection { provider: &provider, dialog: dialog.as_str(), tool, text };
@@ -58,7 +60,7 @@ impl Desk {
         let problem = &stopped.get(dialog)?.problem;
         let message = format!("dialog '{dialog}' is stopped: {}", problem.message);
         let help = Some("mend what was refused, then let the dialog go on".to_owned());
-        Some(Failure { kind: Kind::Validation, message, help })
+        Some(Failure { kind: ErrorKind::Validation, message, help })
     }
 
     /// Lets a dialog go on.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use mcp_config::ResolvedServer;
-use mcp_model::{Filter, Kind, ServerId};
+use mcp_model::{ErrorKind, Filter, ServerId};
 use mcp_registry::{Decision, ExposedPrompt, ListKind};
 
 use super::find::{shown, unavailable};
@@ -91,7 +91,7 @@ pub(super) fn prompt<'a>(
         many => {
             let names: Vec<String> = many.iter().map(|it| format!("'{}'", it.name)).collect();
             let message = format!("Prompt '{}' is ambiguous: say one of {}", shown(name), names.join(", "));
-            Err(Failure::new(Kind::Validation, message))
+            Err(Failure::new(ErrorKind::Validation, message))
         }
     }
 }
@@ -111,13 +111,13 @@ fn resource(snapshot: &Snapshot<Shared>, uri: &str, server: Option<&ServerId>) -
     };
     if let Some((id, _)) = snapshot.routes.iter().filter(hiding).min_by_key(|(id, _)| *id) {
         let message = format!("{} not found: server '{id}' has it, but it is not shown", wish.words());
-        return Err(Failure::new(Kind::Validation, message));
+        return Err(Failure::new(ErrorKind::Validation, message));
     }
     if let Some(server) = server {
         if hides(snapshot, server, uri) {
             let message =
                 format!("{} not found: server '{server}' has a filter, and it is not shown", wish.words());
-            return Err(Failure::new(Kind::Validation, message));
+            return Err(Failure::new(ErrorKind::Validation, message));
         }
         return match snapshot.routes.contains_key(server) {
             true => Ok(server.clone()),
@@ -201,7 +201,7 @@ fn one_of<'a>(
         many => {
             let names: Vec<String> = many.iter().map(|it| format!("'{it}'")).collect();
             let message = format!("{} is ambiguous: say which server: {}", wish.words(), names.join(", "));
-            Err(Failure::new(Kind::Validation, message))
+            Err(Failure::new(ErrorKind::Validation, message))
         }
     }
 }
@@ -209,7 +209,7 @@ fn one_of<'a>(
 /// Why there is no such thing: the most certain reason first.
 fn missing(snapshot: &Snapshot<Shared>, wish: Wish<'_>, server: Option<&ServerId>) -> Failure {
     if snapshot.published.servers.iter().any(|it| it.state == ServerState::Stopped) {
-        return Failure::new(Kind::Connection, "the host was shut down");
+        return Failure::new(ErrorKind::Connection, "the host was shut down");
     }
     let words = wish.words();
     if let Some(server) = server {
@@ -218,7 +218,7 @@ fn missing(snapshot: &Snapshot<Shared>, wish: Wish<'_>, server: Option<&ServerId
         }
         if !snapshot.routes.contains_key(server) {
             return Failure::new(
-                Kind::Validation,
+                ErrorKind::Validation,
                 format!("{words} not found: there is no server '{server}'"),
             );
         }
@@ -234,7 +234,7 @@ fn missing(snapshot: &Snapshot<Shared>, wish: Wish<'_>, server: Option<&ServerId
     if let Some(it) = snapshot.published.catalog.decisions(wish.list()).find(hidden) {
         let message =
             format!("{words} not found: server '{}' has it, but it is not shown: {}", it.server, it.rule);
-        return Failure::new(Kind::Validation, message);
+        return Failure::new(ErrorKind::Validation, message);
     }
     let absent: Vec<String> = snapshot.absent.iter().map(|it| format!("'{}'", shown(&it.name))).collect();
     let why = match (absent.is_empty(), wish) {
@@ -242,7 +242,7 @@ fn missing(snapshot: &Snapshot<Shared>, wish: Wish<'_>, server: Option<&ServerId
         (true, Wish::Resource(_)) if server.is_none() => "; say which server it is asked of".to_owned(),
         (true, _) => String::new(),
     };
-    Failure::new(Kind::Validation, format!("{words} not found{why}"))
+    Failure::new(ErrorKind::Validation, format!("{words} not found{why}"))
 }
 
 #[cfg(test)]

@@ -114,7 +114,7 @@ impl Form for RawJson {
 
     fn own(text: String) -> RawJson {
         let result = json!({"content": [{"type": "text", "text": text}]});
-        RawJson::of(&result).expect("its keys are strings")
+        RawJson::from_value(&result).expect("its keys are strings")
     }
 
     fn judge(&self, _: &Desk, _: &ServerId, _: &Tool) -> Vec<String> {

@@ -1,6 +1,6 @@
 //! Wanting to hear when a resource changes: of the instance that a read of it would go to.
 
-use mcp_model::Kind;
+use mcp_model::ErrorKind;
 use tokio::time::Instant;
 
 use super::deadline::Due;
@@ -44,7 +44,7 @@ impl Desk {
             let post = Post { server: id.clone(), dialog: own };
             let Some(wanted) = self.subscriptions.want(post, &name) else {
                 let what = "too many resources are subscribed to already";
-                return Err(of_it(about(&server, Kind::Connection, what)));
+                return Err(of_it(about(&server, ErrorKind::Connection, what)));
             };
             let limit = due.rest(server.spec.limits.request);
             let agreed = tokio::time::timeout(limit, instance.subscribe(&name)).await;
@@ -56,12 +56,12 @@ impl Desk {
                 }
                 Err(_) => {
                     let what = format!("no answer within {} s", limit.as_secs_f64());
-                    Err(of_it(about(&server, Kind::Timeout, what)))
+                    Err(of_it(about(&server, ErrorKind::Timeout, what)))
                 }
             };
         }
         let message =
             format!("{} is not available: its server is being replaced", Wish::Resource(uri).words());
-        Err(nowhere(Failure::new(Kind::Connection, message)))
+        Err(nowhere(Failure::new(ErrorKind::Connection, message)))
     }
 }

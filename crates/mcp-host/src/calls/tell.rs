@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use mcp_model::ServerId;
-use mcp_registry::Approved;
+use mcp_registry::ServerSnapshot;
 use mcp_transport::ServerInfo;
 use tokio::task::JoinSet;
 
@@ -53,7 +53,7 @@ impl Desk {
         let latest = self.latest();
         let Route { about, lists, read, .. } = latest.routes.get(server)?;
         let instructions = self.acquaintances.of(server).and_then(|it| it.instructions);
-        let seen = Approved::of(about.clone(), lists);
+        let seen = ServerSnapshot::of(about.clone(), lists);
         Some(Offer { seen, lists: Arc::clone(lists), read: read.clone(), instructions })
     }
 

@@ -3,25 +3,25 @@
 use std::sync::Arc;
 
 use mcp_model::ServerId;
-use mcp_registry::{About, Approved, Drift, ListKind, Lists, Lock, LockPolicy};
+use mcp_registry::{Drift, DriftPolicy, ListKind, LockFile, ServerIdentity, ServerLists, ServerSnapshot};
 use mcp_transport::ServerInfo;
 
 /// A lock, and how strictly it is kept.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Approval {
     /// What was approved.
-    pub lock: Arc<Lock>,
+    pub lock: Arc<LockFile>,
     /// What is done about everything else.
-    pub policy: LockPolicy,
+    pub policy: DriftPolicy,
 }
 
 /// What a server offers, whether it is shown or not.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Offer {
     /// What would be approved, were it approved now.
-    pub seen: Approved,
+    pub seen: ServerSnapshot,
     /// Its lists.
-    pub lists: Arc<Lists>,
+    pub lists: Arc<ServerLists>,
     /// The lists that were read; of the others nothing is known.
     pub read: Vec<ListKind>,
     /// Its instructions, as they came.
@@ -30,15 +30,15 @@ pub struct Offer {
 
 impl Approval {
     /// How a server differs from what was approved of it.
-    pub(crate) fn drift(&self, server: &ServerId, seen: &Approved, read: &[ListKind]) -> Drift {
-        Drift::between(self.lock.server(server), seen, read, self.policy)
+    pub(crate) fn drift(&self, server: &ServerId, seen: &ServerSnapshot, read: &[ListKind]) -> Drift {
+        Drift::compute(self.lock.server(server), seen, read, self.policy)
     }
 }
 
 impl Offer {
     /// What a session offers: what it says of itself, and those of its lists that were read.
-    pub fn of(info: &ServerInfo, lists: Lists, read: Vec<ListKind>) -> Offer {
-        let seen = Approved::of(about(info), &lists);
+    pub fn of(info: &ServerInfo, lists: ServerLists, read: Vec<ListKind>) -> Offer {
+        let seen = ServerSnapshot::of(about(info), &lists);
         Offer { seen, lists: Arc::new(lists), read, instructions: info.instructions.clone() }
     }
 
@@ -49,7 +49,11 @@ impl Offer {
 }
 
 /// What a server says about itself, as far as it is approved.
-pub(crate) fn about(info: &ServerInfo) -> About {
+pub(crate) fn about(info: &ServerInfo) -> ServerIdentity {
     let text = |it: &str| Some(it.to_owned()).filter(|it| !it.is_empty());
-    About::of(text(&info.name).as_deref(), text(&info.version).as_deref(), info.instructions.as_deref())
+    ServerIdentity::of(
+        text(&info.name).as_deref(),
+        text(&info.version).as_deref(),
+        info.instructions.as_deref(),
+    )
 }

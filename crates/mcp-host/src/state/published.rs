@@ -112,7 +112,7 @@ impl Serialize for ServerStatus {
 mod tests {
     use std::time::{Duration, UNIX_EPOCH};
 
-    use mcp_model::{Kind, ServerId, Severity};
+    use mcp_model::{ErrorKind, ServerId, Severity};
     use mcp_registry::Problem;
 
     use super::*;
@@ -120,7 +120,7 @@ mod tests {
     #[test]
     fn it_is_the_json_of_the_tools_command() {
         let id = ServerId::parse("a").unwrap();
-        let failure = Failure { kind: Kind::Connection, message: "m".into(), help: Some("h".into()) };
+        let failure = Failure { kind: ErrorKind::Connection, message: "m".into(), help: Some("h".into()) };
         let published = Published {
             generation: 3,
             catalog: Arc::new(Catalog::empty()),

@@ -7,8 +7,8 @@ use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, SystemTime};
 
-use mcp_model::{Kind, ServerId};
-use mcp_registry::{Problem, View};
+use mcp_model::{ErrorKind, ServerId};
+use mcp_registry::{Problem, ViewFilter};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::{AbortHandle, Id, JoinError, JoinSet};
 use tokio::time::Instant;
@@ -57,7 +57,7 @@ pub(crate) enum Command {
     /// A dialog is stopped, or may go on; answers when that is published.
     Dialog(Event<Shared>, oneshot::Sender<()>),
     /// These views of the catalog are in use; answers when that is published.
-    Views(Vec<View>, oneshot::Sender<()>),
+    Views(Vec<ViewFilter>, oneshot::Sender<()>),
     /// This is approved of servers; answers when that is published.
     Approve(Option<Approval>, oneshot::Sender<()>),
     /// A call of a dialog needs an instance.
@@ -374,7 +374,7 @@ impl Committer {
         tracing::error!(%error, "a task of the host failed");
         let failure = |ticket: &Ticket| {
             let message = format!("server '{}': a defect of this host ended its task", ticket.server);
-            Failure::new(Kind::Connection, message)
+            Failure::new(ErrorKind::Connection, message)
         };
         match job {
             Job::Start(ticket) => Some(Event::Failed(ticket.clone(), failure(&ticket))),

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mcp_config::ResolvedServer;
-use mcp_model::{Endpoint, Era, Kind, Limits, ServerId};
-use mcp_registry::{ListKind, Lists};
+use mcp_model::{Endpoint, Era, ErrorKind, Limits, ServerId};
+use mcp_registry::{ListKind, ServerLists};
 use mcp_transport::{
     Authorities, CallError, Changes, ClientCapabilities, ClientInfo, ConnectError, Dial, DialOptions, Eras,
     Handlers, Listing, OlderServers, OnSaid, Receipts, Said, Session, SessionOptions, dialer,
@@ -91,7 +91,7 @@ pub(crate) enum Wish {
     /// Those that the server has.
     Read,
     /// These, which are known.
-    Known(Arc<Lists>),
+    Known(Arc<ServerLists>),
 }
 
 /// The wires of mcp-transport.
@@ -193,7 +193,7 @@ impl Connector {
             Err(mut failure) => {
                 let ended = session.close(PARTING).await;
                 // What was seen of a server that keeps silent says more than its silence.
-                if failure.kind == Kind::Timeout {
+                if failure.kind == ErrorKind::Timeout {
                     failure.message.push_str(&excerpt(ended.evidence.to_string()));
                 }
                 Err(failure)
@@ -365,7 +365,7 @@ pub(crate) fn call_failure(server: &ResolvedServer, error: &CallError) -> Failur
 }
 
 /// A failure of `server`, named as every message names it. What the server said of it has bounds.
-pub(crate) fn about(server: &ResolvedServer, kind: Kind, what: impl std::fmt::Display) -> Failure {
+pub(crate) fn about(server: &ResolvedServer, kind: ErrorKind, what: impl std::fmt::Display) -> Failure {
     let what = excerpt(what.to_string());
     Failure::new(kind, format!("server '{}' ({}): {what}", server.spec.id, server.endpoint.label()))
 }
@@ -375,5 +375,5 @@ fn list_timeout(server: &ResolvedServer, kind: ListKind, after: Duration) -> Fai
     let help =
         format!("raise its start-up limit of {} s if the server is merely slow", startup.as_secs_f64());
     let what = format!("it did not list its {} within {:.1} s", plural(kind), after.as_secs_f64());
-    Failure { help: Some(help), ..about(server, Kind::Timeout, what) }
+    Failure { help: Some(help), ..about(server, ErrorKind::Timeout, what) }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mcp_config::ResolvedServer;
-use mcp_model::Kind;
+use mcp_model::ErrorKind;
 use mcp_registry::ListKind;
 use mcp_transport::{Changes, Ended};
 use tokio::time::Instant;
@@ -118,5 +118,5 @@ async fn settled(instance: &Instance, seen: Changes) -> Changes {
 
 /// A connection that was lost, for its user (HD-117, HD-FR023).
 fn lost(server: &ResolvedServer, ended: &Ended) -> Failure {
-    about(server, Kind::Connection, format!("the server is no longer available: {ended}"))
+    about(server, ErrorKind::Connection, format!("the server is no longer available: {ended}"))
 }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::{Duration, SystemTime};
 
 use mcp_config::ResolvedServer;
-use mcp_model::{Era, Kind, LogLevel, RawJson};
+use mcp_model::{Era, ErrorKind, LogLevel, RawJson};
 use mcp_transport::{CallError, CallOptions, ProcessCell, Session, State};
 use tokio::sync::watch;
 use tokio::time::Instant;
@@ -173,7 +173,7 @@ impl Instance {
             let answer = self.session.request_raw("ping", None, &RawJson::empty_object(), options()).await;
             last = match answer {
                 Err(CallError::Refused(fault)) if fault.status.is_some() => Ok(()),
-                Err(error) if error.kind().is_a(Kind::Connection) => {
+                Err(error) if error.kind().is_a(ErrorKind::Connection) => {
                     Err(call_failure(&self.server(), &error))
                 }
                 Ok(_) | Err(_) => Ok(()),

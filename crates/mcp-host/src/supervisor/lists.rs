@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use mcp_model::Rejected;
-use mcp_registry::{About, ListKind, Lists, RejectedItem};
+use mcp_model::InvalidItem;
+use mcp_registry::{ListKind, RejectedItem, ServerIdentity, ServerLists};
 use mcp_transport::Changes;
 use tokio::time::Instant;
 
@@ -15,7 +15,7 @@ use crate::supervisor::list_pacing::Pace;
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Listed {
     /// The lists.
-    pub(crate) lists: Arc<Lists>,
+    pub(crate) lists: Arc<ServerLists>,
     /// Lists that could not be read: what stands in `lists` for them is what was there before.
     pub(crate) notes: Vec<(ListKind, Failure)>,
     /// The server's announcements that these lists already know of.
@@ -23,13 +23,19 @@ pub(crate) struct Listed {
     /// When they may be read again.
     pub(crate) pace: Pace,
     /// What the server says about itself.
-    pub(crate) about: About,
+    pub(crate) about: ServerIdentity,
 }
 
 impl Listed {
     /// The lists of a server that was not read yet.
     pub(crate) fn nothing(seen: Changes) -> Listed {
-        Listed { lists: Arc::default(), notes: Vec::new(), seen, pace: Pace::new(), about: About::default() }
+        Listed {
+            lists: Arc::default(),
+            notes: Vec::new(),
+            seen,
+            pace: Pace::new(),
+            about: ServerIdentity::default(),
+        }
     }
 
     /// The same, after a reading of `kinds` that was over at `now`: what could not be read is tried again.
@@ -72,9 +78,9 @@ impl Listed {
             }
         };
         lists.rejected.retain(|it| it.list != kind);
-        lists.rejected.extend(rejected.into_iter().map(|Rejected { name, reason }| RejectedItem {
+        lists.rejected.extend(rejected.into_iter().map(|InvalidItem { name, reason }| RejectedItem {
             list: kind,
-            item: Rejected { name, reason: excerpt(reason) },
+            item: InvalidItem { name, reason: excerpt(reason) },
         }));
         self
     }
@@ -140,7 +146,7 @@ fn shared<T>(items: Vec<T>) -> Vec<Arc<T>> {
 
 #[cfg(test)]
 mod tests {
-    use mcp_model::{Freshness, Kind, RawJson, read_prompts, read_tools};
+    use mcp_model::{ErrorKind, Freshness, RawJson, read_prompts, read_tools};
     use mcp_transport::Listing;
 
     use super::*;
@@ -153,7 +159,7 @@ mod tests {
         let page = RawJson::parse(format!(r#"{{"tools":[{}]}}"#, items.join(",")).into()).unwrap();
         let rejected = rejected
             .split_whitespace()
-            .map(|it| Rejected { name: Some(it.to_owned()), reason: "odd".to_owned() })
+            .map(|it| InvalidItem { name: Some(it.to_owned()), reason: "odd".to_owned() })
             .collect();
         Fresh::Tools(Listing {
             items: read_tools(&page).unwrap().items,
@@ -164,7 +170,7 @@ mod tests {
 
     fn prompts(name: &str) -> Fresh {
         let page = RawJson::parse(format!(r#"{{"prompts":[{{"name":"{name}"}}]}}"#).into()).unwrap();
-        let rejected = vec![Rejected { name: Some("p!".to_owned()), reason: "odd".to_owned() }];
+        let rejected = vec![InvalidItem { name: Some("p!".to_owned()), reason: "odd".to_owned() }];
         Fresh::Prompts(Listing {
             items: read_prompts(&page).unwrap().items,
             rejected,
@@ -175,7 +181,7 @@ mod tests {
     #[track_caller]
     fn check(steps: Vec<Fresh>, want: &str) {
         let listed = steps.into_iter().fold(Listed::nothing(Changes::default()), Listed::with);
-        let Lists { tools, prompts, resources: _, templates: _, rejected } = &*listed.lists;
+        let ServerLists { tools, prompts, resources: _, templates: _, rejected } = &*listed.lists;
         let words = tools.iter().map(|it| it.name.to_string());
         let words = words.chain(prompts.iter().map(|it| format!("p:{}", it.name)));
         let words = words.chain(rejected.iter().map(|it| format!("-{}", it.item.name.as_ref().unwrap())));
@@ -185,7 +191,7 @@ mod tests {
 
     #[test]
     fn hd_115_a_new_list_takes_the_old_ones_place_and_a_failed_one_does_not() {
-        let failed = || Fresh::Failed(ListKind::Tool, Failure::new(Kind::Timeout, "late"));
+        let failed = || Fresh::Failed(ListKind::Tool, Failure::new(ErrorKind::Timeout, "late"));
         check(vec![tools("a b", "x"), tools("c", "")], "c");
         check(vec![tools("a", "x"), prompts("p"), tools("b", "y")], "b p:p -p! -y");
         check(vec![tools("a", ""), failed()], "a !tool");

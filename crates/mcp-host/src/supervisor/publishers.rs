@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use mcp_model::Kind;
+use mcp_model::ErrorKind;
 use mcp_registry::{Catalog, Problem};
 use tokio::sync::{broadcast, watch};
 
@@ -144,5 +144,5 @@ impl Drop for Outlets {
 }
 
 fn fault() -> Failure {
-    Failure::new(Kind::Connection, FAULT)
+    Failure::new(ErrorKind::Connection, FAULT)
 }

@@ -13,7 +13,7 @@
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use mcp_model::{Kind, ServerId};
+use mcp_model::{ErrorKind, ServerId};
 use tokio::time::Instant;
 use tracing::Span;
 use tracing::field::Empty;
@@ -111,12 +111,12 @@ impl<'a> CallRecord<'a> {
     }
 
     /// It has ended, with a failure of this kind if it has failed.
-    pub(crate) fn end(mut self, failed: Option<Kind>, duration: Duration) {
+    pub(crate) fn end(mut self, failed: Option<ErrorKind>, duration: Duration) {
         self.is_over = true;
         if let Some(kind) = failed {
             self.meter.failed(Operation::Call, self.server(), kind);
         }
-        self.tell(failed.map_or(SUCCESS, Kind::as_str), duration);
+        self.tell(failed.map_or(SUCCESS, ErrorKind::as_str), duration);
     }
 
     fn server(&self) -> Option<&str> {

@@ -47,7 +47,7 @@ impl Questions for Person {
                 }
                 _ => json!({"roots": [{"uri": format!("file:///{name}")}]}),
             };
-            Ok(RawJson::of(&answer).unwrap())
+            Ok(RawJson::from_value(&answer).unwrap())
         })
     }
 }

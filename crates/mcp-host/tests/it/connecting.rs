@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use mcp_host::{Host, HostOptions, NotConnected, OnNotConnected, Supervision, Wanted};
-use mcp_model::{Endpoint, Kind, StdioEndpoint};
+use mcp_model::{Endpoint, ErrorKind, StdioEndpoint};
 
 use crate::peer::{Beginning, Peer};
 use crate::world::{World, server};
@@ -64,7 +64,7 @@ async fn hd_116_whoever_wants_it_hears_the_error_that_a_failure_is_made_from() {
     let world = World::with(&peers, options).started().await;
     let heard = heard.lock().unwrap();
     let [(server, failure, kind)] = heard.as_slice() else { panic!("{heard:?}") };
-    assert_eq!((server.as_str(), *kind), ("missing", Kind::Connection));
+    assert_eq!((server.as_str(), *kind), ("missing", ErrorKind::Connection));
     assert_eq!(failure.to_string(), world.failure("missing"));
 }
 

@@ -4,7 +4,7 @@ use std::fmt::Debug;
 use std::time::Duration;
 
 use mcp_host::{FailedServer, Failure, Wanted};
-use mcp_model::Kind;
+use mcp_model::ErrorKind;
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Metadata, Subscriber};
@@ -56,7 +56,7 @@ async fn a_host_that_fails_says_so() {
         tracing::callsite::rebuild_interest_cache();
         std::thread::yield_now();
     }
-    let own = Failure { kind: Kind::McpConfig, message: "bad".into(), help: None };
+    let own = Failure { kind: ErrorKind::McpConfig, message: "bad".into(), help: None };
     let failed = vec![FailedServer { id: "c".into(), failure: own }];
     world.host.apply(Wanted { servers: vec![changed(server("a")), server("b")], failed }).await;
     drop(sabotage);

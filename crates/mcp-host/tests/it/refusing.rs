@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use mcp_host::{DialogId, NetworkFailure, ProviderRefusal, Reaction, Rejection, ToolCall};
+use mcp_host::{DialogId, NetworkFailure, ProviderFailure, ProviderRefusal, RetryDecision, ToolCall};
 use mcp_model::RawJson;
 
 use crate::peer::Peer;
 use crate::world::{World, told};
 
-fn refusal(dialog: &str, rejection: Rejection) -> ProviderRefusal {
+fn refusal(dialog: &str, rejection: ProviderFailure) -> ProviderRefusal {
     ProviderRefusal {
         provider: "p".to_owned(),
         dialog: DialogId::new(dialog),
@@ -19,8 +19,8 @@ fn refusal(dialog: &str, rejection: Rejection) -> ProviderRefusal {
     }
 }
 
-fn status(status: u16) -> Rejection {
-    Rejection { status: Some(status), ..Rejection::default() }
+fn status(status: u16) -> ProviderFailure {
+    ProviderFailure { status: Some(status), ..ProviderFailure::default() }
 }
 
 fn call() -> ToolCall {
@@ -40,7 +40,7 @@ async fn dm_066_a_dialog_that_is_stopped_does_nothing_until_it_may_go_on() {
 
     let mut generations = world.host.subscribe();
     generations.mark_unchanged();
-    assert_eq!(world.host.refused(refusal("1", status(400))).await, Reaction::Stop);
+    assert_eq!(world.host.refused(refusal("1", status(400))).await, RetryDecision::Stop);
     // Who subscribes hears of it (DM-125).
     assert!(generations.has_changed().unwrap());
     let problem = generations.borrow_and_update().problems[0].problem.clone();
@@ -71,16 +71,16 @@ async fn dm_066_a_dialog_that_is_stopped_does_nothing_until_it_may_go_on() {
 #[tokio::test(start_paused = true)]
 async fn dm_067_what_passes_is_tried_again_and_stops_nothing() {
     let world = World::running(&[("a", Peer::new(&["t"]))]).await;
-    let lost = Rejection { network: Some(NetworkFailure::Connection), ..Rejection::default() };
+    let lost = ProviderFailure { network: Some(NetworkFailure::Connection), ..ProviderFailure::default() };
     for rejection in [status(429), status(503), lost] {
         let again = world.host.refused(refusal("1", rejection)).await;
-        assert_eq!(again, Reaction::Retry { after: Duration::from_secs(1) });
+        assert_eq!(again, RetryDecision::Retry { after: Duration::from_secs(1) });
     }
     assert!(problems(&world).is_empty() && world.host.stopped(&DialogId::new("1")).is_none());
     // Not for ever.
     let last = ProviderRefusal { attempt: 6, ..refusal("1", status(429)) };
-    assert_eq!(world.host.refused(last).await, Reaction::Stop);
+    assert_eq!(world.host.refused(last).await, RetryDecision::Stop);
     assert!(world.host.stopped(&DialogId::new("1")).is_some());
     world.host.shutdown().await;
-    assert_eq!(world.host.refused(refusal("1", status(400))).await, Reaction::Stop);
+    assert_eq!(world.host.refused(refusal("1", status(400))).await, RetryDecision::Stop);
 }

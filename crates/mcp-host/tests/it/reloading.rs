@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use mcp_host::{FailedServer, Failure, Wanted};
-use mcp_model::{Kind, Transform};
+use mcp_model::{ErrorKind, Transform};
 
 use crate::peer::{Beginning, Peer};
 use crate::world::{World, changed, server, told};
@@ -69,7 +69,7 @@ async fn dm_105_what_cannot_be_replaced_stays() {
     assert!(world.call("a__t", "{}").await.success);
 
     // The same when the entry is not even valid any more.
-    let failure = Failure { kind: Kind::McpConfig, message: "bad".into(), help: None };
+    let failure = Failure { kind: ErrorKind::McpConfig, message: "bad".into(), help: None };
     let failed = vec![FailedServer { id: "a".into(), failure }];
     world.host.apply(Wanted { servers: Vec::new(), failed }).await;
     assert_eq!(world.seen(), "a:ready | a__t");
@@ -107,12 +107,12 @@ async fn generations_grow_and_older_ones_stand() {
 
 #[tokio::test(start_paused = true)]
 async fn dm_107_dm_124_a_view_that_names_a_toolset_which_is_not_there_is_a_problem_until_it_is() {
-    use mcp_registry::{Selection, View};
+    use mcp_registry::{Selection, ViewFilter};
 
     let world = World::running(&[("a", Peer::new(&["t"])), ("b", Peer::new(&["t"]))]).await;
-    let view = |names: &[&str]| View {
+    let view = |names: &[&str]| ViewFilter {
         toolsets: Selection::Patterns(names.iter().map(|it| (*it).to_owned()).collect()),
-        ..View::default()
+        ..ViewFilter::default()
     };
     let problems = || {
         let published = world.host.published();

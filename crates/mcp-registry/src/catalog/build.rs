@@ -8,7 +8,7 @@ use std::sync::Arc;
 use mcp_model::ServerId;
 
 use crate::catalog::lists::{Builtins, ServerEntry};
-use crate::catalog::server_slice::{Share, Shown};
+use crate::catalog::server_slice::{ServerSlice, Shown};
 use crate::lock::Drift;
 use crate::name::exposed::{ExposedPrompt, ExposedResource, ExposedTemplate, ExposedTool};
 use crate::name::rules::ExposedName;
@@ -31,9 +31,9 @@ pub(crate) struct Parts {
     pub(crate) problems: Vec<Problem>,
     pub(crate) toolsets: Vec<ServerId>,
     /// What each server shows, in order.
-    pub(crate) shares: Vec<Arc<Share>>,
+    pub(crate) shares: Vec<Arc<ServerSlice>>,
     /// What each would show if no other were there.
-    pub(crate) alone: Vec<Arc<Share>>,
+    pub(crate) alone: Vec<Arc<ServerSlice>>,
 }
 
 /// Builds all of it. `before` are shares of servers alone, beside the same builtins.
@@ -41,23 +41,24 @@ pub(crate) fn parts(
     builtins: &Builtins,
     servers: &[ServerEntry],
     drifts: &Drifts,
-    before: &[Arc<Share>],
+    before: &[Arc<ServerSlice>],
 ) -> Parts {
-    let before: HashMap<&ServerId, &Arc<Share>> = before.iter().map(|it| (&it.entry.id, it)).collect();
+    let before: HashMap<&ServerId, &Arc<ServerSlice>> = before.iter().map(|it| (&it.entry.id, it)).collect();
     let mut owners: HashMap<&str, &str> = HashMap::new();
     let host = "the host itself has a toolset of this name";
     owners.extend(builtins.toolsets.iter().map(|it| (it.as_str(), host)));
     let mut res = Parts::default();
     for entry in servers {
         if let Some(owner) = owners.get(entry.id.as_str()) {
-            res.add(Arc::new(Share::refused(entry, owner)));
+            res.add(Arc::new(ServerSlice::refused(entry, owner)));
             continue;
         }
         owners.insert(entry.id.as_str(), "an earlier server has this name");
         res.toolsets.push(entry.id.clone());
         let drift = drifts.get(&entry.id);
         let known = before.get(&entry.id).filter(|it| it.is_of(entry, drift));
-        let alone = known.map_or_else(|| Arc::new(Share::alone(builtins, entry, drift)), |it| Arc::clone(it));
+        let alone =
+            known.map_or_else(|| Arc::new(ServerSlice::alone(builtins, entry, drift)), |it| Arc::clone(it));
         res.alone.push(Arc::clone(&alone));
         let share = match res.clashes(&alone) {
             true => Arc::new(res.beside(builtins, entry, drift)),
@@ -74,7 +75,7 @@ pub(crate) fn parts(
 
 impl Parts {
     /// Would a name of this share be shown that somebody before it has?
-    fn clashes(&self, share: &Share) -> bool {
+    fn clashes(&self, share: &ServerSlice) -> bool {
         let taken = |list: usize, index: &ahash::HashMap<ExposedName, usize>, shown: &[Shown]| {
             let mut names = shown.iter().chain(&share.withheld[list]);
             names.any(|(_, name)| index.contains_key(name) || self.withheld[list].contains_key(name))
@@ -83,7 +84,7 @@ impl Parts {
     }
 
     /// What a server shows beside those before it.
-    fn beside(&self, builtins: &Builtins, entry: &ServerEntry, drift: Option<&Arc<Drift>>) -> Share {
+    fn beside(&self, builtins: &Builtins, entry: &ServerEntry, drift: Option<&Arc<Drift>>) -> ServerSlice {
         let withheld = |list: usize, name: &str| {
             self.withheld[list].get(name).map(|(server, original)| (server, &**original))
         };
@@ -95,11 +96,11 @@ impl Parts {
             let shown = self.prompt_index.get(name).map(|at| &self.prompts[*at]);
             shown.map(|it| (&it.server, &*it.prompt.name)).or_else(|| withheld(1, name))
         };
-        Share::beside(builtins, entry, drift, [&tools, &prompts])
+        ServerSlice::beside(builtins, entry, drift, [&tools, &prompts])
     }
 
     /// Puts a share behind the others.
-    fn add(&mut self, share: Arc<Share>) {
+    fn add(&mut self, share: Arc<ServerSlice>) {
         let ServerEntry { id, exposure: _, lists } = &share.entry;
         self.tool_index.reserve(share.tools.len());
         self.tools.reserve(share.tools.len());

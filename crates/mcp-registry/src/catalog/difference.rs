@@ -15,22 +15,22 @@ use crate::name::rules::ExposedName;
 
 /// What differs, list by list.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
-pub struct Difference {
+pub struct CatalogDiff {
     /// Tools, by exposed name.
-    pub tools: Changes<ExposedName>,
+    pub tools: ListDiff<ExposedName>,
     /// Prompts, by exposed name.
-    pub prompts: Changes<ExposedName>,
+    pub prompts: ListDiff<ExposedName>,
     /// Resources, by server and URI.
-    pub resources: Changes<ResourceKey>,
+    pub resources: ListDiff<ResourceKey>,
     /// Resource templates, by server and URI template.
-    pub templates: Changes<ResourceKey>,
+    pub templates: ListDiff<ResourceKey>,
     /// Toolsets: one is changed where any of its tools is.
-    pub toolsets: Changes<ServerId>,
+    pub toolsets: ListDiff<ServerId>,
 }
 
 /// What differs in one list. A key stands in one of these at most, once.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Changes<K> {
+pub struct ListDiff<K> {
     /// Shown now and not before, in the new order.
     pub added: Vec<K>,
     /// Shown before and not now, in the old order.
@@ -50,35 +50,35 @@ pub struct ResourceKey {
 
 /// One step from one catalog to another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Step<'a> {
+pub enum CatalogStep<'a> {
     /// Take this toolset away.
-    ToolsetOff(&'a ServerId),
+    RemoveToolset(&'a ServerId),
     /// Take this tool away.
-    ToolOff(&'a ExposedName),
+    RemoveTool(&'a ExposedName),
     /// Add this tool, as the new catalog has it.
-    ToolOn(&'a ExposedName),
+    AddTool(&'a ExposedName),
     /// Add this toolset, with the tools that the new catalog has.
-    ToolsetOn(&'a ServerId),
+    AddToolset(&'a ServerId),
 }
 
-impl<K> Default for Changes<K> {
-    fn default() -> Changes<K> {
-        Changes { added: Vec::new(), removed: Vec::new(), changed: Vec::new() }
+impl<K> Default for ListDiff<K> {
+    fn default() -> ListDiff<K> {
+        ListDiff { added: Vec::new(), removed: Vec::new(), changed: Vec::new() }
     }
 }
 
-impl<K> Changes<K> {
+impl<K> ListDiff<K> {
     /// Is all of it the same?
     pub fn is_empty(&self) -> bool {
-        let Changes { added, removed, changed } = self;
+        let ListDiff { added, removed, changed } = self;
         [added, removed, changed].iter().all(|it| it.is_empty())
     }
 }
 
-impl Difference {
+impl CatalogDiff {
     /// Is everything the same?
     pub fn is_empty(&self) -> bool {
-        let Difference { tools, prompts, resources, templates, toolsets } = self;
+        let CatalogDiff { tools, prompts, resources, templates, toolsets } = self;
         let names = tools.is_empty() && prompts.is_empty() && toolsets.is_empty();
         names && resources.is_empty() && templates.is_empty()
     }
@@ -86,20 +86,20 @@ impl Difference {
     /// The steps for whoever keeps tools and toolsets in a registry of his own, in the order in which no toolset ever
     /// has a tool that is not there and no name is taken twice: toolsets off, tools off, tools on, toolsets on (DM-109).
     /// They touch only what either catalog shows, so nothing of the host's (DM-097).
-    pub fn steps(&self) -> impl Iterator<Item = Step<'_>> {
-        let Difference { tools, toolsets, prompts: _, resources: _, templates: _ } = self;
-        let off = toolsets.removed.iter().chain(&toolsets.changed).map(Step::ToolsetOff);
-        let off = off.chain(tools.removed.iter().chain(&tools.changed).map(Step::ToolOff));
-        let on = tools.added.iter().chain(&tools.changed).map(Step::ToolOn);
-        off.chain(on).chain(toolsets.added.iter().chain(&toolsets.changed).map(Step::ToolsetOn))
+    pub fn steps(&self) -> impl Iterator<Item = CatalogStep<'_>> {
+        let CatalogDiff { tools, toolsets, prompts: _, resources: _, templates: _ } = self;
+        let off = toolsets.removed.iter().chain(&toolsets.changed).map(CatalogStep::RemoveToolset);
+        let off = off.chain(tools.removed.iter().chain(&tools.changed).map(CatalogStep::RemoveTool));
+        let on = tools.added.iter().chain(&tools.changed).map(CatalogStep::AddTool);
+        off.chain(on).chain(toolsets.added.iter().chain(&toolsets.changed).map(CatalogStep::AddToolset))
     }
 }
 
 impl Catalog {
     /// Says what differs.
-    pub fn difference(old: &Catalog, new: &Catalog) -> Difference {
+    pub fn diff(old: &Catalog, new: &Catalog) -> CatalogDiff {
         let key = |(server, uri): (&ServerId, &str)| ResourceKey { server: server.clone(), uri: uri.into() };
-        Difference {
+        CatalogDiff {
             tools: between(by_name(old.tools()), by_name(new.tools()), ExposedName::clone),
             prompts: between(prompts(old), prompts(new), ExposedName::clone),
             resources: between(resources(old), resources(new), key),
@@ -142,10 +142,10 @@ fn between<Q: Copy + Eq + Hash, V: PartialEq, K>(
     old: Listed<Q, V>,
     new: Listed<Q, V>,
     own: impl Fn(Q) -> K,
-) -> Changes<K> {
+) -> ListDiff<K> {
     let order: Vec<Q> = old.iter().map(|(key, _)| *key).collect();
     let mut left: HashMap<Q, V> = old.into_iter().collect();
-    let mut res = Changes::default();
+    let mut res = ListDiff::default();
     for (key, value) in new {
         match left.remove(&key) {
             None => res.added.push(own(key)),
@@ -162,7 +162,7 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::catalog::lists::{Builtins, Lists, ServerEntry};
+    use crate::catalog::lists::{Builtins, ServerEntry, ServerLists};
     use crate::catalog::snapshot::tests::{dominds, full};
 
     fn build(text: &str) -> Catalog {
@@ -173,8 +173,8 @@ mod tests {
     }
 
     /// `+a -b ~c`: added, removed, changed.
-    fn told<K>(changes: &Changes<K>, name: impl Fn(&K) -> String) -> String {
-        let Changes { added, removed, changed } = changes;
+    fn told<K>(changes: &ListDiff<K>, name: impl Fn(&K) -> String) -> String {
+        let ListDiff { added, removed, changed } = changes;
         let mut words = Vec::new();
         for (sign, keys) in [("+", added), ("-", removed), ("~", changed)] {
             words.extend(keys.iter().map(|it| format!("{sign}{}", name(it))));
@@ -184,7 +184,7 @@ mod tests {
 
     #[track_caller]
     fn check(old: &str, new: &str, tools: &str, toolsets: &str) {
-        let got = Catalog::difference(&build(old), &build(new));
+        let got = Catalog::diff(&build(old), &build(new));
         assert_eq!(told(&got.tools, ExposedName::to_string), tools);
         assert_eq!(told(&got.toolsets, ServerId::to_string), toolsets);
         assert_eq!(got.is_empty(), tools.is_empty() && toolsets.is_empty());
@@ -205,12 +205,12 @@ mod tests {
 
     #[track_caller]
     fn check_steps(old: &str, new: &str, want: &str) {
-        let difference = Catalog::difference(&build(old), &build(new));
+        let difference = Catalog::diff(&build(old), &build(new));
         let steps = difference.steps().map(|it| match it {
-            Step::ToolsetOff(id) => format!("[-{id}]"),
-            Step::ToolOff(name) => format!("-{name}"),
-            Step::ToolOn(name) => format!("+{name}"),
-            Step::ToolsetOn(id) => format!("[+{id}]"),
+            CatalogStep::RemoveToolset(id) => format!("[-{id}]"),
+            CatalogStep::RemoveTool(name) => format!("-{name}"),
+            CatalogStep::AddTool(name) => format!("+{name}"),
+            CatalogStep::AddToolset(id) => format!("[+{id}]"),
         });
         assert_eq!(steps.collect::<Vec<_>>().join(" "), want);
     }
@@ -228,13 +228,13 @@ mod tests {
             resources.split_whitespace().map(|it| it.split_once('=').expect("a pair has `=`")).collect();
         let mut entry: ServerEntry = dominds(&format!("s: {settings}")).remove(0);
         entry.exposure.resources = entry.exposure.tools.clone();
-        entry.lists = Arc::new(Lists { ..full("", prompts, &pairs) });
+        entry.lists = Arc::new(ServerLists { ..full("", prompts, &pairs) });
         Catalog::build(&Builtins::default(), &[entry])
     }
 
     #[test]
     fn dm_095_prompts_resources_and_templates_differ_by_the_same_rules() {
-        let got = Catalog::difference(
+        let got = Catalog::diff(
             &shown("greet bye", "f:a=a f:b=b f:c=c", ""),
             &shown("hello greet", "f:a=a f:b=other f:d=d", ""),
         );
@@ -244,7 +244,7 @@ mod tests {
         assert_eq!(told(&got.templates, uri), "+f:d@s -f:c@s ~f:b@s");
         assert!(got.tools.is_empty() && !got.is_empty());
         // Another label for the same thing is a change, too.
-        let renamed = Catalog::difference(&shown("", "f:a=a", ""), &shown("", "f:a=a", "|prefix=p_"));
+        let renamed = Catalog::diff(&shown("", "f:a=a", ""), &shown("", "f:a=a", "|prefix=p_"));
         assert_eq!(told(&renamed.resources, uri), "~f:a@s");
         assert_eq!(
             serde_json::to_string(&renamed.resources).unwrap(),

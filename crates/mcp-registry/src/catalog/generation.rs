@@ -10,7 +10,7 @@ use std::time::SystemTime;
 use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
 
-use crate::catalog::difference::Difference;
+use crate::catalog::difference::CatalogDiff;
 use crate::catalog::snapshot::Catalog;
 use crate::catalog::timestamp::rfc3339;
 use crate::problem::Problem;
@@ -30,13 +30,13 @@ impl Generation {
     /// The one that follows when `catalog` is shown, and the host itself found `others`.
     pub fn successor(&self, catalog: Arc<Catalog>, others: Vec<Problem>, now: SystemTime) -> Generation {
         let found = others.into_iter().chain(catalog.problems().iter().cloned());
-        let problems = ActiveProblem::carry(&self.problems, found, now);
+        let problems = ActiveProblem::update(&self.problems, found, now);
         Generation { number: self.number + 1, catalog, problems }
     }
 
     /// What the catalog of this one has that `before` has not, and the other way round.
-    pub fn difference(&self, before: &Generation) -> Difference {
-        Catalog::difference(&before.catalog, &self.catalog)
+    pub fn diff(&self, before: &Generation) -> CatalogDiff {
+        Catalog::diff(&before.catalog, &self.catalog)
     }
 }
 
@@ -53,7 +53,7 @@ impl ActiveProblem {
     /// What `found` is now, where `before` was active: a problem that is still there keeps its moment, even if its
     /// words are others now; one that is new began at `now`; one that was not found again is gone (DM-124). Of two with
     /// one id the first counts.
-    pub fn carry(
+    pub fn update(
         before: &[ActiveProblem],
         found: impl IntoIterator<Item = Problem>,
         now: SystemTime,
@@ -148,7 +148,7 @@ mod tests {
                 r#""server":null,"tool":null,"message":"bad","since":"1970-01-01T00:00:07.000Z"}"#
             )
         );
-        let Difference { tools, toolsets, .. } = one.difference(&Generation::default());
+        let CatalogDiff { tools, toolsets, .. } = one.diff(&Generation::default());
         assert!(tools.is_empty() && toolsets.added == [mcp_model::ServerId::parse("a").unwrap()]);
     }
 }

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use mcp_model::{Exposure, Prompt, Rejected, Resource, ResourceTemplate, ServerId, Tool};
+use mcp_model::{Exposure, InvalidItem, Prompt, Resource, ResourceTemplate, ServerId, Tool};
 
 /// One server's lists, as read. A catalog shares their items.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Lists {
+pub struct ServerLists {
     /// Its tools, in its order.
     pub tools: Vec<Arc<Tool>>,
     /// Its prompts, in its order.
@@ -25,7 +25,7 @@ pub struct RejectedItem {
     /// The list it stood in.
     pub list: ListKind,
     /// What is wrong with it.
-    pub item: Rejected,
+    pub item: InvalidItem,
 }
 
 /// Which of a server's lists.
@@ -58,7 +58,7 @@ pub struct ServerEntry {
     /// What of its lists is shown, under which names.
     pub exposure: Exposure,
     /// The lists.
-    pub lists: Arc<Lists>,
+    pub lists: Arc<ServerLists>,
 }
 
 /// Names that the host itself owns: no server takes one.

@@ -4,7 +4,7 @@ use crate::name::exposed::ExposedTool;
 
 /// What a name led to.
 #[derive(Debug, Clone)]
-pub enum Lookup<'a> {
+pub enum ToolLookup<'a> {
     /// One tool.
     Found(&'a ExposedTool),
     /// No exposed name, but the original name of several tools, in the catalog's order.

@@ -9,11 +9,11 @@ use std::sync::{Arc, OnceLock};
 
 use mcp_model::{RawJson, Rules, ServerId, Severity};
 
-use crate::catalog::lists::{Builtins, ListKind, Lists, RejectedItem, ServerEntry};
-use crate::filter::decide::{Decider, transform};
+use crate::catalog::lists::{Builtins, ListKind, RejectedItem, ServerEntry, ServerLists};
+use crate::filter::decide::{CompiledRules, transform};
 use crate::filter::decide::{Decision, Verdict};
-use crate::hash::{Encoder, Hash};
-use crate::lock::{Drift, Enforcement, Item};
+use crate::hash::{CatalogHash, Encoder};
+use crate::lock::{Drift, Enforcement, ItemKind};
 use crate::name::quote::{cut, quote};
 use crate::name::rules::ExposedName;
 use crate::problem::Problem;
@@ -23,7 +23,7 @@ pub(crate) type Shown = (usize, ExposedName);
 
 /// One server's part of a catalog.
 #[derive(Debug)]
-pub(crate) struct Share {
+pub(crate) struct ServerSlice {
     pub(crate) entry: ServerEntry,
     drift: Option<Arc<Drift>>,
     /// It has a toolset: its name is its own.
@@ -37,7 +37,7 @@ pub(crate) struct Share {
     decisions: [Vec<Decision>; 3],
     pub(crate) problems: Vec<Problem>,
     /// Of everything that is shown, for the first who asks.
-    hash: OnceLock<Hash>,
+    hash: OnceLock<CatalogHash>,
 }
 
 /// Who has a name already, before the server in question: the server, and its own name for the item.
@@ -52,7 +52,7 @@ pub fn decide_all(
     rules: &Rules,
     originals: &[&str],
 ) -> Vec<Decision> {
-    let decider = Decider::new(server, rules);
+    let decider = CompiledRules::new(server, rules);
     match list {
         ListKind::Resource => originals.iter().map(|it| label(&decider, rules, it, it)).collect(),
         ListKind::Tool | ListKind::Prompt => {
@@ -62,10 +62,10 @@ pub fn decide_all(
     }
 }
 
-impl Share {
+impl ServerSlice {
     /// What `entry` shows where its names are its own.
-    pub(crate) fn alone(builtins: &Builtins, entry: &ServerEntry, drift: Option<&Arc<Drift>>) -> Share {
-        Share::beside(builtins, entry, drift, [&|_| None, &|_| None])
+    pub(crate) fn alone(builtins: &Builtins, entry: &ServerEntry, drift: Option<&Arc<Drift>>) -> ServerSlice {
+        ServerSlice::beside(builtins, entry, drift, [&|_| None, &|_| None])
     }
 
     /// What `entry` shows where others have tools, and prompts, before it.
@@ -74,30 +74,32 @@ impl Share {
         entry: &ServerEntry,
         drift: Option<&Arc<Drift>>,
         [tools, prompts]: [Others<'a>; 2],
-    ) -> Share {
-        let mut res = Share::of(entry, drift);
+    ) -> ServerSlice {
+        let mut res = ServerSlice::of(entry, drift);
         let server = &entry.id;
-        let Lists { tools: listed, prompts: prompted, resources, templates, rejected: _ } = &*entry.lists;
+        let ServerLists { tools: listed, prompts: prompted, resources, templates, rejected: _ } =
+            &*entry.lists;
         let drift = drift.map(|it| &**it);
         res.problems.extend(drift.and_then(|it| it.problem(server)));
         let names = Names::new(builtins, ListKind::Tool, tools);
         let originals = listed.iter().map(|it| &*it.name);
-        res.tools = res.named((Item::Tool, &entry.exposure.tools), originals, names, drift);
+        res.tools = res.named((ItemKind::Tool, &entry.exposure.tools), originals, names, drift);
         let names = Names::new(builtins, ListKind::Prompt, prompts);
         let originals = prompted.iter().map(|it| &*it.name);
-        res.prompts = res.named((Item::Prompt, &entry.exposure.prompts), originals, names, drift);
-        let (rules, decider) = (&entry.exposure.resources, Decider::new(server, &entry.exposure.resources));
+        res.prompts = res.named((ItemKind::Prompt, &entry.exposure.prompts), originals, names, drift);
+        let (rules, decider) =
+            (&entry.exposure.resources, CompiledRules::new(server, &entry.exposure.resources));
         let labels = resources.iter().map(|it| (&*it.name, &*it.uri));
-        res.resources = res.labelled(Item::Resource, (&decider, rules), labels, drift);
+        res.resources = res.labelled(ItemKind::Resource, (&decider, rules), labels, drift);
         let labels = templates.iter().map(|it| (&*it.name, &*it.uri_template));
-        res.templates = res.labelled(Item::Template, (&decider, rules), labels, drift);
+        res.templates = res.labelled(ItemKind::Template, (&decider, rules), labels, drift);
         res.malformed();
         res
     }
 
     /// Leaves a server out whose toolset would have another's name (DM-033, X-19).
-    pub(crate) fn refused(entry: &ServerEntry, owner: &str) -> Share {
-        let mut res = Share { is_toolset: false, ..Share::of(entry, None) };
+    pub(crate) fn refused(entry: &ServerEntry, owner: &str) -> ServerSlice {
+        let mut res = ServerSlice { is_toolset: false, ..ServerSlice::of(entry, None) };
         let id = &entry.id;
         let message = format!("Toolset name collision: {id} ({owner}); its tools are not shown");
         res.problems.push(Problem::server_error(id, Severity::Error, message));
@@ -108,7 +110,7 @@ impl Share {
             verdict: Verdict::Collision,
             rule: format!("toolset name {}: {owner}", quote(id.as_str())).into(),
         };
-        let Lists { tools, prompts, resources, templates, rejected: _ } = &*entry.lists;
+        let ServerLists { tools, prompts, resources, templates, rejected: _ } = &*entry.lists;
         let labels = resources.iter().map(|it| &*it.name).chain(templates.iter().map(|it| &*it.name));
         res.decisions = [
             tools.iter().map(|it| decision(&it.name)).collect(),
@@ -118,8 +120,8 @@ impl Share {
         res
     }
 
-    fn of(entry: &ServerEntry, drift: Option<&Arc<Drift>>) -> Share {
-        Share {
+    fn of(entry: &ServerEntry, drift: Option<&Arc<Drift>>) -> ServerSlice {
+        ServerSlice {
             entry: entry.clone(),
             drift: drift.cloned(),
             is_toolset: true,
@@ -160,20 +162,22 @@ impl Share {
     fn unless_drifted(
         &mut self,
         drift: Option<&Drift>,
-        (item, key): (Item, &str),
+        (item, key): (ItemKind, &str),
         decision: Decision,
     ) -> Decision {
         if decision.exposed.is_none() {
             return decision;
         }
-        let Some((enforcement, why)) = drift.and_then(|it| it.ruling(item, key)) else { return decision };
+        let Some((enforcement, why)) = drift.and_then(|it| it.enforcement(item, key)) else {
+            return decision;
+        };
         match enforcement {
             Enforcement::Withhold => {
                 Decision { exposed: None, verdict: Verdict::NotApproved, rule: why.into(), ..decision }
             }
             Enforcement::Warn => {
                 // Of a server of which nothing was approved one problem says so.
-                if drift.is_some_and(|it| !it.is_unknown()) {
+                if drift.is_some_and(|it| !it.is_never_approved()) {
                     self.problems.push(Problem::drifted(item.list(), &decision, &why));
                 }
                 decision
@@ -184,13 +188,13 @@ impl Share {
     /// Names what is called by name: those that are shown. What is withheld keeps its name.
     fn named<'a>(
         &mut self,
-        (item, rules): (Item, &Rules),
+        (item, rules): (ItemKind, &Rules),
         originals: impl Iterator<Item = &'a str>,
         mut names: Names<'_, 'a>,
         drift: Option<&Drift>,
     ) -> Vec<Shown> {
         let (server, list) = (self.entry.id.clone(), item.list());
-        let decider = Decider::new(&server, rules);
+        let decider = CompiledRules::new(&server, rules);
         let mut shown = Vec::with_capacity(originals.size_hint().0);
         names.own.reserve(originals.size_hint().0);
         for (at, original) in originals.enumerate() {
@@ -207,8 +211,8 @@ impl Share {
     /// Labels what is asked for by URI: filtered and transformed by name, told apart by URI. Gives those that are shown.
     fn labelled<'a>(
         &mut self,
-        item: Item,
-        (decider, rules): (&Decider<'_>, &Rules),
+        item: ItemKind,
+        (decider, rules): (&CompiledRules<'_>, &Rules),
         labels: impl Iterator<Item = (&'a str, &'a str)>,
         drift: Option<&Drift>,
     ) -> Vec<Shown> {
@@ -233,7 +237,7 @@ impl Share {
     }
 
     /// The hash of names and definitions, byte for byte, in order.
-    pub(crate) fn hash(&self) -> &Hash {
+    pub(crate) fn hash(&self) -> &CatalogHash {
         self.hash.get_or_init(|| {
             let lists = &*self.entry.lists;
             let mut encoder = Encoder::new("mcp-registry share 1");
@@ -266,7 +270,7 @@ fn place(list: ListKind) -> usize {
 
 /// Decides on what is asked for by URI. Its name is a label: filtered and transformed like any other, but nobody
 /// calls it, so the naming policy has nothing to say; where nothing is left of it the URI stands for it.
-fn label(decider: &Decider<'_>, rules: &Rules, name: &str, uri: &str) -> Decision {
+fn label(decider: &CompiledRules<'_>, rules: &Rules, name: &str, uri: &str) -> Decision {
     let (exposed, verdict, rule) = match decider.passes(name) {
         Ok(rule) => {
             let shown = Some(transform(&rules.transforms, name)).filter(|it| !it.is_empty());

@@ -10,13 +10,13 @@ use mcp_model::ServerId;
 
 use crate::catalog::build;
 use crate::catalog::lists::{Builtins, ListKind, ServerEntry};
-use crate::catalog::lookup::Lookup;
+use crate::catalog::lookup::ToolLookup;
 use crate::catalog::lookup::nearest;
 use crate::catalog::ownership::Owner;
-use crate::catalog::server_slice::Share;
+use crate::catalog::server_slice::ServerSlice;
 use crate::filter::decide::Decision;
+use crate::hash::CatalogHash;
 use crate::hash::Encoder;
-use crate::hash::Hash;
 use crate::lock::Drift;
 use crate::name::exposed::{ExposedPrompt, ExposedResource, ExposedTemplate, ExposedTool};
 use crate::name::rules::ExposedName;
@@ -40,10 +40,10 @@ pub struct Catalog {
     /// Positions of `tools`, ordered by original name; made for the first who asks.
     by_original: OnceLock<Vec<usize>>,
     /// What each server shows, in order, and what each would show if no other were there.
-    shares: Vec<Arc<Share>>,
-    alone: Vec<Arc<Share>>,
+    shares: Vec<Arc<ServerSlice>>,
+    alone: Vec<Arc<ServerSlice>>,
     /// Made for the first who asks.
-    hash: OnceLock<Hash>,
+    hash: OnceLock<CatalogHash>,
 }
 
 impl Catalog {
@@ -76,7 +76,7 @@ impl Catalog {
         builtins: &Builtins,
         servers: &[ServerEntry],
         drifts: &BTreeMap<ServerId, Arc<Drift>>,
-        before: &[Arc<Share>],
+        before: &[Arc<ServerSlice>],
     ) -> Catalog {
         let parts = build::parts(builtins, servers, drifts, before);
         let build::Parts { tools, prompts, resources, templates, problems, toolsets, .. } = parts;
@@ -114,9 +114,9 @@ impl Catalog {
     }
 
     /// The tool that somebody means by `name`: its exposed name, else the original name of one tool only.
-    pub fn find(&self, name: &str) -> Lookup<'_> {
+    pub fn find(&self, name: &str) -> ToolLookup<'_> {
         if let Some(tool) = self.tool(name) {
-            return Lookup::Found(tool);
+            return ToolLookup::Found(tool);
         }
         let original = |at: &usize| &*self.tools[*at].tool.name;
         let ordered = self.by_original.get_or_init(|| {
@@ -127,9 +127,9 @@ impl Catalog {
         let start = ordered.partition_point(|at| original(at) < name);
         let end = start + ordered[start..].partition_point(|at| original(at) == name);
         match ordered[start..end] {
-            [] => Lookup::Missing { nearest: nearest(&self.tools, name) },
-            [at] => Lookup::Found(&self.tools[at]),
-            ref many => Lookup::Ambiguous(many.iter().map(|at| &self.tools[*at]).collect()),
+            [] => ToolLookup::Missing { nearest: nearest(&self.tools, name) },
+            [at] => ToolLookup::Found(&self.tools[at]),
+            ref many => ToolLookup::Ambiguous(many.iter().map(|at| &self.tools[*at]).collect()),
         }
     }
 
@@ -194,7 +194,7 @@ impl Catalog {
     }
 
     /// The hash of everything that is shown: names, servers and definitions byte for byte, and toolsets, in order.
-    pub fn hash(&self) -> Hash {
+    pub fn hash(&self) -> CatalogHash {
         *self.hash.get_or_init(|| {
             let mut encoder = Encoder::new("mcp-registry catalog 3");
             for share in self.shares.iter().filter(|it| it.is_toolset) {

@@ -26,7 +26,7 @@ pub enum Selection {
 
 /// What an agent may see. A thing is seen where its toolset and its name both are selected (DM-052).
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct View {
+pub struct ViewFilter {
     /// Which toolsets, by name: that of the server.
     pub toolsets: Selection,
     /// Which of their tools, by exposed name.
@@ -39,7 +39,7 @@ pub struct View {
 
 /// What an agent sees.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Viewed<'a> {
+pub struct CatalogView<'a> {
     /// Its tools, in the catalog's order.
     pub tools: Vec<&'a ExposedTool>,
     /// Its prompts, likewise.
@@ -54,14 +54,14 @@ pub struct Viewed<'a> {
 
 impl Catalog {
     /// Takes the part that `view` selects.
-    pub fn view(&self, view: &View) -> Viewed<'_> {
-        let View { toolsets, tools, prompts, resources } = view;
-        let (servers, names) = (Chooser::new(toolsets), Chooser::new(tools));
-        let (prompts, resources) = (Chooser::new(prompts), Chooser::new(resources));
-        let seen = |by: &Chooser<'_>, server: &ServerId, name: &ExposedName| {
+    pub fn view(&self, view: &ViewFilter) -> CatalogView<'_> {
+        let ViewFilter { toolsets, tools, prompts, resources } = view;
+        let (servers, names) = (SelectionMatcher::new(toolsets), SelectionMatcher::new(tools));
+        let (prompts, resources) = (SelectionMatcher::new(prompts), SelectionMatcher::new(resources));
+        let seen = |by: &SelectionMatcher<'_>, server: &ServerId, name: &ExposedName| {
             servers.takes(server.as_str()) && by.takes(name.as_str())
         };
-        Viewed {
+        CatalogView {
             tools: self.tools().iter().filter(|it| seen(&names, &it.server, &it.name)).collect(),
             prompts: self.prompts().iter().filter(|it| seen(&prompts, &it.server, &it.name)).collect(),
             resources: self.resources().iter().filter(|it| seen(&resources, &it.server, &it.name)).collect(),
@@ -81,26 +81,26 @@ impl Catalog {
 }
 
 /// A selection, prepared.
-enum Chooser<'a> {
+enum SelectionMatcher<'a> {
     All,
     Nothing,
     Matching(Patterns<'a>),
 }
 
-impl<'a> Chooser<'a> {
-    fn new(selection: &'a Selection) -> Chooser<'a> {
+impl<'a> SelectionMatcher<'a> {
+    fn new(selection: &'a Selection) -> SelectionMatcher<'a> {
         match selection {
-            Selection::Inherit => Chooser::All,
-            Selection::None => Chooser::Nothing,
-            Selection::Patterns(patterns) => Chooser::Matching(Patterns::new(patterns)),
+            Selection::Inherit => SelectionMatcher::All,
+            Selection::None => SelectionMatcher::Nothing,
+            Selection::Patterns(patterns) => SelectionMatcher::Matching(Patterns::new(patterns)),
         }
     }
 
     fn takes(&self, name: &str) -> bool {
         match self {
-            Chooser::All => true,
-            Chooser::Nothing => false,
-            Chooser::Matching(patterns) => patterns.first(name).is_some(),
+            SelectionMatcher::All => true,
+            SelectionMatcher::Nothing => false,
+            SelectionMatcher::Matching(patterns) => patterns.first(name).is_some(),
         }
     }
 }
@@ -126,7 +126,8 @@ mod tests {
     fn check(toolsets: &str, tools: &str, want: &str, problems: &str) {
         let builtins = Builtins { tools: Vec::new(), toolsets: vec!["os".to_owned()] };
         let catalog = Catalog::build(&builtins, &dominds("web: web_open web_shut; db: read write; empty: "));
-        let view = View { toolsets: selection(toolsets), tools: selection(tools), ..View::default() };
+        let view =
+            ViewFilter { toolsets: selection(toolsets), tools: selection(tools), ..ViewFilter::default() };
         let got = catalog.view(&view);
         assert_eq!(got.tools.iter().map(|it| it.name.as_str()).collect::<Vec<_>>().join(" "), want);
         assert_eq!(
@@ -157,7 +158,7 @@ mod tests {
             res
         };
         let catalog = Catalog::build(&Builtins::default(), &[entry("web"), entry("db")]);
-        let view = View {
+        let view = ViewFilter {
             toolsets: selection(toolsets),
             tools: Selection::None,
             prompts: selection(prompts),

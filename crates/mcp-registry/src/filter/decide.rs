@@ -13,7 +13,7 @@ use crate::filter::rule::{Ruling, Sieve};
 use crate::name::quote::{cut, quote};
 use crate::name::rules::{ExposedName, is_valid, normalise, qualify, rule, shorten, slug};
 
-pub use stages::{Stage, StageRule};
+pub use stages::{RuleKind, RuleStep};
 
 /// What became of one name, and by which rule.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -46,7 +46,7 @@ pub enum Verdict {
     Collision,
     /// The definition is no tool, prompt, resource or template.
     Malformed,
-    /// It is not what was approved, and is withheld for that; see [`Lock`](crate::lock::Lock).
+    /// It is not what was approved, and is withheld for that; see [`LockFile`](crate::lock::LockFile).
     NotApproved,
 }
 
@@ -66,15 +66,15 @@ impl Verdict {
     }
 }
 
-/// Decides on one name of `server`, as if no other name existed; see [`Decider::decide`]. Whoever has several names
-/// asks a [`Decider`], which goes through the rules once.
+/// Decides on one name of `server`, as if no other name existed; see [`CompiledRules::decide`]. Whoever has several names
+/// asks a [`CompiledRules`], which goes through the rules once.
 pub fn decide(server: &ServerId, rules: &Rules, original: &str) -> Decision {
-    Decider::with(server, rules, Sieve::for_one(&rules.filter)).decide(original)
+    CompiledRules::with(server, rules, Sieve::for_one(&rules.filter)).decide(original)
 }
 
 /// One server's rules, prepared for many names.
 #[derive(Debug)]
-pub struct Decider<'a> {
+pub struct CompiledRules<'a> {
     server: &'a ServerId,
     rules: &'a Rules,
     sieve: Sieve<'a>,
@@ -84,16 +84,16 @@ pub struct Decider<'a> {
 
 type UnlistedText<'a> = Box<dyn FnOnce() -> String + 'a>;
 
-impl<'a> Decider<'a> {
+impl<'a> CompiledRules<'a> {
     /// Prepares the rules for `server`.
-    pub fn new(server: &'a ServerId, rules: &'a Rules) -> Decider<'a> {
-        Decider::with(server, rules, Sieve::new(&rules.filter))
+    pub fn new(server: &'a ServerId, rules: &'a Rules) -> CompiledRules<'a> {
+        CompiledRules::with(server, rules, Sieve::new(&rules.filter))
     }
 
-    fn with(server: &'a ServerId, rules: &'a Rules, sieve: Sieve<'a>) -> Decider<'a> {
+    fn with(server: &'a ServerId, rules: &'a Rules, sieve: Sieve<'a>) -> CompiledRules<'a> {
         let whitelist = rules.filter.whitelist.as_slice();
         let unlisted = LazyCell::new(Box::new(move || unlisted(whitelist)) as UnlistedText<'a>);
-        Decider { server, rules, sieve, unlisted }
+        CompiledRules { server, rules, sieve, unlisted }
     }
 
     pub(crate) fn server(&self) -> &'a ServerId {
@@ -113,7 +113,7 @@ impl<'a> Decider<'a> {
     }
 
     /// Does the filter let a name pass? Nothing else is asked, not even whether the name is valid.
-    pub fn admits(&self, original: &str) -> bool {
+    pub fn allows(&self, original: &str) -> bool {
         match self.sieve.rule(original) {
             Ruling::Unfiltered | Ruling::Unmentioned | Ruling::Whitelisted(_) => true,
             Ruling::Rescued { whitelist: _, blacklist: _ } => true,

@@ -13,48 +13,48 @@ use serde_json::value::RawValue;
 use sha2::{Digest as _, Sha256};
 
 /// How deep it is looked.
-const DEEPEST: usize = 32;
+const MAX_DEPTH: usize = 32;
 
 /// How a hash begins when it is written.
 const PREFIX: &str = "sha256:";
 
 /// A SHA-256 over the encoding of a value. Written `sha256:` and 64 hexadecimal digits.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Digest([u8; 32]);
+pub struct JsonDigest([u8; 32]);
 
-impl Digest {
+impl JsonDigest {
     /// The hash of a JSON value.
-    pub fn of(json: &RawJson) -> Digest {
+    pub fn of(json: &RawJson) -> JsonDigest {
         let mut res = Vec::with_capacity(json.as_bytes().len() + 32);
         encode(json.as_str(), 0, &mut res);
-        Digest::of_encoding(&res)
+        JsonDigest::of_encoding(&res)
     }
 
     /// The hash of a text, which is that of the JSON string.
-    pub fn of_text(text: &str) -> Digest {
+    pub fn of_text(text: &str) -> JsonDigest {
         let mut res = Vec::with_capacity(text.len() + 16);
         put(b's', text.as_bytes(), &mut res);
-        Digest::of_encoding(&res)
+        JsonDigest::of_encoding(&res)
     }
 
     /// The hash of several members, each a key with its value; sorted here.
-    pub(super) fn of_members(members: &[(Cow<'_, str>, &RawValue)]) -> Digest {
+    pub(super) fn of_members(members: &[(Cow<'_, str>, &RawValue)]) -> JsonDigest {
         let mut res = Vec::new();
         object(members.to_vec(), 0, &mut res);
-        Digest::of_encoding(&res)
+        JsonDigest::of_encoding(&res)
     }
 
     /// The hash of several hashes, in their order.
-    pub(super) fn joined(self, other: Digest) -> Digest {
-        Digest::of_encoding(&[b"+".as_slice(), &self.0, &other.0].concat())
+    pub(super) fn combine(self, other: JsonDigest) -> JsonDigest {
+        JsonDigest::of_encoding(&[b"+".as_slice(), &self.0, &other.0].concat())
     }
 
-    fn of_encoding(bytes: &[u8]) -> Digest {
-        Digest(Sha256::digest(bytes).into())
+    fn of_encoding(bytes: &[u8]) -> JsonDigest {
+        JsonDigest(Sha256::digest(bytes).into())
     }
 
     /// The reverse of `Display`. `None` where it is no such text.
-    pub fn parse(text: &str) -> Option<Digest> {
+    pub fn parse(text: &str) -> Option<JsonDigest> {
         let digits = text.strip_prefix(PREFIX)?.as_bytes();
         if digits.len() != 64 {
             return None;
@@ -68,18 +68,18 @@ impl Digest {
         for (byte, pair) in res.iter_mut().zip(digits.chunks(2)) {
             *byte = digit(pair[0])? << 4 | digit(pair[1])?;
         }
-        Some(Digest(res))
+        Some(JsonDigest(res))
     }
 }
 
-impl fmt::Display for Digest {
+impl fmt::Display for JsonDigest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(PREFIX)?;
         self.0.iter().try_for_each(|it| write!(f, "{it:02x}"))
     }
 }
 
-impl fmt::Debug for Digest {
+impl fmt::Debug for JsonDigest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
     }
@@ -105,7 +105,7 @@ fn count(kind: u8, length: usize, out: &mut Vec<u8>) {
 fn encode(json: &str, depth: usize, out: &mut Vec<u8>) {
     let json = json.trim();
     match json.as_bytes().first() {
-        _ if depth > DEEPEST => put(b'r', json.as_bytes(), out),
+        _ if depth > MAX_DEPTH => put(b'r', json.as_bytes(), out),
         Some(b'{') => match members(json) {
             Some(members) => object(members, depth, out),
             None => put(b'r', json.as_bytes(), out),
@@ -167,8 +167,8 @@ struct Key<'a>(#[serde(borrow)] Cow<'a, str>);
 mod tests {
     use super::*;
 
-    fn digest(text: &str) -> Digest {
-        Digest::of(&RawJson::parse(text.to_owned().into()).unwrap())
+    fn digest(text: &str) -> JsonDigest {
+        JsonDigest::of(&RawJson::parse(text.to_owned().into()).unwrap())
     }
 
     #[track_caller]
@@ -186,7 +186,7 @@ mod tests {
         check_same(r#"{"a":1,"b":[true,null]}"#, "{ \"b\" : [ true , null ],\n\"a\":1}");
         check_same(r#""\u0061\n""#, "\"a\\u000a\"");
         check_same(r#"{"\u0061":1}"#, r#"{"a":1}"#);
-        assert_eq!(digest("\"x\""), Digest::of_text("x"));
+        assert_eq!(digest("\"x\""), JsonDigest::of_text("x"));
     }
 
     #[test]
@@ -215,9 +215,9 @@ mod tests {
     fn a_hash_is_read_back_and_never_moves() {
         let text = digest(r#"{"type":"object"}"#).to_string();
         assert_eq!(text, "sha256:0a2fae70ce0789b8ba8099d4a862a845fb697bb922c0cceffeb2d64944901ec2");
-        assert_eq!(Digest::parse(&text), Some(digest(r#"{"type":"object"}"#)));
+        assert_eq!(JsonDigest::parse(&text), Some(digest(r#"{"type":"object"}"#)));
         for bad in ["", "sha256:", &text[..70], &text.to_uppercase(), &format!("{text}0"), "sha512:00"] {
-            assert_eq!(Digest::parse(bad), None, "{bad}");
+            assert_eq!(JsonDigest::parse(bad), None, "{bad}");
         }
     }
 }

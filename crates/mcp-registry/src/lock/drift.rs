@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use mcp_model::{ServerId, Severity};
 
-use super::{About, Approved, Item, Part};
+use super::{DefinitionPart, ItemKind, ServerIdentity, ServerSnapshot};
 use crate::catalog::lists::ListKind;
 use crate::name::quote::{cut, label};
 use crate::problem::{Problem, ProblemKind};
@@ -21,7 +21,7 @@ pub enum Enforcement {
 
 /// What is done about each sort of difference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub struct LockPolicy {
+pub struct DriftPolicy {
     /// About what has changed since it was approved.
     pub changed: Enforcement,
     /// About what was never approved.
@@ -30,27 +30,27 @@ pub struct LockPolicy {
 
 /// What is different about one item that is there.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Change {
+pub enum ItemChange {
     /// It was never approved.
     New,
     /// These parts are others than those that were approved; never empty.
-    Changed(Vec<Part>),
+    Changed(Vec<DefinitionPart>),
 }
 
 /// One difference.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Drifted {
+pub struct ItemDrift {
     /// What sort of thing it is.
-    pub item: Item,
+    pub item: ItemKind,
     /// What the server knows it by.
     pub key: String,
     /// The difference; `None` where it was approved and is gone.
-    pub change: Option<Change>,
+    pub change: Option<ItemChange>,
 }
 
 /// What a server says about itself that is not what was approved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum AboutPart {
+pub enum IdentityPart {
     /// Its name.
     Name,
     /// Its version.
@@ -62,38 +62,38 @@ pub enum AboutPart {
 /// How one server differs from what was approved of it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Drift {
-    policy: LockPolicy,
+    policy: DriftPolicy,
     /// Nothing of it was ever approved.
     unknown: bool,
-    changes: BTreeMap<Item, BTreeMap<String, Change>>,
-    gone: Vec<(Item, String)>,
-    about: Vec<AboutPart>,
+    changes: BTreeMap<ItemKind, BTreeMap<String, ItemChange>>,
+    gone: Vec<(ItemKind, String)>,
+    about: Vec<IdentityPart>,
 }
 
 /// Why an item of a server is withheld that was never looked at.
 pub(crate) const NEVER_APPROVED: &str = "nothing of its server was ever approved";
 
 /// How many names a message lists.
-const MOST_NAMES: usize = 8;
+const MAX_LISTED_NAMES: usize = 8;
 
 impl Drift {
     /// Compares what is there `now` with what was `approved`. Only of lists that were `read` can something be gone.
-    pub fn between(
-        approved: Option<&Approved>,
-        now: &Approved,
+    pub fn compute(
+        approved: Option<&ServerSnapshot>,
+        now: &ServerSnapshot,
         read: &[ListKind],
-        policy: LockPolicy,
+        policy: DriftPolicy,
     ) -> Drift {
-        let nothing = Approved::default();
+        let nothing = ServerSnapshot::default();
         let mut res = Drift { policy, unknown: approved.is_none(), ..Drift::default() };
         let before = approved.unwrap_or(&nothing);
         for (item, prints) in &now.items {
             for (key, print) in prints {
                 let change = match before.item(*item, key) {
-                    None => Change::New,
-                    Some(approved) => match approved.difference(print) {
+                    None => ItemChange::New,
+                    Some(approved) => match approved.changed_parts(print) {
                         parts if parts.is_empty() => continue,
-                        parts => Change::Changed(parts),
+                        parts => ItemChange::Changed(parts),
                     },
                 };
                 res.changes.entry(*item).or_default().insert(key.clone(), change);
@@ -103,11 +103,11 @@ impl Drift {
         let known = known.flat_map(|(item, prints)| prints.keys().map(|key| (*item, key.clone())));
         res.gone = known.filter(|(item, key)| now.item(*item, key).is_none()).collect();
         if approved.is_some() {
-            let (About { name, version, instructions }, other) = (&before.about, &now.about);
+            let (ServerIdentity { name, version, instructions }, other) = (&before.about, &now.about);
             let parts = [
-                (AboutPart::Name, *name != other.name),
-                (AboutPart::Version, *version != other.version),
-                (AboutPart::Instructions, *instructions != other.instructions),
+                (IdentityPart::Name, *name != other.name),
+                (IdentityPart::Version, *version != other.version),
+                (IdentityPart::Instructions, *instructions != other.instructions),
             ];
             res.about = parts.into_iter().filter(|it| it.1).map(|it| it.0).collect();
         }
@@ -115,51 +115,51 @@ impl Drift {
     }
 
     /// Is it all as it was approved?
-    pub fn is_none(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         let Drift { policy: _, unknown, changes, gone, about } = self;
         !unknown && changes.is_empty() && gone.is_empty() && about.is_empty()
     }
 
     /// Was nothing of it ever approved?
-    pub fn is_unknown(&self) -> bool {
+    pub fn is_never_approved(&self) -> bool {
         self.unknown
     }
 
     /// What it says about itself that is not as it was approved.
-    pub fn about(&self) -> &[AboutPart] {
+    pub fn about(&self) -> &[IdentityPart] {
         &self.about
     }
 
     /// Every item that differs, those that are gone last.
-    pub fn items(&self) -> Vec<Drifted> {
+    pub fn items(&self) -> Vec<ItemDrift> {
         let there = self.changes.iter().flat_map(|(item, changes)| {
-            changes.iter().map(|(key, change)| Drifted {
+            changes.iter().map(|(key, change)| ItemDrift {
                 item: *item,
                 key: key.clone(),
                 change: Some(change.clone()),
             })
         });
         let gone =
-            self.gone.iter().map(|(item, key)| Drifted { item: *item, key: key.clone(), change: None });
+            self.gone.iter().map(|(item, key)| ItemDrift { item: *item, key: key.clone(), change: None });
         there.chain(gone).collect()
     }
 
     /// Whether the server's instructions are to be kept from models.
     pub fn withholds_instructions(&self) -> bool {
         let enforcement = if self.unknown { self.policy.added } else { self.policy.changed };
-        let differ = self.unknown || self.about.contains(&AboutPart::Instructions);
+        let differ = self.unknown || self.about.contains(&IdentityPart::Instructions);
         differ && enforcement == Enforcement::Withhold
     }
 
     /// What is done about an item that is there, and why; `None` where it is as it was approved.
-    pub fn ruling(&self, item: Item, key: &str) -> Option<(Enforcement, String)> {
+    pub fn enforcement(&self, item: ItemKind, key: &str) -> Option<(Enforcement, String)> {
         Some(match self.changes.get(&item)?.get(key)? {
-            Change::New if self.unknown => (self.policy.added, NEVER_APPROVED.to_owned()),
-            Change::New => (self.policy.added, "it was never approved".to_owned()),
-            Change::Changed(parts) => {
+            ItemChange::New if self.unknown => (self.policy.added, NEVER_APPROVED.to_owned()),
+            ItemChange::New => (self.policy.added, "it was never approved".to_owned()),
+            ItemChange::Changed(parts) => {
                 let verb = if parts.len() == 1 && !parts[0].is_plural() { "is" } else { "are" };
-                let words: Vec<&str> = parts.iter().map(|it| it.words()).collect();
-                let why = format!("its {} {verb} not what was approved", joined(&words));
+                let words: Vec<&str> = parts.iter().map(|it| it.description()).collect();
+                let why = format!("its {} {verb} not what was approved", join_words(&words));
                 (self.policy.changed, why)
             }
         })
@@ -173,14 +173,17 @@ impl Drift {
         }
         let about: Vec<&str> = self.about.iter().map(|it| it.words()).collect();
         if !about.is_empty() {
-            let verb =
-                if self.about.len() == 1 && self.about[0] != AboutPart::Instructions { "is" } else { "are" };
-            words.push(format!("its {} {verb} not what was approved", joined(&about)));
+            let verb = if self.about.len() == 1 && self.about[0] != IdentityPart::Instructions {
+                "is"
+            } else {
+                "are"
+            };
+            words.push(format!("its {} {verb} not what was approved", join_words(&about)));
         }
         if !self.gone.is_empty() {
             let names: Vec<String> =
-                self.gone.iter().take(MOST_NAMES).map(|it| format!("`{}`", label(&it.1))).collect();
-            let more = self.gone.len().saturating_sub(MOST_NAMES);
+                self.gone.iter().take(MAX_LISTED_NAMES).map(|it| format!("`{}`", label(&it.1))).collect();
+            let more = self.gone.len().saturating_sub(MAX_LISTED_NAMES);
             let more = if more > 0 { format!(" and {more} more") } else { String::new() };
             words.push(format!("gone since it was approved: {}{more}", names.join(", ")));
         }
@@ -198,36 +201,36 @@ impl Drift {
     }
 }
 
-impl Item {
+impl ItemKind {
     /// The list that it stands in.
     pub fn list(self) -> ListKind {
         match self {
-            Item::Tool => ListKind::Tool,
-            Item::Prompt => ListKind::Prompt,
-            Item::Resource | Item::Template => ListKind::Resource,
+            ItemKind::Tool => ListKind::Tool,
+            ItemKind::Prompt => ListKind::Prompt,
+            ItemKind::Resource | ItemKind::Template => ListKind::Resource,
         }
     }
 }
 
-impl Part {
+impl DefinitionPart {
     fn is_plural(self) -> bool {
-        matches!(self, Part::Arguments | Part::Annotations | Part::Other)
+        matches!(self, DefinitionPart::Arguments | DefinitionPart::Annotations | DefinitionPart::Other)
     }
 }
 
-impl AboutPart {
+impl IdentityPart {
     /// `name`, `version` or `instructions`.
     pub fn words(self) -> &'static str {
         match self {
-            AboutPart::Name => "name",
-            AboutPart::Version => "version",
-            AboutPart::Instructions => "instructions",
+            IdentityPart::Name => "name",
+            IdentityPart::Version => "version",
+            IdentityPart::Instructions => "instructions",
         }
     }
 }
 
 /// `a, b and c`.
-fn joined(words: &[&str]) -> String {
+fn join_words(words: &[&str]) -> String {
     match words {
         [] => String::new(),
         [one] => (*one).to_owned(),

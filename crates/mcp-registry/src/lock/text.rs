@@ -9,7 +9,7 @@ use std::marker::PhantomData;
 use serde::de::{Deserializer, Error as _, MapAccess, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
 
-use super::{About, Approved, Digest, Item, Lock, Part, Print};
+use super::{DefinitionPart, ItemKind, ItemSnapshot, JsonDigest, LockFile, ServerIdentity, ServerSnapshot};
 use crate::name::quote::{cut, label};
 
 /// What a lock says that it is.
@@ -17,16 +17,16 @@ const FORMAT: &str = "mcp-lock";
 /// The version of the format.
 const VERSION: u32 = 1;
 /// The largest text, in bytes.
-const MOST_BYTES: usize = 8 << 20;
+const MAX_BYTES: usize = 8 << 20;
 /// The most members of one object.
-const MOST_MEMBERS: usize = 100_000;
+const MAX_MEMBERS: usize = 100_000;
 
 /// Why a text is no lock.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum LockError {
+pub enum LockParseError {
     /// It is too large.
-    #[error("it is larger than {} MiB", MOST_BYTES >> 20)]
+    #[error("it is larger than {} MiB", MAX_BYTES >> 20)]
     TooLarge,
     /// It is of another version.
     #[error("it has version {found} of the format, and only version {VERSION} is known here")]
@@ -47,69 +47,69 @@ pub enum LockError {
 }
 
 #[derive(Deserialize)]
-struct Head {
+struct LockHeaderJson {
     format: String,
     version: u32,
 }
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Wire {
+struct LockJson {
     format: String,
     version: u32,
-    servers: Once<WireServer>,
+    servers: UniqueKeyMap<ServerJson>,
 }
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct WireServer {
+struct ServerJson {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     name: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     version: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    instructions: Option<Digest>,
-    #[serde(default, skip_serializing_if = "Once::is_empty")]
-    tools: Once<Print>,
-    #[serde(default, skip_serializing_if = "Once::is_empty")]
-    prompts: Once<Print>,
-    #[serde(default, skip_serializing_if = "Once::is_empty")]
-    resources: Once<Print>,
-    #[serde(default, skip_serializing_if = "Once::is_empty")]
-    templates: Once<Print>,
+    instructions: Option<JsonDigest>,
+    #[serde(default, skip_serializing_if = "UniqueKeyMap::is_empty")]
+    tools: UniqueKeyMap<ItemSnapshot>,
+    #[serde(default, skip_serializing_if = "UniqueKeyMap::is_empty")]
+    prompts: UniqueKeyMap<ItemSnapshot>,
+    #[serde(default, skip_serializing_if = "UniqueKeyMap::is_empty")]
+    resources: UniqueKeyMap<ItemSnapshot>,
+    #[serde(default, skip_serializing_if = "UniqueKeyMap::is_empty")]
+    templates: UniqueKeyMap<ItemSnapshot>,
 }
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
-struct WirePrint {
+struct ItemJson {
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    name: Option<Digest>,
+    name: Option<JsonDigest>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    title: Option<Digest>,
+    title: Option<JsonDigest>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    description: Option<Digest>,
+    description: Option<JsonDigest>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    input_schema: Option<Digest>,
+    input_schema: Option<JsonDigest>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    output_schema: Option<Digest>,
+    output_schema: Option<JsonDigest>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    arguments: Option<Digest>,
+    arguments: Option<JsonDigest>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    mime_type: Option<Digest>,
+    mime_type: Option<JsonDigest>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    annotations: Option<Digest>,
+    annotations: Option<JsonDigest>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    other: Option<Digest>,
+    other: Option<JsonDigest>,
     /// The description's own words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     text: Option<String>,
 }
 
-impl Lock {
+impl LockFile {
     /// The lock as text.
     pub fn to_text(&self) -> String {
-        let servers = self.servers.iter().map(|(name, it)| (name.clone(), wire(it))).collect();
-        let wire = Wire { format: FORMAT.to_owned(), version: VERSION, servers: Once(servers) };
+        let servers = self.servers.iter().map(|(name, it)| (name.clone(), to_json(it))).collect();
+        let wire = LockJson { format: FORMAT.to_owned(), version: VERSION, servers: UniqueKeyMap(servers) };
         let mut res =
             serde_json::to_string_pretty(&wire).expect("its keys are texts, and it writes to memory");
         res.push('\n');
@@ -117,83 +117,83 @@ impl Lock {
     }
 
     /// Reads a lock. Fails with the first thing that is wrong.
-    pub fn parse(text: &str) -> Result<Lock, LockError> {
-        if text.len() > MOST_BYTES {
-            return Err(LockError::TooLarge);
+    pub fn parse(text: &str) -> Result<LockFile, LockParseError> {
+        if text.len() > MAX_BYTES {
+            return Err(LockParseError::TooLarge);
         }
-        let invalid = |error: serde_json::Error| LockError::Invalid {
+        let invalid = |error: serde_json::Error| LockParseError::Invalid {
             line: error.line(),
             column: error.column(),
-            message: said(&error),
+            message: error_message(&error),
         };
-        let Head { format, version } = serde_json::from_str(text).map_err(invalid)?;
+        let LockHeaderJson { format, version } = serde_json::from_str(text).map_err(invalid)?;
         if format != FORMAT {
             let message = format!("`format` is not \"{FORMAT}\"");
-            return Err(LockError::Invalid { line: 1, column: 1, message });
+            return Err(LockParseError::Invalid { line: 1, column: 1, message });
         }
         if version != VERSION {
-            return Err(LockError::Version { found: version });
+            return Err(LockParseError::Version { found: version });
         }
-        let Wire { format: _, version: _, servers } = serde_json::from_str(text).map_err(invalid)?;
-        Ok(Lock { servers: servers.0.into_iter().map(|(name, it)| (name, approved(it))).collect() })
+        let LockJson { format: _, version: _, servers } = serde_json::from_str(text).map_err(invalid)?;
+        Ok(LockFile { servers: servers.0.into_iter().map(|(name, it)| (name, from_json(it))).collect() })
     }
 }
 
 /// What is wrong, without its place, which is said beside it. Words of the text may be in it.
-fn said(error: &serde_json::Error) -> String {
+fn error_message(error: &serde_json::Error) -> String {
     let text = error.to_string();
     let message = text.rsplit_once(" at line ").map_or(text.as_str(), |it| it.0);
     cut(message.chars().filter(|it| !it.is_control()).collect(), 200)
 }
 
-fn wire(approved: &Approved) -> WireServer {
-    let Approved { about: About { name, version, instructions }, items } = approved;
-    let of = |item: Item| Once(items.get(&item).cloned().unwrap_or_default());
-    WireServer {
+fn to_json(approved: &ServerSnapshot) -> ServerJson {
+    let ServerSnapshot { about: ServerIdentity { name, version, instructions }, items } = approved;
+    let of = |item: ItemKind| UniqueKeyMap(items.get(&item).cloned().unwrap_or_default());
+    ServerJson {
         name: name.clone(),
         version: version.clone(),
         instructions: *instructions,
-        tools: of(Item::Tool),
-        prompts: of(Item::Prompt),
-        resources: of(Item::Resource),
-        templates: of(Item::Template),
+        tools: of(ItemKind::Tool),
+        prompts: of(ItemKind::Prompt),
+        resources: of(ItemKind::Resource),
+        templates: of(ItemKind::Template),
     }
 }
 
-fn approved(server: WireServer) -> Approved {
-    let WireServer { name, version, instructions, tools, prompts, resources, templates } = server;
+fn from_json(server: ServerJson) -> ServerSnapshot {
+    let ServerJson { name, version, instructions, tools, prompts, resources, templates } = server;
     let items = [
-        (Item::Tool, tools.0),
-        (Item::Prompt, prompts.0),
-        (Item::Resource, resources.0),
-        (Item::Template, templates.0),
+        (ItemKind::Tool, tools.0),
+        (ItemKind::Prompt, prompts.0),
+        (ItemKind::Resource, resources.0),
+        (ItemKind::Template, templates.0),
     ];
     let items = items.into_iter().filter(|it| !it.1.is_empty()).collect();
-    Approved { about: About { name, version, instructions }, items }
+    ServerSnapshot { about: ServerIdentity { name, version, instructions }, items }
 }
 
-impl Serialize for Print {
+impl Serialize for ItemSnapshot {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let of = |part: Part| self.parts.get(&part).copied();
-        let wire = WirePrint {
-            name: of(Part::Name),
-            title: of(Part::Title),
-            description: of(Part::Description),
-            input_schema: of(Part::InputSchema),
-            output_schema: of(Part::OutputSchema),
-            arguments: of(Part::Arguments),
-            mime_type: of(Part::MimeType),
-            annotations: of(Part::Annotations),
-            other: of(Part::Other),
+        let of = |part: DefinitionPart| self.parts.get(&part).copied();
+        let wire = ItemJson {
+            name: of(DefinitionPart::Name),
+            title: of(DefinitionPart::Title),
+            description: of(DefinitionPart::Description),
+            input_schema: of(DefinitionPart::InputSchema),
+            output_schema: of(DefinitionPart::OutputSchema),
+            arguments: of(DefinitionPart::Arguments),
+            mime_type: of(DefinitionPart::MimeType),
+            annotations: of(DefinitionPart::Annotations),
+            other: of(DefinitionPart::Other),
             text: self.text.clone(),
         };
         wire.serialize(serializer)
     }
 }
 
-impl<'de> Deserialize<'de> for Print {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Print, D::Error> {
-        let WirePrint {
+impl<'de> Deserialize<'de> for ItemSnapshot {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<ItemSnapshot, D::Error> {
+        let ItemJson {
             name,
             title,
             description,
@@ -204,55 +204,56 @@ impl<'de> Deserialize<'de> for Print {
             annotations,
             other,
             text,
-        } = WirePrint::deserialize(deserializer)?;
+        } = ItemJson::deserialize(deserializer)?;
         let parts = [
-            (Part::Name, name),
-            (Part::Title, title),
-            (Part::Description, description),
-            (Part::InputSchema, input_schema),
-            (Part::OutputSchema, output_schema),
-            (Part::Arguments, arguments),
-            (Part::MimeType, mime_type),
-            (Part::Annotations, annotations),
-            (Part::Other, other),
+            (DefinitionPart::Name, name),
+            (DefinitionPart::Title, title),
+            (DefinitionPart::Description, description),
+            (DefinitionPart::InputSchema, input_schema),
+            (DefinitionPart::OutputSchema, output_schema),
+            (DefinitionPart::Arguments, arguments),
+            (DefinitionPart::MimeType, mime_type),
+            (DefinitionPart::Annotations, annotations),
+            (DefinitionPart::Other, other),
         ];
         let parts = parts.into_iter().filter_map(|(part, it)| Some((part, it?))).collect();
-        Ok(Print { parts, text })
+        Ok(ItemSnapshot { parts, text })
     }
 }
 
-impl Serialize for Digest {
+impl Serialize for JsonDigest {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
     }
 }
 
-impl<'de> Deserialize<'de> for Digest {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Digest, D::Error> {
+impl<'de> Deserialize<'de> for JsonDigest {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<JsonDigest, D::Error> {
         let text = String::deserialize(deserializer)?;
-        Digest::parse(&text).ok_or_else(|| D::Error::custom("a hash is `sha256:` and 64 hexadecimal digits"))
+        JsonDigest::parse(&text)
+            .ok_or_else(|| D::Error::custom("a hash is `sha256:` and 64 hexadecimal digits"))
     }
 }
 
 /// An object in which each key stands once.
 #[derive(Serialize)]
 #[serde(transparent)]
-struct Once<T>(BTreeMap<String, T>);
+struct UniqueKeyMap<T>(BTreeMap<String, T>);
 
-impl<T> Once<T> {
+impl<T> UniqueKeyMap<T> {
     fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 }
 
-impl<T> Default for Once<T> {
-    fn default() -> Once<T> {
-        Once(BTreeMap::new())
+impl<T> Default for UniqueKeyMap<T> {
+    fn default() -> UniqueKeyMap<T> {
+        UniqueKeyMap(BTreeMap::new())
     }
 }
 
-impl<'de, T: Deserialize<'de>> Deserialize<'de> for Once<T> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Once<T>, D::Error> {
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for UniqueKeyMap<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<UniqueKeyMap<T>, D::Error> {
         struct Members<T>(PhantomData<T>);
         impl<'de, T: Deserialize<'de>> Visitor<'de> for Members<T> {
             type Value = BTreeMap<String, T>;
@@ -267,8 +268,8 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Once<T> {
                     if res.contains_key(&key) {
                         return Err(A::Error::custom(format!("`{}` stands there twice", label(&key))));
                     }
-                    if res.len() == MOST_MEMBERS {
-                        return Err(A::Error::custom(format!("there are more than {MOST_MEMBERS} members")));
+                    if res.len() == MAX_MEMBERS {
+                        return Err(A::Error::custom(format!("there are more than {MAX_MEMBERS} members")));
                     }
                     let value = map.next_value()?;
                     res.insert(key, value);
@@ -276,6 +277,6 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Once<T> {
                 Ok(res)
             }
         }
-        deserializer.deserialize_map(Members(PhantomData)).map(Once)
+        deserializer.deserialize_map(Members(PhantomData)).map(UniqueKeyMap)
     }
 }

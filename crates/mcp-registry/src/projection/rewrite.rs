@@ -40,7 +40,7 @@ pub(super) fn rewrite(schema: &Value, profile: &Profile) -> Result<Option<RawJso
     if nothing && profile.dialect == Dialect::OpenApi {
         return Ok(None);
     }
-    Ok(Some(RawJson::of(&written).expect("a map with text keys is JSON")))
+    Ok(Some(RawJson::from_value(&written).expect("a map with text keys is JSON")))
 }
 
 struct Writer<'a> {

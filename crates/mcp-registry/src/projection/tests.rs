@@ -6,7 +6,8 @@ use super::*;
 
 fn tool(name: &str, schema: &str) -> ExposedTool {
     let page = format!(r#"{{"tools":[{{"name":"x","inputSchema":{schema}}}]}}"#);
-    let tool = read_tools(&RawJson::parse(page.into_bytes().into()).unwrap()).unwrap().shared().remove(0);
+    let tool =
+        read_tools(&RawJson::parse(page.into_bytes().into()).unwrap()).unwrap().into_shared().remove(0);
     ExposedTool { name: ExposedName::new(name.to_owned()), server: ServerId::parse("s").unwrap(), tool }
 }
 

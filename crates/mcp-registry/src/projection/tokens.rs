@@ -54,7 +54,8 @@ mod tests {
     fn check(description: &str, schema: &str, want: usize) {
         let page =
             format!(r#"{{"tools":[{{"name":"x","description":{description},"inputSchema":{schema}}}]}}"#);
-        let tool = read_tools(&RawJson::parse(page.into_bytes().into()).unwrap()).unwrap().shared().remove(0);
+        let tool =
+            read_tools(&RawJson::parse(page.into_bytes().into()).unwrap()).unwrap().into_shared().remove(0);
         let server = ServerId::parse("s").unwrap();
         let tool = ExposedTool { name: ExposedName::new("a_name".to_owned()), server, tool };
         assert_eq!(tool.estimated_tokens(), want);

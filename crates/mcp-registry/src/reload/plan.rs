@@ -10,7 +10,7 @@ use crate::reload::fingerprint::Fingerprint;
 
 /// One server as it is, or as it should be.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Desired {
+pub struct DesiredServer {
     /// Its id.
     pub id: ServerId,
     /// What its connection depends on.
@@ -22,7 +22,7 @@ pub struct Desired {
 /// The steps from one list of servers to another. Every id stands in exactly one list, once; those that stay are in
 /// the new order, those that go in the old one.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Plan {
+pub struct ReloadPlan {
     /// Start these.
     pub added: Vec<ServerId>,
     /// Stop these.
@@ -35,12 +35,12 @@ pub struct Plan {
     pub unchanged: Vec<ServerId>,
 }
 
-impl Plan {
+impl ReloadPlan {
     /// Compares two lists of servers (DM-095, DM-098 to DM-101). Of two with one id the first counts.
-    pub fn between(old: &[Desired], new: &[Desired]) -> Plan {
-        let mut res = Plan::default();
-        let mut wanted: HashMap<&ServerId, &Desired> = HashMap::new();
-        let mut current: HashMap<&ServerId, &Desired> = HashMap::new();
+    pub fn compute(old: &[DesiredServer], new: &[DesiredServer]) -> ReloadPlan {
+        let mut res = ReloadPlan::default();
+        let mut wanted: HashMap<&ServerId, &DesiredServer> = HashMap::new();
+        let mut current: HashMap<&ServerId, &DesiredServer> = HashMap::new();
         for it in old {
             current.entry(&it.id).or_insert(it);
         }
@@ -67,7 +67,7 @@ impl Plan {
 
     /// Is there nothing to do?
     pub fn is_empty(&self) -> bool {
-        let Plan { added, removed, changed, re_exposed, unchanged: _ } = self;
+        let ReloadPlan { added, removed, changed, re_exposed, unchanged: _ } = self;
         [added, removed, changed, re_exposed].iter().all(|it| it.is_empty())
     }
 }
@@ -78,13 +78,13 @@ mod tests {
     use mcp_model::{Discovery, Endpoint, Exposure, Limits, NamePolicy, Sharing, StdioEndpoint};
 
     /// `a=1.2` is server `a` that runs command `1` under limit `2`.
-    fn servers(text: &str) -> Vec<Desired> {
+    fn servers(text: &str) -> Vec<DesiredServer> {
         let desired = |it: &str| {
             let (id, settings) = it.split_once('=').expect("a row has `=`");
             let (command, limit) = settings.split_once('.').expect("a row has `.`");
             let endpoint = Endpoint::Stdio(StdioEndpoint::new(command));
             let limits = Limits { list_items: limit.parse().unwrap(), ..Limits::default() };
-            Desired {
+            DesiredServer {
                 id: ServerId::parse(id).unwrap(),
                 runtime: Fingerprint::of_runtime(&endpoint, None, &Discovery::default()),
                 exposure: Fingerprint::of_exposure(
@@ -99,8 +99,8 @@ mod tests {
 
     #[track_caller]
     fn check(old: &str, new: &str, want: &str) {
-        let plan = Plan::between(&servers(old), &servers(new));
-        let Plan { added, removed, changed, re_exposed, unchanged } = &plan;
+        let plan = ReloadPlan::compute(&servers(old), &servers(new));
+        let ReloadPlan { added, removed, changed, re_exposed, unchanged } = &plan;
         let steps = [
             ("start", added),
             ("stop", removed),

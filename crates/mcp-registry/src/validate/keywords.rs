@@ -3,16 +3,16 @@
 
 use mcp_model::RawJson;
 
-use crate::validate::{Checked, Validators};
+use crate::validate::{ValidationOutcome, ValidatorCache};
 
 /// Checks the argument `a` against `schema`: `fits` must pass, `fails` must be refused with a mistake about it.
 #[track_caller]
 fn check(schema: &str, fits: &str, fails: &str) {
     let json = |text: String| RawJson::parse(text.into_bytes().into()).unwrap();
     let schema = json(format!("{{\"type\":\"object\",\"properties\":{{\"a\":{schema}}}}}"));
-    let validators = Validators::new();
-    let verdict = |value: &str| validators.check(&schema, &json(format!("{{\"a\":{value}}}")));
-    assert_eq!(verdict(fits), Ok(Checked::Valid), "{schema:?} takes {fits}");
+    let validators = ValidatorCache::new();
+    let verdict = |value: &str| validators.check_arguments(&schema, &json(format!("{{\"a\":{value}}}")));
+    assert_eq!(verdict(fits), Ok(ValidationOutcome::Valid), "{schema:?} takes {fits}");
     let invalid = verdict(fails).expect_err(&format!("{schema:?} refuses {fails}"));
     assert!(invalid.errors.iter().all(|it| it.pointer.starts_with("/a")), "{invalid}");
 }

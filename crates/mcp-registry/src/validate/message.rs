@@ -4,7 +4,7 @@ use jsonschema::ValidationError;
 use jsonschema::error::ValidationErrorKind;
 
 use crate::name::quote::{cut, label};
-use crate::validate::ArgumentError;
+use crate::validate::SchemaViolation;
 
 /// The longest message or pointer, in bytes.
 const LIMIT: usize = 300;
@@ -12,8 +12,8 @@ const LIMIT: usize = 300;
 const ALTERNATIVES: usize = 4;
 
 /// Describes one mistake. The value itself reads `value`.
-pub(super) fn describe(error: &ValidationError<'_>) -> ArgumentError {
-    ArgumentError {
+pub(super) fn describe(error: &ValidationError<'_>) -> SchemaViolation {
+    SchemaViolation {
         message: cut(expectation(error), LIMIT),
         pointer: cut(label_pointer(error.instance_path().as_str()), LIMIT),
     }

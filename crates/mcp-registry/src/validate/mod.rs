@@ -28,13 +28,13 @@ use survey::{Cost, Details, Engine, Survey, survey};
 /// Validators of tools' schemas, each compiled once.
 ///
 /// A cache of values: it is shared by reference, and what it answers depends on the question alone.
-pub struct Validators {
+pub struct ValidatorCache {
     cache: Mutex<Cache>,
 }
 
 /// What became of a check that found nothing wrong.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Checked {
+pub enum ValidationOutcome {
     /// The arguments fit the schema.
     Valid,
     /// They were not checked, for this reason; see [`Problem::tool_unvalidated`](crate::problem::Problem::tool_unvalidated).
@@ -43,23 +43,23 @@ pub enum Checked {
 
 /// Arguments that do not fit. Prints one line for each mistake.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{}", .errors.iter().map(ArgumentError::to_string).collect::<Vec<_>>().join("\n"))]
-pub struct ArgumentsInvalid {
+#[error("{}", .errors.iter().map(SchemaViolation::to_string).collect::<Vec<_>>().join("\n"))]
+pub struct InvalidArguments {
     /// What is wrong, at least one mistake and at most ten.
-    pub errors: Vec<ArgumentError>,
+    pub errors: Vec<SchemaViolation>,
 }
 
 /// A result that is not what its tool's `outputSchema` promises. Prints one line for each mistake.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{}", .errors.iter().map(ArgumentError::to_string).collect::<Vec<_>>().join("\n"))]
-pub struct ResultInvalid {
+#[error("{}", .errors.iter().map(SchemaViolation::to_string).collect::<Vec<_>>().join("\n"))]
+pub struct InvalidResult {
     /// What is wrong, at least one mistake and at most ten.
-    pub errors: Vec<ArgumentError>,
+    pub errors: Vec<SchemaViolation>,
 }
 
 /// One mistake.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ArgumentError {
+pub struct SchemaViolation {
     /// What was expected; never the value that was given.
     pub message: String,
     /// JSON pointer to the value, empty for the whole.
@@ -73,7 +73,7 @@ struct Subject(&'static str);
 const ARGUMENTS: Subject = Subject("the arguments");
 const RESULT: Subject = Subject("the structured content");
 
-impl fmt::Display for ArgumentError {
+impl fmt::Display for SchemaViolation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.pointer.is_empty() {
             return f.write_str(&self.message);
@@ -82,21 +82,25 @@ impl fmt::Display for ArgumentError {
     }
 }
 
-impl Validators {
+impl ValidatorCache {
     /// The most mistakes that one answer names.
     pub const MAX_ERRORS: usize = 10;
 
     /// An empty cache.
-    pub fn new() -> Validators {
-        Validators { cache: Mutex::default() }
+    pub fn new() -> ValidatorCache {
+        ValidatorCache { cache: Mutex::default() }
     }
 
     /// Checks `arguments` against `schema`.
     ///
     /// The draft is the one `$schema` names, else draft-07 where `items` is an array anywhere (a tuple, as it was
     /// written then), else 2020-12.
-    pub fn check(&self, schema: &RawJson, arguments: &RawJson) -> Result<Checked, ArgumentsInvalid> {
-        self.judge(ARGUMENTS, schema, arguments).map_err(|errors| ArgumentsInvalid { errors })
+    pub fn check_arguments(
+        &self,
+        schema: &RawJson,
+        arguments: &RawJson,
+    ) -> Result<ValidationOutcome, InvalidArguments> {
+        self.judge(ARGUMENTS, schema, arguments).map_err(|errors| InvalidArguments { errors })
     }
 
     /// Checks the `structuredContent` of a result against its tool's `outputSchema`, in the same way; a result without
@@ -108,11 +112,11 @@ impl Validators {
         &self,
         schema: &RawJson,
         structured: Option<&RawJson>,
-    ) -> Result<Checked, ResultInvalid> {
+    ) -> Result<ValidationOutcome, InvalidResult> {
         let missing =
-            || vec![ArgumentError::whole("the tool promises structured content, and there is none")];
-        let structured = structured.ok_or_else(|| ResultInvalid { errors: missing() })?;
-        self.judge(RESULT, schema, structured).map_err(|errors| ResultInvalid { errors })
+            || vec![SchemaViolation::whole("the tool promises structured content, and there is none")];
+        let structured = structured.ok_or_else(|| InvalidResult { errors: missing() })?;
+        self.judge(RESULT, schema, structured).map_err(|errors| InvalidResult { errors })
     }
 
     fn judge(
@@ -120,34 +124,34 @@ impl Validators {
         subject: Subject,
         schema: &RawJson,
         value: &RawJson,
-    ) -> Result<Checked, Vec<ArgumentError>> {
+    ) -> Result<ValidationOutcome, Vec<SchemaViolation>> {
         let Subject(subject) = subject;
         let entry = self.compiled(schema);
         let Compiled { validator, cost, plain } = match &entry.compiled {
             Ok(it) => it,
-            Err(reason) => return Ok(Checked::Unvalidated(reason.clone())),
+            Err(reason) => return Ok(ValidationOutcome::Unvalidated(reason.clone())),
         };
         if let (Some(plain), Some(most)) = (plain, cost.most_values(value.as_bytes().len()))
             && plain.fits(value.as_str(), most)
         {
             debug_assert!(fits(validator, cost, value), "a quick look is more generous than the validator");
-            return Ok(Checked::Valid);
+            return Ok(ValidationOutcome::Valid);
         }
         let value = value.read::<Value>().map_err(|it| {
             let message = too_deep(&it).map_or_else(
                 || format!("{subject} cannot be read: {it}"),
                 |deep| format!("{subject} are {deep}"),
             );
-            vec![ArgumentError::whole(message)]
+            vec![SchemaViolation::whole(message)]
         })?;
         let size = survey::size(&value);
         if let Err(reason) = cost.allows(size) {
-            return Ok(Checked::Unvalidated(format!("{reason} {subject}")));
+            return Ok(ValidationOutcome::Unvalidated(format!("{reason} {subject}")));
         }
         if validator.is_valid(&value) {
-            return Ok(Checked::Valid);
+            return Ok(ValidationOutcome::Valid);
         }
-        let errors: Vec<ArgumentError> = match cost.details(size) {
+        let errors: Vec<SchemaViolation> = match cost.details(size) {
             Details::All => validator
                 .iter_errors(&value)
                 .take(Self::MAX_ERRORS)
@@ -157,7 +161,7 @@ impl Validators {
             Details::None => Vec::new(),
         };
         if errors.is_empty() {
-            return Err(vec![ArgumentError::whole(format!("{subject} do not fit the tool's schema"))]);
+            return Err(vec![SchemaViolation::whole(format!("{subject} do not fit the tool's schema"))]);
         }
         Err(errors)
     }
@@ -182,21 +186,21 @@ impl Validators {
     }
 }
 
-impl Default for Validators {
-    fn default() -> Validators {
-        Validators::new()
+impl Default for ValidatorCache {
+    fn default() -> ValidatorCache {
+        ValidatorCache::new()
     }
 }
 
-impl fmt::Debug for Validators {
+impl fmt::Debug for ValidatorCache {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Validators").field("compiled", &self.lock().entries.len()).finish()
     }
 }
 
-impl ArgumentError {
-    fn whole(message: impl Into<String>) -> ArgumentError {
-        ArgumentError { message: message.into(), pointer: String::new() }
+impl SchemaViolation {
+    fn whole(message: impl Into<String>) -> SchemaViolation {
+        SchemaViolation { message: message.into(), pointer: String::new() }
     }
 }
 

@@ -9,9 +9,9 @@ fn json(text: &str) -> RawJson {
 /// `want` is `valid`, `unchecked: <reason>`, or the mistakes.
 #[track_caller]
 fn check(schema: &str, arguments: &str, want: &str) {
-    let got = match Validators::new().check(&json(schema), &json(arguments)) {
-        Ok(Checked::Valid) => "valid".to_owned(),
-        Ok(Checked::Unvalidated(reason)) => format!("unchecked: {reason}"),
+    let got = match ValidatorCache::new().check_arguments(&json(schema), &json(arguments)) {
+        Ok(ValidationOutcome::Valid) => "valid".to_owned(),
+        Ok(ValidationOutcome::Unvalidated(reason)) => format!("unchecked: {reason}"),
         Err(invalid) => invalid.to_string(),
     };
     assert_eq!(got, want, "{}", cut(schema.to_owned(), 200));
@@ -99,7 +99,7 @@ fn no_message_holds_a_value() {
         "i":{"maximum":1},"j":{"items":{"type":"null"}}}}"#;
     let arguments = r#"{"a":"hunter2","b":"hunter2","c":7777777,"d":["hunter2","hunter2"],"e":"hunter2","f":["hunter2"],"g":"hunter2",
         "h":"hunter2","i":7777777,"j":["hunter2"]}"#;
-    let invalid = Validators::new().check(&json(schema), &json(arguments)).unwrap_err();
+    let invalid = ValidatorCache::new().check_arguments(&json(schema), &json(arguments)).unwrap_err();
     assert_eq!(invalid.errors.len(), 10, "{invalid}");
     assert!(
         !invalid.to_string().contains("hunter2") && !invalid.to_string().contains("7777777"),
@@ -216,7 +216,8 @@ fn depth_size_and_counts_are_bounded() {
 fn a_pattern_that_goes_back_for_ever_is_stopped() {
     let subject = "a".repeat(60);
     let schema = r#"{"properties":{"a":{"pattern":"^(?=(a+)+$)(a+)+\\1b$"}}}"#;
-    let started = Validators::new().check(&json(schema), &json(&format!("{{\"a\":\"{subject}\"}}")));
+    let started =
+        ValidatorCache::new().check_arguments(&json(schema), &json(&format!("{{\"a\":\"{subject}\"}}")));
     assert!(!started.unwrap_err().to_string().contains(&subject));
 }
 
@@ -260,9 +261,9 @@ fn what_a_value_is_held_against_is_counted() {
 #[track_caller]
 fn check_result(schema: &str, structured: Option<&str>, want: &str) {
     let structured = structured.map(json);
-    let got = match Validators::new().check_result(&json(schema), structured.as_ref()) {
-        Ok(Checked::Valid) => "valid".to_owned(),
-        Ok(Checked::Unvalidated(reason)) => format!("unchecked: {reason}"),
+    let got = match ValidatorCache::new().check_result(&json(schema), structured.as_ref()) {
+        Ok(ValidationOutcome::Valid) => "valid".to_owned(),
+        Ok(ValidationOutcome::Unvalidated(reason)) => format!("unchecked: {reason}"),
         Err(invalid) => invalid.to_string(),
     };
     assert_eq!(got, want);
@@ -286,26 +287,31 @@ fn a_structured_result_is_what_was_promised() {
 fn what_is_told_is_short_and_ten_at_most() {
     let items = vec!["1"; 50].join(",");
     let schema = r#"{"properties":{"a":{"items":{"type":"string"}}}}"#;
-    let invalid = Validators::new().check(&json(schema), &json(&format!("{{\"a\":[{items}]}}"))).unwrap_err();
-    assert_eq!(invalid.errors.len(), Validators::MAX_ERRORS);
+    let invalid = ValidatorCache::new()
+        .check_arguments(&json(schema), &json(&format!("{{\"a\":[{items}]}}")))
+        .unwrap_err();
+    assert_eq!(invalid.errors.len(), ValidatorCache::MAX_ERRORS);
     let name = "n".repeat(10_000);
-    let invalid = Validators::new()
-        .check(&json("{\"additionalProperties\":{\"type\":\"string\"}}"), &json(&format!("{{\"{name}\":1}}")))
+    let invalid = ValidatorCache::new()
+        .check_arguments(
+            &json("{\"additionalProperties\":{\"type\":\"string\"}}"),
+            &json(&format!("{{\"{name}\":1}}")),
+        )
         .unwrap_err();
     assert!(invalid.to_string().len() < 1_000);
 }
 
 #[test]
 fn a_schema_is_compiled_once_and_the_oldest_makes_room() {
-    let validators = Validators::new();
+    let validators = ValidatorCache::new();
     let schema = |at: usize| json(&format!("{{\"title\":\"{at}\"}}"));
     for at in 0..Cache::ENTRIES {
-        validators.check(&schema(at), &json("{}")).unwrap();
+        validators.check_arguments(&schema(at), &json("{}")).unwrap();
     }
     let (first, second) = (validators.compiled(&schema(0)), validators.compiled(&schema(0)));
     assert!(Arc::ptr_eq(&first, &second));
     let hash = |at: usize| *blake3::hash(schema(at).as_bytes()).as_bytes();
-    validators.check(&schema(Cache::ENTRIES), &json("{}")).unwrap();
+    validators.check_arguments(&schema(Cache::ENTRIES), &json("{}")).unwrap();
     let cache = validators.lock();
     assert_eq!(cache.entries.len(), Cache::ENTRIES);
     assert!(cache.entries.contains_key(&hash(0)), "just used");
@@ -315,10 +321,10 @@ fn a_schema_is_compiled_once_and_the_oldest_makes_room() {
 
 #[test]
 fn the_cache_is_bounded_in_bytes_too() {
-    let validators = Validators::new();
+    let validators = ValidatorCache::new();
     for at in 0..40 {
         let schema = format!("{{\"title\":\"{at}{}\"}}", "x".repeat(250 << 10));
-        validators.check(&json(&schema), &json("{}")).unwrap();
+        validators.check_arguments(&json(&schema), &json("{}")).unwrap();
     }
     let cache = validators.lock();
     assert!(cache.bytes <= Cache::BYTES && cache.entries.len() < 40);

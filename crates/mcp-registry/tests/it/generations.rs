@@ -4,16 +4,17 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use mcp_model::{Discovery, Endpoint, Limits, ServerId, Sharing, StdioEndpoint};
 use mcp_registry::{
-    Catalog, Desired, ExposedName, Fingerprint, ListKind, Owner, Ownership, Plan, ServerEntry, Step, Token,
+    Catalog, CatalogStep, DesiredServer, ExposedName, Fingerprint, ListKind, Owner, Ownership, ReloadPlan,
+    ServerEntry, Token,
 };
 use proptest::prelude::*;
 
 use crate::{builtins, servers};
 
 /// A server as a plan sees it. What it lists hangs on what is started, so other lists are another runtime.
-fn desired(entry: &ServerEntry) -> Desired {
+fn desired(entry: &ServerEntry) -> DesiredServer {
     let endpoint = Endpoint::Stdio(StdioEndpoint::new(format!("{:?}", entry.lists)));
-    Desired {
+    DesiredServer {
         id: entry.id.clone(),
         runtime: Fingerprint::of_runtime(&endpoint, None, &Discovery::default()),
         exposure: Fingerprint::of_exposure(&entry.exposure, &Limits::default(), Sharing::Shared),
@@ -60,21 +61,21 @@ impl Elsewhere {
     }
 
     /// Takes one step, as `new` has it; fails where the step cannot be taken.
-    fn take(&mut self, step: Step<'_>, new: &Catalog) -> Result<(), TestCaseError> {
+    fn take(&mut self, step: CatalogStep<'_>, new: &Catalog) -> Result<(), TestCaseError> {
         match step {
-            Step::ToolsetOff(id) => {
+            CatalogStep::RemoveToolset(id) => {
                 prop_assert!(self.toolsets.remove(id.as_str()).is_some(), "{id} is not there")
             }
-            Step::ToolOff(name) => {
+            CatalogStep::RemoveTool(name) => {
                 let owner = self.tools.remove(name.as_str());
                 prop_assert!(matches!(owner, Some(Some(_))), "{name} is not there, or is the host's");
             }
-            Step::ToolOn(name) => {
+            CatalogStep::AddTool(name) => {
                 let tool = new.tool(name.as_str()).expect("the new catalog has it");
                 let before = self.tools.insert(name.to_string(), Some(tool.server.clone()));
                 prop_assert_eq!(before, None, "{} is there already", name);
             }
-            Step::ToolsetOn(id) => {
+            CatalogStep::AddToolset(id) => {
                 let tools = new.tools().iter().filter(|it| it.server == *id).map(|it| it.name.clone());
                 let before = self.toolsets.insert(id.to_string(), tools.collect());
                 prop_assert_eq!(before, None, "{} is there already", id);
@@ -108,7 +109,7 @@ proptest! {
     #[test]
     fn dm_098_a_plan_names_each_server_once(old in servers(), new in servers()) {
         let (old, new): (Vec<_>, Vec<_>) = (old.iter().map(desired).collect(), new.iter().map(desired).collect());
-        let Plan { added, removed, changed, re_exposed, unchanged } = Plan::between(&old, &new);
+        let ReloadPlan { added, removed, changed, re_exposed, unchanged } = ReloadPlan::compute(&old, &new);
         let mut named: Vec<_> = [added, removed, changed, re_exposed, unchanged].concat();
         named.sort();
         let mut known: Vec<_> = old.into_iter().chain(new).map(|it| it.id).collect();
@@ -128,7 +129,7 @@ proptest! {
         }
         let wanted = |id: &ServerId| new.iter().find(|it| it.id == *id).expect("a plan names what is wanted").clone();
         let desired = |it: &[ServerEntry]| it.iter().map(desired).collect::<Vec<_>>();
-        let Plan { added, removed, changed, re_exposed, unchanged: _ } = Plan::between(&desired(&old), &desired(&new));
+        let ReloadPlan { added, removed, changed, re_exposed, unchanged: _ } = ReloadPlan::compute(&desired(&old), &desired(&new));
         for id in &removed {
             owners.release(&tokens[id], id).expect("the token is the last one");
         }
@@ -154,11 +155,11 @@ proptest! {
     fn dm_097_dm_109_each_step_leaves_a_registry_that_is_whole(old in servers(), new in servers()) {
         let (old, new) = (Catalog::build(&builtins(), &old), Catalog::build(&builtins(), &new));
         let mut registry = Elsewhere::new();
-        for it in Catalog::difference(&Catalog::empty(), &old).steps() {
+        for it in Catalog::diff(&Catalog::empty(), &old).steps() {
             registry.take(it, &old)?;
         }
         registry.is(&old)?;
-        for it in Catalog::difference(&old, &new).steps() {
+        for it in Catalog::diff(&old, &new).steps() {
             registry.take(it, &new)?;
         }
         registry.is(&new)?;
@@ -195,9 +196,9 @@ proptest! {
     #[test]
     fn nothing_differs_where_the_hash_is_the_same(old in servers(), new in servers()) {
         let (old, new) = (Catalog::build(&builtins(), &old), Catalog::build(&builtins(), &new));
-        prop_assert!(Catalog::difference(&old, &old).is_empty());
+        prop_assert!(Catalog::diff(&old, &old).is_empty());
         if old.hash() == new.hash() {
-            prop_assert!(Catalog::difference(&old, &new).is_empty());
+            prop_assert!(Catalog::diff(&old, &new).is_empty());
         }
     }
 }

@@ -10,7 +10,7 @@ use mcp_model::{
     Exposure, Filter, NameClass, NameLimit, NamePolicy, RawJson, Rules, ServerId, Transform, read_prompts,
     read_resources, read_tools,
 };
-use mcp_registry::{Builtins, Catalog, ListKind, Lists, Lookup, ServerEntry, decide};
+use mcp_registry::{Builtins, Catalog, ListKind, ServerEntry, ServerLists, ToolLookup, decide};
 use proptest::prelude::*;
 
 fn naming() -> impl Strategy<Value = NamePolicy> {
@@ -65,7 +65,7 @@ fn entry() -> impl Strategy<Value = ServerEntry> {
     )
 }
 
-fn lists(tools: &[String], others: &[String]) -> Lists {
+fn lists(tools: &[String], others: &[String]) -> ServerLists {
     let page = |key: &str, items: Vec<String>| {
         let page = format!("{{\"{key}\":[{}]}}", items.join(","));
         RawJson::parse(page.into_bytes().into()).expect("this is JSON")
@@ -74,11 +74,11 @@ fn lists(tools: &[String], others: &[String]) -> Lists {
     let prompts = others.iter().map(|it| format!("{{\"name\":{it:?}}}")).collect();
     let resource = |(at, it): (usize, &String)| format!("{{\"uri\":\"f:{}\",\"name\":{it:?}}}", at % 6);
     let resources = others.iter().enumerate().map(resource).collect();
-    Lists {
-        tools: read_tools(&page("tools", tools)).expect("this is a list").shared(),
-        prompts: read_prompts(&page("prompts", prompts)).expect("this is a list").shared(),
-        resources: read_resources(&page("resources", resources)).expect("this is a list").shared(),
-        ..Lists::default()
+    ServerLists {
+        tools: read_tools(&page("tools", tools)).expect("this is a list").into_shared(),
+        prompts: read_prompts(&page("prompts", prompts)).expect("this is a list").into_shared(),
+        resources: read_resources(&page("resources", resources)).expect("this is a list").into_shared(),
+        ..ServerLists::default()
     }
 }
 
@@ -119,7 +119,7 @@ proptest! {
             prop_assert!(names.insert(it.name.as_str()), "{} twice", it.name);
             prop_assert!(!builtins().tools.iter().any(|builtin| builtin == it.name.as_str()));
             prop_assert_eq!(catalog.tool(it.name.as_str()), Some(it));
-            prop_assert!(matches!(catalog.find(it.name.as_str()), Lookup::Found(found) if found == it));
+            prop_assert!(matches!(catalog.find(it.name.as_str()), ToolLookup::Found(found) if found == it));
         }
         let mut prompts = HashSet::new();
         prop_assert!(catalog.prompts().iter().all(|it| prompts.insert(it.name.as_str())), "a prompt's name stands twice");

@@ -7,7 +7,7 @@
 use std::path::PathBuf;
 
 use mcp_model::{Filter, NameClass, NameLimit, NamePolicy, Rules, ServerId, Transform};
-use mcp_registry::{Decider, Verdict, decide};
+use mcp_registry::{CompiledRules, Verdict, decide};
 use serde_json::Value;
 
 /// The version of Dominds whose answers hold.
@@ -81,7 +81,7 @@ fn dm_036_patterns_match_as_dominds_does() {
         let filter = Filter { whitelist: vec![text(&row["pattern"]).to_owned()], blacklist: Vec::new() };
         let rules =
             Rules { filter, transforms: Vec::new(), naming: NamePolicy::Pass, limit: NameLimit::Common };
-        let got = Decider::new(&server("s"), &rules).admits(text(&row["name"]));
+        let got = CompiledRules::new(&server("s"), &rules).allows(text(&row["name"]));
         assert_eq!(Value::from(got), row[DOMINDS], "{row}");
     }
 }

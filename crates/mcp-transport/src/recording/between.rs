@@ -74,7 +74,7 @@ pub enum BetweenError {
 pub fn environment_secrets(variables: impl Iterator<Item = (OsString, OsString)>) -> Vec<Secret> {
     let given =
         variables.filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
-    let own = given.filter(|(name, _)| !EnvInherit::Safe.keeps(name) && !PLACES.contains(&name.as_str()));
+    let own = given.filter(|(name, _)| !EnvInherit::Safe.inherits(name) && !PLACES.contains(&name.as_str()));
     own.flat_map(|(_, value)| secret_parts(&Secret::new(value))).collect()
 }
 

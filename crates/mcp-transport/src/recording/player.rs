@@ -203,7 +203,7 @@ impl Player {
             }
         };
         let error = RpcError::new(number, message);
-        format!("\"error\":{}", RawJson::of(&error).expect("an error is JSON").as_str())
+        format!("\"error\":{}", RawJson::from_value(&error).expect("an error is JSON").as_str())
     }
 }
 

@@ -212,7 +212,7 @@ impl Take {
     fn clean(&self, value: &RawValue) -> RawJson {
         // What is no JSON any more held a secret in the middle of an escape.
         json(self.cleaner.clean(value.get()))
-            .unwrap_or_else(|| RawJson::of(&"***").expect("a string is JSON"))
+            .unwrap_or_else(|| RawJson::from_value(&"***").expect("a string is JSON"))
     }
 }
 

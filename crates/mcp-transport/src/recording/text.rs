@@ -176,13 +176,13 @@ impl Recording {
                     };
                     let reply = match (line.result, line.error) {
                         (Some(_), Some(_)) => return Err(refused("a result and an error".to_owned())),
-                        (Some(it), None) => Some(Reply::Result(RawJson::copied(it))),
-                        (None, Some(it)) => Some(Reply::Error(RawJson::copied(it))),
+                        (Some(it), None) => Some(Reply::Result(RawJson::copy_of(it))),
+                        (None, Some(it)) => Some(Reply::Error(RawJson::copy_of(it))),
                         (None, None) => None,
                     };
                     tape.exchanges.push(Exchange {
                         method,
-                        params: line.params.map(RawJson::copied),
+                        params: line.params.map(RawJson::copy_of),
                         said: said_in(line.said).map_err(&refused)?,
                         reply,
                         after: said_in(line.after).map_err(&refused)?,
@@ -214,7 +214,7 @@ fn said_out(said: &[Said]) -> Vec<SaidOut<'_>> {
 
 fn said_in(said: Vec<SaidIn<'_>>) -> Result<Vec<Said>, String> {
     let one = |SaidIn { notification, request, params }: SaidIn<'_>| {
-        let params = params.map(RawJson::copied);
+        let params = params.map(RawJson::copy_of);
         match (notification, request) {
             (Some(method), None) => Ok(Said::Notification { method, params }),
             (None, Some(method)) => Ok(Said::Request { method, params }),

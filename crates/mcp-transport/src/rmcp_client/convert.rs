@@ -32,7 +32,7 @@ pub fn tool_to_rmcp(tool: &Tool) -> Result<model::Tool, ConvertError> {
 /// A tool as we have it. Fails where its name is empty, which the SDK lets through.
 pub fn tool_from_rmcp(tool: &model::Tool) -> Result<Tool, ConvertError> {
     const WHAT: &str = "the tool";
-    let page = RawJson::of(&json!({ "tools": [tool] }));
+    let page = RawJson::from_value(&json!({ "tools": [tool] }));
     let page = page.map_err(|error| ConvertError { what: WHAT, why: error.to_string() })?;
     let page = mcp_model::read_tools(&page);
     let mut page = page.map_err(|error| ConvertError { what: WHAT, why: error.to_string() })?;
@@ -84,7 +84,7 @@ pub fn result_from_rmcp(result: &model::CallToolResult) -> Result<ToolResult, Co
     // An explicit null is a structured result, too, and serde would take it for none.
     let mut res: ToolResult = through_json("the result", result)?;
     res.structured = match &result.structured_content {
-        Some(value) => RawJson::of(value).ok(),
+        Some(value) => RawJson::from_value(value).ok(),
         None => None,
     };
     Ok(res)
@@ -104,7 +104,7 @@ pub fn result_to_rmcp(result: &ToolResult) -> Result<model::CallToolResult, Conv
 
 /// An error as we have it.
 pub fn error_from_rmcp(error: &model::ErrorData) -> RpcError {
-    let data = error.data.as_ref().and_then(|it| RawJson::of(it).ok());
+    let data = error.data.as_ref().and_then(|it| RawJson::from_value(it).ok());
     RpcError { code: i64::from(error.code.0), message: error.message.to_string(), data }
 }
 

@@ -65,7 +65,7 @@ impl Answering {
         let answer = match (raw, method, sampling, elicitation, roots) {
             (Some(it), ..) => it.answer(RawQuestion { method: method.to_owned(), params }).await?,
             (None, "sampling/createMessage", Some(it), _, _) => {
-                RawJson::of(&it.sample(SamplingRequest::read(params)?).await?)
+                RawJson::from_value(&it.sample(SamplingRequest::read(params)?).await?)
                     .map_err(|it| unwritable(&it))?
             }
             (None, "elicitation/create", _, Some(it), _) => {
@@ -81,7 +81,7 @@ impl Answering {
                 struct Wire {
                     roots: Vec<Root>,
                 }
-                RawJson::of(&Wire { roots: it.roots().await? }).map_err(|it| unwritable(&it))?
+                RawJson::from_value(&Wire { roots: it.roots().await? }).map_err(|it| unwritable(&it))?
             }
             (None, ..) => return Err(refusal(whose, method)),
         };

@@ -172,7 +172,7 @@ pub(super) fn params(frame: &bytes::Bytes) -> Option<RawJson> {
         params: Option<&'a RawValue>,
     }
     let message: Message<'_> = serde_json::from_slice(frame).ok()?;
-    RawJson::leading(frame.slice_ref(message.params?.get().as_bytes())).ok()
+    RawJson::parse_prefix(frame.slice_ref(message.params?.get().as_bytes())).ok()
 }
 
 /// The JSON text of the id that a notice of cancellation names.

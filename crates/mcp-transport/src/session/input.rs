@@ -145,7 +145,7 @@ impl Session {
         for (key, Question { method, params }) in questions {
             let answer = async {
                 let _place = self.answering.wait_for_place().await;
-                self.answering.answer(&whose, &method, params.map(RawJson::copied)).await
+                self.answering.answer(&whose, &method, params.map(RawJson::copy_of)).await
             };
             let answer = match tokio::time::timeout_at(deadline, answer).await {
                 Ok(answer) => answer,

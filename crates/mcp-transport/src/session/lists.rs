@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use mcp_model::{
-    Era, Freshness, Page, Prompt, Rejected, Resource, ResourceTemplate, Tool, code, read_prompts,
+    Era, Freshness, InvalidItem, Page, Prompt, Resource, ResourceTemplate, Tool, code, read_prompts,
     read_resource_templates, read_resources, read_tools,
 };
 use tokio::time::Instant;
@@ -24,7 +24,7 @@ pub struct Listing<T> {
     /// What could be read, in the server's order.
     pub items: Vec<T>,
     /// What could not.
-    pub rejected: Vec<Rejected>,
+    pub rejected: Vec<InvalidItem>,
     /// How long it may be used, from the moment it was received.
     pub freshness: Freshness,
 }
@@ -141,7 +141,7 @@ impl Session {
                     server = self.dial.label(),
                     "a tool is set aside: {reason}"
                 );
-                rejected.push(Rejected { name: Some(tool.name.to_string()), reason });
+                rejected.push(InvalidItem { name: Some(tool.name.to_string()), reason });
                 false
             }
         });
@@ -215,7 +215,7 @@ impl Session {
             (res.freshness, expires) = match page_number {
                 0 => (page.freshness, until(page.freshness, received)),
                 _ => (
-                    res.freshness.and(page.freshness),
+                    res.freshness.combine(page.freshness),
                     expires.and_then(|it| Some(until(page.freshness, received)?.min(it))),
                 ),
             };

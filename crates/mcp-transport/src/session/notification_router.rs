@@ -215,7 +215,7 @@ fn message(params: &RawJson) -> Option<LogMessage> {
     Some(LogMessage {
         level: text(level).and_then(|it| it.parse().ok()),
         logger: text(logger),
-        data: data.map(RawJson::copied),
+        data: data.map(RawJson::copy_of),
         raw: params.clone(),
     })
 }

@@ -152,7 +152,7 @@ impl<'a> Request<'a> {
                 }
                 let members = format!("{{{text}}}");
                 let call = serde_json::from_str::<Call<'_>>(&members).ok();
-                let arguments = call.and_then(|it| it.arguments).map(RawJson::copied);
+                let arguments = call.and_then(|it| it.arguments).map(RawJson::copy_of);
                 let arguments = arguments.unwrap_or_else(RawJson::empty_object);
                 mirrors.of(name, &arguments).map_err(CallError::InvalidParams)
             }
@@ -336,7 +336,7 @@ impl RawAnswer {
 
     /// The result of a tool: at once where it is as most are.
     pub(super) fn result(&self) -> Result<ToolResult, CallError> {
-        match str::from_utf8(self.payload()).ok().and_then(ToolResult::plain) {
+        match str::from_utf8(self.payload()).ok().and_then(ToolResult::parse_known_blocks) {
             Some(result) => Ok(result),
             None => self.read(),
         }
@@ -344,7 +344,7 @@ impl RawAnswer {
 
     /// The result as it came.
     pub(super) fn raw(&self) -> Result<RawJson, CallError> {
-        RawJson::leading(self.frame.slice(self.payload..)).map_err(|it| self.unreadable(&it))
+        RawJson::parse_prefix(self.frame.slice(self.payload..)).map_err(|it| self.unreadable(&it))
     }
 
     /// Why it cannot be read. Another encoding is told apart, for something can be done about it.

@@ -76,7 +76,7 @@ impl ServerCapabilities {
             prompts: prompts.is_some(),
             resources: resources.is_some(),
             logging: logging.is_some(),
-            raw: Some(RawJson::copied(raw)),
+            raw: Some(RawJson::copy_of(raw)),
         }
     }
 }

@@ -96,7 +96,7 @@ impl SamplingResult {
         let block = serde_json::json!({"type": "text", "text": text});
         SamplingResult {
             role: "assistant".to_owned(),
-            content: RawJson::of(&block).expect("its keys are strings"),
+            content: RawJson::from_value(&block).expect("its keys are strings"),
             model: model.into(),
             stop_reason: Some("endTurn".to_owned()),
         }
@@ -133,7 +133,7 @@ impl SamplingRequest {
             temperature: wire.temperature,
             system_prompt: wire.system_prompt,
             stop_sequences: wire.stop_sequences.unwrap_or_default(),
-            messages: RawJson::copied(wire.messages),
+            messages: RawJson::copy_of(wire.messages),
             raw: raw.clone(),
         })
     }
@@ -153,7 +153,7 @@ impl ElicitRequest {
         }
         let wire: Wire<'_> = raw.read().map_err(|it| invalid(&it))?;
         let question = match (wire.mode.as_deref(), wire.requested_schema, wire.url) {
-            (None | Some("form"), Some(schema), _) => Question::Form { schema: RawJson::copied(schema) },
+            (None | Some("form"), Some(schema), _) => Question::Form { schema: RawJson::copy_of(schema) },
             (Some("url"), _, Some(url)) => Question::Url { url, id: wire.elicitation_id },
             (mode, _, _) => {
                 let mode = mode.unwrap_or("form");
@@ -185,7 +185,7 @@ impl ElicitAnswer {
             ElicitAnswer::Decline => ("decline", None),
             ElicitAnswer::Cancel => ("cancel", None),
         };
-        RawJson::of(&Wire { action, content }).expect("its keys are strings")
+        RawJson::from_value(&Wire { action, content }).expect("its keys are strings")
     }
 }
 
@@ -248,7 +248,7 @@ mod tests {
         assert_eq!(ElicitAnswer::Accept(None).to_json().as_str(), r#"{"action":"accept"}"#);
         assert_eq!(ElicitAnswer::Decline.to_json().as_str(), r#"{"action":"decline"}"#);
         assert_eq!(ElicitAnswer::Cancel.to_json().as_str(), r#"{"action":"cancel"}"#);
-        let said = RawJson::of(&SamplingResult::text("m", "hi")).unwrap();
+        let said = RawJson::from_value(&SamplingResult::text("m", "hi")).unwrap();
         let want = r#"{"role":"assistant","content":{"text":"hi","type":"text"},"model":"m","stopReason":"endTurn"}"#;
         // Which order a map of serde_json's keeps is a matter of its features.
         assert_eq!(

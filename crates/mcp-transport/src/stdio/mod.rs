@@ -170,8 +170,9 @@ impl Place {
         }
         let token = receipt::token();
         let inherit = endpoint.inherit;
-        let keeps =
-            |name: &std::ffi::OsStr| name.to_str().map_or(inherit == EnvInherit::All, |it| inherit.keeps(it));
+        let keeps = |name: &std::ffi::OsStr| {
+            name.to_str().map_or(inherit == EnvInherit::All, |it| inherit.inherits(it))
+        };
         let mut env: BTreeMap<_, _> = std::env::vars_os().filter(|(name, _)| keeps(name)).collect();
         env.extend(endpoint.env.iter().map(|(name, value)| (name.into(), value.expose().into())));
         env.insert(receipt::TOKEN.into(), token.clone().into());

@@ -57,7 +57,7 @@ impl Elicitation for User {
     async fn elicit(&self, request: ElicitRequest) -> Result<ElicitAnswer, RpcError> {
         Ok(match request.mode() {
             ElicitMode::Form => {
-                ElicitAnswer::Accept(Some(RawJson::of(&json!({"said": request.message})).unwrap()))
+                ElicitAnswer::Accept(Some(RawJson::from_value(&json!({"said": request.message})).unwrap()))
             }
             ElicitMode::Url => ElicitAnswer::Decline,
         })

@@ -139,7 +139,7 @@ async fn answer(request: Request<RecvStream>, mut respond: SendResponse<Bytes>, 
 }
 
 async fn call(session: &Session, tool: &str, arguments: Value) -> Result<String, CallError> {
-    let arguments = RawJson::of(&arguments).unwrap();
+    let arguments = RawJson::from_value(&arguments).unwrap();
     let answer = session.call_tool(tool, &arguments, CallOptions::default()).await?;
     Ok(answer.value.text())
 }

@@ -299,7 +299,7 @@ async fn hd_sc5_no_secret_of_a_server_is_written_down() {
             .await
             .unwrap();
     // A caller may hand it on as well.
-    let arguments = RawJson::of(&json!({"key": TOKEN, "other": "argument-key-1"})).unwrap();
+    let arguments = RawJson::from_value(&json!({"key": TOKEN, "other": "argument-key-1"})).unwrap();
     let answer = session.call_tool("t", &arguments, CallOptions::default()).await.unwrap();
     assert!(answer.value.text().contains(TOKEN), "what crosses the wire is not changed: {answer:?}");
     session.close(std::time::Duration::from_secs(2)).await;

@@ -289,7 +289,7 @@ async fn hd_sc5_an_argument_that_a_server_repeats_is_no_news() {
 #[tokio::test]
 async fn a_server_that_does_not_read_costs_a_call_its_deadline() {
     let session = connect(server("sleep 1000")).await.unwrap();
-    let arguments = RawJson::of(&serde_json::json!({ "x": "y".repeat(1 << 20) })).unwrap();
+    let arguments = RawJson::from_value(&serde_json::json!({ "x": "y".repeat(1 << 20) })).unwrap();
     let options = CallOptions { deadline: Some(Duration::from_millis(200)), ..CallOptions::default() };
     assert!(matches!(session.call_tool("t", &arguments, options.clone()).await, Err(CallError::TimedOut(_))));
     assert!(matches!(session.call_tool("t", &arguments, options).await, Err(CallError::TimedOut(_))));
@@ -328,7 +328,7 @@ async fn hd_131_many_calls_at_once_each_get_their_own_answer() {
     for n in 0..64 {
         let session = Arc::clone(&session);
         tasks.spawn(async move {
-            let arguments = RawJson::of(&serde_json::json!({ "n": n })).unwrap();
+            let arguments = RawJson::from_value(&serde_json::json!({ "n": n })).unwrap();
             let answer = session.call_tool("t", &arguments, CallOptions::default()).await.unwrap();
             assert_eq!(answer.value.text(), format!("{n}}}}}}}"));
         });
@@ -397,7 +397,7 @@ async fn a_server_that_floods_is_answered_by_its_deadlines_and_closed_at_once() 
         for _ in 0..5 {
             assert_eq!(call(&session, 60_000).await.unwrap(), "hello");
         }
-        let hang = RawJson::of(&serde_json::json!({ "x": "hang" })).unwrap();
+        let hang = RawJson::from_value(&serde_json::json!({ "x": "hang" })).unwrap();
         let options = CallOptions { deadline: Some(Duration::from_millis(100)), ..CallOptions::default() };
         let error = session.call_tool("t", &hang, options).await.err().unwrap();
         assert!(matches!(error, CallError::TimedOut(_)), "{error}");

@@ -188,7 +188,7 @@ async fn much_goes_both_ways_over_tls() {
     // More than a record of TLS, more than is read at once, and more than what is on its way.
     for bytes in [1, 20 << 10, 100 << 10, 3 << 20] {
         let text = "x".repeat(bytes);
-        let arguments = RawJson::of(&json!({"text": text})).unwrap();
+        let arguments = RawJson::from_value(&json!({"text": text})).unwrap();
         let answer = session.call_tool("echo", &arguments, CallOptions::default()).await.unwrap();
         assert!(answer.value.text() == text, "{bytes}");
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use mcp_config::ResolvedServer;
 use mcp_model::Tool;
-use mcp_registry::{ListKind, Lists};
+use mcp_registry::{ListKind, ServerLists};
 use mcp_transport::{CallError, Listing, Session};
 use tokio::time::{Instant, timeout_at};
 
@@ -43,7 +43,7 @@ struct Read<T> {
 /// What was read of a server.
 #[derive(Default)]
 pub(super) struct Offered {
-    pub(super) lists: Lists,
+    pub(super) lists: ServerLists,
     /// Which of them were read.
     pub(super) read: Vec<ListKind>,
 }

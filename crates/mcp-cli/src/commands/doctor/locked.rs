@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use mcp_host::{Approval, Offer};
 use mcp_model::ServerId;
-use mcp_registry::{Drifted, Enforcement};
+use mcp_registry::{Enforcement, ItemDrift};
 
 use super::examine::Said;
 use super::{Blame, Outcome};
@@ -65,14 +65,14 @@ fn compared(approval: &Approval, server: &ServerId, offer: &Offer) -> Said {
         1 => "1 item".to_owned(),
         many => format!("{many} items"),
     };
-    if drift.is_none() {
+    if drift.is_empty() {
         return Said::done(format!("it is as it was approved: {count}"));
     }
     let done = |enforcement: Enforcement| match enforcement {
         Enforcement::Withhold => "is withheld",
         Enforcement::Warn => "is shown with a warning",
     };
-    if drift.is_unknown() {
+    if drift.is_never_approved() {
         let done = done(approval.policy.added);
         return Said::doubtful(
             format!("nothing of it was ever approved: what it offers ({count}) {done}"),
@@ -81,7 +81,7 @@ fn compared(approval: &Approval, server: &ServerId, offer: &Offer) -> Said {
     }
     let about = drift.about().iter().map(|it| format!("its {}", it.words()));
     let items = drift.items();
-    let items = items.iter().map(|Drifted { item, key, change: _ }| match drift.ruling(*item, key) {
+    let items = items.iter().map(|ItemDrift { item, key, change: _ }| match drift.enforcement(*item, key) {
         Some((enforcement, why)) => format!("{} `{key}` {}: {why}", item.as_str(), done(enforcement)),
         None => format!("{} `{key}` is gone", item.as_str()),
     });

@@ -14,7 +14,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use mcp_host::{FailedServer, Failure, Wanted};
-use mcp_model::Kind;
+use mcp_model::ErrorKind;
 use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
 use tokio::task::JoinSet;
@@ -169,7 +169,7 @@ async fn prepare(context: &Context, servers: &Servers) -> Result<(Wanted, Locked
 fn refused(source: &crate::source::Source) -> Wanted {
     let message = "the file has an error that spoils all of it, so that none of its servers is started";
     let failure = Failure {
-        kind: Kind::Config,
+        kind: ErrorKind::Config,
         message: message.to_owned(),
         help: Some("mend what `mcp-host check` shows, then examine again".to_owned()),
     };

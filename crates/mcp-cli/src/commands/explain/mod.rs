@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use mcp_config::Colour;
 use mcp_host::{Approval, Loaded, Offer, Supervision};
 use mcp_model::{Exposure, Rules, ServerId};
-use mcp_registry::{Builtins, Decider, Decision, ListKind, Stage, Verdict, decide_all};
+use mcp_registry::{Builtins, CompiledRules, Decision, ListKind, RuleStep, Verdict, decide_all};
 use serde::Serialize;
 
 use crate::args::Format;
@@ -192,10 +192,10 @@ fn meant(source: &Source, name: Option<&str>) -> Result<ServerId, (Exit, String)
 
 fn explain(list: ListKind, server: &ServerId, rules: &Rules, names: &[String]) -> Vec<Explained> {
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    let decider = Decider::new(server, rules);
+    let decider = CompiledRules::new(server, rules);
     let decisions = decide_all(&Builtins::default(), list, server, rules, &names);
     let explained = decisions.into_iter().map(|decision| {
-        let stages = decider.stages(list, &decision.original);
+        let stages = decider.explain(list, &decision.original);
         Explained { kind: list, list: list.as_str(), decision, stages, lock: None }
     });
     explained.collect()
@@ -215,7 +215,7 @@ struct Explained {
     list: &'static str,
     #[serde(flatten)]
     decision: Decision,
-    stages: Vec<Stage>,
+    stages: Vec<RuleStep>,
     /// What the lock says of it; `None` where there is none, or it says nothing.
     lock: Option<Standing>,
 }
@@ -246,7 +246,7 @@ impl Explained {
             }
         };
         let mut res = end;
-        for Stage { rule, message, name } in stages {
+        for RuleStep { rule, message, name } in stages {
             let name = match name {
                 Some(name) => format!("`{}`", plain::line(name)),
                 None => paint::paint(colour, paint::BAD, "hidden"),

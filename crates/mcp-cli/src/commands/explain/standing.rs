@@ -2,7 +2,7 @@
 
 use mcp_host::{Approval, Offer};
 use mcp_model::ServerId;
-use mcp_registry::{Enforcement, Item, ListKind};
+use mcp_registry::{Enforcement, ItemKind, ListKind};
 use serde::Serialize;
 
 /// What the lock says of one item.
@@ -64,7 +64,7 @@ pub(super) fn standing(
         return is_listed
             .then(|| Standing::shown(State::Gone, &format!("it was approved, and {message} now")));
     }
-    Some(match offer.drift(server, approval).ruling(item, &key) {
+    Some(match offer.drift(server, approval).enforcement(item, &key) {
         None => Standing::shown(State::Approved, "it is as it was approved"),
         Some((enforcement, message)) => Standing {
             state: if is_listed { State::Drifted } else { State::Unapproved },
@@ -83,17 +83,17 @@ impl Standing {
 }
 
 /// What a lock knows an item by: resources by their URIs.
-fn known_by(offer: Option<&Offer>, list: ListKind, name: &str) -> Option<(Item, String)> {
+fn known_by(offer: Option<&Offer>, list: ListKind, name: &str) -> Option<(ItemKind, String)> {
     match list {
-        ListKind::Tool => Some((Item::Tool, name.to_owned())),
-        ListKind::Prompt => Some((Item::Prompt, name.to_owned())),
+        ListKind::Tool => Some((ItemKind::Tool, name.to_owned())),
+        ListKind::Prompt => Some((ItemKind::Prompt, name.to_owned())),
         ListKind::Resource => {
             let lists = &offer?.lists;
             let resource = lists.resources.iter().find(|it| *it.name == *name);
             let template = || lists.templates.iter().find(|it| *it.name == *name);
             match resource {
-                Some(it) => Some((Item::Resource, it.uri.to_string())),
-                None => template().map(|it| (Item::Template, it.uri_template.to_string())),
+                Some(it) => Some((ItemKind::Resource, it.uri.to_string())),
+                None => template().map(|it| (ItemKind::Template, it.uri_template.to_string())),
             }
         }
     }

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use mcp_host::{Host, Offer, Published, Supervision, Wanted, create, lock_path, read_lock, save};
 use mcp_model::ServerId;
-use mcp_registry::{Drift, Item, Lock, LockPolicy};
+use mcp_registry::{Drift, DriftPolicy, ItemKind, LockFile};
 
 use crate::args::Format;
 use crate::commands::refused::Refusal;
@@ -58,7 +58,7 @@ struct Prepared {
     wanted: Wanted,
     configuration: PathBuf,
     path: PathBuf,
-    lock: Lock,
+    lock: LockFile,
     /// The text of the lock; `None` where there is none.
     before: Option<String>,
     wish: Wish,
@@ -114,7 +114,7 @@ async fn prepare(context: &Context, words: Words) -> Result<Prepared, Exit> {
             let message = format!("there is no {}", path.display());
             return Err(refuse(unreadable(message, "`mcp-host lock` writes it")).await);
         }
-        Ok(None) => (Lock::default(), None),
+        Ok(None) => (LockFile::default(), None),
         Err(error) => {
             let help = "mend it, or take it away and look at everything again";
             return Err(refuse(unreadable(error.to_string(), help)).await);
@@ -158,7 +158,7 @@ async fn finish(context: &Context, host: &Host, prepared: Prepared) -> Exit {
     // What was approved just now is shown too: it is what somebody has to answer for.
     let looked: Vec<Looked> =
         published.servers.iter().map(|it| look(it.id.as_str(), &offers, &approved)).collect();
-    let left = offers.iter().any(|(id, offer)| !drift(&lock, id, offer).is_none());
+    let left = offers.iter().any(|(id, offer)| !drift(&lock, id, offer).is_empty());
     let unreachable = looked.iter().any(|it| it.offer.is_none());
     let exit = match (left, unreachable) {
         (_, true) => Exit::Unreachable,
@@ -197,11 +197,11 @@ fn offers(host: &Host, published: &Published) -> Vec<(ServerId, Offer)> {
     ids.filter_map(|id| host.offers(&id).map(|offer| (id, offer))).collect()
 }
 
-fn drift(lock: &Lock, server: &ServerId, offer: &Offer) -> Drift {
-    Drift::between(lock.server(server), &offer.seen, &offer.read, LockPolicy::default())
+fn drift(lock: &LockFile, server: &ServerId, offer: &Offer) -> Drift {
+    Drift::compute(lock.server(server), &offer.seen, &offer.read, DriftPolicy::default())
 }
 
-fn look<'a>(server: &str, offers: &'a [(ServerId, Offer)], lock: &'a Lock) -> Looked<'a> {
+fn look<'a>(server: &str, offers: &'a [(ServerId, Offer)], lock: &'a LockFile) -> Looked<'a> {
     let found = offers.iter().find(|it| it.0.as_str() == server);
     Looked {
         server: server.to_owned(),
@@ -213,12 +213,12 @@ fn look<'a>(server: &str, offers: &'a [(ServerId, Offer)], lock: &'a Lock) -> Lo
 
 /// Writes into the lock what is wished for. Fails with a sentence where there is no such thing.
 fn approve(
-    lock: &mut Lock,
+    lock: &mut LockFile,
     offers: &[(ServerId, Offer)],
     published: &Published,
     wish: &Wish,
 ) -> Result<(), String> {
-    let whole = |lock: &mut Lock, id: &ServerId, offer: &Offer| {
+    let whole = |lock: &mut LockFile, id: &ServerId, offer: &Offer| {
         let mut now = offer.seen.clone();
         // What could not be read now stays as it was approved.
         for (item, prints) in lock.server(id).into_iter().flat_map(|it| &it.items) {
@@ -244,11 +244,11 @@ fn approve(
                 }
                 let part = offers.iter().find_map(|(id, offer)| {
                     let key = name.strip_prefix(id.as_str())?.strip_prefix('/')?;
-                    let is_there = |item: &Item| {
+                    let is_there = |item: &ItemKind| {
                         offer.seen.item(*item, key).is_some()
                             || lock.server(id).is_some_and(|it| it.item(*item, key).is_some())
                     };
-                    let items: Vec<Item> = Item::ALL.into_iter().filter(is_there).collect();
+                    let items: Vec<ItemKind> = ItemKind::ALL.into_iter().filter(is_there).collect();
                     (!items.is_empty()).then_some((id, offer, key, items))
                 });
                 let Some((id, offer, key, items)) = part else {

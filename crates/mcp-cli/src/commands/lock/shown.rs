@@ -7,7 +7,7 @@ use std::path::Path;
 use mcp_config::Colour;
 use mcp_host::Offer;
 use mcp_model::RawJson;
-use mcp_registry::{Approved, Change, Drift, Drifted, Item, Lists, Part};
+use mcp_registry::{DefinitionPart, Drift, ItemChange, ItemDrift, ItemKind, ServerLists, ServerSnapshot};
 use serde::Serialize;
 
 use crate::output::{paint, plain};
@@ -26,7 +26,7 @@ pub(super) struct Looked<'a> {
     /// How that differs from what was approved.
     pub(super) drift: Option<Drift>,
     /// What was approved before.
-    pub(super) approved: Option<&'a Approved>,
+    pub(super) approved: Option<&'a ServerSnapshot>,
 }
 
 /// `{"lock", "written", "servers"}`.
@@ -80,12 +80,12 @@ impl Looked<'_> {
         }
     }
 
-    fn change(&self, drifted: &Drifted) -> ChangeDocument {
-        let Drifted { item, key, change } = drifted;
-        let (change, parts): (&str, &[Part]) = match change {
+    fn change(&self, drifted: &ItemDrift) -> ChangeDocument {
+        let ItemDrift { item, key, change } = drifted;
+        let (change, parts): (&str, &[DefinitionPart]) = match change {
             None => ("gone", &[]),
-            Some(Change::New) => ("new", &[]),
-            Some(Change::Changed(parts)) => ("changed", parts),
+            Some(ItemChange::New) => ("new", &[]),
+            Some(ItemChange::Changed(parts)) => ("changed", parts),
         };
         ChangeDocument {
             item: item.as_str(),
@@ -114,10 +114,10 @@ impl Looked<'_> {
             1 => "1 item".to_owned(),
             many => format!("{many} items"),
         };
-        if drift.is_none() {
+        if drift.is_empty() {
             return line(paint::GOOD, "✓", &format!("is as it was approved: {count}"));
         }
-        if drift.is_unknown() {
+        if drift.is_never_approved() {
             let words = match written {
                 true => format!("is approved now: {count}"),
                 false => format!("was never approved: {count}"),
@@ -141,8 +141,8 @@ impl Looked<'_> {
         res
     }
 
-    fn item(&self, res: &mut String, offer: &Offer, drifted: &Drifted) {
-        let Drifted { item, key, change } = drifted;
+    fn item(&self, res: &mut String, offer: &Offer, drifted: &ItemDrift) {
+        let ItemDrift { item, key, change } = drifted;
         let name = plain::line(key);
         let kind = item.as_str();
         let before = self.approved.and_then(|it| it.item(*item, key)).and_then(|it| it.text.as_deref());
@@ -151,18 +151,18 @@ impl Looked<'_> {
             None => {
                 let _ = writeln!(res, "  {kind} `{name}` is gone");
             }
-            Some(Change::New) => {
+            Some(ItemChange::New) => {
                 let _ = writeln!(res, "  {kind} `{name}` is new");
                 lines(res, '+', after.unwrap_or_default());
             }
-            Some(Change::Changed(parts)) => {
-                let words: Vec<&str> = parts.iter().map(|it| it.words()).collect();
+            Some(ItemChange::Changed(parts)) => {
+                let words: Vec<&str> = parts.iter().map(|it| it.description()).collect();
                 let _ = writeln!(res, "  {kind} `{name}` has changed: {}", words.join(", "));
-                if parts.contains(&Part::Description) {
+                if parts.contains(&DefinitionPart::Description) {
                     lines(res, '-', before.unwrap_or_default());
                     lines(res, '+', after.unwrap_or_default());
                 }
-                for part in parts.iter().filter(|it| **it != Part::Description) {
+                for part in parts.iter().filter(|it| **it != DefinitionPart::Description) {
                     // Of these only the hash was kept: what they are now is all there is to be shown.
                     if let Some(value) = member(*item, key, &offer.lists, *part) {
                         lines(res, '+', &format!("{} {value}", part.as_str()));
@@ -174,12 +174,12 @@ impl Looked<'_> {
 }
 
 /// A member of an item's definition, as its server wrote it.
-fn member(item: Item, key: &str, lists: &Lists, part: Part) -> Option<String> {
+fn member(item: ItemKind, key: &str, lists: &ServerLists, part: DefinitionPart) -> Option<String> {
     let raw: &RawJson = match item {
-        Item::Tool => &lists.tools.iter().find(|it| *it.name == *key)?.raw,
-        Item::Prompt => &lists.prompts.iter().find(|it| *it.name == *key)?.raw,
-        Item::Resource => &lists.resources.iter().find(|it| *it.uri == *key)?.raw,
-        Item::Template => &lists.templates.iter().find(|it| *it.uri_template == *key)?.raw,
+        ItemKind::Tool => &lists.tools.iter().find(|it| *it.name == *key)?.raw,
+        ItemKind::Prompt => &lists.prompts.iter().find(|it| *it.name == *key)?.raw,
+        ItemKind::Resource => &lists.resources.iter().find(|it| *it.uri == *key)?.raw,
+        ItemKind::Template => &lists.templates.iter().find(|it| *it.uri_template == *key)?.raw,
     };
     let members: std::collections::BTreeMap<String, &serde_json::value::RawValue> = raw.read().ok()?;
     members.get(part.as_str()).map(|it| it.get().to_owned())

@@ -2,7 +2,7 @@
 
 use mcp_host::Published;
 use mcp_model::RawJson;
-use mcp_registry::Lookup;
+use mcp_registry::ToolLookup;
 use serde_json::Value;
 
 use crate::commands::shape::resolved;
@@ -64,7 +64,7 @@ fn is_given(name: &str, given: &[&str]) -> bool {
 
 /// The arguments of a tool that are not there yet, or the values of the one that is being written.
 fn arguments(tool: &str, given: &[&str], word: &str, published: &Published) -> Vec<String> {
-    let Lookup::Found(tool) = published.catalog.find(tool) else { return Vec::new() };
+    let ToolLookup::Found(tool) = published.catalog.find(tool) else { return Vec::new() };
     let Some(root) = schema(&tool.tool.input_schema) else { return Vec::new() };
     let top = resolved(&root, &root);
     let Some(properties) = top.get("properties").and_then(Value::as_object) else { return Vec::new() };
@@ -130,8 +130,8 @@ pub(super) fn is_kept(line: &str, published: &Published) -> bool {
         [] => return false,
     };
     let marked: Vec<String> = match tool {
-        Lookup::Found(it) => schema(&it.tool.input_schema).map(|it| secrets(&it)).unwrap_or_default(),
-        Lookup::Ambiguous(_) | Lookup::Missing { nearest: _ } => Vec::new(),
+        ToolLookup::Found(it) => schema(&it.tool.input_schema).map(|it| secrets(&it)).unwrap_or_default(),
+        ToolLookup::Ambiguous(_) | ToolLookup::Missing { nearest: _ } => Vec::new(),
     };
     // Names as they stand before `=`, and between quotation marks in JSON.
     let names = line.split(|it: char| !(it.is_alphanumeric() || matches!(it, '_' | '-' | '.')));
@@ -185,7 +185,7 @@ mod tests {
 
     use mcp_host::ServerState;
     use mcp_model::{Exposure, NamePolicy, ServerId, read_prompts, read_tools};
-    use mcp_registry::{Builtins, Catalog, Lists, ServerEntry};
+    use mcp_registry::{Builtins, Catalog, ServerEntry, ServerLists};
 
     use super::*;
     use crate::fixture;
@@ -198,13 +198,13 @@ mod tests {
                 "required":["colour"],"$defs":{"b":{"type":"boolean"}}}},
             {"name":"pair","inputSchema":{}},
             {"name":"odd\u001b[2J","inputSchema":{}}]}"##;
-        let tools = read_tools(&RawJson::parse(tools.into()).unwrap()).unwrap().shared();
+        let tools = read_tools(&RawJson::parse(tools.into()).unwrap()).unwrap().into_shared();
         let prompts = r#"{"prompts":[{"name":"greet","arguments":[{"name":"who"},{"name":"how"}]}]}"#;
-        let prompts = read_prompts(&RawJson::parse(prompts.into()).unwrap()).unwrap().shared();
+        let prompts = read_prompts(&RawJson::parse(prompts.into()).unwrap()).unwrap().into_shared();
         let entry = ServerEntry {
             id: ServerId::parse("s").unwrap(),
             exposure: Exposure::all(NamePolicy::Pass),
-            lists: Arc::new(Lists { tools, prompts, ..Lists::default() }),
+            lists: Arc::new(ServerLists { tools, prompts, ..ServerLists::default() }),
         };
         let catalog = Arc::new(Catalog::build(&Builtins::default(), &[entry]));
         Published {

@@ -1,7 +1,7 @@
 //! What the shell's commands do, and show: what the program's own commands of these names show.
 
 use mcp_host::{Asking, Failure, Host, Published, ToolCall};
-use mcp_model::{Content, Kind, PromptMessage, RawJson, ResourceBody, ResourceContent, ServerId};
+use mcp_model::{Content, ErrorKind, PromptMessage, RawJson, ResourceBody, ResourceContent, ServerId};
 
 use super::command::{Command, help};
 use crate::args::Format;
@@ -96,7 +96,7 @@ async fn called(context: &Context, host: &Host, tool: &str, words: Vec<String>) 
     };
     let result = match call::fitted(&host.published(), tool, typed) {
         Ok(arguments) => call::call(host, &context.progress(), ToolCall::new(tool, arguments)).await,
-        Err(unusable) => refused::result(tool, Kind::Validation, unusable.message),
+        Err(unusable) => refused::result(tool, ErrorKind::Validation, unusable.message),
     };
     let out = match context.format {
         Format::Json => json::line(&result),
@@ -107,7 +107,7 @@ async fn called(context: &Context, host: &Host, tool: &str, words: Vec<String>) 
         Some(failure) => {
             let kind = paint::paint(context.console.err, paint::BAD, failure.kind.as_str());
             let mut err = format!("{kind}: {}\n", plain::block(&failure.message).trim_end());
-            if failure.kind == Kind::Validation {
+            if failure.kind == ErrorKind::Validation {
                 let help = format!("`schema {}` shows what the tool takes", plain::line(tool));
                 err.push_str(&paint::help(context.console.err, &help));
             }

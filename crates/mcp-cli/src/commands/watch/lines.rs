@@ -7,7 +7,7 @@ use mcp_host::{
     ServerStatus, Shadowed, Watching,
 };
 use mcp_model::{ServerId, Severity};
-use mcp_registry::{Catalog, Changes, Difference, ExposedName, Plan};
+use mcp_registry::{Catalog, CatalogDiff, ExposedName, ListDiff, ReloadPlan};
 use serde::Serialize;
 
 use crate::output::{paint, plain};
@@ -62,7 +62,7 @@ pub(crate) enum Line {
         count: usize,
         /// What is other.
         #[serde(flatten)]
-        difference: Box<Difference>,
+        difference: Box<CatalogDiff>,
     },
     /// There is another problem.
     Problem(ActiveProblem),
@@ -115,7 +115,7 @@ pub(crate) fn of_event(event: FollowEvent) -> Vec<Line> {
                 present: it.presence == Presence::Present,
                 diagnostics: it.diagnostics,
             };
-            let Plan { added, removed, changed, re_exposed, unchanged } = plan;
+            let ReloadPlan { added, removed, changed, re_exposed, unchanged } = plan;
             vec![Line::Reloaded {
                 files: files.into_iter().map(file).collect(),
                 servers: Servers { added, removed, changed, re_exposed, unchanged },
@@ -140,7 +140,7 @@ pub(crate) fn between(before: &Published, after: &Published) -> Vec<Line> {
     let other = after.servers.iter().filter(|it| !before.servers.contains(it));
     res.extend(other.cloned().map(Line::Server));
     if before.catalog.hash() != after.catalog.hash() {
-        let difference = Catalog::difference(&before.catalog, &after.catalog);
+        let difference = Catalog::diff(&before.catalog, &after.catalog);
         let (generation, count) = (after.generation, after.catalog.tools().len());
         if !difference.is_empty() {
             res.push(Line::Catalog { generation, count, difference: Box::new(difference) });
@@ -214,8 +214,8 @@ impl Line {
             }
             Line::ServerRemoved { name } => res.line(paint::FAINT, "removed", name),
             Line::Catalog { generation, count, difference } => {
-                let Difference { tools, prompts, resources, templates, toolsets: _ } = &**difference;
-                let Changes { added, removed, changed } = tools;
+                let CatalogDiff { tools, prompts, resources, templates, toolsets: _ } = &**difference;
+                let ListDiff { added, removed, changed } = tools;
                 let names = |sign: char, names: &[ExposedName]| {
                     names.iter().map(|it| format!(" {sign}{it}")).collect::<String>()
                 };
@@ -243,8 +243,8 @@ impl Line {
 }
 
 /// How many of another list are not what they were: ` (2 prompts)`; nothing where none is.
-fn other<K>(changes: &Changes<K>, what: &str) -> String {
-    let Changes { added, removed, changed } = changes;
+fn other<K>(changes: &ListDiff<K>, what: &str) -> String {
+    let ListDiff { added, removed, changed } = changes;
     match added.len() + removed.len() + changed.len() {
         0 => String::new(),
         count => format!(" ({count} {what})"),
@@ -303,8 +303,8 @@ mod tests {
     use std::sync::Arc;
     use std::time::UNIX_EPOCH;
 
-    use mcp_model::{Era, Exposure, Kind, NamePolicy, RawJson, read_tools};
-    use mcp_registry::{Builtins, Lists, Problem, ServerEntry};
+    use mcp_model::{Era, ErrorKind, Exposure, NamePolicy, RawJson, read_tools};
+    use mcp_registry::{Builtins, Problem, ServerEntry, ServerLists};
 
     use super::*;
     use crate::fixture::published;
@@ -313,7 +313,10 @@ mod tests {
         let tools: Vec<String> =
             names.iter().map(|it| format!(r#"{{"name":"{it}","inputSchema":{{}}}}"#)).collect();
         let page = RawJson::parse(format!(r#"{{"tools":[{}]}}"#, tools.join(",")).into()).unwrap();
-        let lists = Arc::new(Lists { tools: read_tools(&page).unwrap().shared(), ..Lists::default() });
+        let lists = Arc::new(ServerLists {
+            tools: read_tools(&page).unwrap().into_shared(),
+            ..ServerLists::default()
+        });
         let id = ServerId::parse("s").unwrap();
         let entry = ServerEntry { id, exposure: Exposure::all(NamePolicy::Reject), lists };
         let catalog = Arc::new(Catalog::build(&Builtins::default(), &[entry]));
@@ -333,7 +336,7 @@ mod tests {
         check(&before, &before, "");
         let mut after = published(&[("a", Failed), ("c", Starting)]);
         after.servers[0].failure = Some(Failure {
-            kind: Kind::Connection,
+            kind: ErrorKind::Connection,
             message: "it \u{1b}[2Jended\nat once".into(),
             help: None,
         });
@@ -400,7 +403,8 @@ mod tests {
             "{\"event\":\"watching\",\"by\":\"poll\",\"reason\":\"too many\"}\n",
         );
         let id = |it| ServerId::parse(it).unwrap();
-        let plan = Plan { added: vec![id("a")], changed: vec![id("b"), id("c")], ..Plan::default() };
+        let plan =
+            ReloadPlan { added: vec![id("a")], changed: vec![id("b"), id("c")], ..ReloadPlan::default() };
         let file = ReadFile { path: "f".into(), presence: Presence::Absent, diagnostics: Vec::new() };
         let shadowed = vec![Shadowed { server: "d".into(), file: "g".into(), by: "f".into() }];
         check_event(
@@ -419,7 +423,7 @@ mod tests {
             "approved is what mcp.lock says\n",
             "{\"event\":\"approved\",\"path\":\"mcp.lock\"}\n",
         );
-        let failure = Failure { kind: Kind::Config, message: "no".into(), help: None };
+        let failure = Failure { kind: ErrorKind::Config, message: "no".into(), help: None };
         check_event(
             FollowEvent::Refused(RefusedFile { path: "f".into(), failure, diagnostics: Vec::new() }),
             "refused ConfigError: no\n",

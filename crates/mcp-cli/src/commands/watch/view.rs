@@ -325,8 +325,8 @@ pub(super) mod tests {
     use std::time::{Duration, UNIX_EPOCH};
 
     use mcp_host::{ActiveProblem, Failure};
-    use mcp_model::{Era, Exposure, Kind, NamePolicy, RawJson, ServerId, read_tools};
-    use mcp_registry::{Builtins, Catalog, Lists, Problem, ServerEntry};
+    use mcp_model::{Era, ErrorKind, Exposure, NamePolicy, RawJson, ServerId, read_tools};
+    use mcp_registry::{Builtins, Catalog, Problem, ServerEntry, ServerLists};
 
     use super::*;
     use crate::fixture;
@@ -335,7 +335,10 @@ pub(super) mod tests {
     pub(in super::super) fn published() -> Published {
         let page = r#"{"tools":[{"name":"echo","inputSchema":{}},{"name":"add\u001b[2J","inputSchema":{}}]}"#;
         let page = RawJson::parse(page.into()).unwrap();
-        let lists = Arc::new(Lists { tools: read_tools(&page).unwrap().shared(), ..Lists::default() });
+        let lists = Arc::new(ServerLists {
+            tools: read_tools(&page).unwrap().into_shared(),
+            ..ServerLists::default()
+        });
         let entry = ServerEntry {
             id: ServerId::parse("files").unwrap(),
             exposure: Exposure::all(NamePolicy::Pass),
@@ -352,7 +355,7 @@ pub(super) mod tests {
         res.catalog = Arc::new(Catalog::build(&Builtins::default(), &[entry]));
         res.servers[0].era = Some(Era::Modern);
         res.servers[2].failure = Some(Failure {
-            kind: Kind::Connection,
+            kind: ErrorKind::Connection,
             message: "it \u{1b}[2Jended\r\n\u{202e}at once".into(),
             help: Some("start it \u{9b}31mby hand".into()),
         });
@@ -365,7 +368,7 @@ pub(super) mod tests {
         let mut view = View::new(".minds/mcp.yaml");
         let event = |server: &str, what| HostEvent { at: UNIX_EPOCH, server: server.to_owned(), what };
         view.happened(&event("broken", Happening::Starting { setbacks: 0 }));
-        let failure = Failure { kind: Kind::Connection, message: String::new(), help: None };
+        let failure = Failure { kind: ErrorKind::Connection, message: String::new(), help: None };
         view.happened(&event("broken", Happening::Lost(failure)));
         view.happened(&event(
             "broken",

@@ -79,7 +79,7 @@ fn resource_rules(resources: Resources, inherited: &[Transform], pass: &Pass) ->
     });
     let filter = Filter { whitelist: patterns(whitelist), blacklist: patterns(blacklist) };
     let transforms = transforms(transform, pass).unwrap_or_else(|| inherited.to_vec());
-    let settings = is_set.then(|| RawJson::of(&settings).ok()).flatten();
+    let settings = is_set.then(|| RawJson::from_value(&settings).ok()).flatten();
     (rules(filter, transforms, NamePolicy::Slug), settings)
 }
 

@@ -3,8 +3,8 @@
 //! Every field of the wire struct is named here, so a new one stops the build until somebody has thought about it.
 
 use mcp_model::{
-    Discovery, EnvInherit, Limits, Origin, RawJson, Secret, ServerId, ServerSpec, Sharing, SseFallback,
-    StdioSpec, TransportSpec, UrlSpec, Value,
+    ConfigValue, Discovery, EnvInherit, Limits, Origin, RawJson, Secret, ServerId, ServerSpec, Sharing,
+    SseFallback, StdioSpec, TransportSpec, UrlSpec,
 };
 
 use super::exposure::{self, Named};
@@ -165,7 +165,7 @@ fn program(command: &Maybe<String>, pass: &Pass) -> Option<String> {
 }
 
 /// DM-012.
-fn address(url: &Maybe<String>, pass: &Pass) -> Option<Value> {
+fn address(url: &Maybe<String>, pass: &Pass) -> Option<ConfigValue> {
     if !url.is_given() {
         required(Code::MissingUrl, url, "add the URL of the server", pass);
         return None;
@@ -177,7 +177,7 @@ fn address(url: &Maybe<String>, pass: &Pass) -> Option<Value> {
         pass.error(complaint.code, &url.at, format!("Invalid mcp.yaml: {message}"), complaint.help);
         return None;
     }
-    Some(Value::literal(text))
+    Some(ConfigValue::literal(text))
 }
 
 fn required(code: Code, slot: &Maybe<String>, help: &str, pass: &Pass) {
@@ -185,16 +185,16 @@ fn required(code: Code, slot: &Maybe<String>, help: &str, pass: &Pass) {
     pass.error(code, &slot.at, message, help);
 }
 
-fn argument(slot: Field<String>, pass: &Pass) -> Option<Value> {
+fn argument(slot: Field<String>, pass: &Pass) -> Option<ConfigValue> {
     let text = slot.value()?;
     if let Err(complaint) = checks::argument(text) {
         pass.complain(&slot.at, complaint);
     }
-    slot.take().map(Value::literal)
+    slot.take().map(ConfigValue::literal)
 }
 
 /// an empty one is none.
-fn session(slot: Maybe<String>, pass: &Pass) -> Option<Value> {
+fn session(slot: Maybe<String>, pass: &Pass) -> Option<ConfigValue> {
     let text = slot.value()?;
     if text.is_empty() {
         let message = "an empty 'sessionId' is none";
@@ -207,7 +207,7 @@ fn session(slot: Maybe<String>, pass: &Pass) -> Option<Value> {
     if let Err(complaint) = checks::header_value(text) {
         pass.complain(&slot.at, complaint);
     }
-    slot.take().map(Value::literal)
+    slot.take().map(ConfigValue::literal)
 }
 
 /// DM-010, DM-011: literal text, `${}` included, or a variable of ours.
@@ -216,13 +216,13 @@ fn host_value(
     at: &At,
     check: fn(&str) -> Result<(), checks::Complaint>,
     pass: &Pass,
-) -> Value {
+) -> ConfigValue {
     match value {
         HostValue::Text(text) => {
             if let Err(complaint) = check(&text) {
                 pass.complain(at, complaint);
             }
-            Value::literal(text)
+            ConfigValue::literal(text)
         }
         HostValue::Variable(HostVariable { env, prefix }) => {
             if env.value().is_some_and(String::is_empty) {
@@ -230,7 +230,7 @@ fn host_value(
                 let message = format!("Invalid mcp.yaml: {path} must be a string or {{ env: 'NAME' }}");
                 pass.error(Code::EmptyValue, &env.at, message, "name a variable of the environment");
             }
-            Value::HostEnv {
+            ConfigValue::HostEnv {
                 name: env.take().unwrap_or_default(),
                 prefix: Secret::new(prefix.take().unwrap_or_default()),
             }

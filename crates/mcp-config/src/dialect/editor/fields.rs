@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::time::Duration;
 
-use mcp_model::{Exposure, Filter, Limits, NameClass, NamePolicy, Value};
+use mcp_model::{ConfigValue, Exposure, Filter, Limits, NameClass, NamePolicy};
 
 use super::wire::{Environment, Headers, Item, Pair, Scalar, Tools};
 use crate::de::{At, Field, MaybeNull, Pass};
@@ -47,10 +47,15 @@ pub(super) struct Values<'a> {
 
 impl Values<'_> {
     /// A text as a value; checked now where it refers to nothing.
-    pub(super) fn value(&self, text: String, at: &At, check: fn(&str) -> Result<(), Complaint>) -> Value {
+    pub(super) fn value(
+        &self,
+        text: String,
+        at: &At,
+        check: fn(&str) -> Result<(), Complaint>,
+    ) -> ConfigValue {
         self.references(&text, at);
         let res = template::value(text, self.rule);
-        if let Value::Literal(text) = &res
+        if let ConfigValue::Literal(text) = &res
             && let Err(complaint) = check(text.expose())
         {
             self.pass.complain(at, complaint);
@@ -88,7 +93,12 @@ impl Values<'_> {
     }
 
     /// The same, where Gemini CLI also has `$NAME`; in the files of others it stays, and they are told.
-    pub(super) fn expanded(&self, text: String, at: &At, check: fn(&str) -> Result<(), Complaint>) -> Value {
+    pub(super) fn expanded(
+        &self,
+        text: String,
+        at: &At,
+        check: fn(&str) -> Result<(), Complaint>,
+    ) -> ConfigValue {
         if self.rule == VariableRule::Editor && looks_like_shell(&text) {
             let message = "a `$NAME` stays as it is: only Gemini CLI's files have it";
             self.pass.warning(Code::UnknownReference, at, message, "write `${NAME}` if a variable is meant");
@@ -111,12 +121,12 @@ fn looks_like_shell(text: &str) -> bool {
 }
 
 /// Arguments, each handed over as one.
-pub(super) fn arguments(args: MaybeNull<Vec<Field<String>>>, values: &Values<'_>) -> Vec<Value> {
+pub(super) fn arguments(args: MaybeNull<Vec<Field<String>>>, values: &Values<'_>) -> Vec<ConfigValue> {
     texts(args.take().unwrap_or_default(), values)
 }
 
 /// A list of texts as arguments.
-pub(super) fn texts(list: Vec<Field<String>>, values: &Values<'_>) -> Vec<Value> {
+pub(super) fn texts(list: Vec<Field<String>>, values: &Values<'_>) -> Vec<ConfigValue> {
     let values = values.plain();
     let value = |it: Field<String>| {
         let at = it.at;
@@ -126,7 +136,10 @@ pub(super) fn texts(list: Vec<Field<String>>, values: &Values<'_>) -> Vec<Value>
 }
 
 /// The variables of an entry: `env`, `environment`, or those of a command that is a mapping.
-pub(super) fn environment(places: [MaybeNull<Environment>; 3], values: &Values<'_>) -> Vec<(String, Value)> {
+pub(super) fn environment(
+    places: [MaybeNull<Environment>; 3],
+    values: &Values<'_>,
+) -> Vec<(String, ConfigValue)> {
     let pass = values.pass;
     let mut given = places.into_iter().filter(MaybeNull::is_given);
     let Some(first) = given.next() else { return Vec::new() };
@@ -151,7 +164,7 @@ pub(super) fn environment(places: [MaybeNull<Environment>; 3], values: &Values<'
     }
 }
 
-fn variable(scalar: Scalar, at: &At, values: &Values<'_>) -> Value {
+fn variable(scalar: Scalar, at: &At, values: &Values<'_>) -> ConfigValue {
     let text = match scalar {
         Scalar::Text(text) => text,
         Scalar::Number(number) => number.to_string(),
@@ -161,7 +174,7 @@ fn variable(scalar: Scalar, at: &At, values: &Values<'_>) -> Value {
     values.expanded(text, at, checks::env_value)
 }
 
-fn listed(item: Field<Item>, values: &Values<'_>) -> Option<(String, Value)> {
+fn listed(item: Field<Item>, values: &Values<'_>) -> Option<(String, ConfigValue)> {
     let at = item.at;
     let (name, text, at) = match item.take()? {
         Item::Pair(Pair { name, value }) => (name.take()?, value.value()?.clone(), value.at),
@@ -180,7 +193,7 @@ fn listed(item: Field<Item>, values: &Values<'_>) -> Option<(String, Value)> {
 }
 
 /// The headers of an entry.
-pub(super) fn headers(headers: MaybeNull<Headers>, values: &Values<'_>) -> Vec<(String, Value)> {
+pub(super) fn headers(headers: MaybeNull<Headers>, values: &Values<'_>) -> Vec<(String, ConfigValue)> {
     let pass = values.pass;
     let value = |text: String, at: &At| values.expanded(text, at, checks::header_value);
     match headers.take() {

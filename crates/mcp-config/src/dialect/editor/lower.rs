@@ -174,8 +174,8 @@ pub(super) fn lower(
     let metadata = metadata(
         pass.policy.profile,
         [
-            (URL_KEY, (url_key != "url").then(|| RawJson::of(&url_key))),
-            (INPUTS, (!inputs.answers.is_empty()).then(|| RawJson::of(&inputs.answers))),
+            (URL_KEY, (url_key != "url").then(|| RawJson::from_value(&url_key))),
+            (INPUTS, (!inputs.answers.is_empty()).then(|| RawJson::from_value(&inputs.answers))),
             ("extra", lowering::others(node, UNDERSTOOD)),
         ],
     );

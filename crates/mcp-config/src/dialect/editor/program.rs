@@ -1,6 +1,6 @@
 //! The program of an entry, in each of the forms that a command has (DIA-05).
 
-use mcp_model::{Severity, Value};
+use mcp_model::{ConfigValue, Severity};
 
 use super::fields::{self, Values};
 use super::wire::{Command, CommandMapping, Environment};
@@ -18,7 +18,7 @@ pub(super) struct Program {
 }
 
 /// The program, its arguments, its variables.
-type Lines = (String, Vec<Value>, Vec<(String, Value)>);
+type Lines = (String, Vec<ConfigValue>, Vec<(String, ConfigValue)>);
 
 impl Program {
     /// The program, its arguments and its variables, in each of the forms that a command has (DIA-05).

@@ -1,7 +1,7 @@
 //! What an entry is reached by: the words for it, a command or a URL, and what follows where nobody says (DIA-03, DIA-04,
 //! DIA-08).
 
-use mcp_model::{SseFallback, TransportKind, Value};
+use mcp_model::{ConfigValue, SseFallback, TransportKind};
 
 use super::fields::Values;
 use super::lower::Context;
@@ -191,7 +191,7 @@ impl Url {
         }
     }
 
-    pub(super) fn address(&self, kind: TransportKind, values: &Values<'_>) -> Option<Value> {
+    pub(super) fn address(&self, kind: TransportKind, values: &Values<'_>) -> Option<ConfigValue> {
         let Url { key, slot } = self;
         let pass = values.pass;
         let text = match &slot.got {

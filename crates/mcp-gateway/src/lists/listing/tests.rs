@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use mcp_model::{Exposure, NameClass, NamePolicy, RawJson, read_resource_templates, read_tools};
-use mcp_registry::{Builtins, Lists, Selection, ServerEntry, View};
+use mcp_registry::{Builtins, Selection, ServerEntry, ServerLists, ViewFilter};
 
 use super::*;
 use crate::access::scope::Names;
@@ -23,13 +23,13 @@ fn entry(id: &str, tools: &[&str], bytes: usize, templates: &[&str]) -> ServerEn
         })
         .collect();
     let templates: Vec<String> = templates.iter().map(|it| format!(r#"{{"uriTemplate":"{it}"}}"#)).collect();
-    let tools = read_tools(&json(format!(r#"{{"tools":[{}]}}"#, tools.join(",")))).unwrap().shared();
+    let tools = read_tools(&json(format!(r#"{{"tools":[{}]}}"#, tools.join(",")))).unwrap().into_shared();
     let templates = json(format!(r#"{{"resourceTemplates":[{}]}}"#, templates.join(",")));
-    let templates = read_resource_templates(&templates).unwrap().shared();
+    let templates = read_resource_templates(&templates).unwrap().into_shared();
     ServerEntry {
         id: ServerId::parse(id).unwrap(),
         exposure: Exposure::all(NamePolicy::Qualify { class: NameClass::Strict }),
-        lists: Arc::new(Lists { tools, templates, ..Lists::default() }),
+        lists: Arc::new(ServerLists { tools, templates, ..ServerLists::default() }),
     }
 }
 
@@ -72,7 +72,7 @@ fn an_empty_list_is_one_page() {
     assert!(resources.starts_with(r#""resources":[{"uri":"mcp-host://problems","name":"problems","#));
     assert!(listing.is_empty());
     // Who sees a part is not told of the rest.
-    let part = Scope { views: vec![View::default()], ..Scope::default() };
+    let part = Scope { views: vec![ViewFilter::default()], ..Scope::default() };
     let listing = Listing::build(shown, &Catalog::empty(), &part, |_| true);
     assert_eq!(page(&listing, Kind::Resources, None).unwrap(), "\"resources\":[]");
 }
@@ -94,7 +94,10 @@ fn check(scope: Scope, want: &str) {
 
 #[test]
 fn a_scope_only_narrows() {
-    let tools = |them: &str| View { tools: Selection::Patterns(vec![them.to_owned()]), ..View::default() };
+    let tools = |them: &str| ViewFilter {
+        tools: Selection::Patterns(vec![them.to_owned()]),
+        ..ViewFilter::default()
+    };
     let a = Some(ServerId::parse("a").unwrap());
     check(Scope::default(), "a__t a__u own__t");
     check(Scope { server: a.clone(), ..Scope::default() }, "a__t a__u");

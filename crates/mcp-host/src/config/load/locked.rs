@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use mcp_registry::{Lock, LockError};
+use mcp_registry::{LockFile, LockParseError};
 
 use super::files::io_text;
 
@@ -39,7 +39,7 @@ pub enum LockFileError {
         /// The file.
         path: String,
         /// What is wrong.
-        error: LockError,
+        error: LockParseError,
     },
 }
 
@@ -50,14 +50,14 @@ pub fn lock_path(configuration: &Path) -> PathBuf {
 
 /// Reads a lock, and gives its text besides; `None` where there is no such file. Blocks. A file that is there and cannot
 /// be used is an error, for whoever wrote it wanted something.
-pub fn read_lock(path: &Path) -> Result<Option<(Lock, String)>, LockFileError> {
+pub fn read_lock(path: &Path) -> Result<Option<(LockFile, String)>, LockFileError> {
     let Some(text) = lock_text(path)? else { return Ok(None) };
     Ok(Some((parse_lock(path, &text)?, text)))
 }
 
 /// What a lock's text means.
-pub(crate) fn parse_lock(path: &Path, text: &str) -> Result<Lock, LockFileError> {
-    Lock::parse(text).map_err(|error| LockFileError::NoLock { path: path.display().to_string(), error })
+pub(crate) fn parse_lock(path: &Path, text: &str) -> Result<LockFile, LockFileError> {
+    LockFile::parse(text).map_err(|error| LockFileError::NoLock { path: path.display().to_string(), error })
 }
 
 /// The text of a lock; `None` where there is no such file. Blocks.
@@ -93,9 +93,9 @@ mod tests {
         let path = folder.path().join("mcp.lock");
         let read = || read_lock(&path).map_err(|it| it.to_string().replace(&path.display().to_string(), "F"));
         assert_eq!(read(), Ok(None));
-        let text = Lock::default().to_text();
+        let text = LockFile::default().to_text();
         fs::write(&path, &text).unwrap();
-        assert_eq!(read(), Ok(Some((Lock::default(), text))));
+        assert_eq!(read(), Ok(Some((LockFile::default(), text))));
         fs::write(&path, "{}").unwrap();
         assert_eq!(read(), Err("F: line 1, column 2: missing field `format`".to_owned()));
         fs::write(&path, b"\xff").unwrap();

@@ -10,7 +10,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use mcp_config::{Diagnostic, Document, Profile, Reading, ResolveError, Surroundings, detect, read, resolve};
-use mcp_model::{Dialect, Kind, Severity};
+use mcp_model::{Dialect, ErrorKind, Severity};
 
 use crate::config::desired::{FailedServer, Wanted};
 use crate::failure::Failure;
@@ -67,7 +67,7 @@ impl Loaded {
     /// What a [`Host`](crate::host::Host) is to run; an error where nothing of the file may be started.
     pub fn accepted(self) -> Result<Wanted, Failure> {
         match self.refused {
-            true => Err(Failure::new(Kind::Config, self.refusal())),
+            true => Err(Failure::new(ErrorKind::Config, self.refusal())),
             false => Ok(self.wanted),
         }
     }
@@ -142,8 +142,8 @@ pub enum LoadError {
 
 impl LoadError {
     /// The kind of failure.
-    pub fn kind(&self) -> Kind {
-        Kind::Config
+    pub fn kind(&self) -> ErrorKind {
+        ErrorKind::Config
     }
 }
 
@@ -237,7 +237,7 @@ fn wanted(reading: &Reading, surroundings: &Surroundings<'_>) -> (Wanted, Vec<Re
         if entry.extension.is_some() {
             let message =
                 format!("server '{}': its transport is an extension that is not spoken here", entry.name);
-            let failure = Failure::new(Kind::McpConfig, message);
+            let failure = Failure::new(ErrorKind::McpConfig, message);
             res.failed.push(FailedServer { id: entry.name.clone(), failure });
             continue;
         }
@@ -252,10 +252,10 @@ fn wanted(reading: &Reading, surroundings: &Surroundings<'_>) -> (Wanted, Vec<Re
 }
 
 /// All of an entry's mistakes as one failure: the first gives its kind and its help.
-fn summary<'a>(name: &str, mistakes: impl Iterator<Item = (Kind, &'a str, Option<&'a str>)>) -> Failure {
+fn summary<'a>(name: &str, mistakes: impl Iterator<Item = (ErrorKind, &'a str, Option<&'a str>)>) -> Failure {
     let mistakes: Vec<_> = mistakes.collect();
     let Some((kind, _, help)) = mistakes.first() else {
-        return Failure::new(Kind::McpConfig, format!("server '{name}': its entry cannot be used"));
+        return Failure::new(ErrorKind::McpConfig, format!("server '{name}': its entry cannot be used"));
     };
     let messages: Vec<&str> = mistakes.iter().map(|it| it.1).collect();
     let message = format!("server '{name}': {}", messages.join("; "));

@@ -6,8 +6,8 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use mcp_model::Kind;
-use mcp_registry::{Lock, LockPolicy};
+use mcp_model::ErrorKind;
+use mcp_registry::{DriftPolicy, LockFile};
 
 use super::event::{FollowEvent, RefusedFile};
 use super::look::Content;
@@ -21,7 +21,7 @@ pub struct FollowLock {
     /// The file. It need not be there: from when it is there on it counts.
     pub path: PathBuf,
     /// How strictly it is kept.
-    pub policy: LockPolicy,
+    pub policy: DriftPolicy,
 }
 
 /// The lock as it was judged last.
@@ -37,7 +37,7 @@ pub(super) struct Locked {
 /// What a look at a lock showed.
 pub(super) struct LockLook {
     content: Content,
-    lock: Result<Option<Lock>, String>,
+    lock: Result<Option<LockFile>, String>,
 }
 
 /// What a look led to.
@@ -102,7 +102,7 @@ impl Locked {
     }
 
     fn refuse(&mut self, path: String, why: String) -> LockNews {
-        let failure = Failure::new(Kind::Config, format!("{why}; what was approved before stays so"));
+        let failure = Failure::new(ErrorKind::Config, format!("{why}; what was approved before stays so"));
         self.refusal = Some(failure.clone());
         let refused = RefusedFile { path, failure, diagnostics: Vec::new() };
         LockNews { approval: None, event: Some(FollowEvent::Refused(refused)) }
@@ -120,12 +120,12 @@ mod tests {
     fn check(texts: &[&str], want: &[&str]) {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("mcp.lock");
-        let mut locked = Locked::new(FollowLock { path: path.clone(), policy: LockPolicy::default() });
+        let mut locked = Locked::new(FollowLock { path: path.clone(), policy: DriftPolicy::default() });
         let mut got = Vec::new();
         for text in texts {
             match *text {
                 "-" => drop(fs::remove_file(&path)),
-                "lock" => fs::write(&path, Lock::default().to_text()).unwrap(),
+                "lock" => fs::write(&path, LockFile::default().to_text()).unwrap(),
                 text => fs::write(&path, text).unwrap(),
             }
             let (path, seen) = locked.request();

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use mcp_config::Diagnostic;
-use mcp_registry::Plan;
+use mcp_registry::ReloadPlan;
 
 use crate::failure::Failure;
 
@@ -29,7 +29,7 @@ pub struct Reload {
     /// The files whose content is another one, in their order.
     pub files: Vec<ReadFile>,
     /// What becomes of each server. One whose entry is wrong now, and that goes on as it was, is among the unchanged.
-    pub plan: Plan,
+    pub plan: ReloadPlan,
     /// Entries that do not count because an earlier file has one of that name.
     pub shadowed: Vec<Shadowed>,
 }

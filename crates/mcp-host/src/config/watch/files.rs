@@ -10,8 +10,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use mcp_config::{Profile, detect};
-use mcp_model::{Dialect, Kind};
-use mcp_registry::{Desired, Plan, Problem};
+use mcp_model::{Dialect, ErrorKind};
+use mcp_registry::{DesiredServer, Problem, ReloadPlan};
 use tokio::time::Instant;
 
 use super::approved::{FollowLock, LockLook, LockNews, Locked};
@@ -29,7 +29,7 @@ pub(crate) struct Files {
     /// How long a file may have nothing in it before that is believed.
     settle: Duration,
     /// What was wanted last, as a plan compares it.
-    desired: Vec<Desired>,
+    desired: Vec<DesiredServer>,
     /// What of it does not count.
     shadowed: Vec<Shadowed>,
     /// What is approved of the servers.
@@ -192,12 +192,12 @@ impl Files {
     }
 
     /// The steps to `wanted`. An entry that is wrong now leaves its server as it is (DM-105).
-    fn plan(&mut self, wanted: &Wanted) -> Plan {
-        let mut new: Vec<Desired> = wanted.servers.iter().map(desired).collect();
-        let is_wrong = |it: &&Desired| wanted.failed.iter().any(|failed| failed.id == it.id.as_str());
-        let kept: Vec<Desired> = self.desired.iter().filter(is_wrong).cloned().collect();
+    fn plan(&mut self, wanted: &Wanted) -> ReloadPlan {
+        let mut new: Vec<DesiredServer> = wanted.servers.iter().map(desired).collect();
+        let is_wrong = |it: &&DesiredServer| wanted.failed.iter().any(|failed| failed.id == it.id.as_str());
+        let kept: Vec<DesiredServer> = self.desired.iter().filter(is_wrong).cloned().collect();
         new.extend(kept);
-        let plan = Plan::between(&self.desired, &new);
+        let plan = ReloadPlan::compute(&self.desired, &new);
         self.desired = new;
         plan
     }
@@ -244,7 +244,7 @@ impl File {
 
     fn refuse(&mut self, why: String, diagnostics: Vec<mcp_config::Diagnostic>) -> Verdict {
         let kept = if self.good.is_some() { "; what it said before stays" } else { "" };
-        let failure = Failure::new(Kind::Config, format!("{why}{kept}"));
+        let failure = Failure::new(ErrorKind::Config, format!("{why}{kept}"));
         self.refusal = Some(failure.clone());
         Verdict::Refused(RefusedFile { path: self.path.clone(), failure, diagnostics })
     }

@@ -50,7 +50,7 @@ mod tests {
     use crate::config::desired::FailedServer;
     use crate::failure::Failure;
     use crate::fixture::server;
-    use mcp_model::Kind;
+    use mcp_model::ErrorKind;
 
     /// Files as `a b! c-`: a server, an entry that is wrong, one that is switched off.
     #[track_caller]
@@ -61,7 +61,7 @@ mod tests {
                 let id = word.trim_end_matches(['!', '-']);
                 res.names.push(id.to_owned());
                 if word.ends_with('!') {
-                    let failure = Failure::new(Kind::Config, "bad entry");
+                    let failure = Failure::new(ErrorKind::Config, "bad entry");
                     res.wanted.failed.push(FailedServer { id: id.to_owned(), failure });
                 } else if !word.ends_with('-') {
                     res.wanted.servers.push(server(&format!("{id}=1.1")));

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use mcp_model::ServerId;
-use mcp_registry::{About, Approved, Drift, ListKind, Lists};
+use mcp_registry::{Drift, ListKind, ServerIdentity, ServerLists, ServerSnapshot};
 
 use super::slot::Live;
 use super::view::Instructions;
@@ -14,8 +14,8 @@ use crate::supervisor::connector::kinds;
 
 /// What was looked at, and what came of it.
 pub(super) struct Looked {
-    lists: Arc<Lists>,
-    about: About,
+    lists: Arc<ServerLists>,
+    about: ServerIdentity,
     read: Vec<ListKind>,
     drift: Arc<Drift>,
 }
@@ -51,7 +51,7 @@ impl<I: Clone> Machine<I> {
                 .remove(&id)
                 .filter(|it| Arc::ptr_eq(&it.lists, lists) && it.about == *about && it.read == read);
             let known = known.unwrap_or_else(|| {
-                let drift = approval.drift(&id, &Approved::of(about.clone(), lists), &read);
+                let drift = approval.drift(&id, &ServerSnapshot::of(about.clone(), lists), &read);
                 Looked { lists: Arc::clone(lists), about: about.clone(), read, drift: Arc::new(drift) }
             });
             looked.insert(id, known);

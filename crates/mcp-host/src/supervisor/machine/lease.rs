@@ -10,8 +10,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use mcp_config::ResolvedServer;
-use mcp_model::{Era, Kind, ServerId, Sharing};
-use mcp_registry::Lists;
+use mcp_model::{Era, ErrorKind, ServerId, Sharing};
+use mcp_registry::ServerLists;
 use tokio::time::Instant;
 
 use super::supervision::{later, next_probe};
@@ -92,7 +92,7 @@ enum State<I> {
 struct Live<I> {
     instance: I,
     era: Era,
-    lists: Arc<Lists>,
+    lists: Arc<ServerLists>,
     /// Since when it runs.
     since: Instant,
     /// When it is next looked at whether it lies unused.
@@ -208,7 +208,10 @@ impl<I: Clone> Machine<I> {
                 "server '{server}': {most} instances of servers are leased already; give one back (mcp_release), or \
                  end a dialog"
             );
-            return vec![Action::Answer(waiter, Answer::Refused(Failure::new(Kind::Connection, message)))];
+            return vec![Action::Answer(
+                waiter,
+                Answer::Refused(Failure::new(ErrorKind::Connection, message)),
+            )];
         }
         self.starts += 1;
         let server = entry;
@@ -344,7 +347,7 @@ impl<I: Clone> Machine<I> {
         }
         self.leases.reminders.retain(|it| it.0 != end.dialog || later.contains(&it.1));
         self.leases.changed = true;
-        let failure = Failure::new(Kind::Connection, "the dialog is over");
+        let failure = Failure::new(ErrorKind::Connection, "the dialog is over");
         let going =
             Going { drain: Drain::Shut, answer: Answer::Refused(failure), reason: ReleaseReason::DialogOver };
         self.end_leases(|it| own.contains(it), going)
@@ -484,12 +487,12 @@ pub(super) fn is_leased(server: &ResolvedServer) -> bool {
 }
 
 fn shut_down() -> Failure {
-    Failure::new(Kind::Connection, "the host was shut down")
+    Failure::new(ErrorKind::Connection, "the host was shut down")
 }
 
 fn released_meanwhile(server: &ServerId) -> Failure {
     let message = format!("server '{server}': its lease was given back while it was being started");
-    Failure::new(Kind::Connection, message)
+    Failure::new(ErrorKind::Connection, message)
 }
 
 #[cfg(test)]

@@ -17,8 +17,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use mcp_config::ResolvedServer;
-use mcp_model::{Kind, ServerId};
-use mcp_registry::{ActiveProblem, Catalog, Desired, Fingerprint, ListKind, Plan, Problem, View};
+use mcp_model::{ErrorKind, ServerId};
+use mcp_registry::{
+    ActiveProblem, Catalog, DesiredServer, Fingerprint, ListKind, Problem, ReloadPlan, ViewFilter,
+};
 use tokio::time::Instant;
 
 use crate::config::desired::{FailedServer, Wanted};
@@ -56,7 +58,7 @@ pub(crate) struct Machine<I> {
     /// The problems of the last snapshot.
     problems: Vec<ActiveProblem>,
     /// Views of the catalog that are in use.
-    views: Vec<View>,
+    views: Vec<ViewFilter>,
     /// What was not told yet.
     news: Vec<News>,
     /// What is wrong with where the configuration comes from.
@@ -143,9 +145,9 @@ impl<I: Clone> Machine<I> {
         self.touch();
         // An entry that never ran is nothing to compare with.
         self.slots.retain(|it| it.desired().is_some());
-        let old: Vec<Desired> = self.slots.iter().filter_map(Slot::desired).collect();
-        let new: Vec<Desired> = wanted.servers.iter().map(desired).collect();
-        let Plan { added, removed, changed, re_exposed, unchanged } = Plan::between(&old, &new);
+        let old: Vec<DesiredServer> = self.slots.iter().filter_map(Slot::desired).collect();
+        let new: Vec<DesiredServer> = wanted.servers.iter().map(desired).collect();
+        let ReloadPlan { added, removed, changed, re_exposed, unchanged } = ReloadPlan::compute(&old, &new);
         tracing::debug!(?added, ?removed, ?changed, ?re_exposed, ?unchanged, "configuration taken");
 
         let mut actions = Vec::new();
@@ -158,7 +160,7 @@ impl<I: Clone> Machine<I> {
         for (at, (server, desired)) in wanted.servers.into_iter().zip(new).enumerate() {
             if order[..at].iter().any(|it| it == desired.id.as_str()) {
                 let message = format!("another server is named '{}'", desired.id);
-                let failure = Failure::new(Kind::McpConfig, message);
+                let failure = Failure::new(ErrorKind::McpConfig, message);
                 refused.push(FailedServer { id: desired.id.to_string(), failure });
                 continue;
             }
@@ -300,7 +302,7 @@ impl<I: Clone> Machine<I> {
         Vec::new()
     }
 
-    fn view(&mut self, views: Vec<View>) -> Vec<Action<I>> {
+    fn view(&mut self, views: Vec<ViewFilter>) -> Vec<Action<I>> {
         self.changed |= self.views != views;
         self.views = views;
         Vec::new()
@@ -363,9 +365,9 @@ impl<I: Clone> Machine<I> {
 }
 
 /// A server's settings as a plan compares them.
-pub(crate) fn desired(server: &ResolvedServer) -> Desired {
+pub(crate) fn desired(server: &ResolvedServer) -> DesiredServer {
     let ResolvedServer { spec, endpoint, config } = server;
-    Desired {
+    DesiredServer {
         id: spec.id.clone(),
         runtime: Fingerprint::of_runtime(endpoint, config.as_ref(), &spec.discovery),
         exposure: Fingerprint::of_exposure(&spec.exposure, &spec.limits, spec.sharing),

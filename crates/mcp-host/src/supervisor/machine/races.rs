@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, UNIX_EPOCH};
 
-use mcp_model::{Era, Kind, ServerId};
+use mcp_model::{Era, ErrorKind, ServerId};
 use mcp_registry::ProblemKind;
 use tokio::time::Instant;
 
@@ -144,12 +144,12 @@ impl<'a> Story<'a> {
             Choice::Fails(at) => {
                 self.blows.retain(|it| *it != "fail");
                 let (ticket, _) = self.starts.remove(at);
-                self.happens(Event::Failed(ticket, Failure::new(Kind::Connection, "no start")));
+                self.happens(Event::Failed(ticket, Failure::new(ErrorKind::Connection, "no start")));
             }
             Choice::Dies(instance) => {
                 self.blows.retain(|it| *it != "die");
                 let ticket = self.followed.remove(&instance).expect("it was chosen from these");
-                self.happens(Event::Died(ticket, Failure::new(Kind::Connection, "lost")));
+                self.happens(Event::Died(ticket, Failure::new(ErrorKind::Connection, "lost")));
             }
             Choice::Lists(instance) => {
                 self.blows.retain(|it| *it != "lists");

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use mcp_config::ResolvedServer;
 use mcp_model::Era;
-use mcp_registry::{Desired, Lists};
+use mcp_registry::{DesiredServer, ServerLists};
 use tokio::time::Instant;
 
 use super::lease::{Past, is_leased};
@@ -31,13 +31,13 @@ pub(super) struct Slot<I> {
     /// What runs: an instance of what is wanted, or of what was wanted before.
     pub(super) live: Option<Live<I>>,
     /// What ran before it died: enough to tell a caller whose tool he asks for.
-    pub(super) last: Option<(Arc<ResolvedServer>, Arc<Lists>)>,
+    pub(super) last: Option<(Arc<ResolvedServer>, Arc<ServerLists>)>,
 }
 
 /// What the configuration says.
 pub(super) enum Wish {
     /// Run this.
-    Server(Arc<ResolvedServer>, Desired),
+    Server(Arc<ResolvedServer>, DesiredServer),
     /// The entry is wrong.
     Refused(Failure),
     /// Nothing yet.
@@ -108,7 +108,7 @@ impl<I: Clone> Slot<I> {
     }
 
     /// What a new configuration is compared with: what is wanted, else what runs.
-    pub(super) fn desired(&self) -> Option<Desired> {
+    pub(super) fn desired(&self) -> Option<DesiredServer> {
         match &self.wish {
             Wish::Server(_, desired) => Some(desired.clone()),
             Wish::Refused(_) | Wish::Nothing => self.live.as_ref().map(|it| desired(&it.server)),
@@ -140,7 +140,7 @@ impl<I: Clone> Slot<I> {
     pub(super) fn wish(
         &mut self,
         server: Arc<ResolvedServer>,
-        desired: Desired,
+        desired: DesiredServer,
         starts: &mut u64,
     ) -> Vec<Action<I>> {
         let mut actions = Vec::new();
@@ -180,7 +180,7 @@ impl<I: Clone> Slot<I> {
     pub(super) fn again(&mut self, starts: &mut u64) -> Option<Action<I>> {
         let Start::Failed(failure) = &self.start else { return None };
         let server = self.server().or_else(|| self.last.as_ref().map(|it| Arc::clone(&it.0)))?;
-        let Desired { id, runtime, exposure: _ } = desired(&server);
+        let DesiredServer { id, runtime, exposure: _ } = desired(&server);
         let failure = failure.clone();
         self.trouble.tried();
         *starts += 1;
@@ -230,7 +230,7 @@ impl<I: Clone> Slot<I> {
         self.mode = Mode::On;
         self.trouble = Trouble::default();
         self.past = Past::default();
-        let Desired { id, runtime, exposure: _ } = desired(&server);
+        let DesiredServer { id, runtime, exposure: _ } = desired(&server);
         *starts += 1;
         actions.push(self.begin(Ticket { server: id, runtime, number: *starts }, server, None));
         actions

@@ -7,7 +7,7 @@
 use std::time::Duration;
 
 use mcp_config::ResolvedServer;
-use mcp_model::{Endpoint, Kind, SseFallback};
+use mcp_model::{Endpoint, ErrorKind, SseFallback};
 use tokio::time::Instant;
 
 /// What a host does about servers that fail.
@@ -110,7 +110,7 @@ impl Trouble {
             self.setbacks = 0;
         }
         self.setbacks = self.setbacks.saturating_add(1);
-        if kind.is_a(Kind::Config) || kind == Kind::Validation {
+        if kind.is_a(ErrorKind::Config) || kind == ErrorKind::Validation {
             return Verdict::Nothing;
         }
         let fraction = fraction(policy.seed, server, self.setbacks);
@@ -155,7 +155,7 @@ impl Trouble {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Down {
     /// The kind of its failure.
-    pub(crate) kind: Kind,
+    pub(crate) kind: ErrorKind,
     /// How long it ran; `None` where it could not be started.
     pub(crate) uptime: Option<Duration>,
 }
@@ -227,11 +227,12 @@ mod tests {
         let mut got = Vec::new();
         for word in setbacks.split_whitespace() {
             let down = match word {
-                "x" => Down { kind: Kind::Connection, uptime: None },
-                "c" => Down { kind: Kind::McpConfig, uptime: None },
-                ran => {
-                    Down { kind: Kind::Connection, uptime: Some(Duration::from_secs(ran.parse().unwrap())) }
-                }
+                "x" => Down { kind: ErrorKind::Connection, uptime: None },
+                "c" => Down { kind: ErrorKind::McpConfig, uptime: None },
+                ran => Down {
+                    kind: ErrorKind::Connection,
+                    uptime: Some(Duration::from_secs(ran.parse().unwrap())),
+                },
             };
             let verdict = trouble.setback(&policy, "a", down, now);
             let after = trouble.next().map(|it| it - now);
@@ -276,7 +277,7 @@ mod tests {
         let now = Instant::now();
         let pause = |seed, server: &str| {
             let policy = RestartPolicy { seed, ..policy() };
-            Trouble::default().setback(&policy, server, Down { kind: Kind::Timeout, uptime: None }, now)
+            Trouble::default().setback(&policy, server, Down { kind: ErrorKind::Timeout, uptime: None }, now)
         };
         assert_eq!(pause(1, "a"), pause(1, "a"));
         assert_ne!(pause(1, "a"), pause(2, "a"));
@@ -328,11 +329,11 @@ mod tests {
             ..policy()
         };
         let mut trouble = Trouble::default();
-        let down = Down { kind: Kind::Connection, uptime: Some(Duration::MAX) };
+        let down = Down { kind: ErrorKind::Connection, uptime: Some(Duration::MAX) };
         assert!(matches!(trouble.setback(&policy, "a", down, Instant::now()), Verdict::Rest(_)));
         let mut many = Trouble { setbacks: u32::MAX, ..Trouble::default() };
         let policy = RestartPolicy { most_setbacks: u32::MAX, ..policy };
-        many.setback(&policy, "a", Down { kind: Kind::Connection, uptime: None }, Instant::now());
+        many.setback(&policy, "a", Down { kind: ErrorKind::Connection, uptime: None }, Instant::now());
         assert_eq!(many.setbacks(), u32::MAX);
     }
 

@@ -6,7 +6,7 @@ use std::time::SystemTime;
 
 use mcp_config::ResolvedServer;
 use mcp_model::{ServerId, Severity};
-use mcp_registry::{About, Catalog, ListKind, Lists, Problem, ProblemKind, ServerEntry};
+use mcp_registry::{Catalog, ListKind, Problem, ProblemKind, ServerEntry, ServerIdentity, ServerLists};
 
 use super::slot::{Mode, Slot, Start, Wish};
 use super::{Machine, Phase, Stop, plural};
@@ -38,9 +38,9 @@ pub(crate) struct Route<I> {
     /// Where its calls go.
     pub(crate) place: Place<I>,
     /// What it offers, shown or not.
-    pub(crate) lists: Arc<Lists>,
+    pub(crate) lists: Arc<ServerLists>,
     /// What it says about itself.
-    pub(crate) about: About,
+    pub(crate) about: ServerIdentity,
     /// The lists that were read.
     pub(crate) read: Vec<ListKind>,
     /// Which of its instructions models may read.
@@ -75,7 +75,7 @@ pub(crate) struct Absent {
     /// What it is, where that is known: as it ran, else as it is wanted.
     pub(crate) server: Option<Arc<ResolvedServer>>,
     /// What it offered when it ran.
-    pub(crate) lists: Option<Arc<Lists>>,
+    pub(crate) lists: Option<Arc<ServerLists>>,
     /// Why it cannot be called; `None` while it is being started.
     pub(crate) failure: Option<Failure>,
     /// What is being done about it.
@@ -156,7 +156,7 @@ impl<I: Clone> Machine<I> {
         let views = self.views.iter().flat_map(|it| catalog.view(it).problems);
         let results = self.spilling.iter().chain(self.stopped.values().map(|it| &it.problem)).cloned();
         let all = own.chain(catalog.problems().iter().cloned()).chain(views).chain(results);
-        self.problems = ActiveProblem::carry(&self.problems, all, now);
+        self.problems = ActiveProblem::update(&self.problems, all, now);
         self.problems.clone()
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use mcp_config::ResolvedServer;
 use mcp_model::{Era, ServerId};
-use mcp_registry::{Builtins, Fingerprint, Lists, Problem, ServerEntry, View};
+use mcp_registry::{Builtins, Fingerprint, Problem, ServerEntry, ServerLists, ViewFilter};
 use tokio::time::Instant;
 
 use super::lease::{Answer, Waiter, Wanting};
@@ -37,7 +37,7 @@ pub(crate) enum Event<I> {
     /// This, and nothing else, is wrong with where the configuration comes from.
     Source(Vec<Problem>),
     /// These views of the catalog are in use.
-    Views(Vec<View>),
+    Views(Vec<ViewFilter>),
     /// This is approved of servers from now on; everything where `None`.
     Approved(Option<Approval>),
     /// A start succeeded.
@@ -154,7 +154,7 @@ pub(crate) enum Action<I> {
         within: Duration,
     },
     /// Connect for one dialog. The lists are known.
-    Open(Ticket, Arc<ResolvedServer>, Arc<Lists>),
+    Open(Ticket, Arc<ResolvedServer>, Arc<ServerLists>),
     /// Tell somebody who waits.
     Answer(Waiter, Answer<I>),
     /// Since when does nobody use it?

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use mcp_model::{
-    Exposure, NameClass, NamePolicy, RawJson, Rejected, Severity, read_prompts, read_resource_templates,
+    Exposure, InvalidItem, NameClass, NamePolicy, RawJson, Severity, read_prompts, read_resource_templates,
     read_resources, read_tools,
 };
 
 use super::*;
-use crate::catalog::lists::{ListKind, Lists, RejectedItem};
+use crate::catalog::lists::{ListKind, RejectedItem, ServerLists};
 use crate::catalog::ownership::Owner;
 use crate::catalog::server_slice::decide_all;
 use crate::filter::decide::Verdict;
@@ -22,10 +22,10 @@ fn list(kind: &str, items: impl Iterator<Item = String>) -> RawJson {
     json(format!("{{\"{kind}\":[{}]}}", items.collect::<Vec<_>>().join(",")))
 }
 
-fn lists(tools: &str) -> Lists {
+fn lists(tools: &str) -> ServerLists {
     let tool = |it: &str| format!("{{\"name\":{it:?},\"inputSchema\":{{\"type\":\"object\"}}}}");
     let page = read_tools(&list("tools", tools.split_whitespace().map(tool))).unwrap();
-    Lists { tools: page.shared(), ..Lists::default() }
+    ServerLists { tools: page.into_shared(), ..ServerLists::default() }
 }
 
 /// A server with these tools; `settings` as in the rows of `decide`.
@@ -141,7 +141,7 @@ fn problems_of_others_than_tools_have_the_same_shape() {
 fn a_malformed_item_is_a_problem_and_the_others_stay() {
     let rejected = |list, name: Option<&str>| RejectedItem {
         list,
-        item: Rejected { name: name.map(str::to_owned), reason: "it has no `inputSchema`".to_owned() },
+        item: InvalidItem { name: name.map(str::to_owned), reason: "it has no `inputSchema`".to_owned() },
     };
     let rejected = vec![
         rejected(ListKind::Tool, Some("bad")),
@@ -149,7 +149,7 @@ fn a_malformed_item_is_a_problem_and_the_others_stay() {
         rejected(ListKind::Prompt, None),
     ];
     let mut entry = server(NamePolicy::Reject, "a", "good", "");
-    entry.lists = Arc::new(Lists { rejected, ..lists("good") });
+    entry.lists = Arc::new(ServerLists { rejected, ..lists("good") });
     let catalog = Catalog::build(&builtins(), &[entry]);
     let ids: Vec<&str> = catalog.problems().iter().map(|it| it.id.as_str()).collect();
     assert_eq!(
@@ -243,7 +243,7 @@ fn dm_035_what_is_filtered_is_nowhere_in_the_catalog() {
     // It takes no name either: another server's tool has it.
     assert_eq!(catalog.tool("shut").map(|it| it.server.as_str()), Some("b"));
     assert_eq!(catalog.owner(ListKind::Tool, "shut"), Some(Owner::Server(&ServerId::parse("b").unwrap())));
-    let view = crate::catalog::view::View::default();
+    let view = crate::catalog::view::ViewFilter::default();
     assert_eq!(catalog.view(&view).tools.len(), 2);
 }
 
@@ -336,9 +336,9 @@ fn check_find(name: &str, want: &str) {
     let catalog = Catalog::build(&Builtins::default(), &servers);
     let shown = |it: &ExposedTool| it.name.to_string();
     let got = match catalog.find(name) {
-        Lookup::Found(it) => shown(it),
-        Lookup::Ambiguous(all) => all.into_iter().map(shown).collect::<Vec<_>>().join(" or "),
-        Lookup::Missing { nearest } => format!("? {}", nearest.map_or_else(String::new, shown)),
+        ToolLookup::Found(it) => shown(it),
+        ToolLookup::Ambiguous(all) => all.into_iter().map(shown).collect::<Vec<_>>().join(" or "),
+        ToolLookup::Missing { nearest } => format!("? {}", nearest.map_or_else(String::new, shown)),
     };
     assert_eq!(got, want, "{name}");
 }
@@ -358,16 +358,18 @@ fn a_tool_is_found_by_its_name_or_an_unambiguous_bare_one() {
 }
 
 /// Lists of these; of each resource, a URI and a name, there is a template too.
-pub(crate) fn full(tools: &str, prompts: &str, resources: &[(&str, &str)]) -> Lists {
+pub(crate) fn full(tools: &str, prompts: &str, resources: &[(&str, &str)]) -> ServerLists {
     let prompt = |it: &str| format!("{{\"name\":{it:?},\"description\":\"d\"}}");
     let resource = |(uri, name): &(&str, &str)| format!("{{\"uri\":{uri:?},\"name\":{name:?}}}");
     let template = |(uri, name): &(&str, &str)| format!("{{\"uriTemplate\":{uri:?},\"name\":{name:?}}}");
-    Lists {
-        prompts: read_prompts(&list("prompts", prompts.split_whitespace().map(prompt))).unwrap().shared(),
-        resources: read_resources(&list("resources", resources.iter().map(resource))).unwrap().shared(),
+    ServerLists {
+        prompts: read_prompts(&list("prompts", prompts.split_whitespace().map(prompt)))
+            .unwrap()
+            .into_shared(),
+        resources: read_resources(&list("resources", resources.iter().map(resource))).unwrap().into_shared(),
         templates: read_resource_templates(&list("resourceTemplates", resources.iter().map(template)))
             .unwrap()
-            .shared(),
+            .into_shared(),
         ..lists(tools)
     }
 }
@@ -420,7 +422,7 @@ fn prompts_have_names_of_their_own_and_resources_their_uris() {
 #[test]
 fn dm_034_dm_061_a_tool_is_written_with_its_schema_as_it_came() {
     let page = json(r#"{"tools":[{"name":"t","description":"x\ty","inputSchema":{"type":"object", "b":1,"a":2}},{"name":"u","inputSchema":{}}]}"#.to_owned());
-    let lists = Lists { tools: read_tools(&page).unwrap().shared(), ..Lists::default() };
+    let lists = ServerLists { tools: read_tools(&page).unwrap().into_shared(), ..ServerLists::default() };
     let entry = ServerEntry { lists: Arc::new(lists), ..server(NamePolicy::Reject, "s", "", "prefix=p_") };
     assert_eq!(
         serde_json::to_string(Catalog::build(&Builtins::default(), &[entry]).tools()).unwrap(),

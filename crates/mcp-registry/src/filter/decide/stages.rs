@@ -1,21 +1,21 @@
 //! What each rule does to one name, one after the other: for whoever asks why.
 //!
-//! It must end where [`Decider::decide`] ends; the rows of both are the same. It is told apart because deciding is
+//! It must end where [`CompiledRules::decide`] ends; the rows of both are the same. It is told apart because deciding is
 //! done ten thousand times in a reload, and this once, for a person.
 
 use mcp_model::{NameClass, NamePolicy, Rules, Transform};
 use serde::Serialize;
 
-use super::{Decider, transform};
+use super::{CompiledRules, transform};
 use crate::catalog::lists::ListKind;
 use crate::name::quote::quote;
 use crate::name::rules::{is_valid, normalise, qualify, rule, shorten, slug};
 
 /// What one rule says of a name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Stage {
+pub struct RuleStep {
     /// Which rule it is.
-    pub rule: StageRule,
+    pub rule: RuleKind,
     /// What it says, in words.
     pub message: String,
     /// The name after it; `None` where it hides the item, and then it is the last.
@@ -25,7 +25,7 @@ pub struct Stage {
 /// The rules in the order in which they are asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum StageRule {
+pub enum RuleKind {
     /// Whether the server's own name is one that providers take (DM-047).
     Original,
     /// The whitelist and the blacklist (DM-036 to DM-041).
@@ -38,23 +38,23 @@ pub enum StageRule {
     Limit,
 }
 
-impl StageRule {
+impl RuleKind {
     /// `original`, `filter`, `transform`, `naming` or `limit`.
     pub fn as_str(self) -> &'static str {
         match self {
-            StageRule::Original => "original",
-            StageRule::Filter => "filter",
-            StageRule::Transform => "transform",
-            StageRule::Naming => "naming",
-            StageRule::Limit => "limit",
+            RuleKind::Original => "original",
+            RuleKind::Filter => "filter",
+            RuleKind::Transform => "transform",
+            RuleKind::Naming => "naming",
+            RuleKind::Limit => "limit",
         }
     }
 }
 
-impl Decider<'_> {
+impl CompiledRules<'_> {
     /// What each rule does to a name of `list`, in their order, as if no other name existed. Ends with the rule that
     /// hides it, or with the name it is shown under; a resource's is a label, and no rule about names asks for it.
-    pub fn stages(&self, list: ListKind, original: &str) -> Vec<Stage> {
+    pub fn explain(&self, list: ListKind, original: &str) -> Vec<RuleStep> {
         let mut walk = Walk { stages: Vec::new(), name: original.to_owned() };
         // An early end is an end like any other: the last stage tells which.
         let _ = self.walk(&mut walk, list, original);
@@ -68,22 +68,22 @@ impl Decider<'_> {
             ListKind::Resource => false,
         };
         if is_name && original.is_empty() {
-            return walk.hidden(StageRule::Original, "a name must not be empty".to_owned());
+            return walk.hidden(RuleKind::Original, "a name must not be empty".to_owned());
         }
         if is_name && *naming == NamePolicy::Reject {
             if !is_valid(*limit, original) {
-                return walk.hidden(StageRule::Original, format!("it must match {}", rule(*limit)));
+                return walk.hidden(RuleKind::Original, format!("it must match {}", rule(*limit)));
             }
-            walk.stays(StageRule::Original, format!("it matches {}", rule(*limit)));
+            walk.stays(RuleKind::Original, format!("it matches {}", rule(*limit)));
         }
         match self.passes(original) {
-            Ok(why) => walk.stays(StageRule::Filter, why.into_owned()),
-            Err((_, why)) => return walk.hidden(StageRule::Filter, why.into_owned()),
+            Ok(why) => walk.stays(RuleKind::Filter, why.into_owned()),
+            Err((_, why)) => return walk.hidden(RuleKind::Filter, why.into_owned()),
         }
         for it in transforms {
             let said = words(it, &walk.name);
             let changed = transform(std::slice::from_ref(it), &walk.name).into_owned();
-            walk.becomes(StageRule::Transform, said, changed);
+            walk.becomes(RuleKind::Transform, said, changed);
         }
         if !is_name {
             return Some(());
@@ -93,7 +93,7 @@ impl Decider<'_> {
                 (format!("it matches {}", rule(*limit)), None)
             }
             NamePolicy::Reject => {
-                return walk.hidden(StageRule::Naming, format!("it must match {}", rule(*limit)));
+                return walk.hidden(RuleKind::Naming, format!("it must match {}", rule(*limit)));
             }
             NamePolicy::Pass if walk.name.is_empty() => (String::new(), Some(String::new())),
             NamePolicy::Pass => ("names stay as they are".to_owned(), None),
@@ -111,39 +111,39 @@ impl Decider<'_> {
             }
         };
         let Some(named) = named else {
-            walk.stays(StageRule::Naming, said);
+            walk.stays(RuleKind::Naming, said);
             return Some(());
         };
         if named.is_empty() {
-            return walk.hidden(StageRule::Naming, "the transforms leave nothing of the name".to_owned());
+            return walk.hidden(RuleKind::Naming, "the transforms leave nothing of the name".to_owned());
         }
-        walk.becomes(StageRule::Naming, said, named);
+        walk.becomes(RuleKind::Naming, said, named);
         let short = shorten(walk.name.clone(), limit.bytes());
         if short != walk.name {
             let said = format!("longer than {} bytes: cut, and ended by its hash", limit.bytes());
-            walk.becomes(StageRule::Limit, said, short);
+            walk.becomes(RuleKind::Limit, said, short);
         }
         Some(())
     }
 }
 
 struct Walk {
-    stages: Vec<Stage>,
+    stages: Vec<RuleStep>,
     name: String,
 }
 
 impl Walk {
-    fn stays(&mut self, rule: StageRule, message: String) {
-        self.stages.push(Stage { rule, message, name: Some(self.name.clone()) });
+    fn stays(&mut self, rule: RuleKind, message: String) {
+        self.stages.push(RuleStep { rule, message, name: Some(self.name.clone()) });
     }
 
-    fn becomes(&mut self, rule: StageRule, message: String, name: String) {
+    fn becomes(&mut self, rule: RuleKind, message: String, name: String) {
         self.name = name;
         self.stays(rule, message);
     }
 
-    fn hidden(&mut self, rule: StageRule, message: String) -> Option<()> {
-        self.stages.push(Stage { rule, message, name: None });
+    fn hidden(&mut self, rule: RuleKind, message: String) -> Option<()> {
+        self.stages.push(RuleStep { rule, message, name: None });
         None
     }
 }
@@ -180,8 +180,8 @@ mod tests {
     #[track_caller]
     fn check(list: ListKind, naming: NamePolicy, rules_text: &str, original: &str, want: &str) {
         let server = ServerId::parse("my srv").unwrap();
-        let stages = Decider::new(&server, &rules(naming, rules_text)).stages(list, original);
-        let line = |it: &Stage| {
+        let stages = CompiledRules::new(&server, &rules(naming, rules_text)).explain(list, original);
+        let line = |it: &RuleStep| {
             format!("{}: {} = {}", it.rule.as_str(), it.message, it.name.as_deref().unwrap_or("hidden"))
         };
         assert_eq!(stages.iter().map(line).collect::<Vec<_>>().join("|"), want);

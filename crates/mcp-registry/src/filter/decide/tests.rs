@@ -37,7 +37,7 @@ fn check(naming: NamePolicy, rules_text: &str, original: &str, want: &str) {
     let server = ServerId::parse("my srv").unwrap();
     let prepared = rules(naming, rules_text);
     let it = decide(&server, &prepared, original);
-    let stages = Decider::new(&server, &prepared).stages(ListKind::Tool, original);
+    let stages = CompiledRules::new(&server, &prepared).explain(ListKind::Tool, original);
     let last = stages.last().expect("there is always a rule to ask");
     assert_eq!(last.name.as_deref(), it.exposed.as_ref().map(ExposedName::as_str), "{stages:?}");
     assert_eq!((it.server, it.original.as_str()), (server, original));

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::super::{Compiled, compile, fits};
 
 fn raw(json: &Value) -> RawJson {
-    RawJson::of(json).unwrap()
+    RawJson::from_value(json).unwrap()
 }
 
 /// What is said of `value`: `plain` where the quick look is sure, `fits` and `fails` where only the validator knows.

@@ -125,7 +125,7 @@ pub(super) fn given_up_going_out(_: Way, peer: Peer, limits: Limits) -> BoxFutur
     async move {
         let session = peer.connect(&limits).await.unwrap();
         let before = peer.road.carried();
-        let arguments = RawJson::of(&json!({"text": "x".repeat(12 << 20)})).unwrap();
+        let arguments = RawJson::from_value(&json!({"text": "x".repeat(12 << 20)})).unwrap();
         tokio::select! {
             called = session.call_tool("first", &arguments, CallOptions::default()) => return format!("{called:?}"),
             () = until(|| peer.road.carried() > before + (1 << 20)) => {}
@@ -159,7 +159,7 @@ pub(super) fn given_up_coming_in(way: Way, peer: Peer, limits: Limits) -> BoxFut
 pub(super) fn large_call(_: Way, peer: Peer, limits: Limits) -> BoxFuture<'static, String> {
     async move {
         let session = peer.connect(&limits).await.unwrap();
-        let arguments = RawJson::of(&json!({"text": "x".repeat(4 << 20)})).unwrap();
+        let arguments = RawJson::from_value(&json!({"text": "x".repeat(4 << 20)})).unwrap();
         let answer = session.call_tool("first", &arguments, CallOptions::default()).await;
         let first = told(answer.map(|it| it.value.text()));
         let other = call(&session, "other", CallOptions::default()).await;

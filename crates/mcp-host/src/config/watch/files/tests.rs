@@ -94,7 +94,7 @@ fn shown(event: &FollowEvent) -> String {
         FollowEvent::Reloaded(Reload { files, plan, shadowed }) => {
             let absent = files.iter().filter(|it| it.presence == Presence::Absent);
             let mut words: Vec<String> = absent.map(|it| format!("no {}", it.path)).collect();
-            let Plan { added, removed, changed, re_exposed, unchanged } = plan;
+            let ReloadPlan { added, removed, changed, re_exposed, unchanged } = plan;
             let lists = [('+', added), ('-', removed), ('*', changed), ('~', re_exposed), ('=', unchanged)];
             words
                 .extend(lists.iter().flat_map(|(sign, ids)| ids.iter().map(move |it| format!("{sign}{it}"))));

@@ -249,11 +249,11 @@ async fn a_lock_counts_as_it_is_saved_and_one_that_is_lost_goes_on_counting() {
     let mut place = Place::new(None, |it| {
         it.poll = Duration::from_secs(600);
         let path = crate::config::load::lock_path(&it.files[0].path);
-        it.lock = Some(FollowLock { path, policy: mcp_registry::LockPolicy::default() });
+        it.lock = Some(FollowLock { path, policy: mcp_registry::DriftPolicy::default() });
     });
     assert_eq!(place.asked().await.1, "[]");
     let lock = place.folder.path().join(".minds/mcp.lock");
-    let text = mcp_registry::Lock::default().to_text();
+    let text = mcp_registry::LockFile::default().to_text();
     place.write("a");
     std::fs::write(&lock, &text).unwrap();
     place.tell(".minds");

@@ -7,7 +7,7 @@ use serde::{Serialize, Serializer};
 /// The kind of an error. A rendered error is `<kind>: <message>`, and the words are those of the sources'
 /// contracts (HD-060 to HD-065, HD-090, HD-092), followed by our own two.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Kind {
+pub enum ErrorKind {
     /// `ConfigError`: the configuration as a whole, or its environment, is wrong.
     Config,
     /// `MCPConfigError`: what was written about an MCP server is wrong.
@@ -30,51 +30,51 @@ pub enum Kind {
     OutcomeUnknown,
 }
 
-impl Kind {
+impl ErrorKind {
     /// The kind as it is printed.
     pub fn as_str(self) -> &'static str {
         match self {
-            Kind::Config => "ConfigError",
-            Kind::McpConfig | Kind::MissingTransportField => "MCPConfigError",
-            Kind::Validation => "ValidationError",
-            Kind::Connection => "MCPConnectionError",
-            Kind::Timeout => "MCPTimeoutError",
-            Kind::Protocol => "MCPProtocolError",
-            Kind::ToolNotFound => "MCPToolNotFoundError",
-            Kind::Tool => "MCPToolError",
-            Kind::OutcomeUnknown => "MCPOutcomeUnknownError",
+            ErrorKind::Config => "ConfigError",
+            ErrorKind::McpConfig | ErrorKind::MissingTransportField => "MCPConfigError",
+            ErrorKind::Validation => "ValidationError",
+            ErrorKind::Connection => "MCPConnectionError",
+            ErrorKind::Timeout => "MCPTimeoutError",
+            ErrorKind::Protocol => "MCPProtocolError",
+            ErrorKind::ToolNotFound => "MCPToolNotFoundError",
+            ErrorKind::Tool => "MCPToolError",
+            ErrorKind::OutcomeUnknown => "MCPOutcomeUnknownError",
         }
     }
 
     /// The kind that this one is a special case of (HD-090, HD-092).
-    pub fn parent(self) -> Option<Kind> {
+    pub fn parent(self) -> Option<ErrorKind> {
         match self {
-            Kind::McpConfig => Some(Kind::Config),
-            Kind::MissingTransportField => Some(Kind::McpConfig),
-            Kind::Timeout => Some(Kind::Connection),
-            Kind::Config
-            | Kind::Validation
-            | Kind::Connection
-            | Kind::Protocol
-            | Kind::ToolNotFound
-            | Kind::Tool
-            | Kind::OutcomeUnknown => None,
+            ErrorKind::McpConfig => Some(ErrorKind::Config),
+            ErrorKind::MissingTransportField => Some(ErrorKind::McpConfig),
+            ErrorKind::Timeout => Some(ErrorKind::Connection),
+            ErrorKind::Config
+            | ErrorKind::Validation
+            | ErrorKind::Connection
+            | ErrorKind::Protocol
+            | ErrorKind::ToolNotFound
+            | ErrorKind::Tool
+            | ErrorKind::OutcomeUnknown => None,
         }
     }
 
     /// Is this kind `other`, or a special case of it?
-    pub fn is_a(self, other: Kind) -> bool {
+    pub fn is_a(self, other: ErrorKind) -> bool {
         self == other || self.parent().is_some_and(|it| it.is_a(other))
     }
 }
 
-impl fmt::Display for Kind {
+impl fmt::Display for ErrorKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
     }
 }
 
-impl Serialize for Kind {
+impl Serialize for ErrorKind {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(self.as_str())
     }
@@ -120,11 +120,11 @@ mod tests {
 
     #[test]
     fn hd_090_hd_092_kinds_form_the_data_models_tree() {
-        assert!(Kind::Timeout.is_a(Kind::Connection));
-        assert!(Kind::MissingTransportField.is_a(Kind::McpConfig));
-        assert!(Kind::MissingTransportField.is_a(Kind::Config));
-        assert!(!Kind::Connection.is_a(Kind::Timeout));
-        assert!(!Kind::Protocol.is_a(Kind::Connection));
-        assert_eq!(Kind::MissingTransportField.as_str(), "MCPConfigError");
+        assert!(ErrorKind::Timeout.is_a(ErrorKind::Connection));
+        assert!(ErrorKind::MissingTransportField.is_a(ErrorKind::McpConfig));
+        assert!(ErrorKind::MissingTransportField.is_a(ErrorKind::Config));
+        assert!(!ErrorKind::Connection.is_a(ErrorKind::Timeout));
+        assert!(!ErrorKind::Protocol.is_a(ErrorKind::Connection));
+        assert_eq!(ErrorKind::MissingTransportField.as_str(), "MCPConfigError");
     }
 }

@@ -12,7 +12,7 @@ use crate::problem::{Problem, ProblemKind};
 
 /// A request that came to nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Rejection {
+pub struct ProviderFailure {
     /// The HTTP status, where there was an answer.
     pub status: Option<u16>,
     /// What the network did, where there was none.
@@ -32,7 +32,7 @@ pub enum NetworkFailure {
 
 /// What to do next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Reaction {
+pub enum RetryDecision {
     /// Stop the dialog; a user must change something first, or ask for another try.
     Stop,
     /// Send the same request again.
@@ -54,8 +54,8 @@ const LONGEST: Duration = Duration::from_secs(60);
 /// Tried again is what the network did, a 408, a 429 and any 5xx, five times at the most. The wait is 1, 2, 4, 8 and
 /// 16 seconds, or what the provider asks for where that is longer; where it asks for more than a minute, or nothing
 /// says what happened, the answer is to stop.
-pub fn classify(rejection: &Rejection, attempt: u32) -> Reaction {
-    let Rejection { status, network, retry_after } = *rejection;
+pub fn retry_decision(rejection: &ProviderFailure, attempt: u32) -> RetryDecision {
+    let ProviderFailure { status, network, retry_after } = *rejection;
     let passing = match (status, network) {
         (Some(status), _) => matches!(status, 408 | 429 | 500..=599),
         (None, Some(NetworkFailure::Connection | NetworkFailure::Timeout)) => true,
@@ -63,9 +63,9 @@ pub fn classify(rejection: &Rejection, attempt: u32) -> Reaction {
     };
     let asked = retry_after.unwrap_or_default();
     if !passing || attempt > RETRIES || asked > LONGEST {
-        return Reaction::Stop;
+        return RetryDecision::Stop;
     }
-    Reaction::Retry { after: asked.max(FIRST * (1 << attempt.saturating_sub(1))) }
+    RetryDecision::Retry { after: asked.max(FIRST * (1 << attempt.saturating_sub(1))) }
 }
 
 /// A rejection as a user is told about it.
@@ -112,13 +112,13 @@ mod tests {
             _ => None,
         };
         let retry_after = asked.map(Duration::from_secs);
-        let rejection = Rejection { status: cause.parse().ok(), network, retry_after };
+        let rejection = ProviderFailure { status: cause.parse().ok(), network, retry_after };
         let mut got = Vec::new();
-        while let Reaction::Retry { after } = classify(&rejection, got.len() as u32 + 1) {
+        while let RetryDecision::Retry { after } = retry_decision(&rejection, got.len() as u32 + 1) {
             got.push(after.as_secs().to_string());
         }
         assert_eq!(got.join(" "), want, "{cause}");
-        assert_eq!(classify(&rejection, u32::MAX), Reaction::Stop);
+        assert_eq!(retry_decision(&rejection, u32::MAX), RetryDecision::Stop);
     }
 
     #[test]

@@ -8,62 +8,62 @@ use serde::Deserialize;
 use serde::de::{Error as _, IgnoredAny};
 use serde_json::{Deserializer, Error};
 
-use crate::raw::string;
+use crate::raw::string_text;
 
 /// A place in a JSON text, and the way on from there.
 ///
-/// Each value is read where it stands, so that a text is looked at once. What is wrong with one is said where the walk comes
+/// Each value is read where it stands, so that a text is looked at once. What is wrong with one is said where the cursor comes
 /// to it; the positions in serde_json's messages begin at the value that was being read.
 ///
 /// ```
-/// use mcp_model::Walk;
+/// use mcp_model::JsonCursor;
 ///
-/// let mut walk = Walk::new(r#"{"id": 7, "params": {"name": "echo"}}"#);
+/// let mut cursor = JsonCursor::new(r#"{"id": 7, "params": {"name": "echo"}}"#);
 /// let mut id = None;
-/// walk.object(|key, walk| {
+/// cursor.read_object(|key, cursor| {
 ///     match &*key {
-///         "id" => id = Some(walk.value::<u32>()?),
-///         _ => assert_eq!(walk.pass()?.json(), r#"{"name": "echo"}"#),
+///         "id" => id = Some(cursor.read_value::<u32>()?),
+///         _ => assert_eq!(cursor.skip_value()?.as_str(), r#"{"name": "echo"}"#),
 ///     }
 ///     Ok(())
 /// })?;
-/// walk.end()?;
+/// cursor.finish()?;
 /// assert_eq!(id, Some(7));
 /// # Ok::<(), serde_json::Error>(())
 /// ```
 #[derive(Debug, Clone)]
-pub struct Walk<'a> {
+pub struct JsonCursor<'a> {
     text: &'a str,
     at: usize,
     /// An object or a list was begun, and none of its members was read.
     is_begun: bool,
 }
 
-/// A JSON value that a walk has passed over.
+/// A JSON value that a cursor has passed over.
 #[derive(Debug, Clone, Copy)]
-pub struct Passed<'a>(&'a str);
+pub struct JsonSlice<'a>(&'a str);
 
-impl<'a> Passed<'a> {
+impl<'a> JsonSlice<'a> {
     /// Its text.
-    pub fn json(self) -> &'a str {
+    pub fn as_str(self) -> &'a str {
         self.0
     }
 
     /// The text of a JSON string, `None` for any other value.
-    pub fn text(self) -> Option<Cow<'a, str>> {
-        string(self.0)
+    pub fn to_text(self) -> Option<Cow<'a, str>> {
+        string_text(self.0)
     }
 }
 
-impl<'a> Walk<'a> {
+impl<'a> JsonCursor<'a> {
     /// At the beginning of a text.
-    pub fn new(text: &'a str) -> Walk<'a> {
-        Walk { text, at: 0, is_begun: false }
+    pub fn new(text: &'a str) -> JsonCursor<'a> {
+        JsonCursor { text, at: 0, is_begun: false }
     }
 
     /// Begins an object (`{`) or a list (`[`). Fails where none does.
-    pub(crate) fn begin(&mut self, mark: u8) -> Result<(), Error> {
-        if self.next_byte() != Some(mark) {
+    pub(crate) fn begin_container(&mut self, mark: u8) -> Result<(), Error> {
+        if self.peek_byte() != Some(mark) {
             return Err(Error::custom(format_args!("expected `{}`", char::from(mark))));
         }
         self.at += 1;
@@ -72,9 +72,9 @@ impl<'a> Walk<'a> {
     }
 
     /// Is there another member of what was begun? Goes to it, or behind the end, which is `}` or `]`.
-    pub(crate) fn more(&mut self, end: u8) -> Result<bool, Error> {
+    pub(crate) fn next_element(&mut self, end: u8) -> Result<bool, Error> {
         let is_first = std::mem::take(&mut self.is_begun);
-        let next = self.next_byte();
+        let next = self.peek_byte();
         if next == Some(end) {
             self.at += 1;
             return Ok(false);
@@ -85,21 +85,21 @@ impl<'a> Walk<'a> {
             }
             self.at += 1;
             // What is read next begins at its first byte.
-            self.next_byte();
+            self.peek_byte();
         }
         Ok(true)
     }
 
     /// The next member's name, up to the value; `None` behind the end of the object.
-    pub(crate) fn key(&mut self) -> Result<Option<Cow<'a, str>>, Error> {
-        if !self.more(b'}')? {
+    pub(crate) fn next_key(&mut self) -> Result<Option<Cow<'a, str>>, Error> {
+        if !self.next_element(b'}')? {
             return Ok(None);
         }
-        let key = match self.plain_key() {
+        let key = match self.unescaped_key() {
             Some(key) => Cow::Borrowed(key),
-            None => self.value::<Key<'a>>()?.0,
+            None => self.read_value::<Key<'a>>()?.0,
         };
-        if self.next_byte() != Some(b':') {
+        if self.peek_byte() != Some(b':') {
             return Err(Error::custom("expected `:`"));
         }
         self.at += 1;
@@ -107,7 +107,7 @@ impl<'a> Walk<'a> {
     }
 
     /// The name that stands here, where it is as most are: without escapes.
-    fn plain_key(&mut self) -> Option<&'a str> {
+    fn unescaped_key(&mut self) -> Option<&'a str> {
         let rest = self.text.as_bytes()[self.at..].strip_prefix(b"\"")?;
         let length = rest.iter().position(|it| matches!(it, b'"' | b'\\' | 0..0x20))?;
         if rest[length] != b'"' {
@@ -120,24 +120,24 @@ impl<'a> Walk<'a> {
 
     /// Reads the object that stands here: `member` is given each name, and reads the value, all of it and nothing else.
     /// Fails where it reads none.
-    pub fn object(
+    pub fn read_object(
         &mut self,
-        mut member: impl FnMut(Cow<'a, str>, &mut Walk<'a>) -> Result<(), Error>,
-    ) -> Result<Passed<'a>, Error> {
-        self.begin(b'{')?;
+        mut member: impl FnMut(Cow<'a, str>, &mut JsonCursor<'a>) -> Result<(), Error>,
+    ) -> Result<JsonSlice<'a>, Error> {
+        self.begin_container(b'{')?;
         let start = self.at - 1;
-        while let Some(key) = self.key()? {
+        while let Some(key) = self.next_key()? {
             let before = self.at;
             member(key, self)?;
             if self.at == before {
                 return Err(Error::custom("a member's value was not read"));
             }
         }
-        Ok(Passed(&self.text[start..self.at]))
+        Ok(JsonSlice(&self.text[start..self.at]))
     }
 
     /// The value that stands here. Where it is no `T` nothing is passed over.
-    pub fn value<T: Deserialize<'a>>(&mut self) -> Result<T, Error> {
+    pub fn read_value<T: Deserialize<'a>>(&mut self) -> Result<T, Error> {
         let mut deserializer = Deserializer::from_str(&self.text[self.at..]);
         let value = T::deserialize(&mut deserializer)?;
         self.at += deserializer.into_iter::<IgnoredAny>().byte_offset();
@@ -145,20 +145,22 @@ impl<'a> Walk<'a> {
     }
 
     /// Passes over the value that stands here, whatever it is.
-    pub fn pass(&mut self) -> Result<Passed<'a>, Error> {
-        self.next_byte();
+    pub fn skip_value(&mut self) -> Result<JsonSlice<'a>, Error> {
+        self.peek_byte();
         let start = self.at;
-        self.value::<IgnoredAny>()?;
-        Ok(Passed(&self.text[start..self.at]))
+        self.read_value::<IgnoredAny>()?;
+        Ok(JsonSlice(&self.text[start..self.at]))
     }
 
     /// The value that stands here, and its text. Where it is JSON and no `T`, why not.
-    pub(crate) fn item<T: Deserialize<'a>>(&mut self) -> Result<(&'a str, Result<T, Error>), Error> {
+    pub(crate) fn read_with_text<T: Deserialize<'a>>(
+        &mut self,
+    ) -> Result<(&'a str, Result<T, Error>), Error> {
         let start = self.at;
-        let value = match self.value() {
+        let value = match self.read_value() {
             Ok(value) => Ok(value),
             Err(why) => {
-                self.value::<IgnoredAny>()?;
+                self.read_value::<IgnoredAny>()?;
                 Err(why)
             }
         };
@@ -166,20 +168,20 @@ impl<'a> Walk<'a> {
     }
 
     /// How many bytes of the text are behind this place.
-    pub(crate) fn left(&self) -> usize {
+    pub(crate) fn remaining_bytes(&self) -> usize {
         self.text.len() - self.at
     }
 
     /// Fails where something else than white space stands behind this place.
-    pub fn end(mut self) -> Result<(), Error> {
-        match self.next_byte() {
+    pub fn finish(mut self) -> Result<(), Error> {
+        match self.peek_byte() {
             None => Ok(()),
             Some(_) => Err(Error::custom("trailing characters")),
         }
     }
 
     /// Passes over white space; the byte behind it.
-    pub fn next_byte(&mut self) -> Option<u8> {
+    pub fn peek_byte(&mut self) -> Option<u8> {
         let rest = &self.text.as_bytes()[self.at..];
         let blank = rest.iter().take_while(|it| matches!(it, b' ' | b'\t' | b'\n' | b'\r')).count();
         self.at += blank;
@@ -201,17 +203,17 @@ mod tests {
 
     /// What it reads of an object of lists, as serde_json would.
     fn walked(text: &str) -> Result<Vec<(String, Vec<String>)>, Error> {
-        let mut walk = Walk::new(text);
+        let mut walk = JsonCursor::new(text);
         let mut res = Vec::new();
-        walk.begin(b'{')?;
-        while let Some(key) = walk.key()? {
+        walk.begin_container(b'{')?;
+        while let Some(key) = walk.next_key()? {
             let mut items = Vec::new();
-            let is_list = walk.begin(b'[').is_ok();
-            while is_list && walk.more(b']')? {
-                items.push(walk.item::<&RawValue>()?.0.to_owned());
+            let is_list = walk.begin_container(b'[').is_ok();
+            while is_list && walk.next_element(b']')? {
+                items.push(walk.read_with_text::<&RawValue>()?.0.to_owned());
             }
             if !is_list {
-                items.push(walk.value::<&RawValue>()?.to_string());
+                items.push(walk.read_value::<&RawValue>()?.to_string());
             }
             res.push((key.into_owned(), items));
         }
@@ -258,38 +260,38 @@ mod tests {
 
     #[test]
     fn what_is_another_thing_is_passed_over() {
-        let mut walk = Walk::new(r#"[ {"a":"x","b":[1]} , 7]"#);
-        walk.begin(b'[').unwrap();
-        assert!(walk.more(b']').unwrap());
-        let (text, read) = walk.item::<u8>().unwrap();
+        let mut walk = JsonCursor::new(r#"[ {"a":"x","b":[1]} , 7]"#);
+        walk.begin_container(b'[').unwrap();
+        assert!(walk.next_element(b']').unwrap());
+        let (text, read) = walk.read_with_text::<u8>().unwrap();
         assert_eq!((text, read.is_err()), (r#"{"a":"x","b":[1]}"#, true));
-        assert!(walk.more(b']').unwrap());
-        assert!(matches!(walk.item::<u8>(), Ok(("7", Ok(7)))));
-        assert!(!walk.more(b']').unwrap());
+        assert!(walk.next_element(b']').unwrap());
+        assert!(matches!(walk.read_with_text::<u8>(), Ok(("7", Ok(7)))));
+        assert!(!walk.next_element(b']').unwrap());
     }
 
     #[test]
     fn what_was_passed_over_is_known_to_be_json() {
-        let mut walk = Walk::new(r#" {"a": {"b" : "x\n" } ,"c":[1 ] } "#);
+        let mut walk = JsonCursor::new(r#" {"a": {"b" : "x\n" } ,"c":[1 ] } "#);
         let mut seen = Vec::new();
-        let whole = walk.object(|key, walk| {
+        let whole = walk.read_object(|key, walk| {
             let passed = match &*key {
-                "a" => walk.object(|_, walk| {
-                    assert_eq!(walk.pass()?.text().as_deref(), Some("x\n"));
+                "a" => walk.read_object(|_, walk| {
+                    assert_eq!(walk.skip_value()?.to_text().as_deref(), Some("x\n"));
                     Ok(())
                 })?,
-                _ => walk.pass()?,
+                _ => walk.skip_value()?,
             };
-            seen.push(format!("{key}={}", passed.json()));
+            seen.push(format!("{key}={}", passed.as_str()));
             Ok(())
         });
-        assert_eq!(whole.unwrap().json(), r#"{"a": {"b" : "x\n" } ,"c":[1 ] }"#);
+        assert_eq!(whole.unwrap().as_str(), r#"{"a": {"b" : "x\n" } ,"c":[1 ] }"#);
         assert_eq!(seen, [r#"a={"b" : "x\n" }"#, "c=[1 ]"]);
-        walk.end().unwrap();
-        let unread = Walk::new(r#"{"a":}"#).object(|_, _| Ok(()));
+        walk.finish().unwrap();
+        let unread = JsonCursor::new(r#"{"a":}"#).read_object(|_, _| Ok(()));
         assert!(unread.is_err());
-        let mut walk = Walk::new("7 8");
-        assert_eq!((walk.pass().unwrap().text(), walk.end().is_err()), (None, true));
+        let mut walk = JsonCursor::new("7 8");
+        assert_eq!((walk.skip_value().unwrap().to_text(), walk.finish().is_err()), (None, true));
     }
 
     proptest! {
