@@ -237,16 +237,29 @@ fn model(text: &[u8]) -> Vec<(Vec<u8>, Vec<u8>)> {
     res
 }
 
-/// The head of an HTTP answer, the words that are made of a refusal, and what a WebSocket's opening makes of it.
-#[cfg(feature = "websocket")]
-pub fn answer_head(bytes: &[u8]) {
-    crate::websocket::fuzzing::answer_head(bytes);
-}
+/// The message of an error response: it is one line without secrets, whatever the response contains.
+#[cfg(any(feature = "http", feature = "sse", feature = "websocket"))]
+pub fn error_response(bytes: &[u8]) {
+    use crate::net::error_body;
 
-/// What comes on a connection of HTTP/1.1: the same answer however it is cut.
-#[cfg(any(feature = "http", feature = "sse"))]
-pub fn http_answer(bytes: &[u8]) {
-    crate::net::wire::fuzzing::answer(bytes);
+    const SECRET: &str = "hunter2-hunter2";
+    let end = memchr::memmem::find(bytes, b"\n\n").unwrap_or(bytes.len());
+    let mut headers = http::HeaderMap::new();
+    for line in bytes[..end].split(|byte| *byte == b'\n') {
+        let Some(colon) = memchr::memchr(b':', line) else { continue };
+        let (name, value) = (&line[..colon], line[colon + 1..].trim_ascii());
+        if let (Ok(name), Ok(value)) =
+            (http::HeaderName::from_bytes(name), http::HeaderValue::from_bytes(value))
+        {
+            headers.append(name, value);
+        }
+    }
+    let body = bytes::Bytes::copy_from_slice(bytes.get(end + 2..).unwrap_or_default());
+    let redactor = crate::redact::Redactor::new([mcp_model::Secret::from(SECRET)].iter());
+    let said = error_body::read(&body, Some(7), &redactor);
+    let message = error_body::words(401, &headers, &said, &redactor);
+    assert!(!message.contains(SECRET) && message.len() < 4096, "{message:?}");
+    assert!(!message.contains(|character: char| character.is_control()), "{message:?}");
 }
 
 /// A recording: what is read is written as what reads back the same.
@@ -256,10 +269,6 @@ pub fn recording(bytes: &[u8]) {
     let written = recording.to_text();
     assert_eq!(Recording::parse(&written).expect("what is written reads"), recording);
 }
-
-#[cfg(any(feature = "http", feature = "sse"))]
-#[path = "../../../fuzz/src/pieces.rs"]
-pub(crate) mod pieces;
 
 #[cfg(test)]
 #[path = "../../../fuzz/src/feed.rs"]
@@ -286,16 +295,10 @@ mod tests {
         feed("event_stream", super::event_stream);
     }
 
-    #[cfg(feature = "websocket")]
+    #[cfg(any(feature = "http", feature = "sse", feature = "websocket"))]
     #[test]
-    fn any_bytes_can_be_an_answer() {
-        feed("answer_head", super::answer_head);
-    }
-
-    #[cfg(any(feature = "http", feature = "sse"))]
-    #[test]
-    fn any_bytes_can_come_on_a_connection() {
-        feed("http_answer", super::http_answer);
+    fn any_error_response_becomes_a_safe_message() {
+        feed("error_response", super::error_response);
     }
 
     #[test]

@@ -71,7 +71,7 @@ pub use error::{CallError, ConnectError};
 #[cfg(any(feature = "http", feature = "sse"))]
 pub use net::authorization::{Authorization, Challenge, Remedy, Unauthorized};
 #[cfg(any(feature = "http", feature = "sse", feature = "websocket"))]
-pub use net::http1::{ChunkedBody, ChunkedPart, NotChunked, head_end};
+pub use net::framing::{ChunkedBody, ChunkedPart, NotChunked, head_end};
 #[cfg(any(feature = "http", feature = "sse", feature = "websocket"))]
 pub use net::proxy_diagnosis::ProxyAddress;
 #[cfg(any(feature = "http", feature = "sse", feature = "websocket"))]

@@ -3,11 +3,14 @@
 use bytes::{Buf, Bytes, BytesMut};
 
 use crate::net::Response;
-use crate::net::wire::MOST_BELIEVED;
+use crate::net::http1::describe;
 
 /// What is shorter than this is copied out of the buffer that it was read into: the connection can use that again, and who
 /// keeps a short answer keeps no more.
 const SHORT: usize = 4 << 10;
+
+/// Maximum number of bytes that are allocated because a server declares a body of that length.
+const MAX_PREALLOCATED_BYTES: usize = 4 << 20;
 
 /// Why there is no whole body.
 #[derive(Debug)]
@@ -30,8 +33,8 @@ pub(super) async fn whole(response: &mut Response, limit: usize) -> Result<Bytes
     }
     let mut first = Bytes::new();
     let mut res = BytesMut::new();
-    let wanted = promised.min(MOST_BELIEVED);
-    while let Some(chunk) = response.piece(wanted).await.map_err(|it| Incomplete::Broke(it.words()))? {
+    let wanted = promised.min(MAX_PREALLOCATED_BYTES);
+    while let Some(chunk) = response.chunk().await.map_err(|it| Incomplete::Broke(describe(&it)))? {
         if first.len() + res.len() + chunk.len() > limit {
             return Err(Incomplete::TooLarge);
         }

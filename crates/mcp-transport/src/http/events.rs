@@ -10,6 +10,7 @@ use super::reply::{self, Answered};
 use super::{Wire, body};
 use crate::net::Response;
 use crate::net::event_stream::{Event, EventStream};
+use crate::net::http1::describe;
 use crate::transport::{Lane, Worth};
 
 /// How long a stream is kept after it has brought the answer. An orderly server ends it at once, and the connection
@@ -99,7 +100,7 @@ impl Hearing {
                     }
                     return StreamEnd::Closed;
                 }
-                Ok(Err(error)) => return StreamEnd::Broke(error.words()),
+                Ok(Err(error)) => return StreamEnd::Broke(describe(&error)),
                 Err(_) => return StreamEnd::Silent,
             };
             let mut too_large = false;

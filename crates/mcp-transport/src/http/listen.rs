@@ -13,7 +13,6 @@ use super::Wire;
 use super::backoff::Backoff;
 use super::events::{Hearing, StreamEnd};
 use crate::net::Response;
-use crate::net::body::is_event_stream;
 use crate::transport::{Epoch, Lane};
 
 /// A stream that lived so long was good.
@@ -67,7 +66,7 @@ pub(super) async fn listen(wire: &Wire, epoch: Epoch) {
 pub(super) async fn open(wire: &Wire, headers: &HeaderMap) -> Opened {
     let Ok(response) = wire.send(Method::GET, headers, None).await else { return Opened::NotNow };
     match response.status().as_u16() {
-        200 if is_event_stream(&response) => Opened::Stream(response),
+        200 if response.is_event_stream() => Opened::Stream(response),
         404 => Opened::Gone,
         200..=299 | 405 | 501 => Opened::None,
         status => {

@@ -12,7 +12,6 @@ use super::reply::{Answered, Verdict};
 use super::sessions::{Admitted, Standing};
 use super::{Told, Wire, body, reply, resume};
 use crate::error::end::Fault;
-use crate::net::body::{beginning, is_event_stream, is_type};
 use crate::net::headers::SESSION_ID;
 use crate::net::{CANCELLED, Failed, INITIALIZED, Response};
 use crate::transport::{Epoch, Lane, LaneEnd, Outgoing, RequestId};
@@ -103,7 +102,7 @@ impl Asked {
     async fn answer(&self, wire: &Wire, mut response: Response) -> Option<LaneEnd> {
         let status = response.status().as_u16();
         let lost = |message| Some(LaneEnd::Lost(Fault { status: Some(status), message, error: None }));
-        if is_event_stream(&response) {
+        if response.is_event_stream() {
             let mut hearing = Hearing::new(Lane::Request(self.id, self.epoch));
             let end = hearing.hear(wire, &mut response).await;
             drop(response);
@@ -159,7 +158,7 @@ impl Asked {
     /// Judges a response that is no success. Says why the lane ends where its body is not the answer.
     async fn refusal(&self, wire: &Wire, mut response: Response) -> Option<LaneEnd> {
         let status = response.status().as_u16();
-        let body = beginning(&mut response, EXPLAINING).await;
+        let body = response.read_beginning(EXPLAINING).await;
         let said = reply::read(&body, Some(self.id), &wire.place.redactor);
         let verdict = reply::judge(status, &said, self.standing);
         let message = reply::words(status, response.headers(), &said, &wire.place.redactor);
@@ -211,12 +210,12 @@ async fn tell_and(wire: &Wire, message: Outgoing, admitted: Admitted, taken: imp
         }
         if response.status().is_success() {
             // Its end is waited for, so that the connection can be used again.
-            if !is_event_stream(&response) {
-                beginning(&mut response, RINGING_OUT).await;
+            if !response.is_event_stream() {
+                response.read_beginning(RINGING_OUT).await;
             }
             return Ok(());
         }
-        let rest = beginning(&mut response, EXPLAINING).await;
+        let rest = response.read_beginning(EXPLAINING).await;
         let said = reply::read(&rest, None, &wire.place.redactor);
         if reply::judge(status, &said, admitted.standing) == Verdict::Forgotten {
             wire.sessions.forgotten(epoch);
@@ -235,5 +234,5 @@ async fn tell_and(wire: &Wire, message: Outgoing, admitted: Admitted, taken: imp
 }
 
 fn is_json(response: &Response) -> bool {
-    is_type(response, "application/json")
+    response.has_content_type("application/json")
 }

@@ -7,7 +7,7 @@ use mcp_model::{Limits, UrlEndpoint};
 
 use super::events::{Hearing, StreamEnd};
 use super::*;
-use crate::net::flooding::{self, Answers, FLOODS};
+use crate::net::tests::flood::{self, Answers, FLOODS};
 use crate::transport::Lane;
 
 fn wire() -> (Wire, Arc<Answers>) {
@@ -34,7 +34,7 @@ fn wire() -> (Wire, Arc<Answers>) {
 
 /// Reads a stream that brings this without end for ten seconds: how often it did.
 async fn ten_seconds(wire: &Wire, lane: Lane, text: &str) -> usize {
-    let (mut response, sent) = flooding::response(text);
+    let (mut response, sent) = flood::response(text);
     let mut hearing = Hearing::new(lane);
     let heard = tokio::time::timeout(Duration::from_secs(10), hearing.hear(wire, &mut response)).await;
     assert!(heard.is_err(), "it has no end: {heard:?}");
@@ -63,7 +63,7 @@ async fn all_streams_of_a_server_have_one_rate_together() {
 async fn a_comment_without_end_is_read_at_its_rate_and_ends_its_stream() {
     let text = format!(": {}", "x".repeat(4094));
     for lane in [Lane::Listening(Epoch(1)), Lane::Request(1, Epoch(1))] {
-        let (mut response, sent) = flooding::response(&text);
+        let (mut response, sent) = flood::response(&text);
         let (wire, _) = wire();
         let begun = Instant::now();
         let end = Hearing::new(lane).hear(&wire, &mut response).await;
@@ -86,7 +86,7 @@ async fn an_answer_is_not_held_up_by_what_follows_it_nor_by_another_stream() {
         tokio::time::sleep(Duration::from_secs(5)).await;
         let begun = Instant::now();
         let text = format!("data: {{\"id\":1,\"result\":{{}}}}\n\n{}", FLOODS[1].0.repeat(100));
-        let (mut response, _) = flooding::response(&text);
+        let (mut response, _) = flood::response(&text);
         Hearing::new(Lane::Request(1, Epoch(1))).hear(&wire, &mut response).await;
         // The answer is there at once, and the stream that does not end after it is let go of after its time.
         assert_eq!(answers.times()[0], begun);

@@ -11,24 +11,24 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::{AUTHORIZATION, HOST, PROXY_AUTHORIZATION};
-use http::{HeaderMap, HeaderValue, Method, Version};
+use http::{HeaderMap, HeaderValue, Method, Uri, Version};
 use http_body_util::Full;
 use hyper_util::client::proxy::matcher::Matcher;
 use rustls::ClientConfig;
 
 use super::connect::{Carries, Way, asked, is_secured};
+use super::http1::{Http1Connection, Request, describe};
 use super::loopback::is_loopback;
 use super::pool::{Lease, Pool};
 use super::proxy::Proxy;
 use super::response::Response;
-use super::target::{Target, Uris, name_host};
-use super::wire::{self, NoAnswer, Wire};
+use super::target::{Target, name_host};
 use super::{Place, configured, proxy, tls};
 use crate::error::end::{Fault, StartFailure};
 use crate::transport::LaneEnd;
 
-/// How often a request is sent again that a server of HTTP/2 says it has not looked at.
-const MOST_UNSEEN: usize = 2;
+/// How often a request is sent again that an HTTP/2 server reports as not processed.
+const MAX_RETRIES: usize = 2;
 
 /// No limit is longer: nobody waits for it, and it might be more than the clock can count.
 const LONGEST: Duration = Duration::from_secs(60 * 60 * 24);
@@ -90,7 +90,10 @@ impl Client {
     /// The place's URL without the user and password that it may hold, and the headers of a POST, in which these are.
     pub(crate) fn plain(&self) -> (Target, HeaderMap) {
         let url = &self.place.url;
-        let mut headers = self.place.post.clone();
+        // The host first, as servers expect it.
+        let mut headers = HeaderMap::with_capacity(self.place.post.len() + 8);
+        name_host(url, &mut headers);
+        headers.extend(self.place.post.clone());
         let mut basic =
             configured::credentials(url).and_then(|it| HeaderValue::try_from(format!("Basic {it}")).ok());
         if let Some(value) = &mut basic {
@@ -99,7 +102,6 @@ impl Client {
         if let Some(value) = basic {
             headers.entry(AUTHORIZATION).or_insert(value);
         }
-        name_host(url, &mut headers);
         if let Some(Some(known)) = asked(self.proxy.as_ref(), url) {
             headers.insert(PROXY_AUTHORIZATION, known.clone());
         }
@@ -126,48 +128,54 @@ impl Client {
         let uris = target
             .uris()
             .map_err(|why| Failed::Refused(fault(format!("the request cannot be sent to {label}: {why}"))))?;
-        let mut unseen = 0;
+        let mut unprocessed = 0;
         loop {
-            let (lease, rested) = match self.pool.take() {
+            let (lease, was_idle) = match self.pool.take() {
                 Some(lease) => (lease, true),
-                // Boxed, for it is rare, and every request's future would be as large.
+                // Boxed because it is rare, and would enlarge every request's future.
                 None => (Box::pin(self.connect()).await?, false),
             };
-            let why = match lease {
-                Lease::Single(mut wire) => {
-                    let target = match asked(self.proxy.as_ref(), &self.place.url) {
-                        None => uris.path.as_str(),
-                        Some(_) => &uris.whole,
+            let mut error = match lease {
+                Lease::Http1(mut connection) => {
+                    let uri = match asked(self.proxy.as_ref(), &self.place.url) {
+                        None => &uris.path,
+                        Some(_) => &uris.absolute,
                     };
-                    match wire.send(&wire::Request { method, target, headers, body }).await {
-                        Ok(head) => return Ok(Response::single(head, wire, &self.pool)),
-                        Err(NoAnswer::Unsent) => {
-                            tracing::debug!("a connection to {label} was over when it had rested");
-                            continue;
+                    match connection.send(request(method, uri, headers, body)).await {
+                        Ok(response) => {
+                            return Response::http1(response, connection, &self.pool)
+                                .map_err(|why| self.lost(why));
                         }
-                        Err(NoAnswer::Broken(broken)) => broken.words(),
+                        Err(error) => error,
                     }
                 }
-                Lease::Shared(mut many) => {
-                    let request = shared_request(uris, (method, headers, body));
-                    // Boxed, for a task of its own stands behind it anyway.
-                    let mut error = match Box::pin(many.try_send_request(request)).await {
-                        Ok(answer) => return Ok(Response::shared(answer)),
+                Lease::Http2(mut sender) => {
+                    let mut request = request(method, &uris.absolute, headers, body);
+                    // The host is in the URI.
+                    request.headers_mut().remove(HOST);
+                    *request.version_mut() = Version::HTTP_2;
+                    // Boxed because the connection's task costs more than the allocation.
+                    match Box::pin(sender.try_send_request(request)).await {
+                        Ok(response) => return Ok(Response::http2(response)),
                         Err(error) => error,
-                    };
-                    if rested && error.take_message().is_some() {
-                        continue;
                     }
-                    let error = error.into_error();
-                    if unseen < MOST_UNSEEN && is_unseen(&error) {
-                        unseen += 1;
-                        continue;
-                    }
-                    tls::cause(&error).unwrap_or_default()
                 }
             };
-            return Err(Failed::Lost(fault(format!("{label} broke off before it answered: {why}"))));
+            if was_idle && error.take_message().is_some() {
+                tracing::debug!("a connection to {label} was closed while it was idle");
+                continue;
+            }
+            let error = error.into_error();
+            if unprocessed < MAX_RETRIES && is_unprocessed(&error) {
+                unprocessed += 1;
+                continue;
+            }
+            return Err(self.lost(&describe(&error)));
         }
+    }
+
+    fn lost(&self, why: &str) -> Failed {
+        Failed::Lost(fault(format!("{} broke off before it answered: {why}", self.place.label)))
     }
 
     /// A connection to the server, or one that somebody else has just made and that can be shared.
@@ -208,29 +216,24 @@ impl Client {
         let line = way.go(&|_| {}).await?;
         self.alone.store(!line.speaks_http2(), Ordering::Relaxed);
         match line.speaks_http2() {
-            true => self.pool.share(line).await.map_err(|it| tls::cause(&it).unwrap_or_default()),
-            false => Ok(Lease::Single(Box::new(Wire::new(line)))),
+            true => self.pool.share(line).await,
+            false => Http1Connection::new(line).await.map(|connection| Lease::Http1(Box::new(connection))),
         }
+        .map_err(|error| describe(&error))
     }
 }
 
-/// A request as HTTP/2 has it.
-fn shared_request(
-    uris: &Uris,
-    (method, headers, body): (&Method, &HeaderMap, Option<&Bytes>),
-) -> http::Request<Full<Bytes>> {
-    let mut request = http::Request::new(Full::new(body.cloned().unwrap_or_default()));
+/// A request of the parts that it shares with others.
+fn request(method: &Method, uri: &Uri, headers: &HeaderMap, body: Option<&Bytes>) -> Request {
+    let mut request = Request::new(Full::new(body.cloned().unwrap_or_default()));
     *request.method_mut() = method.clone();
+    *request.uri_mut() = uri.clone();
     *request.headers_mut() = headers.clone();
-    // It is in the URI.
-    request.headers_mut().remove(HOST);
-    *request.version_mut() = Version::HTTP_2;
-    *request.uri_mut() = uris.uri.clone();
     request
 }
 
-/// Does the server say that it has not looked at the request?
-fn is_unseen(error: &hyper::Error) -> bool {
+/// Whether the server reports that it has not processed the request.
+fn is_unprocessed(error: &hyper::Error) -> bool {
     let Some(error) = error.source().and_then(|it| it.downcast_ref::<h2::Error>()) else { return false };
     let said = error.is_remote().then(|| error.reason()).flatten();
     (error.is_go_away() && said == Some(h2::Reason::NO_ERROR))

@@ -117,7 +117,7 @@ impl Way<'_> {
         let told = |it| format!("{}: {it}", proxy.label());
         let tcp = self.reach(&proxy.host, proxy.port).await.map_err(told)?;
         reached(Step::Tunnelling);
-        let (mut line, known) = match &proxy.speaks {
+        let (line, known) = match &proxy.speaks {
             Speaks::Socks(socks) => return Ok(Line::Tcp(socks.through(tcp, self.url).await.map_err(told)?)),
             Speaks::Http(known) => (Line::Tcp(tcp), known),
             Speaks::Https(known) => {
@@ -127,7 +127,7 @@ impl Way<'_> {
             }
         };
         if self.carries == Carries::Conversation || is_secured(self.url) {
-            proxy.tunnel(&mut line, known.as_ref(), self.url).await?;
+            return proxy.tunnel(line, known.as_ref(), self.url).await;
         }
         Ok(line)
     }

@@ -1,48 +1,174 @@
-//! What both ends of a connection of HTTP/1.1 have to know: where a head ends, and where a body in chunks does.
+//! An HTTP/1.1 client connection that is driven by the task that waits for its response.
 //!
-//! Functions of bytes: no I/O. What a head says is read by the end that it is for.
+//! hyper parses and frames the messages. No task is spawned for a connection: whoever awaits a response also reads and
+//! writes the socket, so dropping a request closes it at once and no task switch lies between a call and its socket.
 
-mod chunked;
+use std::error::Error as _;
+use std::future::poll_fn;
+use std::io;
+use std::pin::{Pin, pin};
+use std::task::{Context, Poll, Waker};
 
-use std::sync::LazyLock;
+use bytes::Bytes;
+use http_body_util::Full;
+use hyper::body::{Body as _, Incoming};
+use hyper::client::conn::TrySendError;
+use hyper::client::conn::http1;
+use hyper_util::rt::TokioIo;
+use tokio::io::AsyncWrite;
+use tokio::task::coop::unconstrained;
 
-use memchr::memmem::Finder;
+use super::connect::Line;
+use super::tls;
 
-pub use chunked::{ChunkedBody, ChunkedPart, NotChunked};
+/// Maximum size of a response head, and of a read or write buffer.
+const MAX_BUFFER_BYTES: usize = 64 << 10;
 
-/// Where the head of a message of HTTP/1.1 at the beginning of `text` ends: how many bytes it has with its empty line.
-///
-/// Up to `known` bytes it is known to have no end. Lines that end with a line feed alone are lines here: whoever reads the
-/// head decides whether that is one.
-pub fn head_end(text: &[u8], known: usize) -> Option<usize> {
-    static END: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"\r\n\r\n"));
-    // The end may have been there in part.
-    let from = known.saturating_sub(3);
-    let rest = text.get(from..)?;
-    if let Some(at) = END.find(rest) {
-        return Some(from + at + 4);
-    }
-    memchr::memchr_iter(b'\n', rest).map(|it| from + it + 1).find_map(|at| match text[at..] {
-        [b'\n', ..] => Some(at + 1),
-        [b'\r', b'\n', ..] => Some(at + 2),
-        _ => None,
-    })
+/// A request with its whole body.
+pub(crate) type Request = http::Request<Full<Bytes>>;
+
+/// A connection.
+pub(crate) struct Http1Connection {
+    sender: http1::SendRequest<Full<Bytes>>,
+    /// `None` when the connection has failed.
+    driver: Option<http1::Connection<TokioIo<Line>, Full<Bytes>>>,
+    /// The driver has completed: it must not be polled again.
+    is_finished: bool,
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+impl Http1Connection {
+    /// Prepares a connection over a stream. Sends nothing.
+    #[cfg(any(feature = "http", feature = "sse"))]
+    pub(crate) async fn new(stream: Line) -> hyper::Result<Http1Connection> {
+        Http1Connection::build(&http1::Builder::new(), stream).await
+    }
 
-    #[test]
-    fn an_end_is_found_wherever_the_bytes_were_cut() {
-        for text in ["GET / HTTP/1.1\r\nx: y\r\n\r\nrest", "GET / HTTP/1.1\nx: y\n\nrest"] {
-            let whole = head_end(text.as_bytes(), 0).unwrap();
-            assert_eq!(&text[whole..], "rest");
-            for known in 0..whole {
-                assert_eq!(head_end(&text.as_bytes()[..known], 0), None);
-                assert_eq!(head_end(text.as_bytes(), known), Some(whole), "{known}");
+    /// The same for a `CONNECT` or an upgrade. Header names are sent in title case: some proxies and WebSocket servers
+    /// compare them by case.
+    pub(crate) async fn for_upgrade(stream: Line) -> hyper::Result<Http1Connection> {
+        Http1Connection::build(http1::Builder::new().title_case_headers(true), stream).await
+    }
+
+    async fn build(builder: &http1::Builder, stream: Line) -> hyper::Result<Http1Connection> {
+        let (sender, driver) =
+            builder.clone().max_buf_size(MAX_BUFFER_BYTES).handshake(TokioIo::new(stream)).await?;
+        Ok(Http1Connection { sender, driver: Some(driver), is_finished: false })
+    }
+
+    /// Sends a request and waits for the head of its response. The error contains the request if nothing of it was
+    /// written. Not cancel-safe: after dropping this future, the connection must not be used again.
+    pub(crate) async fn send(
+        &mut self,
+        request: Request,
+    ) -> Result<http::Response<Incoming>, TrySendError<Request>> {
+        let mut response = pin!(self.sender.try_send_request(request));
+        let mut is_first = true;
+        poll_fn(|cx| {
+            if std::mem::take(&mut is_first) {
+                // Detects that the connection was closed while idle, before it writes. If the task's budget put that off,
+                // hyper would no longer know that nothing was written.
+                let _ = pin!(unconstrained(poll_fn(|cx| Poll::Ready(self.drive(cx))))).poll(cx);
+            } else {
+                self.drive(cx);
+            }
+            let polled = poll_received(response.as_mut());
+            // Dropping the driver resolves the response.
+            if polled.is_pending() && self.is_finished && self.driver.take().is_some() {
+                return poll_received(response.as_mut());
+            }
+            polled
+        })
+        .await
+    }
+
+    /// Polls for the next data frame of a response's body. Returns `None` at its end.
+    pub(crate) fn poll_data(
+        &mut self,
+        body: &mut Incoming,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<hyper::Result<Bytes>>> {
+        let mut is_driven = false;
+        loop {
+            match poll_received(poll_fn(|cx| Pin::new(&mut *body).poll_frame(cx))) {
+                Poll::Ready(None) => return Poll::Ready(None),
+                Poll::Ready(Some(Err(error))) => return Poll::Ready(Some(Err(error))),
+                Poll::Ready(Some(Ok(frame))) => {
+                    // Trailers are ignored.
+                    if let Ok(data) = frame.into_data() {
+                        return Poll::Ready(Some(Ok(data)));
+                    }
+                }
+                Poll::Pending if !is_driven => {
+                    self.drive(cx);
+                    is_driven = true;
+                }
+                // Dropping the driver ends the body.
+                Poll::Pending if self.is_finished && self.driver.take().is_some() => {}
+                Poll::Pending => return Poll::Pending,
             }
         }
-        assert_eq!(head_end(b"", 9), None);
     }
+
+    /// Returns the next data frame of a response's body; `None` at its end. Cancel-safe.
+    #[cfg(feature = "websocket")]
+    pub(crate) async fn data(&mut self, body: &mut Incoming) -> Option<hyper::Result<Bytes>> {
+        poll_fn(|cx| self.poll_data(body, cx)).await
+    }
+
+    /// Whether another request may be sent, after the last response was read to its end.
+    #[cfg(any(feature = "http", feature = "sse"))]
+    pub(crate) fn is_reusable(&mut self) -> bool {
+        if !self.sender.is_ready() {
+            // The end of a chunked body may be unread, and the request may be unsent.
+            self.drive(&mut Context::from_waker(Waker::noop()));
+        }
+        !self.is_finished && self.sender.is_ready()
+    }
+
+    /// Closes the stream in an orderly way, as far as that is possible without waiting.
+    #[cfg(any(feature = "http", feature = "sse"))]
+    pub(crate) fn close(self) {
+        if let Some((mut stream, _)) = self.into_parts() {
+            let _ = Pin::new(&mut stream).poll_shutdown(&mut Context::from_waker(Waker::noop()));
+        }
+    }
+
+    /// Reads and writes as much as the stream allows.
+    fn drive(&mut self, cx: &mut Context<'_>) {
+        if !self.is_finished
+            && let Some(driver) = &mut self.driver
+        {
+            // An error is also returned by the request or the body that it concerns.
+            self.is_finished = driver.poll_without_shutdown(cx).is_ready();
+        }
+    }
+
+    /// Takes the stream back after an upgrade or a successful `CONNECT`, with the bytes that were read beyond the
+    /// response. Returns `None` when the connection has failed.
+    pub(crate) fn into_parts(self) -> Option<(Line, Bytes)> {
+        let parts = self.driver?.into_parts();
+        Some((parts.io.into_inner(), parts.read_buf))
+    }
+}
+
+/// Polls what only the driver can make ready, and the driver is polled by the same task: with the task's own waker,
+/// each message would schedule the task once more.
+fn poll_received<F: Future + Unpin>(future: F) -> Poll<F::Output> {
+    // Without a budget: a future that yields because of it would wake nothing.
+    pin!(unconstrained(future)).poll(&mut Context::from_waker(Waker::noop()))
+}
+
+/// Describes an error of an exchange.
+pub(crate) fn describe(error: &hyper::Error) -> String {
+    if error.is_parse_too_large() {
+        return "the head of its response is too large".to_owned();
+    }
+    if error.is_parse() {
+        return format!("its response is not valid HTTP ({error})");
+    }
+    let source = error.source().and_then(|source| source.downcast_ref::<io::Error>());
+    if error.is_incomplete_message() || source.is_some_and(|it| it.kind() == io::ErrorKind::UnexpectedEof) {
+        return "the connection was closed before the end of the response".to_owned();
+    }
+    tls::cause(error).unwrap_or_default()
 }

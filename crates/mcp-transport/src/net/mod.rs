@@ -6,8 +6,6 @@ pub(crate) mod address_policy;
 #[cfg(any(feature = "http", feature = "sse"))]
 pub(crate) mod authorization;
 #[cfg(any(feature = "http", feature = "sse"))]
-pub(crate) mod body;
-#[cfg(any(feature = "http", feature = "sse"))]
 pub(crate) mod client;
 pub(crate) mod configured;
 pub(crate) mod connect;
@@ -18,9 +16,7 @@ pub(crate) mod error_body;
 pub(crate) mod event_stream;
 #[cfg(any(feature = "http", feature = "sse"))]
 mod exchange;
-#[cfg(all(test, any(feature = "http", feature = "sse")))]
-pub(crate) mod flooding;
-pub(crate) mod head;
+pub(crate) mod framing;
 #[cfg(any(feature = "http", feature = "sse"))]
 pub(crate) mod headers;
 pub(crate) mod http1;
@@ -34,9 +30,9 @@ mod response;
 mod socks;
 #[cfg(any(feature = "http", feature = "sse"))]
 mod target;
+#[cfg(test)]
+pub(crate) mod tests;
 pub(crate) mod tls;
-#[cfg(any(feature = "http", feature = "sse"))]
-pub(crate) mod wire;
 
 pub(crate) use configured::secrets;
 

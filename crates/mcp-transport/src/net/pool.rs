@@ -1,9 +1,8 @@
-//! The connections to one server that are kept for the next request.
+//! A pool of idle connections to one server.
 //!
-//! A connection of HTTP/1.1 carries one request at a time, and is moved on by whoever waits for the answer: no task of its
-//! own stands between a request and its socket, and to drop the request closes it. One of HTTP/2 carries all, and has a
-//! task, which ends with the pool. Bounds: as many of the former as requests were ever on their way at once, and each for
-//! [`REST`] only.
+//! An HTTP/1.1 connection serves one request at a time and is driven by the task of that request. An HTTP/2 connection is
+//! shared by all requests; one task drives it, which is aborted when the pool is dropped. The pool has at most as many
+//! connections as requests were in flight at once, each for at most [`MAX_IDLE`].
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
@@ -11,122 +10,114 @@ use std::time::Duration;
 use bytes::Bytes;
 use http_body_util::Full;
 use hyper::client::conn::http2;
-use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::rt::{TokioExecutor, TokioIo};
 use tokio::runtime::Handle;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until};
 
 use super::connect::Line;
-use super::wire::Wire;
+use super::http1::Http1Connection;
 
-/// How long a connection may rest before it is not used again. Node's and uvicorn's servers close one after 5 s: to
-/// write into it just then would lose a request that may have run.
-const REST: Duration = Duration::from_secs(4);
+/// Maximum time that a connection is idle before it is closed. The servers of Node and uvicorn close a connection after
+/// 5 s: writing to it at that moment would lose a request that may have run.
+const MAX_IDLE: Duration = Duration::from_secs(4);
 
-/// The connections that are kept. Dropping it closes them.
+/// The idle connections. Dropping the pool closes them.
 #[derive(Default)]
-pub(super) struct Pool(Mutex<Kept>);
+pub(super) struct Pool(Mutex<State>);
 
 #[derive(Default)]
-struct Kept {
-    /// Since when each rests, the latest last.
-    idle: Vec<(Instant, Box<Single>)>,
-    /// When it was last taken.
-    shared: Option<(Instant, Many)>,
-    /// Somebody sees to it that none rests too long.
-    swept: bool,
+struct State {
+    /// HTTP/1.1 connections with the start of their idle time, the most recent last.
+    idle: Vec<(Instant, Box<Http1Connection>)>,
+    /// The HTTP/2 connection with the time of its last use.
+    shared: Option<(Instant, http2::SendRequest<Full<Bytes>>)>,
+    /// A task closes expired connections.
+    is_swept: bool,
     tasks: JoinSet<()>,
 }
 
-/// A connection that carries one request at a time. Whoever has it polls it.
-pub(super) type Single = Wire<Line>;
-
-/// One that carries many.
-pub(super) type Many = http2::SendRequest<Full<Bytes>>;
-
-/// A connection that may be used.
+/// A connection for one request.
 pub(super) enum Lease {
-    Single(Box<Single>),
-    Shared(Many),
+    Http1(Box<Http1Connection>),
+    Http2(http2::SendRequest<Full<Bytes>>),
 }
 
 impl Pool {
-    /// A connection that has rested, where there is one.
+    /// Takes an idle connection, if there is one.
     pub(super) fn take(&self) -> Option<Lease> {
         let now = Instant::now();
-        // Declared before the lock, and so dropped after it: they may hold a stranger's waker.
-        let mut over = Vec::new();
-        let mut kept = self.lock();
-        while let Some((since, single)) = kept.idle.pop() {
-            if now < since + REST {
-                return Some(Lease::Single(single));
+        // Declared before the lock so that they are dropped after it: they may hold another task's waker.
+        let mut expired = Vec::new();
+        let mut state = self.lock();
+        while let Some((since, connection)) = state.idle.pop() {
+            if now < since + MAX_IDLE {
+                return Some(Lease::Http1(connection));
             }
-            over.push(single);
+            expired.push(connection);
         }
-        let (used, many) = kept.shared.as_mut()?;
-        if now < *used + REST && !many.is_closed() {
+        let (used, sender) = state.shared.as_mut()?;
+        if now < *used + MAX_IDLE && !sender.is_closed() {
             *used = now;
-            return Some(Lease::Shared(many.clone()));
+            return Some(Lease::Http2(sender.clone()));
         }
-        kept.shared = None;
+        state.shared = None;
         None
     }
 
-    /// Begins to speak HTTP/2 over a stream, and keeps the connection for others too.
+    /// Starts HTTP/2 on a stream and shares the connection with later requests.
     pub(super) async fn share(&self, line: Line) -> hyper::Result<Lease> {
-        let mut builder = http2::Builder::new(TokioExecutor::new());
-        let (many, connection) = builder.timer(TokioTimer::new()).handshake(TokioIo::new(line)).await?;
-        let mut kept = self.lock();
-        while kept.tasks.try_join_next().is_some() {}
-        kept.tasks.spawn(async {
+        let builder = http2::Builder::new(TokioExecutor::new());
+        let (sender, connection) = builder.handshake(TokioIo::new(line)).await?;
+        let mut state = self.lock();
+        while state.tasks.try_join_next().is_some() {}
+        state.tasks.spawn(async {
             if let Err(error) = connection.await {
-                tracing::debug!("a connection of HTTP/2 is over: {error}");
+                tracing::debug!("an HTTP/2 connection failed: {error}");
             }
         });
-        kept.shared = Some((Instant::now(), many.clone()));
-        Ok(Lease::Shared(many))
+        state.shared = Some((Instant::now(), sender.clone()));
+        Ok(Lease::Http2(sender))
     }
 
-    /// Keeps a connection whose request is through, unless it is over.
-    pub(super) fn keep(self: &Arc<Self>, mut single: Box<Single>) {
-        if !single.rests() {
+    /// Keeps a connection whose last response was read to its end, unless it is closed.
+    pub(super) fn put(self: &Arc<Self>, mut connection: Box<Http1Connection>) {
+        if !connection.is_reusable() {
             return;
         }
-        let mut kept = self.lock();
-        kept.idle.push((Instant::now(), single));
-        // Without a runtime nothing is kept for long.
-        if !kept.swept && Handle::try_current().is_ok() {
-            kept.swept = true;
-            while kept.tasks.try_join_next().is_some() {}
-            kept.tasks.spawn(sweep(Arc::downgrade(self)));
+        let mut state = self.lock();
+        state.idle.push((Instant::now(), connection));
+        // Without a runtime, the pool is about to be dropped.
+        if !state.is_swept && Handle::try_current().is_ok() {
+            state.is_swept = true;
+            while state.tasks.try_join_next().is_some() {}
+            state.tasks.spawn(sweep(Arc::downgrade(self)));
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Kept> {
+    /// Closes expired connections. Returns the start of the longest remaining idle time.
+    fn close_expired(&self, now: Instant) -> Option<Instant> {
+        let mut state = self.lock();
+        let count = state.idle.partition_point(|(since, _)| *since + MAX_IDLE <= now);
+        let expired: Vec<_> = state.idle.drain(..count).collect();
+        let first = state.idle.first().map(|(since, _)| *since);
+        state.is_swept = first.is_some();
+        drop(state);
+        expired.into_iter().for_each(|(_, connection)| connection.close());
+        first
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
         // Every change under the lock is complete before anything can panic.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Closes connections that have rested long enough, until there are none.
+/// Closes expired connections until there are none.
 async fn sweep(pool: Weak<Pool>) {
     loop {
-        let Some(first) = pool.upgrade().and_then(|it| it.sweep(Instant::now())) else { return };
-        sleep_until(first + REST).await;
-    }
-}
-
-impl Pool {
-    /// Closes what has rested long enough. Since when the longest of the others rests; `None` where there are none.
-    fn sweep(&self, now: Instant) -> Option<Instant> {
-        let mut kept = self.lock();
-        let over = kept.idle.partition_point(|(since, _)| *since + REST <= now);
-        let closed: Vec<_> = kept.idle.drain(..over).collect();
-        let first = kept.idle.first().map(|(since, _)| *since);
-        kept.swept = first.is_some();
-        drop(kept);
-        closed.into_iter().for_each(|(_, single)| single.close());
-        first
+        let Some(first) = pool.upgrade().and_then(|pool| pool.close_expired(Instant::now())) else { return };
+        sleep_until(first + MAX_IDLE).await;
     }
 }
 

@@ -5,14 +5,14 @@
 //! asked for one by one), and a SOCKS proxy is asked in its own way ([`Socks`]). A proxy of another kind is an error: to go round it would send what its owner wanted
 //! to see elsewhere.
 
-use bytes::BytesMut;
+use http::header::{HOST, PROXY_AUTHORIZATION};
 use http::{HeaderValue, Uri};
+use http_body_util::Full;
 use hyper_util::client::proxy::matcher::{Intercept, Matcher};
-use tokio::io::AsyncWriteExt;
 use url::{Host, Url};
 
-use super::connect::{Stream, is_secured};
-use super::head;
+use super::connect::{Line, is_secured};
+use super::http1::{Http1Connection, describe};
 use super::socks::Socks;
 
 /// A proxy.
@@ -67,37 +67,31 @@ impl Proxy {
         format!("the proxy {}:{}", self.host, self.port)
     }
 
-    /// Makes of a connection to the proxy one to the server. Says in words why it cannot.
+    /// Opens a tunnel to the server with `CONNECT`. The error says why the proxy does not open one.
     pub(crate) async fn tunnel(
         &self,
-        stream: &mut dyn Stream,
+        line: Line,
         authorization: Option<&HeaderValue>,
         url: &Url,
-    ) -> Result<(), String> {
-        let mut stream = stream;
-        let host = url.host_str().unwrap_or_default();
-        let port = url.port_or_known_default().unwrap_or_default();
-        let mut request = format!("CONNECT {host}:{port} HTTP/1.1\r\nHost: {host}:{port}\r\n").into_bytes();
-        if let Some(authorization) = authorization {
-            request.extend_from_slice(b"Proxy-Authorization: ");
-            request.extend_from_slice(authorization.as_bytes());
-            request.extend_from_slice(b"\r\n");
-        }
-        request.extend_from_slice(b"\r\n");
+    ) -> Result<Line, String> {
         let label = self.label();
-        let sent = async {
-            stream.write_all(&request).await?;
-            stream.flush().await
-        };
-        sent.await.map_err(|it| format!("{label}: {}", super::tls::io_words(&it)))?;
-        let mut buffer = BytesMut::new();
-        let answer = head::read(&mut stream, &mut buffer).await.map_err(|it| format!("{label}: {it}"))?;
-        match answer.status.as_u16() {
-            // We speak first, so nothing can have come through the tunnel yet.
-            200..=299 if buffer.is_empty() => Ok(()),
-            200..=299 => Err(format!("{label} sent more than an answer")),
-            407 => Err(format!("{label} wants authorization (HTTP 407)")),
-            status => Err(format!("{label} refuses to connect (HTTP {status})")),
+        let host = url.host_str().unwrap_or_default();
+        let authority = format!("{host}:{}", url.port_or_known_default().unwrap_or_default());
+        let mut request = http::Request::connect(&authority).header(HOST, &authority);
+        if let Some(authorization) = authorization {
+            request = request.header(PROXY_AUTHORIZATION, authorization);
+        }
+        let request =
+            request.body(Full::default()).map_err(|_| format!("{label}: the URL's host cannot be sent"))?;
+        let failed = |error: &hyper::Error| format!("{label}: {}", describe(error));
+        let mut connection = Http1Connection::for_upgrade(line).await.map_err(|error| failed(&error))?;
+        let response = connection.send(request).await.map_err(|error| failed(&error.into_error()))?;
+        match (response.status().as_u16(), connection.into_parts()) {
+            // The client speaks first, so the tunnel cannot have brought anything yet.
+            (200..=299, Some((line, rest))) if rest.is_empty() => Ok(line),
+            (200..=299, _) => Err(format!("{label} sent more than an answer")),
+            (407, _) => Err(format!("{label} wants authorization (HTTP 407)")),
+            (status, _) => Err(format!("{label} refuses to connect (HTTP {status})")),
         }
     }
 }

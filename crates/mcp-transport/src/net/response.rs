@@ -1,152 +1,252 @@
-//! A response: its head, and its body a chunk at a time.
+//! A response: its head, and its body in pieces.
 //!
-//! When the last of it has been read its connection is kept for the next request; when it is dropped before, its
-//! connection is closed.
+//! When an HTTP/1.1 body was read to its end, its connection returns to the pool. Dropping the response before that closes
+//! the connection, or resets the stream of an HTTP/2 connection.
 
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
-use bytes::Bytes;
-use http::{HeaderMap, StatusCode};
+use bytes::{Bytes, BytesMut};
+use http::header::{CONTENT_LENGTH, CONTENT_TYPE, TRANSFER_ENCODING};
+use http::{HeaderMap, StatusCode, Version};
 use hyper::body::{Body as _, Incoming};
 
-use super::head::Head;
-use super::pool::{Pool, Single};
-use super::{tls, wire};
+use super::http1::Http1Connection;
+use super::pool::Pool;
 
+/// Maximum number of bytes that are read of a body that explains a failure.
+const MAX_EXPLANATION_BYTES: usize = 64 << 10;
+
+/// A response.
 pub(crate) struct Response {
-    head: Head,
+    status: StatusCode,
+    headers: HeaderMap,
     body: Body,
 }
 
 enum Body {
-    /// What a connection brings that brings nothing else, and where that goes. `None` behind the end.
-    Single(Option<(Box<Single>, Arc<Pool>)>),
-    /// What comes on a connection with others.
-    Shared(Incoming),
+    /// `None` once the body was read to its end or failed.
+    Http1(Option<Http1Body>),
+    Http2(Incoming),
     #[cfg(test)]
-    Told(Pin<Box<dyn futures_util::Stream<Item = Bytes> + Send>>),
+    Stream(Pin<Box<dyn futures_util::Stream<Item = Bytes> + Send>>),
 }
 
-/// A body broke off.
-#[derive(Debug)]
-pub(crate) enum Broken {
-    Single(wire::Broken),
-    Shared(hyper::Error),
+/// A body with the connection that it is read from.
+struct Http1Body {
+    body: Incoming,
+    connection: Box<Http1Connection>,
+    /// Where the connection is kept afterwards; `None` if it must not be used again.
+    pool: Option<Arc<Pool>>,
+}
+
+/// What follows from how a response is framed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Framing {
+    Reusable,
+    /// Some intermediary may see another end of the body.
+    Ambiguous,
+    /// It has a transfer coding that was not requested.
+    UnknownCoding,
 }
 
 impl Response {
-    pub(super) fn single(head: Head, single: Box<Single>, pool: &Arc<Pool>) -> Response {
-        Response { head, body: Body::Single(Some((single, Arc::clone(pool)))) }
+    /// A response on an HTTP/1.1 connection, which returns to the pool when the body was read. Fails if the body has a
+    /// transfer coding that was not requested.
+    pub(super) fn http1(
+        response: http::Response<Incoming>,
+        connection: Box<Http1Connection>,
+        pool: &Arc<Pool>,
+    ) -> Result<Response, &'static str> {
+        let (head, body) = response.into_parts();
+        let pool = match framing(head.version, &head.headers) {
+            Framing::Reusable => Some(Arc::clone(pool)),
+            Framing::Ambiguous => None,
+            Framing::UnknownCoding => {
+                return Err("its response has a transfer coding that was not requested");
+            }
+        };
+        let mut body = Body::Http1(Some(Http1Body { body, connection, pool }));
+        body.release_at_end();
+        Ok(Response { status: head.status, headers: head.headers, body })
     }
 
-    pub(super) fn shared(answer: http::Response<Incoming>) -> Response {
-        let (head, incoming) = answer.into_parts();
-        Response { head: Head::made(head.status, head.headers), body: Body::Shared(incoming) }
+    /// A response on an HTTP/2 connection.
+    pub(super) fn http2(response: http::Response<Incoming>) -> Response {
+        let (head, body) = response.into_parts();
+        Response { status: head.status, headers: head.headers, body: Body::Http2(body) }
     }
 
-    /// One with this body.
+    /// A response with this body.
     #[cfg(test)]
-    pub(crate) fn telling(body: impl futures_util::Stream<Item = Bytes> + Send + 'static) -> Response {
-        let head = Head::made(StatusCode::OK, HeaderMap::new());
-        Response { head, body: Body::Told(Box::pin(body)) }
+    pub(crate) fn from_stream(body: impl futures_util::Stream<Item = Bytes> + Send + 'static) -> Response {
+        Response { status: StatusCode::OK, headers: HeaderMap::new(), body: Body::Stream(Box::pin(body)) }
     }
 
     pub(crate) fn status(&self) -> StatusCode {
-        self.head.status
+        self.status
     }
 
     pub(crate) fn headers(&self) -> &HeaderMap {
-        self.head.headers()
+        &self.headers
     }
 
-    /// What the server calls the body, with parameters; empty where it has no name for it.
-    pub(crate) fn kind(&self) -> &[u8] {
-        &self.head.body.kind
+    /// Whether the server declares the body to be an event stream.
+    pub(crate) fn is_event_stream(&self) -> bool {
+        self.has_content_type("text/event-stream")
     }
 
-    /// How many bytes the body still has, where that is known.
+    /// Whether the server declares this media type, with any parameters.
+    pub(crate) fn has_content_type(&self, media_type: &str) -> bool {
+        let Some(value) = self.headers.get(CONTENT_TYPE) else { return false };
+        let name = value.as_bytes().split(|byte| *byte == b';').next().unwrap_or_default().trim_ascii();
+        name.eq_ignore_ascii_case(media_type.as_bytes())
+    }
+
+    /// The number of bytes that remain of the body, if it is known.
     #[cfg(feature = "http")]
     pub(crate) fn content_length(&self) -> Option<u64> {
         match &self.body {
-            Body::Single(Some((single, _))) => single.left(),
-            Body::Single(None) => Some(0),
-            Body::Shared(incoming) => incoming.size_hint().exact(),
+            Body::Http1(Some(http1)) => http1.body.size_hint().exact(),
+            Body::Http1(None) => Some(0),
+            Body::Http2(body) => body.size_hint().exact(),
             #[cfg(test)]
-            Body::Told(_) => None,
+            Body::Stream(_) => None,
         }
     }
 
-    /// The next piece of the body; `None` at its end, and behind an error. Cancel-safe.
-    pub(crate) async fn chunk(&mut self) -> Result<Option<Bytes>, Broken> {
-        self.piece(1).await
+    /// Returns the next piece of the body; `None` at its end, and after an error. Cancel-safe.
+    pub(crate) async fn chunk(&mut self) -> hyper::Result<Option<Bytes>> {
+        poll_fn(|cx| self.body.poll_chunk(cx)).await
     }
 
-    /// The next piece of the body; of one whose length is known so many bytes at least, where it has as many and they are no
-    /// more than [`MOST_BELIEVED`](super::wire::MOST_BELIEVED). `None` at its end, and behind an error. Cancel-safe.
-    pub(crate) async fn piece(&mut self, wanted: usize) -> Result<Option<Bytes>, Broken> {
-        poll_fn(|context| self.body.poll_piece(context, wanted)).await
+    /// Reads the beginning of the body, up to a limit of bytes and of time.
+    pub(crate) async fn read_beginning(&mut self, timeout: Duration) -> Bytes {
+        let mut res = BytesMut::new();
+        let read = async {
+            while let Ok(Some(chunk)) = self.chunk().await {
+                let room = MAX_EXPLANATION_BYTES - res.len();
+                res.extend_from_slice(&chunk[..chunk.len().min(room)]);
+                if res.len() == MAX_EXPLANATION_BYTES {
+                    break;
+                }
+            }
+        };
+        // What arrived before the timeout is still useful.
+        let _ = tokio::time::timeout(timeout, read).await;
+        res.freeze()
     }
 }
 
 impl Body {
-    fn poll_piece(
-        &mut self,
-        context: &mut Context<'_>,
-        wanted: usize,
-    ) -> Poll<Result<Option<Bytes>, Broken>> {
+    fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<hyper::Result<Option<Bytes>>> {
         match self {
-            Body::Single(line) => {
-                let Some((single, _)) = line else { return Poll::Ready(Ok(None)) };
-                let polled = single.poll_piece(context, wanted);
-                match &polled {
-                    Poll::Ready(Ok(_)) if single.is_read() => rest(line),
-                    Poll::Ready(Err(_)) => *line = None,
-                    Poll::Ready(Ok(_)) | Poll::Pending => {}
-                }
-                polled.map_err(Broken::Single)
-            }
-            Body::Shared(incoming) => loop {
-                let Some(frame) = ready!(Pin::new(&mut *incoming).poll_frame(context)) else {
+            Body::Http1(http1) => {
+                let Some(Http1Body { body, connection, pool: _ }) = http1 else {
                     return Poll::Ready(Ok(None));
                 };
-                // What follows a body says nothing to us.
-                if let Ok(data) = frame.map_err(Broken::Shared)?.into_data() {
+                match ready!(connection.poll_data(body, cx)) {
+                    Some(Ok(data)) => {
+                        self.release_at_end();
+                        Poll::Ready(Ok(Some(data)))
+                    }
+                    None => {
+                        self.release();
+                        Poll::Ready(Ok(None))
+                    }
+                    Some(Err(error)) => {
+                        *http1 = None;
+                        Poll::Ready(Err(error))
+                    }
+                }
+            }
+            Body::Http2(body) => loop {
+                let Some(frame) = ready!(Pin::new(&mut *body).poll_frame(cx)) else {
+                    return Poll::Ready(Ok(None));
+                };
+                // Trailers are ignored.
+                if let Ok(data) = frame?.into_data() {
                     return Poll::Ready(Ok(Some(data)));
                 }
             },
             #[cfg(test)]
-            Body::Told(stream) => stream.as_mut().poll_next(context).map(Ok),
+            Body::Stream(stream) => stream.as_mut().poll_next(cx).map(Ok),
+        }
+    }
+
+    /// Releases the connection if the body is known to have ended.
+    fn release_at_end(&mut self) {
+        if let Body::Http1(Some(http1)) = self
+            && http1.body.is_end_stream()
+        {
+            self.release();
+        }
+    }
+
+    fn release(&mut self) {
+        if let Body::Http1(http1) = self
+            && let Some(Http1Body { connection, pool: Some(pool), body: _ }) = http1.take()
+        {
+            pool.put(connection);
         }
     }
 }
 
-/// The body is read: its connection can carry another request.
-fn rest(line: &mut Option<(Box<Single>, Arc<Pool>)>) {
-    if let Some((single, pool)) = line.take() {
-        pool.keep(single);
+/// Checks what hyper leaves open: it follows RFC 9112 in reading a body whose end others may see elsewhere.
+fn framing(version: Version, headers: &HeaderMap) -> Framing {
+    if !headers.contains_key(TRANSFER_ENCODING) {
+        // A server of HTTP/1.0 may keep its connection open; opening another costs less than losing a request.
+        return if version == Version::HTTP_11 { Framing::Reusable } else { Framing::Ambiguous };
+    }
+    let values = headers.get_all(TRANSFER_ENCODING).iter();
+    let codings: Vec<&[u8]> = values
+        .flat_map(|value| value.as_bytes().split(|byte| *byte == b',').map(<[u8]>::trim_ascii))
+        .collect();
+    let is = |coding: &[u8], name: &str| coding.eq_ignore_ascii_case(name.as_bytes());
+    match &codings[..] {
+        [coding] if is(coding, "chunked") && !headers.contains_key(CONTENT_LENGTH) => Framing::Reusable,
+        _ if codings.iter().all(|coding| is(coding, "chunked") || is(coding, "identity")) => {
+            Framing::Ambiguous
+        }
+        _ => Framing::UnknownCoding,
     }
 }
 
-impl Drop for Response {
-    fn drop(&mut self) {
-        match &mut self.body {
-            Body::Single(line) if line.as_ref().is_some_and(|(single, _)| single.is_read()) => rest(line),
-            Body::Single(_) | Body::Shared(_) => {}
-            #[cfg(test)]
-            Body::Told(_) => {}
-        }
-    }
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-impl Broken {
-    /// Why, in words.
-    pub(crate) fn words(&self) -> String {
-        match self {
-            Broken::Single(broken) => broken.words(),
-            Broken::Shared(error) => tls::cause(error).unwrap_or_default(),
-        }
+    #[track_caller]
+    fn check(version: Version, fields: &[(&'static str, &'static str)], expected: Framing) {
+        let fields = fields.iter().map(|(name, value)| {
+            (http::HeaderName::from_static(name), http::HeaderValue::from_static(value))
+        });
+        let mut headers = HeaderMap::new();
+        fields.for_each(|(name, value)| _ = headers.append(name, value));
+        assert_eq!(framing(version, &headers), expected, "{headers:?}");
+    }
+
+    #[test]
+    fn ambiguous_framing_ends_the_connection() {
+        let chunked = ("transfer-encoding", "Chunked");
+        check(Version::HTTP_11, &[("content-length", "12")], Framing::Reusable);
+        check(Version::HTTP_11, &[chunked], Framing::Reusable);
+        check(Version::HTTP_11, &[], Framing::Reusable);
+        check(Version::HTTP_11, &[chunked, ("content-length", "4")], Framing::Ambiguous);
+        check(Version::HTTP_11, &[chunked, chunked], Framing::Ambiguous);
+        check(Version::HTTP_11, &[("transfer-encoding", "chunked, Chunked")], Framing::Ambiguous);
+        check(Version::HTTP_11, &[("transfer-encoding", "identity")], Framing::Ambiguous);
+        check(Version::HTTP_10, &[("content-length", "1")], Framing::Ambiguous);
+    }
+
+    #[test]
+    fn unrequested_transfer_coding_is_refused() {
+        check(Version::HTTP_11, &[("transfer-encoding", "gzip, chunked")], Framing::UnknownCoding);
+        let two = [("transfer-encoding", "chunked"), ("transfer-encoding", "br")];
+        check(Version::HTTP_11, &two, Framing::UnknownCoding);
+        check(Version::HTTP_11, &[("transfer-encoding", "")], Framing::UnknownCoding);
     }
 }

@@ -15,12 +15,10 @@ pub(crate) struct Target {
 
 #[derive(Debug, Clone)]
 pub(super) struct Uris {
-    /// `https://example.com/mcp`, as HTTP/2 wants it.
-    pub(super) uri: Uri,
-    /// The same, as proxies want it.
-    pub(super) whole: String,
+    /// `https://example.com/mcp`, for HTTP/2 and for proxies.
+    pub(super) absolute: Uri,
     /// `/mcp`.
-    pub(super) path: PathAndQuery,
+    pub(super) path: Uri,
 }
 
 impl Target {
@@ -46,7 +44,7 @@ impl Uris {
     fn of(url: &Url) -> Result<Uris, String> {
         let uri = url[..Position::AfterQuery].parse::<Uri>().map_err(|it| it.to_string())?;
         let path = uri.path_and_query().cloned().unwrap_or(PathAndQuery::from_static("/"));
-        Ok(Uris { path, whole: uri.to_string(), uri })
+        Ok(Uris { path: path.into(), absolute: uri })
     }
 }
 
@@ -69,7 +67,7 @@ mod tests {
         let uris = target.uris().unwrap();
         let mut headers = HeaderMap::new();
         name_host(target.url(), &mut headers);
-        let got = (uris.whole.clone(), uris.path.to_string(), headers[HOST].to_str().unwrap());
+        let got = (uris.absolute.to_string(), uris.path.to_string(), headers[HOST].to_str().unwrap());
         assert_eq!(got, (whole.to_owned(), path.to_owned(), host));
     }
 

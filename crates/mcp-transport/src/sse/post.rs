@@ -9,7 +9,6 @@ use tokio::sync::oneshot;
 use super::Wire;
 use super::lanes::Leave;
 use crate::error::end::Fault;
-use crate::net::body::{beginning, is_event_stream};
 use crate::net::headers::PROTOCOL_VERSION;
 use crate::net::{CANCELLED, error_body};
 use crate::transport::{Head, Lane, LaneEnd, Outgoing, RequestId};
@@ -111,13 +110,13 @@ async fn post(wire: &Wire, message: &Outgoing, id: Option<RequestId>) -> Option<
     if response.status().is_success() {
         // Whatever it says, the answer comes on the stream. Its end is waited for, so that the connection can be used
         // again.
-        if !is_event_stream(&response) {
-            beginning(&mut response, RINGING_OUT).await;
+        if !response.is_event_stream() {
+            response.read_beginning(RINGING_OUT).await;
         }
         return None;
     }
     let status = response.status().as_u16();
-    let body = beginning(&mut response, EXPLAINING).await;
+    let body = response.read_beginning(EXPLAINING).await;
     let said = error_body::read(&body, id, &wire.place.redactor);
     if said.ours {
         // An error under the request's own id is the server's answer, whatever the status.

@@ -11,9 +11,9 @@ use url::Url;
 
 use super::endpoint;
 use crate::error::end::{EndReason, Fault};
-use crate::net::body::{beginning, is_event_stream};
 use crate::net::client::fault;
 use crate::net::event_stream::{Event, EventStream};
+use crate::net::http1::describe;
 use crate::net::{Client, Failed, Place, Response, Target, error_body, headers};
 
 /// A silence longer than this is none that anybody waits for, and might be more than the clock can count.
@@ -79,7 +79,7 @@ pub(super) async fn open(
         Ok(Ok(response)) => response,
     };
     let status = response.status().as_u16();
-    if !response.status().is_success() || !is_event_stream(&response) {
+    if !response.status().is_success() || !response.is_event_stream() {
         return Err(refusal(place, response).await);
     }
     let with_status = |message| Fault { status: Some(status), message, error: None };
@@ -97,7 +97,7 @@ pub(super) async fn open(
 /// What a response says that is no stream.
 async fn refusal(place: &Place, mut response: Response) -> Fault {
     let status = response.status().as_u16();
-    let body = beginning(&mut response, EXPLAINING.min(place.connect)).await;
+    let body = response.read_beginning(EXPLAINING.min(place.connect)).await;
     let said = error_body::read(&body, None, &place.redactor);
     let mut message = error_body::words(status, response.headers(), &said, &place.redactor);
     if response.status().is_success() {
@@ -128,7 +128,7 @@ impl Stream {
         let until = self.heard + self.limits.silence;
         let chunk = match tokio::time::timeout_at(until, self.response.chunk()).await {
             Err(_) => return Err(StreamEnd::Silent(self.limits.silence)),
-            Ok(Err(error)) => return Err(StreamEnd::Broke(error.words())),
+            Ok(Err(error)) => return Err(StreamEnd::Broke(describe(&error))),
             Ok(Ok(None)) => {
                 // A whole message is worth more than the line that should have followed it.
                 let is_whole = |it: &[u8]| serde_json::from_slice::<IgnoredAny>(it).is_ok();
@@ -194,8 +194,8 @@ mod tests {
             Bytes::from_static(chunk.as_bytes())
         });
         let response = match ends {
-            true => Response::telling(body),
-            false => Response::telling(body.chain(stream::pending())),
+            true => Response::from_stream(body),
+            false => Response::from_stream(body.chain(stream::pending())),
         };
         let limits = StreamLimits { silence: Duration::from_secs(5), event_bytes: 20 };
         Stream::new(response, limits)

@@ -7,7 +7,7 @@ use mcp_model::{Limits, UrlEndpoint};
 
 use super::*;
 use crate::dial::endpoint::DialOptions;
-use crate::net::flooding::{self, Answers, FLOODS};
+use crate::net::tests::flood::{self, Answers, FLOODS};
 
 /// Drives a connection whose stream brings this without end for some seconds: how often it was read, the answers, and how
 /// it ended.
@@ -21,7 +21,7 @@ async fn flooded(seconds: u64, text: &str) -> (usize, Arc<Answers>, EndReason) {
     let answers = Arc::new(Answers::default());
     let limits = stream::StreamLimits::of(&place);
     let wire = Wire { place, client, endpoint, plain, inbox: Arc::clone(&answers) as _ };
-    let (response, sent) = flooding::response(text);
+    let (response, sent) = flood::response(text);
     let (_out, mut queue) = OutQueue::new();
     let stopping = pin!(tokio::time::sleep_until(Instant::now() + Duration::from_secs(seconds)));
     let stopping = pin!(futures_util::FutureExt::map(stopping, |()| Instant::now()));

@@ -9,8 +9,6 @@
 //! Streamable HTTP.
 
 mod conversation;
-#[cfg(any(test, fuzzing))]
-pub(crate) mod fuzzing;
 mod observed;
 mod open;
 mod pulse;
@@ -23,7 +21,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use http::HeaderMap;
+use http::{HeaderMap, Uri};
 use mcp_model::UrlEndpoint;
 use url::Url;
 
@@ -53,7 +51,7 @@ struct Place {
     url: Url,
     label: String,
     /// The request's path and query.
-    target: String,
+    target: Uri,
     /// The headers of the upgrade, but for its key.
     headers: HeaderMap,
     authorities: Authorities,

@@ -73,11 +73,16 @@ async fn attempt(
         });
     };
     let stream = way.go(&told).await.map_err(failed)?;
-    let mut stream = Observed::new(stream);
     reached(Step::Asking);
-    let rest = upgrade::ask(place, &mut stream).await?;
+    let (stream, rest) = upgrade::upgrade(place, stream).await?;
     let settings = socket::settings(place.message_bytes);
-    Ok(WebSocketStream::from_partially_read(stream, rest.to_vec(), Role::Client, Some(settings)).await)
+    Ok(WebSocketStream::from_partially_read(
+        Observed::new(stream),
+        rest.to_vec(),
+        Role::Client,
+        Some(settings),
+    )
+    .await)
 }
 
 fn unreachable(place: &Place, why: &str) -> Fault {
@@ -96,7 +101,7 @@ mod tests {
     use super::super::WebSocketDial;
     use super::*;
     use crate::dial::endpoint::DialOptions;
-    use crate::net::head::heard;
+    use crate::net::tests::read_head;
 
     /// Opens a WebSocket at `url` through a proxy that answers so, and is the server behind itself. What the proxy was
     /// asked, and what came of it.
@@ -110,10 +115,10 @@ mod tests {
             WebSocketDial::new(&UrlEndpoint::new(url.parse().unwrap()), &options).unwrap();
         let proxy = async {
             let (mut stream, _) = listener.accept().await.unwrap();
-            let asked = heard(&mut stream).await;
+            let asked = read_head(&mut stream).await;
             stream.write_all(answer.as_bytes()).await.unwrap();
-            let upgrade = heard(&mut stream).await;
-            if let Some(key) = upgrade.lines().find_map(|it| it.strip_prefix("Sec-WebSocket-Key: ")) {
+            let upgrade = read_head(&mut stream).await;
+            if let Some(key) = upgrade.lines().find_map(|it| it.strip_prefix("Sec-Websocket-Key: ")) {
                 let accept = derive_accept_key(key.as_bytes());
                 let head =
                     "HTTP/1.1 101 X\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: ";

@@ -8,9 +8,11 @@ use http::header::{
     AUTHORIZATION, CONNECTION, CONTENT_LENGTH, HOST, SEC_WEBSOCKET_ACCEPT, SEC_WEBSOCKET_EXTENSIONS,
     SEC_WEBSOCKET_KEY, SEC_WEBSOCKET_PROTOCOL, SEC_WEBSOCKET_VERSION, TRANSFER_ENCODING, UPGRADE, USER_AGENT,
 };
-use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+use http::uri::PathAndQuery;
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Uri};
+use http_body_util::Full;
+use hyper::body::Incoming;
 use mcp_model::UrlEndpoint;
-use tokio::io::AsyncWriteExt;
 use tokio_tungstenite::tungstenite::handshake::client::generate_key;
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 use url::{Position, Url};
@@ -18,12 +20,15 @@ use url::{Position, Url};
 use super::Place;
 use crate::error::ConnectError;
 use crate::error::end::Fault;
-use crate::net::connect::Stream;
-use crate::net::head::{self, Head};
+use crate::net::connect::Line;
+use crate::net::http1::{Http1Connection, Request, describe};
 use crate::net::{configured, error_body};
 
 /// The subprotocol of MCP over WebSocket.
 const SUBPROTOCOL: &str = "mcp";
+
+/// Maximum number of bytes that are read of the body of a refusal.
+const MAX_EXPLANATION_BYTES: usize = 4 << 10;
 
 /// The headers that are the handshake itself: a configured one would break it.
 const OURS: [HeaderName; 10] = [
@@ -55,20 +60,26 @@ pub(super) enum Refusal {
     Broken(String),
 }
 
-/// The path and query that are asked for.
-pub(super) fn target(url: &Url) -> Result<String, ConnectError> {
+/// The path and query of the request.
+pub(super) fn target(url: &Url) -> Result<Uri, ConnectError> {
     let target = &url[Position::BeforePath..Position::AfterQuery];
-    // What a URL escapes leaves no space or control character; a request of two lines must not depend on that.
-    match target.bytes().all(|it| it.is_ascii_graphic()) && target.starts_with('/') {
-        true => Ok(target.to_owned()),
-        false => Err(ConnectError::Invalid("the URL's path cannot be asked for".to_owned())),
-    }
+    let target = target.parse::<PathAndQuery>();
+    target.map(Uri::from).map_err(|_| ConnectError::Invalid("the URL's path cannot be asked for".to_owned()))
 }
 
-/// The headers of the request, but for its key: the configured ones, who stands in the URL, and ours.
+/// The headers of the request except its key: those of the handshake, the configured ones, and the URL's credentials.
 pub(super) fn headers(endpoint: &UrlEndpoint) -> Result<HeaderMap, ConnectError> {
-    let mut res = configured::headers(endpoint, &[], &OURS)?;
     let url = &endpoint.url;
+    let host = HeaderValue::try_from(&url[Position::BeforeHost..Position::AfterPort])
+        .map_err(|_| ConnectError::Invalid("the URL's host cannot be asked for".to_owned()))?;
+    let mut res = HeaderMap::new();
+    // The host first, as servers expect it.
+    res.insert(HOST, host);
+    res.insert(UPGRADE, HeaderValue::from_static("websocket"));
+    res.insert(CONNECTION, HeaderValue::from_static("Upgrade"));
+    res.insert(SEC_WEBSOCKET_VERSION, HeaderValue::from_static("13"));
+    res.insert(SEC_WEBSOCKET_PROTOCOL, HeaderValue::from_static(SUBPROTOCOL));
+    res.extend(configured::headers(endpoint, &[], &OURS)?);
     if let Some(credentials) = configured::credentials(url) {
         let mut value = HeaderValue::try_from(format!("Basic {credentials}")).expect("base64 is plain ASCII");
         value.set_sensitive(true);
@@ -76,100 +87,78 @@ pub(super) fn headers(endpoint: &UrlEndpoint) -> Result<HeaderMap, ConnectError>
     }
     let agent = concat!(env!("CARGO_PKG_NAME"), "/", env!("CARGO_PKG_VERSION"));
     res.entry(USER_AGENT).or_insert(HeaderValue::from_static(agent));
-    res.insert(SEC_WEBSOCKET_VERSION, HeaderValue::from_static("13"));
-    res.insert(SEC_WEBSOCKET_PROTOCOL, HeaderValue::from_static(SUBPROTOCOL));
-    res.insert(UPGRADE, HeaderValue::from_static("websocket"));
-    res.insert(CONNECTION, HeaderValue::from_static("Upgrade"));
-    let host = &url[Position::BeforeHost..Position::AfterPort];
-    let host = HeaderValue::try_from(host)
-        .map_err(|_| ConnectError::Invalid("the URL's host cannot be asked for".to_owned()))?;
-    res.insert(HOST, host);
     Ok(res)
 }
 
-/// Asks for the upgrade. Gives what the server sent after its answer, or why there is no WebSocket.
-pub(super) async fn ask(place: &Place, stream: &mut dyn Stream) -> Result<BytesMut, Fault> {
-    let refused = |status, message| Fault { status, message, error: None };
+/// Requests the upgrade. Returns the stream with the bytes that the server sent after its response, or why it opened no
+/// WebSocket.
+pub(super) async fn upgrade(place: &Place, line: Line) -> Result<(Line, Bytes), Fault> {
     let key = generate_key();
-    let failed = |words: String| refused(None, format!("{} did not open a WebSocket: {words}", place.label));
-    let mut stream = stream;
-    let asked = request(place, &key);
-    let sent = async {
-        stream.write_all(&asked).await?;
-        stream.flush().await
+    let failed = |status, why: &str| {
+        let message = format!("{} did not open a WebSocket: {why}", place.label);
+        Fault { status, message, error: None }
     };
-    // A server that answers before it has read all may have closed its end: what it says counts.
-    let sent = sent.await;
-    let mut buffer = BytesMut::new();
-    let head = loop {
-        let head = head::read(&mut stream, &mut buffer).await.map_err(|words| match &sent {
-            Ok(()) => failed(words),
-            Err(error) => failed(crate::net::tls::io_words(error)),
-        })?;
-        // Another answer follows.
-        if !head.is_interim() {
-            break head;
+    let broken = |error: &hyper::Error| failed(None, &describe(error));
+    let mut connection = Http1Connection::for_upgrade(line).await.map_err(|error| broken(&error))?;
+    let response =
+        connection.send(request(place, &key)).await.map_err(|error| broken(&error.into_error()))?;
+    let (head, mut body) = response.into_parts();
+    let status = Some(head.status.as_u16());
+    match judge(head.status, &head.headers, &derive_accept_key(key.as_bytes())) {
+        Ok(subprotocol) => {
+            if subprotocol == Subprotocol::None {
+                tracing::warn!("{} chose no subprotocol; it is taken to speak `{SUBPROTOCOL}`", place.label);
+            }
+            connection.into_parts().ok_or_else(|| failed(status, "it closed the connection"))
         }
-    };
-    match judge(&head, &derive_accept_key(key.as_bytes())) {
-        Ok(Subprotocol::Ours) => Ok(buffer),
-        Ok(Subprotocol::None) => {
-            tracing::warn!("{} chose no subprotocol; it is taken to speak `{SUBPROTOCOL}`", place.label);
-            Ok(buffer)
-        }
-        Err(Refusal::Broken(words)) => Err(refused(Some(head.status.as_u16()), failed(words).message)),
+        Err(Refusal::Broken(why)) => Err(failed(status, &why)),
         Err(Refusal::Status) => {
-            let body = tokio::time::timeout(super::open::EXPLAINING, head.beginning(&mut stream, buffer));
-            // What matters is the status.
-            let body = body.await.unwrap_or_default();
-            Err(refusal(place, &head, &body))
+            let body = read_beginning(&mut connection, &mut body).await;
+            Err(refusal(place, head.status, &head.headers, &body))
         }
     }
 }
 
-fn request(place: &Place, key: &str) -> Vec<u8> {
-    let mut res = format!("GET {} HTTP/1.1\r\n", place.target).into_bytes();
-    let mut field = |name: &[u8], value: &[u8]| {
-        res.extend_from_slice(name);
-        res.extend_from_slice(b": ");
-        res.extend_from_slice(value);
-        res.extend_from_slice(b"\r\n");
+/// Reads the beginning of a body, up to a limit of bytes and of time.
+async fn read_beginning(connection: &mut Http1Connection, body: &mut Incoming) -> Bytes {
+    let mut res = BytesMut::new();
+    let read = async {
+        while res.len() < MAX_EXPLANATION_BYTES
+            && let Some(Ok(data)) = connection.data(body).await
+        {
+            res.extend_from_slice(&data[..data.len().min(MAX_EXPLANATION_BYTES - res.len())]);
+        }
     };
-    // Host first, as servers expect it. Some look at the case of a name.
-    let first = [
-        (HOST, "Host"),
-        (UPGRADE, "Upgrade"),
-        (CONNECTION, "Connection"),
-        (SEC_WEBSOCKET_VERSION, "Sec-WebSocket-Version"),
-        (SEC_WEBSOCKET_PROTOCOL, "Sec-WebSocket-Protocol"),
-    ];
-    for (name, written) in &first {
-        field(written.as_bytes(), place.headers[name].as_bytes());
-    }
-    field(b"Sec-WebSocket-Key", key.as_bytes());
-    for (name, value) in place.headers.iter().filter(|(name, _)| first.iter().all(|it| it.0 != **name)) {
-        field(name.as_str().as_bytes(), value.as_bytes());
-    }
-    res.extend_from_slice(b"\r\n");
-    res
+    // What arrived before the timeout is still useful: what matters is the status.
+    let _ = tokio::time::timeout(super::open::EXPLAINING, read).await;
+    res.freeze()
+}
+
+fn request(place: &Place, key: &str) -> Request {
+    let mut request = Request::new(Full::default());
+    *request.uri_mut() = place.target.clone();
+    *request.headers_mut() = place.headers.clone();
+    let key = HeaderValue::try_from(key).expect("base64 is plain ASCII");
+    request.headers_mut().insert(SEC_WEBSOCKET_KEY, key);
+    request
 }
 
 /// What an answer means.
-pub(super) fn judge(head: &Head, accept: &str) -> Result<Subprotocol, Refusal> {
-    if head.status != StatusCode::SWITCHING_PROTOCOLS {
+pub(super) fn judge(status: StatusCode, headers: &HeaderMap, accept: &str) -> Result<Subprotocol, Refusal> {
+    if status != StatusCode::SWITCHING_PROTOCOLS {
         return Err(Refusal::Status);
     }
     let broken = |words: &str| Err(Refusal::Broken(words.to_owned()));
-    if !head.has_token(&UPGRADE, "websocket") || !head.has_token(&CONNECTION, "upgrade") {
+    if !has_token(headers, &UPGRADE, "websocket") || !has_token(headers, &CONNECTION, "upgrade") {
         return broken("its answer changes to another protocol");
     }
-    if head.headers().get(SEC_WEBSOCKET_ACCEPT).is_none_or(|it| it.as_bytes() != accept.as_bytes()) {
+    if headers.get(SEC_WEBSOCKET_ACCEPT).is_none_or(|it| it.as_bytes() != accept.as_bytes()) {
         return broken("its answer does not fit the question (Sec-WebSocket-Accept)");
     }
-    if head.headers().contains_key(SEC_WEBSOCKET_EXTENSIONS) {
+    if headers.contains_key(SEC_WEBSOCKET_EXTENSIONS) {
         return broken("it chose an extension that was not offered");
     }
-    let mut chosen = head.headers().get_all(SEC_WEBSOCKET_PROTOCOL).iter();
+    let mut chosen = headers.get_all(SEC_WEBSOCKET_PROTOCOL).iter();
     match (chosen.next(), chosen.next()) {
         (None, _) => Ok(Subprotocol::None),
         (Some(chosen), None) if chosen.as_bytes() == SUBPROTOCOL.as_bytes() => Ok(Subprotocol::Ours),
@@ -177,14 +166,20 @@ pub(super) fn judge(head: &Head, accept: &str) -> Result<Subprotocol, Refusal> {
     }
 }
 
+/// Whether a list header contains this token, in any case.
+fn has_token(headers: &HeaderMap, name: &HeaderName, token: &str) -> bool {
+    let values = headers.get_all(name).iter().filter_map(|value| value.to_str().ok());
+    values.flat_map(|value| value.split(',')).any(|it| it.trim().eq_ignore_ascii_case(token))
+}
+
 /// An answer that is no WebSocket, in words.
-fn refusal(place: &Place, head: &Head, body: &Bytes) -> Fault {
+fn refusal(place: &Place, status: StatusCode, headers: &HeaderMap, body: &Bytes) -> Fault {
     let said = error_body::read(body, None, &place.redactor);
-    let mut message = error_body::words(head.status.as_u16(), head.headers(), &said, &place.redactor);
-    if matches!(head.status.as_u16(), 200..=399 | 426) {
+    let mut message = error_body::words(status.as_u16(), headers, &said, &place.redactor);
+    if matches!(status.as_u16(), 200..=399 | 426) {
         message = format!("{} did not open a WebSocket: {message}", place.label);
     }
-    Fault { status: Some(head.status.as_u16()), message, error: said.error }
+    Fault { status: Some(status.as_u16()), message, error: said.error }
 }
 
 #[cfg(test)]
@@ -205,7 +200,7 @@ mod tests {
             headers.append(HeaderName::try_from(name).unwrap(), HeaderValue::try_from(value).unwrap());
         }
         let status = StatusCode::from_u16(status).unwrap();
-        let got = judge(&Head::made(status, headers), "ACCEPT");
+        let got = judge(status, &headers, "ACCEPT");
         let got = got.map_err(|it| match it {
             Refusal::Status => "another answer".to_owned(),
             Refusal::Broken(words) => words,
@@ -258,11 +253,13 @@ mod tests {
         let got = match place {
             Err(error) => vec![error.to_string()],
             Ok(dial) => {
-                let text = String::from_utf8(request(&dial.0, "KEY")).unwrap();
-                let text = text.strip_suffix("\r\n\r\n").unwrap().to_owned();
-                let always = ["Upgrade:", "Connection:", "Sec-WebSocket-", "user-agent: mcp-transport"];
-                let own = text.split("\r\n").filter(|it| !always.iter().any(|always| it.starts_with(always)));
-                own.map(str::to_owned).collect()
+                let request = request(&dial.0, "KEY");
+                let fields = request.headers().iter();
+                let fields = fields
+                    .map(|(name, value)| format!("{name}: {}", String::from_utf8_lossy(value.as_bytes())));
+                let always = ["upgrade:", "connection:", "sec-websocket-", "user-agent: mcp-transport"];
+                let own = fields.filter(|it| !always.iter().any(|always| it.starts_with(always)));
+                [format!("{} {}", request.method(), request.uri())].into_iter().chain(own).collect()
             }
         };
         assert_eq!(got, want);
@@ -270,21 +267,16 @@ mod tests {
 
     #[test]
     fn hd_fr006_the_request_is_for_the_url_and_has_the_headers() {
-        check_request("ws://a.example", &[], &["GET / HTTP/1.1", "Host: a.example"]);
+        check_request("ws://a.example", &[], &["GET /", "host: a.example"]);
         check_request(
             "wss://user:p%40ss@a.example:8443/x/y?q=1#f",
             &[("X-A", "grün")],
-            &[
-                "GET /x/y?q=1 HTTP/1.1",
-                "Host: a.example:8443",
-                "x-a: grün",
-                "authorization: Basic dXNlcjpwQHNz",
-            ],
+            &["GET /x/y?q=1", "host: a.example:8443", "x-a: grün", "authorization: Basic dXNlcjpwQHNz"],
         );
         check_request(
             "ws://user:pw@[::1]:80/a b",
             &[("Authorization", "Bearer b"), ("User-Agent", "me")],
-            &["GET /a%20b HTTP/1.1", "Host: [::1]", "authorization: Bearer b", "user-agent: me"],
+            &["GET /a%20b", "host: [::1]", "authorization: Bearer b", "user-agent: me"],
         );
         check_request("ws://a", &[("Host", "b")], &["the header Host cannot be configured"]);
         check_request(

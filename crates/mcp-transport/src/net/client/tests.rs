@@ -6,7 +6,7 @@ use tokio::net::TcpListener;
 
 use super::*;
 use crate::dial::endpoint::DialOptions;
-use crate::net::head::heard;
+use crate::net::tests::read_head;
 
 fn place(url: &str) -> Arc<Place> {
     let limits = Limits { connect: Duration::from_millis(300), ..Limits::default() };
@@ -38,7 +38,7 @@ async fn through(url: &str, answer: &str) -> (String, Result<String, String>) {
     let client = Client::behind(place(url), &Matcher::builder().all(proxies).build()).unwrap();
     let proxy = async {
         let (mut stream, _) = listener.accept().await.unwrap();
-        let asked = heard(&mut stream).await;
+        let asked = read_head(&mut stream).await;
         stream.write_all(answer.as_bytes()).await.unwrap();
         // It stays as long as the client does.
         (asked, stream)
@@ -105,8 +105,14 @@ async fn of(scheme: &str, answer: &str) -> String {
 #[tokio::test]
 async fn what_is_no_answer_is_told_in_words() {
     let lost = "lost: http://HOST/mcp broke off before it answered:";
-    assert_eq!(of("http", "").await, format!("{lost} it closed the connection without an answer"));
-    assert_eq!(of("http", "SSH-2.0-OpenSSH_9.9\r\n").await, format!("{lost} its answer is no HTTP"));
+    assert_eq!(
+        of("http", "").await,
+        format!("{lost} the connection was closed before the end of the response")
+    );
+    assert_eq!(
+        of("http", "SSH-2.0-OpenSSH_9.9\r\n").await,
+        format!("{lost} its response is not valid HTTP (invalid HTTP version parsed)")
+    );
     let plain = "refused: cannot connect to https://HOST/mcp: TLS failed: what answers there does not speak TLS (received \
                  corrupt message of type InvalidContentType)";
     assert_eq!(of("https", "HTTP/1.1 400 Bad Request\r\n\r\n").await, plain);
@@ -118,7 +124,7 @@ async fn a_connection_that_ended_while_it_rested_is_replaced_without_a_word() {
     let client = Client::new(place(&format!("http://{}/mcp", listener.local_addr().unwrap()))).unwrap();
     let answered = async || {
         let (mut stream, _) = listener.accept().await.unwrap();
-        assert!(heard(&mut stream).await.starts_with("POST /mcp "));
+        assert!(read_head(&mut stream).await.starts_with("POST /mcp "));
         stream.read_exact(&mut [0; 2]).await.unwrap();
         stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi").await.unwrap();
         stream

@@ -1,173 +1,293 @@
-//! Connections that rest, on a virtual clock and over pipes within the program.
+//! Idle connections, on a virtual clock and over in-memory pipes.
 
 use http::header::HOST;
-use http::{HeaderMap, HeaderValue, Method};
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
 
 use super::*;
 use crate::net::Response;
-use crate::net::head::{Head, heard};
-use crate::net::wire::{NoAnswer, Request};
+use crate::net::http1::{Request, describe};
+use crate::net::tests::read_head;
 
 /// A connection, and its server's end.
-fn speaking() -> (Box<Single>, DuplexStream) {
-    let (here, there) = tokio::io::duplex(64 << 10);
-    (Box::new(Wire::new(Line::Through(Box::new(here)))), there)
+async fn connection() -> (Box<Http1Connection>, DuplexStream) {
+    let (client, server) = tokio::io::duplex(64 << 10);
+    (Box::new(Http1Connection::new(Line::Through(Box::new(client))).await.unwrap()), server)
 }
 
-/// One that has rested.
-fn rested(pool: &Pool) -> Option<Box<Single>> {
+fn take_http1(pool: &Pool) -> Option<Box<Http1Connection>> {
     match pool.take()? {
-        Lease::Single(single) => Some(single),
-        Lease::Shared(_) => panic!("none is shared"),
+        Lease::Http1(connection) => Some(connection),
+        Lease::Http2(_) => panic!("none is shared"),
     }
 }
 
-async fn ask(single: &mut Single) -> Result<Head, NoAnswer> {
-    let headers = HeaderMap::from_iter([(HOST, HeaderValue::from_static("x"))]);
-    single.send(&Request { method: &Method::GET, target: "/", headers: &headers, body: None }).await
+fn request(body: usize) -> Request {
+    let body = Full::new(Bytes::from(vec![b'x'; body]));
+    http::Request::post("/").header(HOST, "x").body(body).unwrap()
 }
 
-/// Hears a request and answers it.
-async fn answer(server: &mut DuplexStream, said: &str) {
-    assert!(heard(server).await.ends_with("\r\n\r\n"), "a request is whole");
-    server.write_all(said.as_bytes()).await.unwrap();
-}
-
-/// Sends a request over a connection and reads the response to it, or its first chunk only.
+/// Sends a request of so many bytes to a server that responds with `answer` after it has read the head.
 async fn exchange(
     pool: &Arc<Pool>,
-    mut single: Box<Single>,
+    mut connection: Box<Http1Connection>,
     server: &mut DuplexStream,
-    said: &str,
-) -> Response {
-    let (answered, ()) = tokio::join!(ask(&mut single), answer(server, said));
-    Response::single(answered.unwrap(), single, pool)
+    (body, answer): (usize, &str),
+) -> Result<Response, String> {
+    let respond = async {
+        assert!(read_head(server).await.ends_with("\r\n\r\n"), "the request's head is complete");
+        server.write_all(answer.as_bytes()).await.unwrap();
+    };
+    let (response, ()) = tokio::join!(connection.send(request(body)), respond);
+    let response = response.map_err(|error| describe(&error.into_error()))?;
+    Response::http1(response, connection, pool).map_err(str::to_owned)
 }
 
-const WHOLE: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi";
+const COMPLETE: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi";
 
-/// Is a connection kept after such a response of which so many chunks were read?
-async fn check(said: &str, chunks: usize, want: bool) {
+/// Checks whether a connection is kept after a response of which so many chunks were read.
+async fn check(answer: &str, chunks: usize, expected: bool) {
     let pool = Arc::new(Pool::default());
-    let (single, mut server) = speaking();
-    let mut response = exchange(&pool, single, &mut server, said).await;
+    let (connection, mut server) = connection().await;
+    let mut response = exchange(&pool, connection, &mut server, (0, answer)).await.unwrap();
     for _ in 0..chunks {
         let _ = response.chunk().await.unwrap();
     }
     drop(response);
-    assert_eq!(rested(&pool).is_some(), want, "{said:?} {chunks}");
+    assert_eq!(take_http1(&pool).is_some(), expected, "{answer:?} {chunks}");
 }
 
 #[tokio::test]
-async fn a_connection_is_kept_when_its_response_was_read() {
-    check(WHOLE, 1, true).await;
-    check(WHOLE, 2, true).await;
-    check(WHOLE, 0, false).await;
+async fn connection_is_kept_when_its_response_was_read() {
+    check(COMPLETE, 1, true).await;
+    check(COMPLETE, 2, true).await;
+    check(COMPLETE, 0, false).await;
     check("HTTP/1.1 202 Accepted\r\nContent-Length: 0\r\n\r\n", 0, true).await;
     check("HTTP/1.1 204 No Content\r\n\r\n", 0, true).await;
     check("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhi\r\n0\r\n\r\n", 2, true).await;
     check("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhi\r\n", 1, false).await;
     check("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nhi", 2, false).await;
-    check("HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nhi", 2, false).await;
-    // Nobody's answer lies behind this one.
+    check("HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nContent-Length: 2\r\n\r\nhi", 2, false).await;
+    let both =
+        "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhi\r\n0\r\n\r\n";
+    check(both, 2, false).await;
+    let early = "HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\nHTTP/1.1 100 Continue\r\n\r\n";
+    check(&format!("{early}{COMPLETE}"), 1, true).await;
+    // An unrequested response must not answer the next request.
     for behind in ["HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n", "\r\n"] {
-        check(&format!("{WHOLE}{behind}"), 1, false).await;
+        check(&format!("{COMPLETE}{behind}"), 1, false).await;
     }
 }
 
+#[tokio::test]
+async fn malformed_response_is_an_error() {
+    let check = async |answer: &str, expected: &str| {
+        let pool = Arc::new(Pool::default());
+        let (connection, mut server) = connection().await;
+        let response = exchange(&pool, connection, &mut server, (0, answer)).await;
+        assert_eq!(response.err().unwrap(), expected, "{answer:.100?}");
+    };
+    let length = "its response is not valid HTTP (invalid content-length parsed)";
+    for field in
+        ["1, 2", "1\r\nContent-Length: 2", "", "+1", "-1", "0x1", "1 2", "99999999999999999999", "1,"]
+    {
+        check(&format!("HTTP/1.1 200 OK\r\nContent-Length: {field}\r\n\r\nhello"), length).await;
+    }
+    let coding = "its response has a transfer coding that was not requested";
+    check("HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\n\r\nhello", coding).await;
+    let status = "its response is not valid HTTP (invalid HTTP status-code parsed)";
+    check("HTTP/1.1 20x OK\r\n\r\n", status).await;
+    let large = "the head of its response is too large";
+    check(&format!("HTTP/1.1 200 OK\r\nA: {}", "b".repeat(70_000)), large).await;
+    check(&format!("HTTP/1.1 200 OK\r\n{}\r\n", "A: b\r\n".repeat(200)), large).await;
+}
+
 #[tokio::test(start_paused = true)]
-async fn a_connection_rests_for_its_time_and_is_closed_then() {
+async fn idle_connection_is_closed_after_its_time() {
     let pool = Arc::new(Pool::default());
-    let (single, mut server) = speaking();
-    let mut response = exchange(&pool, single, &mut server, WHOLE).await;
+    let (connection, mut server) = connection().await;
+    let mut response = exchange(&pool, connection, &mut server, (0, COMPLETE)).await.unwrap();
     assert_eq!(response.chunk().await.unwrap().as_deref(), Some(&b"hi"[..]));
-    tokio::time::sleep(REST - Duration::from_millis(1)).await;
-    let single = rested(&pool).expect("it has not rested too long");
-    let mut response = exchange(&pool, single, &mut server, WHOLE).await;
+    tokio::time::sleep(MAX_IDLE - Duration::from_millis(1)).await;
+    let connection = take_http1(&pool).expect("it has not expired");
+    let mut response = exchange(&pool, connection, &mut server, (0, COMPLETE)).await.unwrap();
     assert!(response.chunk().await.unwrap().is_some());
-    let begun = Instant::now();
-    // Nobody asks for it any more, and its server hears of that.
+    let start = Instant::now();
     assert_eq!(server.read(&mut [0; 8]).await.unwrap(), 0);
-    assert_eq!(begun.elapsed().as_secs(), REST.as_secs());
-    assert!(rested(&pool).is_none());
+    assert_eq!(start.elapsed().as_secs(), MAX_IDLE.as_secs());
+    assert!(take_http1(&pool).is_none());
 }
 
 #[tokio::test]
-async fn to_drop_a_request_a_response_or_the_pool_closes_the_connection() {
+async fn dropping_a_request_a_response_or_the_pool_closes_the_connection() {
     let pool = Arc::new(Pool::default());
-    let (mut single, mut server) = speaking();
-    let unanswered = async {
-        tokio::select! {
-            _ = ask(&mut single) => panic!("nobody answers"),
-            read = server.read_u8() => assert_eq!(read.unwrap(), b'G'),
-        }
-    };
-    unanswered.await;
-    drop(single);
+    let (mut unanswered, mut server) = connection().await;
+    tokio::select! {
+        _ = unanswered.send(request(0)) => panic!("the server does not respond"),
+        read = server.read_u8() => assert_eq!(read.unwrap(), b'P'),
+    }
+    drop(unanswered);
     while server.read(&mut [0; 64]).await.unwrap() > 0 {}
-    let (single, mut server) = speaking();
+    let (unread, mut server) = connection().await;
     let head = "HTTP/1.1 200 OK\r\nContent-Length: 20\r\n\r\nh";
-    let mut response = exchange(&pool, single, &mut server, head).await;
+    let mut response = exchange(&pool, unread, &mut server, (0, head)).await.unwrap();
     assert!(response.chunk().await.unwrap().is_some());
     drop(response);
     assert_eq!(server.read(&mut [0; 8]).await.unwrap(), 0);
-    let (single, mut server) = speaking();
-    drop(exchange(&pool, single, &mut server, "HTTP/1.1 202 Accepted\r\nContent-Length: 0\r\n\r\n").await);
+    let (kept, mut server) = connection().await;
+    let empty = "HTTP/1.1 202 Accepted\r\nContent-Length: 0\r\n\r\n";
+    drop(exchange(&pool, kept, &mut server, (0, empty)).await.unwrap());
     drop(pool);
     assert_eq!(server.read(&mut [0; 8]).await.unwrap(), 0);
 }
 
 #[tokio::test]
-async fn what_was_closed_while_it_rested_gives_the_request_back() {
-    let pool = Arc::new(Pool::default());
-    let (single, mut server) = speaking();
-    drop(exchange(&pool, single, &mut server, "HTTP/1.1 202 Accepted\r\nContent-Length: 0\r\n\r\n").await);
-    drop(server);
-    let mut single = rested(&pool).expect("it cannot be known yet");
-    let said = ask(&mut single).await.unwrap_err();
-    assert!(matches!(said, NoAnswer::Unsent), "{said:?}");
+async fn connection_closed_while_idle_returns_the_request() {
+    for behind in ["", "HTTP/1.1 408 Request Timeout\r\ncontent-length: 0\r\n\r\n"] {
+        let pool = Arc::new(Pool::default());
+        let (connection, mut server) = connection().await;
+        let empty = "HTTP/1.1 202 Accepted\r\nContent-Length: 0\r\n\r\n";
+        drop(exchange(&pool, connection, &mut server, (0, empty)).await.unwrap());
+        server.write_all(behind.as_bytes()).await.unwrap();
+        let server = Some(server).filter(|_| !behind.is_empty());
+        let mut connection = take_http1(&pool).expect("its end is not known yet");
+        // Also for a task that has used up its budget.
+        while tokio::task::coop::has_budget_remaining() {
+            tokio::task::coop::consume_budget().await;
+        }
+        let mut error = connection.send(request(1)).await.unwrap_err();
+        assert!(error.take_message().is_some(), "{error:?}");
+        drop(server);
+    }
 }
 
 #[tokio::test]
-async fn a_body_that_breaks_off_is_no_whole_one() {
+async fn truncated_body_is_an_error() {
     let pool = Arc::new(Pool::default());
-    let (single, mut server) = speaking();
-    let head = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhi\r\n2\r\n";
-    let mut response = exchange(&pool, single, &mut server, head).await;
+    for head in ["Transfer-Encoding: chunked\r\n\r\n2\r\nhi\r\n2\r\n", "Content-Length: 4\r\n\r\nhi"] {
+        let (connection, mut server) = connection().await;
+        let answer = format!("HTTP/1.1 200 OK\r\n{head}");
+        let mut response = exchange(&pool, connection, &mut server, (0, &answer)).await.unwrap();
+        assert!(response.chunk().await.unwrap().is_some());
+        drop(server);
+        let error = response.chunk().await.unwrap_err();
+        assert_eq!(describe(&error), "the connection was closed before the end of the response");
+        assert_eq!(response.chunk().await.unwrap(), None);
+        assert!(take_http1(&pool).is_none());
+    }
+}
+
+#[tokio::test]
+async fn large_body_is_sent_completely() {
+    for bytes in [1, 16 << 10, 1 << 20] {
+        let pool = Arc::new(Pool::default());
+        let (mut connection, mut server) = connection().await;
+        let respond = async {
+            let head = read_head(&mut server).await;
+            assert!(head.contains(&format!("content-length: {bytes}\r\n")), "{head}");
+            let mut body = vec![0; bytes];
+            server.read_exact(&mut body).await.unwrap();
+            assert!(body.iter().all(|byte| *byte == b'x'));
+            server.write_all(COMPLETE.as_bytes()).await.unwrap();
+        };
+        let (response, ()) = tokio::join!(connection.send(request(bytes)), respond);
+        let mut response = Response::http1(response.unwrap(), connection, &pool).unwrap();
+        assert!(response.chunk().await.unwrap().is_some());
+        assert!(take_http1(&pool).is_some());
+    }
+}
+
+#[tokio::test]
+async fn response_before_the_end_of_the_request_is_received() {
+    let refused = "HTTP/1.1 413 Too Much\r\nContent-Length: 2\r\n\r\nno";
+    for closes in [false, true] {
+        let pool = Arc::new(Pool::default());
+        let (mut connection, mut server) = connection().await;
+        let respond = async {
+            read_head(&mut server).await;
+            server.write_all(refused.as_bytes()).await.unwrap();
+            Some(server).filter(|_| !closes)
+        };
+        let (response, server) = tokio::join!(connection.send(request(1 << 20)), respond);
+        let mut response = Response::http1(response.unwrap(), connection, &pool).unwrap();
+        assert_eq!(response.status(), 413);
+        assert_eq!(response.chunk().await.unwrap().as_deref(), Some(&b"no"[..]));
+        assert!(take_http1(&pool).is_none(), "the request was not sent completely");
+        drop(server);
+    }
+}
+
+#[tokio::test]
+async fn request_is_sent_while_its_response_arrives() {
+    let bytes = 1 << 20;
+    let pool = Arc::new(Pool::default());
+    let (mut connection, mut server) = connection().await;
+    let echo = async {
+        read_head(&mut server).await;
+        server.write_all(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n").await.unwrap();
+        let mut count = 0;
+        while count < bytes {
+            let read = server.read(&mut [0; 500]).await.unwrap();
+            count += read;
+            server.write_all(format!("{:x}\r\n{}\r\n", read, "y".repeat(read)).as_bytes()).await.unwrap();
+        }
+        server.write_all(b"0\r\n\r\n").await.unwrap();
+    };
+    let receive = async {
+        let response = connection.send(request(bytes)).await.unwrap();
+        let mut response = Response::http1(response, connection, &pool).unwrap();
+        let mut received = 0;
+        while let Some(chunk) = response.chunk().await.unwrap() {
+            received += chunk.len();
+        }
+        received
+    };
+    let (received, ()) = tokio::join!(receive, echo);
+    assert_eq!(received, bytes);
+    assert!(take_http1(&pool).is_some());
+}
+
+#[tokio::test]
+async fn request_with_connection_close_ends_the_connection() {
+    let pool = Arc::new(Pool::default());
+    let (mut connection, mut server) = connection().await;
+    let mut request = request(1);
+    request.headers_mut().insert("connection", http::HeaderValue::from_static("x, Close"));
+    let respond = async {
+        read_head(&mut server).await;
+        server.write_all(COMPLETE.as_bytes()).await.unwrap();
+    };
+    let (response, ()) = tokio::join!(connection.send(request), respond);
+    let mut response = Response::http1(response.unwrap(), connection, &pool).unwrap();
     assert!(response.chunk().await.unwrap().is_some());
-    drop(server);
-    assert_eq!(response.chunk().await.unwrap_err().words(), "the connection ended before it did");
-    assert!(rested(&pool).is_none());
+    assert!(take_http1(&pool).is_none());
 }
 
-/// A server of HTTP/2 that echoes nothing, and answers with its own count of requests.
 #[tokio::test]
-async fn a_connection_of_http_2_is_shared() {
-    let (here, there) = tokio::io::duplex(64 << 10);
+async fn http2_connection_is_shared() {
+    let (client, server) = tokio::io::duplex(64 << 10);
     let service = hyper::service::service_fn(|request: http::Request<Incoming>| async move {
         let body = request.into_body().collect().await?.to_bytes();
         Ok::<_, hyper::Error>(http::Response::new(Full::new(body)))
     });
     let serving = hyper::server::conn::http2::Builder::new(TokioExecutor::new())
-        .serve_connection(TokioIo::new(there), service);
+        .serve_connection(TokioIo::new(server), service);
     let mut tasks = JoinSet::new();
     tasks.spawn(async { drop(serving.await) });
     let pool = Arc::new(Pool::default());
-    pool.share(Line::Through(Box::new(here))).await.unwrap();
-    let asked = (0..8).map(|it: u8| {
+    pool.share(Line::Through(Box::new(client))).await.unwrap();
+    let requests = (0..8).map(|number: u8| {
         let pool = Arc::clone(&pool);
         async move {
-            let Some(Lease::Shared(mut many)) = pool.take() else { panic!("it is shared") };
-            let body = Full::new(Bytes::from(vec![it]));
+            let Some(Lease::Http2(mut sender)) = pool.take() else { panic!("it is shared") };
+            let body = Full::new(Bytes::from(vec![number]));
             let request = http::Request::post("http://x.example/").body(body).unwrap();
-            let mut response = Response::shared(many.send_request(request).await.unwrap());
+            let mut response = Response::http2(sender.send_request(request).await.unwrap());
             response.chunk().await.unwrap()
         }
     });
-    let said = futures_util::future::join_all(asked).await;
-    let want: Vec<_> = (0..8).map(|it: u8| Some(Bytes::from(vec![it]))).collect();
-    assert_eq!(said, want);
+    let received = futures_util::future::join_all(requests).await;
+    let expected: Vec<_> = (0..8).map(|number: u8| Some(Bytes::from(vec![number]))).collect();
+    assert_eq!(received, expected);
 }

@@ -59,7 +59,7 @@ async fn a_lost_answer_leaves_the_outcome_unknown() {
     );
     assert_eq!(
         fault(|_| vec![Step::Close]).await,
-        unknown("URL broke off before it answered: it closed the connection without an answer")
+        unknown("URL broke off before it answered: the connection was closed before the end of the response")
     );
     assert_eq!(
         fault(|_| reply(202, "", "")).await,

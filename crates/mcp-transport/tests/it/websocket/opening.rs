@@ -17,7 +17,7 @@ async fn hd_123_a_server_is_connected_and_asked_for_mcp() {
     assert_eq!((session.era(), session.server().name.as_str()), (Era::Modern, "modern"));
     assert_eq!(call(&session).await.unwrap(), "hello");
     let head = &peer.heads()[0];
-    for line in ["GET /ws HTTP/1.1", "Sec-WebSocket-Protocol: mcp", "authorization: Bearer token-1"] {
+    for line in ["GET /ws HTTP/1.1", "Sec-Websocket-Protocol: mcp", "Authorization: Bearer token-1"] {
         assert!(head.lines().any(|it| it == line), "{line} in {head}");
     }
 }
@@ -189,9 +189,24 @@ async fn hd_sc5_a_server_that_refuses_is_quoted_without_secrets() {
 #[tokio::test]
 async fn what_is_no_websocket_is_told_in_words() {
     let none = |why: &str| format!("URL did not open a WebSocket: {why}");
-    check(Opening::Say(String::new()), &none("it closed the connection without an answer"), RUNNING).await;
-    check(Opening::Say("220 smtp\r\n".to_owned()), &none("its answer is no HTTP"), RUNNING).await;
-    check(Opening::Say("HTTP/1.1 101".to_owned()), &none("its answer broke off"), RUNNING).await;
+    check(
+        Opening::Say(String::new()),
+        &none("the connection was closed before the end of the response"),
+        RUNNING,
+    )
+    .await;
+    check(
+        Opening::Say("220 smtp\r\n".to_owned()),
+        &none("its response is not valid HTTP (invalid HTTP version parsed)"),
+        RUNNING,
+    )
+    .await;
+    check(
+        Opening::Say("HTTP/1.1 101".to_owned()),
+        &none("the connection was closed before the end of the response"),
+        RUNNING,
+    )
+    .await;
     check(
         http("101 Switching Protocols\r\nUpgrade: h2c\r\nConnection: Upgrade", ""),
         &none("its answer changes to another protocol"),

@@ -164,7 +164,7 @@ async fn serve(
     }
     let head = String::from_utf8(head).unwrap();
     log.heads.lock().unwrap().push(head.clone());
-    let key = head.lines().find_map(|it| it.strip_prefix("Sec-WebSocket-Key: ")).unwrap();
+    let key = head.lines().find_map(|it| it.strip_prefix("Sec-Websocket-Key: ")).unwrap();
     match opening {
         Opening::Open(more) => {
             let accept = derive_accept_key(key.as_bytes());

@@ -1,4 +1,4 @@
-//! For tests: a server that sends without end, and what was taken of it.
+//! A server that sends without end, and what was read of it.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -7,7 +7,7 @@ use bytes::Bytes;
 use futures_util::stream;
 use tokio::time::Instant;
 
-use super::Response;
+use crate::net::Response;
 use crate::transport::{Inbox, Lane, LaneEnd, RequestId, Worth};
 
 /// How often a chunk holds the text that is sent again and again.
@@ -22,7 +22,7 @@ pub(crate) fn response(text: &str) -> (Response, Arc<AtomicUsize>) {
         counts.fetch_add(TIMES, Ordering::Relaxed);
         chunk.clone()
     });
-    (Response::telling(body), sent)
+    (Response::from_stream(body), sent)
 }
 
 /// Waits for answers alone, and notes when each came.

@@ -1,5 +1,0 @@
-//! Any answer to a request over HTTP.
-
-#![no_main]
-
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| mcp_transport::fuzzing::answer_head(bytes));
