@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use mcp_acp::{Server, Transport, Validated};
-use mcp_config::{ResolvedServer, Surroundings, resolve};
+use mcp_config::{ResolveContext, ResolvedServer, resolve};
 use mcp_host::{FailedServer, Failure, Wanted};
 use mcp_model::{
     Dialect, Discovery, Endpoint, EnvInherit, ErrorKind, Exposure, Limits, NameClass, NamePolicy, Origin,
@@ -90,7 +90,7 @@ fn resolved(spec: &ServerSpec, limits: &Limits, cwd: &str) -> Result<ResolvedSer
     if let TransportSpec::Stdio(stdio) = &mut spec.transport {
         stdio.cwd.get_or_insert_with(|| cwd.to_owned());
     }
-    let surroundings = Surroundings {
+    let surroundings = ResolveContext {
         variable: &|_| None,
         directory: Path::new(cwd),
         read_file: &|_| Err("a session has no env files".to_owned()),

@@ -45,7 +45,7 @@ mod schema;
 mod validate;
 mod version;
 
-pub use mcp_config::acp::{Leniency, Relief};
+pub use mcp_config::acp::{Leniency, Tolerance};
 
 pub use capabilities::Capabilities;
 pub use failure::{Failure, FailureKind};

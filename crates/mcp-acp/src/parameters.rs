@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use mcp_config::acp::Relief;
+use mcp_config::acp::Tolerance;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -69,10 +69,10 @@ pub(crate) struct Findings {
 }
 
 impl Findings {
-    fn add(&mut self, relief: Relief, finding: Finding) {
+    fn add(&mut self, relief: Tolerance, finding: Finding) {
         match relief {
-            Relief::Refused => self.errors.push(finding),
-            Relief::Reported => self.notes.push(finding),
+            Tolerance::Reject => self.errors.push(finding),
+            Tolerance::Warn => self.notes.push(finding),
         }
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! What passes is reported; nothing is dropped or forgiven without a word.
 
-use mcp_config::acp::{Leniency, Relief};
+use mcp_config::acp::{Leniency, Tolerance};
 
 use crate::{Capabilities, Version};
 
@@ -14,10 +14,10 @@ pub struct Policy {
     /// Commands that are no absolute path, and entries without `args`, `env` or `headers` (ACP-022, ACPX-09).
     pub leniency: Leniency,
     /// A request of version 1 without `mcpServers`, where it must have one.
-    pub missing_servers: Relief,
+    pub missing_servers: Tolerance,
     /// A list that is `null`: `mcpServers`, `args`, `env`, `headers`, `additionalDirectories`. The protocol's own types
     /// read it as an empty one, so that it passes unless an agent says otherwise (ACPX-09).
-    pub null_lists: Relief,
+    pub null_lists: Tolerance,
 }
 
 impl Default for Policy {
@@ -25,8 +25,8 @@ impl Default for Policy {
         Policy {
             bad_entries: BadEntries::default(),
             leniency: Leniency::default(),
-            missing_servers: Relief::Refused,
-            null_lists: Relief::Reported,
+            missing_servers: Tolerance::Reject,
+            null_lists: Tolerance::Warn,
         }
     }
 }

@@ -5,7 +5,7 @@
 
 use std::collections::HashSet;
 
-use mcp_config::acp::Relief;
+use mcp_config::acp::Tolerance;
 use mcp_config::{Code, Document, Reading, acp};
 use mcp_model::{Passthrough, ServerSpec, Severity};
 
@@ -159,7 +159,7 @@ fn diagnosed(reading: &Reading, agent: &Agent<'_>, errors: &mut Vec<Finding>, no
             continue;
         }
         let no_servers = diagnostic.code == Code::MissingKey && diagnostic.pointer == SERVERS;
-        let forgiven = no_servers && agent.policy.missing_servers == Relief::Reported;
+        let forgiven = no_servers && agent.policy.missing_servers == Tolerance::Warn;
         match diagnostic.severity {
             Severity::Error if !forgiven => errors.push(finding),
             Severity::Error | Severity::Warning | Severity::Info => notes.push(finding),

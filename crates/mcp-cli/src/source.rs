@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use mcp_config::{Colour, Diagnostic, Document, Entry, render};
+use mcp_config::{Colour, Diagnostic, Document, ServerEntry, render};
 use mcp_host::{LoadError, LoadRequest, Loaded, load};
 use mcp_model::Severity;
 
@@ -61,7 +61,7 @@ fn help(error: &LoadError) -> Option<String> {
 
 impl Source {
     /// May the server of this entry be started?
-    pub(crate) fn accepts(&self, entry: &Entry) -> bool {
+    pub(crate) fn accepts(&self, entry: &ServerEntry) -> bool {
         let Loaded { refused, wanted, .. } = &self.loaded;
         entry.accepted && !refused && !wanted.failed.iter().any(|it| it.id == entry.name)
     }

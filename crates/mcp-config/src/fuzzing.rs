@@ -7,14 +7,14 @@ use mcp_model::{ConfigValue, TemplatePart};
 
 use crate::dialect::policy::VariableRule;
 use crate::dialect::profile::Profile;
-use crate::edit::fix::{Applicability, fix};
-use crate::edit::{Switch, switch, take};
+use crate::edit::fix::{Applicability, fix_all};
+use crate::edit::{Switch, remove_server, set_enabled};
 use crate::read::{Document, read};
 use crate::render::{Colour, render};
+use crate::resolve::dotenv::parse_editor_env_file;
 use crate::resolve::dotenv::parse_env_file;
-use crate::resolve::dotenv::parse_quoted;
 use crate::resolve::template::{self, Piece};
-use crate::syntax::{self, Content, Node, Parsed, Syntax, Touched};
+use crate::syntax::{self, ChangedPointers, Content, Node, ParsedText, Syntax};
 
 /// Any text, read by a profile, and edited.
 pub fn configuration(profile: Profile, bytes: &[u8]) {
@@ -37,12 +37,13 @@ pub fn configuration(profile: Profile, bytes: &[u8]) {
     }
     // A fix leaves a text that reads, and an edit refuses or leaves one that reads.
     if text.len() < 4096 && reading.diagnostics.len() < 50 {
-        let fixed = fix(&document, Applicability::Suggested);
+        let fixed = fix_all(&document, Applicability::Suggested);
         read(&Document { text: &fixed.text, ..document });
         if let Some(entry) = reading.entries.first() {
-            for edited in [take(&document, &entry.name), switch(&document, &entry.name, Switch::Off)]
-                .into_iter()
-                .flatten()
+            for edited in
+                [remove_server(&document, &entry.name), set_enabled(&document, &entry.name, Switch::Off)]
+                    .into_iter()
+                    .flatten()
             {
                 read(&Document { text: &edited, ..document });
             }
@@ -57,7 +58,7 @@ pub fn configuration(profile: Profile, bytes: &[u8]) {
 /// Any text, read as a `.env` file: every name is one, and stands there once.
 pub fn env_file(bytes: &[u8]) {
     let Ok(text) = str::from_utf8(bytes) else { return };
-    for variables in [parse_env_file(text), parse_quoted(text)] {
+    for variables in [parse_env_file(text), parse_editor_env_file(text)] {
         for (name, value) in &variables {
             assert!(!name.is_empty() && !name.contains(['=', '\0']), "{name:?} is no name");
             assert!(!value.expose().contains(['\0', '\n']) || value.expose().len() < text.len());
@@ -75,9 +76,9 @@ pub fn jsonc(bytes: &[u8]) {
     let lenient = syntax::parse_as(text, Syntax::JsonWithComments);
     well_placed(text, &strict);
     well_placed(text, &lenient);
-    let Some(root) = strict.root.as_ref().filter(|_| strict.problems.is_empty()) else { return };
+    let Some(root) = strict.root.as_ref().filter(|_| strict.diagnostics.is_empty()) else { return };
     let twin = lenient.root.as_ref().expect("what is JSON without comments is JSON with them");
-    assert_eq!(syntax::difference(root, twin, &Touched::default()), None);
+    assert_eq!(syntax::difference(root, twin, &ChangedPointers::default()), None);
     let plain = text.trim_start_matches('\u{feff}');
     if plain.trim().is_empty() {
         return;
@@ -100,18 +101,21 @@ pub fn yaml(bytes: &[u8]) {
     let parsed = syntax::parse_as(text, Syntax::Yaml);
     well_placed(text, &parsed);
     let again = syntax::parse_as(text, Syntax::Yaml);
-    assert_eq!(parsed.problems.len(), again.problems.len());
+    assert_eq!(parsed.diagnostics.len(), again.diagnostics.len());
     match (&parsed.root, &again.root) {
-        (Some(one), Some(other)) => assert_eq!(syntax::difference(one, other, &Touched::default()), None),
-        (None, None) => assert!(!parsed.problems.is_empty(), "nothing was read, and nobody was told"),
+        (Some(one), Some(other)) => {
+            assert_eq!(syntax::difference(one, other, &ChangedPointers::default()), None)
+        }
+        (None, None) => assert!(!parsed.diagnostics.is_empty(), "nothing was read, and nobody was told"),
         _ => panic!("reading has a memory"),
     }
     // What is written of it as JSON is read back by the other reader.
-    if let Some(json) = parsed.root.as_ref().filter(|_| parsed.problems.is_empty()).and_then(syntax::to_json)
+    if let Some(json) =
+        parsed.root.as_ref().filter(|_| parsed.diagnostics.is_empty()).and_then(syntax::to_json)
         && json.len() < 64 << 10
     {
         let back = syntax::parse_as(&json, Syntax::Json);
-        assert!(back.problems.is_empty(), "{json}");
+        assert!(back.diagnostics.is_empty(), "{json}");
     }
 }
 
@@ -125,12 +129,12 @@ pub fn template(bytes: &[u8]) {
         VariableRule::Editor,
         VariableRule::EditorAndShell,
     ] {
-        let pieces = template::cut(text, rule);
+        let pieces = template::split(text, rule);
         let mut at = 0;
         for piece in &pieces {
             let word = match *piece {
                 Piece::Text(it) => it,
-                Piece::Variable(name) | Piece::Or { name, .. } => {
+                Piece::Variable(name) | Piece::VariableOr { name, .. } => {
                     assert!(is_name(name), "{name:?} is no name");
                     name
                 }
@@ -155,10 +159,10 @@ pub fn template(bytes: &[u8]) {
             assert_eq!(whole, text);
         }
         assert_eq!(
-            template::refers(text, rule),
+            template::has_reference(text, rule),
             pieces.iter().any(|it| !matches!(it, Piece::Text(it) if it.len() == text.len()))
         );
-        match template::value(text, rule) {
+        match template::parse_value(text, rule) {
             ConfigValue::Literal(it) => assert_eq!(it.expose(), text),
             ConfigValue::Template(parts) => {
                 assert_eq!(parts.len(), pieces.len());
@@ -166,7 +170,7 @@ pub fn template(bytes: &[u8]) {
             }
             ConfigValue::HostEnv { .. } => panic!("no text is a variable of the host"),
         }
-        template::unknown(&template::cut(text, rule));
+        template::unknown_reference(&template::split(text, rule));
         template::input_variable(text);
     }
 }
@@ -181,13 +185,13 @@ fn written(piece: &Piece<'_>) -> String {
     match piece {
         Piece::Text(it) => (*it).to_owned(),
         Piece::Variable(name) => format!("${{{name}}}"),
-        Piece::Or { .. } | Piece::Input(_) => panic!("HoloDeck has no such references"),
+        Piece::VariableOr { .. } | Piece::Input(_) => panic!("HoloDeck has no such references"),
     }
 }
 
 /// Every place that is named is a part of the text, and a value stands within the one that holds it.
-fn well_placed(text: &str, parsed: &Parsed) {
-    for problem in &parsed.problems {
+fn well_placed(text: &str, parsed: &ParsedText) {
+    for problem in &parsed.diagnostics {
         // In the middle of a character it may be: who shows it goes back to the character's beginning.
         let span = &problem.span;
         assert!(span.start <= span.end && span.end <= text.len(), "{span:?} is no part of the text");

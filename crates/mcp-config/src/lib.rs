@@ -40,14 +40,19 @@ mod write;
 pub use diagnostic::{Code, Diagnostic, Label};
 pub use dialect::detect::detect;
 pub use dialect::profile::Profile;
-pub use edit::fix::{Applicability, ApplyError, Fix, Fixed, apply, fix};
+pub use edit::fix::{Applicability, Fix, FixError, FixedFile, apply_fixes, fix_all};
 pub use edit::{
-    Added, Edit, EditError, NewReach, NewServer, Package, PublishedError, PublishedServer, Switch, UrlKind,
-    add, published, switch, take,
+    EditError, NewServer, NewTransport, PackageKind, PublishedServer, ServerJsonError, Switch, TextEdit,
+    UrlTransportKind, add_server, parse_server_json, remove_server, set_enabled,
 };
-pub use read::{Document, Entry, Reading, read};
-pub use render::{Checked, Colour, Outcome, Program, changes, github, render, sarif};
+pub use read::{Document, Reading, ServerEntry, read};
+pub use render::{
+    CheckOutcome, CheckedFile, Colour, SarifTool, render, render_diff, render_github, render_sarif,
+};
 pub use resolve::dotenv::parse_env_file;
-pub use resolve::{ResolveError, ResolvedServer, Surroundings, resolve};
-pub use schema::{schema, to_json};
-pub use write::{Done, Inputs, Loss, Programs, Written, asks_for_inputs, write, write_for};
+pub use resolve::{ResolveContext, ResolveError, ResolvedServer, resolve};
+pub use schema::{schema, text_to_json};
+pub use write::{
+    FieldFallback, InputDeclarations, ProgramLookup, UnsupportedField, WrittenFile, prompts_for_inputs,
+    write_editor_file, write_servers,
+};

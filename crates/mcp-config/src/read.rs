@@ -7,14 +7,14 @@ use std::sync::Arc;
 use mcp_model::{Passthrough, ServerId, ServerSpec, Severity, TransportKind};
 
 use crate::acp::Leniency;
-use crate::de::Pass;
-use crate::diagnostic::value_places::Places;
+use crate::de::ReadContext;
+use crate::diagnostic::value_places::ValuePositions;
 use crate::diagnostic::{Code, Diagnostic};
-use crate::diagnostic::{Lines, Problem, quoted};
+use crate::diagnostic::{LineIndex, RawDiagnostic, quoted};
 use crate::dialect::policy::{Policy, Scope};
 use crate::dialect::profile::Profile;
 use crate::dialect::{dominds, editor};
-use crate::edit::fix::Site;
+use crate::edit::fix::SourceTree;
 use crate::resolve::ResolveError;
 use crate::syntax::{self, contains};
 use crate::{acp, holodeck};
@@ -48,18 +48,18 @@ pub struct Reading {
     /// `refused`, none of them may be started; they are there so that their variables can be looked at.
     pub servers: Vec<ServerSpec>,
     /// Every server entry that was seen, in the order of the file.
-    pub entries: Vec<Entry>,
+    pub entries: Vec<ServerEntry>,
     /// Everything there is to say, in the order of the file.
     pub diagnostics: Vec<Diagnostic>,
     /// Nothing of this file may be started.
     pub refused: bool,
     /// Where the values of the servers stand.
-    places: Arc<Places>,
+    places: Arc<ValuePositions>,
 }
 
 /// A server's entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Entry {
+pub struct ServerEntry {
     /// Its name, or `tools[2]` where it has none that can be read.
     pub name: String,
     /// How it is reached, where that could be read.
@@ -77,7 +77,7 @@ pub struct Entry {
 }
 
 /// A server's entry, as a dialect saw it.
-pub(crate) struct Seen {
+pub(crate) struct ReadEntry {
     pub(crate) name: String,
     pub(crate) pointer: String,
     pub(crate) span: std::ops::Range<usize>,
@@ -88,7 +88,7 @@ pub(crate) struct Seen {
 }
 
 /// A server's name as an entry has it: itself, or escaped and cut short where it is none.
-pub(crate) fn shown(name: &str) -> String {
+pub(crate) fn display_name(name: &str) -> String {
     match ServerId::parse(name) {
         Ok(id) => id.as_str().to_owned(),
         Err(_) => quoted(name),
@@ -100,14 +100,15 @@ pub(crate) const MAX_SERVERS: usize = 1_000;
 
 /// Reads a document. Never fails: what is wrong with it is in the diagnostics, all of it.
 pub fn read(document: &Document<'_>) -> Reading {
-    read_by(document, Leniency::default())
+    read_with(document, Leniency::default())
 }
 
 /// Reads a document; `leniency` is for those of ACP.
-pub(crate) fn read_by(document: &Document<'_>, leniency: Leniency) -> Reading {
-    let policy = Policy::of(document.profile);
-    let pass = Pass::new(policy);
-    let syntax::Parsed { root, dropped: _, problems } = syntax::parse_as(document.text, policy.syntax);
+pub(crate) fn read_with(document: &Document<'_>, leniency: Leniency) -> Reading {
+    let policy = Policy::for_profile(document.profile);
+    let pass = ReadContext::new(policy);
+    let syntax::ParsedText { root, dropped: _, diagnostics: problems } =
+        syntax::parse_as(document.text, policy.syntax);
     for problem in problems {
         let severity = if problem.code == Code::UnknownTag { policy.unknown_tag } else { problem.severity };
         pass.report(problem.severity(severity));
@@ -124,17 +125,20 @@ pub(crate) fn read_by(document: &Document<'_>, leniency: Leniency) -> Reading {
     if let Some(first) = seen.get(MAX_SERVERS) {
         let message = format!("the file has more than {MAX_SERVERS} servers");
         let parent = first.pointer.rsplit_once('/').map_or("", |it| it.0);
-        pass.report(Problem::new(Code::TooLarge, message, parent, first.span.clone()).help("split the file"));
+        pass.report(
+            RawDiagnostic::new(Code::TooLarge, message, parent, first.span.clone()).help("split the file"),
+        );
     }
-    finish(seen, pass, Site { text: document.text, root: root.as_ref() })
+    finish(seen, pass, SourceTree { text: document.text, root: root.as_ref() })
 }
 
-fn finish(seen: Vec<Seen>, pass: Pass, site: Site<'_>) -> Reading {
-    let lines = &Lines::new(site.text);
+fn finish(seen: Vec<ReadEntry>, pass: ReadContext, site: SourceTree<'_>) -> Reading {
+    let lines = &LineIndex::new(site.text);
     let policy = pass.policy;
     let servers = seen.iter().take(MAX_SERVERS).filter(|it| it.spec.is_some());
-    let places = Arc::new(Places::new(site.text, policy, servers.map(|it| it.pointer.clone()).collect()));
-    let problems = pass.into_problems();
+    let places =
+        Arc::new(ValuePositions::new(site.text, policy, servers.map(|it| it.pointer.clone()).collect()));
+    let problems = pass.into_diagnostics();
     let owners: HashMap<&str, usize> = match problems.is_empty() {
         true => HashMap::new(),
         false => seen.iter().enumerate().rev().map(|(index, it)| (it.pointer.as_str(), index)).collect(),
@@ -155,12 +159,12 @@ fn finish(seen: Vec<Seen>, pass: Pass, site: Site<'_>) -> Reading {
     for problem in problems {
         let owner = owner(&problem.pointer);
         if problem.severity == Severity::Error {
-            refused |= policy.scope == Scope::File || owner.is_none() || problem.code.spoils_file();
+            refused |= policy.scope == Scope::File || owner.is_none() || problem.code.rejects_file();
             if let Some(owner) = owner {
                 wrong[owner] = true;
             }
         }
-        diagnostics.push(problem.place(lines, site, owner.map(|it| seen[it].name.clone())));
+        diagnostics.push(problem.locate(lines, site, owner.map(|it| seen[it].name.clone())));
     }
     diagnostics.sort_by(|a, b| {
         let place = |it: &Diagnostic| (it.span.start, it.severity, it.code, it.span.end);
@@ -172,9 +176,9 @@ fn finish(seen: Vec<Seen>, pass: Pass, site: Site<'_>) -> Reading {
     let (servers, entries) = (Vec::with_capacity(seen.len()), Vec::with_capacity(seen.len()));
     let mut res = Reading { servers, entries, diagnostics, refused, places };
     for (seen, wrong) in seen.into_iter().zip(wrong) {
-        let Seen { name, pointer, span: _, transport, disabled, spec, extension } = seen;
+        let ReadEntry { name, pointer, span: _, transport, disabled, spec, extension } = seen;
         let accepted = !refused && !wrong && (disabled || spec.is_some());
-        res.entries.push(Entry { name, transport, accepted, disabled, pointer, extension });
+        res.entries.push(ServerEntry { name, transport, accepted, disabled, pointer, extension });
         res.servers.extend(spec.filter(|_| !wrong));
     }
     res
@@ -183,7 +187,7 @@ fn finish(seen: Vec<Seen>, pass: Pass, site: Site<'_>) -> Reading {
 impl Reading {
     /// A resolve error with its place in this document: the value itself or, where that is not in the file, the nearest
     /// thing around it.
-    pub fn place(&self, error: &ResolveError) -> Diagnostic {
+    pub fn diagnose(&self, error: &ResolveError) -> Diagnostic {
         let place = self.places.nearest(&error.pointer);
         let server = self.entries.iter().find(|it| contains(&it.pointer, &error.pointer));
         Diagnostic {

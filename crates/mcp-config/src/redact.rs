@@ -3,7 +3,7 @@
 use std::fmt;
 
 /// A URL without what may be secret in it.
-pub(crate) fn shown_url(url: &str) -> String {
+pub(crate) fn redact_url(url: &str) -> String {
     url::Url::parse(url).map_or_else(|_| "***".to_owned(), |it| mcp_model::UrlEndpoint::new(it).label())
 }
 
@@ -17,9 +17,9 @@ impl fmt::Debug for Hidden {
 }
 
 /// Names with values, of which only the names are shown.
-pub(crate) struct Names<I>(pub(crate) I);
+pub(crate) struct NamesOnly<I>(pub(crate) I);
 
-impl<'a, I: Iterator<Item = &'a String> + Clone> fmt::Debug for Names<I> {
+impl<'a, I: Iterator<Item = &'a String> + Clone> fmt::Debug for NamesOnly<I> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_map().entries(self.0.clone().map(|it| (it, Hidden))).finish()
     }

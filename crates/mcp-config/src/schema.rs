@@ -14,10 +14,10 @@ use crate::{acp, holodeck, syntax};
 ///
 /// HoloDeck's speaks of the MCP items of `tools` and allows whatever else an agent is made of.
 pub fn schema(profile: Profile) -> Value {
-    let policy = Policy::of(profile);
+    let policy = Policy::for_profile(profile);
     match profile {
-        Profile::HoloDeck | Profile::HoloDeck07 => agent(policy),
-        Profile::Dominds => workspace(),
+        Profile::HoloDeck | Profile::HoloDeck07 => holodeck_schema(policy),
+        Profile::Dominds => dominds_schema(),
         Profile::AcpV1 | Profile::AcpV2 => acp::schema(profile),
         Profile::McpJson => editor::schema(),
     }
@@ -25,21 +25,21 @@ pub fn schema(profile: Profile) -> Value {
 
 /// A file as JSON, for a validator that holds it against a [`schema()`]. `None` where it is neither YAML nor JSON,
 /// or says what JSON cannot (infinity). Of a duplicate key, the first value.
-pub fn to_json(text: &str) -> Option<RawJson> {
-    let json = syntax::to_json(&syntax::parse(text).root?)?;
+pub fn text_to_json(text: &str) -> Option<RawJson> {
+    let json = syntax::to_json(&syntax::parse_any(text).root?)?;
     RawJson::parse(json.into()).ok()
 }
 
 /// The schema of a wire struct.
-pub(crate) fn generated<T: schemars::JsonSchema>() -> Value {
+pub(crate) fn wire_schema<T: schemars::JsonSchema>() -> Value {
     let schema = SchemaSettings::draft2020_12().into_generator().into_root_schema_for::<T>();
     let mut res = schema.to_value();
-    optional(&mut res);
+    resolve_optional_marks(&mut res);
     res
 }
 
 /// Takes the mark off what may be missing, and its name out of `required`.
-fn optional(schema: &mut Value) {
+fn resolve_optional_marks(schema: &mut Value) {
     match schema {
         Value::Object(members) => {
             let marked: Vec<String> = match members.get("properties") {
@@ -56,16 +56,16 @@ fn optional(schema: &mut Value) {
                 }
             }
             members.remove(OPTIONAL_MARK);
-            members.values_mut().for_each(optional);
+            members.values_mut().for_each(resolve_optional_marks);
         }
-        Value::Array(items) => items.iter_mut().for_each(optional),
+        Value::Array(items) => items.iter_mut().for_each(resolve_optional_marks),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
     }
 }
 
 /// A workspace: a server that is switched off may be anything else.
-fn workspace() -> Value {
-    let mut res = generated::<dominds::Root>();
+fn dominds_schema() -> Value {
+    let mut res = wire_schema::<dominds::DomindsFile>();
     let off =
         json!({ "type": "object", "required": ["enabled"], "properties": { "enabled": { "const": false } } });
     if let Some(server) = res.pointer_mut("/properties/servers/additionalProperties") {
@@ -75,15 +75,15 @@ fn workspace() -> Value {
 }
 
 /// An agent: a list of tools, of which those of type `mcp` are described.
-fn agent(policy: &Policy) -> Value {
-    let mut item = generated::<holodeck::Item>();
+fn holodeck_schema(policy: &Policy) -> Value {
+    let mut item = wire_schema::<holodeck::ToolItem>();
     let members = item.as_object_mut().expect("the schema of a struct is an object");
     let mut definitions = match members.remove("$defs") {
         Some(Value::Object(definitions)) => definitions,
         _ => Map::new(),
     };
     members.remove("$schema");
-    specialise(members, policy);
+    apply_policy(members, policy);
     definitions.insert("McpTool".to_owned(), item);
     json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -107,12 +107,12 @@ fn agent(policy: &Policy) -> Value {
 }
 
 /// Makes the schema of an item that of one profile.
-fn specialise(item: &mut Map<String, Value>, policy: &Policy) {
+fn apply_policy(item: &mut Map<String, Value>, policy: &Policy) {
     if let Some(Value::Array(required)) = item.get_mut("required") {
         required.extend(policy.required.iter().map(|it| Value::from(*it)));
     }
     let Some(Value::Object(properties)) = item.get_mut("properties") else { return };
-    properties.retain(|key, _| !policy.withheld.contains(&key.as_str()));
+    properties.retain(|key, _| !policy.unsupported_keys.contains(&key.as_str()));
     if let (Some(Value::Object(command)), Some(commands)) = (properties.get_mut("command"), policy.commands) {
         let words = commands.iter().map(|it| Value::from(*it)).chain([Value::Null]);
         command.insert("enum".to_owned(), words.collect());
@@ -131,13 +131,13 @@ fn conditions(policy: &Policy) -> Value {
         "required": ["transport"],
         "properties": { "transport": { "enum": ["sse", "websocket", "http"] } }
     });
-    let exclusive = policy.foreign == ForeignRule::Exclusive;
+    let exclusive = policy.foreign_fields == ForeignRule::Exclusive;
     let with_url = match exclusive {
         true => json!({ "allOf": [given("url"), { "not": given("command") }] }),
         false => given("url"),
     };
     let mut started = vec![given("command")];
-    if !policy.withheld.contains(&"server") {
+    if !policy.unsupported_keys.contains(&"server") {
         started.push(json!({
             "not": { "required": ["transport"] },
             "required": ["server"],
@@ -151,7 +151,7 @@ fn conditions(policy: &Policy) -> Value {
         false => json!({ "anyOf": started }),
     };
     let mut res = vec![json!({ "if": url_based, "then": with_url, "else": with_command })];
-    if !policy.withheld.contains(&"envFile") {
+    if !policy.unsupported_keys.contains(&"envFile") {
         res.push(json!({ "not": { "allOf": [given("envFile"), given("env_file")] } }));
     }
     Value::Array(res)

@@ -21,7 +21,7 @@ use std::time::Duration;
 
 use agent_client_protocol::{ConnectTo, Stdio};
 use clap::{Parser, ValueEnum};
-use mcp_acp::{BadEntries, Capabilities, Leniency, Policy, Relief};
+use mcp_acp::{BadEntries, Capabilities, Leniency, Policy, Tolerance};
 use mcp_acp_agent::{ConnectOptions, Required};
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -70,8 +70,7 @@ impl Arguments {
             policy.bad_entries = BadEntries::Drop;
         }
         if self.lenient {
-            policy.leniency =
-                Leniency { relative_commands: Relief::Reported, missing_lists: Relief::Reported };
+            policy.leniency = Leniency { relative_commands: Tolerance::Warn, missing_lists: Tolerance::Warn };
         }
         let mut options = ConnectOptions::default();
         options.host.receipts = receipts();

@@ -6,7 +6,9 @@ use std::time::Instant;
 use mcp_acp::{Agent, Capabilities, SetUp, Version, validate};
 use mcp_config::acp::McpServerConfig;
 use mcp_config::holodeck::McpToolConfig;
-use mcp_config::{Document, NewReach, NewServer, Profile, Surroundings, UrlKind, read, resolve};
+use mcp_config::{
+    Document, NewServer, NewTransport, Profile, ResolveContext, UrlTransportKind, read, resolve,
+};
 use mcp_gateway::{GatewayOptions, HttpOptions, Tokens};
 use mcp_host::{FileTokens, LoginOptions, Logins, ToolCall, Wanted};
 use mcp_model::{Endpoint, RawJson, Secret, ServerId, StdioEndpoint, UrlEndpoint};
@@ -84,7 +86,7 @@ fn hd_sc5_values_of_configurations_show_no_secret() {
     assert_eq!(reading.servers.len(), 2, "{:?}", reading.diagnostics);
     check("a document", format!("{document:#?}"));
     check("a reading", format!("{reading:#?}"));
-    let surroundings = Surroundings {
+    let surroundings = ResolveContext {
         variable: &|_| Some(Spot::Environment.mark()),
         directory: std::path::Path::new("/"),
         read_file: &|_| Ok(format!("FROM_FILE={}", Spot::EnvFile.mark())),
@@ -113,10 +115,10 @@ fn hd_sc5_values_of_configurations_show_no_secret() {
     }
     let pairs = vec![("KEY".to_owned(), literal.clone())];
     for reach in [
-        NewReach::Program { command: "npx".to_owned(), args: vec![literal.clone()], env: pairs.clone() },
-        NewReach::Url { kind: UrlKind::Http, url: query.to_string(), headers: pairs },
+        NewTransport::Stdio { command: "npx".to_owned(), args: vec![literal.clone()], env: pairs.clone() },
+        NewTransport::Url { kind: UrlTransportKind::Http, url: query.to_string(), headers: pairs },
     ] {
-        let new = NewServer { id: ServerId::parse("a").unwrap(), description: None, reach };
+        let new = NewServer { id: ServerId::parse("a").unwrap(), description: None, transport: reach };
         check("a new server", format!("{new:#?}"));
     }
 }

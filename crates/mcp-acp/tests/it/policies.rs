@@ -1,7 +1,7 @@
 //! What an agent may let pass, and that it is never silent about it.
 
 use mcp_acp::{
-    Agent, BadEntries, Capabilities, Effect, Folder, Leniency, Method, Policy, Refusal, Relief, SetUp,
+    Agent, BadEntries, Capabilities, Effect, Folder, Leniency, Method, Policy, Refusal, SetUp, Tolerance,
     Version, validate,
 };
 
@@ -60,7 +60,7 @@ fn acp_048_a_bad_entry_costs_the_request_or_itself() {
 #[test]
 fn acp_022_x_05_acpx_09_what_passes_is_reported() {
     let loose = r#"[{"name":"a","command":"npx"}]"#;
-    let leniency = Leniency { relative_commands: Relief::Reported, missing_lists: Relief::Reported };
+    let leniency = Leniency { relative_commands: Tolerance::Warn, missing_lists: Tolerance::Warn };
     check(loose, STRICT(), "Invalid mcpServers: 3 errors");
     check(
         loose,
@@ -69,7 +69,7 @@ fn acp_022_x_05_acpx_09_what_passes_is_reported() {
     );
     let nulls = r#"[{"name":"a","command":"/a","args":null,"env":[]}]"#;
     check(nulls, STRICT(), "[a] [noted /params/mcpServers/0/args]");
-    let no_nulls = Policy { null_lists: Relief::Refused, ..Policy::default() };
+    let no_nulls = Policy { null_lists: Tolerance::Reject, ..Policy::default() };
     check(nulls, no_nulls, "Invalid mcpServers: 1 errors");
     check("null", STRICT(), "[] [noted /params/mcpServers]");
     check("null", no_nulls, "'mcpServers' is null, which is read as an empty list");
@@ -81,7 +81,7 @@ fn acp_022_x_05_acpx_09_what_passes_is_reported() {
 fn acpx_10_a_missing_list_of_servers_by_policy() {
     let set_up = SetUp { method: Method::New, params: raw(r#"{"cwd":"/desk"}"#) };
     assert_eq!(told(&set_up, Policy::default()), "'mcpServers' is required");
-    let lenient = Policy { missing_servers: Relief::Reported, ..Policy::default() };
+    let lenient = Policy { missing_servers: Tolerance::Warn, ..Policy::default() };
     assert_eq!(told(&set_up, lenient), "[] [noted /params/mcpServers]");
 }
 

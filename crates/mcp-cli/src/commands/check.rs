@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use clap::ValueEnum;
 use mcp_config::{
-    Applicability, Checked, Code, Colour, Diagnostic, Entry, Fixed, Outcome, Program, changes, fix, github,
-    sarif,
+    Applicability, CheckOutcome, CheckedFile, Code, Colour, Diagnostic, FixedFile, SarifTool, ServerEntry,
+    fix_all, render_diff, render_github, render_sarif,
 };
 use mcp_host::{Loaded, save};
 use mcp_model::{Dialect, ErrorKind, Severity, TransportKind};
@@ -53,7 +53,7 @@ pub(crate) fn run(context: &Context, words: &Words, format: FormatName) -> Repor
     let exit = exit(&opened);
     let colour = context.console.err;
     let err = opened.iter().filter_map(|it| it.opened.as_ref().ok()).map(|it| it.taken(colour)).collect();
-    let checked: Vec<Checked<'_>> = opened.iter().map(Found::checked).collect();
+    let checked: Vec<CheckedFile<'_>> = opened.iter().map(Found::checked).collect();
     let after = match (exit, opened.first().map(|it| &it.opened), format) {
         (Exit::Done, Some(Ok(source)), FormatName::Text) if !source.loaded.wanted.servers.is_empty() => {
             let file = next::file(&source.file);
@@ -67,10 +67,10 @@ pub(crate) fn run(context: &Context, words: &Words, format: FormatName) -> Repor
             opened.iter().map(|it| text(it, context.console.out)).collect::<Vec<_>>().join("\n")
         }
         FormatName::Sarif => {
-            let program = Program { name: "mcp-host", version: env!("CARGO_PKG_VERSION") };
-            json::document(&sarif(&program, &checked))
+            let program = SarifTool { name: "mcp-host", version: env!("CARGO_PKG_VERSION") };
+            json::document(&render_sarif(&program, &checked))
         }
-        FormatName::Github => github(&checked),
+        FormatName::Github => render_github(&checked),
     };
     Report { out, err, exit, after }
 }
@@ -90,15 +90,16 @@ struct Mended {
 }
 
 impl Found {
-    fn checked(&self) -> Checked<'_> {
+    fn checked(&self) -> CheckedFile<'_> {
         match &self.opened {
             Ok(Source { loaded, .. }) => {
                 let Loaded { path, text, diagnostics, .. } = loaded;
-                Checked { name: path, outcome: Outcome::Read { text, diagnostics } }
+                CheckedFile { name: path, outcome: CheckOutcome::Read { text, diagnostics } }
             }
-            Err(Unreadable { path, message, help }) => {
-                Checked { name: path, outcome: Outcome::Unreadable { message, help: help.as_deref() } }
-            }
+            Err(Unreadable { path, message, help }) => CheckedFile {
+                name: path,
+                outcome: CheckOutcome::Unreadable { message, help: help.as_deref() },
+            },
         }
     }
 }
@@ -110,8 +111,8 @@ fn mend(found: Found, what: FixName, context: &Context) -> Found {
         FixName::Sure => Applicability::Sure,
         FixName::All => Applicability::Suggested,
     };
-    let Fixed { text, gone } = fix(&source.document(), least);
-    if gone.is_empty() {
+    let FixedFile { text, fixed } = fix_all(&source.document(), least);
+    if fixed.is_empty() {
         return found;
     }
     let before = source.loaded.text.clone();
@@ -125,7 +126,7 @@ fn mend(found: Found, what: FixName, context: &Context) -> Found {
             };
         }
     };
-    Found { opened, fixed: Some(Mended { before, gone }) }
+    Found { opened, fixed: Some(Mended { before, gone: fixed }) }
 }
 
 type Opened = Result<Source, Unreadable>;
@@ -148,7 +149,7 @@ fn text(found: &Found, colour: Colour) -> String {
             let mut res = String::new();
             let mut counts = Counts::of(source);
             if let Some(Mended { before, gone }) = &found.fixed {
-                res = changes(&source.loaded.path, before, &source.loaded.text, colour) + "\n";
+                res = render_diff(&source.loaded.path, before, &source.loaded.text, colour) + "\n";
                 counts.fixed = gone.len();
             }
             res + &source.complaints(colour) + &summary(&counts, colour) + "\n"
@@ -301,7 +302,7 @@ impl<'a> File<'a> {
         match &found.opened {
             Ok(source) => {
                 let Loaded { path, profile, reading, diagnostics, .. } = &source.loaded;
-                let server = |entry: &'a Entry| Server {
+                let server = |entry: &'a ServerEntry| Server {
                     name: &entry.name,
                     transport: entry.transport,
                     accepted: source.accepts(entry),

@@ -6,7 +6,10 @@
 use std::env;
 use std::path::PathBuf;
 
-use mcp_config::{Colour, Done, Inputs, Loss, Profile, Written, write, write_for};
+use mcp_config::{
+    Colour, FieldFallback, InputDeclarations, Profile, UnsupportedField, WrittenFile, write_editor_file,
+    write_servers,
+};
 use mcp_host::create;
 use mcp_model::Severity;
 use serde::Serialize;
@@ -45,7 +48,7 @@ struct Document<'a> {
     /// The servers that are in it.
     servers: Vec<&'a str>,
     /// What the dialect cannot say.
-    losses: &'a [Loss],
+    losses: &'a [UnsupportedField],
     /// Why nothing was written.
     error: Option<String>,
 }
@@ -68,13 +71,13 @@ pub(crate) fn run(context: &Context, words: &Words) -> Report {
         return res;
     }
     let servers = &source.loaded.reading.servers;
-    let Written { text, mut losses } = match output {
+    let WrittenFile { text, unsupported: mut losses } = match output {
         // What is read from a file of this name spells its variables as that program does.
         Some(path) => {
-            let declared = Inputs::of(&source.loaded.text);
-            write_for(&path.to_string_lossy(), &declared, servers, target, &on_path)
+            let declared = InputDeclarations::parse(&source.loaded.text);
+            write_editor_file(&path.to_string_lossy(), &declared, servers, target, &on_path)
         }
-        None => write(servers, target, &on_path),
+        None => write_servers(servers, target, &on_path),
     };
     losses.extend(switched_off(&source));
     err.push_str(&report(&losses, colour));
@@ -85,7 +88,8 @@ pub(crate) fn run(context: &Context, words: &Words) -> Report {
         res.err.insert_str(0, &err);
         return res;
     }
-    let gone = |name: &str| losses.iter().any(|it| it.server == name && it.done == Done::ServerLeftOut);
+    let gone =
+        |name: &str| losses.iter().any(|it| it.server == name && it.fallback == FieldFallback::ServerOmitted);
     let servers = source.loaded.reading.servers.iter().map(|it| it.id.as_str());
     let out = match (context.format, output) {
         (Format::Json, _) => json::document(&Document {
@@ -111,12 +115,12 @@ pub(crate) fn run(context: &Context, words: &Words) -> Report {
 }
 
 /// Servers that are switched off are no servers, and are not written.
-fn switched_off(source: &Source) -> Vec<Loss> {
-    let loss = |it: &mcp_config::Entry| Loss {
+fn switched_off(source: &Source) -> Vec<UnsupportedField> {
+    let loss = |it: &mcp_config::ServerEntry| UnsupportedField {
         server: it.name.clone(),
         field: "enabled".to_owned(),
-        why: "it is switched off".to_owned(),
-        done: Done::ServerLeftOut,
+        reason: "it is switched off".to_owned(),
+        fallback: FieldFallback::ServerOmitted,
     };
     source.loaded.reading.entries.iter().filter(|it| it.disabled).map(loss).collect()
 }
@@ -137,14 +141,14 @@ fn failed(context: &Context, target: Profile, message: String, help: Option<&str
 }
 
 /// Losses for people, the servers in their order.
-pub(super) fn report(losses: &[Loss], colour: Colour) -> String {
+pub(super) fn report(losses: &[UnsupportedField], colour: Colour) -> String {
     let mut res = String::new();
-    for Loss { server, field, why, done } in losses {
-        let severity = match done {
-            Done::ServerLeftOut => Severity::Warning,
-            Done::LeftOut | Done::Instead(_) => Severity::Info,
+    for UnsupportedField { server, field, reason, fallback } in losses {
+        let severity = match fallback {
+            FieldFallback::ServerOmitted => Severity::Warning,
+            FieldFallback::FieldOmitted | FieldFallback::Replaced(_) => Severity::Info,
         };
-        let text = plain::line(&format!("{server}: {field}: {why}; {done}"));
+        let text = plain::line(&format!("{server}: {field}: {reason}; {fallback}"));
         res.push_str(&format!("{}: {text}\n", paint::severity(colour, severity)));
     }
     res

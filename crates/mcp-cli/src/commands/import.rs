@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::env;
 use std::path::{Path, PathBuf};
 
-use mcp_config::{Added, EditError, Loss, changes};
+use mcp_config::{EditError, UnsupportedField, WrittenFile, render_diff};
 use mcp_host::save;
 use mcp_model::{ServerSpec, Severity};
 use serde::Serialize;
@@ -80,7 +80,7 @@ struct Document<'a> {
     /// Servers that were not, and why.
     left: &'a [Left],
     /// What of those that were added could not be said in their new place.
-    losses: &'a [Loss],
+    losses: &'a [UnsupportedField],
 }
 
 #[derive(Serialize)]
@@ -105,7 +105,7 @@ struct Imported {
     after: String,
     added: Vec<String>,
     left: Vec<Left>,
-    losses: Vec<Loss>,
+    losses: Vec<UnsupportedField>,
     /// A server that was asked for by name is nowhere.
     is_short: bool,
 }
@@ -182,11 +182,11 @@ fn import(context: &Context, found: &[Found], into: &Path, only: &[String]) -> R
             let name = spec.id.to_string();
             let document = mcp_config::Document { text: &res.after, ..target.document() };
             let outcome = match seen.insert(name.clone()) {
-                true => mcp_config::add(&document, spec),
-                false => Err(EditError::Exists { name: name.clone() }),
+                true => mcp_config::add_server(&document, spec),
+                false => Err(EditError::AlreadyExists { name: name.clone() }),
             };
             match outcome {
-                Ok(Added { text, losses }) => {
+                Ok(WrittenFile { text, unsupported: losses }) => {
                     res.after = text;
                     res.added.push(name);
                     res.losses.extend(losses);
@@ -261,7 +261,7 @@ fn text(context: &Context, found: &[Found], imported: Option<&Imported>, dry_run
     };
     let path = path.display().to_string();
     res.push('\n');
-    res.push_str(&changes(&path, before, after, colour));
+    res.push_str(&render_diff(&path, before, after, colour));
     for Left { server, why } in left {
         let text = plain::line(&format!("`{server}` is left out: {why}"));
         res.push_str(&format!("{}: {text}\n", paint::severity(colour, Severity::Warning)));

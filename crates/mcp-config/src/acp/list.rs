@@ -5,16 +5,16 @@ use std::ops::Range;
 
 use mcp_model::{ConfigValue, Severity};
 
-use super::wire::Pair;
-use crate::de::{At, Field, MaybeNull, Pass};
+use super::wire::AcpPair;
+use crate::de::{Field, Location, NullableField, ReadContext};
 use crate::diagnostic::Code;
-use crate::diagnostic::{Problem, quoted};
-use crate::dialect::checks::{self, Complaint, HeaderOwner};
+use crate::diagnostic::{RawDiagnostic, quoted};
+use crate::dialect::checks::{self, CheckError, HeaderOwner};
 use crate::dialect::lowering;
 
 /// Which list of pairs it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum PairKind {
     /// `env`.
     Environment,
     /// `headers`.
@@ -22,11 +22,11 @@ pub(super) enum Kind {
 }
 
 /// Arguments, each handed over as one.
-pub(super) fn arguments(args: MaybeNull<Vec<Field<String>>>, pass: &Pass) -> Vec<ConfigValue> {
+pub(super) fn arguments(args: NullableField<Vec<Field<String>>>, pass: &ReadContext) -> Vec<ConfigValue> {
     let mut res = Vec::new();
     for slot in args.take().unwrap_or_default() {
         if let Some(Err(complaint)) = slot.value().map(|it| checks::argument(it)) {
-            pass.complain(&slot.at, complaint);
+            pass.report_check(&slot.at, complaint);
         }
         res.extend(slot.take().map(ConfigValue::literal));
     }
@@ -35,26 +35,26 @@ pub(super) fn arguments(args: MaybeNull<Vec<Field<String>>>, pass: &Pass) -> Vec
 
 /// Names and values in the order of the list; `server` is how messages call it (ACP-024, ACP-025).
 pub(super) fn pairs(
-    list: MaybeNull<Vec<Field<Pair>>>,
-    kind: Kind,
+    list: NullableField<Vec<Field<AcpPair>>>,
+    kind: PairKind,
     server: &str,
-    pass: &Pass,
+    pass: &ReadContext,
 ) -> Vec<(String, ConfigValue)> {
     let mut res = Vec::new();
     let mut seen: HashMap<String, Range<usize>> = HashMap::new();
     for slot in list.take().unwrap_or_default() {
-        let Some(Pair { name, value }) = slot.take() else { continue };
+        let Some(AcpPair { name, value }) = slot.take() else { continue };
         let text = name.value().cloned().unwrap_or_default();
         if name.value().is_some() {
-            named(&text, kind, &name.at, server, pass);
-            twice(&text, kind, &name.at, &mut seen, pass);
+            check_name(&text, kind, &name.at, server, pass);
+            check_repeated(&text, kind, &name.at, &mut seen, pass);
         }
         let judged = value.value().map(|it| match kind {
-            Kind::Environment => checks::env_value(it),
-            Kind::Headers => checks::header_value(it),
+            PairKind::Environment => checks::env_value(it),
+            PairKind::Headers => checks::header_value(it),
         });
         if let Some(Err(complaint)) = judged {
-            pass.complain(&value.at, complaint);
+            pass.report_check(&value.at, complaint);
         }
         if let (Some(name), Some(value)) = (name.take(), value.take()) {
             res.push((name, ConfigValue::literal(value)));
@@ -63,43 +63,49 @@ pub(super) fn pairs(
     res
 }
 
-fn named(name: &str, kind: Kind, at: &At, server: &str, pass: &Pass) {
+fn check_name(name: &str, kind: PairKind, at: &Location, server: &str, pass: &ReadContext) {
     if name.is_empty() {
         // ACPX-01
         let what = match kind {
-            Kind::Environment => "environment variable",
-            Kind::Headers => "HTTP header",
+            PairKind::Environment => "environment variable",
+            PairKind::Headers => "HTTP header",
         };
         let message = format!("{server} {what} name cannot be empty");
         pass.error(Code::EmptyValue, at, message, "give it a name, or remove it");
         return;
     }
     let judged = match kind {
-        Kind::Environment => checks::env_name(name).map_err(|it| Complaint {
+        PairKind::Environment => checks::env_name(name).map_err(|it| CheckError {
             help: "write the name as `name`, and what it is set to as `value`",
             ..it
         }),
-        Kind::Headers => checks::header_name(name),
+        PairKind::Headers => checks::header_name(name),
     };
     if let Err(complaint) = judged {
-        pass.complain(at, complaint);
-    } else if kind == Kind::Headers && checks::header_owner(name) != HeaderOwner::User {
-        lowering::owned_header(name, at, at.span(), pass);
+        pass.report_check(at, complaint);
+    } else if kind == PairKind::Headers && checks::header_owner(name) != HeaderOwner::User {
+        lowering::report_owned_header(name, at, at.span(), pass);
     }
 }
 
 /// of a variable the last wins; of a header all are sent.
-fn twice(name: &str, kind: Kind, at: &At, seen: &mut HashMap<String, Range<usize>>, pass: &Pass) {
+fn check_repeated(
+    name: &str,
+    kind: PairKind,
+    at: &Location,
+    seen: &mut HashMap<String, Range<usize>>,
+    pass: &ReadContext,
+) {
     let (key, what, outcome) = match kind {
-        Kind::Environment => (name.to_owned(), "variable", "the last one counts; remove the others"),
-        Kind::Headers => {
+        PairKind::Environment => (name.to_owned(), "variable", "the last one counts; remove the others"),
+        PairKind::Headers => {
             (name.to_ascii_lowercase(), "header", "each of them is sent; remove one unless that is meant")
         }
     };
     if let Some(first) = seen.get(&key) {
         // A name may hold a value (`KEY=value`): it is an error already, and not repeated.
         let shown = if name.contains('=') { "this name".to_owned() } else { format!("'{}'", quoted(name)) };
-        let problem = Problem::new(
+        let problem = RawDiagnostic::new(
             Code::RepeatedName,
             format!("the {what} {shown} stands twice"),
             at.pointer(pass),

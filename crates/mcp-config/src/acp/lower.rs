@@ -10,39 +10,44 @@ use mcp_model::{
     ServerSpec, Sharing, SseFallback, StdioSpec, TransportKind, TransportSpec, UrlSpec,
 };
 
-use super::list::{self, Kind};
-use super::rules::{Leniency, Presence, Rules};
-use super::wire::{OverAcp, Stdio, Url};
-use crate::de::{At, Due, Field, Got, Pass};
+use super::list::{self, PairKind};
+use super::rules::{Leniency, ProtocolRules, Requirement};
+use super::wire::{AcpStdio, AcpTunnel, AcpUrl};
+use crate::de::{DeferredField, Field, FieldState, Location, ReadContext};
 use crate::diagnostic::Code;
-use crate::diagnostic::{Problem, quoted};
+use crate::diagnostic::{RawDiagnostic, quoted};
 use crate::dialect::checks::{self, UrlRule};
 use crate::dialect::lowering::{self, metadata};
 use crate::syntax::{Node, to_json};
 
 /// What lowering needs besides the entry.
 pub(super) struct Context<'a> {
-    pub(super) pass: &'a Pass,
+    pub(super) pass: &'a ReadContext,
     pub(super) file: &'a str,
-    pub(super) rules: &'static Rules,
+    pub(super) rules: &'static ProtocolRules,
     pub(super) leniency: Leniency,
     /// The folder of the session.
     pub(super) cwd: Option<&'a str>,
 }
 
 /// Lowers a stdio entry. `None` where too little of it is good; whatever is not good is reported.
-pub(super) fn stdio(entry: Stdio, node: &Node, at: &At, context: &Context<'_>) -> Option<ServerSpec> {
-    let Stdio { tag: _, name, command, args, env, cwd, url, headers } = entry;
+pub(super) fn stdio(
+    entry: AcpStdio,
+    node: &Node,
+    at: &Location,
+    context: &Context<'_>,
+) -> Option<ServerSpec> {
+    let AcpStdio { tag: _, name, command, args, env, cwd, url, headers } = entry;
     let pass = context.pass;
-    let server = server(&name);
-    let id = identity(&name, pass);
+    let server = server_label(&name);
+    let id = parse_id(&name, pass);
     for (key, given, at) in [("url", url.is_given(), &url.at), ("headers", headers.is_given(), &headers.at)] {
-        lowering::no_effect(key, given, at, TransportKind::Stdio, pass);
+        lowering::warn_no_effect(key, given, at, TransportKind::Stdio, pass);
     }
-    required("args", &args.got, &args.at, &server, context);
-    required("env", &env.got, &env.at, &server, context);
+    required("args", &args.state, &args.at, &server, context);
+    required("env", &env.state, &env.at, &server, context);
     let args = list::arguments(args, pass);
-    let env = list::pairs(env, Kind::Environment, &server, pass);
+    let env = list::pairs(env, PairKind::Environment, &server, pass);
     let cwd = match cwd.value() {
         Some(text) if !checks::is_absolute(text) => {
             let message = format!("{server} cwd must be an absolute path");
@@ -58,7 +63,7 @@ pub(super) fn stdio(entry: Stdio, node: &Node, at: &At, context: &Context<'_>) -
         None => context.cwd.map(str::to_owned),
     };
     let spec = StdioSpec {
-        command: program(&command, &server, context)?,
+        command: command_path(&command, &server, context)?,
         args,
         env,
         env_file: None,
@@ -66,21 +71,21 @@ pub(super) fn stdio(entry: Stdio, node: &Node, at: &At, context: &Context<'_>) -
         cwd,
         encoding: "utf-8".to_owned(),
     };
-    Some(spec_of(id?, TransportSpec::Stdio(spec), STDIO, node, at, context))
+    Some(spec_of(id?, TransportSpec::Stdio(spec), STDIO_KEYS, node, at, context))
 }
 
 /// Lowers an http or sse entry.
 pub(super) fn url(
-    entry: Url,
+    entry: AcpUrl,
     kind: TransportKind,
     node: &Node,
-    at: &At,
+    at: &Location,
     context: &Context<'_>,
 ) -> Option<ServerSpec> {
-    let Url { tag: _, name, url, headers, command, args, env, cwd } = entry;
+    let AcpUrl { tag: _, name, url, headers, command, args, env, cwd } = entry;
     let pass = context.pass;
-    let server = server(&name);
-    let id = identity(&name, pass);
+    let server = server_label(&name);
+    let id = parse_id(&name, pass);
     let foreign = [
         ("command", command.is_given(), &command.at),
         ("args", args.is_given(), &args.at),
@@ -88,12 +93,12 @@ pub(super) fn url(
         ("cwd", cwd.is_given(), &cwd.at),
     ];
     for (key, given, at) in foreign {
-        lowering::no_effect(key, given, at, kind, pass);
+        lowering::warn_no_effect(key, given, at, kind, pass);
     }
-    required("headers", &headers.got, &headers.at, &server, context);
-    let headers = list::pairs(headers, Kind::Headers, &server, pass);
+    required("headers", &headers.state, &headers.at, &server, context);
+    let headers = list::pairs(headers, PairKind::Headers, &server, pass);
     let spec = UrlSpec {
-        url: address(&url, kind, &server, pass)?,
+        url: url_value(&url, kind, &server, pass)?,
         headers,
         session_id: None,
         terminate_on_close: true,
@@ -103,16 +108,16 @@ pub(super) fn url(
         TransportKind::Sse => TransportSpec::Sse(spec),
         TransportKind::Stdio | TransportKind::WebSocket | TransportKind::Http => TransportSpec::Http(spec),
     };
-    Some(spec_of(id?, transport, URL, node, at, context))
+    Some(spec_of(id?, transport, URL_KEYS, node, at, context))
 }
 
 /// Is an entry for the ACP connection itself whole?
-pub(super) fn over_acp(entry: &OverAcp, pass: &Pass) -> bool {
-    let OverAcp { tag: _, name, server_id } = entry;
-    let named = identity(name, pass).is_some();
+pub(super) fn check_acp_tunnel(entry: &AcpTunnel, pass: &ReadContext) -> bool {
+    let AcpTunnel { tag: _, name, server_id } = entry;
+    let named = parse_id(name, pass).is_some();
     let Some(id) = server_id.value() else { return false };
     if id.is_empty() {
-        let message = format!("{} serverId cannot be empty", server(name));
+        let message = format!("{} serverId cannot be empty", server_label(name));
         pass.error(Code::EmptyValue, &server_id.at, message, "write what the client calls the server");
         return false;
     }
@@ -120,7 +125,7 @@ pub(super) fn over_acp(entry: &OverAcp, pass: &Pass) -> bool {
 }
 
 /// Has an extension's entry a name? Nothing else of it is known.
-pub(super) fn has_name(node: &Node, at: &At, pass: &Pass) -> bool {
+pub(super) fn check_extension_name(node: &Node, at: &Location, pass: &ReadContext) -> bool {
     let Some(member) = node.get("name") else {
         pass.error(Code::MissingKey, &at.missing("name", pass), "'name' is required", "add `name`");
         return false;
@@ -131,26 +136,26 @@ pub(super) fn has_name(node: &Node, at: &At, pass: &Pass) -> bool {
         pass.error(Code::WrongType, &at, message, "write one text");
         return false;
     };
-    judge_name(text, &at, pass).is_some()
+    parse_name(text, &at, pass).is_some()
 }
 
 /// The keys of a stdio entry that are understood.
-const STDIO: &[&str] = &["type", "name", "command", "args", "env", "cwd", "url", "headers", "_meta"];
+const STDIO_KEYS: &[&str] = &["type", "name", "command", "args", "env", "cwd", "url", "headers", "_meta"];
 /// Those of an http or sse entry.
-const URL: &[&str] = &["type", "name", "url", "headers", "command", "args", "env", "cwd", "_meta"];
+const URL_KEYS: &[&str] = &["type", "name", "url", "headers", "command", "args", "env", "cwd", "_meta"];
 
 fn spec_of(
     id: ServerId,
     transport: TransportSpec,
     known: &[&str],
     node: &Node,
-    at: &At,
+    at: &Location,
     context: &Context<'_>,
 ) -> ServerSpec {
     let policy = context.pass.policy;
     let meta = node.get("_meta").and_then(|it| to_json(&it.value)).map(|it| RawJson::parse(it.into()));
     let metadata: BTreeMap<_, _> =
-        metadata(policy.profile, [("_meta", meta), ("extra", lowering::others(node, known))]);
+        metadata(policy.profile, [("_meta", meta), ("extra", lowering::unknown_members(node, known))]);
     ServerSpec {
         id,
         description: None,
@@ -171,19 +176,19 @@ fn spec_of(
 }
 
 /// How messages call a server.
-fn server(name: &Field<String>) -> String {
+fn server_label(name: &Field<String>) -> String {
     match name.value().filter(|it| !it.is_empty()) {
         Some(name) => format!("MCP server '{}'", quoted(name)),
         None => "MCP server".to_owned(),
     }
 }
 
-fn identity(name: &Field<String>, pass: &Pass) -> Option<ServerId> {
-    judge_name(name.value()?, &name.at, pass)
+fn parse_id(name: &Field<String>, pass: &ReadContext) -> Option<ServerId> {
+    parse_name(name.value()?, &name.at, pass)
 }
 
 /// ACP-040.
-fn judge_name(text: &str, at: &At, pass: &Pass) -> Option<ServerId> {
+fn parse_name(text: &str, at: &Location, pass: &ReadContext) -> Option<ServerId> {
     if text.is_empty() {
         pass.error(Code::InvalidName, at, "MCP server name cannot be empty", "give the server a name");
         return None;
@@ -198,23 +203,23 @@ fn judge_name(text: &str, at: &At, pass: &Pass) -> Option<ServerId> {
 }
 
 /// ACPX-09: version 1 wants its lists, were they empty; null is an empty one.
-fn required<T>(key: &str, got: &Got<T>, at: &At, server: &str, context: &Context<'_>) {
-    let absent = matches!(got, Got::Absent) && context.rules.lists == Presence::Required;
+fn required<T>(key: &str, got: &FieldState<T>, at: &Location, server: &str, context: &Context<'_>) {
+    let absent = matches!(got, FieldState::Absent) && context.rules.lists == Requirement::Required;
     if absent {
         let message = format!("{server}: '{key}' is required");
-        let problem = Problem::new(Code::MissingKey, message, at.pointer(context.pass), at.span());
+        let problem = RawDiagnostic::new(Code::MissingKey, message, at.pointer(context.pass), at.span());
         let severity = context.leniency.missing_lists.severity();
         context.pass.report(problem.severity(severity).help(format!("add `\"{key}\": []`")));
     }
 }
 
 /// ACP-012, ACP-022.
-fn program(command: &Due<String>, server: &str, context: &Context<'_>) -> Option<String> {
+fn command_path(command: &DeferredField<String>, server: &str, context: &Context<'_>) -> Option<String> {
     let pass = context.pass;
-    let text = match &command.got {
-        Got::Value(text) => text,
-        Got::Bad => return None,
-        Got::Absent | Got::Null => {
+    let text = match &command.state {
+        FieldState::Value(text) => text,
+        FieldState::Invalid => return None,
+        FieldState::Absent | FieldState::Null => {
             let message = format!("{server} has no command");
             pass.error(Code::MissingCommand, &command.at, message, "add `command`, the path of the program");
             return None;
@@ -226,13 +231,13 @@ fn program(command: &Due<String>, server: &str, context: &Context<'_>) -> Option
         return None;
     }
     if let Err(complaint) = checks::argument(text) {
-        pass.complain(&command.at, complaint);
+        pass.report_check(&command.at, complaint);
         return None;
     }
     if !checks::is_absolute(text) {
         let message = format!("{server} command must be an absolute path");
         let at = &command.at;
-        let problem = Problem::new(Code::RelativePath, message, at.pointer(pass), at.span());
+        let problem = RawDiagnostic::new(Code::RelativePath, message, at.pointer(pass), at.span());
         let severity = context.leniency.relative_commands.severity();
         let help = "write the whole path, such as /usr/local/bin/npx; `which` tells it";
         pass.report(problem.severity(severity).help(help));
@@ -241,11 +246,16 @@ fn program(command: &Due<String>, server: &str, context: &Context<'_>) -> Option
 }
 
 /// ACP-013, ACP-014, ACP-023.
-fn address(url: &Due<String>, kind: TransportKind, server: &str, pass: &Pass) -> Option<ConfigValue> {
-    let text = match &url.got {
-        Got::Value(text) => text,
-        Got::Bad => return None,
-        Got::Absent | Got::Null => {
+fn url_value(
+    url: &DeferredField<String>,
+    kind: TransportKind,
+    server: &str,
+    pass: &ReadContext,
+) -> Option<ConfigValue> {
+    let text = match &url.state {
+        FieldState::Value(text) => text,
+        FieldState::Invalid => return None,
+        FieldState::Absent | FieldState::Null => {
             let message = format!("{server} has no URL");
             let help = format!("add `url`; a server of type {} is behind one", kind.as_str());
             pass.error(Code::MissingUrl, &url.at, message, help);

@@ -17,45 +17,50 @@ use std::ops::Range;
 use mcp_model::{Passthrough, RawJson, TransportKind};
 use serde::Deserialize;
 
-use crate::de::{At, Cursor, Pass};
+use crate::de::{Location, NodeDeserializer, ReadContext};
 use crate::diagnostic::Code;
-use crate::diagnostic::{Problem, quoted};
-use crate::read::{Document, MAX_SERVERS, Reading, Seen, read_by, shown};
+use crate::diagnostic::{RawDiagnostic, quoted};
+use crate::read::{Document, MAX_SERVERS, ReadEntry, Reading, display_name, read_with};
 use crate::syntax::{Content, Node, to_json};
 
-pub use rules::{Leniency, Relief};
+pub use rules::{Leniency, Tolerance};
 pub(crate) use schema::schema;
 pub use types::{
     EnvVariable, HttpHeader, HttpTransport, HttpType, McpServerConfig, SseTransport, SseType, StdioTransport,
 };
 
 use lower::Context;
-use rules::{Rules, Untyped};
+use rules::{ProtocolRules, UntypedEntry};
 
 /// Reads the servers of a session request, and lets pass, with a warning, what `leniency` says (ACP-022, ACPX-09).
 ///
 /// [`read`](crate::read::read()) does the same and lets nothing pass. The document's profile must be one of ACP's; for any
 /// other it makes no difference.
 pub fn read(document: &Document<'_>, leniency: Leniency) -> Reading {
-    read_by(document, leniency)
+    read_with(document, leniency)
 }
 
 /// Reads the servers of a session.
-pub(crate) fn read_servers(root: &Node, pass: &Pass, file: &str, leniency: Leniency) -> Vec<Seen> {
-    let rules = Rules::of(pass.policy.profile);
-    let Some(found) = request::find(root, pass, rules) else { return Vec::new() };
-    let request::Found { mut nodes, cwd } = found;
+pub(crate) fn read_servers(
+    root: &Node,
+    pass: &ReadContext,
+    file: &str,
+    leniency: Leniency,
+) -> Vec<ReadEntry> {
+    let rules = ProtocolRules::of(pass.policy.profile);
+    let Some(found) = request::find_servers(root, pass, rules) else { return Vec::new() };
+    let request::SessionServers { mut nodes, cwd } = found;
     nodes.truncate(MAX_SERVERS + 1);
     let context = Context { pass, file, rules, leniency, cwd };
-    names_are_unique(&nodes, pass);
+    check_unique_names(&nodes, pass);
     nodes.into_iter().map(|(label, node, at)| entry(label, node, &at, &context)).collect()
 }
 
-fn entry(label: String, node: &Node, at: &At, context: &Context<'_>) -> Seen {
+fn entry(label: String, node: &Node, at: &Location, context: &Context<'_>) -> ReadEntry {
     let pass = context.pass;
     let name = node.get("name").and_then(|it| it.value.text());
-    let mut res = Seen {
-        name: name.filter(|it| !it.is_empty()).map_or(label, shown),
+    let mut res = ReadEntry {
+        name: name.filter(|it| !it.is_empty()).map_or(label, display_name),
         pointer: at.pointer(pass),
         span: node.span.clone(),
         transport: None,
@@ -72,41 +77,49 @@ fn entry(label: String, node: &Node, at: &At, context: &Context<'_>) -> Seen {
     }
     let Some(transport) = transport(node, at, context) else { return res };
     match transport {
-        Transport::Stdio => {
+        EntryTransport::Stdio => {
             res.transport = Some(TransportKind::Stdio);
             res.spec =
-                read_as::<wire::Stdio>(node, at, pass).and_then(|it| lower::stdio(it, node, at, context));
+                read_as::<wire::AcpStdio>(node, at, pass).and_then(|it| lower::stdio(it, node, at, context));
         }
-        Transport::Http | Transport::Sse => {
-            let kind = if transport == Transport::Sse { TransportKind::Sse } else { TransportKind::Http };
+        EntryTransport::Http | EntryTransport::Sse => {
+            let kind =
+                if transport == EntryTransport::Sse { TransportKind::Sse } else { TransportKind::Http };
             res.transport = Some(kind);
-            res.spec =
-                read_as::<wire::Url>(node, at, pass).and_then(|it| lower::url(it, kind, node, at, context));
+            res.spec = read_as::<wire::AcpUrl>(node, at, pass)
+                .and_then(|it| lower::url(it, kind, node, at, context));
         }
-        Transport::OverAcp => {
-            let good = read_as::<wire::OverAcp>(node, at, pass).is_some_and(|it| lower::over_acp(&it, pass));
-            res.extension = kept(node, "acp", good, at, pass);
+        EntryTransport::AcpTunnel => {
+            let good = read_as::<wire::AcpTunnel>(node, at, pass)
+                .is_some_and(|it| lower::check_acp_tunnel(&it, pass));
+            res.extension = extension_entry(node, "acp", good, at, pass);
         }
-        Transport::Extension(kind) => {
-            let good = lower::has_name(node, at, pass);
-            res.extension = kept(node, kind, good, at, pass);
+        EntryTransport::Extension(kind) => {
+            let good = lower::check_extension_name(node, at, pass);
+            res.extension = extension_entry(node, kind, good, at, pass);
         }
     }
     res
 }
 
-fn read_as<'de, T: Deserialize<'de>>(node: &Node, at: &At, pass: &Pass) -> Option<T> {
-    match T::deserialize(Cursor { pass, node: Some(node), at: *at }) {
+fn read_as<'de, T: Deserialize<'de>>(node: &Node, at: &Location, pass: &ReadContext) -> Option<T> {
+    match T::deserialize(NodeDeserializer { pass, node: Some(node), at: *at }) {
         Ok(it) => Some(it),
         Err(fault) => {
-            pass.fault(fault, at);
+            pass.report_value_error(fault, at);
             None
         }
     }
 }
 
 /// An entry of a transport that nobody here speaks, for whoever does (ACPX-11, ACPX-12).
-fn kept(node: &Node, kind: &str, good: bool, at: &At, pass: &Pass) -> Option<Passthrough> {
+fn extension_entry(
+    node: &Node,
+    kind: &str,
+    good: bool,
+    at: &Location,
+    pass: &ReadContext,
+) -> Option<Passthrough> {
     if !good {
         return None;
     }
@@ -119,21 +132,21 @@ fn kept(node: &Node, kind: &str, good: bool, at: &At, pass: &Pass) -> Option<Pas
 
 /// What an entry's `type` says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Transport<'a> {
+enum EntryTransport<'a> {
     Stdio,
     Http,
     Sse,
     /// Through the ACP connection itself.
-    OverAcp,
+    AcpTunnel,
     /// One that begins with `_`.
     Extension(&'a str),
 }
 
-fn transport<'a>(node: &'a Node, at: &At, context: &Context<'_>) -> Option<Transport<'a>> {
+fn transport<'a>(node: &'a Node, at: &Location, context: &Context<'_>) -> Option<EntryTransport<'a>> {
     let Context { pass, rules, .. } = context;
     let Some(member) = node.get("type") else {
-        if rules.untyped == Untyped::Stdio {
-            return Some(Transport::Stdio);
+        if rules.untyped == UntypedEntry::Stdio {
+            return Some(EntryTransport::Stdio);
         }
         let help = if node.get("command").is_some() {
             "add `\"type\": \"stdio\"`"
@@ -152,24 +165,24 @@ fn transport<'a>(node: &'a Node, at: &At, context: &Context<'_>) -> Option<Trans
     let Some(text) = member.value.text() else {
         if !matches!(member.value.content(), Content::Broken) {
             let message = format!("'type' must be text, not {}", member.value.kind());
-            let help = format!("write one of {}", rules.words());
+            let help = format!("write one of {}", rules.type_list());
             pass.error(Code::WrongType, &at, message, help);
         }
         return None;
     };
     let known = match text {
-        "stdio" => Some(Transport::Stdio),
-        "http" => Some(Transport::Http),
-        "sse" => Some(Transport::Sse),
-        "acp" => Some(Transport::OverAcp),
-        _ if text.starts_with('_') && rules.extensions => Some(Transport::Extension(text)),
+        "stdio" => Some(EntryTransport::Stdio),
+        "http" => Some(EntryTransport::Http),
+        "sse" => Some(EntryTransport::Sse),
+        "acp" => Some(EntryTransport::AcpTunnel),
+        _ if text.starts_with('_') && rules.extensions => Some(EntryTransport::Extension(text)),
         _ => None,
     };
     if let Some(known) = known.filter(|_| rules.types.contains(&text) || text.starts_with('_')) {
         return Some(known);
     }
     let message = format!("there is no transport '{}' in protocol version {}", quoted(text), rules.version);
-    let help = match (text, pass.nearest(text, rules.types.iter().copied())) {
+    let help = match (text, pass.closest(text, rules.types.iter().copied())) {
         ("sse", _) => {
             "sse is gone from version 2; ask the server's authors for Streamable HTTP, `http`".to_owned()
         }
@@ -177,14 +190,14 @@ fn transport<'a>(node: &'a Node, at: &At, context: &Context<'_>) -> Option<Trans
             "Streamable HTTP is called `http` here".to_owned()
         }
         (_, Some(near)) => format!("did you mean `{near}`?"),
-        (_, None) => format!("write one of {}", rules.words()),
+        (_, None) => format!("write one of {}", rules.type_list()),
     };
     pass.error(Code::UnknownWord, &at, message, help);
     None
 }
 
 /// ACPX-14, 6: a name belongs to one server of the list.
-fn names_are_unique(nodes: &[(String, &Node, At)], pass: &Pass) {
+fn check_unique_names(nodes: &[(String, &Node, Location)], pass: &ReadContext) {
     let mut seen: HashMap<&str, Range<usize>> = HashMap::new();
     for (_, node, at) in nodes {
         let Some(member) = node.get("name") else { continue };
@@ -197,7 +210,7 @@ fn names_are_unique(nodes: &[(String, &Node, At)], pass: &Pass) {
         let shown = quoted(name);
         let message = format!("two servers of this session are named '{shown}'");
         pass.report(
-            Problem::new(Code::DuplicateName, message, at.pointer(pass), at.span())
+            RawDiagnostic::new(Code::DuplicateName, message, at.pointer(pass), at.span())
                 .label(first.clone(), format!("'{shown}' is here first"))
                 .help("rename one of them"),
         );

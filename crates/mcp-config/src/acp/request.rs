@@ -2,26 +2,32 @@
 //!
 //! A document is a JSON-RPC request, its `params`, the list alone, or one entry alone.
 
-use super::rules::{Carries, Rules};
-use crate::de::{At, Pass, nearest};
+use super::rules::{Carries, ProtocolRules};
+use crate::de::{Location, ReadContext, closest};
 use crate::diagnostic::Code;
 use crate::diagnostic::quoted;
 use crate::dialect::checks;
 use crate::syntax::{Content, Node};
 
 /// What was found.
-pub(super) struct Found<'a> {
+pub(super) struct SessionServers<'a> {
     /// Each entry with what it is called where it has no name.
-    pub(super) nodes: Vec<(String, &'a Node, At)>,
+    pub(super) nodes: Vec<(String, &'a Node, Location)>,
     /// The folder of the session.
     pub(super) cwd: Option<&'a str>,
 }
 
 /// Finds the entries. `None` where there can be none; why is reported.
-pub(super) fn find<'a>(root: &'a Node, pass: &Pass, rules: &Rules) -> Option<Found<'a>> {
-    let at = At::root(root);
+pub(super) fn find_servers<'a>(
+    root: &'a Node,
+    pass: &ReadContext,
+    rules: &ProtocolRules,
+) -> Option<SessionServers<'a>> {
+    let at = Location::root(root);
     match root.content() {
-        Content::Sequence(_) => return Some(Found { nodes: items(root, &at, "", pass)?, cwd: None }),
+        Content::Sequence(_) => {
+            return Some(SessionServers { nodes: entries(root, &at, "", pass)?, cwd: None });
+        }
         Content::Mapping(_) => {}
         Content::Broken => return None,
         Content::Null
@@ -45,7 +51,7 @@ pub(super) fn find<'a>(root: &'a Node, pass: &Pass, rules: &Rules) -> Option<Fou
     }
     let is_entry = ["command", "url", "type"].iter().any(|it| root.get(it).is_some());
     if is_entry {
-        return Some(Found { nodes: vec![("server".to_owned(), root, at)], cwd: None });
+        return Some(SessionServers { nodes: vec![("server".to_owned(), root, at)], cwd: None });
     }
     let at = at.at_key();
     pass.error(Code::NoServers, &at, "this is no session request: it has no 'mcpServers'", EXAMPLE);
@@ -54,7 +60,12 @@ pub(super) fn find<'a>(root: &'a Node, pass: &Pass, rules: &Rules) -> Option<Fou
 
 const EXAMPLE: &str = "write `{\"mcpServers\": [{\"name\": …, \"command\": …, \"args\": [], \"env\": []}]}`";
 
-fn request<'a>(root: &'a Node, at: &At, pass: &Pass, rules: &Rules) -> Option<Found<'a>> {
+fn request<'a>(
+    root: &'a Node,
+    at: &Location,
+    pass: &ReadContext,
+    rules: &ProtocolRules,
+) -> Option<SessionServers<'a>> {
     let mut carries = Carries::AtWill;
     if let Some(member) = root.get("method") {
         let at = at.member(member, pass);
@@ -67,7 +78,7 @@ fn request<'a>(root: &'a Node, at: &At, pass: &Pass, rules: &Rules) -> Option<Fo
                     None => format!("'method' must be text, not {}", member.value.kind()),
                 };
                 let known = rules.methods.iter().map(|it| it.0);
-                let help = match nearest(name, known.clone()) {
+                let help = match closest(name, known.clone()) {
                     Some(near) => format!("did you mean `{near}`?"),
                     None => {
                         let all: Vec<_> = known.map(|it| format!("`{it}`")).collect();
@@ -102,7 +113,12 @@ fn request<'a>(root: &'a Node, at: &At, pass: &Pass, rules: &Rules) -> Option<Fo
     params(node, &params_at, carries, pass)
 }
 
-fn params<'a>(node: &'a Node, at: &At, carries: Carries, pass: &Pass) -> Option<Found<'a>> {
+fn params<'a>(
+    node: &'a Node,
+    at: &Location,
+    carries: Carries,
+    pass: &ReadContext,
+) -> Option<SessionServers<'a>> {
     let cwd = node.get("cwd").and_then(|it| {
         let at = at.member(it, pass);
         let text = it.value.text().filter(|it| checks::is_absolute(it));
@@ -117,13 +133,13 @@ fn params<'a>(node: &'a Node, at: &At, carries: Carries, pass: &Pass) -> Option<
             let at = at.missing("mcpServers", pass);
             pass.error(Code::MissingKey, &at, "'mcpServers' is required", "add `\"mcpServers\": []`");
         }
-        return Some(Found { nodes: Vec::new(), cwd });
+        return Some(SessionServers { nodes: Vec::new(), cwd });
     };
     let (at, list) = (at.member(member, pass), &member.value);
     match list.content() {
-        Content::Null => Some(Found { nodes: Vec::new(), cwd }),
+        Content::Null => Some(SessionServers { nodes: Vec::new(), cwd }),
         Content::Broken => None,
-        Content::Sequence(_) => Some(Found { nodes: items(list, &at, "mcpServers", pass)?, cwd }),
+        Content::Sequence(_) => Some(SessionServers { nodes: entries(list, &at, "mcpServers", pass)?, cwd }),
         Content::Mapping(_)
         | Content::Bool(_)
         | Content::Integer(_)
@@ -139,7 +155,12 @@ fn params<'a>(node: &'a Node, at: &At, carries: Carries, pass: &Pass) -> Option<
     }
 }
 
-fn items<'a>(list: &'a Node, at: &At, label: &str, pass: &Pass) -> Option<Vec<(String, &'a Node, At)>> {
+fn entries<'a>(
+    list: &'a Node,
+    at: &Location,
+    label: &str,
+    pass: &ReadContext,
+) -> Option<Vec<(String, &'a Node, Location)>> {
     let items = list.items()?.iter().enumerate();
     Some(items.map(|(index, it)| (format!("{label}[{index}]"), it, at.item(index, it, pass))).collect())
 }

@@ -6,7 +6,7 @@ use crate::dialect::profile::Profile;
 
 /// The rules of one version of the protocol.
 #[derive(Debug)]
-pub(super) struct Rules {
+pub(super) struct ProtocolRules {
     /// Its number.
     pub(super) version: u8,
     /// The methods that carry servers, and whether they must (ACPX-10).
@@ -14,11 +14,11 @@ pub(super) struct Rules {
     /// The types that there are, but for extensions.
     pub(super) types: &'static [&'static str],
     /// What an entry without a type is.
-    pub(super) untyped: Untyped,
+    pub(super) untyped: UntypedEntry,
     /// May a type that begins with `_` be an extension?
     pub(super) extensions: bool,
     /// Must `args`, `env` and `headers` be there (ACPX-09)?
-    pub(super) lists: Presence,
+    pub(super) lists: Requirement,
 }
 
 /// Whether a request must have servers, were it an empty list.
@@ -30,14 +30,14 @@ pub(super) enum Carries {
 
 /// What an entry without a `type` is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Untyped {
+pub(super) enum UntypedEntry {
     Stdio,
-    Mistake,
+    Error,
 }
 
 /// Whether a list must be there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Presence {
+pub(super) enum Requirement {
     Required,
     Optional,
 }
@@ -48,32 +48,32 @@ pub(super) enum Presence {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Leniency {
     /// A command that is no absolute path, and will be looked up on `PATH` (ACP-022, X-05).
-    pub relative_commands: Relief,
+    pub relative_commands: Tolerance,
     /// An entry without `args`, `env` or `headers` in version 1, which are taken for empty (ACPX-09).
-    pub missing_lists: Relief,
+    pub missing_lists: Tolerance,
 }
 
 /// Whether a mistake is let pass.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Relief {
+pub enum Tolerance {
     /// It is an error.
     #[default]
-    Refused,
+    Reject,
     /// It is a warning.
-    Reported,
+    Warn,
 }
 
-impl Relief {
+impl Tolerance {
     /// How bad the mistake is.
     pub(super) fn severity(self) -> Severity {
         match self {
-            Relief::Refused => Severity::Error,
-            Relief::Reported => Severity::Warning,
+            Tolerance::Reject => Severity::Error,
+            Tolerance::Warn => Severity::Warning,
         }
     }
 }
 
-static V1: Rules = Rules {
+static V1: ProtocolRules = ProtocolRules {
     version: 1,
     methods: &[
         ("session/new", Carries::Always),
@@ -82,12 +82,12 @@ static V1: Rules = Rules {
         ("session/fork", Carries::AtWill),
     ],
     types: &["stdio", "http", "sse", "acp"],
-    untyped: Untyped::Stdio,
+    untyped: UntypedEntry::Stdio,
     extensions: false,
-    lists: Presence::Required,
+    lists: Requirement::Required,
 };
 
-static V2: Rules = Rules {
+static V2: ProtocolRules = ProtocolRules {
     version: 2,
     methods: &[
         ("session/new", Carries::AtWill),
@@ -95,14 +95,14 @@ static V2: Rules = Rules {
         ("session/fork", Carries::AtWill),
     ],
     types: &["stdio", "http", "acp"],
-    untyped: Untyped::Mistake,
+    untyped: UntypedEntry::Error,
     extensions: true,
-    lists: Presence::Optional,
+    lists: Requirement::Optional,
 };
 
-impl Rules {
+impl ProtocolRules {
     /// The rules of a profile; those of version 1 for one that is not ACP's.
-    pub(super) fn of(profile: Profile) -> &'static Rules {
+    pub(super) fn of(profile: Profile) -> &'static ProtocolRules {
         match profile {
             Profile::AcpV2 => &V2,
             Profile::AcpV1
@@ -114,7 +114,7 @@ impl Rules {
     }
 
     /// The types that may be written.
-    pub(super) fn words(&self) -> String {
+    pub(super) fn type_list(&self) -> String {
         let types = self.types.iter().filter(|it| **it != "acp");
         types.map(|it| format!("`{it}`")).collect::<Vec<_>>().join(", ")
     }

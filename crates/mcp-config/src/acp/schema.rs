@@ -2,24 +2,26 @@
 
 use serde_json::{Map, Value, json};
 
-use super::rules::{Carries, Presence, Rules, Untyped};
-use super::wire::{OverAcp, Stdio, Url};
+use super::rules::{Carries, ProtocolRules, Requirement, UntypedEntry};
+use super::wire::{AcpStdio, AcpTunnel, AcpUrl};
 use crate::dialect::profile::Profile;
-use crate::schema::generated;
+use crate::schema::wire_schema;
 
 /// The schema of a version of the protocol.
 pub(crate) fn schema(profile: Profile) -> Value {
-    let rules = Rules::of(profile);
+    let rules = ProtocolRules::of(profile);
     let mut definitions = Map::new();
-    for (name, mut it) in
-        [("Stdio", generated::<Stdio>()), ("Url", generated::<Url>()), ("OverAcp", generated::<OverAcp>())]
-    {
+    for (name, mut it) in [
+        ("Stdio", wire_schema::<AcpStdio>()),
+        ("Url", wire_schema::<AcpUrl>()),
+        ("OverAcp", wire_schema::<AcpTunnel>()),
+    ] {
         let members = it.as_object_mut().expect("the schema of a struct is an object");
         members.remove("$schema");
         if let Some(Value::Object(own)) = members.remove("$defs") {
             definitions.extend(own);
         }
-        if rules.lists == Presence::Required {
+        if rules.lists == Requirement::Required {
             require(members);
         }
         definitions.insert(name.to_owned(), it);
@@ -62,7 +64,7 @@ fn require(members: &mut Map<String, Value>) {
 }
 
 /// An entry is what its type says.
-fn server(rules: &Rules) -> Value {
+fn server(rules: &ProtocolRules) -> Value {
     let is = |kind: &str| json!({ "required": ["type"], "properties": { "type": { "const": kind } } });
     let refer = |name: &str| json!({ "$ref": format!("#/$defs/{name}") });
     let mut types: Vec<Value> = rules.types.iter().map(|it| json!({ "const": it })).collect();
@@ -74,10 +76,10 @@ fn server(rules: &Rules) -> Value {
         "properties": { "type": { "enum": ["http", "sse"] } }
     });
     let (required, stdio) = match rules.untyped {
-        Untyped::Stdio => {
+        UntypedEntry::Stdio => {
             (json!(["name"]), json!({ "anyOf": [{ "not": { "required": ["type"] } }, is("stdio")] }))
         }
-        Untyped::Mistake => (json!(["name", "type"]), is("stdio")),
+        UntypedEntry::Error => (json!(["name", "type"]), is("stdio")),
     };
     json!({
         "type": "object",
@@ -101,7 +103,7 @@ fn params() -> Value {
     })
 }
 
-fn request(rules: &Rules) -> Value {
+fn request(rules: &ProtocolRules) -> Value {
     let names = |wanted: &[Carries]| -> Vec<&str> {
         let methods = rules.methods.iter().filter(|it| wanted.contains(&it.1));
         methods.map(|it| it.0).collect()

@@ -10,7 +10,7 @@ use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
-use crate::redact::shown_url;
+use crate::redact::redact_url;
 
 // ACP requires support for all MCP transport types:
 // - stdio: MANDATORY - all agents must support
@@ -115,7 +115,7 @@ impl fmt::Debug for HttpTransport {
         let HttpTransport { type_field: _, name, url, headers } = self;
         f.debug_struct("HttpTransport")
             .field("name", name)
-            .field("url", &shown_url(url))
+            .field("url", &redact_url(url))
             .field("headers", headers)
             .finish()
     }
@@ -140,7 +140,7 @@ impl fmt::Debug for SseTransport {
         let SseTransport { type_field: _, name, url, headers } = self;
         f.debug_struct("SseTransport")
             .field("name", name)
-            .field("url", &shown_url(url))
+            .field("url", &redact_url(url))
             .field("headers", headers)
             .finish()
     }

@@ -5,72 +5,72 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::de::{Anything, Due, Field, MaybeNull};
+use crate::de::{DeferredField, Field, Ignored, NullableField};
 
 /// A program that speaks on its standard streams.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(rename = "AcpStdio")]
-pub(crate) struct Stdio {
+pub(crate) struct AcpStdio {
     /// `stdio`; only needed in protocol version 2.
     #[serde(rename = "type")]
     #[schemars(extend("const" = "stdio"))]
     #[expect(dead_code, reason = "it was looked at before the entry was read; the schema needs it")]
-    pub(super) tag: MaybeNull<Anything>,
+    pub(super) tag: NullableField<Ignored>,
     /// The server's name in this session.
     #[schemars(length(min = 1, max = 256))]
     pub(super) name: Field<String>,
     /// Absolute path of the program.
     #[schemars(regex(pattern = r"^(/|[A-Za-z]:[\\/]|\\\\)"))]
-    pub(super) command: Due<String>,
+    pub(super) command: DeferredField<String>,
     /// Its arguments.
-    pub(super) args: MaybeNull<Vec<Field<String>>>,
+    pub(super) args: NullableField<Vec<Field<String>>>,
     /// Environment variables of the program, on top of the agent's own.
-    pub(super) env: MaybeNull<Vec<Field<Pair>>>,
+    pub(super) env: NullableField<Vec<Field<AcpPair>>>,
     /// Absolute path of its working directory; that of the session unless said.
     #[schemars(regex(pattern = r"^(/|[A-Za-z]:[\\/]|\\\\)"))]
-    pub(super) cwd: MaybeNull<String>,
+    pub(super) cwd: NullableField<String>,
     /// Belongs to http and sse.
-    pub(super) url: MaybeNull<Anything>,
+    pub(super) url: NullableField<Ignored>,
     /// Belongs to http and sse.
-    pub(super) headers: MaybeNull<Anything>,
+    pub(super) headers: NullableField<Ignored>,
 }
 
 /// A server behind a URL.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(rename = "AcpUrl")]
-pub(crate) struct Url {
+pub(crate) struct AcpUrl {
     /// `http` or `sse`.
     #[serde(rename = "type")]
     #[schemars(extend("enum" = ["http", "sse"]))]
     #[expect(dead_code, reason = "it was looked at before the entry was read; the schema needs it")]
-    pub(super) tag: Field<Anything>,
+    pub(super) tag: Field<Ignored>,
     /// The server's name in this session.
     #[schemars(length(min = 1, max = 256))]
     pub(super) name: Field<String>,
     /// Where the server is.
     #[schemars(regex(pattern = r"^[Hh][Tt][Tt][Pp][Ss]?://"))]
-    pub(super) url: Due<String>,
+    pub(super) url: DeferredField<String>,
     /// Headers of every request.
-    pub(super) headers: MaybeNull<Vec<Field<Pair>>>,
+    pub(super) headers: NullableField<Vec<Field<AcpPair>>>,
     /// Belongs to stdio.
-    pub(super) command: MaybeNull<Anything>,
+    pub(super) command: NullableField<Ignored>,
     /// Belongs to stdio.
-    pub(super) args: MaybeNull<Anything>,
+    pub(super) args: NullableField<Ignored>,
     /// Belongs to stdio.
-    pub(super) env: MaybeNull<Anything>,
+    pub(super) env: NullableField<Ignored>,
     /// Belongs to stdio.
-    pub(super) cwd: MaybeNull<Anything>,
+    pub(super) cwd: NullableField<Ignored>,
 }
 
 /// A server that is reached through the ACP connection itself.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(rename = "AcpOverAcp")]
-pub(crate) struct OverAcp {
+pub(crate) struct AcpTunnel {
     /// `acp`.
     #[serde(rename = "type")]
     #[schemars(extend("const" = "acp"))]
     #[expect(dead_code, reason = "it was looked at before the entry was read; the schema needs it")]
-    pub(super) tag: Field<Anything>,
+    pub(super) tag: Field<Ignored>,
     /// The server's name in this session.
     #[schemars(length(min = 1, max = 256))]
     pub(super) name: Field<String>,
@@ -83,7 +83,7 @@ pub(crate) struct OverAcp {
 /// A variable or a header.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(rename = "AcpPair")]
-pub(crate) struct Pair {
+pub(crate) struct AcpPair {
     /// Its name.
     #[schemars(length(min = 1))]
     pub(super) name: Field<String>,

@@ -5,29 +5,32 @@ use serde::de::{
 };
 
 use super::slot::{NULL, Presence, VALUE};
-use super::{At, Cursor, Expected, Fault, Pass};
+use super::{Expected, Location, NodeDeserializer, ReadContext, ValueError};
 use crate::dialect::policy::KeyRule;
 use crate::syntax::{Content, KeyKind, Member, Node};
 
 /// The items of a list.
-pub(super) struct Items<'a> {
-    pass: &'a Pass,
-    at: At,
+pub(super) struct ListAccess<'a> {
+    pass: &'a ReadContext,
+    at: Location,
     items: std::iter::Enumerate<std::slice::Iter<'a, Node>>,
 }
 
-impl<'a> Items<'a> {
-    pub(super) fn new(pass: &'a Pass, at: At, items: &'a [Node]) -> Items<'a> {
-        Items { pass, at, items: items.iter().enumerate() }
+impl<'a> ListAccess<'a> {
+    pub(super) fn new(pass: &'a ReadContext, at: Location, items: &'a [Node]) -> ListAccess<'a> {
+        ListAccess { pass, at, items: items.iter().enumerate() }
     }
 }
 
-impl<'de> SeqAccess<'de> for Items<'_> {
-    type Error = Fault;
+impl<'de> SeqAccess<'de> for ListAccess<'_> {
+    type Error = ValueError;
 
-    fn next_element_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<Option<T::Value>, Fault> {
+    fn next_element_seed<T: DeserializeSeed<'de>>(
+        &mut self,
+        seed: T,
+    ) -> Result<Option<T::Value>, ValueError> {
         let Some((index, node)) = self.items.next() else { return Ok(None) };
-        seed.deserialize(Cursor {
+        seed.deserialize(NodeDeserializer {
             pass: self.pass,
             node: Some(node),
             at: self.at.item(index, node, self.pass),
@@ -41,23 +44,23 @@ impl<'de> SeqAccess<'de> for Items<'_> {
 }
 
 /// The members of a map of names.
-pub(super) struct Names<'a> {
-    pass: &'a Pass,
-    at: At,
+pub(super) struct NameMapAccess<'a> {
+    pass: &'a ReadContext,
+    at: Location,
     members: std::slice::Iter<'a, Member>,
     current: Option<&'a Member>,
 }
 
-impl<'a> Names<'a> {
-    pub(super) fn new(pass: &'a Pass, at: At, members: &'a [Member]) -> Names<'a> {
-        Names { pass, at, members: members.iter(), current: None }
+impl<'a> NameMapAccess<'a> {
+    pub(super) fn new(pass: &'a ReadContext, at: Location, members: &'a [Member]) -> NameMapAccess<'a> {
+        NameMapAccess { pass, at, members: members.iter(), current: None }
     }
 }
 
-impl<'de> MapAccess<'de> for Names<'_> {
-    type Error = Fault;
+impl<'de> MapAccess<'de> for NameMapAccess<'_> {
+    type Error = ValueError;
 
-    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, Fault> {
+    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, ValueError> {
         for member in self.members.by_ref() {
             if member.key.kind == KeyKind::Scalar && self.pass.policy.keys == KeyRule::Text {
                 self.pass.bad_key(&self.at, &member.key);
@@ -69,10 +72,13 @@ impl<'de> MapAccess<'de> for Names<'_> {
         Ok(None)
     }
 
-    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, Fault> {
-        let member = self.current.take().ok_or(Fault::Strange)?;
-        let cursor =
-            Cursor { pass: self.pass, node: Some(&member.value), at: self.at.member(member, self.pass) };
+    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, ValueError> {
+        let member = self.current.take().ok_or(ValueError::Unreadable)?;
+        let cursor = NodeDeserializer {
+            pass: self.pass,
+            node: Some(&member.value),
+            at: self.at.member(member, self.pass),
+        };
         seed.deserialize(cursor)
     }
 
@@ -84,36 +90,36 @@ impl<'de> MapAccess<'de> for Names<'_> {
 /// The fields of a struct: those that are there in the order of the file, then those that are not.
 ///
 /// Serde is told a field by its number among those it knows, so that it need not compare names once more.
-pub(super) struct Fields<'a> {
-    pass: &'a Pass,
-    at: At,
+pub(super) struct StructAccess<'a> {
+    pass: &'a ReadContext,
+    at: Location,
     members: std::slice::Iter<'a, Member>,
     known: &'static [&'static str],
     all: &'a [Member],
     /// The fields that have not come yet, one bit each.
     missing: u64,
-    current: Option<(At, Option<&'a Node>)>,
+    current: Option<(Location, Option<&'a Node>)>,
 }
 
-impl<'a> Fields<'a> {
+impl<'a> StructAccess<'a> {
     pub(super) fn new(
-        pass: &'a Pass,
-        at: At,
+        pass: &'a ReadContext,
+        at: Location,
         members: &'a [Member],
         known: &'static [&'static str],
-    ) -> Fields<'a> {
+    ) -> StructAccess<'a> {
         assert!(known.len() < 64, "a wire struct has fewer fields than a word has bits");
         let missing = (1 << known.len()) - 1;
         let at = at.with_fields(known, pass);
-        Fields { pass, at, members: members.iter(), known, all: members, missing, current: None }
+        StructAccess { pass, at, members: members.iter(), known, all: members, missing, current: None }
     }
 }
 
-impl<'de> MapAccess<'de> for Fields<'_> {
-    type Error = Fault;
+impl<'de> MapAccess<'de> for StructAccess<'_> {
+    type Error = ValueError;
 
-    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, Fault> {
-        let withheld = self.pass.policy.withheld;
+    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, ValueError> {
+        let withheld = self.pass.policy.unsupported_keys;
         for member in self.members.by_ref() {
             let text = &*member.key.text;
             let number = self.known.iter().position(|it| *it == text).filter(|_| !withheld.contains(&text));
@@ -134,82 +140,86 @@ impl<'de> MapAccess<'de> for Fields<'_> {
         seed.deserialize(u64::from(number).into_deserializer()).map(Some)
     }
 
-    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, Fault> {
-        let (at, node) = self.current.take().ok_or(Fault::Strange)?;
-        seed.deserialize(Cursor { pass: self.pass, node, at })
+    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, ValueError> {
+        let (at, node) = self.current.take().ok_or(ValueError::Unreadable)?;
+        seed.deserialize(NodeDeserializer { pass: self.pass, node, at })
     }
 }
 
 /// What the slot of a field that is there is told: its place and what was found there as three numbers, which come as
 /// keys, and the value. Where that cannot be read, it is reported here, and the slot is told no more than that.
-pub(super) struct Slotted<'a> {
-    cursor: Cursor<'a>,
-    words: [u64; 3],
-    told: usize,
+pub(super) struct FieldAccess<'a> {
+    cursor: NodeDeserializer<'a>,
+    encoded: [u64; 3],
+    sent: usize,
 }
 
-impl<'a> Slotted<'a> {
-    pub(super) fn new(cursor: Cursor<'a>, node: &Node, presence: Presence) -> Slotted<'a> {
+impl<'a> FieldAccess<'a> {
+    pub(super) fn new(cursor: NodeDeserializer<'a>, node: &Node, presence: Presence) -> FieldAccess<'a> {
         let found = match node.content() {
             Content::Null if presence == Presence::Nullable => NULL,
             _ => VALUE,
         };
-        Slotted { cursor, words: cursor.at.to_words(found), told: 0 }
+        FieldAccess { cursor, encoded: cursor.at.encode(found), sent: 0 }
     }
 }
 
-impl<'de> MapAccess<'de> for Slotted<'_> {
-    type Error = Fault;
+impl<'de> MapAccess<'de> for FieldAccess<'_> {
+    type Error = ValueError;
 
-    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, Fault> {
-        let Some(word) = self.words.get(self.told) else { return Ok(None) };
-        self.told += 1;
+    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, ValueError> {
+        let Some(word) = self.encoded.get(self.sent) else { return Ok(None) };
+        self.sent += 1;
         seed.deserialize((*word).into_deserializer()).map(Some)
     }
 
-    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, Fault> {
-        let Cursor { pass, node, at } = self.cursor;
+    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, ValueError> {
+        let NodeDeserializer { pass, node, at } = self.cursor;
         if node.is_some_and(|it| matches!(it.content(), Content::Broken)) {
-            return Err(Fault::Strange);
+            return Err(ValueError::Unreadable);
         }
         seed.deserialize(self.cursor).map_err(|fault| {
-            pass.fault(fault, &at);
-            Fault::Strange
+            pass.report_value_error(fault, &at);
+            ValueError::Unreadable
         })
     }
 }
 
 /// A value of an enum that is chosen by shape.
-pub(super) struct Shaped<'a> {
-    pub(super) cursor: Cursor<'a>,
+pub(super) struct ShapeAccess<'a> {
+    pub(super) cursor: NodeDeserializer<'a>,
     pub(super) shape: &'static str,
 }
 
-impl<'a, 'de> EnumAccess<'de> for Shaped<'a> {
-    type Error = Fault;
-    type Variant = Shaped<'a>;
+impl<'a, 'de> EnumAccess<'de> for ShapeAccess<'a> {
+    type Error = ValueError;
+    type Variant = ShapeAccess<'a>;
 
-    fn variant_seed<V: DeserializeSeed<'de>>(self, seed: V) -> Result<(V::Value, Self::Variant), Fault> {
+    fn variant_seed<V: DeserializeSeed<'de>>(self, seed: V) -> Result<(V::Value, Self::Variant), ValueError> {
         Ok((seed.deserialize(self.shape.into_deserializer())?, self))
     }
 }
 
-impl<'de> VariantAccess<'de> for Shaped<'_> {
-    type Error = Fault;
+impl<'de> VariantAccess<'de> for ShapeAccess<'_> {
+    type Error = ValueError;
 
-    fn unit_variant(self) -> Result<(), Fault> {
-        Err(Fault::Strange)
+    fn unit_variant(self) -> Result<(), ValueError> {
+        Err(ValueError::Unreadable)
     }
 
-    fn newtype_variant_seed<T: DeserializeSeed<'de>>(self, seed: T) -> Result<T::Value, Fault> {
+    fn newtype_variant_seed<T: DeserializeSeed<'de>>(self, seed: T) -> Result<T::Value, ValueError> {
         seed.deserialize(self.cursor)
     }
 
-    fn tuple_variant<V: Visitor<'de>>(self, _: usize, _: V) -> Result<V::Value, Fault> {
-        Err(Fault::Type { expected: Expected::Mapping, found: "something else" })
+    fn tuple_variant<V: Visitor<'de>>(self, _: usize, _: V) -> Result<V::Value, ValueError> {
+        Err(ValueError::WrongType { expected: Expected::Mapping, found: "something else" })
     }
 
-    fn struct_variant<V: Visitor<'de>>(self, _: &'static [&'static str], _: V) -> Result<V::Value, Fault> {
-        Err(Fault::Strange)
+    fn struct_variant<V: Visitor<'de>>(
+        self,
+        _: &'static [&'static str],
+        _: V,
+    ) -> Result<V::Value, ValueError> {
+        Err(ValueError::Unreadable)
     }
 }

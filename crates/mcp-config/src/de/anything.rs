@@ -8,36 +8,36 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{Deserialize, Deserializer, Error, Visitor};
 
 /// The newtype name of [`Json`].
-pub(super) const JSON: &str = "mcp-config::json";
+pub(super) const RAW_OBJECT: &str = "mcp-config::json";
 /// The newtype name of [`Anything`].
-pub(super) const ANYTHING: &str = "mcp-config::anything";
+pub(super) const IGNORED: &str = "mcp-config::anything";
 
 /// A mapping, kept as JSON in the order of the file.
 #[derive(Debug)]
-pub(crate) struct Json(pub(crate) RawJson);
+pub(crate) struct RawObject(pub(crate) RawJson);
 
-impl<'de> Deserialize<'de> for Json {
+impl<'de> Deserialize<'de> for RawObject {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_newtype_struct(JSON, JsonVisitor)
+        deserializer.deserialize_newtype_struct(RAW_OBJECT, RawObjectVisitor)
     }
 }
 
-struct JsonVisitor;
+struct RawObjectVisitor;
 
-impl Visitor<'_> for JsonVisitor {
-    type Value = Json;
+impl Visitor<'_> for RawObjectVisitor {
+    type Value = RawObject;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a mapping")
     }
 
-    fn visit_str<E: Error>(self, text: &str) -> Result<Json, E> {
+    fn visit_str<E: Error>(self, text: &str) -> Result<RawObject, E> {
         let bytes = text.as_bytes().to_vec().into();
-        RawJson::parse(bytes).map(Json).map_err(|_| E::custom("the text is no JSON"))
+        RawJson::parse(bytes).map(RawObject).map_err(|_| E::custom("the text is no JSON"))
     }
 }
 
-impl JsonSchema for Json {
+impl JsonSchema for RawObject {
     fn inline_schema() -> bool {
         true
     }
@@ -53,29 +53,29 @@ impl JsonSchema for Json {
 
 /// Whatever it is, it is not for us.
 #[derive(Debug)]
-pub(crate) struct Anything;
+pub(crate) struct Ignored;
 
-impl<'de> Deserialize<'de> for Anything {
+impl<'de> Deserialize<'de> for Ignored {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_newtype_struct(ANYTHING, AnythingVisitor)
+        deserializer.deserialize_newtype_struct(IGNORED, IgnoredVisitor)
     }
 }
 
-struct AnythingVisitor;
+struct IgnoredVisitor;
 
-impl Visitor<'_> for AnythingVisitor {
-    type Value = Anything;
+impl Visitor<'_> for IgnoredVisitor {
+    type Value = Ignored;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("anything")
     }
 
-    fn visit_unit<E: Error>(self) -> Result<Anything, E> {
-        Ok(Anything)
+    fn visit_unit<E: Error>(self) -> Result<Ignored, E> {
+        Ok(Ignored)
     }
 }
 
-impl JsonSchema for Anything {
+impl JsonSchema for Ignored {
     fn inline_schema() -> bool {
         true
     }

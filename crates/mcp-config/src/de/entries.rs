@@ -11,18 +11,18 @@ use super::Field;
 
 /// Names and their values, in the order of the file.
 #[derive(Debug)]
-pub(crate) struct Entries<T>(pub(crate) Vec<(String, Field<T>)>);
+pub(crate) struct OrderedMap<T>(pub(crate) Vec<(String, Field<T>)>);
 
-impl<'de, T: Deserialize<'de>> Deserialize<'de> for Entries<T> {
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for OrderedMap<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_map(EntriesVisitor(PhantomData))
+        deserializer.deserialize_map(OrderedMapVisitor(PhantomData))
     }
 }
 
-struct EntriesVisitor<T>(PhantomData<T>);
+struct OrderedMapVisitor<T>(PhantomData<T>);
 
-impl<'de, T: Deserialize<'de>> Visitor<'de> for EntriesVisitor<T> {
-    type Value = Entries<T>;
+impl<'de, T: Deserialize<'de>> Visitor<'de> for OrderedMapVisitor<T> {
+    type Value = OrderedMap<T>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a mapping")
@@ -34,11 +34,11 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for EntriesVisitor<T> {
         while let Some(entry) = map.next_entry()? {
             res.push(entry);
         }
-        Ok(Entries(res))
+        Ok(OrderedMap(res))
     }
 }
 
-impl<T: JsonSchema> JsonSchema for Entries<T> {
+impl<T: JsonSchema> JsonSchema for OrderedMap<T> {
     fn inline_schema() -> bool {
         true
     }

@@ -35,7 +35,7 @@ pub(super) fn boolean(content: &Content) -> Option<bool> {
 pub(super) fn number(content: &Content) -> Option<f64> {
     match content {
         Content::Bool(value) => Some(f64::from(u8::from(*value))),
-        Content::Text(text) => plain(text)?.parse().ok(),
+        Content::Text(text) => number_text(text)?.parse().ok(),
         Content::Null
         | Content::Integer(_)
         | Content::Float(_)
@@ -48,11 +48,11 @@ pub(super) fn number(content: &Content) -> Option<f64> {
 }
 
 /// A whole number that is not written as one; `60.0` says 60, and `6e1` says nothing.
-pub(super) fn whole(content: &Content) -> Option<i64> {
+pub(super) fn integer(content: &Content) -> Option<i64> {
     match content {
         Content::Bool(value) => Some(i64::from(*value)),
         Content::Text(text) => {
-            let text = plain(text)?;
+            let text = number_text(text)?;
             let digits = match text.split_once('.') {
                 Some((whole, part)) if !part.is_empty() && part.bytes().all(|it| it == b'0') => whole,
                 Some(_) => return None,
@@ -72,7 +72,7 @@ pub(super) fn whole(content: &Content) -> Option<i64> {
 }
 
 /// A number's text without blanks around it and without the single `_` that may stand between digits.
-fn plain(text: &str) -> Option<String> {
+fn number_text(text: &str) -> Option<String> {
     let text = text.trim();
     let odd = text.starts_with('_') || text.ends_with('_') || text.contains("__");
     (!odd).then(|| text.replace('_', ""))
@@ -85,7 +85,7 @@ mod tests {
     #[track_caller]
     fn check(text: &str, want: (Option<bool>, Option<f64>, Option<i64>)) {
         let content = Content::Text(text.to_owned());
-        assert_eq!((boolean(&content), number(&content), whole(&content)), want, "{text:?}");
+        assert_eq!((boolean(&content), number(&content), integer(&content)), want, "{text:?}");
     }
 
     #[test]
@@ -106,9 +106,9 @@ mod tests {
 
     #[test]
     fn a_truth_value_is_a_number_and_two_is_no_truth_value() {
-        assert_eq!((number(&Content::Bool(true)), whole(&Content::Bool(false))), (Some(1.0), Some(0)));
+        assert_eq!((number(&Content::Bool(true)), integer(&Content::Bool(false))), (Some(1.0), Some(0)));
         assert_eq!((boolean(&Content::Integer(0)), boolean(&Content::Float(1.0))), (Some(false), Some(true)));
         assert_eq!((boolean(&Content::Integer(2)), boolean(&Content::Null)), (None, None));
-        assert_eq!((number(&Content::Null), whole(&Content::Null)), (None, None));
+        assert_eq!((number(&Content::Null), integer(&Content::Null)), (None, None));
     }
 }

@@ -21,24 +21,24 @@ use serde::forward_to_deserialize_any;
 use crate::dialect::policy::ScalarRule;
 use crate::syntax::{Content, Node};
 
-pub(crate) use anything::{Anything, Json};
-pub(crate) use entries::Entries;
-pub(crate) use fault::{Expected, Fault, dotted};
-pub(crate) use pass::Pass;
-pub(crate) use place::At;
-pub(crate) use slot::{Due, Field, Got, Maybe, MaybeNull, OPTIONAL_MARK};
-pub(crate) use suggest::{meant, nearest};
+pub(crate) use anything::{Ignored, RawObject};
+pub(crate) use entries::OrderedMap;
+pub(crate) use fault::{Expected, ValueError, dominds_path};
+pub(crate) use pass::ReadContext;
+pub(crate) use place::Location;
+pub(crate) use slot::{DeferredField, Field, FieldState, NullableField, OPTIONAL_MARK, OptionalField};
+pub(crate) use suggest::{closest, suggest};
 
 /// One place of the tree, about to be read.
 #[derive(Clone, Copy)]
-pub(crate) struct Cursor<'a> {
-    pub(crate) pass: &'a Pass,
+pub(crate) struct NodeDeserializer<'a> {
+    pub(crate) pass: &'a ReadContext,
     /// The value; `None` where it is missing.
     pub(crate) node: Option<&'a Node>,
-    pub(crate) at: At,
+    pub(crate) at: Location,
 }
 
-impl<'a> Cursor<'a> {
+impl<'a> NodeDeserializer<'a> {
     fn content(&self) -> &'a Content {
         self.node.map_or(&Content::Null, Node::content)
     }
@@ -51,20 +51,20 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    fn wrong(&self, expected: Expected) -> Fault {
-        Fault::Type { expected, found: self.node.map_or("nothing", Node::kind) }
+    fn wrong(&self, expected: Expected) -> ValueError {
+        ValueError::WrongType { expected, found: self.node.map_or("nothing", Node::kind) }
     }
 }
 
-impl<'de> Deserializer<'de> for Cursor<'_> {
-    type Error = Fault;
+impl<'de> Deserializer<'de> for NodeDeserializer<'_> {
+    type Error = ValueError;
 
     /// Only reached by a type that is no part of a wire struct.
-    fn deserialize_any<V: Visitor<'de>>(self, _: V) -> Result<V::Value, Fault> {
-        Err(self.wrong(Expected::Words("something else")))
+    fn deserialize_any<V: Visitor<'de>>(self, _: V) -> Result<V::Value, ValueError> {
+        Err(self.wrong(Expected::Description("something else")))
     }
 
-    fn deserialize_bool<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
+    fn deserialize_bool<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ValueError> {
         let value = match self.content() {
             Content::Bool(value) => Some(*value),
             Content::Integer(_)
@@ -80,7 +80,7 @@ impl<'de> Deserializer<'de> for Cursor<'_> {
         visitor.visit_bool(value.ok_or_else(|| self.wrong(Expected::Boolean))?)
     }
 
-    fn deserialize_i64<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
+    fn deserialize_i64<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ValueError> {
         // Up to 2^53 a float that is whole is exactly that number.
         const EXACT: f64 = 9_007_199_254_740_992.0;
         match self.content() {
@@ -88,7 +88,7 @@ impl<'de> Deserializer<'de> for Cursor<'_> {
             Content::Float(value) if value.fract() == 0.0 && value.abs() <= EXACT => {
                 visitor.visit_i64(*value as i64)
             }
-            Content::Large(_) => Err(Fault::Range),
+            Content::Large(_) => Err(ValueError::OutOfRange),
             Content::Float(_)
             | Content::Null
             | Content::Bool(_)
@@ -96,18 +96,18 @@ impl<'de> Deserializer<'de> for Cursor<'_> {
             | Content::Sequence(_)
             | Content::Mapping(_)
             | Content::Shared(_)
-            | Content::Broken => match self.lax(lax::whole) {
+            | Content::Broken => match self.lax(lax::integer) {
                 Some(value) => visitor.visit_i64(value),
-                None => Err(self.wrong(Expected::Whole)),
+                None => Err(self.wrong(Expected::Integer)),
             },
         }
     }
 
-    fn deserialize_f64<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
+    fn deserialize_f64<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ValueError> {
         match self.content() {
             Content::Integer(value) => visitor.visit_f64(*value as f64),
             Content::Float(value) => visitor.visit_f64(*value),
-            Content::Large(_) => Err(Fault::Range),
+            Content::Large(_) => Err(ValueError::OutOfRange),
             Content::Null
             | Content::Bool(_)
             | Content::Text(_)
@@ -121,23 +121,23 @@ impl<'de> Deserializer<'de> for Cursor<'_> {
         }
     }
 
-    fn deserialize_str<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
+    fn deserialize_str<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ValueError> {
         let Content::Text(text) = self.content() else { return Err(self.wrong(Expected::Text)) };
         visitor.visit_str(text)
     }
 
-    fn deserialize_string<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
+    fn deserialize_string<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ValueError> {
         self.deserialize_str(visitor)
     }
 
-    fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
+    fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ValueError> {
         let Content::Sequence(items) = self.content() else { return Err(self.wrong(Expected::List)) };
-        visitor.visit_seq(access::Items::new(self.pass, self.at, items))
+        visitor.visit_seq(access::ListAccess::new(self.pass, self.at, items))
     }
 
-    fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
+    fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ValueError> {
         let Content::Mapping(members) = self.content() else { return Err(self.wrong(Expected::Mapping)) };
-        visitor.visit_map(access::Names::new(self.pass, self.at, members))
+        visitor.visit_map(access::NameMapAccess::new(self.pass, self.at, members))
     }
 
     fn deserialize_struct<V: Visitor<'de>>(
@@ -145,36 +145,38 @@ impl<'de> Deserializer<'de> for Cursor<'_> {
         _: &'static str,
         fields: &'static [&'static str],
         visitor: V,
-    ) -> Result<V::Value, Fault> {
+    ) -> Result<V::Value, ValueError> {
         let Content::Mapping(members) = self.content() else { return Err(self.wrong(Expected::Mapping)) };
-        visitor.visit_map(access::Fields::new(self.pass, self.at, members, fields))
+        visitor.visit_map(access::StructAccess::new(self.pass, self.at, members, fields))
     }
 
     fn deserialize_newtype_struct<V: Visitor<'de>>(
         self,
         name: &'static str,
         visitor: V,
-    ) -> Result<V::Value, Fault> {
-        if let Some(presence) = slot::Presence::named(name) {
+    ) -> Result<V::Value, ValueError> {
+        if let Some(presence) = slot::Presence::from_name(name) {
             return match self.node {
-                Some(node) => visitor.visit_map(access::Slotted::new(self, node, presence)),
+                Some(node) => visitor.visit_map(access::FieldAccess::new(self, node, presence)),
                 None => {
                     if presence == slot::Presence::Required {
-                        self.pass.fault(Fault::Missing, &self.at);
+                        self.pass.report_value_error(ValueError::Missing, &self.at);
                     }
-                    visitor.visit_u128(self.at.to_number())
+                    visitor.visit_u128(self.at.encode_missing())
                 }
             };
         }
-        if name == anything::JSON {
+        if name == anything::RAW_OBJECT {
             let mapping = self.node.filter(|it| it.members().is_some());
             let Some(node) = mapping else { return Err(self.wrong(Expected::Mapping)) };
             let Some(text) = crate::syntax::to_json(node) else {
-                return Err(self.wrong(Expected::Words("made of what JSON can say: no infinity, no NaN")));
+                return Err(
+                    self.wrong(Expected::Description("made of what JSON can say: no infinity, no NaN"))
+                );
             };
             return visitor.visit_str(&text);
         }
-        if name == anything::ANYTHING {
+        if name == anything::IGNORED {
             return visitor.visit_unit();
         }
         visitor.visit_newtype_struct(self)
@@ -186,7 +188,7 @@ impl<'de> Deserializer<'de> for Cursor<'_> {
         name: &'static str,
         variants: &'static [&'static str],
         visitor: V,
-    ) -> Result<V::Value, Fault> {
+    ) -> Result<V::Value, ValueError> {
         let Some(words) = name.strip_prefix(SHAPE) else {
             let Content::Text(text) = self.content() else {
                 return Err(self.wrong(Expected::OneOf(variants)));
@@ -203,9 +205,9 @@ impl<'de> Deserializer<'de> for Cursor<'_> {
             Content::Large(_) | Content::Shared(_) | Content::Broken => "",
         };
         if !variants.contains(&shape) {
-            return Err(self.wrong(Expected::Words(words)));
+            return Err(self.wrong(Expected::Description(words)));
         }
-        visitor.visit_enum(access::Shaped { cursor: self, shape })
+        visitor.visit_enum(access::ShapeAccess { cursor: self, shape })
     }
 
     forward_to_deserialize_any! {

@@ -5,96 +5,108 @@ use std::collections::BTreeSet;
 
 use mcp_model::Severity;
 
-use super::place::Ways;
-use super::{At, Fault, meant};
+use super::place::PathTable;
+use super::{Location, ValueError, suggest};
 use crate::diagnostic::Code;
-use crate::diagnostic::{Problem, quoted};
-use crate::dialect::checks::Complaint;
+use crate::diagnostic::{RawDiagnostic, quoted};
+use crate::dialect::checks::CheckError;
 use crate::dialect::policy::Policy;
-use crate::edit::fix::{Applicability, Repair};
+use crate::edit::fix::{Applicability, FixIntent};
 use crate::syntax::{Key, Member, Syntax, child, contains};
 
 /// The rules that a file is read by, and the problems found so far.
-pub(crate) struct Pass {
+pub(crate) struct ReadContext {
     pub(crate) policy: &'static Policy,
-    problems: RefCell<Vec<Problem>>,
+    diagnostics: RefCell<Vec<RawDiagnostic>>,
     /// Where the errors among them are, so that each server of a file full of mistakes is not held against all of them.
     /// `None` where that has to be gathered anew.
     errors: RefCell<Option<BTreeSet<String>>>,
     /// How often what was probably meant was looked for.
     guesses: Cell<usize>,
     /// The steps to the places that were looked at.
-    pub(super) ways: Ways,
+    pub(super) paths: PathTable,
 }
 
-impl Pass {
+impl ReadContext {
     /// A pass that has found nothing yet.
-    pub(crate) fn new(policy: &'static Policy) -> Pass {
-        Pass {
+    pub(crate) fn new(policy: &'static Policy) -> ReadContext {
+        ReadContext {
             policy,
-            problems: RefCell::new(Vec::new()),
+            diagnostics: RefCell::new(Vec::new()),
             errors: RefCell::new(None),
             guesses: Cell::new(0),
-            ways: Ways::default(),
+            paths: PathTable::default(),
         }
     }
 
     /// Writes a problem down.
-    pub(crate) fn report(&self, problem: Problem) {
+    pub(crate) fn report(&self, problem: RawDiagnostic) {
         if let (Severity::Error, Some(errors)) = (problem.severity, self.errors.borrow_mut().as_mut()) {
             errors.insert(problem.pointer.clone());
         }
-        self.problems.borrow_mut().push(problem);
+        self.diagnostics.borrow_mut().push(problem);
     }
 
     /// Writes down an error about the value at `at`.
-    pub(crate) fn error(&self, code: Code, at: &At, message: impl Into<String>, help: impl Into<String>) {
-        self.report(Problem::new(code, message, at.pointer(self), at.span()).help(help));
+    pub(crate) fn error(
+        &self,
+        code: Code,
+        at: &Location,
+        message: impl Into<String>,
+        help: impl Into<String>,
+    ) {
+        self.report(RawDiagnostic::new(code, message, at.pointer(self), at.span()).help(help));
     }
 
     /// Writes down a warning about the value at `at`.
-    pub(crate) fn warning(&self, code: Code, at: &At, message: impl Into<String>, help: impl Into<String>) {
-        self.report(Problem::new(code, message, at.pointer(self), at.span()).help(help).warning());
+    pub(crate) fn warning(
+        &self,
+        code: Code,
+        at: &Location,
+        message: impl Into<String>,
+        help: impl Into<String>,
+    ) {
+        self.report(RawDiagnostic::new(code, message, at.pointer(self), at.span()).help(help).warning());
     }
 
     /// Writes down what is wrong with the value at `at`.
-    pub(crate) fn complain(&self, at: &At, complaint: Complaint) {
+    pub(crate) fn report_check(&self, at: &Location, complaint: CheckError) {
         self.error(complaint.code, at, complaint.message, complaint.help);
     }
 
     /// Writes down why the value at `at` could not be read.
-    pub(crate) fn fault(&self, fault: Fault, at: &At) {
+    pub(crate) fn report_value_error(&self, fault: ValueError, at: &Location) {
         let pointer = at.pointer(self);
         let message = fault.message(self.policy.wording, &pointer);
         let help = fault.help(self.policy.wording, &pointer);
-        let problem = Problem::new(fault.code(), message, pointer, at.span());
-        self.report(problem.help(help).repair(fault.repair()));
+        let problem = RawDiagnostic::new(fault.code(), message, pointer, at.span());
+        self.report(problem.help(help).fix(fault.fix()));
     }
 
     /// Makes errors so far into warnings, where `which` says so.
-    pub(crate) fn soften(&self, which: impl Fn(&Problem) -> bool) {
-        for problem in self.problems.borrow_mut().iter_mut().filter(|it| which(it)) {
+    pub(crate) fn downgrade(&self, which: impl Fn(&RawDiagnostic) -> bool) {
+        for problem in self.diagnostics.borrow_mut().iter_mut().filter(|it| which(it)) {
             problem.severity = Severity::Warning;
         }
         self.errors.replace(None);
     }
 
     /// Forgets what was found at a place and below, but for what spoils the file.
-    pub(crate) fn forgive(&self, at: &At) {
-        let mut problems = self.problems.borrow_mut();
+    pub(crate) fn clear(&self, at: &Location) {
+        let mut problems = self.diagnostics.borrow_mut();
         if problems.is_empty() {
             return;
         }
         let pointer = at.pointer(self);
-        problems.retain(|it| it.code.spoils_file() || !contains(&pointer, &it.pointer));
+        problems.retain(|it| it.code.rejects_file() || !contains(&pointer, &it.pointer));
         self.errors.replace(None);
     }
 
     /// Has an error been found at a place or below?
-    pub(crate) fn has_error(&self, at: &At) -> bool {
+    pub(crate) fn has_error(&self, at: &Location) -> bool {
         let mut errors = self.errors.borrow_mut();
         let errors = errors.get_or_insert_with(|| {
-            let problems = self.problems.borrow();
+            let problems = self.diagnostics.borrow();
             let errors = problems.iter().filter(|it| it.severity == Severity::Error);
             errors.map(|it| it.pointer.clone()).collect()
         });
@@ -109,33 +121,33 @@ impl Pass {
     }
 
     /// Everything that was found.
-    pub(crate) fn into_problems(self) -> Vec<Problem> {
-        self.problems.into_inner()
+    pub(crate) fn into_diagnostics(self) -> Vec<RawDiagnostic> {
+        self.diagnostics.into_inner()
     }
 
     /// What was probably meant by `word`. Guessing takes time: after the first thousand words of a file nobody is helped.
-    pub(crate) fn nearest<'a>(
+    pub(crate) fn closest<'a>(
         &self,
         word: &str,
         candidates: impl IntoIterator<Item = &'a str>,
     ) -> Option<&'a str> {
-        self.meant(word, candidates).map(|it| it.0)
+        self.suggest(word, candidates).map(|it| it.0)
     }
 
     /// The same, and how sure it is.
-    pub(crate) fn meant<'a>(
+    pub(crate) fn suggest<'a>(
         &self,
         word: &str,
         candidates: impl IntoIterator<Item = &'a str>,
     ) -> Option<(&'a str, Applicability)> {
-        const MOST: usize = 1000;
+        const MAX_GUESSES: usize = 1000;
         self.guesses.set(self.guesses.get() + 1);
-        if self.guesses.get() > MOST { None } else { meant(word, candidates) }
+        if self.guesses.get() > MAX_GUESSES { None } else { suggest(word, candidates) }
     }
 
     /// Writes down that a key is none of those that may stand in the mapping at `at`.
-    pub(super) fn unknown_key(&self, at: &At, key: &Key, known: &[&'static str], there: &[Member]) {
-        let withheld = self.policy.withheld;
+    pub(super) fn unknown_key(&self, at: &Location, key: &Key, known: &[&'static str], there: &[Member]) {
+        let withheld = self.policy.unsupported_keys;
         if self.policy.private_keys.iter().any(|it| key.text.starts_with(it)) {
             return;
         }
@@ -144,8 +156,8 @@ impl Pass {
             .copied()
             .filter(|it| !withheld.contains(it) && !there.iter().any(|member| *member.key.text == **it));
         // Each guess looks at what is there already, so nobody is helped in a crowd.
-        const CROWD: usize = 256;
-        let mut meant = if there.len() > CROWD { None } else { self.meant(&key.text, free) };
+        const MAX_MEMBERS: usize = 256;
+        let mut meant = if there.len() > MAX_MEMBERS { None } else { self.suggest(&key.text, free) };
         let help = if known.contains(&&*key.text) {
             meant = None;
             "another version of the dialect knows this key; remove it, or choose that profile".to_owned()
@@ -162,21 +174,21 @@ impl Pass {
         let pointer = child(&at.pointer(self), &key.text);
         let message = format!("unknown key '{}'", quoted(&key.text));
         self.report(
-            Problem::new(Code::UnknownKey, message, pointer, key.span.clone())
+            RawDiagnostic::new(Code::UnknownKey, message, pointer, key.span.clone())
                 .severity(self.policy.unknown_key)
                 .help(help)
-                .repair(meant.map(|it| Repair::Key(it.0.to_owned(), it.1))),
+                .fix(meant.map(|it| FixIntent::RenameKey(it.0.to_owned(), it.1))),
         );
     }
 
     /// Writes down that a key of the map of names at `at` is no text.
-    pub(super) fn bad_key(&self, at: &At, key: &Key) {
+    pub(super) fn bad_key(&self, at: &Location, key: &Key) {
         let message = format!("the key '{}' must be text", quoted(&key.text));
         let pointer = child(&at.pointer(self), &key.text);
         self.report(
-            Problem::new(Code::BadKey, message, pointer, key.span.clone())
+            RawDiagnostic::new(Code::BadKey, message, pointer, key.span.clone())
                 .help("put the key into quotes")
-                .repair(Repair::Quote),
+                .fix(FixIntent::Quote),
         );
     }
 }

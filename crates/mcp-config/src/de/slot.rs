@@ -7,65 +7,65 @@ use std::marker::PhantomData;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, Visitor};
 
-use super::At;
+use super::Location;
 
 /// A field, its place, and what was found there.
 #[derive(Debug)]
-pub(crate) struct Slot<T, P> {
-    pub(crate) at: At,
-    pub(crate) got: Got<T>,
+pub(crate) struct WireField<T, P> {
+    pub(crate) at: Location,
+    pub(crate) state: FieldState<T>,
     presence: PhantomData<P>,
 }
 
 /// What was found in the place of a field.
 #[derive(Debug)]
-pub(crate) enum Got<T> {
+pub(crate) enum FieldState<T> {
     /// No such key. Already reported where the field is required.
     Absent,
     /// The key, and nothing behind it; only where the field may be null.
     Null,
     /// Something that could not be read; already reported.
-    Bad,
+    Invalid,
     /// The value.
     Value(T),
 }
 
 /// A field that must be there.
-pub(crate) type Field<T> = Slot<T, Required>;
+pub(crate) type Field<T> = WireField<T, Required>;
 /// A field that must be there, whose absence whoever lowers it reports, in words of its own.
-pub(crate) type Due<T> = Slot<T, Awaited>;
+pub(crate) type DeferredField<T> = WireField<T, Deferred>;
 /// A field that may be missing, but not null.
-pub(crate) type Maybe<T> = Slot<T, Optional>;
+pub(crate) type OptionalField<T> = WireField<T, Optional>;
 /// A field that may be missing, or null, which is the same.
-pub(crate) type MaybeNull<T> = Slot<T, Nullable>;
+pub(crate) type NullableField<T> = WireField<T, Nullable>;
 
-impl<T, P> Slot<T, P> {
+impl<T, P> WireField<T, P> {
     /// The value, where there is a good one.
     pub(crate) fn value(&self) -> Option<&T> {
-        match &self.got {
-            Got::Value(value) => Some(value),
-            Got::Absent | Got::Null | Got::Bad => None,
+        match &self.state {
+            FieldState::Value(value) => Some(value),
+            FieldState::Absent | FieldState::Null | FieldState::Invalid => None,
         }
     }
 
     /// The value, where there is a good one.
     pub(crate) fn take(self) -> Option<T> {
-        match self.got {
-            Got::Value(value) => Some(value),
-            Got::Absent | Got::Null | Got::Bad => None,
+        match self.state {
+            FieldState::Value(value) => Some(value),
+            FieldState::Absent | FieldState::Null | FieldState::Invalid => None,
         }
     }
 
     /// The slot of a key that is not there.
-    pub(crate) fn absent(at: At) -> Slot<T, P> {
-        Slot { at, got: Got::Absent, presence: PhantomData }
+    pub(crate) fn absent(at: Location) -> WireField<T, P> {
+        WireField { at, state: FieldState::Absent, presence: PhantomData }
     }
 
     /// Is anything there, good or bad?
     pub(crate) fn is_given(&self) -> bool {
-        match self.got {
-            Got::Value(_) | Got::Bad => true,
-            Got::Absent | Got::Null => false,
+        match self.state {
+            FieldState::Value(_) | FieldState::Invalid => true,
+            FieldState::Absent | FieldState::Null => false,
         }
     }
 }
@@ -74,7 +74,7 @@ impl<T, P> Slot<T, P> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Presence {
     Required,
-    Awaited,
+    Deferred,
     Optional,
     Nullable,
 }
@@ -83,17 +83,17 @@ impl Presence {
     fn name(self) -> &'static str {
         match self {
             Presence::Required => "!required",
-            Presence::Awaited => "!awaited",
+            Presence::Deferred => "!awaited",
             Presence::Optional => "!optional",
             Presence::Nullable => "!nullable",
         }
     }
 
     /// The presence that a newtype of this name asks for. It is asked for each field of each server.
-    pub(super) fn named(name: &str) -> Option<Presence> {
+    pub(super) fn from_name(name: &str) -> Option<Presence> {
         match name.as_bytes() {
             [b'!', b'r', ..] => Some(Presence::Required),
-            [b'!', b'a', ..] => Some(Presence::Awaited),
+            [b'!', b'a', ..] => Some(Presence::Deferred),
             [b'!', b'o', ..] => Some(Presence::Optional),
             [b'!', b'n', ..] => Some(Presence::Nullable),
             _ => None,
@@ -102,7 +102,7 @@ impl Presence {
 }
 
 /// A type that stands for a [`Presence`].
-pub(crate) trait Marker {
+pub(crate) trait PresenceMarker {
     #[expect(private_interfaces, reason = "only this folder reads it")]
     const PRESENCE: Presence;
 }
@@ -111,28 +111,28 @@ macro_rules! marker {
     ($($name:ident)*) => {$(
         #[derive(Debug)]
         pub(crate) enum $name {}
-        impl Marker for $name {
+        impl PresenceMarker for $name {
             #[expect(private_interfaces, reason = "only this folder reads it")]
             const PRESENCE: Presence = Presence::$name;
         }
     )*};
 }
-marker!(Required Awaited Optional Nullable);
+marker!(Required Deferred Optional Nullable);
 
 /// What [`super::access::Slotted`] says was found.
 pub(super) const NULL: u8 = 0;
 pub(super) const VALUE: u8 = 1;
 
-impl<'de, T: Deserialize<'de>, P: Marker> Deserialize<'de> for Slot<T, P> {
+impl<'de, T: Deserialize<'de>, P: PresenceMarker> Deserialize<'de> for WireField<T, P> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_newtype_struct(P::PRESENCE.name(), SlotVisitor(PhantomData))
+        deserializer.deserialize_newtype_struct(P::PRESENCE.name(), WireFieldVisitor(PhantomData))
     }
 }
 
-struct SlotVisitor<T, P>(PhantomData<(T, P)>);
+struct WireFieldVisitor<T, P>(PhantomData<(T, P)>);
 
-impl<'de, T: Deserialize<'de>, P> Visitor<'de> for SlotVisitor<T, P> {
-    type Value = Slot<T, P>;
+impl<'de, T: Deserialize<'de>, P> Visitor<'de> for WireFieldVisitor<T, P> {
+    type Value = WireField<T, P>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a field of a wire struct")
@@ -140,20 +140,20 @@ impl<'de, T: Deserialize<'de>, P> Visitor<'de> for SlotVisitor<T, P> {
 
     /// Nothing is there: all there is to say is where it is missing.
     fn visit_u128<E: Error>(self, place: u128) -> Result<Self::Value, E> {
-        Ok(Slot::absent(At::of_number(place)))
+        Ok(WireField::absent(Location::decode_missing(place)))
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
         fn word<'de, A: MapAccess<'de>>(map: &mut A) -> Result<u64, A::Error> {
             map.next_key()?.ok_or_else(|| A::Error::custom("the deserializer is not ours"))
         }
-        let (at, found) = At::of_words([word(&mut map)?, word(&mut map)?, word(&mut map)?]);
+        let (at, found) = Location::decode([word(&mut map)?, word(&mut map)?, word(&mut map)?]);
         let got = match found {
-            NULL => Got::Null,
+            NULL => FieldState::Null,
             // Why it could not be read is reported by whoever hands it out.
-            _ => map.next_value().map_or(Got::Bad, Got::Value),
+            _ => map.next_value().map_or(FieldState::Invalid, FieldState::Value),
         };
-        Ok(Slot { at, got, presence: PhantomData })
+        Ok(WireField { at, state: got, presence: PhantomData })
     }
 }
 
@@ -161,7 +161,7 @@ impl<'de, T: Deserialize<'de>, P> Visitor<'de> for SlotVisitor<T, P> {
 /// name in `required`.
 pub(crate) const OPTIONAL_MARK: &str = "x-optional";
 
-impl<T: JsonSchema, P: Marker> JsonSchema for Slot<T, P> {
+impl<T: JsonSchema, P: PresenceMarker> JsonSchema for WireField<T, P> {
     fn inline_schema() -> bool {
         true
     }
@@ -177,13 +177,13 @@ impl<T: JsonSchema, P: Marker> JsonSchema for Slot<T, P> {
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         let mut res = match P::PRESENCE {
             Presence::Nullable => <Option<T>>::json_schema(generator),
-            Presence::Required | Presence::Awaited | Presence::Optional => generator.subschema_for::<T>(),
+            Presence::Required | Presence::Deferred | Presence::Optional => generator.subschema_for::<T>(),
         };
         match P::PRESENCE {
             Presence::Optional | Presence::Nullable => {
                 res.insert(OPTIONAL_MARK.to_owned(), true.into());
             }
-            Presence::Required | Presence::Awaited => {}
+            Presence::Required | Presence::Deferred => {}
         }
         res
     }

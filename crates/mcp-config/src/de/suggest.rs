@@ -3,21 +3,21 @@
 use crate::edit::fix::Applicability;
 
 /// The candidate nearest to `word`, if it is near: at most a third of its letters wrong, and at least one may be.
-pub(crate) fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    meant(word, candidates).map(|it| it.0)
+pub(crate) fn closest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    suggest(word, candidates).map(|it| it.0)
 }
 
 /// The same, and how sure it is.
 ///
 /// It is sure where it is the only one that is near, or differs in nothing but the size of letters.
-pub(crate) fn meant<'a>(
+pub(crate) fn suggest<'a>(
     word: &str,
     candidates: impl IntoIterator<Item = &'a str>,
 ) -> Option<(&'a str, Applicability)> {
     // Nothing we know is so long, and the distance takes time with the square of the length.
-    const LONGEST: usize = 64;
+    const MAX_CHARS: usize = 64;
     let length = word.chars().count();
-    if length > LONGEST {
+    if length > MAX_CHARS {
         return None;
     }
     let allowed = (length / 3).max(1);
@@ -41,7 +41,7 @@ mod tests {
     #[track_caller]
     fn check(word: &str, want: Option<&str>) {
         let known = ["truely-stateless", "command", "transport", "env", "envFile", "url"];
-        assert_eq!(meant(word, known).map(|it| it.0), want, "{word}");
+        assert_eq!(suggest(word, known).map(|it| it.0), want, "{word}");
     }
 
     #[test]
@@ -54,7 +54,7 @@ mod tests {
         check("enc", Some("env"));
         check("foo", None);
         let known = ["truely-stateless", "command", "transport", "env", "envFile", "env_file", "url"];
-        let sure = |word| meant(word, known).map(|it| it.1);
+        let sure = |word| suggest(word, known).map(|it| it.1);
         assert_eq!(sure("truly_stateless"), Some(Applicability::Sure));
         assert_eq!(sure("envfile"), Some(Applicability::Sure));
         assert_eq!(sure("env_fil"), Some(Applicability::Suggested));

@@ -132,7 +132,7 @@ impl Code {
     }
 
     /// Does an error of this code make the whole file unusable, wherever in it it stands (DM-121)?
-    pub(crate) fn spoils_file(self) -> bool {
+    pub(crate) fn rejects_file(self) -> bool {
         matches!(
             self,
             Code::Syntax

@@ -14,10 +14,10 @@ use std::ops::Range;
 use mcp_model::{ErrorKind, Severity};
 use serde::Serialize;
 
-use crate::edit::fix::{Fix, Repair, Site};
+use crate::edit::fix::{Fix, FixIntent, SourceTree};
 
 pub use code::Code;
-pub(crate) use lines::{Lines, floor};
+pub(crate) use lines::{LineIndex, floor};
 
 /// One mistake, warning or remark about a configuration file.
 ///
@@ -72,7 +72,7 @@ pub struct Label {
 
 /// A mistake as the passes report it.
 #[derive(Debug, Clone)]
-pub(crate) struct Problem {
+pub(crate) struct RawDiagnostic {
     pub(crate) code: Code,
     pub(crate) severity: Severity,
     pub(crate) message: String,
@@ -80,18 +80,18 @@ pub(crate) struct Problem {
     pub(crate) span: Range<usize>,
     pub(crate) labels: Vec<Label>,
     pub(crate) help: Option<String>,
-    pub(crate) repair: Option<Repair>,
+    pub(crate) fix: Option<FixIntent>,
 }
 
-impl Problem {
+impl RawDiagnostic {
     /// An error.
     pub(crate) fn new(
         code: Code,
         message: impl Into<String>,
         pointer: impl Into<String>,
         span: Range<usize>,
-    ) -> Problem {
-        Problem {
+    ) -> RawDiagnostic {
+        RawDiagnostic {
             code,
             severity: Severity::Error,
             message: message.into(),
@@ -99,44 +99,49 @@ impl Problem {
             span,
             labels: Vec::new(),
             help: None,
-            repair: None,
+            fix: None,
         }
     }
 
     /// The same, as bad as `severity`.
-    pub(crate) fn severity(mut self, severity: Severity) -> Problem {
+    pub(crate) fn severity(mut self, severity: Severity) -> RawDiagnostic {
         self.severity = severity;
         self
     }
 
     /// The same, as a warning.
-    pub(crate) fn warning(self) -> Problem {
+    pub(crate) fn warning(self) -> RawDiagnostic {
         self.severity(Severity::Warning)
     }
 
     /// The same, with what to do about it.
-    pub(crate) fn help(mut self, help: impl Into<String>) -> Problem {
+    pub(crate) fn help(mut self, help: impl Into<String>) -> RawDiagnostic {
         self.help = Some(help.into());
         self
     }
 
     /// The same, with what is meant instead.
-    pub(crate) fn repair(mut self, repair: impl Into<Option<Repair>>) -> Problem {
-        self.repair = repair.into();
+    pub(crate) fn fix(mut self, repair: impl Into<Option<FixIntent>>) -> RawDiagnostic {
+        self.fix = repair.into();
         self
     }
 
     /// The same, with a second place.
-    pub(crate) fn label(mut self, span: Range<usize>, text: impl Into<String>) -> Problem {
+    pub(crate) fn label(mut self, span: Range<usize>, text: impl Into<String>) -> RawDiagnostic {
         self.labels.push(Label { span, text: text.into() });
         self
     }
 
     /// The problem as a diagnostic, its spans made to fit the text.
-    pub(crate) fn place(self, lines: &Lines<'_>, site: Site<'_>, server: Option<String>) -> Diagnostic {
+    pub(crate) fn locate(
+        self,
+        lines: &LineIndex<'_>,
+        site: SourceTree<'_>,
+        server: Option<String>,
+    ) -> Diagnostic {
         let fix = site.fix(&self);
-        let pointer = spoken(&self.pointer).to_owned();
-        let Problem { code, severity, message, pointer: _, span, labels, help, repair: _ } = self;
+        let pointer = redact_pointer(&self.pointer).to_owned();
+        let RawDiagnostic { code, severity, message, pointer: _, span, labels, help, fix: _ } = self;
         let span = lines.clamp(span);
         let (line, column) = lines.position(span.start);
         let labels =
@@ -159,40 +164,40 @@ impl Problem {
 }
 
 /// Does a character end the name of a variable or header? Behind it stands a value that somebody wrote into the key.
-pub(crate) fn ends_name(character: char) -> bool {
+pub(crate) fn ends_key_name(character: char) -> bool {
     matches!(character, '=' | ':') || character.is_whitespace()
 }
 
 /// A pointer as far as it may be said: up to the name of a variable or header that holds its value.
-pub(crate) fn spoken(pointer: &str) -> &str {
+pub(crate) fn redact_pointer(pointer: &str) -> &str {
     let mut end = 0;
     let mut names = false;
     for key in pointer.split('/').skip(1) {
-        if names && key.contains(ends_name) {
+        if names && key.contains(ends_key_name) {
             return &pointer[..end];
         }
         end += "/".len() + key.len();
-        names = holds_names(key);
+        names = holds_named_values(key);
     }
     pointer
 }
 
 /// Are the keys below this one names of variables or headers?
-fn holds_names(key: &str) -> bool {
+fn holds_named_values(key: &str) -> bool {
     ["env", "environment", "headers"].contains(&key)
 }
 
 /// The key below another one, as a message may quote it: without the value that it holds (`Authorization: Bearer …`).
 pub(crate) fn quoted_key(above: &str, key: &str) -> String {
-    let name = key.split(ends_name).next().unwrap_or_default();
-    quoted(if holds_names(above) { name } else { key })
+    let name = key.split(ends_key_name).next().unwrap_or_default();
+    quoted(if holds_named_values(above) { name } else { key })
 }
 
 /// A piece of the file that a message may quote: escaped, and cut after 64 characters.
 pub(crate) fn quoted(text: &str) -> String {
-    const LONGEST: usize = 64;
-    let mut res: String = text.chars().take(LONGEST).flat_map(escaped).collect();
-    if text.chars().count() > LONGEST {
+    const MAX_CHARS: usize = 64;
+    let mut res: String = text.chars().take(MAX_CHARS).flat_map(escaped).collect();
+    if text.chars().count() > MAX_CHARS {
         res.push('…');
     }
     res
@@ -200,14 +205,14 @@ pub(crate) fn quoted(text: &str) -> String {
 
 /// A character as it may stand in a terminal: control and direction characters as escapes.
 pub(crate) fn escaped(character: char) -> impl Iterator<Item = char> {
-    let hidden = is_unseen(character);
+    let hidden = is_invisible(character);
     let (escape, plain) =
         if hidden { (Some(character.escape_default()), None) } else { (None, Some(character)) };
     escape.into_iter().flatten().chain(plain)
 }
 
 /// Does a character steer a terminal instead of being seen?
-pub(crate) fn is_unseen(character: char) -> bool {
+pub(crate) fn is_invisible(character: char) -> bool {
     character.is_control()
         || matches!(
             character,
@@ -221,10 +226,10 @@ mod tests {
 
     #[test]
     fn a_pointer_ends_before_a_value() {
-        assert_eq!(spoken("/servers/a b/env/KEY"), "/servers/a b/env/KEY");
-        assert_eq!(spoken("/servers/a/headers/A: SECRET/x"), "/servers/a/headers");
-        assert_eq!(spoken("/tools/1/env/KEY=SECRET"), "/tools/1/env");
-        assert_eq!((spoken(""), spoken("/env")), ("", "/env"));
+        assert_eq!(redact_pointer("/servers/a b/env/KEY"), "/servers/a b/env/KEY");
+        assert_eq!(redact_pointer("/servers/a/headers/A: SECRET/x"), "/servers/a/headers");
+        assert_eq!(redact_pointer("/tools/1/env/KEY=SECRET"), "/tools/1/env");
+        assert_eq!((redact_pointer(""), redact_pointer("/env")), ("", "/env"));
     }
 
     #[test]

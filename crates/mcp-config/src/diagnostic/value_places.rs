@@ -9,50 +9,50 @@ use std::sync::OnceLock;
 
 use mcp_model::Secret;
 
-use crate::de::{At, Pass};
-use crate::diagnostic::Lines;
+use crate::de::{Location, ReadContext};
+use crate::diagnostic::LineIndex;
 use crate::dialect::policy::Policy;
 use crate::syntax::{self, Node};
 
 /// Places by pointers. `Debug` shows no text.
 #[derive(Debug)]
-pub(crate) struct Places {
+pub(crate) struct ValuePositions {
     text: Secret,
     policy: &'static Policy,
     /// The pointers to the servers.
     servers: Vec<String>,
-    all: OnceLock<BTreeMap<String, Place>>,
+    positions: OnceLock<BTreeMap<String, SourcePosition>>,
 }
 
 /// Where a value stands: its bytes, its line, its column.
 #[derive(Debug, Clone)]
-pub(crate) struct Place {
+pub(crate) struct SourcePosition {
     pub(crate) span: Range<usize>,
     pub(crate) line: usize,
     pub(crate) column: usize,
 }
 
-impl Places {
+impl ValuePositions {
     /// Those of a text that is read by `policy`, in the servers that these pointers lead to.
-    pub(crate) fn new(text: &str, policy: &'static Policy, servers: Vec<String>) -> Places {
+    pub(crate) fn new(text: &str, policy: &'static Policy, servers: Vec<String>) -> ValuePositions {
         let text = if servers.is_empty() { "" } else { text };
-        Places { text: Secret::new(text), policy, servers, all: OnceLock::new() }
+        ValuePositions { text: Secret::new(text), policy, servers, positions: OnceLock::new() }
     }
 
     /// The value that a pointer leads to or, where that is not in the file, the nearest thing around it; the beginning
     /// of the file for what is in none of its servers.
-    pub(crate) fn nearest(&self, pointer: &str) -> Place {
-        let all = self.all.get_or_init(|| self.find_all());
+    pub(crate) fn nearest(&self, pointer: &str) -> SourcePosition {
+        let all = self.positions.get_or_init(|| self.compute());
         let around = std::iter::successors(Some(pointer), |it| syntax::parent(it));
         let found = around.filter_map(|it| all.get(it)).next();
-        found.cloned().unwrap_or(Place { span: 0..0, line: 1, column: 1 })
+        found.cloned().unwrap_or(SourcePosition { span: 0..0, line: 1, column: 1 })
     }
 
-    fn find_all(&self) -> BTreeMap<String, Place> {
+    fn compute(&self) -> BTreeMap<String, SourcePosition> {
         let text = self.text.expose();
         let mut res = BTreeMap::new();
         let Some(root) = syntax::parse_as(text, self.policy.syntax).root else { return res };
-        let (lines, pass) = (Lines::new(text), Pass::new(self.policy));
+        let (lines, pass) = (LineIndex::new(text), ReadContext::new(self.policy));
         for pointer in &self.servers {
             if let Some((node, at)) = find(&root, pointer, &pass) {
                 collect(node, at, &lines, &pass, &mut res);
@@ -62,9 +62,9 @@ impl Places {
     }
 }
 
-fn find<'a>(root: &'a Node, pointer: &str, pass: &Pass) -> Option<(&'a Node, At)> {
+fn find<'a>(root: &'a Node, pointer: &str, pass: &ReadContext) -> Option<(&'a Node, Location)> {
     let mut node = root;
-    let mut at = At::root(root);
+    let mut at = Location::root(root);
     for segment in syntax::segments(pointer) {
         if let Some(member) = node.get(&segment) {
             at = at.member(member, pass);
@@ -79,11 +79,17 @@ fn find<'a>(root: &'a Node, pointer: &str, pass: &Pass) -> Option<(&'a Node, At)
     Some((node, at))
 }
 
-fn collect(node: &Node, at: At, lines: &Lines<'_>, pass: &Pass, out: &mut BTreeMap<String, Place>) {
+fn collect(
+    node: &Node,
+    at: Location,
+    lines: &LineIndex<'_>,
+    pass: &ReadContext,
+    out: &mut BTreeMap<String, SourcePosition>,
+) {
     let is_collection = node.items().is_some() || node.members().is_some();
     let span = lines.clamp(if is_collection { at.key() } else { at.span() });
     let (line, column) = lines.position(span.start);
-    out.insert(at.pointer(pass), Place { span, line, column });
+    out.insert(at.pointer(pass), SourcePosition { span, line, column });
     for (index, item) in node.items().into_iter().flatten().enumerate() {
         collect(item, at.item(index, item, pass), lines, pass, out);
     }

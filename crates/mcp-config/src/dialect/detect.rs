@@ -45,7 +45,7 @@ fn by_content(text: &str) -> Option<Dialect> {
             return found;
         }
     }
-    let Some(root) = syntax::parse(text).root else { return by_lines(text) };
+    let Some(root) = syntax::parse_any(text).root else { return by_lines(text) };
     let transports = |node: &Node| {
         let members = node.members().unwrap_or_default();
         members.iter().any(|it| it.value.get("transport").is_some())

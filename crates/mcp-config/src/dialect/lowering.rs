@@ -6,29 +6,29 @@ use std::time::Duration;
 
 use mcp_model::{ConfigValue, RawJson, TransportKind};
 
-use crate::de::{At, Entries, MaybeNull, Pass};
+use crate::de::{Location, NullableField, OrderedMap, ReadContext};
 use crate::diagnostic::Code;
-use crate::diagnostic::Problem;
+use crate::diagnostic::RawDiagnostic;
 use crate::dialect::checks::{self, HeaderOwner, UrlRule};
 use crate::dialect::policy::UrlPolicy;
 use crate::dialect::profile::Profile;
-use crate::edit::fix::{Applicability, Repair};
+use crate::edit::fix::{Applicability, FixIntent};
 use crate::syntax::{Node, to_json};
 
 /// How long connecting may take by server-sent events, unless something is said (SK-24).
 pub(crate) const SSE_CONNECT: Duration = Duration::from_secs(5);
 
 /// The key of a spec's metadata that says which profile it was read by.
-pub(crate) const PROFILE: &str = "profile";
+pub(crate) const PROFILE_KEY: &str = "profile";
 
 /// The key of a spec's metadata that says that its command was guessed from `server`.
-pub(crate) const LEGACY: &str = "legacy";
+pub(crate) const LEGACY_KEY: &str = "legacy";
 
 /// The key of a spec's metadata that says under which key its URL stands, where that is not `url`.
 pub(crate) const URL_KEY: &str = "url_key";
 
 /// The key of a spec's metadata that holds what answers its inputs where nobody else does.
-pub(crate) const INPUTS: &str = "inputs";
+pub(crate) const INPUTS_KEY: &str = "inputs";
 
 /// How many arguments such a command has before those of the file.
 pub(crate) const LEGACY_ARGS: usize = 2;
@@ -38,7 +38,7 @@ pub(crate) fn metadata<const N: usize>(
     profile: Profile,
     entries: [(&str, Option<Result<RawJson, serde_json::Error>>); N],
 ) -> BTreeMap<String, RawJson> {
-    let profile = (PROFILE, Some(RawJson::parse(profile.as_json().into())));
+    let profile = (PROFILE_KEY, Some(RawJson::parse(profile.as_json().into())));
     entries
         .into_iter()
         .chain([profile])
@@ -47,9 +47,9 @@ pub(crate) fn metadata<const N: usize>(
 }
 
 /// A number of seconds, greater than zero.
-pub(crate) fn duration(slot: &MaybeNull<f64>, pass: &Pass) -> Option<Duration> {
+pub(crate) fn duration(slot: &NullableField<f64>, pass: &ReadContext) -> Option<Duration> {
     let value = *slot.value()?;
-    let Some(duration) = checks::seconds(value) else {
+    let Some(duration) = checks::duration_from_secs(value) else {
         let message = format!(
             "'{}' must be a finite number greater than zero",
             crate::syntax::last(&slot.at.pointer(pass))
@@ -57,25 +57,26 @@ pub(crate) fn duration(slot: &MaybeNull<f64>, pass: &Pass) -> Option<Duration> {
         pass.error(Code::OutOfRange, &slot.at, message, "write seconds, such as 30");
         return None;
     };
-    unit(value, &slot.at, pass);
+    warn_if_milliseconds(value, &slot.at, pass);
     Some(duration)
 }
 
 /// Warns where seconds look like milliseconds.
-pub(crate) fn unit(value: f64, at: &At, pass: &Pass) {
-    if !checks::suspicious(value) {
+pub(crate) fn warn_if_milliseconds(value: f64, at: &Location, pass: &ReadContext) {
+    if !checks::looks_like_milliseconds(value) {
         return;
     }
     let key = crate::syntax::last(&at.pointer(pass));
-    let message = format!("'{key}' is in seconds; {value} of them are {}", in_words(value));
+    let message = format!("'{key}' is in seconds; {value} of them are {}", humanize(value));
     let help = format!("if milliseconds were meant, write `{key}: {}`", value / 1000.0);
-    let problem = Problem::new(Code::SuspiciousUnit, message, at.pointer(pass), at.span());
+    let problem = RawDiagnostic::new(Code::SuspiciousUnit, message, at.pointer(pass), at.span());
     let whole = value % 1000.0 == 0.0;
-    let repair = whole.then(|| Repair::Word((value / 1000.0).to_string(), Applicability::Suggested));
-    pass.report(problem.warning().help(help).repair(repair));
+    let repair =
+        whole.then(|| FixIntent::ReplaceScalar((value / 1000.0).to_string(), Applicability::Suggested));
+    pass.report(problem.warning().help(help).fix(repair));
 }
 
-fn in_words(seconds: f64) -> String {
+fn humanize(seconds: f64) -> String {
     let (value, unit) = match seconds {
         it if it >= 172_800.0 => (it / 86_400.0, "days"),
         it if it >= 7200.0 => (it / 3600.0, "hours"),
@@ -96,8 +97,8 @@ pub(crate) fn url_rule(kind: TransportKind, policy: UrlPolicy) -> UrlRule {
 }
 
 /// Reports a header that is not the user's to say: ours wins over it, or it is refused. `span` is where its name stands.
-pub(crate) fn owned_header(name: &str, at: &At, span: Range<usize>, pass: &Pass) {
-    let problem = |code, message: String| Problem::new(code, message, at.pointer(pass), span.clone());
+pub(crate) fn report_owned_header(name: &str, at: &Location, span: Range<usize>, pass: &ReadContext) {
+    let problem = |code, message: String| RawDiagnostic::new(code, message, at.pointer(pass), span.clone());
     match checks::header_owner(name) {
         HeaderOwner::User => {}
         HeaderOwner::Transport => {
@@ -112,17 +113,23 @@ pub(crate) fn owned_header(name: &str, at: &At, span: Range<usize>, pass: &Pass)
 }
 
 /// Warns of a field of another transport.
-pub(crate) fn no_effect(key: &str, is_there: bool, at: &At, kind: TransportKind, pass: &Pass) {
+pub(crate) fn warn_no_effect(
+    key: &str,
+    is_there: bool,
+    at: &Location,
+    kind: TransportKind,
+    pass: &ReadContext,
+) {
     if is_there {
-        pass.forgive(at);
+        pass.clear(at);
         let message = format!("'{key}' has no effect with {} transport", kind.as_str());
-        let problem = Problem::new(Code::NoEffect, message, at.pointer(pass), at.key());
+        let problem = RawDiagnostic::new(Code::NoEffect, message, at.pointer(pass), at.key());
         pass.report(problem.warning().help("remove it, or choose the transport it belongs to"));
     }
 }
 
 /// The members of an entry that are none of `known`, as one object; `None` where there are none.
-pub(crate) fn others(node: &Node, known: &[&str]) -> Option<Result<RawJson, serde_json::Error>> {
+pub(crate) fn unknown_members(node: &Node, known: &[&str]) -> Option<Result<RawJson, serde_json::Error>> {
     let members = node.members().unwrap_or_default().iter().filter(|it| !known.contains(&&*it.key.text));
     let mut res = String::new();
     for member in members {
@@ -138,16 +145,17 @@ pub(crate) fn others(node: &Node, known: &[&str]) -> Option<Result<RawJson, serd
 
 /// Environment variables, their names checked; `lower` makes values.
 pub(crate) fn environment<T>(
-    entries: Option<Entries<T>>,
-    at: &At,
-    pass: &Pass,
-    mut lower: impl FnMut(T, &At) -> ConfigValue,
+    entries: Option<OrderedMap<T>>,
+    at: &Location,
+    pass: &ReadContext,
+    mut lower: impl FnMut(T, &Location) -> ConfigValue,
 ) -> Vec<(String, ConfigValue)> {
     let mut res = Vec::new();
     for (name, slot) in entries.map(|it| it.0).unwrap_or_default() {
         if let Err(complaint) = checks::env_name(&name) {
             // The name may hold a value (`KEY=value`), so the pointer stops above it.
-            let problem = Problem::new(complaint.code, complaint.message, at.pointer(pass), slot.at.key());
+            let problem =
+                RawDiagnostic::new(complaint.code, complaint.message, at.pointer(pass), slot.at.key());
             pass.report(problem.help(complaint.help));
         }
         let at = slot.at;
@@ -160,15 +168,15 @@ pub(crate) fn environment<T>(
 
 /// Headers, their names checked; `lower` makes values.
 pub(crate) fn headers<T>(
-    entries: Option<Entries<T>>,
-    pass: &Pass,
-    mut lower: impl FnMut(T, &At) -> ConfigValue,
+    entries: Option<OrderedMap<T>>,
+    pass: &ReadContext,
+    mut lower: impl FnMut(T, &Location) -> ConfigValue,
 ) -> Vec<(String, ConfigValue)> {
     let mut res = Vec::new();
     for (name, slot) in entries.map(|it| it.0).unwrap_or_default() {
         if let Err(complaint) = checks::header_name(&name) {
             let at = &slot.at;
-            let problem = Problem::new(complaint.code, complaint.message, at.pointer(pass), at.key());
+            let problem = RawDiagnostic::new(complaint.code, complaint.message, at.pointer(pass), at.key());
             pass.report(problem.help(complaint.help));
         }
         let at = slot.at;

@@ -5,55 +5,55 @@
 
 use std::ops::Range;
 
-use super::Edit;
+use super::TextEdit;
 use super::layout::Layout;
 use crate::syntax::{Content, Node};
-use crate::write::{Data, Quotes, item, member};
+use crate::write::{OutputValue, QuoteStyle, item_lines, member_lines};
 
 /// What is put into a collection.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Entry<'a> {
-    Member(&'a str, &'a Data),
-    Item(&'a Data),
+pub(crate) enum NewEntry<'a> {
+    Member(&'a str, &'a OutputValue),
+    Item(&'a OutputValue),
 }
 
 /// Where it is put.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum InsertPosition {
     First,
     /// Behind the entry with this index.
     After(usize),
     Last,
 }
 
-impl Entry<'_> {
+impl NewEntry<'_> {
     fn block(self) -> Vec<String> {
         match self {
-            Entry::Member(key, value) => member(key, value),
-            Entry::Item(value) => item(value),
+            NewEntry::Member(key, value) => member_lines(key, value),
+            NewEntry::Item(value) => item_lines(value),
         }
     }
 
     /// As it stands between brackets, over several lines.
     fn pretty(self) -> Vec<String> {
         match self {
-            Entry::Member(key, value) => {
+            NewEntry::Member(key, value) => {
                 let mut res = value.pretty();
-                res[0] = format!("{}: {}", Data::text(key).flow(Quotes::Always), res[0]);
+                res[0] = format!("{}: {}", OutputValue::text(key).flow(QuoteStyle::Always), res[0]);
                 res
             }
-            Entry::Item(value) => value.pretty(),
+            NewEntry::Item(value) => value.pretty(),
         }
     }
 
     /// As it stands between brackets.
-    fn flow(self, quotes: Quotes) -> String {
+    fn flow(self, quotes: QuoteStyle) -> String {
         match self {
-            Entry::Member(key, value) => {
-                let key = Data::text(key).flow(quotes);
+            NewEntry::Member(key, value) => {
+                let key = OutputValue::text(key).flow(quotes);
                 format!("{key}: {}", value.flow(quotes))
             }
-            Entry::Item(value) => value.flow(quotes),
+            NewEntry::Item(value) => value.flow(quotes),
         }
     }
 }
@@ -85,7 +85,12 @@ pub(crate) fn is_flow(layout: Layout<'_>, node: &Node) -> bool {
 
 /// Puts an entry into a collection that has some already. `None` where the text is written in a way that this does not
 /// know how to continue.
-pub(crate) fn insert(layout: Layout<'_>, node: &Node, place: Place, entry: Entry<'_>) -> Option<Vec<Edit>> {
+pub(crate) fn insert(
+    layout: Layout<'_>,
+    node: &Node,
+    place: InsertPosition,
+    entry: NewEntry<'_>,
+) -> Option<Vec<TextEdit>> {
     if is_flow(layout, node) {
         flow_insert(layout, node, place, entry)
     } else {
@@ -93,30 +98,46 @@ pub(crate) fn insert(layout: Layout<'_>, node: &Node, place: Place, entry: Entry
     }
 }
 
-fn block_insert(layout: Layout<'_>, node: &Node, place: Place, entry: Entry<'_>) -> Option<Edit> {
+fn block_insert(
+    layout: Layout<'_>,
+    node: &Node,
+    place: InsertPosition,
+    entry: NewEntry<'_>,
+) -> Option<TextEdit> {
     let spans = spans(node);
     let first = spans.first()?.0;
     let (column, at) = match place {
-        Place::First => {
-            let mark = mark(layout, node, 0)?;
-            (layout.column(mark)?, layout.start(mark))
+        InsertPosition::First => {
+            let mark = entry_start(layout, node, 0)?;
+            (layout.column(mark)?, layout.line_start(mark))
         }
-        Place::After(index) => (layout.column(mark(layout, node, 0)?)?, own_end(layout, node, index)?),
-        Place::Last => (layout.column(mark(layout, node, 0)?)?, end(layout, node, spans.len() - 1)?),
+        InsertPosition::After(index) => {
+            (layout.column(entry_start(layout, node, 0)?)?, value_lines_end(layout, node, index)?)
+        }
+        InsertPosition::Last => {
+            (layout.column(entry_start(layout, node, 0)?)?, lines_end(layout, node, spans.len() - 1)?)
+        }
     };
     // The first key of an item stands behind its dash, and nothing can be put between the two by whole lines.
-    if place == Place::First && !layout.before(mark(layout, node, 0)?).trim().is_empty() {
+    if place == InsertPosition::First && !layout.text_before(entry_start(layout, node, 0)?).trim().is_empty()
+    {
         return behind_dash(layout, first, entry);
     }
-    let spaced = place == Place::Last && spans.len() > 1 && {
-        let start = start(layout, node, spans.len() - 1)?;
-        layout.previous(start).is_some_and(|it| layout.is_blank(it))
+    let spaced = place == InsertPosition::Last && spans.len() > 1 && {
+        let start = lines_start(layout, node, spans.len() - 1)?;
+        layout.previous_line(start).is_some_and(|it| layout.is_blank(it))
     };
     Some(lines(layout, at, column, spaced, entry))
 }
 
 /// Whole lines, put in where a line begins or the text ends.
-pub(crate) fn lines(layout: Layout<'_>, at: usize, column: usize, spaced: bool, entry: Entry<'_>) -> Edit {
+pub(crate) fn lines(
+    layout: Layout<'_>,
+    at: usize,
+    column: usize,
+    spaced: bool,
+    entry: NewEntry<'_>,
+) -> TextEdit {
     let end = layout.line_end();
     let mut text = String::new();
     if at > 0 && !layout.text()[..at].ends_with(['\n', '\u{feff}']) {
@@ -130,10 +151,10 @@ pub(crate) fn lines(layout: Layout<'_>, at: usize, column: usize, spaced: bool, 
         text.push_str(&line);
         text.push_str(end);
     }
-    Edit { span: at..at, text }
+    TextEdit { span: at..at, text }
 }
 
-fn behind_dash(layout: Layout<'_>, first: usize, entry: Entry<'_>) -> Option<Edit> {
+fn behind_dash(layout: Layout<'_>, first: usize, entry: NewEntry<'_>) -> Option<TextEdit> {
     let column = layout.column(first)?;
     let mut text = String::new();
     for line in entry.block() {
@@ -141,40 +162,47 @@ fn behind_dash(layout: Layout<'_>, first: usize, entry: Entry<'_>) -> Option<Edi
         text.push_str(layout.line_end());
         text.extend(std::iter::repeat_n(' ', column));
     }
-    Some(Edit { span: first..first, text })
+    Some(TextEdit { span: first..first, text })
 }
 
-fn flow_insert(layout: Layout<'_>, node: &Node, place: Place, entry: Entry<'_>) -> Option<Vec<Edit>> {
+fn flow_insert(
+    layout: Layout<'_>,
+    node: &Node,
+    place: InsertPosition,
+    entry: NewEntry<'_>,
+) -> Option<Vec<TextEdit>> {
     let spans = spans(node);
     let text = layout.text();
     let (first, _) = *spans.first()?;
     // One entry on each line, or all on one?
-    let own_line = layout.before(first).trim().is_empty() && first > node.span.start;
+    let own_line = layout.text_before(first).trim().is_empty() && first > node.span.start;
     let gap =
-        if own_line { format!("{}{}", layout.line_end(), layout.before(first)) } else { " ".to_owned() };
+        if own_line { format!("{}{}", layout.line_end(), layout.text_before(first)) } else { " ".to_owned() };
     let new = match quotes_of(text, node, entry) {
-        Quotes::Always if own_line => entry.pretty().join(&gap),
+        QuoteStyle::Always if own_line => entry.pretty().join(&gap),
         quotes => entry.flow(quotes),
     };
     let index = match place {
-        Place::First => return Some(vec![Edit { span: first..first, text: format!("{new},{gap}") }]),
-        Place::After(index) => index,
-        Place::Last => spans.len() - 1,
+        InsertPosition::First => {
+            return Some(vec![TextEdit { span: first..first, text: format!("{new},{gap}") }]);
+        }
+        InsertPosition::After(index) => index,
+        InsertPosition::Last => spans.len() - 1,
     };
     let end = spans.get(index)?.1;
-    let comma = layout.content(end);
+    let comma = layout.skip_blanks_and_comments(end);
     let is_last = index + 1 == spans.len();
-    let put = |at: usize, text: String| Edit { span: at..at, text };
+    let put = |at: usize, text: String| TextEdit { span: at..at, text };
     if text[comma..].starts_with(',') {
         // Behind the comma, and with one of its own: a comma after the last entry stays one.
-        let at = if own_line { behind_comment(layout, comma + 1) } else { comma + 1 };
+        let at = if own_line { after_comment(layout, comma + 1) } else { comma + 1 };
         return Some(vec![put(at, format!("{gap}{new},"))]);
     }
     if !is_last {
         return None;
     }
     // A comment behind the entry stays behind it.
-    let behind = if own_line { behind_comment(layout, end) } else { end };
+    let behind = if own_line { after_comment(layout, end) } else { end };
     if behind == end {
         return Some(vec![put(end, format!(",{gap}{new}"))]);
     }
@@ -182,20 +210,25 @@ fn flow_insert(layout: Layout<'_>, node: &Node, place: Place, entry: Entry<'_>) 
 }
 
 /// Where the comment behind `at` on the same line ends; `at` where there is none.
-fn behind_comment(layout: Layout<'_>, at: usize) -> usize {
+fn after_comment(layout: Layout<'_>, at: usize) -> usize {
     let line = layout.line(at);
     if is_comment(line) { at + line.len() } else { at }
 }
 
 /// An entry in an empty collection of a file that is written with brackets; `start` is where the key of it begins.
-pub(super) fn filled(layout: Layout<'_>, start: usize, node: &Node, entry: Entry<'_>) -> Option<Edit> {
+pub(super) fn fill_empty(
+    layout: Layout<'_>,
+    start: usize,
+    node: &Node,
+    entry: NewEntry<'_>,
+) -> Option<TextEdit> {
     if node.span.is_empty() {
         return None;
     }
-    let indent = layout.before(start);
+    let indent = layout.text_before(start);
     let marks = match entry {
-        Entry::Member(..) => ["{", "}"],
-        Entry::Item(_) => ["[", "]"],
+        NewEntry::Member(..) => ["{", "}"],
+        NewEntry::Item(_) => ["[", "]"],
     };
     let json = layout.text()[start..].starts_with('"');
     let text = if json && indent.trim().is_empty() && !indent.is_empty() {
@@ -203,30 +236,30 @@ pub(super) fn filled(layout: Layout<'_>, start: usize, node: &Node, entry: Entry
         let gap = format!("{end}{indent}{}", " ".repeat(indent.len().min(8)));
         format!("{}{gap}{}{end}{indent}{}", marks[0], entry.pretty().join(&gap), marks[1])
     } else {
-        let quotes = if json { Quotes::Always } else { Quotes::WhereNeeded };
+        let quotes = if json { QuoteStyle::Always } else { QuoteStyle::AsNeeded };
         format!("{}{}{}", marks[0], entry.flow(quotes), marks[1])
     };
-    Some(Edit { span: node.span.clone(), text })
+    Some(TextEdit { span: node.span.clone(), text })
 }
 
 /// Are the words of the collection written as in JSON?
-fn quotes_of(text: &str, node: &Node, entry: Entry<'_>) -> Quotes {
+fn quotes_of(text: &str, node: &Node, entry: NewEntry<'_>) -> QuoteStyle {
     let own = match entry {
-        Entry::Member(..) => node.members().and_then(|it| it.first()).map(|it| it.key.span.start),
-        Entry::Item(_) => {
+        NewEntry::Member(..) => node.members().and_then(|it| it.first()).map(|it| it.key.span.start),
+        NewEntry::Item(_) => {
             let first = node.items().and_then(|it| it.first());
             first.and_then(|it| it.members()?.first()).map(|it| it.key.span.start)
         }
     };
     match own.and_then(|it| text.get(it..)) {
-        Some(key) if key.starts_with('"') => Quotes::Always,
-        Some(_) | None => Quotes::WhereNeeded,
+        Some(key) if key.starts_with('"') => QuoteStyle::Always,
+        Some(_) | None => QuoteStyle::AsNeeded,
     }
 }
 
 /// Takes an entry out. `None` where the text is written in a way that this does not know how to close up, or where the
 /// entry is the only one.
-pub(crate) fn remove(layout: Layout<'_>, node: &Node, index: usize) -> Option<Vec<Edit>> {
+pub(crate) fn remove(layout: Layout<'_>, node: &Node, index: usize) -> Option<Vec<TextEdit>> {
     let spans = spans(node);
     if spans.len() < 2 {
         return None;
@@ -235,80 +268,84 @@ pub(crate) fn remove(layout: Layout<'_>, node: &Node, index: usize) -> Option<Ve
     if is_flow(layout, node) {
         return flow_remove(layout, &spans, index);
     }
-    let mark = mark(layout, node, index)?;
-    if !layout.before(mark).trim().is_empty() {
+    let mark = entry_start(layout, node, index)?;
+    if !layout.text_before(mark).trim().is_empty() {
         // Behind the dash of an item: what comes next takes its place.
         let next = spans.get(index + 1)?.0;
         let moved = index == 0 && layout.column(mark)? == layout.column(next)?;
-        return moved.then(|| vec![cut(mark..next)]);
+        return moved.then(|| vec![deletion(mark..next)]);
     }
-    let (mut start, mut end) = (start(layout, node, index)?, end(layout, node, index)?);
-    let blank_before = layout.previous(start).is_some_and(|it| layout.is_blank(it));
+    let (mut start, mut end) = (lines_start(layout, node, index)?, lines_end(layout, node, index)?);
+    let blank_before = layout.previous_line(start).is_some_and(|it| layout.is_blank(it));
     if end == text.len() {
-        while let Some(previous) = layout.previous(start).filter(|it| layout.is_blank(*it)) {
+        while let Some(previous) = layout.previous_line(start).filter(|it| layout.is_blank(*it)) {
             start = previous;
         }
     } else if blank_before || index == 0 {
         while layout.is_blank(end) {
-            end = layout.next(end);
+            end = layout.next_line(end);
         }
     }
-    Some(vec![cut(start..end)])
+    Some(vec![deletion(start..end)])
 }
 
-fn cut(span: Range<usize>) -> Edit {
-    Edit { span, text: String::new() }
+fn deletion(span: Range<usize>) -> TextEdit {
+    TextEdit { span, text: String::new() }
 }
 
-fn flow_remove(layout: Layout<'_>, spans: &[(usize, usize)], index: usize) -> Option<Vec<Edit>> {
+fn flow_remove(layout: Layout<'_>, spans: &[(usize, usize)], index: usize) -> Option<Vec<TextEdit>> {
     let (start, end) = *spans.get(index)?;
-    let comma = layout.content(end);
+    let comma = layout.skip_blanks_and_comments(end);
     let behind = if layout.text()[comma..].starts_with(',') { comma + 1 } else { end };
-    let line_end = behind_comment(layout, behind);
+    let line_end = after_comment(layout, behind);
     // Alone on its lines: they go whole, with the comments directly above, and those of the next entry stay.
-    let alone = layout.before(start).trim().is_empty() && layout.line(line_end).trim().is_empty();
+    let alone = layout.text_before(start).trim().is_empty() && layout.line(line_end).trim().is_empty();
     let mut res = Vec::new();
     if alone {
-        let mut first = layout.start(start);
-        while let Some(line) = layout.previous(first).filter(|it| is_comment(layout.line(*it))) {
+        let mut first = layout.line_start(start);
+        while let Some(line) = layout.previous_line(first).filter(|it| is_comment(layout.line(*it))) {
             first = line;
         }
-        res.push(cut(first..layout.next(line_end)));
+        res.push(deletion(first..layout.next_line(line_end)));
     } else {
         res.push(match spans.get(index + 1) {
             // Comments of the next entry stay.
-            Some(next) if layout.text()[behind..next.0].trim().is_empty() => cut(start..next.0),
-            Some(_) => cut(start..line_end),
-            None => return Some(vec![cut(spans[index - 1].1..end)]),
+            Some(next) if layout.text()[behind..next.0].trim().is_empty() => deletion(start..next.0),
+            Some(_) => deletion(start..line_end),
+            None => return Some(vec![deletion(spans[index - 1].1..end)]),
         });
     }
     // The last one without a comma leaves none behind the one before it.
     if index + 1 == spans.len() && behind == end {
-        let before = layout.content(spans[index - 1].1);
-        res.push(cut(before..before + 1));
+        let before = layout.skip_blanks_and_comments(spans[index - 1].1);
+        res.push(deletion(before..before + 1));
     }
     Some(res)
 }
 
 /// Takes the only entry out from between its brackets; comments that are not its own stay, and so do their lines.
-pub(super) fn remove_only(layout: Layout<'_>, list: &Node, empty: &str) -> Option<Edit> {
+pub(super) fn remove_only(layout: Layout<'_>, list: &Node, empty: &str) -> Option<TextEdit> {
     let (start, end) = *spans(list).first()?;
-    let comma = layout.content(end);
+    let comma = layout.skip_blanks_and_comments(end);
     let behind = if layout.text()[comma..].starts_with(',') { comma + 1 } else { end };
-    let line_end = behind_comment(layout, behind);
-    let alone = layout.before(start).trim().is_empty() && layout.line(line_end).trim().is_empty();
+    let line_end = after_comment(layout, behind);
+    let alone = layout.text_before(start).trim().is_empty() && layout.line(line_end).trim().is_empty();
     let mut from = start;
     if alone {
-        from = layout.start(start);
-        while let Some(line) = layout.previous(from).filter(|it| is_comment(layout.line(*it))) {
+        from = layout.line_start(start);
+        while let Some(line) = layout.previous_line(from).filter(|it| is_comment(layout.line(*it))) {
             from = line;
         }
     }
-    let to = if alone { layout.next(line_end) } else { line_end };
+    let to = if alone { layout.next_line(line_end) } else { line_end };
     let inside = |range: Range<usize>| layout.text().get(range).map(str::trim);
     let kept = [inside(list.span.start + 1..from)?, inside(to..list.span.end - 1)?];
     let nothing = kept.iter().all(|it| it.is_empty());
-    Some(if nothing { Edit { span: list.span.clone(), text: empty.to_owned() } } else { cut(from..to) })
+    Some(if nothing {
+        TextEdit { span: list.span.clone(), text: empty.to_owned() }
+    } else {
+        deletion(from..to)
+    })
 }
 
 /// Is the line a comment and nothing else?
@@ -319,18 +356,18 @@ fn is_comment(line: &str) -> bool {
 }
 
 /// The lines of the only entry of a block, comments of its own included: for whoever puts something in its place.
-pub(crate) fn extent(layout: Layout<'_>, node: &Node, index: usize) -> Option<Range<usize>> {
-    Some(start(layout, node, index)?..end(layout, node, index)?)
+pub(crate) fn entry_lines(layout: Layout<'_>, node: &Node, index: usize) -> Option<Range<usize>> {
+    Some(lines_start(layout, node, index)?..lines_end(layout, node, index)?)
 }
 
 /// Where an entry of a block begins: its key, or its dash.
-fn mark(layout: Layout<'_>, node: &Node, index: usize) -> Option<usize> {
+fn entry_start(layout: Layout<'_>, node: &Node, index: usize) -> Option<usize> {
     let (start, _) = *spans(node).get(index)?;
     if node.members().is_some() {
         return Some(start);
     }
     // The dash may stand on a line before that of its value.
-    let mut line = layout.start(start);
+    let mut line = layout.line_start(start);
     let mut until = start;
     loop {
         let before = &layout.text()[line..until];
@@ -344,39 +381,41 @@ fn mark(layout: Layout<'_>, node: &Node, index: usize) -> Option<usize> {
             return None;
         }
         until = line;
-        line = layout.previous(line)?;
+        line = layout.previous_line(line)?;
     }
 }
 
 /// Where an entry's lines begin, the comments directly above it included.
-fn start(layout: Layout<'_>, node: &Node, index: usize) -> Option<usize> {
-    let mark = mark(layout, node, index)?;
+fn lines_start(layout: Layout<'_>, node: &Node, index: usize) -> Option<usize> {
+    let mark = entry_start(layout, node, index)?;
     let column = layout.column(mark)?;
-    let mut res = layout.start(mark);
-    while let Some(previous) = layout.previous(res).filter(|it| layout.comment(*it) == Some(column)) {
+    let mut res = layout.line_start(mark);
+    while let Some(previous) =
+        layout.previous_line(res).filter(|it| layout.comment_indent(*it) == Some(column))
+    {
         res = previous;
     }
     Some(res)
 }
 
 /// Where the line after an entry's own words begins.
-fn own_end(layout: Layout<'_>, node: &Node, index: usize) -> Option<usize> {
+fn value_lines_end(layout: Layout<'_>, node: &Node, index: usize) -> Option<usize> {
     let (start, end) = *spans(node).get(index)?;
-    Some(layout.next(layout.last_line(&(start..end))))
+    Some(layout.next_line(layout.last_line_start(&(start..end))))
 }
 
 /// Where an entry's lines end, the comments that are indented deeper than it included.
-fn end(layout: Layout<'_>, node: &Node, index: usize) -> Option<usize> {
-    let column = layout.column(mark(layout, node, index)?)?;
-    let mut res = own_end(layout, node, index)?;
+fn lines_end(layout: Layout<'_>, node: &Node, index: usize) -> Option<usize> {
+    let column = layout.column(entry_start(layout, node, index)?)?;
+    let mut res = value_lines_end(layout, node, index)?;
     let mut at = res;
     while at < layout.text().len() {
-        if layout.comment(at).is_some_and(|it| it > column) {
-            res = layout.next(at);
+        if layout.comment_indent(at).is_some_and(|it| it > column) {
+            res = layout.next_line(at);
         } else if !layout.is_blank(at) {
             break;
         }
-        at = layout.next(at);
+        at = layout.next_line(at);
     }
     Some(res)
 }

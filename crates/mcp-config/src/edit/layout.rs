@@ -26,36 +26,36 @@ impl<'a> Layout<'a> {
     }
 
     /// Where the line of `at` begins; a byte order mark is no part of it.
-    pub(crate) fn start(self, at: usize) -> usize {
+    pub(crate) fn line_start(self, at: usize) -> usize {
         let start = self.text[..at].rfind('\n').map_or(0, |it| it + 1);
         if start == 0 && self.text.starts_with('\u{feff}') { '\u{feff}'.len_utf8().min(at) } else { start }
     }
 
     /// Where the line after that of `at` begins; the end of the text where there is none.
-    pub(crate) fn next(self, at: usize) -> usize {
+    pub(crate) fn next_line(self, at: usize) -> usize {
         self.text[at..].find('\n').map_or(self.text.len(), |it| at + it + 1)
     }
 
     /// What stands on the line of `at` before it.
-    pub(crate) fn before(self, at: usize) -> &'a str {
-        &self.text[self.start(at)..at]
+    pub(crate) fn text_before(self, at: usize) -> &'a str {
+        &self.text[self.line_start(at)..at]
     }
 
     /// The line that begins at `start`, without its end.
     pub(crate) fn line(self, start: usize) -> &'a str {
-        self.text[start..self.next(start)].trim_end_matches(['\n', '\r'])
+        self.text[start..self.next_line(start)].trim_end_matches(['\n', '\r'])
     }
 
     /// The column of `at`, where only blanks and the dashes of lists stand before it.
     pub(crate) fn column(self, at: usize) -> Option<usize> {
-        let before = self.before(at);
+        let before = self.text_before(at);
         before.bytes().all(|it| it == b' ' || it == b'-').then_some(before.len())
     }
 
     /// The line on which a value ends: a block scalar's span reaches into the lines after it.
-    pub(crate) fn last_line(self, span: &Range<usize>) -> usize {
+    pub(crate) fn last_line_start(self, span: &Range<usize>) -> usize {
         let trimmed = self.text[span.start..span.end].trim_end_matches([' ', '\n', '\r', '\t']);
-        self.start(span.start + trimmed.len())
+        self.line_start(span.start + trimmed.len())
     }
 
     /// Is the line that begins at `start` blank?
@@ -64,20 +64,20 @@ impl<'a> Layout<'a> {
     }
 
     /// How far the line that begins at `start` is indented, where it holds a comment and nothing else.
-    pub(crate) fn comment(self, start: usize) -> Option<usize> {
+    pub(crate) fn comment_indent(self, start: usize) -> Option<usize> {
         let line = self.line(start);
         let content = line.trim_start_matches(' ');
         content.starts_with('#').then(|| line.len() - content.len())
     }
 
     /// Where the line before the one that begins at `start` begins.
-    pub(crate) fn previous(self, start: usize) -> Option<usize> {
+    pub(crate) fn previous_line(self, start: usize) -> Option<usize> {
         let end = self.text[..start].strip_suffix('\n')?.len();
-        Some(self.start(end))
+        Some(self.line_start(end))
     }
 
     /// The first byte at or after `at` that is neither blank nor part of a comment, of YAML or of JSON.
-    pub(crate) fn content(self, mut at: usize) -> usize {
+    pub(crate) fn skip_blanks_and_comments(self, mut at: usize) -> usize {
         loop {
             let rest = &self.text[at..];
             let trimmed = rest.trim_start_matches([' ', '\t', '\n', '\r', '\u{feff}']);
@@ -102,17 +102,17 @@ mod tests {
     fn lines_are_found_whatever_their_ends() {
         let layout = Layout::new("\u{feff}a: b\r\n  - c\n\nd");
         assert_eq!(layout.line_end(), "\r\n");
-        assert_eq!((layout.start(3), layout.start(6), layout.next(5)), (3, 3, 9));
-        assert_eq!((layout.line(3), layout.before(13), layout.column(13)), ("a: b", "  - ", Some(4)));
+        assert_eq!((layout.line_start(3), layout.line_start(6), layout.next_line(5)), (3, 3, 9));
+        assert_eq!((layout.line(3), layout.text_before(13), layout.column(13)), ("a: b", "  - ", Some(4)));
         assert_eq!((layout.column(6), layout.is_blank(15), layout.is_blank(16)), (None, true, false));
-        assert_eq!(layout.previous(9), Some(3));
-        assert_eq!(layout.previous(3), None);
-        assert_eq!(layout.last_line(&(3..15)), 9);
+        assert_eq!(layout.previous_line(9), Some(3));
+        assert_eq!(layout.previous_line(3), None);
+        assert_eq!(layout.last_line_start(&(3..15)), 9);
     }
 
     #[track_caller]
     fn check(text: &str, want: usize) {
-        assert_eq!(Layout::new(text).content(0), want, "{text:?}");
+        assert_eq!(Layout::new(text).skip_blanks_and_comments(0), want, "{text:?}");
     }
 
     #[test]

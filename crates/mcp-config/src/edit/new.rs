@@ -10,8 +10,8 @@ use mcp_model::{
 
 use crate::dialect::policy::VariableRule;
 use crate::dialect::profile::Profile;
-use crate::redact::{Names, shown_url};
-use crate::resolve::template::value;
+use crate::redact::{NamesOnly, redact_url};
+use crate::resolve::template::parse_value;
 
 /// A server that is to be added to a file.
 ///
@@ -23,14 +23,14 @@ pub struct NewServer {
     /// What it is for.
     pub description: Option<String>,
     /// How it is reached.
-    pub reach: NewReach,
+    pub transport: NewTransport,
 }
 
 /// How a new server is reached. `Debug` shows no value that may be a secret.
 #[derive(Clone, PartialEq, Eq)]
-pub enum NewReach {
+pub enum NewTransport {
     /// A program to start.
-    Program {
+    Stdio {
         /// The program.
         command: String,
         /// Its arguments.
@@ -41,7 +41,7 @@ pub enum NewReach {
     /// A URL to connect to.
     Url {
         /// By which wire.
-        kind: UrlKind,
+        kind: UrlTransportKind,
         /// Where it is.
         url: String,
         /// Headers of every request.
@@ -49,20 +49,20 @@ pub enum NewReach {
     },
 }
 
-impl fmt::Debug for NewReach {
+impl fmt::Debug for NewTransport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            NewReach::Program { command, args, env } => f
+            NewTransport::Stdio { command, args, env } => f
                 .debug_struct("Program")
                 .field("command", command)
                 .field("args", &args.len())
-                .field("env", &Names(env.iter().map(|(name, _)| name)))
+                .field("env", &NamesOnly(env.iter().map(|(name, _)| name)))
                 .finish(),
-            NewReach::Url { kind, url, headers } => f
+            NewTransport::Url { kind, url, headers } => f
                 .debug_struct("Url")
                 .field("kind", kind)
-                .field("url", &shown_url(url))
-                .field("headers", &Names(headers.iter().map(|(name, _)| name)))
+                .field("url", &redact_url(url))
+                .field("headers", &NamesOnly(headers.iter().map(|(name, _)| name)))
                 .finish(),
         }
     }
@@ -70,7 +70,7 @@ impl fmt::Debug for NewReach {
 
 /// The wires that have a URL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum UrlKind {
+pub enum UrlTransportKind {
     /// Streamable HTTP.
     Http,
     /// HTTP with server-sent events, 2024-11-05.
@@ -79,14 +79,14 @@ pub enum UrlKind {
     WebSocket,
 }
 
-impl UrlKind {
+impl UrlTransportKind {
     /// The wire that a URL is usually meant for.
-    pub fn of(url: &str) -> UrlKind {
+    pub fn guess(url: &str) -> UrlTransportKind {
         match url.split_once("://") {
             Some((scheme, _)) if ["ws", "wss"].iter().any(|it| it.eq_ignore_ascii_case(scheme)) => {
-                UrlKind::WebSocket
+                UrlTransportKind::WebSocket
             }
-            Some(_) | None => UrlKind::Http,
+            Some(_) | None => UrlTransportKind::Http,
         }
     }
 }
@@ -95,16 +95,16 @@ impl NewServer {
     /// The same with `${input:id}` in the place of these variables, for a file whose editor asks for them
     /// ([`asks_for_inputs`](crate::write::asks_for_inputs)). The id of `API_KEY` is `api-key`.
     #[must_use]
-    pub fn asking_for(mut self, variables: &[String]) -> NewServer {
+    pub fn with_inputs_for(mut self, variables: &[String]) -> NewServer {
         let ask = |text: &mut String| {
             for name in variables {
                 let id = name.to_ascii_lowercase().replace('_', "-");
                 *text = text.replace(&format!("${{{name}}}"), &format!("${{input:{id}}}"));
             }
         };
-        let (texts, pairs) = match &mut self.reach {
-            NewReach::Program { command: _, args, env } => (args.iter_mut().collect::<Vec<_>>(), env),
-            NewReach::Url { kind: _, url, headers } => (vec![url], headers),
+        let (texts, pairs) = match &mut self.transport {
+            NewTransport::Stdio { command: _, args, env } => (args.iter_mut().collect::<Vec<_>>(), env),
+            NewTransport::Url { kind: _, url, headers } => (vec![url], headers),
         };
         texts.into_iter().chain(pairs.iter_mut().map(|it| &mut it.1)).for_each(ask);
         self
@@ -112,7 +112,7 @@ impl NewServer {
 
     /// The server as a file of `profile` would have it, so that nothing of it is lost there.
     pub fn into_spec(self, profile: Profile) -> ServerSpec {
-        let NewServer { id, description, reach } = self;
+        let NewServer { id, description, transport: reach } = self;
         let dialect = profile.dialect();
         // What an editor asks its user for, `${input:id}`, is a reference in its own files alone.
         let rule = match dialect {
@@ -120,7 +120,7 @@ impl NewServer {
             Dialect::HoloDeck | Dialect::Dominds | Dialect::Acp => VariableRule::ExpandWithFolder,
         };
         let values = |entries: Vec<(String, String)>| {
-            entries.into_iter().map(|(name, text)| (name, value(&text, rule))).collect::<Vec<_>>()
+            entries.into_iter().map(|(name, text)| (name, parse_value(&text, rule))).collect::<Vec<_>>()
         };
         let (inherit, naming, sharing) = match dialect {
             Dialect::HoloDeck => {
@@ -136,27 +136,27 @@ impl NewServer {
         };
         let mut limits = Limits::default();
         let transport = match reach {
-            NewReach::Program { command, args, env } => TransportSpec::Stdio(StdioSpec {
+            NewTransport::Stdio { command, args, env } => TransportSpec::Stdio(StdioSpec {
                 command,
-                args: args.iter().map(|it| value(it, rule)).collect(),
+                args: args.iter().map(|it| parse_value(it, rule)).collect(),
                 env: values(env),
                 env_file: None,
                 inherit,
                 cwd: None,
                 encoding: "utf-8".to_owned(),
             }),
-            NewReach::Url { kind, url, headers } => {
+            NewTransport::Url { kind, url, headers } => {
                 let spec = UrlSpec {
-                    url: value(&url, rule),
+                    url: parse_value(&url, rule),
                     headers: values(headers),
                     session_id: None,
                     terminate_on_close: true,
                     sse_fallback: SseFallback::Never,
                 };
                 match kind {
-                    UrlKind::Http => TransportSpec::Http(spec),
-                    UrlKind::Sse => TransportSpec::Sse(spec),
-                    UrlKind::WebSocket => TransportSpec::WebSocket(spec),
+                    UrlTransportKind::Http => TransportSpec::Http(spec),
+                    UrlTransportKind::Sse => TransportSpec::Sse(spec),
+                    UrlTransportKind::WebSocket => TransportSpec::WebSocket(spec),
                 }
             }
         };

@@ -6,14 +6,14 @@
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{NewReach, UrlKind};
+use super::{NewTransport, UrlTransportKind};
 
 /// The longest `server.json` that is read, in bytes.
-const MOST: usize = 1 << 20;
+const MAX_BYTES: usize = 1 << 20;
 
 /// A kind of package that can be started without being installed first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Package {
+pub enum PackageKind {
     /// Of npm, by `npx`.
     Npm,
     /// Of PyPI, by `uvx`.
@@ -22,45 +22,45 @@ pub enum Package {
     Oci,
 }
 
-impl Package {
+impl PackageKind {
     /// How the package `name` is started, with these arguments and variables. A version stands behind the name as its
     /// kind has it: `@1.2`, `==1.2` or `@1.2`, `:1.2`.
-    pub fn reach(self, name: &str, args: Vec<String>, env: Vec<(String, String)>) -> NewReach {
-        self.start(Vec::new(), name, args, env)
+    pub fn transport(self, name: &str, args: Vec<String>, env: Vec<(String, String)>) -> NewTransport {
+        self.stdio(Vec::new(), name, args, env)
     }
 
-    fn start(
+    fn stdio(
         self,
         before: Vec<String>,
         name: &str,
         args: Vec<String>,
         env: Vec<(String, String)>,
-    ) -> NewReach {
+    ) -> NewTransport {
         let mut all: Vec<String> = Vec::new();
         let command = match self {
-            Package::Npm => {
+            PackageKind::Npm => {
                 all.push("-y".to_owned());
                 "npx"
             }
-            Package::Pypi => "uvx",
-            Package::Oci => {
+            PackageKind::Pypi => "uvx",
+            PackageKind::Oci => {
                 all.extend(["run", "-i", "--rm"].map(str::to_owned));
                 // A container has none of our variables unless it is told of each.
                 all.extend(env.iter().flat_map(|(name, _)| ["-e".to_owned(), name.clone()]));
                 "docker"
             }
         };
-        all.extend(before.into_iter().filter(|it| self != Package::Npm || it != "-y"));
+        all.extend(before.into_iter().filter(|it| self != PackageKind::Npm || it != "-y"));
         all.push(name.to_owned());
         all.extend(args);
-        NewReach::Program { command: command.to_owned(), args: all, env }
+        NewTransport::Stdio { command: command.to_owned(), args: all, env }
     }
 
-    fn parse(kind: &str) -> Option<Package> {
+    fn parse(kind: &str) -> Option<PackageKind> {
         match kind {
-            "npm" => Some(Package::Npm),
-            "pypi" => Some(Package::Pypi),
-            "oci" | "docker" => Some(Package::Oci),
+            "npm" => Some(PackageKind::Npm),
+            "pypi" => Some(PackageKind::Pypi),
+            "oci" | "docker" => Some(PackageKind::Oci),
             _ => None,
         }
     }
@@ -72,10 +72,10 @@ impl Package {
         };
         let last = identifier.rsplit('/').next().unwrap_or_default();
         match self {
-            Package::Npm => format!("{identifier}@{version}"),
-            Package::Pypi => format!("{identifier}=={version}"),
-            Package::Oci if last.contains([':', '@']) => identifier.to_owned(),
-            Package::Oci => format!("{identifier}:{version}"),
+            PackageKind::Npm => format!("{identifier}@{version}"),
+            PackageKind::Pypi => format!("{identifier}=={version}"),
+            PackageKind::Oci if last.contains([':', '@']) => identifier.to_owned(),
+            PackageKind::Oci => format!("{identifier}:{version}"),
         }
     }
 }
@@ -88,141 +88,143 @@ pub struct PublishedServer {
     /// What it is for.
     pub description: Option<String>,
     /// How it is reached: by the first package that can be started here, else by its first URL.
-    pub reach: NewReach,
+    pub transport: NewTransport,
     /// The variables of the environment that it wants to have, and arguments that wait for a value, in words.
-    pub wants: Vec<String>,
+    pub required_values: Vec<String>,
     /// Those of the variables that hold secrets, as its authors say.
-    pub secrets: Vec<String>,
+    pub secret_variables: Vec<String>,
 }
 
 /// What a server wants to be told, as far as it has been read.
 #[derive(Default)]
-struct Wants {
-    words: Vec<String>,
-    secrets: Vec<String>,
+struct RequiredValues {
+    descriptions: Vec<String>,
+    secret_variables: Vec<String>,
 }
 
 /// Why a `server.json` is no use.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum PublishedError {
+pub enum ServerJsonError {
     /// It is too long.
-    #[error("it is longer than {} KiB", MOST >> 10)]
-    TooLong,
+    #[error("it is longer than {} KiB", MAX_BYTES >> 10)]
+    TooLarge,
     /// It is not written as one.
     #[error("it is no server.json: {0}")]
-    Unreadable(String),
+    Invalid(String),
     /// It takes a variable of the environment by name, which whoever adds it has not been asked for.
     #[error(
         "it takes a variable of the environment by name, at `{0}`: what is published asks for values, and takes none"
     )]
-    Takes(String),
+    ReadsEnvironment(String),
     /// Nothing in it can be started or reached from here.
     #[error("it has no package of npm, PyPI or OCI that speaks on its standard streams, and no URL")]
-    Nothing,
+    NoTransport,
 }
 
 /// Reads the `server.json` of the MCP registry, or what the registry's API says of one server.
-pub fn published(text: &str) -> Result<PublishedServer, PublishedError> {
-    if text.len() > MOST {
-        return Err(PublishedError::TooLong);
+pub fn parse_server_json(text: &str) -> Result<PublishedServer, ServerJsonError> {
+    if text.len() > MAX_BYTES {
+        return Err(ServerJsonError::TooLarge);
     }
     // serde's message may quote a value, and a place says as much.
     let unreadable = |it: serde_json::Error| {
-        PublishedError::Unreadable(format!(
-            "line {}, column {} is not as it should be",
-            it.line(),
-            it.column()
-        ))
+        ServerJsonError::Invalid(format!("line {}, column {} is not as it should be", it.line(), it.column()))
     };
     let all: Value = serde_json::from_str(text).map_err(unreadable)?;
-    if let Some(place) = taking(&all, String::new()) {
-        return Err(PublishedError::Takes(place));
+    if let Some(place) = find_reference(&all, String::new()) {
+        return Err(ServerJsonError::ReadsEnvironment(place));
     }
-    let wrapped: Wrapped = serde_json::from_str(text).map_err(unreadable)?;
-    let server: Server = match wrapped.server {
-        Some(_) => serde_json::from_str::<Whole>(text).map_err(unreadable)?.server,
+    let wrapped: Envelope = serde_json::from_str(text).map_err(unreadable)?;
+    let server: ServerJson = match wrapped.server {
+        Some(_) => serde_json::from_str::<RegistryResponse>(text).map_err(unreadable)?.server,
         None => serde_json::from_str(text).map_err(unreadable)?,
     };
-    let Server { name, description, packages, remotes } = server;
-    let mut wants = Wants::default();
-    let started = packages.iter().find_map(|it| it.reach(&mut wants));
-    let reach = started.or_else(|| remotes.iter().find_map(|it| it.reach(&mut wants)));
+    let ServerJson { name, description, packages, remotes } = server;
+    let mut wants = RequiredValues::default();
+    let started = packages.iter().find_map(|it| it.transport(&mut wants));
+    let transport = started.or_else(|| remotes.iter().find_map(|it| it.transport(&mut wants)));
     let last = name.rsplit('/').next().unwrap_or_default().to_owned();
-    let reach = reach.ok_or(PublishedError::Nothing)?;
-    Ok(PublishedServer { name: last, description, reach, wants: wants.words, secrets: wants.secrets })
+    let transport = transport.ok_or(ServerJsonError::NoTransport)?;
+    Ok(PublishedServer {
+        name: last,
+        description,
+        transport,
+        required_values: wants.descriptions,
+        secret_variables: wants.secret_variables,
+    })
 }
 
 /// The pointer of the first text that would be a variable's value in a configuration. Descriptions end nowhere.
-fn taking(value: &Value, place: String) -> Option<String> {
+fn find_reference(value: &Value, place: String) -> Option<String> {
     match value {
         Value::String(text) => text.contains("${").then_some(place),
         Value::Array(items) => {
-            items.iter().enumerate().find_map(|(at, it)| taking(it, format!("{place}/{at}")))
+            items.iter().enumerate().find_map(|(at, it)| find_reference(it, format!("{place}/{at}")))
         }
         Value::Object(members) => members
             .iter()
             .filter(|(key, _)| !["description", "_meta", "title"].contains(&key.as_str()))
-            .find_map(|(key, it)| taking(it, format!("{place}/{key}"))),
+            .find_map(|(key, it)| find_reference(it, format!("{place}/{key}"))),
         Value::Null | Value::Bool(_) | Value::Number(_) => None,
     }
 }
 
 #[derive(Deserialize)]
-struct Wrapped {
+struct Envelope {
     server: Option<serde::de::IgnoredAny>,
 }
 
 #[derive(Deserialize)]
-struct Whole {
-    server: Server,
+struct RegistryResponse {
+    server: ServerJson,
 }
 
 #[derive(Deserialize)]
-struct Server {
+struct ServerJson {
     name: String,
     description: Option<String>,
     #[serde(default)]
-    packages: Vec<WirePackage>,
+    packages: Vec<PackageJson>,
     #[serde(default)]
-    remotes: Vec<Remote>,
+    remotes: Vec<RemoteJson>,
 }
 
 /// The older spelling of each member is read, too.
 #[derive(Deserialize)]
-struct WirePackage {
+struct PackageJson {
     #[serde(alias = "registryType", alias = "registry_type", alias = "registry_name")]
     kind: String,
     #[serde(alias = "name")]
     identifier: String,
     version: Option<String>,
-    transport: Option<WireTransport>,
+    transport: Option<TransportJson>,
     #[serde(default, alias = "runtimeArguments", alias = "runtime_arguments")]
-    before: Vec<Input>,
+    before: Vec<InputJson>,
     #[serde(default, alias = "packageArguments", alias = "package_arguments")]
-    after: Vec<Input>,
+    after: Vec<InputJson>,
     #[serde(default, alias = "environmentVariables", alias = "environment_variables")]
-    variables: Vec<Input>,
+    variables: Vec<InputJson>,
 }
 
 #[derive(Deserialize)]
-struct WireTransport {
+struct TransportJson {
     #[serde(rename = "type")]
     kind: String,
 }
 
 #[derive(Deserialize)]
-struct Remote {
+struct RemoteJson {
     #[serde(rename = "type", alias = "transport_type")]
     kind: String,
     url: String,
     #[serde(default)]
-    headers: Vec<Input>,
+    headers: Vec<InputJson>,
 }
 
 /// An argument, a variable or a header.
 #[derive(Deserialize)]
-struct Input {
+struct InputJson {
     name: Option<String>,
     value: Option<String>,
     default: Option<String>,
@@ -235,32 +237,32 @@ struct Input {
     secret: bool,
 }
 
-impl WirePackage {
-    fn reach(&self, wants: &mut Wants) -> Option<NewReach> {
-        let WirePackage { kind, identifier, version, transport, before, after, variables } = self;
-        let package = Package::parse(kind)?;
+impl PackageJson {
+    fn transport(&self, wants: &mut RequiredValues) -> Option<NewTransport> {
+        let PackageJson { kind, identifier, version, transport, before, after, variables } = self;
+        let package = PackageKind::parse(kind)?;
         if transport.as_ref().is_some_and(|it| it.kind != "stdio") {
             return None;
         }
         let name = package.versioned(identifier, version.as_deref());
-        let env = named(variables, wants);
+        let env = named_values(variables, wants);
         let before = arguments(before, wants);
         let after = arguments(after, wants);
-        Some(package.start(before, &name, after, env))
+        Some(package.stdio(before, &name, after, env))
     }
 }
 
-impl Remote {
-    fn reach(&self, wants: &mut Wants) -> Option<NewReach> {
-        let Remote { kind, url, headers } = self;
+impl RemoteJson {
+    fn transport(&self, wants: &mut RequiredValues) -> Option<NewTransport> {
+        let RemoteJson { kind, url, headers } = self;
         let kind = match kind.as_str() {
-            "streamable-http" | "streamable_http" | "http" => UrlKind::Http,
-            "sse" => UrlKind::Sse,
-            "websocket" | "ws" => UrlKind::WebSocket,
+            "streamable-http" | "streamable_http" | "http" => UrlTransportKind::Http,
+            "sse" => UrlTransportKind::Sse,
+            "websocket" | "ws" => UrlTransportKind::WebSocket,
             _ => return None,
         };
-        let headers = named(headers, wants);
-        let nothing = Input {
+        let headers = named_values(headers, wants);
+        let nothing = InputJson {
             name: None,
             value: None,
             default: None,
@@ -269,19 +271,19 @@ impl Remote {
             required: true,
             secret: false,
         };
-        Some(NewReach::Url { kind, url: placeholders(url, wants, &nothing), headers })
+        Some(NewTransport::Url { kind, url: replace_placeholders(url, wants, &nothing), headers })
     }
 }
 
 /// Variables or headers: those with a value, and those that want one.
-fn named(inputs: &[Input], wants: &mut Wants) -> Vec<(String, String)> {
+fn named_values(inputs: &[InputJson], wants: &mut RequiredValues) -> Vec<(String, String)> {
     let mut res = Vec::new();
     for it in inputs {
         let Some(name) = it.name.clone() else { continue };
         let written = match (&it.value, &it.default) {
-            (Some(value), _) => placeholders(value, wants, it),
+            (Some(value), _) => replace_placeholders(value, wants, it),
             (None, Some(value)) if !it.secret => value.clone(),
-            (None, _) if it.required || it.secret => wanted(&name, wants, it),
+            (None, _) if it.required || it.secret => require_value(&name, wants, it),
             (None, _) => continue,
         };
         res.push((name, written));
@@ -289,15 +291,15 @@ fn named(inputs: &[Input], wants: &mut Wants) -> Vec<(String, String)> {
     res
 }
 
-fn arguments(inputs: &[Input], wants: &mut Wants) -> Vec<String> {
+fn arguments(inputs: &[InputJson], wants: &mut RequiredValues) -> Vec<String> {
     let mut res = Vec::new();
     for it in inputs {
         let value = match (&it.value, &it.default) {
-            (Some(value), _) => Some(placeholders(value, wants, it)),
+            (Some(value), _) => Some(replace_placeholders(value, wants, it)),
             (None, Some(value)) => Some(value.clone()),
             (None, None) if it.required => {
                 let name = it.hint.as_deref().or(it.name.as_deref()).unwrap_or("argument");
-                Some(wanted(name, wants, it))
+                Some(require_value(name, wants, it))
             }
             (None, None) => None,
         };
@@ -316,28 +318,28 @@ fn arguments(inputs: &[Input], wants: &mut Wants) -> Vec<String> {
 }
 
 /// A variable of the environment in the place of a value that nobody has said yet.
-fn wanted(name: &str, wants: &mut Wants, about: &Input) -> String {
-    let variable = variable(name);
+fn require_value(name: &str, wants: &mut RequiredValues, about: &InputJson) -> String {
+    let variable = variable_name(name);
     let what = about.description.as_deref().or(about.hint.as_deref()).unwrap_or("a value");
     let text = format!("{variable}: {what}");
-    if !wants.words.contains(&text) {
-        wants.words.push(text);
+    if !wants.descriptions.contains(&text) {
+        wants.descriptions.push(text);
     }
-    if about.secret && !wants.secrets.contains(&variable) {
-        wants.secrets.push(variable.clone());
+    if about.secret && !wants.secret_variables.contains(&variable) {
+        wants.secret_variables.push(variable.clone());
     }
     format!("${{{variable}}}")
 }
 
 /// `Bearer {api_key}` is `Bearer ${API_KEY}`.
-fn placeholders(text: &str, wants: &mut Wants, about: &Input) -> String {
+fn replace_placeholders(text: &str, wants: &mut RequiredValues, about: &InputJson) -> String {
     let mut res = String::new();
     let mut rest = text;
     while let Some((before, after)) = rest.split_once('{') {
         res.push_str(before);
         match after.split_once('}') {
             Some((name, behind)) if is_name(name) => {
-                res.push_str(&wanted(name, wants, about));
+                res.push_str(&require_value(name, wants, about));
                 rest = behind;
             }
             Some(_) | None => {
@@ -354,7 +356,7 @@ fn is_name(text: &str) -> bool {
 }
 
 /// A name as that of a variable: `X-Api-Key` is `X_API_KEY`.
-fn variable(name: &str) -> String {
+fn variable_name(name: &str) -> String {
     let kept = name.trim_start_matches('-').chars();
     let mut res: String =
         kept.map(|it| if it.is_ascii_alphanumeric() { it.to_ascii_uppercase() } else { '_' }).collect();
@@ -371,16 +373,22 @@ mod tests {
     /// `command args… | NAME=value… | wants…`, or `URL | headers | wants`, or the error.
     #[track_caller]
     fn check(text: &str, want: &str) {
-        let got = match published(text) {
+        let got = match parse_server_json(text) {
             Err(error) => error.to_string(),
-            Ok(PublishedServer { name, description: _, reach, wants, secrets: _ }) => {
+            Ok(PublishedServer {
+                name,
+                description: _,
+                transport,
+                required_values: wants,
+                secret_variables: _,
+            }) => {
                 let pairs =
                     |it: Vec<(String, String)>| it.into_iter().map(|(name, value)| format!("{name}={value}"));
-                let (first, second): (String, Vec<String>) = match reach {
-                    NewReach::Program { command, args, env } => {
+                let (first, second): (String, Vec<String>) = match transport {
+                    NewTransport::Stdio { command, args, env } => {
                         (format!("{command} {}", args.join(" ")), pairs(env).collect())
                     }
-                    NewReach::Url { kind, url, headers } => {
+                    NewTransport::Url { kind, url, headers } => {
                         (format!("{kind:?} {url}"), pairs(headers).collect())
                     }
                 };
@@ -450,6 +458,6 @@ mod tests {
             r#"{"name":"a/h","packages":[{"registryType":"npm","identifier":"h","environmentVariables":[{"name":"A","default":"${B}"}]}]}"#,
             &takes("/packages/0/environmentVariables/0/default"),
         );
-        check(&" ".repeat(MOST + 1), "it is longer than 1024 KiB");
+        check(&" ".repeat(MAX_BYTES + 1), "it is longer than 1024 KiB");
     }
 }

@@ -4,17 +4,17 @@ use std::time::Duration;
 
 use mcp_model::{ConfigValue, Limits, Passthrough, ServerId};
 
-use crate::de::{At, Entries, Field, Json, Maybe, MaybeNull, Pass};
+use crate::de::{Field, Location, NullableField, OptionalField, OrderedMap, RawObject, ReadContext};
 use crate::diagnostic::Code;
-use crate::diagnostic::Problem;
+use crate::diagnostic::RawDiagnostic;
 use crate::dialect::checks;
 use crate::dialect::lowering;
 use crate::dialect::policy::{NameRule, VariableRule};
-use crate::edit::fix::{Applicability, Repair};
-use crate::resolve::template::{has_variable, value};
+use crate::edit::fix::{Applicability, FixIntent};
+use crate::resolve::template::{has_variable, parse_value};
 
 /// Reports the keys that a profile wants and that are not there.
-pub(super) fn missing(given: &[(&'static str, bool)], at: &At, pass: &Pass) {
+pub(super) fn report_missing_keys(given: &[(&'static str, bool)], at: &Location, pass: &ReadContext) {
     for (key, _) in given.iter().filter(|it| !it.1) {
         let at = at.missing(key, pass);
         let message = format!("'{key}' is required");
@@ -26,7 +26,7 @@ pub(super) fn missing(given: &[(&'static str, bool)], at: &At, pass: &Pass) {
                 _ => "say what the server is for; models read it",
             };
             pass.error(Code::MissingKey, &at, message, help);
-        } else if pass.policy.wished.contains(key) && !pass.has_error(&at) {
+        } else if pass.policy.recommended.contains(key) && !pass.has_error(&at) {
             let message = format!("'{key}' is missing");
             pass.warning(Code::MissingKey, &at, message, "say what the server is for; models read it");
         }
@@ -34,7 +34,7 @@ pub(super) fn missing(given: &[(&'static str, bool)], at: &At, pass: &Pass) {
 }
 
 /// HD-002, HD-003.
-pub(super) fn identity(name: &Field<String>, pass: &Pass) -> Option<ServerId> {
+pub(super) fn parse_id(name: &Field<String>, pass: &ReadContext) -> Option<ServerId> {
     let text = name.value()?;
     let id = match ServerId::parse(text) {
         Ok(id) => id,
@@ -53,7 +53,7 @@ pub(super) fn identity(name: &Field<String>, pass: &Pass) -> Option<ServerId> {
 }
 
 /// HD-009, HD-065.
-pub(super) fn empty_server(server: &Maybe<String>, pass: &Pass) {
+pub(super) fn check_server_key(server: &OptionalField<String>, pass: &ReadContext) {
     if server.value().is_some_and(|it| it.trim().is_empty()) {
         let message = "'server' must be a non-empty identifier";
         pass.error(Code::EmptyServer, &server.at, message, "write the package's or service's name");
@@ -61,13 +61,13 @@ pub(super) fn empty_server(server: &Maybe<String>, pass: &Pass) {
 }
 
 /// two names of one key.
-pub(super) fn one_env_file(
-    file: MaybeNull<String>,
-    alias: MaybeNull<String>,
-    pass: &Pass,
-) -> MaybeNull<String> {
+pub(super) fn env_file(
+    file: NullableField<String>,
+    alias: NullableField<String>,
+    pass: &ReadContext,
+) -> NullableField<String> {
     if file.is_given() && alias.is_given() {
-        let problem = Problem::new(
+        let problem = RawDiagnostic::new(
             Code::Exclusive,
             "'envFile' and 'env_file' are the same; only one may be given",
             alias.at.pointer(pass),
@@ -75,9 +75,9 @@ pub(super) fn one_env_file(
         );
         let same = file.value().is_some() && file.value() == alias.value();
         let sure = if same { Applicability::Sure } else { Applicability::Suggested };
-        let repair = Repair::Remove(alias.at.pointer(pass), sure);
+        let repair = FixIntent::RemoveMember(alias.at.pointer(pass), sure);
         let problem = problem.label(file.at.key(), "the other is here").help("remove one of the two");
-        pass.report(problem.repair(repair));
+        pass.report(problem.fix(repair));
     }
     let res = if file.is_given() { file } else { alias };
     if res.value().is_some_and(|it| it.trim().is_empty()) {
@@ -92,10 +92,10 @@ pub(super) fn one_env_file(
 }
 
 /// HD-031, HD-032.
-pub(super) fn request(slot: &Maybe<i64>, pass: &Pass) -> Duration {
+pub(super) fn request_timeout(slot: &OptionalField<i64>, pass: &ReadContext) -> Duration {
     let default = Limits::default().request;
     let Some(value) = slot.value() else { return default };
-    let Some(duration) = checks::seconds(*value as f64) else {
+    let Some(duration) = checks::duration_from_secs(*value as f64) else {
         pass.error(
             Code::OutOfRange,
             &slot.at,
@@ -104,40 +104,43 @@ pub(super) fn request(slot: &Maybe<i64>, pass: &Pass) -> Duration {
         );
         return default;
     };
-    lowering::unit(*value as f64, &slot.at, pass);
+    lowering::warn_if_milliseconds(*value as f64, &slot.at, pass);
     duration
 }
 
 /// HD-015.
-pub(super) fn arguments(args: MaybeNull<Vec<Field<String>>>, pass: &Pass) -> Vec<ConfigValue> {
+pub(super) fn arguments(args: NullableField<Vec<Field<String>>>, pass: &ReadContext) -> Vec<ConfigValue> {
     let mut res = Vec::new();
     for slot in args.take().unwrap_or_default() {
         if let Some(text) = slot.value() {
-            literal(text, &slot.at, checks::argument, pass);
-            res.push(value(text, pass.policy.variables));
+            check_literal(text, &slot.at, checks::argument, pass);
+            res.push(parse_value(text, pass.policy.variables));
         }
     }
     res
 }
 
 /// HD-016.
-pub(super) fn environment(env: MaybeNull<Entries<String>>, pass: &Pass) -> Vec<(String, ConfigValue)> {
+pub(super) fn environment(
+    env: NullableField<OrderedMap<String>>,
+    pass: &ReadContext,
+) -> Vec<(String, ConfigValue)> {
     let at = env.at;
     lowering::environment(env.take(), &at, pass, |text: String, at| {
-        literal(&text, at, checks::env_value, pass);
-        value(text, pass.policy.variables)
+        check_literal(&text, at, checks::env_value, pass);
+        parse_value(text, pass.policy.variables)
     })
 }
 
 /// HD-020.
-pub(super) fn encoding_label(slot: &MaybeNull<String>, pass: &Pass) -> String {
+pub(super) fn encoding_label(slot: &NullableField<String>, pass: &ReadContext) -> String {
     let Some(label) = slot.value() else { return "utf-8".to_owned() };
-    literal(label, &slot.at, checks::encoding, pass);
+    check_literal(label, &slot.at, checks::encoding, pass);
     label.clone()
 }
 
 /// HD-028. An empty configuration is none.
-pub(super) fn passthrough(Json(json): Json, variables: VariableRule) -> Option<Passthrough> {
+pub(super) fn passthrough(RawObject(json): RawObject, variables: VariableRule) -> Option<Passthrough> {
     if json.as_str() == "{}" {
         return None;
     }
@@ -148,11 +151,16 @@ pub(super) fn passthrough(Json(json): Json, variables: VariableRule) -> Option<P
 }
 
 /// Checks a text unless it holds variables: then it is checked when they are known.
-pub(super) fn literal(text: &str, at: &At, check: fn(&str) -> Result<(), checks::Complaint>, pass: &Pass) {
+pub(super) fn check_literal(
+    text: &str,
+    at: &Location,
+    check: fn(&str) -> Result<(), checks::CheckError>,
+    pass: &ReadContext,
+) {
     if pass.policy.variables != VariableRule::Literal && has_variable(text) {
         return;
     }
     if let Err(complaint) = check(text) {
-        pass.complain(at, complaint);
+        pass.report_check(at, complaint);
     }
 }

@@ -8,23 +8,23 @@ use mcp_model::{
 };
 
 use super::fields;
-use super::reach::{self, Reach};
-use super::wire::{Item, Transport};
-use crate::de::{At, Got, Pass};
+use super::reach::{self, TransportFields};
+use super::wire::{HoloDeckTransport, ToolItem};
+use crate::de::{FieldState, Location, ReadContext};
 use crate::dialect::checks;
 use crate::dialect::lowering::{self, metadata};
-use crate::resolve::template::value;
+use crate::resolve::template::parse_value;
 use crate::syntax::Node;
 
 /// What lowering needs besides the item.
 pub(super) struct Context<'a> {
-    pub(super) pass: &'a Pass,
+    pub(super) pass: &'a ReadContext,
     pub(super) file: &'a str,
 }
 
 /// Lowers one item. `None` where too little of it is good; whatever is not good is reported.
-pub(super) fn lower(item: Item, node: &Node, at: &At, context: &Context<'_>) -> Option<ServerSpec> {
-    let Item {
+pub(super) fn lower(item: ToolItem, node: &Node, at: &Location, context: &Context<'_>) -> Option<ServerSpec> {
+    let ToolItem {
         name,
         description,
         tag: _,
@@ -52,22 +52,22 @@ pub(super) fn lower(item: Item, node: &Node, at: &At, context: &Context<'_>) -> 
     let pass = context.pass;
     let variables = pass.policy.variables;
     let wished = [("server", server.is_given()), ("description", description.is_given())];
-    fields::missing(&wished, at, pass);
-    let id = fields::identity(&name, pass);
-    fields::empty_server(&server, pass);
+    fields::report_missing_keys(&wished, at, pass);
+    let id = fields::parse_id(&name, pass);
+    fields::check_server_key(&server, pass);
 
-    let kind = match &transport.got {
-        Got::Absent => Some(TransportKind::Stdio),
-        Got::Value(transport) => Some(Transport::kind(*transport)),
-        Got::Null | Got::Bad => None,
+    let kind = match &transport.state {
+        FieldState::Absent => Some(TransportKind::Stdio),
+        FieldState::Value(transport) => Some(HoloDeckTransport::kind(*transport)),
+        FieldState::Null | FieldState::Invalid => None,
     };
-    let env_file = fields::one_env_file(env_file, env_file_alias, pass);
-    let reach = Reach {
+    let env_file = fields::env_file(env_file, env_file_alias, pass);
+    let reach = TransportFields {
         command: &command,
         url: &url,
-        implied: matches!(transport.got, Got::Absent),
-        legacy: reach::legacy(&command, &transport.got, server.value(), pass),
-        has_args: !matches!(args.got, Got::Absent),
+        implied: matches!(transport.state, FieldState::Absent),
+        legacy: reach::legacy_package(&command, &transport.state, server.value(), pass),
+        has_args: !matches!(args.state, FieldState::Absent),
         at,
         pass,
     };
@@ -82,14 +82,14 @@ pub(super) fn lower(item: Item, node: &Node, at: &At, context: &Context<'_>) -> 
             ("sse_read_timeout", sse_read_timeout.is_given(), &sse_read_timeout.at),
             ("terminate_on_close", terminate_on_close.is_given(), &terminate_on_close.at),
         ];
-        reach.without_effect(kind, &given);
-        reach.exclusive(kind);
+        reach.warn_without_effect(kind, &given);
+        reach.check_exclusive(kind);
     } else {
-        reach.unused_command();
+        reach.check_unused_command();
     }
 
     let limits = Limits {
-        request: fields::request(&request_timeout, pass),
+        request: fields::request_timeout(&request_timeout, pass),
         connect: lowering::duration(&timeout, pass).unwrap_or(match kind {
             Some(TransportKind::Sse) => lowering::SSE_CONNECT,
             Some(TransportKind::Stdio | TransportKind::WebSocket | TransportKind::Http) | None => {
@@ -102,8 +102,8 @@ pub(super) fn lower(item: Item, node: &Node, at: &At, context: &Context<'_>) -> 
     let args = fields::arguments(args, pass);
     let env = fields::environment(env, pass);
     let headers = lowering::headers(headers.take(), pass, |text: String, at| {
-        fields::literal(&text, at, checks::header_value, pass);
-        value(text, variables)
+        fields::check_literal(&text, at, checks::header_value, pass);
+        parse_value(text, variables)
     });
     let encoding = fields::encoding_label(&encoding, pass);
     let config = config.take().and_then(|it| fields::passthrough(it, variables));
@@ -111,7 +111,7 @@ pub(super) fn lower(item: Item, node: &Node, at: &At, context: &Context<'_>) -> 
         pass.policy.profile,
         [
             ("server", server.value().map(RawJson::from_value)),
-            (lowering::LEGACY, reach.legacy.as_ref().map(|_| RawJson::from_value(&true))),
+            (lowering::LEGACY_KEY, reach.legacy.as_ref().map(|_| RawJson::from_value(&true))),
             ("registry_name", registry_name.value().map(RawJson::from_value)),
             ("is_retrieval", is_retrieval.value().map(RawJson::from_value)),
             ("defer_loading", defer_loading.value().map(RawJson::from_value)),
@@ -120,19 +120,19 @@ pub(super) fn lower(item: Item, node: &Node, at: &At, context: &Context<'_>) -> 
 
     let transport = match kind? {
         TransportKind::Stdio => {
-            let (command, args) = reach.program(args)?;
+            let (command, args) = reach.stdio(args)?;
             TransportSpec::Stdio(StdioSpec {
                 command,
                 args,
                 env,
-                env_file: env_file.take().map(|it| value(it, variables)),
+                env_file: env_file.take().map(|it| parse_value(it, variables)),
                 inherit: EnvInherit::Safe,
                 cwd: None,
                 encoding,
             })
         }
         kind @ (TransportKind::Sse | TransportKind::WebSocket | TransportKind::Http) => {
-            let url = reach.address(kind)?;
+            let url = reach.url_value(kind)?;
             let terminate_on_close = terminate_on_close.take().unwrap_or(true);
             let sse_fallback = SseFallback::Never;
             let spec = UrlSpec { url, headers, session_id: None, terminate_on_close, sse_fallback };

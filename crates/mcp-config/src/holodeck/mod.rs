@@ -14,24 +14,24 @@ use std::ops::Range;
 
 use serde::Deserialize;
 
-use crate::de::{At, Cursor, Pass, meant};
+use crate::de::{Location, NodeDeserializer, ReadContext, suggest};
 use crate::diagnostic::Code;
-use crate::diagnostic::{Problem, quoted};
+use crate::diagnostic::{RawDiagnostic, quoted};
 use crate::dialect::policy::OtherTypes;
-use crate::edit::fix::Repair;
-use crate::read::{Seen, shown};
+use crate::edit::fix::FixIntent;
+use crate::read::{ReadEntry, display_name};
 use crate::syntax::{Content, Node};
 
 pub use types::{CommandType, McpToolConfig, ToolType, TransportType};
-pub(crate) use wire::Item;
+pub(crate) use wire::ToolItem;
 
 /// The kinds of tools that HoloDeck has besides ours.
-const OTHER_TYPES: [&str; 4] = ["vectorstore", "function", "prompt", "hierarchical_document"];
-const OUR_TYPE: &str = "mcp";
+const OTHER_TOOL_TYPES: [&str; 4] = ["vectorstore", "function", "prompt", "hierarchical_document"];
+const MCP_TYPE: &str = "mcp";
 
 /// Reads the MCP items of an agent.
-pub(crate) fn read(root: &Node, pass: &Pass, file: &str) -> Vec<Seen> {
-    let at = At::root(root);
+pub(crate) fn read(root: &Node, pass: &ReadContext, file: &str) -> Vec<ReadEntry> {
+    let at = Location::root(root);
     if root.members().is_none() {
         if !matches!(root.content(), Content::Broken) {
             let message = format!("an agent must be a mapping, not {}", root.kind());
@@ -48,34 +48,34 @@ pub(crate) fn read(root: &Node, pass: &Pass, file: &str) -> Vec<Seen> {
         }
         return Vec::new();
     };
-    few_enough(items, &at, pass);
-    names_are_unique(items, &at, pass);
+    check_tool_count(items, &at, pass);
+    check_unique_names(items, &at, pass);
     let mut res = Vec::new();
     for (index, node) in items.iter().enumerate() {
         let at = at.item(index, node, pass);
-        if is_ours(node, &at, pass) {
+        if is_mcp_tool(node, &at, pass) {
             res.push(item(index, node, &at, pass, file));
         }
     }
     res
 }
 
-fn item(index: usize, node: &Node, at: &At, pass: &Pass, file: &str) -> Seen {
-    let spec = match Item::deserialize(Cursor { pass, node: Some(node), at: *at }) {
+fn item(index: usize, node: &Node, at: &Location, pass: &ReadContext, file: &str) -> ReadEntry {
+    let spec = match ToolItem::deserialize(NodeDeserializer { pass, node: Some(node), at: *at }) {
         Ok(item) => lower::lower(item, node, at, &lower::Context { pass, file }),
         Err(fault) => {
-            pass.fault(fault, at);
+            pass.report_value_error(fault, at);
             None
         }
     };
-    variables_stay_away(node, at, pass);
+    check_no_variables(node, at, pass);
     let text = |key: &str| node.get(key).and_then(|it| it.value.text());
     let transport = match node.get("transport") {
         None => Some(mcp_model::TransportKind::Stdio),
         Some(member) => member.value.text().and_then(wire::transport_kind),
     };
-    Seen {
-        name: text("name").map_or_else(|| format!("tools[{index}]"), shown),
+    ReadEntry {
+        name: text("name").map_or_else(|| format!("tools[{index}]"), display_name),
         pointer: at.pointer(pass),
         span: node.span.clone(),
         transport,
@@ -86,7 +86,7 @@ fn item(index: usize, node: &Node, at: &At, pass: &Pass, file: &str) -> Seen {
 }
 
 /// Is it an MCP item? Complains about what may have been meant as one.
-fn is_ours(node: &Node, at: &At, pass: &Pass) -> bool {
+fn is_mcp_tool(node: &Node, at: &Location, pass: &ReadContext) -> bool {
     if node.members().is_none() {
         if !matches!(node.content(), Content::Broken) {
             let message = format!("a tool must be a mapping, not {}", node.kind());
@@ -107,37 +107,37 @@ fn is_ours(node: &Node, at: &At, pass: &Pass) -> bool {
         }
         return false;
     };
-    if text == OUR_TYPE {
+    if text == MCP_TYPE {
         return true;
     }
     if text.contains("${") {
-        no_variable(&at, "type", pass);
-    } else if !OTHER_TYPES.contains(&text) {
-        let meant = meant(text, [OUR_TYPE]);
+        report_variable(&at, "type", pass);
+    } else if !OTHER_TOOL_TYPES.contains(&text) {
+        let meant = suggest(text, [MCP_TYPE]);
         let help = match (meant, pass.policy.other_types) {
             (Some(_), _) => "did you mean `mcp`?",
             (None, OtherTypes::Known) => "an MCP server has `type: mcp`",
             (None, OtherTypes::Any) => return false,
         };
         let message = format!("there is no tool type '{}'", quoted(text));
-        let problem = Problem::new(Code::UnknownWord, message, at.pointer(pass), at.span());
-        pass.report(problem.help(help).repair(meant.map(|it| Repair::Word(it.0.to_owned(), it.1))));
+        let problem = RawDiagnostic::new(Code::UnknownWord, message, at.pointer(pass), at.span());
+        pass.report(problem.help(help).fix(meant.map(|it| FixIntent::ReplaceScalar(it.0.to_owned(), it.1))));
     }
     false
 }
 
 /// HoloDeck 0.7 takes no more than 50 tools.
-fn few_enough(items: &[Node], at: &At, pass: &Pass) {
-    let Some(most) = pass.policy.most_tools else { return };
+fn check_tool_count(items: &[Node], at: &Location, pass: &ReadContext) {
+    let Some(most) = pass.policy.max_tools else { return };
     let Some(first) = items.get(most) else { return };
     let message = format!("an agent may have no more than {most} tools");
     let at = at.item(most, first, pass);
-    let problem = Problem::new(Code::TooLarge, message, at.pointer(pass), at.key());
+    let problem = RawDiagnostic::new(Code::TooLarge, message, at.pointer(pass), at.key());
     pass.report(problem.help("remove some, or divide them among several agents"));
 }
 
 /// HD-004: unique across all tools of the agent.
-fn names_are_unique(items: &[Node], at: &At, pass: &Pass) {
+fn check_unique_names(items: &[Node], at: &Location, pass: &ReadContext) {
     let mut seen: HashMap<&str, Range<usize>> = HashMap::new();
     for (index, node) in items.iter().enumerate() {
         let Some(member) = node.get("name") else { continue };
@@ -149,7 +149,7 @@ fn names_are_unique(items: &[Node], at: &At, pass: &Pass) {
         };
         let shown = quoted(name);
         pass.report(
-            Problem::new(
+            RawDiagnostic::new(
                 Code::DuplicateName,
                 format!("two tools of this agent are named '{shown}'"),
                 at.pointer(pass),
@@ -162,18 +162,18 @@ fn names_are_unique(items: &[Node], at: &At, pass: &Pass) {
 }
 
 /// `${` in a field that is never replaced is an error, and the only one about that field.
-fn variables_stay_away(node: &Node, at: &At, pass: &Pass) {
+fn check_no_variables(node: &Node, at: &Location, pass: &ReadContext) {
     for key in ["name", "transport", "command"] {
         let Some(member) = node.get(key) else { continue };
         if member.value.text().is_some_and(|it| it.contains("${")) {
             let at = at.member(member, pass);
-            pass.forgive(&at);
-            no_variable(&at, key, pass);
+            pass.clear(&at);
+            report_variable(&at, key, pass);
         }
     }
 }
 
-fn no_variable(at: &At, key: &str, pass: &Pass) {
+fn report_variable(at: &Location, key: &str, pass: &ReadContext) {
     let message = format!("'{key}' must not hold a variable");
     let help = "write the value itself; variables are not replaced here";
     pass.error(Code::VariableNotAllowed, at, message, help);

@@ -3,59 +3,61 @@
 
 use mcp_model::{ConfigValue, TransportKind};
 
-use crate::de::{At, Got, MaybeNull, Pass};
+use crate::de::{FieldState, Location, NullableField, ReadContext};
 use crate::diagnostic::Code;
-use crate::diagnostic::{Problem, quoted};
+use crate::diagnostic::{RawDiagnostic, quoted};
 use crate::dialect::checks;
 use crate::dialect::lowering;
 use crate::dialect::policy::{ForeignRule, VariableRule};
-use crate::edit::fix::{Applicability, Repair};
-use crate::resolve::template::{has_variable, value};
-use crate::write::Data;
+use crate::edit::fix::{Applicability, FixIntent};
+use crate::resolve::template::{has_variable, parse_value};
+use crate::write::OutputValue;
 
 /// The fields that say what an item is reached by.
-pub(super) struct Reach<'a> {
-    pub(super) command: &'a MaybeNull<String>,
-    pub(super) url: &'a MaybeNull<String>,
+pub(super) struct TransportFields<'a> {
+    pub(super) command: &'a NullableField<String>,
+    pub(super) url: &'a NullableField<String>,
     /// The transport is stdio because none is given.
     pub(super) implied: bool,
     /// The package to run, of an item in the old form.
     pub(super) legacy: Option<String>,
     pub(super) has_args: bool,
-    pub(super) at: &'a At,
-    pub(super) pass: &'a Pass,
+    pub(super) at: &'a Location,
+    pub(super) pass: &'a ReadContext,
 }
 
 /// The package to run, of an item in the old form: no transport, no command, and a scoped npm package as its server.
-pub(super) fn legacy(
-    command: &MaybeNull<String>,
-    transport: &Got<super::wire::Transport>,
+pub(super) fn legacy_package(
+    command: &NullableField<String>,
+    transport: &FieldState<super::wire::HoloDeckTransport>,
     server: Option<&String>,
-    pass: &Pass,
+    pass: &ReadContext,
 ) -> Option<String> {
-    let old = matches!(transport, Got::Absent) && !command.is_given();
-    server.filter(|it| old && is_npm_package(it) && !pass.policy.withheld.contains(&"server")).cloned()
+    let old = matches!(transport, FieldState::Absent) && !command.is_given();
+    server
+        .filter(|it| old && is_npm_package(it) && !pass.policy.unsupported_keys.contains(&"server"))
+        .cloned()
 }
 
-impl Reach<'_> {
+impl TransportFields<'_> {
     /// HD-037: fields of another transport.
-    pub(super) fn without_effect(&self, kind: TransportKind, given: &[(&str, bool, &At)]) {
-        if self.pass.policy.foreign == ForeignRule::Accept {
+    pub(super) fn warn_without_effect(&self, kind: TransportKind, given: &[(&str, bool, &Location)]) {
+        if self.pass.policy.foreign_fields == ForeignRule::Accept {
             return;
         }
-        for (key, _, at) in given.iter().filter(|it| it.1 && !fits(it.0, kind)) {
+        for (key, _, at) in given.iter().filter(|it| it.1 && !has_effect(it.0, kind)) {
             let message = format!("'{key}' has no effect with {} transport", kind.as_str());
-            let problem = Problem::new(Code::NoEffect, message, at.pointer(self.pass), at.key());
-            let repair = Repair::Remove(at.pointer(self.pass), Applicability::Suggested);
+            let problem = RawDiagnostic::new(Code::NoEffect, message, at.pointer(self.pass), at.key());
+            let repair = FixIntent::RemoveMember(at.pointer(self.pass), Applicability::Suggested);
             let problem = problem.warning().help("remove it, or choose the transport it belongs to");
-            self.pass.report(problem.repair(repair));
+            self.pass.report(problem.fix(repair));
         }
     }
 
     /// HD-011: a program to start and a URL exclude each other. An implied stdio with a URL and no command is not this
     /// mistake but a missing `transport`, which the missing command's help says.
-    pub(super) fn exclusive(&self, kind: TransportKind) {
-        let exclusive = self.pass.policy.foreign == ForeignRule::Exclusive;
+    pub(super) fn check_exclusive(&self, kind: TransportKind) {
+        let exclusive = self.pass.policy.foreign_fields == ForeignRule::Exclusive;
         let forgotten = self.implied && self.legacy.is_none() && !self.command.is_given();
         let (key, slot) = match kind {
             TransportKind::Stdio => ("url", self.url),
@@ -64,45 +66,47 @@ impl Reach<'_> {
         if exclusive && slot.is_given() && !forgotten {
             let message = format!("'{key}' cannot be used with {} transport", kind.as_str());
             let at = &slot.at;
-            let problem = Problem::new(Code::ForeignField, message, at.pointer(self.pass), at.key());
+            let problem = RawDiagnostic::new(Code::ForeignField, message, at.pointer(self.pass), at.key());
             self.pass.report(problem.help(format!("remove `{key}`, or choose another `transport`")));
         }
         if !exclusive && kind != TransportKind::Stdio {
-            self.unused_command();
+            self.check_unused_command();
         }
     }
 
     /// HD-014: a command must be one of those allowed even where it is not run.
-    pub(super) fn unused_command(&self) {
+    pub(super) fn check_unused_command(&self) {
         if let Some(text) = self.command.value() {
-            allowed(text, &self.command.at, self.pass);
+            is_allowed_command(text, &self.command.at, self.pass);
         }
     }
 
     /// The command and arguments of a stdio item.
-    pub(super) fn program(&self, args: Vec<ConfigValue>) -> Option<(String, Vec<ConfigValue>)> {
-        let Reach { command, url, implied, legacy, has_args: _, at, pass } = self;
+    pub(super) fn stdio(&self, args: Vec<ConfigValue>) -> Option<(String, Vec<ConfigValue>)> {
+        let TransportFields { command, url, implied, legacy, has_args: _, at, pass } = self;
         if let Some(package) = legacy {
             let message = "an item without 'transport' and 'command' is deprecated";
             let help = format!("add `command: npx` and `args: [\"-y\", \"{}\"]`", quoted(package));
-            let problem = Problem::new(Code::Legacy, message, at.pointer(pass), at.key());
-            let implied = Data::List(vec![Data::text("-y"), Data::text(package)]);
-            let repair = Repair::Add {
+            let problem = RawDiagnostic::new(Code::Legacy, message, at.pointer(pass), at.key());
+            let implied = OutputValue::List(vec![OutputValue::text("-y"), OutputValue::text(package)]);
+            let repair = FixIntent::AddMembers {
                 mapping: at.pointer(pass),
                 after: Some("server"),
-                members: vec![("command", Data::text("npx")), ("args", implied)],
-                sure: Applicability::Sure,
+                members: vec![("command", OutputValue::text("npx")), ("args", implied)],
+                applicability: Applicability::Sure,
             };
             // Arguments that are there already stand behind the implied ones, and a second `args` cannot.
-            pass.report(problem.warning().help(help).repair((!self.has_args).then_some(repair)));
+            pass.report(problem.warning().help(help).fix((!self.has_args).then_some(repair)));
             let implied: [ConfigValue; lowering::LEGACY_ARGS] =
                 [ConfigValue::literal("-y"), ConfigValue::literal(package)];
             return Some(("npx".to_owned(), implied.into_iter().chain(args).collect()));
         }
-        match &command.got {
-            Got::Value(text) => allowed(text, &command.at, pass).then(|| (text.clone(), args)),
-            Got::Bad => None,
-            Got::Absent | Got::Null => {
+        match &command.state {
+            FieldState::Value(text) => {
+                is_allowed_command(text, &command.at, pass).then(|| (text.clone(), args))
+            }
+            FieldState::Invalid => None,
+            FieldState::Absent | FieldState::Null => {
                 let help = if *implied && url.is_given() {
                     "the item has a `url`: say how it is reached, with `transport: http` (or sse, websocket)"
                 } else {
@@ -111,27 +115,27 @@ impl Reach<'_> {
                 let message = "'command' is required for stdio transport";
                 let missing = at.missing("command", pass);
                 let problem =
-                    Problem::new(Code::MissingCommand, message, missing.pointer(pass), missing.span());
-                let transport = Repair::Add {
+                    RawDiagnostic::new(Code::MissingCommand, message, missing.pointer(pass), missing.span());
+                let transport = FixIntent::AddMembers {
                     mapping: at.pointer(pass),
                     after: Some("url"),
-                    members: vec![("transport", Data::text("http"))],
-                    sure: Applicability::Suggested,
+                    members: vec![("transport", OutputValue::text("http"))],
+                    applicability: Applicability::Suggested,
                 };
                 let forgotten = *implied && url.is_given();
-                pass.report(problem.help(help).repair(forgotten.then_some(transport)));
+                pass.report(problem.help(help).fix(forgotten.then_some(transport)));
                 None
             }
         }
     }
 
     /// The URL of any other item.
-    pub(super) fn address(&self, kind: TransportKind) -> Option<ConfigValue> {
-        let Reach { command: _, url, implied: _, legacy: _, has_args: _, at, pass } = self;
-        let text = match &url.got {
-            Got::Value(text) => text,
-            Got::Bad => return None,
-            Got::Absent | Got::Null => {
+    pub(super) fn url_value(&self, kind: TransportKind) -> Option<ConfigValue> {
+        let TransportFields { command: _, url, implied: _, legacy: _, has_args: _, at, pass } = self;
+        let text = match &url.state {
+            FieldState::Value(text) => text,
+            FieldState::Invalid => return None,
+            FieldState::Absent | FieldState::Null => {
                 let message = format!("'url' is required for {} transport", kind.as_str());
                 let help = format!("add `url`, or remove `transport: {}`", kind.as_str());
                 pass.error(Code::MissingUrl, &at.missing("url", pass), message, help);
@@ -143,23 +147,24 @@ impl Reach<'_> {
                 Ok(parsed) if parsed.scheme() == "ws" && !checks::is_loopback(&parsed) => {
                     let message = "'url' is not encrypted: anybody on the way can read what is sent";
                     let at = &url.at;
-                    let problem = Problem::new(Code::PlainWebSocket, message, at.pointer(pass), at.span());
+                    let problem =
+                        RawDiagnostic::new(Code::PlainWebSocket, message, at.pointer(pass), at.span());
                     let problem = problem.warning().help("write a wss:// URL");
-                    pass.report(problem.repair(Repair::Scheme("ws", "wss")));
+                    pass.report(problem.fix(FixIntent::ReplaceScheme("ws", "wss")));
                 }
                 Ok(_) => {}
-                Err(checks::Complaint { code, message, help }) => {
+                Err(checks::CheckError { code, message, help }) => {
                     let at = &url.at;
-                    let problem = Problem::new(code, message, at.pointer(pass), at.span());
+                    let problem = RawDiagnostic::new(code, message, at.pointer(pass), at.span());
                     let plain = code == Code::UrlScheme && kind != TransportKind::WebSocket;
                     let plain = plain && text.get(..7).is_some_and(|it| it.eq_ignore_ascii_case("http://"));
-                    let repair = plain.then_some(Repair::Scheme("http", "https"));
-                    pass.report(problem.help(help).repair(repair));
+                    let repair = plain.then_some(FixIntent::ReplaceScheme("http", "https"));
+                    pass.report(problem.help(help).fix(repair));
                     return None;
                 }
             }
         }
-        Some(value(text, pass.policy.variables))
+        Some(parse_value(text, pass.policy.variables))
     }
 }
 
@@ -174,7 +179,7 @@ fn is_npm_package(server: &str) -> bool {
     word(scope) && word(name) && word(version)
 }
 
-fn fits(key: &str, kind: TransportKind) -> bool {
+fn has_effect(key: &str, kind: TransportKind) -> bool {
     match kind {
         TransportKind::Stdio => ["args", "env", "envFile", "encoding"].contains(&key),
         TransportKind::Sse => ["headers", "timeout", "sse_read_timeout"].contains(&key),
@@ -186,7 +191,7 @@ fn fits(key: &str, kind: TransportKind) -> bool {
 }
 
 /// HD-013, HD-060.
-fn allowed(command: &str, at: &At, pass: &Pass) -> bool {
+fn is_allowed_command(command: &str, at: &Location, pass: &ReadContext) -> bool {
     let Some(commands) = pass.policy.commands else { return true };
     if commands.contains(&command) {
         return true;
@@ -205,8 +210,8 @@ fn allowed(command: &str, at: &At, pass: &Pass) -> bool {
     };
     // The name alone, in other letters.
     let repair = commands.iter().find(|it| it.eq_ignore_ascii_case(command));
-    let repair = repair.map(|it| Repair::Word((*it).to_owned(), Applicability::Sure));
-    let problem = Problem::new(Code::InvalidCommand, message, at.pointer(pass), at.span());
-    pass.report(problem.help(help).repair(repair));
+    let repair = repair.map(|it| FixIntent::ReplaceScalar((*it).to_owned(), Applicability::Sure));
+    let problem = RawDiagnostic::new(Code::InvalidCommand, message, at.pointer(pass), at.span());
+    pass.report(problem.help(help).fix(repair));
     false
 }

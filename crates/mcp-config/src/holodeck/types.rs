@@ -8,7 +8,7 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::redact::{Names, shown_url};
+use crate::redact::{NamesOnly, redact_url};
 
 /// An MCP item of an `agent.yaml`. `Debug` shows no value that may be a secret.
 #[derive(Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -101,15 +101,15 @@ impl fmt::Debug for McpToolConfig {
             .field("transport", transport)
             .field("command", command)
             .field("args", &args.as_ref().map(Vec::len))
-            .field("env", &env.as_ref().map(|it| Names(it.keys())))
+            .field("env", &env.as_ref().map(|it| NamesOnly(it.keys())))
             .field("env_file", env_file)
             .field("encoding", encoding)
-            .field("url", &url.as_deref().map(shown_url))
-            .field("headers", &headers.as_ref().map(|it| Names(it.keys())))
+            .field("url", &url.as_deref().map(redact_url))
+            .field("headers", &headers.as_ref().map(|it| NamesOnly(it.keys())))
             .field("timeout", timeout)
             .field("sse_read_timeout", sse_read_timeout)
             .field("terminate_on_close", terminate_on_close)
-            .field("config", &config.as_ref().map(|it| Names(it.keys())))
+            .field("config", &config.as_ref().map(|it| NamesOnly(it.keys())))
             .field("load_tools", load_tools)
             .field("load_prompts", load_prompts)
             .field("request_timeout", request_timeout)

@@ -5,25 +5,25 @@
 
 use mcp_model::Severity;
 
-use super::{Checked, Outcome, plain};
+use super::{CheckOutcome, CheckedFile, printable};
 use crate::diagnostic::Diagnostic;
-use crate::diagnostic::Lines;
+use crate::diagnostic::LineIndex;
 
 /// Diagnostics as workflow commands, a line each, in the order given.
-pub fn github(checked: &[Checked<'_>]) -> String {
+pub fn render_github(checked: &[CheckedFile<'_>]) -> String {
     let mut res = String::new();
-    for Checked { name, outcome } in checked {
+    for CheckedFile { name, outcome } in checked {
         match outcome {
-            Outcome::Read { text, diagnostics } => {
-                let lines = Lines::new(text);
+            CheckOutcome::Read { text, diagnostics } => {
+                let lines = LineIndex::new(text);
                 diagnostics.iter().for_each(|it| res.push_str(&command(name, &lines, it)));
             }
-            Outcome::Unreadable { message, help } => {
+            CheckOutcome::Unreadable { message, help } => {
                 let message = with_help(message, *help);
                 res.push_str(&format!(
                     "::error file={},title=ConfigError::{}\n",
-                    property(name),
-                    data(&message)
+                    escape_property(name),
+                    escape_message(&message)
                 ));
             }
         }
@@ -31,7 +31,7 @@ pub fn github(checked: &[Checked<'_>]) -> String {
     res
 }
 
-fn command(name: &str, lines: &Lines<'_>, diagnostic: &Diagnostic) -> String {
+fn command(name: &str, lines: &LineIndex<'_>, diagnostic: &Diagnostic) -> String {
     let Diagnostic { severity, code, kind, message, span, line, column, help, .. } = diagnostic;
     let word = match severity {
         Severity::Error => "error",
@@ -41,22 +41,25 @@ fn command(name: &str, lines: &Lines<'_>, diagnostic: &Diagnostic) -> String {
     let (end_line, end_column) = lines.position(lines.clamp(span.clone()).end);
     // GitHub takes columns only where the whole lies in one line.
     let end = if end_line == *line { format!(",endColumn={end_column}") } else { String::new() };
-    let title = property(&format!("{kind} {code}"));
-    let message = data(&with_help(message, help.as_deref()));
-    format!("::{word} file={},line={line},col={column}{end},title={title}::{message}\n", property(name))
+    let title = escape_property(&format!("{kind} {code}"));
+    let message = escape_message(&with_help(message, help.as_deref()));
+    format!(
+        "::{word} file={},line={line},col={column}{end},title={title}::{message}\n",
+        escape_property(name)
+    )
 }
 
 fn with_help(message: &str, help: Option<&str>) -> String {
-    let message = plain(message);
-    help.map_or_else(|| message.clone(), |it| format!("{message}\nhelp: {}", plain(it)))
+    let message = printable(message);
+    help.map_or_else(|| message.clone(), |it| format!("{message}\nhelp: {}", printable(it)))
 }
 
-fn data(text: &str) -> String {
+fn escape_message(text: &str) -> String {
     text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
 }
 
-fn property(text: &str) -> String {
-    data(text).replace(':', "%3A").replace(',', "%2C")
+fn escape_property(text: &str) -> String {
+    escape_message(text).replace(':', "%3A").replace(',', "%2C")
 }
 
 #[cfg(test)]
@@ -68,8 +71,8 @@ mod tests {
     #[track_caller]
     fn check(name: &str, text: &str, want: &str) {
         let reading = read(&Document { name, text, profile: Profile::Dominds });
-        let outcome = Outcome::Read { text, diagnostics: &reading.diagnostics };
-        assert_eq!(github(&[Checked { name, outcome }]), want);
+        let outcome = CheckOutcome::Read { text, diagnostics: &reading.diagnostics };
+        assert_eq!(render_github(&[CheckedFile { name, outcome }]), want);
     }
 
     #[test]
@@ -91,9 +94,10 @@ mod tests {
             "::warning file=a%2Cb%3Ac%250A%0A%3A%3Aerror%3A%3Ax,line=3,col=37,endColumn=55,title=ValidationError \
              MCP0010::unknown key '100%25\\n::error::x'%0Ahelp: remove it, or check its spelling\n",
         );
-        let outcome = Outcome::Unreadable { message: "it is gone\n::error::x", help: Some("look for it") };
+        let outcome =
+            CheckOutcome::Unreadable { message: "it is gone\n::error::x", help: Some("look for it") };
         assert_eq!(
-            github(&[Checked { name: "a", outcome }]),
+            render_github(&[CheckedFile { name: "a", outcome }]),
             "::error file=a,title=ConfigError::it is gone\\n::error::x%0Ahelp: look for it\n"
         );
     }

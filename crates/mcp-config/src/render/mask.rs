@@ -11,12 +11,12 @@ use url::Url;
 
 use super::harmless;
 use crate::diagnostic::Code;
-use crate::diagnostic::{ends_name, is_unseen, spoken};
-use crate::resolve::template::{Piece, pieces};
+use crate::diagnostic::{ends_key_name, is_invisible, redact_pointer};
+use crate::resolve::template::{Piece, split_holodeck};
 use crate::syntax::{self, Content, Member, Node};
 
 /// Keys whose values may be shown.
-const HARMLESS: &[&str] = &[
+const SAFE_KEYS: &[&str] = &[
     "name",
     "type",
     "description",
@@ -55,7 +55,7 @@ const HARMLESS: &[&str] = &[
 ];
 
 /// Keys whose values hold more keys that are looked at.
-const CONTAINERS: &[&str] = &[
+const CONTAINER_KEYS: &[&str] = &[
     "tools",
     "servers",
     "mcpServers",
@@ -74,11 +74,11 @@ const CONTAINERS: &[&str] = &[
 ];
 
 /// Keys that hide what is in them, shown as keys where a file is no YAML.
-const HIDING: &[&str] =
+const SECRET_KEYS: &[&str] =
     &["env", "headers", "args", "config", "url", "sessionId", "manual", "instructions", "model"];
 
 /// A text that may be shown, and where its bytes were.
-pub(super) struct Masked {
+pub(super) struct MaskedText {
     text: String,
     /// The new offset of each old one.
     offsets: Vec<usize>,
@@ -87,7 +87,7 @@ pub(super) struct Masked {
 }
 
 /// Some lines of a masked text.
-pub(super) struct Window<'a> {
+pub(super) struct LineWindow<'a> {
     pub(super) text: &'a str,
     /// Its bytes in the masked text.
     pub(super) bytes: Range<usize>,
@@ -95,21 +95,24 @@ pub(super) struct Window<'a> {
     pub(super) line: usize,
 }
 
-impl Masked {
-    pub(super) fn new(text: &str) -> Masked {
-        let syntax::Parsed { root, dropped, problems } = syntax::parse(text);
+impl MaskedText {
+    pub(super) fn new(text: &str) -> MaskedText {
+        let syntax::ParsedText { root, dropped, diagnostics: problems } = syntax::parse_any(text);
         let twice = problems.into_iter().filter(|it| it.code == Code::DuplicateKey);
-        let mut shown = Shown { ranges: Vec::new(), hidden: dropped };
+        let mut shown = Masker { visible: Vec::new(), hidden: dropped };
         for problem in twice {
-            let shows =
-                if spoken(&problem.pointer) == problem.pointer { Shows::Keys } else { Shows::Nothing };
+            let shows = if redact_pointer(&problem.pointer) == problem.pointer {
+                Visibility::Keys
+            } else {
+                Visibility::Nothing
+            };
             shown.key(&problem.span, None, text, shows);
         }
         match &root {
-            Some(root) => shown.value(root, text, Shows::Keys),
-            None => shown.words(text),
+            Some(root) => shown.value(root, text, Visibility::Keys),
+            None => shown.known_keys(text),
         }
-        shown.apply(text)
+        shown.finish(text)
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -126,7 +129,7 @@ impl Masked {
     }
 
     /// A span of the original text in this one.
-    pub(super) fn place(&self, span: &Range<usize>) -> Range<usize> {
+    pub(super) fn map_span(&self, span: &Range<usize>) -> Range<usize> {
         let start = self.offsets[span.start];
         start..self.offsets[span.end].max(start)
     }
@@ -142,18 +145,18 @@ impl Masked {
     }
 
     /// The whole lines around a span of this text.
-    pub(super) fn window(&self, span: Range<usize>) -> Window<'_> {
+    pub(super) fn window(&self, span: Range<usize>) -> LineWindow<'_> {
         let line = self.starts.partition_point(|it| *it <= span.start);
         let start = self.starts[line - 1];
         let end = self.starts[self.starts.partition_point(|it| *it <= span.end)..].first();
         let end = end.map_or(self.text.len(), |it| it - 1);
-        Window { text: &self.text[start..end], bytes: start..end, line }
+        LineWindow { text: &self.text[start..end], bytes: start..end, line }
     }
 }
 
 /// What is shown of a collection.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Shows {
+enum Visibility {
     /// Its keys, and the values of those that are harmless.
     Keys,
     /// Its keys; what is below is looked at as a collection of its own (`servers`).
@@ -164,19 +167,19 @@ enum Shows {
     Nothing,
 }
 
-struct Shown {
-    ranges: Vec<Range<usize>>,
+struct Masker {
+    visible: Vec<Range<usize>>,
     /// Values: every sign in them is hidden too.
     hidden: Vec<Range<usize>>,
 }
 
-impl Shown {
-    fn value(&mut self, node: &Node, text: &str, shows: Shows) {
+impl Masker {
+    fn value(&mut self, node: &Node, text: &str, shows: Visibility) {
         // An alias shows its own name; what it stands for is looked at where it is written.
         if let Content::Shared(target) = &node.content
             && target.span != node.span
         {
-            self.ranges.push(node.span.clone());
+            self.visible.push(node.span.clone());
             return;
         }
         match node.content() {
@@ -185,10 +188,12 @@ impl Shown {
                 for member in members {
                     self.key(&member.key.span, Some(&member.key.text), text, shows);
                     match (shows, &*member.key.text, &member.value.content) {
-                        (Shows::Keys, "args", Content::Sequence(items)) => {
+                        (Visibility::Keys, "args", Content::Sequence(items)) => {
                             self.arguments(command.and_then(|it| it.value.text()), items, text);
                         }
-                        (Shows::Keys, "env", Content::Mapping(variables)) => self.variables(variables, text),
+                        (Visibility::Keys, "env", Content::Mapping(variables)) => {
+                            self.variables(variables, text)
+                        }
                         (_, key, _) => self.member(key, &member.value, text, shows),
                     }
                 }
@@ -198,8 +203,8 @@ impl Shown {
                     let collection = item.members().is_some() || item.items().is_some();
                     match shows {
                         _ if collection => self.value(item, text, shows),
-                        Shows::Items => self.ranges.push(item.span.clone()),
-                        Shows::Keys | Shows::Entries | Shows::Nothing => self.hide(item, text),
+                        Visibility::Items => self.visible.push(item.span.clone()),
+                        Visibility::Keys | Visibility::Entries | Visibility::Nothing => self.hide(item, text),
                     }
                 }
             }
@@ -216,18 +221,18 @@ impl Shown {
 
     /// Shows a key; of `NAME=value`, or `Name: value` where names and values stand, which is a mistake, the name. `key`
     /// is what it says, where that is known.
-    fn key(&mut self, span: &Range<usize>, key: Option<&str>, text: &str, shows: Shows) {
+    fn key(&mut self, span: &Range<usize>, key: Option<&str>, text: &str, shows: Visibility) {
         let source = text.get(span.clone()).unwrap_or_default();
-        let ends_name = |it: char| it == '=' || (shows == Shows::Nothing && ends_name(it));
+        let ends_name = |it: char| it == '=' || (shows == Visibility::Nothing && ends_key_name(it));
         let written = source.trim_end_matches(['"', '\'']);
         match written.find(ends_name) {
             Some(at) => {
-                self.ranges.push(span.start..span.start + at);
+                self.visible.push(span.start..span.start + at);
                 self.hidden.push(span.start + at..span.start + written.len());
             }
             // What ends the name is written as an escape.
             None if key.is_some_and(|it| it.contains(ends_name)) => self.hidden.push(span.clone()),
-            None => self.ranges.push(span.clone()),
+            None => self.visible.push(span.clone()),
         }
     }
 
@@ -237,7 +242,7 @@ impl Shown {
         let Some(source) = text.get(span.clone()) else { return };
         let quoted = |it: char| source.len() > 1 && source.starts_with(it) && source.ends_with(it);
         if matches!(node.content(), Content::Broken) && source.starts_with('*') {
-            self.ranges.push(span);
+            self.visible.push(span);
         } else if quoted('"') || quoted('\'') {
             self.hidden.push(span.start + 1..span.end - 1);
         } else {
@@ -245,61 +250,63 @@ impl Shown {
         }
     }
 
-    fn member(&mut self, key: &str, value: &Node, text: &str, shows: Shows) {
+    fn member(&mut self, key: &str, value: &Node, text: &str, shows: Visibility) {
         let collection = value.members().is_some() || value.items().is_some();
         match shows {
-            Shows::Nothing => self.value(value, text, Shows::Nothing),
-            Shows::Entries if collection => self.value(value, text, Shows::Keys),
-            Shows::Entries => self.hide(value, text),
-            Shows::Keys | Shows::Items if collection => {
+            Visibility::Nothing => self.value(value, text, Visibility::Nothing),
+            Visibility::Entries if collection => self.value(value, text, Visibility::Keys),
+            Visibility::Entries => self.hide(value, text),
+            Visibility::Keys | Visibility::Items if collection => {
                 let below = match key {
                     "servers" | "mcpServers" | "mcp.servers" | "context_servers"
                         if value.items().is_none() =>
                     {
-                        Shows::Entries
+                        Visibility::Entries
                     }
-                    "whitelist" | "blacklist" | "mimeTypes" => Shows::Items,
-                    _ if CONTAINERS.contains(&key) => Shows::Keys,
-                    _ => Shows::Nothing,
+                    "whitelist" | "blacklist" | "mimeTypes" => Visibility::Items,
+                    _ if CONTAINER_KEYS.contains(&key) => Visibility::Keys,
+                    _ => Visibility::Nothing,
                 };
                 self.value(value, text, below);
             }
-            Shows::Keys | Shows::Items if key == "command" => self.first_word(value, text),
-            Shows::Keys | Shows::Items if HARMLESS.contains(&key) => self.ranges.push(value.span.clone()),
-            Shows::Keys | Shows::Items if ["url", "serverUrl", "httpUrl"].contains(&key) => {
+            Visibility::Keys | Visibility::Items if key == "command" => self.command(value, text),
+            Visibility::Keys | Visibility::Items if SAFE_KEYS.contains(&key) => {
+                self.visible.push(value.span.clone())
+            }
+            Visibility::Keys | Visibility::Items if ["url", "serverUrl", "httpUrl"].contains(&key) => {
                 self.url(value, text);
             }
-            Shows::Keys | Shows::Items => self.hide(value, text),
+            Visibility::Keys | Visibility::Items => self.hide(value, text),
         }
     }
 
     /// Shows what of a command's arguments is known to be no secret.
     fn arguments(&mut self, command: Option<&str>, items: &[Node], text: &str) {
-        let written: Vec<_> = items.iter().map(|it| as_written(it, text)).collect();
+        let written: Vec<_> = items.iter().map(|it| literal_source(it, text)).collect();
         let words: Vec<_> = written.iter().map(|it| it.map(|it| it.1)).collect();
-        let shown = harmless::arguments(command, &words);
+        let shown = harmless::visible_arguments(command, &words);
         for ((item, written), shown) in items.iter().zip(&written).zip(shown) {
-            self.value(item, text, Shows::Nothing);
+            self.value(item, text, Visibility::Nothing);
             let Some((start, _)) = written else { continue };
-            self.ranges.extend(shown.into_iter().map(|it| start + it.start..start + it.end));
+            self.visible.extend(shown.into_iter().map(|it| start + it.start..start + it.end));
         }
     }
 
     /// Shows the names of variables, and the values of those whose names say that they are no secrets.
     fn variables(&mut self, members: &[Member], text: &str) {
         for Member { key, value } in members {
-            self.key(&key.span, Some(&key.text), text, Shows::Nothing);
-            self.value(value, text, Shows::Nothing);
-            if let Some((start, written)) = as_written(value, text)
-                && harmless::is_told(&key.text, written)
+            self.key(&key.span, Some(&key.text), text, Visibility::Nothing);
+            self.value(value, text, Visibility::Nothing);
+            if let Some((start, written)) = literal_source(value, text)
+                && harmless::is_safe_value(&key.text, written)
             {
-                self.ranges.push(start..start + written.len());
+                self.visible.push(start..start + written.len());
             }
         }
     }
 
     /// Shows the program; what stands behind it, in a command that is a whole line, may be anything.
-    fn first_word(&mut self, node: &Node, text: &str) {
+    fn command(&mut self, node: &Node, text: &str) {
         let Some(source) = text.get(node.span.clone()) else { return };
         let start = node.span.start;
         // `TOKEN=… program` is a whole line too. What is written with escapes cannot be told apart.
@@ -311,10 +318,10 @@ impl Shown {
             return;
         }
         let Some(end) = source.find(|it: char| it.is_whitespace() || (assigned && it == '=')) else {
-            self.ranges.push(node.span.clone());
+            self.visible.push(node.span.clone());
             return;
         };
-        self.ranges.push(start..start + end);
+        self.visible.push(start..start + end);
         self.hidden.push(start + end..node.span.end - usize::from(source.ends_with(['"', '\''])));
     }
 
@@ -339,42 +346,41 @@ impl Shown {
         let host_end = source[start..end].find('/').map_or(end, |it| start + it);
         let host = source[start..host_end].rfind('@').map_or(start, |it| start + it + 1);
         let base = node.span.start;
-        self.ranges.push(base..base + start);
-        self.ranges.push(base + host..base + host_end);
+        self.visible.push(base..base + start);
+        self.visible.push(base + host..base + host_end);
         let mut at = host_end;
         for part in source[host_end..end].split_inclusive('/') {
             let word = part.trim_end_matches(['/', '"', '\'']);
-            if part.len() < 32 && (word.is_empty() || harmless::is_plain(word)) {
-                self.ranges.push(base + at..base + at + part.len());
+            if part.len() < 32 && (word.is_empty() || harmless::is_plain_words(word)) {
+                self.visible.push(base + at..base + at + part.len());
             }
             at += part.len();
         }
     }
 
     /// Of a text that is neither YAML nor JSON: the known keys at the beginning of its lines.
-    fn words(&mut self, text: &str) {
+    fn known_keys(&mut self, text: &str) {
         let mut start = 0;
         for line in text.split_inclusive('\n') {
             let content = line.trim_start_matches([' ', '\t', '-', '\u{feff}', '{', '"']);
             let at = start + line.len() - content.len();
-            let known = content
-                .split_once(':')
-                .map(|it| it.0.trim_end_matches('"'))
-                .filter(|it| HARMLESS.contains(it) || CONTAINERS.contains(it) || HIDING.contains(it));
+            let known = content.split_once(':').map(|it| it.0.trim_end_matches('"')).filter(|it| {
+                SAFE_KEYS.contains(it) || CONTAINER_KEYS.contains(it) || SECRET_KEYS.contains(it)
+            });
             if let Some(key) = known {
-                self.ranges.push(at..at + key.len());
+                self.visible.push(at..at + key.len());
             }
             start += line.len();
         }
     }
 
-    fn apply(mut self, text: &str) -> Masked {
-        self.ranges.sort_by_key(|it| it.start);
+    fn finish(mut self, text: &str) -> MaskedText {
+        self.visible.sort_by_key(|it| it.start);
         self.hidden.sort_by_key(|it| it.start);
-        let names = variable_names(text);
+        let names = reference_ranges(text);
         let (mut shown, mut hidden, mut named) =
-            (Cover::new(&self.ranges), Cover::new(&self.hidden), Cover::new(&names));
-        let mut res = Masked {
+            (RangeCursor::new(&self.visible), RangeCursor::new(&self.hidden), RangeCursor::new(&names));
+        let mut res = MaskedText {
             text: String::with_capacity(text.len()),
             offsets: vec![0; text.len() + 1],
             starts: vec![0],
@@ -391,7 +397,9 @@ impl Shown {
                 }
                 '\r' | '\u{feff}' => {}
                 ' ' | '\t' => res.text.push(character),
-                it if visible => res.text.push(if is_unseen(it) { char::REPLACEMENT_CHARACTER } else { it }),
+                it if visible => {
+                    res.text.push(if is_invisible(it) { char::REPLACEMENT_CHARACTER } else { it })
+                }
                 it if !value && it.is_ascii_punctuation() => res.text.push(it),
                 _ => res.text.push('*'),
             }
@@ -402,7 +410,7 @@ impl Shown {
 }
 
 /// A scalar that stands in the file as it is read, quotes aside, and where it begins.
-fn as_written<'a>(node: &Node, text: &'a str) -> Option<(usize, &'a str)> {
+fn literal_source<'a>(node: &Node, text: &'a str) -> Option<(usize, &'a str)> {
     let source = text.get(node.span.clone())?;
     match &node.content {
         Content::Text(read) => {
@@ -425,14 +433,14 @@ fn as_written<'a>(node: &Node, text: &'a str) -> Option<(usize, &'a str)> {
 }
 
 /// Where `${NAME}` stands, and `${env:NAME}` and `${input:id}`.
-fn variable_names(text: &str) -> Vec<Range<usize>> {
-    let mut res = special_names(text);
+fn reference_ranges(text: &str) -> Vec<Range<usize>> {
+    let mut res = prefixed_references(text);
     let mut at = 0;
-    for piece in pieces(text) {
+    for piece in split_holodeck(text) {
         match piece {
             Piece::Text(text) => at += text.len(),
             // Only in the files of editors, whose references are shown as any other text.
-            Piece::Or { .. } | Piece::Input(_) => {}
+            Piece::VariableOr { .. } | Piece::Input(_) => {}
             Piece::Variable(name) => {
                 let length = name.len() + "${}".len();
                 res.push(at..at + length);
@@ -445,7 +453,7 @@ fn variable_names(text: &str) -> Vec<Range<usize>> {
 }
 
 /// Where `${env:NAME}` and `${input:id}` stand.
-fn special_names(text: &str) -> Vec<Range<usize>> {
+fn prefixed_references(text: &str) -> Vec<Range<usize>> {
     let is_part = |it: u8| it.is_ascii_alphanumeric() || it == b'_' || it == b'-';
     let found = text.match_indices("${").filter_map(|(start, _)| {
         let inner = &text[start + "${".len()..];
@@ -458,15 +466,15 @@ fn special_names(text: &str) -> Vec<Range<usize>> {
 }
 
 /// Ranges in order, asked about offsets in order.
-struct Cover<'a> {
+struct RangeCursor<'a> {
     ranges: &'a [Range<usize>],
     /// The furthest end of the ranges that began so far.
     end: usize,
 }
 
-impl<'a> Cover<'a> {
-    fn new(ranges: &'a [Range<usize>]) -> Cover<'a> {
-        Cover { ranges, end: 0 }
+impl<'a> RangeCursor<'a> {
+    fn new(ranges: &'a [Range<usize>]) -> RangeCursor<'a> {
+        RangeCursor { ranges, end: 0 }
     }
 
     fn covers(&mut self, offset: usize) -> bool {

@@ -18,12 +18,12 @@ use annotate_snippets::{
 use mcp_model::Severity;
 
 use crate::diagnostic::Diagnostic;
-use crate::diagnostic::{Lines, escaped};
-use crate::edit::Edit;
-pub use changes::changes;
-pub use github::github;
-use mask::Masked;
-pub use sarif::{Program, sarif};
+use crate::diagnostic::{LineIndex, escaped};
+use crate::edit::TextEdit;
+pub use changes::render_diff;
+pub use github::render_github;
+use mask::MaskedText;
+pub use sarif::{SarifTool, render_sarif};
 
 /// Are terminal colours written?
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,16 +36,16 @@ pub enum Colour {
 
 /// What became of one file that was to be checked.
 #[derive(Debug, Clone, Copy)]
-pub struct Checked<'a> {
+pub struct CheckedFile<'a> {
     /// Its path, as shown to the user.
     pub name: &'a str,
     /// What was found.
-    pub outcome: Outcome<'a>,
+    pub outcome: CheckOutcome<'a>,
 }
 
 /// What was found in a file.
 #[derive(Debug, Clone, Copy)]
-pub enum Outcome<'a> {
+pub enum CheckOutcome<'a> {
     /// It was read.
     Read {
         /// Its text.
@@ -63,11 +63,11 @@ pub enum Outcome<'a> {
 }
 
 /// How many bytes away from its diagnostic a label is still drawn; beyond, it is told.
-const FARTHEST_LABEL: usize = 4 << 10;
+const MAX_LABEL_DISTANCE: usize = 4 << 10;
 
 /// How many bytes of a file's lines are drawn in all. A file may be one line with thousands of mistakes, and each would
 /// draw it again; beyond, the place is only told.
-const MOST_DRAWN: usize = 4 << 20;
+const MAX_DRAWN_BYTES: usize = 4 << 20;
 
 /// Diagnostics as text, one block each, in the order given. `text` is what they were read from.
 pub fn render(name: &str, text: &str, diagnostics: &[Diagnostic], colour: Colour) -> String {
@@ -76,41 +76,46 @@ pub fn render(name: &str, text: &str, diagnostics: &[Diagnostic], colour: Colour
         Colour::Always => Renderer::styled(),
     };
     let renderer = renderer.decor_style(DecorStyle::Ascii).term_width(120);
-    let name = plain(name);
-    let mut page = Page { name, lines: Lines::new(text), masked: Masked::new(text), left: MOST_DRAWN };
+    let name = printable(name);
+    let mut page = FileRenderer {
+        name,
+        lines: LineIndex::new(text),
+        masked: MaskedText::new(text),
+        bytes_left: MAX_DRAWN_BYTES,
+    };
     let mut res = String::new();
     for diagnostic in diagnostics {
-        res.push_str(&page.one(diagnostic, &renderer));
+        res.push_str(&page.render_diagnostic(diagnostic, &renderer));
         res.push_str("\n\n");
     }
     res
 }
 
 /// A text as a terminal may see it.
-fn plain(text: &str) -> String {
+fn printable(text: &str) -> String {
     text.chars().flat_map(escaped).collect()
 }
 
 /// A file that diagnostics are drawn on.
-struct Page<'a> {
+struct FileRenderer<'a> {
     name: String,
-    lines: Lines<'a>,
-    masked: Masked,
+    lines: LineIndex<'a>,
+    masked: MaskedText,
     /// How many bytes of it may still be drawn.
-    left: usize,
+    bytes_left: usize,
 }
 
-impl Page<'_> {
-    fn one(&mut self, diagnostic: &Diagnostic, renderer: &Renderer) -> String {
+impl FileRenderer<'_> {
+    fn render_diagnostic(&mut self, diagnostic: &Diagnostic, renderer: &Renderer) -> String {
         let level = match diagnostic.severity {
             Severity::Error => Level::ERROR,
             Severity::Warning => Level::WARNING,
             Severity::Info => Level::INFO,
         };
-        let title = level.primary_title(plain(&diagnostic.to_string())).id(diagnostic.code.as_str());
+        let title = level.primary_title(printable(&diagnostic.to_string())).id(diagnostic.code.as_str());
         let drawn = self.snippet(diagnostic);
         let patch = diagnostic.fix.as_ref().filter(|_| drawn.is_some()).and_then(|fix| {
-            let title = plain(diagnostic.help.as_deref().unwrap_or(fix.title()));
+            let title = printable(diagnostic.help.as_deref().unwrap_or(fix.title()));
             self.patch(title, fix.edits())
         });
         let group = match drawn {
@@ -121,7 +126,7 @@ impl Page<'_> {
         };
         match (&diagnostic.help, patch) {
             (_, Some(patch)) => renderer.render(&[group, patch]),
-            (Some(help), None) => renderer.render(&[group.element(Level::HELP.message(plain(help)))]),
+            (Some(help), None) => renderer.render(&[group.element(Level::HELP.message(printable(help)))]),
             (None, None) => renderer.render(&[group]),
         }
     }
@@ -135,40 +140,41 @@ impl Page<'_> {
         if self.masked.is_empty() {
             return None;
         }
-        let Page { name, lines, masked, .. } = self;
+        let FileRenderer { name, lines, masked, .. } = self;
         let first = |span: &Range<usize>| masked.first_line(lines.clamp(span.clone()));
         let primary = first(&diagnostic.span);
         let all = diagnostic.labels.iter().map(|it| (first(&it.span), it));
         let (near, far): (Vec<_>, Vec<_>) =
-            all.partition(|it| it.0.start.abs_diff(primary.start) <= FARTHEST_LABEL);
+            all.partition(|it| it.0.start.abs_diff(primary.start) <= MAX_LABEL_DISTANCE);
         // Only the lines between the first and the last place: the drawing costs time for every line it is given.
         let start = near.iter().map(|it| it.0.start).fold(primary.start, usize::min);
         let end = near.iter().map(|it| it.0.end).fold(primary.end, usize::max);
         let window = masked.window(start..end);
-        self.left = self.left.checked_sub(window.text.len())?;
+        self.bytes_left = self.bytes_left.checked_sub(window.text.len())?;
         let inside = |span: &Range<usize>| span.start - window.bytes.start..span.end - window.bytes.start;
         let snippet = Snippet::source(window.text.to_owned())
             .path(name.clone())
             .line_start(window.line)
             .annotation(AnnotationKind::Primary.span(inside(&primary)))
             .annotations(
-                near.iter().map(|it| AnnotationKind::Context.span(inside(&it.0)).label(plain(&it.1.text))),
+                near.iter()
+                    .map(|it| AnnotationKind::Context.span(inside(&it.0)).label(printable(&it.1.text))),
             );
         let notes = far.into_iter().map(|(_, label)| {
             let (line, column) = lines.position(label.span.start);
-            Level::NOTE.message(format!("{} ({name}:{line}:{column})", plain(&label.text)))
+            Level::NOTE.message(format!("{} ({name}:{line}:{column})", printable(&label.text)))
         });
         Some((snippet, notes.collect()))
     }
 
     /// The lines as they would be, with what goes and what comes; `None` where enough has been drawn.
-    fn patch<'b>(&mut self, title: String, edits: &[Edit]) -> Option<Group<'b>> {
+    fn patch<'b>(&mut self, title: String, edits: &[TextEdit]) -> Option<Group<'b>> {
         let masked = &self.masked;
-        let patches: Vec<_> = edits.iter().map(|it| lines_below(masked, it)).collect();
+        let patches: Vec<_> = edits.iter().map(|it| masked_edit(masked, it)).collect();
         let start = patches.iter().map(|it| it.0.start).min().unwrap_or_default();
         let end = patches.iter().map(|it| it.0.end).max().unwrap_or_default();
         let window = masked.window(start..end);
-        self.left = self.left.checked_sub(window.text.len())?;
+        self.bytes_left = self.bytes_left.checked_sub(window.text.len())?;
         let patches = patches.into_iter().map(|(place, text)| {
             Patch::new(place.start - window.bytes.start..place.end - window.bytes.start, text)
         });
@@ -179,8 +185,8 @@ impl Page<'_> {
 }
 
 /// An edit of the masked text. Whole lines that are put in stand below the line before them, so that there is one.
-fn lines_below(masked: &Masked, edit: &Edit) -> (Range<usize>, String) {
-    let place = masked.place(&edit.span);
+fn masked_edit(masked: &MaskedText, edit: &TextEdit) -> (Range<usize>, String) {
+    let place = masked.map_span(&edit.span);
     let text = edit.text.replace('\r', "");
     match text.strip_suffix('\n') {
         Some(lines) if place.is_empty() && masked.begins_line(place.start) => {

@@ -7,14 +7,14 @@ use std::collections::BTreeSet;
 use mcp_model::Severity;
 use serde_json::{Value, json};
 
-use super::{Checked, Outcome, plain};
-use crate::diagnostic::Lines;
+use super::{CheckOutcome, CheckedFile, printable};
+use crate::diagnostic::LineIndex;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::edit::fix::Fix;
 
 /// The program that found what is told.
 #[derive(Debug, Clone, Copy)]
-pub struct Program<'a> {
+pub struct SarifTool<'a> {
     /// Its name.
     pub name: &'a str,
     /// Its version, `1.2.3`.
@@ -25,26 +25,26 @@ const SCHEMA: &str =
     "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json";
 
 /// Diagnostics as one SARIF document with one run. A file that could not be read is a notification of the run.
-pub fn sarif(program: &Program<'_>, checked: &[Checked<'_>]) -> Value {
+pub fn render_sarif(program: &SarifTool<'_>, checked: &[CheckedFile<'_>]) -> Value {
     let mut codes = BTreeSet::new();
     let mut results = Vec::new();
     let mut notifications = Vec::new();
-    for Checked { name, outcome } in checked {
-        if let Outcome::Read { diagnostics, .. } = outcome {
+    for CheckedFile { name, outcome } in checked {
+        if let CheckOutcome::Read { diagnostics, .. } = outcome {
             codes.extend(diagnostics.iter().map(|it| it.code));
         }
-        if let Outcome::Unreadable { message, help } = outcome {
+        if let CheckOutcome::Unreadable { message, help } = outcome {
             notifications.push(json!({
                 "level": "error",
                 "message": message_of(message, *help),
-                "locations": [{ "physicalLocation": { "artifactLocation": artifact(name) } }],
+                "locations": [{ "physicalLocation": { "artifactLocation": artifact_location(name) } }],
             }));
         }
     }
     let codes: Vec<Code> = codes.into_iter().collect();
-    for Checked { name, outcome } in checked {
-        if let Outcome::Read { text, diagnostics } = outcome {
-            let place = Place { name, lines: Lines::new(text) };
+    for CheckedFile { name, outcome } in checked {
+        if let CheckOutcome::Read { text, diagnostics } = outcome {
+            let place = SarifFile { name, lines: LineIndex::new(text) };
             results.extend(diagnostics.iter().map(|it| result(it, &place, &codes)));
         }
     }
@@ -88,12 +88,12 @@ fn level(severity: Severity) -> &'static str {
 }
 
 /// A file, and where its lines begin.
-struct Place<'a> {
+struct SarifFile<'a> {
     name: &'a str,
-    lines: Lines<'a>,
+    lines: LineIndex<'a>,
 }
 
-impl Place<'_> {
+impl SarifFile<'_> {
     fn region(&self, span: &std::ops::Range<usize>) -> Value {
         let span = self.lines.clamp(span.clone());
         let ((line, column), (end_line, end_column)) =
@@ -102,16 +102,16 @@ impl Place<'_> {
     }
 
     fn physical(&self, span: &std::ops::Range<usize>) -> Value {
-        json!({ "artifactLocation": artifact(self.name), "region": self.region(span) })
+        json!({ "artifactLocation": artifact_location(self.name), "region": self.region(span) })
     }
 }
 
-fn result(diagnostic: &Diagnostic, place: &Place<'_>, codes: &[Code]) -> Value {
+fn result(diagnostic: &Diagnostic, place: &SarifFile<'_>, codes: &[Code]) -> Value {
     let Diagnostic { severity, code, pointer, span, labels, help, server, fix, .. } = diagnostic;
     let mut location = json!({ "physicalLocation": place.physical(span) });
-    let mut logical = json!({ "fullyQualifiedName": plain(pointer), "kind": "member" });
+    let mut logical = json!({ "fullyQualifiedName": printable(pointer), "kind": "member" });
     if let Some(server) = server {
-        logical["name"] = plain(server).into();
+        logical["name"] = printable(server).into();
     }
     location["logicalLocations"] = json!([logical]);
     let related: Vec<Value> = labels
@@ -121,7 +121,7 @@ fn result(diagnostic: &Diagnostic, place: &Place<'_>, codes: &[Code]) -> Value {
             json!({
                 "id": index + 1,
                 "physicalLocation": place.physical(&it.span),
-                "message": { "text": plain(&it.text) },
+                "message": { "text": printable(&it.text) },
             })
         })
         .collect();
@@ -131,23 +131,23 @@ fn result(diagnostic: &Diagnostic, place: &Place<'_>, codes: &[Code]) -> Value {
         "level": level(*severity),
         "message": message_of(&diagnostic.to_string(), help.as_deref()),
         "locations": [location],
-        "partialFingerprints": { "place/v1": format!("{code}:{}", plain(pointer)) },
+        "partialFingerprints": { "place/v1": format!("{code}:{}", printable(pointer)) },
     });
     if !related.is_empty() {
         res["relatedLocations"] = related.into();
     }
     if let Some(fix) = fix {
-        res["fixes"] = json!([change(fix, place)]);
+        res["fixes"] = json!([sarif_fix(fix, place)]);
     }
     res
 }
 
-fn change(fix: &Fix, place: &Place<'_>) -> Value {
-    let replacement = |it: &crate::edit::Edit| json!({ "deletedRegion": place.region(&it.span), "insertedContent": { "text": it.text } });
+fn sarif_fix(fix: &Fix, place: &SarifFile<'_>) -> Value {
+    let replacement = |it: &crate::edit::TextEdit| json!({ "deletedRegion": place.region(&it.span), "insertedContent": { "text": it.text } });
     json!({
-        "description": { "text": plain(fix.title()) },
+        "description": { "text": printable(fix.title()) },
         "artifactChanges": [{
-            "artifactLocation": artifact(place.name),
+            "artifactLocation": artifact_location(place.name),
             "replacements": fix.edits().iter().map(replacement).collect::<Vec<_>>(),
         }],
     })
@@ -155,14 +155,14 @@ fn change(fix: &Fix, place: &Place<'_>) -> Value {
 
 fn message_of(message: &str, help: Option<&str>) -> Value {
     // Braces and brackets mean placeholders and links there, and ours mean themselves.
-    let escape = |text: &str| plain(text).replace('{', "{{").replace('}', "}}");
+    let escape = |text: &str| printable(text).replace('{', "{{").replace('}', "}}");
     let text = escape(message);
     let text = help.map_or_else(|| text.clone(), |it| format!("{text}\nhelp: {}", escape(it)));
     json!({ "text": text })
 }
 
 /// A path as a URI reference.
-fn artifact(name: &str) -> Value {
+fn artifact_location(name: &str) -> Value {
     let mut uri = String::new();
     for byte in name.replace('\\', "/").bytes() {
         match byte {
@@ -183,7 +183,7 @@ mod tests {
 
     #[track_caller]
     fn check(name: &str, want: &str) {
-        assert_eq!(artifact(name)["uri"], want);
+        assert_eq!(artifact_location(name)["uri"], want);
     }
 
     #[test]

@@ -32,16 +32,16 @@ pub fn parse_env_file(text: &str) -> Vec<(String, Secret)> {
 
 /// The same as editors read it (DIA-07): `export` before a name is skipped, quotes around a value are taken off, and a
 /// comment behind a value that is not quoted is none of it. A value is one line.
-pub(crate) fn parse_quoted(text: &str) -> Vec<(String, Secret)> {
+pub(crate) fn parse_editor_env_file(text: &str) -> Vec<(String, Secret)> {
     let plain = parse_env_file(text).into_iter();
     let unquoted = plain.map(|(name, value)| {
         let name = name.strip_prefix("export ").map_or(name.as_str(), str::trim_start).to_owned();
-        (name, Secret::new(unquoted(value.expose())))
+        (name, Secret::new(unquote(value.expose())))
     });
     unquoted.filter(|it| !it.0.is_empty()).collect()
 }
 
-fn unquoted(value: &str) -> String {
+fn unquote(value: &str) -> String {
     for quote in ['"', '\'', '`'] {
         let Some((inner, rest)) = value.strip_prefix(quote).and_then(|it| it.rsplit_once(quote)) else {
             continue;
@@ -95,7 +95,7 @@ mod tests {
     fn dia_07_editors_take_quotes_off() {
         let text = "A=\"b c\"\nexport B='$x' # c\nC=d # e\nD=\"f\\ng\"\nE=\"h\nF=a#b\nG=\n";
         let got: Vec<_> =
-            parse_quoted(text).into_iter().map(|it| format!("{}={}", it.0, it.1.expose())).collect();
+            parse_editor_env_file(text).into_iter().map(|it| format!("{}={}", it.0, it.1.expose())).collect();
         assert_eq!(got, ["A=b c", "B=$x", "C=d", "D=f\ng", "E=\"h", "F=a#b", "G="]);
     }
 }

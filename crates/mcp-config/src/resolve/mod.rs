@@ -15,8 +15,8 @@ use mcp_model::{
 };
 
 use crate::diagnostic::Code;
-use crate::dialect::checks::{self, Complaint};
-use crate::dialect::lowering::{self, PROFILE};
+use crate::dialect::checks::{self, CheckError};
+use crate::dialect::lowering::{self, PROFILE_KEY};
 use crate::dialect::policy::{Policy, VariableRule};
 use crate::dialect::profile::Profile;
 use crate::syntax::child;
@@ -26,7 +26,7 @@ use values::Resolver;
 pub(crate) const CONFIG_VARIABLE: &str = "MCP_CONFIG";
 
 /// The world that a spec is resolved in.
-pub struct Surroundings<'a> {
+pub struct ResolveContext<'a> {
     /// The environment that variables are taken from.
     pub variable: &'a dyn Fn(&str) -> Option<String>,
     /// The folder of the configuration file.
@@ -76,17 +76,14 @@ impl ResolveError {
 }
 
 /// Resolves a spec, or says everything that keeps it from being resolved.
-pub fn resolve(
-    spec: &ServerSpec,
-    surroundings: &Surroundings<'_>,
-) -> Result<ResolvedServer, Vec<ResolveError>> {
+pub fn resolve(spec: &ServerSpec, context: &ResolveContext<'_>) -> Result<ResolvedServer, Vec<ResolveError>> {
     let policy = policy(spec);
-    let mut resolver = Resolver::new(spec, policy, surroundings);
+    let mut resolver = Resolver::new(spec, policy, context);
     let mut resolved = spec.clone();
     resolver.texts(&mut resolved);
     let config = spec.config.as_ref().and_then(|it| config(it, &mut resolver));
     let endpoint = match &spec.transport {
-        TransportSpec::Stdio(it) => stdio(it, config.as_ref(), &mut resolver, surroundings),
+        TransportSpec::Stdio(it) => stdio(it, config.as_ref(), &mut resolver, context),
         TransportSpec::Sse(it) => url(it, TransportKind::Sse, &mut resolver).map(Endpoint::Sse),
         TransportSpec::WebSocket(it) => {
             url(it, TransportKind::WebSocket, &mut resolver).map(Endpoint::WebSocket)
@@ -103,9 +100,9 @@ pub fn resolve(
 
 /// The rules that the spec was read by, or its dialect's usual ones.
 fn policy(spec: &ServerSpec) -> &'static Policy {
-    let written = spec.metadata.get(PROFILE).and_then(RawJson::to_text);
+    let written = spec.metadata.get(PROFILE_KEY).and_then(RawJson::to_text);
     let profile = written.and_then(|it| Profile::parse(&it));
-    Policy::of(profile.unwrap_or_else(|| Profile::default_for(spec.origin.dialect)))
+    Policy::for_profile(profile.unwrap_or_else(|| Profile::default_for(spec.origin.dialect)))
 }
 
 fn config(config: &Passthrough, resolver: &mut Resolver<'_>) -> Option<Secret> {
@@ -113,7 +110,7 @@ fn config(config: &Passthrough, resolver: &mut Resolver<'_>) -> Option<Secret> {
         Passthrough::Literal(json) => json.as_str().to_owned(),
         Passthrough::Template(json) => {
             let pointer = resolver.pointer(&["config"]);
-            values::json(json.as_str(), &pointer, resolver)
+            values::resolve_json(json.as_str(), &pointer, resolver)
         }
     };
     (text != "{}").then(|| Secret::new(text))
@@ -123,7 +120,7 @@ fn stdio(
     spec: &StdioSpec,
     config: Option<&Secret>,
     resolver: &mut Resolver<'_>,
-    surroundings: &Surroundings<'_>,
+    context: &ResolveContext<'_>,
 ) -> Option<Endpoint> {
     let StdioSpec { command, args, env, env_file, inherit, cwd, encoding } = spec;
     let before = resolver.errors.len();
@@ -133,25 +130,25 @@ fn stdio(
             Some(index) => resolver.pointer(&["args", &index.to_string()]),
             None => resolver.pointer(&["server"]),
         };
-        arguments.extend(resolver.checked(value, &pointer, "args", checks::argument));
+        arguments.extend(resolver.checked_value(value, &pointer, "args", checks::argument));
     }
     let mut variables = Vec::new();
     if let Some(value) = env_file {
         let pointer = resolver.pointer(&[resolver.env_file_key]);
         if let Some(path) = resolver.value(value, &pointer, "envFile") {
-            variables = read_env_file(path.expose(), &pointer, resolver, surroundings);
+            variables = read_env_file(path.expose(), &pointer, resolver, context);
         }
     }
     for (name, value) in env {
         let pointer = resolver.pointer(&["env", name]);
-        let value = resolver.checked(value, &pointer, &format!("env.{name}"), checks::env_value);
+        let value = resolver.checked_value(value, &pointer, &format!("env.{name}"), checks::env_value);
         variables.extend(value.map(|it| (name.clone(), it)));
     }
     variables.extend(config.map(|it| (CONFIG_VARIABLE.to_owned(), it.clone())));
     let pointer = resolver.pointer(&["encoding"]);
     let encoding = resolver.text(encoding, &pointer);
     if let Err(complaint) = checks::encoding(&encoding) {
-        resolver.complain(complaint, &pointer);
+        resolver.report_check(complaint, &pointer);
     }
     let command = {
         let pointer = resolver.pointer(&["command"]);
@@ -177,11 +174,11 @@ fn read_env_file(
     path: &str,
     pointer: &str,
     resolver: &mut Resolver<'_>,
-    surroundings: &Surroundings<'_>,
+    context: &ResolveContext<'_>,
 ) -> Vec<(String, Secret)> {
-    match (surroundings.read_file)(&resolver.workspace().join(path)) {
+    match (context.read_file)(&resolver.workspace().join(path)) {
         Ok(text) => match resolver.variables {
-            VariableRule::Editor | VariableRule::EditorAndShell => dotenv::parse_quoted(&text),
+            VariableRule::Editor | VariableRule::EditorAndShell => dotenv::parse_editor_env_file(&text),
             VariableRule::Literal | VariableRule::Expand | VariableRule::ExpandWithFolder => {
                 dotenv::parse_env_file(&text)
             }
@@ -231,7 +228,7 @@ fn url(spec: &UrlSpec, kind: TransportKind, resolver: &mut Resolver<'_>) -> Opti
         Some(text) => match checks::parse_url(text.expose(), rule) {
             Ok(url) => Some(url),
             Err(complaint) => {
-                resolver.complain(complaint, &pointer);
+                resolver.report_check(complaint, &pointer);
                 None
             }
         },
@@ -240,12 +237,12 @@ fn url(spec: &UrlSpec, kind: TransportKind, resolver: &mut Resolver<'_>) -> Opti
     let mut res = Vec::new();
     for (name, value) in headers {
         let pointer = resolver.pointer(&["headers", name]);
-        let value = resolver.checked(value, &pointer, &format!("headers.{name}"), checks::header_value);
+        let value = resolver.checked_value(value, &pointer, &format!("headers.{name}"), checks::header_value);
         res.extend(value.map(|it| (name.clone(), it)));
     }
     let session_id = session_id.as_ref().and_then(|it| {
         let pointer = resolver.pointer(&["sessionId"]);
-        resolver.checked(it, &pointer, "sessionId", checks::header_value)
+        resolver.checked_value(it, &pointer, "sessionId", checks::header_value)
     });
     if resolver.errors.len() > before {
         return None;
@@ -260,8 +257,8 @@ fn url(spec: &UrlSpec, kind: TransportKind, resolver: &mut Resolver<'_>) -> Opti
 }
 
 impl Resolver<'_> {
-    fn complain(&mut self, complaint: Complaint, pointer: &str) {
-        let Complaint { code, message, help } = complaint;
+    fn report_check(&mut self, complaint: CheckError, pointer: &str) {
+        let CheckError { code, message, help } = complaint;
         self.errors.push(ResolveError::new(code, message, pointer, help));
     }
 

@@ -14,9 +14,9 @@ use crate::dialect::policy::VariableRule;
 /// The variable that is the workspace's folder.
 pub(crate) const WORKSPACE_FOLDER: &str = "workspaceFolder";
 /// The variable of editors that is the name of that folder.
-pub(crate) const WORKSPACE_NAME: &str = "workspaceFolderBasename";
+pub(crate) const WORKSPACE_FOLDER_NAME: &str = "workspaceFolderBasename";
 /// The variable of editors that is the user's home.
-pub(crate) const HOME: &str = "userHome";
+pub(crate) const USER_HOME: &str = "userHome";
 
 /// A piece of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,7 +25,7 @@ pub(crate) enum Piece<'a> {
     /// The name of a variable.
     Variable(&'a str),
     /// The name of a variable, and what stands in for it.
-    Or {
+    VariableOr {
         name: &'a str,
         default: &'a str,
     },
@@ -34,12 +34,12 @@ pub(crate) enum Piece<'a> {
 }
 
 /// Cuts a text into its pieces, as HoloDeck has it.
-pub(crate) fn pieces(text: &str) -> Vec<Piece<'_>> {
-    cut(text, VariableRule::Expand)
+pub(crate) fn split_holodeck(text: &str) -> Vec<Piece<'_>> {
+    split(text, VariableRule::Expand)
 }
 
 /// Cuts a text into its pieces.
-pub(crate) fn cut(text: &str, rule: VariableRule) -> Vec<Piece<'_>> {
+pub(crate) fn split(text: &str, rule: VariableRule) -> Vec<Piece<'_>> {
     let mut res = Vec::new();
     let mut rest = text;
     let mut searched = 0;
@@ -84,18 +84,18 @@ fn reference(text: &str, rule: VariableRule) -> Option<(Piece<'_>, usize)> {
     }
     // Nothing nests, so a text is looked through once, however many beginnings it has.
     let end = inner.find(['{', '}']).filter(|it| inner[*it..].starts_with('}'))?;
-    special(&inner[..end], length).map(|it| (it, end + "${}".len()))
+    editor_reference(&inner[..end], length).map(|it| (it, end + "${}".len()))
 }
 
 /// What editors have between the braces; a name of `length` stands at its beginning.
-fn special(inner: &str, length: usize) -> Option<Piece<'_>> {
+fn editor_reference(inner: &str, length: usize) -> Option<Piece<'_>> {
     let whole_name = |it: &str| !it.is_empty() && name_length(it) == it.len();
     match (&inner[..length], &inner[length..]) {
         ("env", name) if name.starts_with(':') && whole_name(&name[1..]) => Some(Piece::Variable(&name[1..])),
         ("input", id) if id.len() > 1 && id.starts_with(':') => Some(Piece::Input(&id[1..])),
         ("", "/") => Some(Piece::Text(MAIN_SEPARATOR_STR)),
         ("", _) => None,
-        (name, rest) => rest.strip_prefix(":-").map(|default| Piece::Or { name, default }),
+        (name, rest) => rest.strip_prefix(":-").map(|default| Piece::VariableOr { name, default }),
     }
 }
 
@@ -107,31 +107,31 @@ fn name_length(text: &str) -> usize {
 
 /// Does the text refer to a variable, as HoloDeck has it?
 pub(crate) fn has_variable(text: &str) -> bool {
-    refers(text, VariableRule::Expand)
+    has_reference(text, VariableRule::Expand)
 }
 
 /// Does the text refer to anything?
-pub(crate) fn refers(text: &str, rule: VariableRule) -> bool {
-    text.contains('$') && !is_plain(&cut(text, rule), text)
+pub(crate) fn has_reference(text: &str, rule: VariableRule) -> bool {
+    text.contains('$') && !is_one_text(&split(text, rule), text)
 }
 
 /// Are these pieces of a text nothing but the text?
-fn is_plain(pieces: &[Piece<'_>], text: &str) -> bool {
+fn is_one_text(pieces: &[Piece<'_>], text: &str) -> bool {
     pieces.iter().all(|it| match it {
         Piece::Text(piece) => piece.len() == text.len(),
-        Piece::Variable(_) | Piece::Or { .. } | Piece::Input(_) => false,
+        Piece::Variable(_) | Piece::VariableOr { .. } | Piece::Input(_) => false,
     })
 }
 
 /// What looks like a reference of another program and stays as it is: its first word, such as `command` of
 /// `${command:x}`. The rest may be anything, and so is not for a message.
-pub(crate) fn unknown<'a>(pieces: &[Piece<'a>]) -> Option<&'a str> {
+pub(crate) fn unknown_reference<'a>(pieces: &[Piece<'a>]) -> Option<&'a str> {
     pieces.iter().find_map(|it| match *it {
         Piece::Text(piece) => {
             let inner = piece.split("${").skip(1).find(|it| it.contains('}') && name_length(it) > 0)?;
             Some(&inner[..name_length(inner)])
         }
-        Piece::Variable(_) | Piece::Or { .. } | Piece::Input(_) => None,
+        Piece::Variable(_) | Piece::VariableOr { .. } | Piece::Input(_) => None,
     })
 }
 
@@ -142,19 +142,19 @@ pub(crate) fn input_variable(id: &str) -> String {
 }
 
 /// A text as a value of the model.
-pub(crate) fn value<'a>(text: impl Into<Cow<'a, str>>, rule: VariableRule) -> ConfigValue {
+pub(crate) fn parse_value<'a>(text: impl Into<Cow<'a, str>>, rule: VariableRule) -> ConfigValue {
     let text = text.into();
     if !text.contains('$') {
         return ConfigValue::literal(text.into_owned());
     }
-    let pieces = cut(&text, rule);
-    if is_plain(&pieces, &text) {
+    let pieces = split(&text, rule);
+    if is_one_text(&pieces, &text) {
         return ConfigValue::literal(text.into_owned());
     }
     let parts = pieces.into_iter().map(|it| match it {
         Piece::Text(text) => TemplatePart::Text(Secret::new(text)),
         Piece::Variable(name) => TemplatePart::Variable(name.to_owned()),
-        Piece::Or { name, default } => {
+        Piece::VariableOr { name, default } => {
             TemplatePart::VariableOr { name: name.to_owned(), default: Secret::new(default) }
         }
         Piece::Input(id) => TemplatePart::Input(id.to_owned()),
@@ -168,12 +168,12 @@ mod tests {
 
     #[track_caller]
     fn check_by(text: &str, rule: VariableRule, want: &str) {
-        let shown: Vec<_> = cut(text, rule)
+        let shown: Vec<_> = split(text, rule)
             .into_iter()
             .map(|it| match it {
                 Piece::Text(text) => format!("'{text}'"),
                 Piece::Variable(name) => name.to_owned(),
-                Piece::Or { name, default } => format!("{name}|{default}"),
+                Piece::VariableOr { name, default } => format!("{name}|{default}"),
                 Piece::Input(id) => format!("?{id}"),
             })
             .collect();
@@ -204,7 +204,9 @@ mod tests {
         check("${1:-a}", "'${1:-a}'");
         check("${A:-${B}}", "'${A:-' B '}'");
         check("$${A}", "'$' A");
-        assert!(refers("${/}", VariableRule::Editor) && !refers("${x:y}", VariableRule::Editor));
+        assert!(
+            has_reference("${/}", VariableRule::Editor) && !has_reference("${x:y}", VariableRule::Editor)
+        );
     }
 
     #[test]
@@ -218,7 +220,8 @@ mod tests {
 
     #[test]
     fn what_stays_as_it_is_can_be_told() {
-        let check = |text, want| assert_eq!(unknown(&cut(text, VariableRule::Editor)), want, "{text}");
+        let check =
+            |text, want| assert_eq!(unknown_reference(&split(text, VariableRule::Editor)), want, "{text}");
         check("${A} ${extensionPath.x}", Some("extensionPath"));
         check("${command:secret}", Some("command"));
         check("${SECRET:x}", Some("SECRET"));

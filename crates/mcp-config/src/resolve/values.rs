@@ -6,15 +6,15 @@ use std::path::{Path, PathBuf};
 use mcp_model::{ConfigValue, RawJson, Secret, ServerSpec, TemplatePart};
 use serde_json::value::RawValue;
 
-use super::{ResolveError, Surroundings};
+use super::{ResolveContext, ResolveError};
 use crate::diagnostic::Code;
 use crate::diagnostic::quoted;
-use crate::dialect::checks::Complaint;
-use crate::dialect::lowering::{INPUTS, LEGACY, LEGACY_ARGS, URL_KEY};
+use crate::dialect::checks::CheckError;
+use crate::dialect::lowering::{INPUTS_KEY, LEGACY_ARGS, LEGACY_KEY, URL_KEY};
 use crate::dialect::policy::{Policy, UrlPolicy, VariableRule};
 use crate::resolve::template::{self, Piece};
 use crate::syntax::child;
-use crate::syntax::ordered_members::Members;
+use crate::syntax::ordered_members::OrderedMembers;
 
 /// What one server's values are resolved with, and what went wrong.
 pub(super) struct Resolver<'a> {
@@ -28,22 +28,22 @@ pub(super) struct Resolver<'a> {
     pub(super) urls: UrlPolicy,
     pub(super) errors: Vec<ResolveError>,
     folders: &'static [&'static str],
-    answers: BTreeMap<String, String>,
+    default_inputs: BTreeMap<String, String>,
     server: &'a str,
-    surroundings: &'a Surroundings<'a>,
+    context: &'a ResolveContext<'a>,
 }
 
 impl<'a> Resolver<'a> {
     pub(super) fn new(
         spec: &'a ServerSpec,
         policy: &'static Policy,
-        surroundings: &'a Surroundings<'a>,
+        context: &'a ResolveContext<'a>,
     ) -> Resolver<'a> {
         Resolver {
             origin: &spec.origin.pointer,
             variables: policy.variables,
-            env_file_key: if policy.withheld.contains(&"envFile") { "env_file" } else { "envFile" },
-            implied_args: if spec.metadata.contains_key(LEGACY) { LEGACY_ARGS } else { 0 },
+            env_file_key: if policy.unsupported_keys.contains(&"envFile") { "env_file" } else { "envFile" },
+            implied_args: if spec.metadata.contains_key(LEGACY_KEY) { LEGACY_ARGS } else { 0 },
             url_key: spec
                 .metadata
                 .get(URL_KEY)
@@ -52,9 +52,9 @@ impl<'a> Resolver<'a> {
             urls: policy.urls,
             errors: Vec::new(),
             folders: policy.folders,
-            answers: spec.metadata.get(INPUTS).and_then(|it| it.read().ok()).unwrap_or_default(),
+            default_inputs: spec.metadata.get(INPUTS_KEY).and_then(|it| it.read().ok()).unwrap_or_default(),
             server: spec.id.as_str(),
-            surroundings,
+            context,
         }
     }
 
@@ -62,10 +62,10 @@ impl<'a> Resolver<'a> {
     pub(super) fn value(&mut self, value: &ConfigValue, pointer: &str, what: &str) -> Option<Secret> {
         match value {
             ConfigValue::Literal(text) => Some(text.clone()),
-            ConfigValue::HostEnv { name, prefix } => match (self.surroundings.variable)(name) {
+            ConfigValue::HostEnv { name, prefix } => match (self.context.variable)(name) {
                 Some(value) => Some(Secret::new(format!("{}{value}", prefix.expose()))),
                 None => {
-                    self.missing_host(name, pointer, what);
+                    self.report_missing_host_variable(name, pointer, what);
                     None
                 }
             },
@@ -74,28 +74,28 @@ impl<'a> Resolver<'a> {
                     TemplatePart::Text(text) => Piece::Text(text.expose()),
                     TemplatePart::Variable(name) => Piece::Variable(name),
                     TemplatePart::VariableOr { name, default } => {
-                        Piece::Or { name, default: default.expose() }
+                        Piece::VariableOr { name, default: default.expose() }
                     }
                     TemplatePart::Input(id) => Piece::Input(id),
                 });
-                self.join(parts, pointer).map(Secret::new)
+                self.join_pieces(parts, pointer).map(Secret::new)
             }
         }
     }
 
     /// A value that is checked once it is known.
-    pub(super) fn checked(
+    pub(super) fn checked_value(
         &mut self,
         value: &ConfigValue,
         pointer: &str,
         what: &str,
-        check: fn(&str) -> Result<(), Complaint>,
+        check: fn(&str) -> Result<(), CheckError>,
     ) -> Option<Secret> {
         let res = self.value(value, pointer, what)?;
         match check(res.expose()) {
             Ok(()) => Some(res),
             Err(complaint) => {
-                self.complain(complaint, pointer);
+                self.report_check(complaint, pointer);
                 None
             }
         }
@@ -103,10 +103,11 @@ impl<'a> Resolver<'a> {
 
     /// A text of the spec; as it is where the dialect has no variables, or one is missing.
     pub(super) fn text(&mut self, text: &str, pointer: &str) -> String {
-        if !template::refers(text, self.variables) {
+        if !template::has_reference(text, self.variables) {
             return text.to_owned();
         }
-        self.join(template::cut(text, self.variables).into_iter(), pointer).unwrap_or_else(|| text.to_owned())
+        self.join_pieces(template::split(text, self.variables).into_iter(), pointer)
+            .unwrap_or_else(|| text.to_owned())
     }
 
     /// The texts of a spec that are no values: its description, and `server` (HD-054).
@@ -132,21 +133,21 @@ impl<'a> Resolver<'a> {
     /// The workspace, which relative paths begin in: the folder of the configuration file, or what holds that where it
     /// is one of those that a dialect puts into a workspace (`.minds`, `.vscode`).
     pub(super) fn workspace(&self) -> PathBuf {
-        let directory = self.surroundings.directory;
+        let directory = self.context.directory;
         let inner = self.folders.iter().map(Path::new).find(|it| directory.ends_with(it));
         let levels = inner.map_or(0, |it| it.components().count());
         directory.ancestors().nth(levels).unwrap_or(Path::new("")).to_owned()
     }
 
     /// Each missing variable of one value is reported once.
-    fn join<'p>(&mut self, pieces: impl Iterator<Item = Piece<'p>>, pointer: &str) -> Option<String> {
+    fn join_pieces<'p>(&mut self, pieces: impl Iterator<Item = Piece<'p>>, pointer: &str) -> Option<String> {
         let mut res = Some(String::new());
         let mut missing = Vec::new();
         for piece in pieces {
             let text = match piece {
                 Piece::Text(text) => Some(text.to_owned()),
                 // Unset and empty are the same here, as in a shell.
-                Piece::Or { name, default } => {
+                Piece::VariableOr { name, default } => {
                     let found = self.variable(name).filter(|it| !it.is_empty());
                     Some(found.unwrap_or_else(|| default.to_owned()))
                 }
@@ -154,7 +155,7 @@ impl<'a> Resolver<'a> {
                     let found = self.input(id);
                     if found.is_none() && !missing.contains(&id) {
                         missing.push(id);
-                        self.missing_input(id, pointer);
+                        self.report_missing_input(id, pointer);
                     }
                     found
                 }
@@ -162,7 +163,7 @@ impl<'a> Resolver<'a> {
                     let found = self.variable(name);
                     if found.is_none() && !missing.contains(&name) {
                         missing.push(name);
-                        self.missing(name, pointer);
+                        self.report_missing_variable(name, pointer);
                     }
                     found
                 }
@@ -174,7 +175,7 @@ impl<'a> Resolver<'a> {
 
     fn variable(&self, name: &str) -> Option<String> {
         let editor = match self.variables {
-            VariableRule::Literal | VariableRule::Expand => return (self.surroundings.variable)(name),
+            VariableRule::Literal | VariableRule::Expand => return (self.context.variable)(name),
             VariableRule::ExpandWithFolder => false,
             VariableRule::Editor | VariableRule::EditorAndShell => true,
         };
@@ -184,22 +185,23 @@ impl<'a> Resolver<'a> {
                 let folder = folder.to_string_lossy();
                 Some(if folder.is_empty() { ".".to_owned() } else { folder.into_owned() })
             }
-            template::WORKSPACE_NAME if editor => {
+            template::WORKSPACE_FOLDER_NAME if editor => {
                 self.workspace().file_name().map(|it| it.to_string_lossy().into_owned())
             }
-            template::HOME if editor => {
-                ["HOME", "USERPROFILE"].into_iter().find_map(|it| (self.surroundings.variable)(it))
+            template::USER_HOME if editor => {
+                ["HOME", "USERPROFILE"].into_iter().find_map(|it| (self.context.variable)(it))
             }
-            _ => (self.surroundings.variable)(name),
+            _ => (self.context.variable)(name),
         }
     }
 
     /// The answer to an input: the variable that stands for it, or what the file has for that case.
     fn input(&self, id: &str) -> Option<String> {
-        (self.surroundings.variable)(&template::input_variable(id)).or_else(|| self.answers.get(id).cloned())
+        (self.context.variable)(&template::input_variable(id))
+            .or_else(|| self.default_inputs.get(id).cloned())
     }
 
-    fn missing_input(&mut self, id: &str, pointer: &str) {
+    fn report_missing_input(&mut self, id: &str, pointer: &str) {
         let message = format!("the input '{}' has no value", quoted(id));
         let help = format!(
             "nobody can be asked here: set it before the start, such as `export {}=…`",
@@ -209,14 +211,14 @@ impl<'a> Resolver<'a> {
     }
 
     /// HD-052, HD-063.
-    fn missing(&mut self, name: &str, pointer: &str) {
+    fn report_missing_variable(&mut self, name: &str, pointer: &str) {
         let message = format!("Environment variable '{name}' not found");
         let help = format!("set it before the start, such as `export {name}=…`");
         self.errors.push(ResolveError::new(Code::MissingVariable, message, pointer, &help));
     }
 
     /// DM-071.
-    fn missing_host(&mut self, name: &str, pointer: &str, what: &str) {
+    fn report_missing_host_variable(&mut self, name: &str, pointer: &str, what: &str) {
         let server = self.server;
         let message = format!("MCP server '{server}' missing required host env var '{name}' (for {what})");
         let help = format!("set it before the start, such as `export {name}=…`");
@@ -225,7 +227,7 @@ impl<'a> Resolver<'a> {
 }
 
 /// A JSON text with the variables in its strings put in; keys stay as they are, and so does every other byte's meaning.
-pub(super) fn json(text: &str, pointer: &str, resolver: &mut Resolver<'_>) -> String {
+pub(super) fn resolve_json(text: &str, pointer: &str, resolver: &mut Resolver<'_>) -> String {
     match text.as_bytes().first() {
         Some(b'"') => {
             let plain: String = serde_json::from_str(text).unwrap_or_default();
@@ -235,14 +237,14 @@ pub(super) fn json(text: &str, pointer: &str, resolver: &mut Resolver<'_>) -> St
         Some(b'[') => {
             let items: Vec<&RawValue> = serde_json::from_str(text).unwrap_or_default();
             let items = items.iter().enumerate();
-            let items =
-                items.map(|(index, it)| json(it.get(), &child(pointer, &index.to_string()), resolver));
+            let items = items
+                .map(|(index, it)| resolve_json(it.get(), &child(pointer, &index.to_string()), resolver));
             format!("[{}]", items.collect::<Vec<_>>().join(","))
         }
         Some(b'{') => {
-            let Members(members) = serde_json::from_str(text).unwrap_or(Members(Vec::new()));
+            let OrderedMembers(members) = serde_json::from_str(text).unwrap_or(OrderedMembers(Vec::new()));
             let members = members.into_iter().map(|(key, value)| {
-                let value = json(value.get(), &child(pointer, &key), resolver);
+                let value = resolve_json(value.get(), &child(pointer, &key), resolver);
                 format!("{}:{value}", serde_json::Value::String(key))
             });
             format!("{{{}}}", members.collect::<Vec<_>>().join(","))

@@ -5,17 +5,17 @@ use super::{Content, Node, child};
 /// Where two trees may differ: pointers into the old one and into the new one. Entries there are not looked at, and
 /// those after them count on without them.
 #[derive(Debug, Default)]
-pub(crate) struct Touched {
+pub(crate) struct ChangedPointers {
     pub(crate) old: Vec<String>,
     pub(crate) new: Vec<String>,
 }
 
 /// A place where the trees differ and should not, as a pointer into the old one.
-pub(crate) fn difference(old: &Node, new: &Node, touched: &Touched) -> Option<String> {
-    below((old, String::new()), (new, String::new()), touched)
+pub(crate) fn difference(old: &Node, new: &Node, touched: &ChangedPointers) -> Option<String> {
+    node_difference((old, String::new()), (new, String::new()), touched)
 }
 
-fn below(old: (&Node, String), new: (&Node, String), touched: &Touched) -> Option<String> {
+fn node_difference(old: (&Node, String), new: (&Node, String), touched: &ChangedPointers) -> Option<String> {
     let (old_node, old_at) = old;
     let (new_node, new_at) = new;
     if touched.old.contains(&old_at) && touched.new.contains(&new_at) {
@@ -29,7 +29,8 @@ fn below(old: (&Node, String), new: (&Node, String), touched: &Touched) -> Optio
                 match (old.next(), new.next()) {
                     (None, None) => return None,
                     (Some(old), Some(new)) if old.key == new.key => {
-                        let res = below((old.value, old.pointer), (new.value, new.pointer), touched);
+                        let res =
+                            node_difference((old.value, old.pointer), (new.value, new.pointer), touched);
                         if res.is_some() {
                             return res;
                         }
@@ -51,34 +52,38 @@ fn below(old: (&Node, String), new: (&Node, String), touched: &Touched) -> Optio
     }
 }
 
-struct Entry<'a> {
+struct DiffEntry<'a> {
     /// The key of a member.
     key: Option<&'a str>,
     pointer: String,
     value: &'a Node,
 }
 
-fn entries<'a>(node: &'a Node, at: &str, skipped: &'a [String]) -> impl Iterator<Item = Entry<'a>> + use<'a> {
+fn entries<'a>(
+    node: &'a Node,
+    at: &str,
+    skipped: &'a [String],
+) -> impl Iterator<Item = DiffEntry<'a>> + use<'a> {
     let members = node.members().unwrap_or_default().iter();
     let members = members.map(|it| (Some(&*it.key.text), it.key.text.to_string(), &it.value));
     let items = node.items().unwrap_or_default().iter().enumerate();
     let items = items.map(|(index, it)| (None, index.to_string(), it));
     let at = at.to_owned();
     let all = members.chain(items);
-    all.map(move |(key, segment, value)| Entry { key, pointer: child(&at, &segment), value })
+    all.map(move |(key, segment, value)| DiffEntry { key, pointer: child(&at, &segment), value })
         .filter(|it| !skipped.contains(&it.pointer))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::syntax::parse;
+    use crate::syntax::parse_any;
 
     #[track_caller]
     fn check(old: &str, new: &str, touched: [&str; 2], want: Option<&str>) {
         let list = |it: &str| it.split_whitespace().map(str::to_owned).collect();
-        let touched = Touched { old: list(touched[0]), new: list(touched[1]) };
-        let (old_root, new_root) = (parse(old).root.unwrap(), parse(new).root.unwrap());
+        let touched = ChangedPointers { old: list(touched[0]), new: list(touched[1]) };
+        let (old_root, new_root) = (parse_any(old).root.unwrap(), parse_any(new).root.unwrap());
         assert_eq!(difference(&old_root, &new_root, &touched).as_deref(), want, "{old} -> {new}");
     }
 

@@ -50,11 +50,11 @@ fn write(node: &Node, out: &mut String) -> Option<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::syntax::parse;
+    use crate::syntax::parse_any;
 
     #[track_caller]
     fn check(yaml: &str, want: Option<&str>) {
-        let root = parse(yaml).root.unwrap();
+        let root = parse_any(yaml).root.unwrap();
         assert_eq!(to_json(&root).as_deref(), want, "{yaml}");
     }
 

@@ -15,38 +15,44 @@ use jsonc_parser::errors::{ParseError, ParseErrorKind};
 use jsonc_parser::{CollectOptions, ParseOptions, ParseStringErrorKind, parse_to_ast};
 
 use super::{
-    Content, Key, KeyKind, MAX_BYTES, MAX_DEPTH, MAX_VALUES, Member, Node, Parsed, SMALLER, Syntax, child,
-    last,
+    Content, Key, KeyKind, MAX_BYTES, MAX_DEPTH, MAX_VALUES, Member, Node, ParsedText, SPLIT_FILE_HELP,
+    Syntax, child, last,
 };
 use crate::diagnostic::Code;
-use crate::diagnostic::{Problem, floor, quoted_key};
+use crate::diagnostic::{RawDiagnostic, floor, quoted_key};
 
 /// Reads a text. Never fails, never panics.
-pub(super) fn parse(text: &str, syntax: Syntax) -> Parsed {
+pub(super) fn parse(text: &str, syntax: Syntax) -> ParsedText {
     if text.len() > MAX_BYTES {
-        return Parsed::too_large();
+        return ParsedText::too_large();
     }
     let skipped = if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
     let text = &text[skipped..];
-    let mut builder =
-        Builder { text, skipped, values: 0, dropped: Vec::new(), problems: Vec::new(), bad_strings: 0 };
+    let mut builder = JsonBuilder {
+        text,
+        skipped,
+        values: 0,
+        dropped: Vec::new(),
+        diagnostics: Vec::new(),
+        bad_strings: 0,
+    };
     let root = plain::parse(text, skipped, syntax).or_else(|| builder.root(syntax));
     // The parser takes blanks that JSON has not.
     if syntax == Syntax::Json
-        && builder.problems.is_empty()
+        && builder.diagnostics.is_empty()
         && !text.trim().is_empty()
         && let Err(error) = serde_json::from_str::<serde::de::IgnoredAny>(text)
     {
         let at = builder.offset(error.line(), error.column());
         let problem =
-            Problem::new(Code::Syntax, "no valid JSON: a character stands here that may not", "", at);
-        builder.problems.push(problem.help("between values JSON has blanks, tabs and line breaks only"));
+            RawDiagnostic::new(Code::Syntax, "no valid JSON: a character stands here that may not", "", at);
+        builder.diagnostics.push(problem.help("between values JSON has blanks, tabs and line breaks only"));
     }
-    Parsed { root, dropped: builder.dropped, problems: builder.problems }
+    ParsedText { root, dropped: builder.dropped, diagnostics: builder.diagnostics }
 }
 
 /// Does the text begin as JSON does, comments left out?
-pub(crate) fn looks_so(text: &str) -> bool {
+pub(crate) fn looks_like_json(text: &str) -> bool {
     let text = text.trim_start_matches('\u{feff}').trim_start();
     text.starts_with(['{', '[', '"']) || text.starts_with("//") || text.starts_with("/*")
 }
@@ -56,19 +62,19 @@ pub(super) fn has_comment(text: &str) -> bool {
     text.contains("/*") || text.match_indices("//").any(|(at, _)| !text[..at].ends_with(':'))
 }
 
-struct Builder<'a> {
+struct JsonBuilder<'a> {
     /// The text without its byte order mark.
     text: &'a str,
     /// Bytes of that mark.
     skipped: usize,
     values: usize,
     dropped: Vec<Range<usize>>,
-    problems: Vec<Problem>,
+    diagnostics: Vec<RawDiagnostic>,
     /// How many texts were reported for what is in them.
     bad_strings: usize,
 }
 
-impl Builder<'_> {
+impl JsonBuilder<'_> {
     /// The tree, and on the way everything that is wrong with the text.
     fn root(&mut self, syntax: Syntax) -> Option<Node> {
         let lenient = syntax == Syntax::JsonWithComments;
@@ -91,10 +97,10 @@ impl Builder<'_> {
                 Some(value) => self.node(&value, "", 1),
             },
         };
-        root.map_err(|problem| self.problems.push(*problem)).ok()
+        root.map_err(|problem| self.diagnostics.push(*problem)).ok()
     }
 
-    fn node(&mut self, value: &Value<'_>, pointer: &str, depth: usize) -> Result<Node, Box<Problem>> {
+    fn node(&mut self, value: &Value<'_>, pointer: &str, depth: usize) -> Result<Node, Box<RawDiagnostic>> {
         let span = self.range(value);
         self.values += 1;
         if self.values > MAX_VALUES {
@@ -105,7 +111,7 @@ impl Builder<'_> {
             Value::BooleanLit(it) => Content::Bool(it.value),
             Value::NumberLit(it) => number(it.value),
             Value::StringLit(it) => {
-                self.one_line(&span, pointer);
+                self.check_string(&span, pointer);
                 Content::Text(it.value.to_string())
             }
             Value::Array(_) | Value::Object(_) if depth > MAX_DEPTH => {
@@ -127,20 +133,20 @@ impl Builder<'_> {
         object: &Object<'_>,
         pointer: &str,
         depth: usize,
-    ) -> Result<Vec<Member>, Box<Problem>> {
+    ) -> Result<Vec<Member>, Box<RawDiagnostic>> {
         let mut res = Vec::with_capacity(object.properties.len());
         let mut seen: HashMap<&str, Range<usize>> = HashMap::new();
         for property in &object.properties {
             let name = property.name.as_str();
             let span = self.range(&property.name);
-            self.one_line(&span, pointer);
+            self.check_string(&span, pointer);
             if let Some(first) = seen.get(name) {
                 let shown = quoted_key(&last(pointer), name);
                 let message = format!("the key '{shown}' stands twice");
-                let problem = Problem::new(Code::DuplicateKey, message, child(pointer, name), span)
+                let problem = RawDiagnostic::new(Code::DuplicateKey, message, child(pointer, name), span)
                     .label(first.clone(), format!("'{shown}' stands here first"))
                     .help("remove one of the two");
-                self.problems.push(problem);
+                self.diagnostics.push(problem);
                 self.dropped.push(self.range(&property.value));
                 continue;
             }
@@ -152,16 +158,17 @@ impl Builder<'_> {
     }
 
     /// A text of JSON holds no line break and no other control character.
-    fn one_line(&mut self, span: &Range<usize>, pointer: &str) {
-        const MOST: usize = 20;
+    fn check_string(&mut self, span: &Range<usize>, pointer: &str) {
+        const MAX_BAD_STRINGS: usize = 20;
         let source = &self.text[span.start - self.skipped..span.end - self.skipped];
-        if self.bad_strings >= MOST || !source.bytes().any(|it| it < b' ') {
+        if self.bad_strings >= MAX_BAD_STRINGS || !source.bytes().any(|it| it < b' ') {
             return;
         }
         self.bad_strings += 1;
         let message = "no valid JSON: a text holds a line break or another control character";
-        let problem = Problem::new(Code::Syntax, message, pointer, span.start..span.start + 1);
-        self.problems.push(problem.help("write `\\n` for a line break, `\\t` for a tab; or close the quote"));
+        let problem = RawDiagnostic::new(Code::Syntax, message, pointer, span.start..span.start + 1);
+        self.diagnostics
+            .push(problem.help("write `\\n` for a line break, `\\t` for a tab; or close the quote"));
     }
 
     fn range(&self, node: &impl Ranged) -> Range<usize> {
@@ -176,18 +183,18 @@ impl Builder<'_> {
         start + self.skipped..start + length + self.skipped
     }
 
-    fn syntax(&self, error: &ParseError) -> Problem {
+    fn syntax(&self, error: &ParseError) -> RawDiagnostic {
         let range = error.range();
         let span = range.start + self.skipped..range.end.max(range.start) + self.skipped;
         if matches!(error.kind(), ParseErrorKind::NestingDepthExceeded) {
             return *too_deep("", span);
         }
-        let (message, help) = self.words(error);
-        Problem::new(Code::Syntax, format!("no valid JSON: {message}"), "", span).help(help)
+        let (message, help) = self.error_text(error);
+        RawDiagnostic::new(Code::Syntax, format!("no valid JSON: {message}"), "", span).help(help)
     }
 
     /// What is wrong, and what to do, in words that never quote the text.
-    fn words(&self, error: &ParseError) -> (&'static str, &'static str) {
+    fn error_text(&self, error: &ParseError) -> (&'static str, &'static str) {
         use ParseErrorKind as Kind;
         use ParseStringErrorKind as Text;
         const QUOTES: &str = "write names and texts in double quotes";
@@ -237,7 +244,7 @@ impl Builder<'_> {
             | Kind::UnaryPlusNumbersNotAllowed => {
                 ("a number is not written as JSON writes numbers", "write digits, such as 30 or 0.5")
             }
-            Kind::NestingDepthExceeded => ("it is nested too deep", SMALLER),
+            Kind::NestingDepthExceeded => ("it is nested too deep", SPLIT_FILE_HELP),
         }
     }
 
@@ -253,11 +260,14 @@ impl Builder<'_> {
     }
 }
 
-fn too_large(message: String, pointer: &str, span: Range<usize>) -> Box<Problem> {
-    Box::new(Problem::new(Code::TooLarge, message, pointer, span.start..span.start + 1).help(SMALLER))
+fn too_large(message: String, pointer: &str, span: Range<usize>) -> Box<RawDiagnostic> {
+    Box::new(
+        RawDiagnostic::new(Code::TooLarge, message, pointer, span.start..span.start + 1)
+            .help(SPLIT_FILE_HELP),
+    )
 }
 
-fn too_deep(pointer: &str, span: Range<usize>) -> Box<Problem> {
+fn too_deep(pointer: &str, span: Range<usize>) -> Box<RawDiagnostic> {
     too_large(format!("the file is nested deeper than {MAX_DEPTH} levels"), pointer, span)
 }
 

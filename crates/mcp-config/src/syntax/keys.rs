@@ -4,11 +4,11 @@ use std::rc::Rc;
 
 /// The keys that came latest. Which of them are still there makes no difference but in memory.
 #[derive(Default)]
-pub(super) struct Keys([Option<Rc<str>>; 32]);
+pub(super) struct KeyInterner([Option<Rc<str>>; 32]);
 
-impl Keys {
+impl KeyInterner {
     /// The key of this text.
-    pub(super) fn key(&mut self, text: &str) -> Rc<str> {
+    pub(super) fn intern(&mut self, text: &str) -> Rc<str> {
         let bytes = text.as_bytes();
         let ends = [bytes.first(), bytes.last()].map(|it| usize::from(it.copied().unwrap_or_default()));
         let place = &mut self.0[(bytes.len() + 7 * ends[0] + 13 * ends[1]) % 32];
@@ -25,12 +25,12 @@ mod tests {
 
     #[test]
     fn a_key_is_its_text_and_is_kept_once() {
-        let mut keys = Keys::default();
-        let first = keys.key("command");
-        assert!(Rc::ptr_eq(&first, &keys.key("command")));
+        let mut keys = KeyInterner::default();
+        let first = keys.intern("command");
+        assert!(Rc::ptr_eq(&first, &keys.intern("command")));
         // One that takes the place of another is itself, and so is the other when it comes again.
         for text in ["", "é", "cnmmand", "conmand", "command"] {
-            assert_eq!(&*keys.key(text), text);
+            assert_eq!(&*keys.intern(text), text);
         }
     }
 }

@@ -16,13 +16,13 @@ mod yaml;
 use std::ops::Range;
 use std::rc::Rc;
 
-pub(crate) use diff::{Touched, difference};
+pub(crate) use diff::{ChangedPointers, difference};
 pub(crate) use json::to_json;
-pub(crate) use jsonc::looks_so as looks_like_json;
+pub(crate) use jsonc::looks_like_json;
 pub(crate) use pointer::{child, contains, last, parent, push, segments};
 
 use crate::diagnostic::Code;
-use crate::diagnostic::Problem;
+use crate::diagnostic::RawDiagnostic;
 
 /// The largest file, in bytes.
 const MAX_BYTES: usize = 1 << 20;
@@ -31,7 +31,7 @@ const MAX_DEPTH: usize = 64;
 /// The most values, aliases followed.
 const MAX_VALUES: usize = 100_000;
 
-const SMALLER: &str = "split the file, or write it more simply";
+const SPLIT_FILE_HELP: &str = "split the file, or write it more simply";
 
 /// How a file is written down.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,25 +45,25 @@ pub(crate) enum Syntax {
 }
 
 /// What became of a text.
-pub(crate) struct Parsed {
+pub(crate) struct ParsedText {
     /// The tree; `None` where the text is not well-formed, or too much of it. An empty text is null.
     pub(crate) root: Option<Node>,
     /// Values that are not in the tree, because their key is a duplicate or no key.
     pub(crate) dropped: Vec<Range<usize>>,
     /// What is wrong with the text.
-    pub(crate) problems: Vec<Problem>,
+    pub(crate) diagnostics: Vec<RawDiagnostic>,
 }
 
-impl Parsed {
-    fn too_large() -> Parsed {
+impl ParsedText {
+    fn too_large() -> ParsedText {
         let message = "the file is larger than 1 MiB";
-        let problems = vec![Problem::new(Code::TooLarge, message, "", 0..0).help(SMALLER)];
-        Parsed { root: None, dropped: Vec::new(), problems }
+        let problems = vec![RawDiagnostic::new(Code::TooLarge, message, "", 0..0).help(SPLIT_FILE_HELP)];
+        ParsedText { root: None, dropped: Vec::new(), diagnostics: problems }
     }
 }
 
 /// Reads a text that is written in `syntax`. Never fails, never panics.
-pub(crate) fn parse_as(text: &str, syntax: Syntax) -> Parsed {
+pub(crate) fn parse_as(text: &str, syntax: Syntax) -> ParsedText {
     match syntax {
         Syntax::Yaml => yaml::parse(text),
         Syntax::Json | Syntax::JsonWithComments => jsonc::parse(text, syntax),
@@ -73,8 +73,8 @@ pub(crate) fn parse_as(text: &str, syntax: Syntax) -> Parsed {
 /// Reads a text of which nobody says how it is written: as JSON where it looks so and is, else as YAML.
 ///
 /// A text with comments of JSON is no YAML, even if it could be read as such: a comment would become a key.
-pub(crate) fn parse(text: &str) -> Parsed {
-    if !jsonc::looks_so(text) {
+pub(crate) fn parse_any(text: &str) -> ParsedText {
+    if !jsonc::looks_like_json(text) {
         return yaml::parse(text);
     }
     let res = jsonc::parse(text, Syntax::JsonWithComments);
@@ -193,10 +193,10 @@ impl Node {
     }
 
     /// Where a complaint about the whole value points: the first key of a mapping, else the value.
-    pub(crate) fn head(&self) -> Range<usize> {
+    pub(crate) fn highlight_span(&self) -> Range<usize> {
         match &self.content {
             Content::Mapping(members) => members.first().map_or(self.span.clone(), |it| it.key.span.clone()),
-            Content::Shared(target) if target.span == self.span => target.head(),
+            Content::Shared(target) if target.span == self.span => target.highlight_span(),
             Content::Null
             | Content::Bool(_)
             | Content::Integer(_)

@@ -3,13 +3,13 @@
 use serde_json::value::RawValue;
 
 /// The members of a JSON object in their order.
-pub(crate) struct Members<'a>(pub(crate) Vec<(String, &'a RawValue)>);
+pub(crate) struct OrderedMembers<'a>(pub(crate) Vec<(String, &'a RawValue)>);
 
-impl<'de> serde::Deserialize<'de> for Members<'de> {
+impl<'de> serde::Deserialize<'de> for OrderedMembers<'de> {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Visitor;
         impl<'de> serde::de::Visitor<'de> for Visitor {
-            type Value = Members<'de>;
+            type Value = OrderedMembers<'de>;
 
             fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 f.write_str("an object")
@@ -20,7 +20,7 @@ impl<'de> serde::Deserialize<'de> for Members<'de> {
                 while let Some(entry) = map.next_entry()? {
                     res.push(entry);
                 }
-                Ok(Members(res))
+                Ok(OrderedMembers(res))
             }
         }
         deserializer.deserialize_map(Visitor)

@@ -10,37 +10,38 @@ use std::rc::Rc;
 
 use granit_parser::{Event, Parser, ScalarStyle, Span, Tag};
 
-use super::keys::Keys;
+use super::keys::KeyInterner;
 use super::{
-    Content, Key, KeyKind, MAX_BYTES, MAX_DEPTH, MAX_VALUES, Member, Node, Parsed, SMALLER, child, scalar,
+    Content, Key, KeyKind, MAX_BYTES, MAX_DEPTH, MAX_VALUES, Member, Node, ParsedText, SPLIT_FILE_HELP,
+    child, scalar,
 };
 use crate::diagnostic::Code;
-use crate::diagnostic::{Problem, quoted, quoted_key};
+use crate::diagnostic::{RawDiagnostic, quoted, quoted_key};
 
 /// Reads a text. Never fails, never panics.
-pub(super) fn parse(text: &str) -> Parsed {
+pub(super) fn parse(text: &str) -> ParsedText {
     if text.len() > MAX_BYTES {
-        return Parsed::too_large();
+        return ParsedText::too_large();
     }
     let skipped = if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
     let options = granit_parser::options! { emit_unresolved_aliases: true, emit_comments: false };
-    let mut builder = Builder { skipped, end: text.len(), ..Builder::default() };
+    let mut builder = YamlBuilder { skipped, end: text.len(), ..YamlBuilder::default() };
     for event in Parser::new_from_str_with_options(&text[skipped..], options) {
         let step = match event {
             Ok((event, span)) => builder.event(event, span),
             Err(error) => Err(builder.syntax(&error)),
         };
         if let Err(problem) = step {
-            builder.problems.push(*problem);
-            return Parsed { root: None, dropped: builder.dropped, problems: builder.problems };
+            builder.diagnostics.push(*problem);
+            return ParsedText { root: None, dropped: builder.dropped, diagnostics: builder.diagnostics };
         }
     }
     let root = builder.root.take().unwrap_or_else(|| Node::new(Content::Null, skipped..skipped));
-    Parsed { root: Some(root), dropped: builder.dropped, problems: builder.problems }
+    ParsedText { root: Some(root), dropped: builder.dropped, diagnostics: builder.diagnostics }
 }
 
 #[derive(Default)]
-struct Builder {
+struct YamlBuilder {
     /// Bytes of a byte order mark, which the parser does not see.
     skipped: usize,
     /// Length of the text.
@@ -51,8 +52,8 @@ struct Builder {
     documents: usize,
     values: usize,
     dropped: Vec<Range<usize>>,
-    problems: Vec<Problem>,
-    keys: Keys,
+    diagnostics: Vec<RawDiagnostic>,
+    keys: KeyInterner,
 }
 
 /// A collection that is not closed yet.
@@ -64,14 +65,14 @@ struct Frame {
 
 enum FrameKind {
     Sequence(Vec<Node>),
-    Mapping { members: Vec<Member>, index: Index, key: Option<Pending> },
+    Mapping { members: Vec<Member>, index: KeyIndex, key: Option<PendingKey> },
 }
 
 /// Where the keys of a mapping are among its members, for one that has many.
 #[derive(Default)]
-struct Index(HashMap<Rc<str>, usize>);
+struct KeyIndex(HashMap<Rc<str>, usize>);
 
-impl Index {
+impl KeyIndex {
     /// The member that has this key.
     fn find<'a>(&mut self, members: &'a [Member], key: &str) -> Option<&'a Member> {
         // So few are compared before hashing them is worth it.
@@ -86,16 +87,16 @@ impl Index {
 }
 
 /// A key whose value has not come yet.
-enum Pending {
+enum PendingKey {
     Key(Key),
     /// The value is read and dropped: its key is a duplicate or no key.
     Dropped,
 }
 
-type Step = Result<(), Box<Problem>>;
+type EventResult = Result<(), Box<RawDiagnostic>>;
 
-impl Builder {
-    fn event(&mut self, event: Event<'_>, span: Span) -> Step {
+impl YamlBuilder {
+    fn event(&mut self, event: Event<'_>, span: Span) -> EventResult {
         let range = self.range(&span);
         match event {
             Event::DocumentStart(..) => {
@@ -103,7 +104,7 @@ impl Builder {
                 if self.documents > 1 {
                     let message = "the file holds more than one YAML document";
                     return Err(Box::new(
-                        Problem::new(Code::ManyDocuments, message, "", range)
+                        RawDiagnostic::new(Code::ManyDocuments, message, "", range)
                             .help("keep one document, and remove the `---` between them"),
                     ));
                 }
@@ -120,7 +121,7 @@ impl Builder {
             }
             Event::MappingStart(_, anchor, tag) => {
                 self.collection_tag(tag.as_deref(), "map", &span);
-                let kind = FrameKind::Mapping { members: Vec::new(), index: Index::default(), key: None };
+                let kind = FrameKind::Mapping { members: Vec::new(), index: KeyIndex::default(), key: None };
                 self.open(range, anchor, kind)
             }
             Event::SequenceEnd | Event::MappingEnd => self.close(range),
@@ -147,7 +148,7 @@ impl Builder {
         range.start + self.skipped..range.end + self.skipped
     }
 
-    fn open(&mut self, range: Range<usize>, anchor: usize, kind: FrameKind) -> Step {
+    fn open(&mut self, range: Range<usize>, anchor: usize, kind: FrameKind) -> EventResult {
         if self.stack.len() >= MAX_DEPTH {
             return Err(self.too_large(format!("the file is nested deeper than {MAX_DEPTH} levels"), range));
         }
@@ -155,7 +156,7 @@ impl Builder {
         Ok(())
     }
 
-    fn close(&mut self, range: Range<usize>) -> Step {
+    fn close(&mut self, range: Range<usize>) -> EventResult {
         let Some(Frame { start, anchor, kind }) = self.stack.pop() else { return Ok(()) };
         let (content, last) = match kind {
             FrameKind::Sequence(items) => {
@@ -173,7 +174,7 @@ impl Builder {
     }
 
     /// Puts a finished node where it belongs. `written` is the text of a plain scalar.
-    fn finish(&mut self, node: Node, anchor: usize, written: Option<&str>) -> Step {
+    fn finish(&mut self, node: Node, anchor: usize, written: Option<&str>) -> EventResult {
         let alias = matches!(node.content, Content::Shared(_));
         self.values = self.values.saturating_add(if alias { node.size } else { 1 });
         if self.values > MAX_VALUES {
@@ -199,8 +200,8 @@ impl Builder {
         match kind {
             FrameKind::Sequence(items) => items.push(node),
             FrameKind::Mapping { members, index: _, key } => match key.take() {
-                Some(Pending::Key(key)) => members.push(Member { key, value: node }),
-                Some(Pending::Dropped) => self.dropped.push(node.span),
+                Some(PendingKey::Key(key)) => members.push(Member { key, value: node }),
+                Some(PendingKey::Dropped) => self.dropped.push(node.span),
                 None => self.key(node, written),
             },
         }
@@ -210,7 +211,7 @@ impl Builder {
     /// Takes a node as the next key of the innermost mapping.
     fn key(&mut self, node: Node, written: Option<&str>) {
         let (text, kind): (Rc<str>, _) = match node.content() {
-            Content::Text(text) => (self.keys.key(text), KeyKind::Text),
+            Content::Text(text) => (self.keys.intern(text), KeyKind::Text),
             Content::Integer(value) => (value.to_string().into(), KeyKind::Scalar),
             Content::Large(digits) => (digits.as_str().into(), KeyKind::Scalar),
             Content::Bool(_) | Content::Float(_) | Content::Null => {
@@ -219,10 +220,11 @@ impl Builder {
             Content::Sequence(_) | Content::Mapping(_) | Content::Shared(_) | Content::Broken => {
                 if !matches!(node.content(), Content::Broken) {
                     let message = format!("a key must be text, not {}", node.kind());
-                    let problem = Problem::new(Code::BadKey, message, self.pointer(), node.span.clone());
-                    self.problems.push(problem.help("write one word, or a text in quotes"));
+                    let problem =
+                        RawDiagnostic::new(Code::BadKey, message, self.pointer(), node.span.clone());
+                    self.diagnostics.push(problem.help("write one word, or a text in quotes"));
                 }
-                self.pend(Pending::Dropped);
+                self.set_pending(PendingKey::Dropped);
                 return;
             }
         };
@@ -234,7 +236,7 @@ impl Builder {
             let first = first.key.span.clone();
             let parent = self.pointer();
             let name = quoted_key(&super::last(&parent), &text);
-            let problem = Problem::new(
+            let problem = RawDiagnostic::new(
                 Code::DuplicateKey,
                 format!("the key '{name}' stands twice"),
                 child(&parent, &text),
@@ -242,14 +244,14 @@ impl Builder {
             )
             .label(first, format!("'{name}' stands here first"))
             .help("remove one of the two");
-            self.problems.push(problem);
-            self.pend(Pending::Dropped);
+            self.diagnostics.push(problem);
+            self.set_pending(PendingKey::Dropped);
             return;
         }
-        self.pend(Pending::Key(Key { text, span: node.span, kind }));
+        self.set_pending(PendingKey::Key(Key { text, span: node.span, kind }));
     }
 
-    fn pend(&mut self, pending: Pending) {
+    fn set_pending(&mut self, pending: PendingKey) {
         if let Some(Frame { kind: FrameKind::Mapping { key, .. }, .. }) = self.stack.last_mut() {
             *key = Some(pending);
         }
@@ -260,7 +262,7 @@ impl Builder {
         let inner = self.stack.len().saturating_sub(1);
         self.stack[..inner].iter().fold(String::new(), |res, frame| match &frame.kind {
             FrameKind::Sequence(items) => child(&res, &items.len().to_string()),
-            FrameKind::Mapping { key: Some(Pending::Key(key)), .. } => child(&res, &key.text),
+            FrameKind::Mapping { key: Some(PendingKey::Key(key)), .. } => child(&res, &key.text),
             FrameKind::Mapping { .. } => res,
         })
     }
@@ -283,8 +285,8 @@ impl Builder {
             Some("null" | "bool" | "int" | "float") => {
                 let range = self.range(span);
                 let message = "the value is not what its tag says";
-                let problem = Problem::new(Code::Syntax, message, self.place(), range);
-                self.problems.push(problem.help("remove the tag, or correct the value"));
+                let problem = RawDiagnostic::new(Code::Syntax, message, self.next_pointer(), range);
+                self.diagnostics.push(problem.help("remove the tag, or correct the value"));
                 Content::Broken
             }
             // `!` alone says: text.
@@ -308,37 +310,42 @@ impl Builder {
     fn unknown_tag(&mut self, tag: &Tag, span: &Span) {
         let range = span.tag_span().map_or_else(|| self.range(span), |it| self.range(&it));
         let message = format!("the tag `{}` has no meaning here", quoted(&tag.original()));
-        self.problems
-            .push(Problem::new(Code::UnknownTag, message, self.place(), range).help("remove the tag"));
+        self.diagnostics.push(
+            RawDiagnostic::new(Code::UnknownTag, message, self.next_pointer(), range).help("remove the tag"),
+        );
     }
 
     /// The pointer to the value that comes next.
-    fn place(&self) -> String {
+    fn next_pointer(&self) -> String {
         let parent = self.pointer();
         match self.stack.last().map(|it| &it.kind) {
             Some(FrameKind::Sequence(items)) => child(&parent, &items.len().to_string()),
-            Some(FrameKind::Mapping { key: Some(Pending::Key(key)), .. }) => child(&parent, &key.text),
+            Some(FrameKind::Mapping { key: Some(PendingKey::Key(key)), .. }) => child(&parent, &key.text),
             Some(FrameKind::Mapping { .. }) | None => parent,
         }
     }
 
     fn broken_alias(&mut self, message: impl Into<String>, range: Range<usize>) -> Content {
-        let pointer = self.place();
-        let problem = Problem::new(Code::Syntax, message, pointer, range);
-        self.problems
+        let pointer = self.next_pointer();
+        let problem = RawDiagnostic::new(Code::Syntax, message, pointer, range);
+        self.diagnostics
             .push(problem.help("write the value itself, or put an anchor (`&name`) before another value"));
         Content::Broken
     }
 
-    fn too_large(&self, message: String, range: Range<usize>) -> Box<Problem> {
-        Box::new(Problem::new(Code::TooLarge, message, self.place(), range).help(SMALLER))
+    fn too_large(&self, message: String, range: Range<usize>) -> Box<RawDiagnostic> {
+        Box::new(
+            RawDiagnostic::new(Code::TooLarge, message, self.next_pointer(), range).help(SPLIT_FILE_HELP),
+        )
     }
 
-    fn syntax(&self, error: &granit_parser::ScanError) -> Box<Problem> {
+    fn syntax(&self, error: &granit_parser::ScanError) -> Box<RawDiagnostic> {
         use granit_parser::ErrorKind;
         if matches!(error.kind(), ErrorKind::RecursionLimitExceeded) {
-            return self
-                .too_large(format!("the file is nested deeper than {MAX_DEPTH} levels"), self.at(error));
+            return self.too_large(
+                format!("the file is nested deeper than {MAX_DEPTH} levels"),
+                self.error_span(error),
+            );
         }
         let (message, help) = match error.kind() {
             ErrorKind::TabNotAllowed | ErrorKind::TabInBlockIndentation | ErrorKind::TabInIndentation => {
@@ -363,10 +370,10 @@ impl Builder {
         // The parser's own words are about kinds of tokens and never quote the text.
         let message = if message.is_empty() { error.info() } else { message.to_owned() };
         let message = format!("no valid YAML: {message}");
-        Box::new(Problem::new(Code::Syntax, message, "", self.at(error)).help(help))
+        Box::new(RawDiagnostic::new(Code::Syntax, message, "", self.error_span(error)).help(help))
     }
 
-    fn at(&self, error: &granit_parser::ScanError) -> Range<usize> {
+    fn error_span(&self, error: &granit_parser::ScanError) -> Range<usize> {
         let start = error.marker().byte_offset().map_or(self.end, |it| it + self.skipped).min(self.end);
         start..(start + 1).min(self.end)
     }

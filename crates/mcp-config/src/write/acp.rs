@@ -6,8 +6,8 @@ use mcp_model::{
 };
 
 use super::common::EXTRA;
-use super::values::{self, own, spelt};
-use super::{Data, Report, common};
+use super::values::{self, reference_text, rewrite_text};
+use super::{OutputValue, WriteReport, common};
 use crate::dialect::checks::{self, UrlRule};
 use crate::dialect::policy::VariableRule;
 
@@ -24,8 +24,8 @@ const META: &str = "_meta";
 pub(super) fn entry(
     server: &ServerSpec,
     version: Version,
-    report: &mut Report<'_>,
-) -> Option<(String, Data)> {
+    report: &mut WriteReport<'_>,
+) -> Option<(String, OutputValue)> {
     let ServerSpec {
         id,
         description,
@@ -47,65 +47,70 @@ pub(super) fn entry(
         (TransportKind::Sse, Version::One) => Some("sse"),
         (TransportKind::Sse, Version::Two) | (TransportKind::WebSocket, _) => {
             let why = format!("{} knows no {} transport", report.title(), kind.as_str());
-            return report.left_out("transport", why);
+            return report.server_omitted("transport", why);
         }
     };
-    res.extend(tag.map(|it| ("type".to_owned(), Data::text(it))));
-    res.push(("name".to_owned(), Data::text(id.as_str())));
+    res.extend(tag.map(|it| ("type".to_owned(), OutputValue::text(it))));
+    res.push(("name".to_owned(), OutputValue::text(id.as_str())));
     match transport {
         TransportSpec::Stdio(spec) => {
             let StdioSpec { command, args, env, env_file, inherit, cwd, encoding } = spec;
-            res.push(("command".to_owned(), Data::Text(path(command, origin.dialect, report)?)));
-            res.push(("args".to_owned(), Data::List(values::arguments(args, RULE, report)?)));
+            res.push(("command".to_owned(), OutputValue::Text(path(command, origin.dialect, report)?)));
+            res.push(("args".to_owned(), OutputValue::List(values::arguments(args, RULE, report)?)));
             // A list may have a name twice, and its reader takes the last.
-            let mut env = values::each("env", env, report, |it| spelt(it, RULE).map(Data::Text));
-            common::config(config.as_ref(), Some(&mut env), Data::Text, report);
+            let mut env =
+                values::entry_list("env", env, report, |it| reference_text(it, RULE).map(OutputValue::Text));
+            common::config(config.as_ref(), Some(&mut env), OutputValue::Text, report);
             res.push(("env".to_owned(), pairs(env)));
             common::inherit(*inherit, EnvInherit::All, report);
             if env_file.is_some() {
-                report.unsaid("env_file", "a file of variables");
+                report.unsupported("env_file", "a file of variables");
             }
-            match cwd.as_ref().map(|it| own(it, origin.dialect, RULE)) {
-                Some(Ok(cwd)) if checks::is_absolute(&cwd) => res.push(("cwd".to_owned(), Data::Text(cwd))),
-                Some(Ok(_)) => report.lost("cwd", "only the whole path of a folder can be said there"),
-                Some(Err(why)) => report.lost("cwd", why),
+            match cwd.as_ref().map(|it| rewrite_text(it, origin.dialect, RULE)) {
+                Some(Ok(cwd)) if checks::is_absolute(&cwd) => {
+                    res.push(("cwd".to_owned(), OutputValue::Text(cwd)))
+                }
+                Some(Ok(_)) => report.omitted("cwd", "only the whole path of a folder can be said there"),
+                Some(Err(why)) => report.omitted("cwd", why),
                 None => {}
             }
             if encoding != "utf-8" {
-                report.unsaid("encoding", "an encoding");
+                report.unsupported("encoding", "an encoding");
             }
         }
         TransportSpec::Sse(spec) | TransportSpec::WebSocket(spec) | TransportSpec::Http(spec) => {
             let UrlSpec { url, headers, session_id, terminate_on_close, sse_fallback } = spec;
             common::fallback(*sse_fallback, report);
-            common::config(config.as_ref(), None, Data::Text, report);
-            let text = match spelt(url, RULE) {
+            common::config(config.as_ref(), None, OutputValue::Text, report);
+            let text = match reference_text(url, RULE) {
                 Ok(text) => text,
-                Err(why) => return report.left_out("url", why),
+                Err(why) => return report.server_omitted("url", why),
             };
             if checks::parse_url(&text, UrlRule::Http).is_err() {
-                return report.left_out("url", "it is no http or https URL");
+                return report.server_omitted("url", "it is no http or https URL");
             }
-            res.push(("url".to_owned(), Data::text(text)));
+            res.push(("url".to_owned(), OutputValue::text(text)));
             // A list may have a name twice, and each of them is sent.
-            let headers = values::each("headers", headers, report, |it| spelt(it, RULE).map(Data::Text));
+            let headers = values::entry_list("headers", headers, report, |it| {
+                reference_text(it, RULE).map(OutputValue::Text)
+            });
             res.push(("headers".to_owned(), pairs(headers)));
             if session_id.is_some() {
-                report.unsaid("session_id", "a session to join");
+                report.unsupported("session_id", "a session to join");
             }
             if kind == TransportKind::Http && !terminate_on_close {
-                report.unsaid("terminate_on_close", "a session that is left open");
+                report.unsupported("terminate_on_close", "a session that is left open");
             }
         }
     }
-    if let Some(meta) = metadata.get(META).and_then(Data::json) {
+    if let Some(meta) = metadata.get(META).and_then(OutputValue::from_json) {
         res.push((META.to_owned(), meta));
     }
     if origin.dialect == Dialect::Acp {
         common::extra(&mut res, metadata);
     }
     if description.is_some() {
-        report.unsaid("description", "what a server is for");
+        report.unsupported("description", "what a server is for");
     }
     common::discovery(*discovery, report);
     common::exposure(exposure, Some(NamePolicy::Qualify { class: NameClass::Strict }), report);
@@ -113,28 +118,29 @@ pub(super) fn entry(
     common::limits(limits, kind, &[], report);
     let said: &[&str] = if origin.dialect == Dialect::Acp { &[META, EXTRA] } else { &[META] };
     common::metadata(metadata, said, report);
-    Some((id.to_string(), Data::Map(res)))
+    Some((id.to_string(), OutputValue::Map(res)))
 }
 
 /// Where a program is.
-fn path(command: &str, origin: Dialect, report: &mut Report<'_>) -> Option<String> {
-    let command = match own(command, origin, RULE) {
+fn path(command: &str, origin: Dialect, report: &mut WriteReport<'_>) -> Option<String> {
+    let command = match rewrite_text(command, origin, RULE) {
         Ok(text) if checks::is_absolute(&text) => return Some(text),
         Ok(text) => text,
-        Err(why) => return report.left_out("command", why),
+        Err(why) => return report.server_omitted("command", why),
     };
     let why = format!("{} wants the absolute path of a program", report.title());
     let found = (report.program)(&command).filter(|it| checks::is_absolute(it));
     if found.is_none() {
-        return report.left_out("command", why + ", and it is not known here");
+        return report.server_omitted("command", why + ", and it is not known here");
     }
-    report.instead("command", why, "wrote the one it has on this machine");
+    report.replaced("command", why, "wrote the one it has on this machine");
     found
 }
 
 /// Names and values as a list.
-fn pairs(entries: Vec<(String, Data)>) -> Data {
-    let pair =
-        |(name, value)| Data::Map(vec![("name".to_owned(), Data::Text(name)), ("value".to_owned(), value)]);
-    Data::List(entries.into_iter().map(pair).collect())
+fn pairs(entries: Vec<(String, OutputValue)>) -> OutputValue {
+    let pair = |(name, value)| {
+        OutputValue::Map(vec![("name".to_owned(), OutputValue::Text(name)), ("value".to_owned(), value)])
+    };
+    OutputValue::List(entries.into_iter().map(pair).collect())
 }

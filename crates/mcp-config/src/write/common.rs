@@ -8,13 +8,13 @@ use mcp_model::{
     SseFallback, TransportKind,
 };
 
-use super::{Data, Report};
+use super::{OutputValue, WriteReport};
 use crate::diagnostic::quoted;
-use crate::dialect::lowering::{LEGACY, PROFILE, SSE_CONNECT};
+use crate::dialect::lowering::{LEGACY_KEY, PROFILE_KEY, SSE_CONNECT};
 use crate::resolve::CONFIG_VARIABLE;
 
 /// What a child sees of our environment, where that is not what the dialect gives it.
-pub(super) fn inherit(wanted: EnvInherit, given: EnvInherit, report: &mut Report<'_>) {
+pub(super) fn inherit(wanted: EnvInherit, given: EnvInherit, report: &mut WriteReport<'_>) {
     if wanted == given {
         return;
     }
@@ -24,11 +24,11 @@ pub(super) fn inherit(wanted: EnvInherit, given: EnvInherit, report: &mut Report
         EnvInherit::Safe => "it sees only what programs need to run",
         EnvInherit::All => "it sees everything",
     };
-    report.instead("inherit", why, done);
+    report.replaced("inherit", why, done);
 }
 
 /// Who may use an instance, where that is not what the dialect has.
-pub(super) fn sharing(wanted: Sharing, given: Sharing, report: &mut Report<'_>) {
+pub(super) fn sharing(wanted: Sharing, given: Sharing, report: &mut WriteReport<'_>) {
     if wanted == given {
         return;
     }
@@ -37,22 +37,22 @@ pub(super) fn sharing(wanted: Sharing, given: Sharing, report: &mut Report<'_>) 
         Sharing::Shared => "all share one instance",
         Sharing::PerOwner => "each session has an instance of its own",
     };
-    report.instead("sharing", why, done);
+    report.replaced("sharing", why, done);
 }
 
 /// A second way to speak to a server, where the dialect has no word for it.
-pub(super) fn fallback(wanted: SseFallback, report: &mut Report<'_>) {
+pub(super) fn fallback(wanted: SseFallback, report: &mut WriteReport<'_>) {
     match wanted {
         SseFallback::Never => {}
         SseFallback::Allowed => {
             let why = format!("{} wants to know how a server is spoken to", report.title());
-            report.instead("sse_fallback", why, "it is spoken to by Streamable HTTP only");
+            report.replaced("sse_fallback", why, "it is spoken to by Streamable HTTP only");
         }
     }
 }
 
 /// Limits that are not the usual ones, but for those among `said`.
-pub(super) fn limits(limits: &Limits, kind: TransportKind, said: &[&str], report: &mut Report<'_>) {
+pub(super) fn limits(limits: &Limits, kind: TransportKind, said: &[&str], report: &mut WriteReport<'_>) {
     let Limits {
         request,
         idle,
@@ -68,7 +68,7 @@ pub(super) fn limits(limits: &Limits, kind: TransportKind, said: &[&str], report
     let changed = [
         ("limits.request", *request != usual.request),
         ("limits.idle", idle.is_some()),
-        ("limits.connect", *connect != usual_connect(kind) && *connect != usual.connect),
+        ("limits.connect", *connect != default_connect(kind) && *connect != usual.connect),
         ("limits.startup", *startup != usual.startup),
         ("limits.sse_read", *sse_read != usual.sse_read),
         ("limits.message_bytes", *message_bytes != usual.message_bytes),
@@ -77,12 +77,12 @@ pub(super) fn limits(limits: &Limits, kind: TransportKind, said: &[&str], report
         ("limits.list_pages", *list_pages != usual.list_pages),
     ];
     for (field, _) in changed.iter().filter(|it| it.1 && !said.contains(&it.0)) {
-        report.unsaid(*field, "this limit");
+        report.unsupported(*field, "this limit");
     }
 }
 
 /// How long connecting may take unless something is said.
-pub(super) fn usual_connect(kind: TransportKind) -> Duration {
+pub(super) fn default_connect(kind: TransportKind) -> Duration {
     match kind {
         TransportKind::Sse => SSE_CONNECT,
         TransportKind::Stdio | TransportKind::WebSocket | TransportKind::Http => Limits::default().connect,
@@ -90,26 +90,26 @@ pub(super) fn usual_connect(kind: TransportKind) -> Duration {
 }
 
 /// What is not listed, where the dialect has no word for it.
-pub(super) fn discovery(discovery: Discovery, report: &mut Report<'_>) {
+pub(super) fn discovery(discovery: Discovery, report: &mut WriteReport<'_>) {
     let Discovery { tools, prompts } = discovery;
     if !tools {
-        report.unsaid("discovery.tools", "tools that are not listed");
+        report.unsupported("discovery.tools", "tools that are not listed");
     }
     if !prompts {
-        report.unsaid("discovery.prompts", "prompts that are not listed");
+        report.unsupported("discovery.prompts", "prompts that are not listed");
     }
 }
 
 /// Filters and transforms, where the dialect has none; and a naming that is not the dialect's. How long names may be is
 /// the host's to say, in no dialect.
-pub(super) fn exposure(exposure: &Exposure, naming: Option<NamePolicy>, report: &mut Report<'_>) {
+pub(super) fn exposure(exposure: &Exposure, naming: Option<NamePolicy>, report: &mut WriteReport<'_>) {
     for (list, rules) in lists(exposure) {
         let Rules { filter: Filter { whitelist, blacklist }, transforms, naming: _, limit: _ } = rules;
         if !whitelist.is_empty() || !blacklist.is_empty() {
-            report.unsaid(format!("{list}.filter"), "what of a server is shown");
+            report.unsupported(format!("{list}.filter"), "what of a server is shown");
         }
         if !transforms.is_empty() {
-            report.unsaid(format!("{list}.transforms"), "other names");
+            report.unsupported(format!("{list}.transforms"), "other names");
         }
     }
     if let Some(naming) = naming {
@@ -118,7 +118,7 @@ pub(super) fn exposure(exposure: &Exposure, naming: Option<NamePolicy>, report: 
 }
 
 /// A naming that is not the dialect's: `given` of tools, prompts and resources.
-pub(super) fn naming(exposure: &Exposure, given: [NamePolicy; 3], report: &mut Report<'_>) {
+pub(super) fn naming(exposure: &Exposure, given: [NamePolicy; 3], report: &mut WriteReport<'_>) {
     if lists(exposure).map(|it| it.1.naming) == given {
         return;
     }
@@ -131,7 +131,7 @@ pub(super) fn naming(exposure: &Exposure, given: [NamePolicy; 3], report: &mut R
         NamePolicy::Slug => "names keep the characters that models take, and `_` stands for the others",
         NamePolicy::Pass => "names stay as they are",
     };
-    report.instead("naming", format!("{} names things in its own way", report.title()), done);
+    report.replaced("naming", format!("{} names things in its own way", report.title()), done);
 }
 
 pub(super) fn lists(exposure: &Exposure) -> [(&'static str, &Rules); 3] {
@@ -140,10 +140,10 @@ pub(super) fn lists(exposure: &Exposure) -> [(&'static str, &Rules); 3] {
 }
 
 /// What only another dialect's reader knows, but for what is among `said`.
-pub(super) fn metadata(metadata: &BTreeMap<String, RawJson>, said: &[&str], report: &mut Report<'_>) {
-    for key in metadata.keys().filter(|it| ![PROFILE, LEGACY].contains(&it.as_str())) {
+pub(super) fn metadata(metadata: &BTreeMap<String, RawJson>, said: &[&str], report: &mut WriteReport<'_>) {
+    for key in metadata.keys().filter(|it| ![PROFILE_KEY, LEGACY_KEY].contains(&it.as_str())) {
         if !said.contains(&key.as_str()) {
-            report.unsaid(format!("metadata.{key}"), &format!("`{}`", quoted(key)));
+            report.unsupported(format!("metadata.{key}"), &format!("`{}`", quoted(key)));
         }
     }
 }
@@ -152,9 +152,9 @@ pub(super) fn metadata(metadata: &BTreeMap<String, RawJson>, said: &[&str], repo
 /// anyhow (HDX-08).
 pub(super) fn config(
     config: Option<&Passthrough>,
-    env: Option<&mut Vec<(String, Data)>>,
-    variable: impl FnOnce(String) -> Data,
-    report: &mut Report<'_>,
+    env: Option<&mut Vec<(String, OutputValue)>>,
+    variable: impl FnOnce(String) -> OutputValue,
+    report: &mut WriteReport<'_>,
 ) {
     let why = format!("{} has no word for configuration that is handed through", report.title());
     match (config, env) {
@@ -162,22 +162,22 @@ pub(super) fn config(
         (Some(Passthrough::Literal(json)), Some(env)) => {
             env.retain(|it| it.0 != CONFIG_VARIABLE);
             env.push((CONFIG_VARIABLE.to_owned(), variable(json.as_str().to_owned())));
-            report.instead(
+            report.replaced(
                 "config",
                 why,
                 format!("wrote the variable {CONFIG_VARIABLE}, by which a program gets it"),
             );
         }
-        (Some(Passthrough::Literal(_) | Passthrough::Template(_)), _) => report.lost("config", why),
+        (Some(Passthrough::Literal(_) | Passthrough::Template(_)), _) => report.omitted("config", why),
     }
 }
 
 /// A member that is there where its list or map has something in it.
-pub(super) fn unless_empty(members: &mut Vec<(String, Data)>, key: &str, value: Data) {
+pub(super) fn push_non_empty(members: &mut Vec<(String, OutputValue)>, key: &str, value: OutputValue) {
     let empty = match &value {
-        Data::List(items) => items.is_empty(),
-        Data::Map(members) => members.is_empty(),
-        Data::Word(_) | Data::Text(_) => false,
+        OutputValue::List(items) => items.is_empty(),
+        OutputValue::Map(members) => members.is_empty(),
+        OutputValue::Scalar(_) | OutputValue::Text(_) => false,
     };
     if !empty {
         members.push((key.to_owned(), value));
@@ -188,8 +188,8 @@ pub(super) fn unless_empty(members: &mut Vec<(String, Data)>, key: &str, value: 
 pub(super) const EXTRA: &str = "extra";
 
 /// Members that the reader of the same dialect did not understand, and kept.
-pub(super) fn extra(members: &mut Vec<(String, Data)>, metadata: &BTreeMap<String, RawJson>) {
-    if let Some(Data::Map(extra)) = metadata.get(EXTRA).and_then(Data::json) {
+pub(super) fn extra(members: &mut Vec<(String, OutputValue)>, metadata: &BTreeMap<String, RawJson>) {
+    if let Some(OutputValue::Map(extra)) = metadata.get(EXTRA).and_then(OutputValue::from_json) {
         for member in extra {
             if !members.iter().any(|it| it.0 == member.0) {
                 members.push(member);

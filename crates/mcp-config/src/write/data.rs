@@ -8,58 +8,58 @@ use std::fmt::Write;
 use mcp_model::RawJson;
 use serde_json::value::RawValue;
 
-use crate::diagnostic::is_unseen;
-use crate::syntax::ordered_members::Members;
+use crate::diagnostic::is_invisible;
+use crate::syntax::ordered_members::OrderedMembers;
 
 /// A value to be written.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Data {
+pub(crate) enum OutputValue {
     /// A number, a truth value or null, as it is spelt in JSON.
-    Word(String),
+    Scalar(String),
     Text(String),
-    List(Vec<Data>),
-    Map(Vec<(String, Data)>),
+    List(Vec<OutputValue>),
+    Map(Vec<(String, OutputValue)>),
 }
 
 /// How wide a list of words may be on one line.
-const WIDEST: usize = 80;
+const MAX_INLINE_CHARS: usize = 80;
 /// The deepest JSON that is written.
-const DEEPEST: usize = 48;
+const MAX_DEPTH: usize = 48;
 
-impl Data {
-    pub(crate) fn text(text: impl Into<String>) -> Data {
-        Data::Text(text.into())
+impl OutputValue {
+    pub(crate) fn text(text: impl Into<String>) -> OutputValue {
+        OutputValue::Text(text.into())
     }
 
-    pub(crate) fn word(word: impl ToString) -> Data {
-        Data::Word(word.to_string())
+    pub(crate) fn scalar(word: impl ToString) -> OutputValue {
+        OutputValue::Scalar(word.to_string())
     }
 
     /// The value of a JSON text, in its order and with every digit; `None` where it is deeper than any file may be.
-    pub(crate) fn json(json: &RawJson) -> Option<Data> {
-        parsed(json.as_str(), DEEPEST)
+    pub(crate) fn from_json(json: &RawJson) -> Option<OutputValue> {
+        parse_json(json.as_str(), MAX_DEPTH)
     }
 
     fn is_leaf(&self) -> bool {
         match self {
-            Data::Word(_) | Data::Text(_) => true,
-            Data::List(items) => items.is_empty(),
-            Data::Map(members) => members.is_empty(),
+            OutputValue::Scalar(_) | OutputValue::Text(_) => true,
+            OutputValue::List(items) => items.is_empty(),
+            OutputValue::Map(members) => members.is_empty(),
         }
     }
 
     /// On one line, with brackets: YAML that is JSON where `Quotes::Always`.
-    pub(crate) fn flow(&self, quotes: Quotes) -> String {
+    pub(crate) fn flow(&self, quotes: QuoteStyle) -> String {
         let mut res = String::new();
         self.write_flow(quotes, &mut res);
         res
     }
 
-    fn write_flow(&self, quotes: Quotes, out: &mut String) {
+    fn write_flow(&self, quotes: QuoteStyle, out: &mut String) {
         match self {
-            Data::Word(word) => out.push_str(word),
-            Data::Text(text) => out.push_str(&quotes.text(text)),
-            Data::List(items) => {
+            OutputValue::Scalar(word) => out.push_str(word),
+            OutputValue::Text(text) => out.push_str(&quotes.text(text)),
+            OutputValue::List(items) => {
                 out.push('[');
                 for (index, item) in items.iter().enumerate() {
                     out.push_str(if index > 0 { ", " } else { "" });
@@ -67,7 +67,7 @@ impl Data {
                 }
                 out.push(']');
             }
-            Data::Map(members) => {
+            OutputValue::Map(members) => {
                 out.push('{');
                 for (index, (key, value)) in members.iter().enumerate() {
                     out.push_str(if index > 0 { ", " } else { "" });
@@ -83,12 +83,12 @@ impl Data {
     /// As block YAML: its lines without line ends, the first of them without indentation.
     pub(crate) fn block(&self) -> Vec<String> {
         match self {
-            Data::Map(members) if !members.is_empty() => {
-                members.iter().flat_map(|it| member(&it.0, &it.1)).collect()
+            OutputValue::Map(members) if !members.is_empty() => {
+                members.iter().flat_map(|it| member_lines(&it.0, &it.1)).collect()
             }
-            Data::List(items) if !items.is_empty() => items.iter().flat_map(item).collect(),
-            Data::Word(_) | Data::Text(_) | Data::List(_) | Data::Map(_) => {
-                vec![self.flow(Quotes::WhereNeeded)]
+            OutputValue::List(items) if !items.is_empty() => items.iter().flat_map(item_lines).collect(),
+            OutputValue::Scalar(_) | OutputValue::Text(_) | OutputValue::List(_) | OutputValue::Map(_) => {
+                vec![self.flow(QuoteStyle::AsNeeded)]
             }
         }
     }
@@ -96,19 +96,19 @@ impl Data {
     /// As JSON with two blanks for each level: its lines, as in [`Data::block`].
     pub(crate) fn pretty(&self) -> Vec<String> {
         let (open, close, entries) = match self {
-            Data::Map(members) if !members.is_empty() => {
-                let entry = |(key, value): &(String, Data)| {
+            OutputValue::Map(members) if !members.is_empty() => {
+                let entry = |(key, value): &(String, OutputValue)| {
                     let mut lines = value.pretty();
-                    lines[0] = format!("{}: {}", Quotes::Always.text(key), lines[0]);
+                    lines[0] = format!("{}: {}", QuoteStyle::Always.text(key), lines[0]);
                     lines
                 };
                 ("{", "}", members.iter().map(entry).collect::<Vec<_>>())
             }
-            Data::List(items) if !items.iter().all(Data::is_leaf) => {
-                ("[", "]", items.iter().map(Data::pretty).collect())
+            OutputValue::List(items) if !items.iter().all(OutputValue::is_leaf) => {
+                ("[", "]", items.iter().map(OutputValue::pretty).collect())
             }
-            Data::Word(_) | Data::Text(_) | Data::List(_) | Data::Map(_) => {
-                return vec![self.flow(Quotes::Always)];
+            OutputValue::Scalar(_) | OutputValue::Text(_) | OutputValue::List(_) | OutputValue::Map(_) => {
+                return vec![self.flow(QuoteStyle::Always)];
             }
         };
         let mut res = vec![open.to_owned()];
@@ -125,18 +125,18 @@ impl Data {
 }
 
 /// A member of a block mapping, as lines.
-pub(crate) fn member(key: &str, value: &Data) -> Vec<String> {
-    let key = Quotes::WhereNeeded.text(key);
+pub(crate) fn member_lines(key: &str, value: &OutputValue) -> Vec<String> {
+    let key = QuoteStyle::AsNeeded.text(key);
     let nested = match value {
-        Data::Map(members) => !members.is_empty(),
-        Data::List(items) => {
-            let leaves = items.iter().all(Data::is_leaf);
-            !(leaves && value.flow(Quotes::WhereNeeded).chars().count() <= WIDEST)
+        OutputValue::Map(members) => !members.is_empty(),
+        OutputValue::List(items) => {
+            let leaves = items.iter().all(OutputValue::is_leaf);
+            !(leaves && value.flow(QuoteStyle::AsNeeded).chars().count() <= MAX_INLINE_CHARS)
         }
-        Data::Word(_) | Data::Text(_) => false,
+        OutputValue::Scalar(_) | OutputValue::Text(_) => false,
     };
     if !nested {
-        return vec![format!("{key}: {}", value.flow(Quotes::WhereNeeded))];
+        return vec![format!("{key}: {}", value.flow(QuoteStyle::AsNeeded))];
     }
     let mut res = vec![format!("{key}:")];
     res.extend(value.block().into_iter().map(|it| format!("  {it}")));
@@ -144,31 +144,31 @@ pub(crate) fn member(key: &str, value: &Data) -> Vec<String> {
 }
 
 /// An item of a block sequence, as lines.
-pub(crate) fn item(value: &Data) -> Vec<String> {
+pub(crate) fn item_lines(value: &OutputValue) -> Vec<String> {
     let mark = |(index, line): (usize, String)| format!("{}{line}", if index == 0 { "- " } else { "  " });
     value.block().into_iter().enumerate().map(mark).collect()
 }
 
 /// Where texts stand in quotes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Quotes {
+pub(crate) enum QuoteStyle {
     /// Everywhere, as in JSON.
     Always,
     /// Where a text would be something else without them.
-    WhereNeeded,
+    AsNeeded,
 }
 
-impl Quotes {
+impl QuoteStyle {
     fn text(self, text: &str) -> String {
         match self {
-            Quotes::WhereNeeded if is_plain(text) => text.to_owned(),
-            Quotes::WhereNeeded | Quotes::Always => quote(text),
+            QuoteStyle::AsNeeded if is_plain_scalar(text) => text.to_owned(),
+            QuoteStyle::AsNeeded | QuoteStyle::Always => quote(text),
         }
     }
 }
 
 /// Is the text itself, written without quotes, in a block and between brackets, in YAML 1.1 and 1.2?
-fn is_plain(text: &str) -> bool {
+fn is_plain_scalar(text: &str) -> bool {
     const WORDS: [&str; 9] = ["y", "n", "yes", "no", "on", "off", "true", "false", "null"];
     let begins = text.starts_with(|it: char| it.is_ascii_alphabetic() || it == '/' || it == '_');
     let inner = |it: char| it.is_ascii_alphanumeric() || " _-./@=+~^()%;:".contains(it);
@@ -190,7 +190,7 @@ fn quote(text: &str) -> String {
             '\n' => res.push_str("\\n"),
             '\r' => res.push_str("\\r"),
             '\t' => res.push_str("\\t"),
-            it if is_unseen(it) => {
+            it if is_invisible(it) => {
                 // All of them lie below U+10000.
                 write!(res, "\\u{:04x}", u32::from(it)).expect("writing to a String never fails");
             }
@@ -201,20 +201,20 @@ fn quote(text: &str) -> String {
     res
 }
 
-fn parsed(json: &str, depth: usize) -> Option<Data> {
+fn parse_json(json: &str, depth: usize) -> Option<OutputValue> {
     let below = depth.checked_sub(1)?;
     Some(match json.as_bytes().first()? {
         b'{' => {
-            let Members(members) = serde_json::from_str(json).ok()?;
-            let member = |(key, value): (String, &RawValue)| Some((key, parsed(value.get(), below)?));
-            Data::Map(members.into_iter().map(member).collect::<Option<_>>()?)
+            let OrderedMembers(members) = serde_json::from_str(json).ok()?;
+            let member = |(key, value): (String, &RawValue)| Some((key, parse_json(value.get(), below)?));
+            OutputValue::Map(members.into_iter().map(member).collect::<Option<_>>()?)
         }
         b'[' => {
             let items: Vec<&RawValue> = serde_json::from_str(json).ok()?;
-            Data::List(items.into_iter().map(|it| parsed(it.get(), below)).collect::<Option<_>>()?)
+            OutputValue::List(items.into_iter().map(|it| parse_json(it.get(), below)).collect::<Option<_>>()?)
         }
-        b'"' => Data::Text(serde_json::from_str(json).ok()?),
-        _ => Data::Word(json.to_owned()),
+        b'"' => OutputValue::Text(serde_json::from_str(json).ok()?),
+        _ => OutputValue::Scalar(json.to_owned()),
     })
 }
 
@@ -225,11 +225,12 @@ mod tests {
 
     #[track_caller]
     fn check(json: &str, block: &str, pretty: &str) {
-        let data = parsed(json, DEEPEST).unwrap();
+        let data = parse_json(json, MAX_DEPTH).unwrap();
         assert_eq!(data.block().join("\n"), block);
         assert_eq!(data.pretty().join("\n"), pretty);
-        for text in [data.block().join("\n"), data.flow(Quotes::WhereNeeded), data.flow(Quotes::Always)] {
-            let root = syntax::parse(&text).root.unwrap();
+        for text in [data.block().join("\n"), data.flow(QuoteStyle::AsNeeded), data.flow(QuoteStyle::Always)]
+        {
+            let root = syntax::parse_any(&text).root.unwrap();
             assert_eq!(syntax::to_json(&root).as_deref(), Some(json), "{text}");
         }
     }
@@ -249,8 +250,8 @@ mod tests {
 
     #[track_caller]
     fn check_text(text: &str, want: &str) {
-        assert_eq!(Quotes::WhereNeeded.text(text), want);
-        let root = syntax::parse(&format!("[{want}]")).root.unwrap();
+        assert_eq!(QuoteStyle::AsNeeded.text(text), want);
+        let root = syntax::parse_any(&format!("[{want}]")).root.unwrap();
         assert_eq!(root.items().unwrap()[0].text(), Some(text));
     }
 

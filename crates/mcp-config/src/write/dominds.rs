@@ -6,14 +6,14 @@ use mcp_model::{
 };
 use serde::Deserialize;
 
-use super::values::{self, host_value, own, spelt};
-use super::{Data, Report, common};
+use super::values::{self, dominds_value, reference_text, rewrite_text};
+use super::{OutputValue, WriteReport, common};
 use crate::dialect::checks::{self, UrlRule};
 use crate::dialect::policy::VariableRule;
 
 const RULE: VariableRule = VariableRule::Literal;
 
-pub(super) fn entry(server: &ServerSpec, report: &mut Report<'_>) -> Option<(String, Data)> {
+pub(super) fn entry(server: &ServerSpec, report: &mut WriteReport<'_>) -> Option<(String, OutputValue)> {
     let ServerSpec {
         id,
         description,
@@ -29,95 +29,101 @@ pub(super) fn entry(server: &ServerSpec, report: &mut Report<'_>) -> Option<(Str
     let mut res = match transport {
         TransportSpec::Stdio(spec) => {
             let StdioSpec { command, args, env, env_file, inherit, cwd, encoding } = spec;
-            let command = match own(command, origin.dialect, RULE) {
+            let command = match rewrite_text(command, origin.dialect, RULE) {
                 Ok(text) => text,
-                Err(why) => return report.left_out("command", why),
+                Err(why) => return report.server_omitted("command", why),
             };
             let mut res = vec![
-                ("transport".to_owned(), Data::text("stdio")),
-                ("command".to_owned(), Data::Text(command)),
+                ("transport".to_owned(), OutputValue::text("stdio")),
+                ("command".to_owned(), OutputValue::Text(command)),
             ];
-            common::unless_empty(&mut res, "args", Data::List(values::arguments(args, RULE, report)?));
-            match cwd.as_ref().map(|it| own(it, origin.dialect, RULE)) {
-                Some(Ok(text)) => res.push(("cwd".to_owned(), Data::Text(text))),
-                Some(Err(why)) => report.lost("cwd", why),
+            common::push_non_empty(
+                &mut res,
+                "args",
+                OutputValue::List(values::arguments(args, RULE, report)?),
+            );
+            match cwd.as_ref().map(|it| rewrite_text(it, origin.dialect, RULE)) {
+                Some(Ok(text)) => res.push(("cwd".to_owned(), OutputValue::Text(text))),
+                Some(Err(why)) => report.omitted("cwd", why),
                 None => {}
             }
-            let mut env = values::entries("env", env, report, host_value);
-            common::config(config.as_ref(), Some(&mut env), Data::Text, report);
-            common::unless_empty(&mut res, "env", Data::Map(env));
+            let mut env = values::entry_map("env", env, report, dominds_value);
+            common::config(config.as_ref(), Some(&mut env), OutputValue::Text, report);
+            common::push_non_empty(&mut res, "env", OutputValue::Map(env));
             if env_file.is_some() {
-                report.unsaid("env_file", "a file of variables");
+                report.unsupported("env_file", "a file of variables");
             }
             if encoding != "utf-8" {
-                report.unsaid("encoding", "an encoding");
+                report.unsupported("encoding", "an encoding");
             }
             common::inherit(*inherit, EnvInherit::All, report);
             res
         }
         TransportSpec::Http(spec) => {
-            common::config(config.as_ref(), None, Data::Text, report);
+            common::config(config.as_ref(), None, OutputValue::Text, report);
             http(spec, report)?
         }
         TransportSpec::Sse(_) | TransportSpec::WebSocket(_) => {
             let why = format!("{} knows no {} transport", report.title(), transport.kind().as_str());
-            return report.left_out("transport", why);
+            return report.server_omitted("transport", why);
         }
     };
     match sharing {
-        Sharing::Shared => res.push(("truely-stateless".to_owned(), Data::word(true))),
+        Sharing::Shared => res.push(("truely-stateless".to_owned(), OutputValue::scalar(true))),
         Sharing::PerOwner => {}
     }
     if description.is_some() {
-        report.unsaid("description", "what a server is for");
+        report.unsupported("description", "what a server is for");
     }
     let hidden = hidden(*discovery, exposure, report);
     res.extend(exposed(exposure, hidden, metadata.get("resources")));
     common::naming(exposure, [NamePolicy::Reject, NamePolicy::Slug, NamePolicy::Slug], report);
     common::limits(limits, transport.kind(), &[], report);
     common::metadata(metadata, &["resources"], report);
-    Some((id.to_string(), Data::Map(res)))
+    Some((id.to_string(), OutputValue::Map(res)))
 }
 
-fn http(spec: &UrlSpec, report: &mut Report<'_>) -> Option<Vec<(String, Data)>> {
+fn http(spec: &UrlSpec, report: &mut WriteReport<'_>) -> Option<Vec<(String, OutputValue)>> {
     let UrlSpec { url, headers, session_id, terminate_on_close, sse_fallback } = spec;
     common::fallback(*sse_fallback, report);
-    let text = match spelt(url, RULE) {
+    let text = match reference_text(url, RULE) {
         Ok(text) => text,
-        Err(why) => return report.left_out("url", why),
+        Err(why) => return report.server_omitted("url", why),
     };
     if checks::parse_url(&text, UrlRule::Http).is_err() {
-        return report.left_out("url", "it is no http or https URL");
+        return report.server_omitted("url", "it is no http or https URL");
     }
-    let mut res =
-        vec![("transport".to_owned(), Data::text("streamable_http")), ("url".to_owned(), Data::text(text))];
-    let headers = values::entries("headers", headers, report, host_value);
-    common::unless_empty(&mut res, "headers", Data::Map(headers));
-    match session_id.as_ref().map(|it| spelt(it, RULE)) {
-        Some(Ok(text)) => res.push(("sessionId".to_owned(), Data::text(text))),
-        Some(Err(why)) => report.lost("session_id", why),
+    let mut res = vec![
+        ("transport".to_owned(), OutputValue::text("streamable_http")),
+        ("url".to_owned(), OutputValue::text(text)),
+    ];
+    let headers = values::entry_map("headers", headers, report, dominds_value);
+    common::push_non_empty(&mut res, "headers", OutputValue::Map(headers));
+    match session_id.as_ref().map(|it| reference_text(it, RULE)) {
+        Some(Ok(text)) => res.push(("sessionId".to_owned(), OutputValue::text(text))),
+        Some(Err(why)) => report.omitted("session_id", why),
         None => {}
     }
     if !terminate_on_close {
-        report.unsaid("terminate_on_close", "a session that is left open");
+        report.unsupported("terminate_on_close", "a session that is left open");
     }
     Some(res)
 }
 
 /// Which of the first two lists are hidden because they are not listed.
-fn hidden(discovery: Discovery, exposure: &Exposure, report: &mut Report<'_>) -> [bool; 3] {
+fn hidden(discovery: Discovery, exposure: &Exposure, report: &mut WriteReport<'_>) -> [bool; 3] {
     let Discovery { tools, prompts } = discovery;
     let mut hide = |list: &str, listed: bool, rules: &Rules| {
         let free = rules.filter == Filter::default();
         if !listed && free {
             let why = format!("{} has no word for what is not listed", report.title());
-            report.instead(
+            report.replaced(
                 format!("discovery.{list}"),
                 why,
                 format!("hid them all, with a blacklist of {list}"),
             );
         } else if !listed {
-            report.unsaid(format!("discovery.{list}"), "what is not listed");
+            report.unsupported(format!("discovery.{list}"), "what is not listed");
         }
         !listed && free
     };
@@ -125,7 +131,7 @@ fn hidden(discovery: Discovery, exposure: &Exposure, report: &mut Report<'_>) ->
 }
 
 /// The three lists, and the transforms that stand at the server.
-fn exposed(exposure: &Exposure, hidden: [bool; 3], settings: Option<&RawJson>) -> Vec<(String, Data)> {
+fn exposed(exposure: &Exposure, hidden: [bool; 3], settings: Option<&RawJson>) -> Vec<(String, OutputValue)> {
     let lists = common::lists(exposure);
     // Those of the resources, which their skills follow too; a list of its own stands in place of it, even an empty one.
     let shared = &exposure.resources.transforms;
@@ -133,10 +139,10 @@ fn exposed(exposure: &Exposure, hidden: [bool; 3], settings: Option<&RawJson>) -
     for ((list, rules), hidden) in lists.into_iter().zip(hidden) {
         let Rules { filter: Filter { whitelist, blacklist }, transforms, naming: _, limit: _ } = rules;
         let mut members = Vec::new();
-        common::unless_empty(&mut members, "whitelist", patterns(whitelist));
-        common::unless_empty(&mut members, "blacklist", patterns(blacklist));
+        common::push_non_empty(&mut members, "whitelist", patterns(whitelist));
+        common::push_non_empty(&mut members, "blacklist", patterns(blacklist));
         if hidden {
-            members.push(("blacklist".to_owned(), Data::List(vec![Data::text("*")])));
+            members.push(("blacklist".to_owned(), OutputValue::List(vec![OutputValue::text("*")])));
         }
         if transforms != shared {
             members.push(("transform".to_owned(), self::transforms(transforms)));
@@ -144,32 +150,34 @@ fn exposed(exposure: &Exposure, hidden: [bool; 3], settings: Option<&RawJson>) -
         if let ("resources", Some(settings)) = (list, settings) {
             members.extend(settings_of(settings));
         }
-        common::unless_empty(&mut res, list, Data::Map(members));
+        common::push_non_empty(&mut res, list, OutputValue::Map(members));
     }
-    common::unless_empty(&mut res, "transform", self::transforms(shared));
+    common::push_non_empty(&mut res, "transform", self::transforms(shared));
     res
 }
 
-fn patterns(patterns: &[String]) -> Data {
-    Data::List(patterns.iter().map(Data::text).collect())
+fn patterns(patterns: &[String]) -> OutputValue {
+    OutputValue::List(patterns.iter().map(OutputValue::text).collect())
 }
 
-fn transforms(transforms: &[Transform]) -> Data {
-    let map = |key: &str, value: Data| Data::Map(vec![(key.to_owned(), value)]);
+fn transforms(transforms: &[Transform]) -> OutputValue {
+    let map = |key: &str, value: OutputValue| OutputValue::Map(vec![(key.to_owned(), value)]);
     let one = |it: &Transform| match it {
-        Transform::Prefix { remove, add } if remove.is_empty() => map("prefix", Data::text(add)),
+        Transform::Prefix { remove, add } if remove.is_empty() => map("prefix", OutputValue::text(add)),
         Transform::Prefix { remove, add } => {
-            let members =
-                vec![("remove".to_owned(), Data::text(remove)), ("add".to_owned(), Data::text(add))];
-            map("prefix", Data::Map(members))
+            let members = vec![
+                ("remove".to_owned(), OutputValue::text(remove)),
+                ("add".to_owned(), OutputValue::text(add)),
+            ];
+            map("prefix", OutputValue::Map(members))
         }
-        Transform::Suffix(text) => map("suffix", Data::text(text)),
+        Transform::Suffix(text) => map("suffix", OutputValue::text(text)),
     };
-    Data::List(transforms.iter().map(one).collect())
+    OutputValue::List(transforms.iter().map(one).collect())
 }
 
 /// What the reader keeps of `resources` besides its rules.
-fn settings_of(json: &RawJson) -> Vec<(String, Data)> {
+fn settings_of(json: &RawJson) -> Vec<(String, OutputValue)> {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
     struct Settings {
@@ -185,15 +193,15 @@ fn settings_of(json: &RawJson) -> Vec<(String, Data)> {
     }
     let Ok(Settings { mime_types, max_bytes, skills }) = json.read() else { return Vec::new() };
     let mut res = Vec::new();
-    common::unless_empty(&mut res, "mimeTypes", patterns(&mime_types));
+    common::push_non_empty(&mut res, "mimeTypes", patterns(&mime_types));
     if let Some(bytes) = max_bytes {
-        res.push(("maxBytes".to_owned(), Data::word(bytes)));
+        res.push(("maxBytes".to_owned(), OutputValue::scalar(bytes)));
     }
     if let Some(Skills { enabled, whitelist, blacklist }) = skills {
-        let mut members = vec![("enabled".to_owned(), Data::word(enabled))];
-        common::unless_empty(&mut members, "whitelist", patterns(&whitelist));
-        common::unless_empty(&mut members, "blacklist", patterns(&blacklist));
-        res.push(("skills".to_owned(), Data::Map(members)));
+        let mut members = vec![("enabled".to_owned(), OutputValue::scalar(enabled))];
+        common::push_non_empty(&mut members, "whitelist", patterns(&whitelist));
+        common::push_non_empty(&mut members, "blacklist", patterns(&blacklist));
+        res.push(("skills".to_owned(), OutputValue::Map(members)));
     }
     res
 }

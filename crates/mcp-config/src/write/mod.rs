@@ -19,57 +19,59 @@ use std::fmt;
 use mcp_model::ServerSpec;
 use serde::{Serialize, Serializer};
 
-use crate::dialect::lowering::INPUTS;
+use crate::dialect::lowering::INPUTS_KEY;
 use crate::dialect::policy::Policy;
 use crate::dialect::profile::Profile;
-pub(crate) use data::{Data, Quotes, item, member};
-pub(crate) use spelling::Editor;
-pub use spelling::{Inputs, asks_for_inputs};
+pub(crate) use data::{OutputValue, QuoteStyle, item_lines, member_lines};
+pub(crate) use spelling::EditorFile;
+pub use spelling::{InputDeclarations, prompts_for_inputs};
 
 /// Servers, written down.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Written {
+pub struct WrittenFile {
     /// The file. It holds every literal value of the servers, secrets included.
     pub text: String,
     /// What the dialect cannot say, in the order of the servers. No value stands in it.
-    pub losses: Vec<Loss>,
+    pub unsupported: Vec<UnsupportedField>,
 }
 
 /// Something that a dialect cannot say.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Loss {
+pub struct UnsupportedField {
     /// The server it is about.
     pub server: String,
     /// What of it: a word of the model, such as `cwd`, or `env.NAME`.
     pub field: String,
     /// Why it cannot be said.
-    pub why: String,
+    #[serde(rename = "why")]
+    pub reason: String,
     /// What was done about it.
-    pub done: Done,
+    #[serde(rename = "done")]
+    pub fallback: FieldFallback,
 }
 
 /// What was done about something that cannot be said.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Done {
+pub enum FieldFallback {
     /// It was left out.
-    LeftOut,
+    FieldOmitted,
     /// The whole server was left out, because it would be another one without it.
-    ServerLeftOut,
+    ServerOmitted,
     /// Something else was written, as the words say.
-    Instead(String),
+    Replaced(String),
 }
 
-impl fmt::Display for Done {
+impl fmt::Display for FieldFallback {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Done::LeftOut => f.write_str("left out"),
-            Done::ServerLeftOut => f.write_str("the server is left out"),
-            Done::Instead(words) => f.write_str(words),
+            FieldFallback::FieldOmitted => f.write_str("left out"),
+            FieldFallback::ServerOmitted => f.write_str("the server is left out"),
+            FieldFallback::Replaced(words) => f.write_str(words),
         }
     }
 }
 
-impl Serialize for Done {
+impl Serialize for FieldFallback {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
     }
@@ -78,71 +80,77 @@ impl Serialize for Done {
 /// Writes servers down, in their order.
 ///
 /// `program` gives the absolute path of a program, where there is one of that name: ACP takes nothing else.
-pub fn write(servers: &[ServerSpec], profile: Profile, program: Programs<'_>) -> Written {
-    written(servers, profile, program, None)
+pub fn write_servers(servers: &[ServerSpec], profile: Profile, program: ProgramLookup<'_>) -> WrittenFile {
+    write_file(servers, profile, program, None)
 }
 
 /// The same for a file of this path, whose editor may spell variables in a way of its own, look for its servers under
 /// another key, and ask for what is declared in `inputs` (DIA-06, DIA-08). What is asked for and not in `declared` is
 /// declared as a question whose answer is not shown.
-pub fn write_for(
+pub fn write_editor_file(
     file: &str,
-    declared: &Inputs,
+    declared: &InputDeclarations,
     servers: &[ServerSpec],
     profile: Profile,
-    program: Programs<'_>,
-) -> Written {
-    written(servers, profile, program, Some((Editor::of(file), declared)))
+    program: ProgramLookup<'_>,
+) -> WrittenFile {
+    write_file(servers, profile, program, Some((EditorFile::of(file), declared)))
 }
 
-fn written(
+fn write_file(
     servers: &[ServerSpec],
     profile: Profile,
-    program: Programs<'_>,
-    place: Option<(Editor, &Inputs)>,
-) -> Written {
+    program: ProgramLookup<'_>,
+    place: Option<(EditorFile, &InputDeclarations)>,
+) -> WrittenFile {
     let place = place.filter(|_| profile == Profile::McpJson);
     let mut asked: Vec<String> = Vec::new();
-    let mut losses = Vec::new();
+    let mut unsupported = Vec::new();
     let mut names = HashSet::new();
     let mut entries = Vec::new();
     for server in servers {
-        let mut report = Report { profile, program, server: server.id.to_string(), losses: &mut losses };
-        let before = report.losses.len();
-        let Some((name, mut entry)) = entry(server, &mut report) else {
+        let mut report =
+            WriteReport { profile, program, server: server.id.to_string(), unsupported: &mut unsupported };
+        let before = report.unsupported.len();
+        let Some((name, mut entry)) = server_entry(server, &mut report) else {
             // Of a server that is not there, only the reason is worth a word.
-            let last = losses.len().saturating_sub(1);
-            losses.drain(before..last.max(before));
+            let last = unsupported.len().saturating_sub(1);
+            unsupported.drain(before..last.max(before));
             continue;
         };
         if names.insert(name.clone()) {
             if let Some((editor, _)) = place {
-                let ids = editor.spell(&mut entry, &mut report);
+                let ids = editor.rewrite_references(&mut entry, &mut report);
                 asked.extend(ids.into_iter().filter(|it| !asked.contains(it)).collect::<Vec<_>>());
             }
             entries.push((name, entry));
         } else {
-            report.add("id", "another server has this name already", Done::ServerLeftOut);
+            report.add("id", "another server has this name already", FieldFallback::ServerOmitted);
         }
     }
-    if place.is_some_and(|it| it.0.asks()) {
+    if place.is_some_and(|it| it.0.prompts_for_inputs()) {
         // What is declared stands in the file again.
-        losses.retain(|it| it.field != format!("metadata.{INPUTS}"));
+        unsupported.retain(|it| it.field != format!("metadata.{INPUTS_KEY}"));
     }
-    let Some((editor, declared)) = place else { return Written { text: text(profile, entries), losses } };
-    let mut members = vec![(editor.key.to_owned(), Data::Map(entries))];
+    let Some((editor, declared)) = place else {
+        return WrittenFile { text: file_text(profile, entries), unsupported };
+    };
+    let mut members = vec![(editor.key.to_owned(), OutputValue::Map(entries))];
     if !asked.is_empty() {
         let inputs = asked.iter().map(|it| declared.declaration(it)).collect();
-        members.insert(0, ("inputs".to_owned(), Data::List(inputs)));
+        members.insert(0, ("inputs".to_owned(), OutputValue::List(inputs)));
     }
-    Written { text: Data::Map(members).pretty().join("\n") + "\n", losses }
+    WrittenFile { text: OutputValue::Map(members).pretty().join("\n") + "\n", unsupported }
 }
 
 /// One server as an entry: its name, and what stands in its place, the name included where the dialect has it there.
-pub(crate) fn entry(server: &ServerSpec, report: &mut Report<'_>) -> Option<(String, Data)> {
+pub(crate) fn server_entry(
+    server: &ServerSpec,
+    report: &mut WriteReport<'_>,
+) -> Option<(String, OutputValue)> {
     match report.profile {
         Profile::HoloDeck | Profile::HoloDeck07 => {
-            holodeck::entry(server, Policy::of(report.profile), report)
+            holodeck::entry(server, Policy::for_profile(report.profile), report)
         }
         Profile::Dominds => dominds::entry(server, report),
         Profile::AcpV1 => acp::entry(server, acp::Version::One, report),
@@ -151,22 +159,25 @@ pub(crate) fn entry(server: &ServerSpec, report: &mut Report<'_>) -> Option<(Str
     }
 }
 
-fn text(profile: Profile, entries: Vec<(String, Data)>) -> String {
-    let list = |entries: Vec<(String, Data)>| Data::List(entries.into_iter().map(|it| it.1).collect());
-    let file = |members: Vec<(&str, Data)>| {
-        Data::Map(members.into_iter().map(|it| (it.0.to_owned(), it.1)).collect())
+fn file_text(profile: Profile, entries: Vec<(String, OutputValue)>) -> String {
+    let list =
+        |entries: Vec<(String, OutputValue)>| OutputValue::List(entries.into_iter().map(|it| it.1).collect());
+    let file = |members: Vec<(&str, OutputValue)>| {
+        OutputValue::Map(members.into_iter().map(|it| (it.0.to_owned(), it.1)).collect())
     };
     let lines = match profile {
         Profile::HoloDeck | Profile::HoloDeck07 => file(vec![("tools", list(entries))]).block(),
-        Profile::Dominds => file(vec![("version", Data::word(1)), ("servers", Data::Map(entries))]).block(),
+        Profile::Dominds => {
+            file(vec![("version", OutputValue::scalar(1)), ("servers", OutputValue::Map(entries))]).block()
+        }
         Profile::AcpV1 | Profile::AcpV2 => file(vec![("mcpServers", list(entries))]).pretty(),
-        Profile::McpJson => file(vec![("mcpServers", Data::Map(entries))]).pretty(),
+        Profile::McpJson => file(vec![("mcpServers", OutputValue::Map(entries))]).pretty(),
     };
     lines.join("\n") + "\n"
 }
 
 /// The absolute path of a program, by its name.
-pub type Programs<'a> = &'a dyn Fn(&str) -> Option<String>;
+pub type ProgramLookup<'a> = &'a dyn Fn(&str) -> Option<String>;
 
 /// How users call a dialect.
 fn title(profile: Profile) -> &'static str {
@@ -181,43 +192,43 @@ fn title(profile: Profile) -> &'static str {
 }
 
 /// What is being found out about one server on its way.
-pub(crate) struct Report<'a> {
+pub(crate) struct WriteReport<'a> {
     pub(crate) profile: Profile,
-    pub(crate) program: Programs<'a>,
+    pub(crate) program: ProgramLookup<'a>,
     pub(crate) server: String,
-    pub(crate) losses: &'a mut Vec<Loss>,
+    pub(crate) unsupported: &'a mut Vec<UnsupportedField>,
 }
 
-impl Report<'_> {
+impl WriteReport<'_> {
     /// How users call the dialect.
     fn title(&self) -> &'static str {
         title(self.profile)
     }
 
-    fn add(&mut self, field: impl Into<String>, why: impl Into<String>, done: Done) {
+    fn add(&mut self, field: impl Into<String>, why: impl Into<String>, done: FieldFallback) {
         let (server, field, why) = (self.server.clone(), field.into(), why.into());
-        self.losses.push(Loss { server, field, why, done });
+        self.unsupported.push(UnsupportedField { server, field, reason: why, fallback: done });
     }
 
     /// The field is not written.
-    fn lost(&mut self, field: impl Into<String>, why: impl Into<String>) {
-        self.add(field, why, Done::LeftOut);
+    fn omitted(&mut self, field: impl Into<String>, why: impl Into<String>) {
+        self.add(field, why, FieldFallback::FieldOmitted);
     }
 
     /// The dialect has no word for the field, and it is not written.
-    fn unsaid(&mut self, field: impl Into<String>, what: &str) {
+    fn unsupported(&mut self, field: impl Into<String>, what: &str) {
         let why = format!("{} has no word for {what}", self.title());
-        self.lost(field, why);
+        self.omitted(field, why);
     }
 
     /// Something else is written.
-    fn instead(&mut self, field: impl Into<String>, why: impl Into<String>, done: impl Into<String>) {
-        self.add(field, why, Done::Instead(done.into()));
+    fn replaced(&mut self, field: impl Into<String>, why: impl Into<String>, done: impl Into<String>) {
+        self.add(field, why, FieldFallback::Replaced(done.into()));
     }
 
     /// The whole server is not written.
-    fn left_out<T>(&mut self, field: impl Into<String>, why: impl Into<String>) -> Option<T> {
-        self.add(field, why, Done::ServerLeftOut);
+    fn server_omitted<T>(&mut self, field: impl Into<String>, why: impl Into<String>) -> Option<T> {
+        self.add(field, why, FieldFallback::ServerOmitted);
         None
     }
 }

@@ -7,120 +7,128 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use super::{Data, Report};
+use super::{OutputValue, WriteReport};
 use crate::dialect::policy::VariableRule;
-use crate::resolve::template::{HOME, Piece, WORKSPACE_FOLDER, WORKSPACE_NAME, cut};
+use crate::resolve::template::{Piece, USER_HOME, WORKSPACE_FOLDER, WORKSPACE_FOLDER_NAME, split};
 use crate::syntax::{self, Syntax, to_json};
 
 /// What a variable is to an editor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Variables {
+enum VariableSyntax {
     /// `${NAME}`: Claude Code, Gemini CLI, Kiro, and whoever is not known.
-    Bare,
+    Plain,
     /// `${env:NAME}`: Cursor, Windsurf, Roo Code, Cline.
-    Prefixed,
+    EnvPrefix,
     /// The same, and `${input:id}` is asked for: VS Code.
-    Asked,
+    EnvPrefixAndInputs,
     /// Nothing: Claude Desktop and Zed hand every text over as it is.
-    Nothing,
+    Unsupported,
 }
 
 /// The files of editors that say something else than most: a folder's name or the end of a path, and what holds there.
-const EDITORS: &[(&str, Variables, &str)] = &[
-    (".vscode/mcp.json", Variables::Asked, "servers"),
-    ("Code/User/mcp.json", Variables::Asked, "servers"),
-    ("Code - Insiders/User/mcp.json", Variables::Asked, "servers"),
-    ("VSCodium/User/mcp.json", Variables::Asked, "servers"),
-    (".vscode/settings.json", Variables::Asked, "mcpServers"),
-    (".cursor/mcp.json", Variables::Prefixed, "mcpServers"),
-    ("windsurf/mcp_config.json", Variables::Prefixed, "mcpServers"),
-    (".roo/mcp.json", Variables::Prefixed, "mcpServers"),
-    ("mcp_settings.json", Variables::Prefixed, "mcpServers"),
-    ("cline_mcp_settings.json", Variables::Prefixed, "mcpServers"),
-    ("claude_desktop_config.json", Variables::Nothing, "mcpServers"),
-    (".zed/settings.json", Variables::Nothing, "context_servers"),
-    ("zed/settings.json", Variables::Nothing, "context_servers"),
+const EDITOR_FILES: &[(&str, VariableSyntax, &str)] = &[
+    (".vscode/mcp.json", VariableSyntax::EnvPrefixAndInputs, "servers"),
+    ("Code/User/mcp.json", VariableSyntax::EnvPrefixAndInputs, "servers"),
+    ("Code - Insiders/User/mcp.json", VariableSyntax::EnvPrefixAndInputs, "servers"),
+    ("VSCodium/User/mcp.json", VariableSyntax::EnvPrefixAndInputs, "servers"),
+    (".vscode/settings.json", VariableSyntax::EnvPrefixAndInputs, "mcpServers"),
+    (".cursor/mcp.json", VariableSyntax::EnvPrefix, "mcpServers"),
+    ("windsurf/mcp_config.json", VariableSyntax::EnvPrefix, "mcpServers"),
+    (".roo/mcp.json", VariableSyntax::EnvPrefix, "mcpServers"),
+    ("mcp_settings.json", VariableSyntax::EnvPrefix, "mcpServers"),
+    ("cline_mcp_settings.json", VariableSyntax::EnvPrefix, "mcpServers"),
+    ("claude_desktop_config.json", VariableSyntax::Unsupported, "mcpServers"),
+    (".zed/settings.json", VariableSyntax::Unsupported, "context_servers"),
+    ("zed/settings.json", VariableSyntax::Unsupported, "context_servers"),
 ];
 
 /// The editor whose file it is.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Editor {
-    variables: Variables,
+pub(crate) struct EditorFile {
+    variables: VariableSyntax,
     /// The key under which it looks for servers.
     pub(crate) key: &'static str,
 }
 
-impl Editor {
+impl EditorFile {
     /// Whose file this is, by its path.
-    pub(crate) fn of(file: &str) -> Editor {
+    pub(crate) fn of(file: &str) -> EditorFile {
         let path = Path::new(file);
-        match EDITORS.iter().find(|it| path.ends_with(it.0)) {
-            Some((_, variables, key)) => Editor { variables: *variables, key },
-            None => Editor { variables: Variables::Bare, key: "mcpServers" },
+        match EDITOR_FILES.iter().find(|it| path.ends_with(it.0)) {
+            Some((_, variables, key)) => EditorFile { variables: *variables, key },
+            None => EditorFile { variables: VariableSyntax::Plain, key: "mcpServers" },
         }
     }
 
     /// Does it ask its user for `${input:id}`?
-    pub(crate) fn asks(self) -> bool {
-        self.variables == Variables::Asked
+    pub(crate) fn prompts_for_inputs(self) -> bool {
+        self.variables == VariableSyntax::EnvPrefixAndInputs
     }
 
     /// Spells the references of an entry as the editor reads them, tells of those that it does not read, and gives the ids
     /// of what it asks for, each once.
-    pub(crate) fn spell(self, data: &mut Data, report: &mut Report<'_>) -> Vec<String> {
-        let mut seen = Seen::default();
-        self.walk(data, &mut seen);
-        let Seen { ids, unread } = seen;
+    pub(crate) fn rewrite_references(
+        self,
+        data: &mut OutputValue,
+        report: &mut WriteReport<'_>,
+    ) -> Vec<String> {
+        let mut seen = FoundReferences::default();
+        self.rewrite(data, &mut seen);
+        let FoundReferences { ids, add_unresolved: unread } = seen;
         if !unread.is_empty() {
             let done = format!("{} stays as it is: write the value there", unread.join(", "));
-            report.instead("variables", "the program whose file it is does not replace this", done);
+            report.replaced("variables", "the program whose file it is does not replace this", done);
         }
         ids
     }
 
-    fn walk(self, data: &mut Data, seen: &mut Seen) {
+    fn rewrite(self, data: &mut OutputValue, seen: &mut FoundReferences) {
         match data {
-            Data::Text(text) => *text = self.text(text, seen),
-            Data::List(items) => items.iter_mut().for_each(|it| self.walk(it, seen)),
-            Data::Map(members) => members.iter_mut().for_each(|(_, it)| self.walk(it, seen)),
-            Data::Word(_) => {}
+            OutputValue::Text(text) => *text = self.text(text, seen),
+            OutputValue::List(items) => items.iter_mut().for_each(|it| self.rewrite(it, seen)),
+            OutputValue::Map(members) => members.iter_mut().for_each(|(_, it)| self.rewrite(it, seen)),
+            OutputValue::Scalar(_) => {}
         }
     }
 
-    fn text(self, text: &str, seen: &mut Seen) -> String {
+    fn text(self, text: &str, seen: &mut FoundReferences) -> String {
         let spell = |piece: Piece<'_>| {
             // Whoever has no name to show has the text.
             let (spelt, is_read) = match piece {
                 Piece::Text(text) => return text.to_owned(),
-                Piece::Variable(name) if [WORKSPACE_FOLDER, WORKSPACE_NAME, HOME].contains(&name) => {
-                    (format!("${{{name}}}"), self.variables != Variables::Nothing)
+                Piece::Variable(name)
+                    if [WORKSPACE_FOLDER, WORKSPACE_FOLDER_NAME, USER_HOME].contains(&name) =>
+                {
+                    (format!("${{{name}}}"), self.variables != VariableSyntax::Unsupported)
                 }
                 Piece::Variable(name) => match self.variables {
-                    Variables::Bare => (format!("${{{name}}}"), true),
-                    Variables::Prefixed | Variables::Asked => (format!("${{env:{name}}}"), true),
-                    Variables::Nothing => (format!("${{{name}}}"), false),
+                    VariableSyntax::Plain => (format!("${{{name}}}"), true),
+                    VariableSyntax::EnvPrefix | VariableSyntax::EnvPrefixAndInputs => {
+                        (format!("${{env:{name}}}"), true)
+                    }
+                    VariableSyntax::Unsupported => (format!("${{{name}}}"), false),
                 },
-                Piece::Or { name, default } => {
-                    let is_read = self.variables == Variables::Bare;
+                Piece::VariableOr { name, default } => {
+                    let is_read = self.variables == VariableSyntax::Plain;
                     if !is_read {
-                        seen.unread(format!("${{{name}:-…}}"));
+                        seen.unresolved(format!("${{{name}:-…}}"));
                     }
                     return format!("${{{name}:-{default}}}");
                 }
                 Piece::Input(id) => {
-                    if self.asks() && !seen.ids.iter().any(|it| it == id) {
+                    if self.prompts_for_inputs() && !seen.ids.iter().any(|it| it == id) {
                         seen.ids.push(id.to_owned());
                     }
-                    (format!("${{input:{id}}}"), self.asks())
+                    (format!("${{input:{id}}}"), self.prompts_for_inputs())
                 }
             };
             if !is_read {
-                seen.unread(spelt.clone());
+                seen.unresolved(spelt.clone());
             }
             spelt
         };
         // A separator is read as what it stands for, so that only what is a reference may be cut.
-        match cut(text, VariableRule::Editor)[..] {
+        match split(text, VariableRule::Editor)[..] {
             [] | [Piece::Text(_)] => text.to_owned(),
             ref pieces => pieces.iter().copied().map(spell).collect(),
         }
@@ -128,47 +136,47 @@ impl Editor {
 }
 
 #[derive(Default)]
-struct Seen {
+struct FoundReferences {
     ids: Vec<String>,
-    unread: Vec<String>,
+    add_unresolved: Vec<String>,
 }
 
-impl Seen {
-    fn unread(&mut self, reference: String) {
-        if !self.unread.contains(&reference) {
-            self.unread.push(reference);
+impl FoundReferences {
+    fn unresolved(&mut self, reference: String) {
+        if !self.add_unresolved.contains(&reference) {
+            self.add_unresolved.push(reference);
         }
     }
 }
 
 /// What a file says of the inputs that it declares, by their ids.
 #[derive(Debug, Clone, Default)]
-pub struct Inputs(BTreeMap<String, Data>);
+pub struct InputDeclarations(BTreeMap<String, OutputValue>);
 
-impl Inputs {
+impl InputDeclarations {
     /// Reads the `inputs` of an editor's file; a text that is none declares nothing.
-    pub fn of(text: &str) -> Inputs {
+    pub fn parse(text: &str) -> InputDeclarations {
         let Some(root) = syntax::parse_as(text, Syntax::JsonWithComments).root else {
-            return Inputs::default();
+            return InputDeclarations::default();
         };
         let places = [Some(&root), root.get("mcp").map(|it| &it.value)];
         let lists = places.into_iter().flatten().filter_map(|it| it.get("inputs")?.value.items());
         let declared = lists.flatten().filter_map(|item| {
             let id = item.get("id")?.value.text()?.to_owned();
-            Some((id, Data::json(&mcp_model::RawJson::parse(to_json(item)?.into()).ok()?)?))
+            Some((id, OutputValue::from_json(&mcp_model::RawJson::parse(to_json(item)?.into()).ok()?)?))
         });
-        Inputs(declared.collect())
+        InputDeclarations(declared.collect())
     }
 
     /// What is to stand in `inputs` for an id: what was declared, or a question whose answer is not shown.
-    pub(crate) fn declaration(&self, id: &str) -> Data {
-        let member = |key: &str, value: &str| (key.to_owned(), Data::text(value));
+    pub(crate) fn declaration(&self, id: &str) -> OutputValue {
+        let member = |key: &str, value: &str| (key.to_owned(), OutputValue::text(value));
         let question = || {
-            Data::Map(vec![
+            OutputValue::Map(vec![
                 member("type", "promptString"),
                 member("id", id),
                 member("description", id),
-                ("password".to_owned(), Data::word(true)),
+                ("password".to_owned(), OutputValue::scalar(true)),
             ])
         };
         self.0.get(id).cloned().unwrap_or_else(question)
@@ -176,30 +184,30 @@ impl Inputs {
 }
 
 /// Does the program whose file this is ask its user for what stands as `${input:id}` in it? VS Code does.
-pub fn asks_for_inputs(file: &str) -> bool {
-    Editor::of(file).asks()
+pub fn prompts_for_inputs(file: &str) -> bool {
+    EditorFile::of(file).prompts_for_inputs()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::dialect::profile::Profile;
-    use crate::write::Loss;
+    use crate::write::UnsupportedField;
 
     /// A text in a file, what is written for it, what is asked for, and what is not read.
     #[track_caller]
     fn check(file: &str, text: &str, want: &str, ids: &[&str], unread: &str) {
-        let mut data = Data::text(text);
-        let mut losses: Vec<Loss> = Vec::new();
-        let mut report = Report {
+        let mut data = OutputValue::text(text);
+        let mut unsupported: Vec<UnsupportedField> = Vec::new();
+        let mut report = WriteReport {
             profile: Profile::McpJson,
             program: &|_| None,
             server: "a".to_owned(),
-            losses: &mut losses,
+            unsupported: &mut unsupported,
         };
-        let asked = Editor::of(file).spell(&mut data, &mut report);
-        assert_eq!((data, asked), (Data::text(want), ids.iter().map(|it| (*it).to_owned()).collect()));
-        let told: Vec<String> = losses.iter().map(|it| it.done.to_string()).collect();
+        let asked = EditorFile::of(file).rewrite_references(&mut data, &mut report);
+        assert_eq!((data, asked), (OutputValue::text(want), ids.iter().map(|it| (*it).to_owned()).collect()));
+        let told: Vec<String> = unsupported.iter().map(|it| it.fallback.to_string()).collect();
         let want = if unread.is_empty() {
             vec![]
         } else {
@@ -250,13 +258,14 @@ mod tests {
 
     #[test]
     fn dia_08_what_is_declared_is_kept() {
-        let declared =
-            Inputs::of("{\"inputs\": [{\"id\": \"a\", \"type\": \"pickString\", \"options\": [\"x\"]}, 5]}");
+        let declared = InputDeclarations::parse(
+            "{\"inputs\": [{\"id\": \"a\", \"type\": \"pickString\", \"options\": [\"x\"]}, 5]}",
+        );
         assert_eq!(
             declared.declaration("a").pretty().join(""),
             r#"{  "id": "a",  "type": "pickString",  "options": ["x"]}"#
         );
-        let asked = Inputs::of("not json").declaration("b").pretty().join("");
+        let asked = InputDeclarations::parse("not json").declaration("b").pretty().join("");
         assert_eq!(
             asked,
             r#"{  "type": "promptString",  "id": "b",  "description": "b",  "password": true}"#

@@ -2,27 +2,32 @@
 
 use mcp_model::{ConfigValue, Dialect, TemplatePart};
 
-use super::{Data, Report};
+use super::{OutputValue, WriteReport};
 use crate::diagnostic::quoted;
 use crate::dialect::policy::{Policy, VariableRule};
 use crate::dialect::profile::Profile;
-use crate::resolve::template::{HOME, Piece, WORKSPACE_FOLDER, WORKSPACE_NAME, cut, refers, value};
+use crate::resolve::template::{
+    Piece, USER_HOME, WORKSPACE_FOLDER, WORKSPACE_FOLDER_NAME, has_reference, parse_value, split,
+};
 
 /// Why a value cannot be written.
-pub(super) type Why = &'static str;
+pub(super) type Reason = &'static str;
 
 /// A value as one text, with references in it where the rule replaces them.
-pub(super) fn spelt(value: &ConfigValue, rule: VariableRule) -> Result<String, Why> {
-    const TAKEN: Why =
+pub(super) fn reference_text(value: &ConfigValue, rule: VariableRule) -> Result<String, Reason> {
+    const TAKEN: Reason =
         "the text holds `${…}`, which would be replaced there, and there is no other way to write it";
-    let literal = |text: &str| if refers(text, rule) { Err(TAKEN) } else { Ok(text.to_owned()) };
+    let literal = |text: &str| if has_reference(text, rule) { Err(TAKEN) } else { Ok(text.to_owned()) };
     let reference = |text: String| {
-        let whole = matches!(cut(&text, rule)[..], [Piece::Variable(_) | Piece::Or { .. } | Piece::Input(_)]);
-        if whole { Ok(text) } else { Err(unspeakable(rule)) }
+        let whole = matches!(
+            split(&text, rule)[..],
+            [Piece::Variable(_) | Piece::VariableOr { .. } | Piece::Input(_)]
+        );
+        if whole { Ok(text) } else { Err(unsupported_reason(rule)) }
     };
     let variable = |name: &str| match rule {
         VariableRule::Expand if name == WORKSPACE_FOLDER => Err("it knows no `${workspaceFolder}`"),
-        VariableRule::Expand | VariableRule::ExpandWithFolder if of_editors(name) => {
+        VariableRule::Expand | VariableRule::ExpandWithFolder if is_editor_reference(name) => {
             Err("only editors know this reference")
         }
         VariableRule::Literal
@@ -49,12 +54,12 @@ pub(super) fn spelt(value: &ConfigValue, rule: VariableRule) -> Result<String, W
 }
 
 /// A text of the model, such as a working directory, in which the dialect it comes from may have references too.
-pub(super) fn own(text: &str, origin: Dialect, rule: VariableRule) -> Result<String, Why> {
-    let read_by = Policy::of(Profile::default_for(origin)).variables;
-    spelt(&value(text, read_by), rule)
+pub(super) fn rewrite_text(text: &str, origin: Dialect, rule: VariableRule) -> Result<String, Reason> {
+    let read_by = Policy::for_profile(Profile::default_for(origin)).variables;
+    reference_text(&parse_value(text, read_by), rule)
 }
 
-fn unspeakable(rule: VariableRule) -> Why {
+fn unsupported_reason(rule: VariableRule) -> Reason {
     match rule {
         VariableRule::Literal => "the value of a variable cannot be asked for there",
         VariableRule::Expand
@@ -65,29 +70,29 @@ fn unspeakable(rule: VariableRule) -> Why {
 }
 
 /// Is it one of the references that editors answer themselves?
-fn of_editors(name: &str) -> bool {
-    [WORKSPACE_NAME, HOME, std::path::MAIN_SEPARATOR_STR].contains(&name)
+fn is_editor_reference(name: &str) -> bool {
+    [WORKSPACE_FOLDER_NAME, USER_HOME, std::path::MAIN_SEPARATOR_STR].contains(&name)
 }
 
 /// A value as Dominds has it: a text, or a variable with a text before it.
-pub(super) fn host_value(value: &ConfigValue) -> Result<Data, Why> {
+pub(super) fn dominds_value(value: &ConfigValue) -> Result<OutputValue, Reason> {
     let variable = |name: &str, prefix: &str| {
-        let mut members = vec![("env".to_owned(), Data::text(name))];
+        let mut members = vec![("env".to_owned(), OutputValue::text(name))];
         if !prefix.is_empty() {
-            members.insert(0, ("prefix".to_owned(), Data::text(prefix)));
+            members.insert(0, ("prefix".to_owned(), OutputValue::text(prefix)));
         }
-        Data::Map(members)
+        OutputValue::Map(members)
     };
-    const ELSEWHERE: Why = "a variable can only stand alone there, or behind a text";
+    const ELSEWHERE: Reason = "a variable can only stand alone there, or behind a text";
     match value {
-        ConfigValue::Literal(text) => Ok(Data::text(text.expose())),
+        ConfigValue::Literal(text) => Ok(OutputValue::text(text.expose())),
         ConfigValue::HostEnv { name, prefix } => Ok(variable(name, prefix.expose())),
         ConfigValue::Template(parts) => match &parts[..] {
-            [TemplatePart::Variable(name)] if name != WORKSPACE_FOLDER && !of_editors(name) => {
+            [TemplatePart::Variable(name)] if name != WORKSPACE_FOLDER && !is_editor_reference(name) => {
                 Ok(variable(name, ""))
             }
             [TemplatePart::Text(prefix), TemplatePart::Variable(name)]
-                if name != WORKSPACE_FOLDER && !of_editors(name) =>
+                if name != WORKSPACE_FOLDER && !is_editor_reference(name) =>
             {
                 Ok(variable(name, prefix.expose()))
             }
@@ -97,35 +102,35 @@ pub(super) fn host_value(value: &ConfigValue) -> Result<Data, Why> {
 }
 
 /// Names and values, those that can be written; the others are reported below `field`.
-pub(super) fn each(
+pub(super) fn entry_list(
     field: &str,
     entries: &[(String, ConfigValue)],
-    report: &mut Report<'_>,
-    write: impl Fn(&ConfigValue) -> Result<Data, Why>,
-) -> Vec<(String, Data)> {
+    report: &mut WriteReport<'_>,
+    write: impl Fn(&ConfigValue) -> Result<OutputValue, Reason>,
+) -> Vec<(String, OutputValue)> {
     let mut res = Vec::new();
     for (name, value) in entries {
         match write(value) {
             Ok(value) => res.push((name.clone(), value)),
-            Err(why) => report.lost(format!("{field}.{}", quoted(name)), why),
+            Err(why) => report.omitted(format!("{field}.{}", quoted(name)), why),
         }
     }
     res
 }
 
 /// The same for a map, in which no name is twice: the last counts, and stands in the place of the first.
-pub(super) fn entries(
+pub(super) fn entry_map(
     field: &str,
     entries: &[(String, ConfigValue)],
-    report: &mut Report<'_>,
-    write: impl Fn(&ConfigValue) -> Result<Data, Why>,
-) -> Vec<(String, Data)> {
-    let mut res: Vec<(String, Data)> = Vec::new();
-    for (name, value) in each(field, entries, report, write) {
+    report: &mut WriteReport<'_>,
+    write: impl Fn(&ConfigValue) -> Result<OutputValue, Reason>,
+) -> Vec<(String, OutputValue)> {
+    let mut res: Vec<(String, OutputValue)> = Vec::new();
+    for (name, value) in entry_list(field, entries, report, write) {
         match res.iter_mut().find(|it| it.0 == name) {
             Some(first) => {
                 first.1 = value;
-                report.lost(
+                report.omitted(
                     format!("{field}.{}", quoted(&name)),
                     "the name stands twice, and the last one counts",
                 );
@@ -140,13 +145,13 @@ pub(super) fn entries(
 pub(super) fn arguments(
     args: &[ConfigValue],
     rule: VariableRule,
-    report: &mut Report<'_>,
-) -> Option<Vec<Data>> {
+    report: &mut WriteReport<'_>,
+) -> Option<Vec<OutputValue>> {
     let mut res = Vec::new();
     for (index, value) in args.iter().enumerate() {
-        match spelt(value, rule) {
-            Ok(text) => res.push(Data::text(text)),
-            Err(why) => return report.left_out(format!("args.{index}"), why),
+        match reference_text(value, rule) {
+            Ok(text) => res.push(OutputValue::text(text)),
+            Err(why) => return report.server_omitted(format!("args.{index}"), why),
         }
     }
     Some(res)

@@ -1,10 +1,10 @@
 //! The servers of an ACP session: what is read, what is refused, and where.
 
 use mcp_config::acp::{
-    self, EnvVariable, HttpHeader, HttpTransport, HttpType, Leniency, McpServerConfig, Relief, SseTransport,
-    SseType, StdioTransport,
+    self, EnvVariable, HttpHeader, HttpTransport, HttpType, Leniency, McpServerConfig, SseTransport, SseType,
+    StdioTransport, Tolerance,
 };
-use mcp_config::{Document, Profile, Surroundings, resolve};
+use mcp_config::{Document, Profile, ResolveContext, resolve};
 use mcp_model::{Endpoint, EnvInherit, Sharing, SseFallback, TransportKind, TransportSpec};
 
 use crate::{found, reading};
@@ -44,13 +44,13 @@ fn acp_036_acp_046_acp_047_values_are_literal_and_arrive() {
     let text = r#"[{"name": "a", "command": "/x", "args": ["${HOME}"], "env": [{"name": "A", "value": "$B ${C}"}]},
         {"type": "sse", "name": "b", "url": "http://b.example/sse", "headers": [{"name": "X-Key", "value": "${K}"}]}]"#;
     let reading = reading(Profile::AcpV1, text);
-    let surroundings = Surroundings {
+    let context = ResolveContext {
         variable: &|_| None,
         directory: std::path::Path::new("/w"),
         read_file: &|_| Err(String::new()),
     };
     let endpoints: Vec<_> =
-        reading.servers.iter().map(|it| resolve(it, &surroundings).unwrap().endpoint).collect();
+        reading.servers.iter().map(|it| resolve(it, &context).unwrap().endpoint).collect();
     let [Endpoint::Stdio(a), Endpoint::Sse(b)] = &endpoints[..] else { panic!("{endpoints:?}") };
     assert_eq!(
         (a.args[0].expose(), a.env[0].1.expose(), b.headers[0].1.expose()),
@@ -140,7 +140,7 @@ fn acpx_01_acp_012_acp_025_all_mistakes_are_told_at_once() {
 fn acp_022_x_05_an_agent_may_let_two_things_pass_and_they_are_reported() {
     let text = r#"[{"name": "a", "command": "npx"}]"#;
     let document = Document { name: "request", text, profile: Profile::AcpV1 };
-    let lenient = Leniency { relative_commands: Relief::Reported, missing_lists: Relief::Reported };
+    let lenient = Leniency { relative_commands: Tolerance::Warn, missing_lists: Tolerance::Warn };
     let reading = acp::read(&document, lenient);
     assert!(!reading.refused && reading.entries[0].accepted);
     insta::assert_snapshot!(found(&reading), @r"
@@ -155,12 +155,12 @@ fn acp_022_x_05_an_agent_may_let_two_things_pass_and_they_are_reported() {
 fn x_28_of_repeated_variables_the_last_wins() {
     let text = include_str!("../../../../fixtures/acp-v1/valid/repeated_variable.json");
     let reading = reading(Profile::AcpV1, text);
-    let surroundings = Surroundings {
+    let context = ResolveContext {
         variable: &|_| None,
         directory: std::path::Path::new("/w"),
         read_file: &|_| Err(String::new()),
     };
-    let Endpoint::Stdio(it) = resolve(&reading.servers[0], &surroundings).unwrap().endpoint else { panic!() };
+    let Endpoint::Stdio(it) = resolve(&reading.servers[0], &context).unwrap().endpoint else { panic!() };
     let env: Vec<_> = it.env.iter().map(|it| (it.0.as_str(), it.1.expose())).collect();
     assert_eq!(env, [("A", "2")]);
     assert!(found(&reading).contains("warning"), "{}", found(&reading));

@@ -1,6 +1,6 @@
 //! The messages of HoloDeck's configuration contract, to the letter, each as its users see it.
 
-use mcp_config::{Profile, Surroundings, resolve};
+use mcp_config::{Profile, ResolveContext, resolve};
 
 use crate::reading;
 
@@ -37,12 +37,12 @@ fn said(fields: &str) -> String {
     if let Some(first) = reading.diagnostics.first() {
         return first.to_string();
     }
-    let surroundings = Surroundings {
+    let context = ResolveContext {
         variable: &|_| None,
         directory: std::path::Path::new("."),
         read_file: &|_| Err("no".to_owned()),
     };
-    let errors = resolve(&reading.servers[0], &surroundings).unwrap_err();
+    let errors = resolve(&reading.servers[0], &context).unwrap_err();
     errors[0].to_string()
 }
 

@@ -6,7 +6,7 @@
 
 use std::path::{Path, PathBuf};
 
-use mcp_config::{Colour, Diagnostic, Document, Profile, Reading, detect, read, render, to_json};
+use mcp_config::{Colour, Diagnostic, Document, Profile, Reading, detect, read, render, text_to_json};
 use mcp_model::{Dialect, Severity};
 use serde_json::Value;
 
@@ -71,7 +71,7 @@ fn secrets(text: &str) -> Vec<String> {
         }
     }
     let (mut res, mut open) = (Vec::new(), Vec::new());
-    match to_json(text) {
+    match text_to_json(text) {
         Some(json) => {
             let json = json.read().unwrap();
             collect(&json, false, &mut res);
@@ -203,7 +203,7 @@ fn tools(reading: &Reading) -> String {
             it.severity == Severity::Error && below.is_some_and(|it| it.is_empty() || it.starts_with('/'))
         })
     };
-    let line = |it: &mcp_config::Entry| format!("{}: {}", it.name, !wrong(&it.pointer));
+    let line = |it: &mcp_config::ServerEntry| format!("{}: {}", it.name, !wrong(&it.pointer));
     reading.entries.iter().map(line).collect::<Vec<_>>().join(", ")
 }
 

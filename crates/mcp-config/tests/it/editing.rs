@@ -1,6 +1,6 @@
 //! Servers added, taken out and switched: what was not asked for stays to the byte.
 
-use mcp_config::{Document, EditError, Profile, Switch, add, read, switch, take};
+use mcp_config::{Document, EditError, Profile, Switch, add_server, read, remove_server, set_enabled};
 use mcp_model::ServerSpec;
 
 fn document(profile: Profile, text: &str) -> Document<'_> {
@@ -21,18 +21,18 @@ fn shown(text: Result<String, EditError>) -> String {
 
 #[track_caller]
 fn adds(profile: Profile, before: &str, want: &str) {
-    let got = add(&document(profile, before), &server("new")).map(|it| it.text);
+    let got = add_server(&document(profile, before), &server("new")).map(|it| it.text);
     assert_eq!(shown(got), want);
 }
 
 #[track_caller]
 fn takes(profile: Profile, before: &str, name: &str, want: &str) {
-    assert_eq!(shown(take(&document(profile, before), name)), want);
+    assert_eq!(shown(remove_server(&document(profile, before), name)), want);
 }
 
 #[track_caller]
 fn switches(before: &str, to: Switch, want: &str) {
-    assert_eq!(shown(switch(&document(Profile::Dominds, before), "a", to)), want);
+    assert_eq!(shown(set_enabled(&document(Profile::Dominds, before), "a", to)), want);
 }
 
 #[test]
@@ -130,7 +130,7 @@ fn what_cannot_be_added_is_refused() {
     let mut other = server("new");
     let text = "version: 1\nservers: {new: {transport: stdio, command: bash}}";
     other.transport = read(&document(Profile::Dominds, text)).servers.remove(0).transport;
-    let got = add(&document(Profile::HoloDeck, "tools: []\n"), &other);
+    let got = add_server(&document(Profile::HoloDeck, "tools: []\n"), &other);
     assert_eq!(
         got.unwrap_err().to_string(),
         "the server cannot be written there: command: only npx, uvx, docker may be started there"
@@ -288,7 +288,7 @@ fn what_cannot_be_switched_is_refused() {
     );
     let agent = document(Profile::HoloDeck, "tools: [{name: a, type: mcp}]");
     assert_eq!(
-        shown(switch(&agent, "a", Switch::Off)),
+        shown(set_enabled(&agent, "a", Switch::Off)),
         "error: a server of holodeck cannot be switched off, only removed"
     );
 }
@@ -330,7 +330,7 @@ fn dia_02_dia_07_comments_of_json_stay() {
     let windows = EDITOR.replace('\n', "\r\n");
     adds(Profile::McpJson, &windows, &added.replace('\n', "\r\n"));
     let off = EDITOR.replace("\"command\"", "\"disabled\": true,\n            \"command\"");
-    let editor = |text: &str, to| shown(switch(&document(Profile::McpJson, text), "a", to));
+    let editor = |text: &str, to| shown(set_enabled(&document(Profile::McpJson, text), "a", to));
     assert_eq!(editor(EDITOR, Switch::Off), off);
     assert_eq!(editor(&off, Switch::On), off.replace("\"disabled\": true", "\"disabled\": false"));
     let other = EDITOR.replace("\"command\"", "\"enabled\": true, \"command\"");

@@ -1,15 +1,15 @@
 //! What is put right without asking, what is only suggested, and that nothing else changes.
 
-use mcp_config::{Applicability, ApplyError, Code, Document, Profile, apply, fix, read};
+use mcp_config::{Applicability, Code, Document, FixError, Profile, apply_fixes, fix_all, read};
 
 #[track_caller]
 fn check(profile: Profile, least: Applicability, before: &str, want: &str) {
-    let fixed = fix(&Document { name: "config.yaml", text: before, profile }, least);
+    let fixed = fix_all(&Document { name: "config.yaml", text: before, profile }, least);
     assert_eq!(fixed.text, want);
-    assert_eq!(fixed.gone.is_empty(), before == want);
+    assert_eq!(fixed.fixed.is_empty(), before == want);
     // Nothing is left that could be fixed, so that a second time changes nothing.
-    let again = fix(&Document { name: "config.yaml", text: want, profile }, least);
-    assert_eq!((again.text.as_str(), again.gone.len()), (want, 0));
+    let again = fix_all(&Document { name: "config.yaml", text: want, profile }, least);
+    assert_eq!((again.text.as_str(), again.fixed.len()), (want, 0));
 }
 
 /// Fields of a server in a `.minds/mcp.yaml`, before and after.
@@ -188,20 +188,23 @@ fn what_was_not_asked_for_is_not_applied() {
     let reading = read(&document);
     let fixable: Vec<_> = reading.diagnostics.iter().filter(|it| it.fix.is_some()).collect();
     assert_eq!(fixable.len(), 1);
-    assert_eq!(apply(&document, []).as_deref(), Ok(text));
-    assert_eq!(apply(&document, fixable.clone()).as_deref(), Ok(text.replace("comand", "command").as_str()));
+    assert_eq!(apply_fixes(&document, []).as_deref(), Ok(text));
+    assert_eq!(
+        apply_fixes(&document, fixable.clone()).as_deref(),
+        Ok(text.replace("comand", "command").as_str())
+    );
     // The same fix twice is one; a fix of another text is none.
-    assert!(apply(&document, [fixable[0], fixable[0]]).is_ok());
+    assert!(apply_fixes(&document, [fixable[0], fixable[0]]).is_ok());
     let other = Document { text: "version: 1\n", ..document };
-    assert_eq!(apply(&other, fixable.clone()), Err(ApplyError::Overlap));
+    assert_eq!(apply_fixes(&other, fixable.clone()), Err(FixError::Overlap));
     // A mistake that the fix does not take away.
     let mut another = fixable[0].clone();
     another.code = Code::MissingKey;
     another.pointer = "/servers/a/transport".to_owned();
-    assert!(apply(&document, [&another]).is_ok());
+    assert!(apply_fixes(&document, [&another]).is_ok());
     let twice = "version: 1\nservers:\n  a: {transport: stdio, comand: x, comannd: y}\n";
     let document = Document { text: twice, ..document };
     let both = read(&document).diagnostics;
     // Both want to be `command`: there would be two.
-    assert!(apply(&document, &both).is_err());
+    assert!(apply_fixes(&document, &both).is_err());
 }

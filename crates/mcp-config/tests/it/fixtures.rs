@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::PathBuf;
 
-use mcp_config::{Profile, schema, to_json};
+use mcp_config::{Profile, schema, text_to_json};
 use mcp_model::Severity;
 
 use crate::reading;
@@ -124,7 +124,7 @@ fn fixtures(profile: Profile, verdict: &str) -> Vec<Fixture> {
 fn schema_accepts(profile: Profile, text: &str) -> bool {
     let validator = jsonschema::validator_for(&schema(profile)).unwrap();
     // What is no YAML, or cannot be said in JSON, no schema ever sees.
-    to_json(text).is_none_or(|it| validator.is_valid(&it.read().unwrap()))
+    text_to_json(text).is_none_or(|it| validator.is_valid(&it.read().unwrap()))
 }
 
 const PROFILES: [Profile; 5] =

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use mcp_config::{Document, Profile, Reading, Surroundings, read, resolve};
+use mcp_config::{Document, Profile, Reading, ResolveContext, read, resolve};
 use mcp_model::{ConfigValue, Endpoint, Filter, SseFallback, TransportSpec};
 
 use crate::{found, reading};
@@ -210,13 +210,13 @@ fn endpoint(name: &str, directory: &str, text: &str, variables: &[(&str, &str)])
         true => Ok("FROM_FILE=1\nA=file\n".to_owned()),
         false => Err(format!("no {}", path.display())),
     };
-    let surroundings =
-        Surroundings { variable: &variable, directory: Path::new(directory), read_file: &read_file };
+    let context =
+        ResolveContext { variable: &variable, directory: Path::new(directory), read_file: &read_file };
     let told = |it: &mcp_config::ResolveError| {
-        let place = reading.place(it);
+        let place = reading.diagnose(it);
         format!("{}:{} {} {it}", place.line, place.column, it.pointer)
     };
-    resolve(server, &surroundings)
+    resolve(server, &context)
         .map(|it| it.endpoint)
         .map_err(|it| it.iter().map(told).collect::<Vec<_>>().join("\n"))
 }

@@ -5,7 +5,7 @@
 
 use std::path::Path;
 
-use mcp_config::{Profile, Reading, Surroundings, parse_env_file, resolve};
+use mcp_config::{Profile, Reading, ResolveContext, parse_env_file, resolve};
 use mcp_model::Endpoint;
 use serde_json::{Value, json};
 
@@ -108,9 +108,9 @@ const REJECT: &str = "reject";
 
 /// What becomes of a file whose variables are replaced by what `variable` gives.
 fn verdict(reading: &Reading, variable: &dyn Fn(&str) -> Option<String>) -> &'static str {
-    let surroundings =
-        Surroundings { variable, directory: Path::new("/base"), read_file: &|_| Ok(String::new()) };
-    let resolves = reading.servers.iter().all(|it| resolve(it, &surroundings).is_ok());
+    let context =
+        ResolveContext { variable, directory: Path::new("/base"), read_file: &|_| Ok(String::new()) };
+    let resolves = reading.servers.iter().all(|it| resolve(it, &context).is_ok());
     if reading.refused || !resolves { REJECT } else { ACCEPT }
 }
 
@@ -152,10 +152,10 @@ fn started(item: &Value, variable: &dyn Fn(&str) -> Option<String>) -> Result<En
         true => Ok("A=file\nB=fileB\nMCP_CONFIG=fromfile\n".to_owned()),
         false => Err("no such file".to_owned()),
     };
-    let surroundings = Surroundings { variable, directory: Path::new("/base"), read_file: &read_file };
+    let context = ResolveContext { variable, directory: Path::new("/base"), read_file: &read_file };
     let errors =
         |it: Vec<mcp_config::ResolveError>| it.iter().map(|it| format!("{it}\n")).collect::<String>();
-    resolve(server, &surroundings).map(|it| it.endpoint).map_err(errors)
+    resolve(server, &context).map(|it| it.endpoint).map_err(errors)
 }
 
 #[test]

@@ -3,9 +3,9 @@
 use std::ops::Range;
 
 use mcp_config::{
-    Applicability, Checked, Colour, Diagnostic, Document, Label, NewReach, NewServer, Outcome, Profile,
-    Program, Reading, Surroundings, Switch, add, changes, detect, fix, github, read, render, resolve, sarif,
-    switch, take, to_json, write,
+    Applicability, CheckOutcome, CheckedFile, Colour, Diagnostic, Document, Label, NewServer, NewTransport,
+    Profile, Reading, ResolveContext, SarifTool, Switch, add_server, detect, fix_all, read, remove_server,
+    render, render_diff, render_github, render_sarif, resolve, set_enabled, text_to_json, write_servers,
 };
 use mcp_model::ServerId;
 use proptest::prelude::*;
@@ -24,7 +24,7 @@ fn draws_any_span(text: &str, diagnostic: &Diagnostic) {
 
 fn holds(text: &str) {
     detect("x.yaml", text);
-    to_json(text);
+    text_to_json(text);
     for &profile in Profile::ALL {
         let document = Document { name: "x.yaml", text, profile };
         let reading = read(&document);
@@ -44,15 +44,15 @@ fn holds(text: &str) {
         let drawn = render("x.yaml", text, &reading.diagnostics, Colour::Never);
         let spoken = drawn.chars().all(|it| it == '\n' || !it.is_control());
         assert!(spoken, "a control character is drawn: {drawn:?}");
-        let surroundings = Surroundings {
+        let context = ResolveContext {
             variable: &|_| None,
             directory: std::path::Path::new("."),
             read_file: &|_| Err("no".to_owned()),
         };
         for server in &reading.servers {
             assert!(text.get(server.origin.span.clone()).is_some());
-            for error in resolve(server, &surroundings).err().unwrap_or_default() {
-                assert!(text.get(reading.place(&error).span).is_some());
+            for error in resolve(server, &context).err().unwrap_or_default() {
+                assert!(text.get(reading.diagnose(&error).span).is_some());
             }
         }
         assert_eq!(read(&document).diagnostics, reading.diagnostics);
@@ -77,38 +77,42 @@ fn changes_by_a_profile(document: &Document<'_>, reading: &Reading) {
         }
     }
     for least in [Applicability::Sure, Applicability::Suggested] {
-        let fixed = fix(document, least);
+        let fixed = fix_all(document, least);
         let again = read(&Document { text: &fixed.text, ..*document });
-        assert!(fixed.gone.is_empty() == (fixed.text == text));
-        assert!(fixed.gone.is_empty() || again.diagnostics != reading.diagnostics);
-        let shown = changes(name, text, &fixed.text, Colour::Never);
+        assert!(fixed.fixed.is_empty() == (fixed.text == text));
+        assert!(fixed.fixed.is_empty() || again.diagnostics != reading.diagnostics);
+        let shown = render_diff(name, text, &fixed.text, Colour::Never);
         assert!(shown.chars().all(|it| it == '\n' || !it.is_control()), "{shown:?}");
     }
-    let outcome = Outcome::Read { text, diagnostics: &reading.diagnostics };
-    let checked = [Checked { name, outcome }];
-    assert_eq!(github(&checked).lines().count(), reading.diagnostics.len());
-    sarif(&Program { name: "x", version: "1.0.0" }, &checked);
+    let outcome = CheckOutcome::Read { text, diagnostics: &reading.diagnostics };
+    let checked = [CheckedFile { name, outcome }];
+    assert_eq!(render_github(&checked).lines().count(), reading.diagnostics.len());
+    render_sarif(&SarifTool { name: "x", version: "1.0.0" }, &checked);
     for target in Profile::ALL {
-        write(&reading.servers, *target, &|_| None);
+        write_servers(&reading.servers, *target, &|_| None);
     }
     let left = |text: &str| read(&Document { text, ..*document }).entries.len();
     for entry in &reading.entries {
-        if let Ok(text) = take(document, &entry.name) {
+        if let Ok(text) = remove_server(document, &entry.name) {
             assert_eq!(left(&text) + 1, reading.entries.len(), "{text:?}");
         }
-        if let Ok(text) = switch(document, &entry.name, Switch::Off) {
+        if let Ok(text) = set_enabled(document, &entry.name, Switch::Off) {
             assert_eq!(left(&text), reading.entries.len(), "{text:?}");
         }
     }
     let new = NewServer {
         id: ServerId::parse("new_one").unwrap(),
         description: None,
-        reach: NewReach::Program { command: "npx".to_owned(), args: vec!["-y".to_owned()], env: Vec::new() },
+        transport: NewTransport::Stdio {
+            command: "npx".to_owned(),
+            args: vec!["-y".to_owned()],
+            env: Vec::new(),
+        },
     };
-    if let Ok(added) = add(document, &new.into_spec(document.profile)) {
+    if let Ok(added) = add_server(document, &new.into_spec(document.profile)) {
         assert_eq!(left(&added.text), reading.entries.len() + 1, "{added:?}");
         assert_eq!(
-            take(&Document { text: &added.text, ..*document }, "new_one").map(|it| left(&it)),
+            remove_server(&Document { text: &added.text, ..*document }, "new_one").map(|it| left(&it)),
             Ok(reading.entries.len())
         );
     }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use mcp_config::{Profile, ResolveError, ResolvedServer, Surroundings, resolve};
+use mcp_config::{Profile, ResolveContext, ResolveError, ResolvedServer, resolve};
 use mcp_model::{Endpoint, ErrorKind, StdioEndpoint};
 
 use crate::reading;
@@ -26,9 +26,9 @@ fn resolved(profile: Profile, directory: &str, text: &str) -> Result<ResolvedSer
         Some("/srv/sub/x.env") => Ok("ONE=sub\n".to_owned()),
         _ => Err("no such file".to_owned()),
     };
-    let surroundings =
-        Surroundings { variable: &variable, directory: Path::new(directory), read_file: &read_file };
-    resolve(&reading.servers[0], &surroundings)
+    let context =
+        ResolveContext { variable: &variable, directory: Path::new(directory), read_file: &read_file };
+    resolve(&reading.servers[0], &context)
 }
 
 fn agent(fields: &str) -> String {
@@ -200,10 +200,10 @@ fn dmx_04_a_working_directory_is_relative_to_the_workspace() {
 fn a_resolve_error_finds_its_place_in_the_file() {
     let text = "tools:\n  - name: a\n    description: d\n    type: mcp\n    server: s\n    command: npx\n    env:\n      K: \"${X}\"\n";
     let reading = reading(Profile::HoloDeck, text);
-    let surroundings =
-        Surroundings { variable: &|_| None, directory: Path::new("/"), read_file: &|_| Err(String::new()) };
-    let errors = resolve(&reading.servers[0], &surroundings).unwrap_err();
-    let placed = reading.place(&errors[0]);
+    let context =
+        ResolveContext { variable: &|_| None, directory: Path::new("/"), read_file: &|_| Err(String::new()) };
+    let errors = resolve(&reading.servers[0], &context).unwrap_err();
+    let placed = reading.diagnose(&errors[0]);
     assert_eq!((placed.line, placed.column, &text[placed.span.clone()]), (8, 10, "\"${X}\""));
     assert_eq!(placed.server.as_deref(), Some("a"));
     assert_eq!(placed.to_string(), errors[0].to_string());

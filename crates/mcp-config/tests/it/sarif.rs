@@ -1,6 +1,6 @@
 //! The machine formats: SARIF by the structure of its standard, and what both say of one file.
 
-use mcp_config::{Checked, Outcome, Profile, Program, github, sarif};
+use mcp_config::{CheckOutcome, CheckedFile, Profile, SarifTool, render_github, render_sarif};
 use serde_json::{Value, json};
 
 use crate::reading;
@@ -19,13 +19,13 @@ tools:
 
 fn document() -> Value {
     let reading = reading(Profile::HoloDeck, AGENT);
-    let read = Outcome::Read { text: AGENT, diagnostics: &reading.diagnostics };
-    let unreadable = Outcome::Unreadable { message: "cannot read it", help: Some("name another") };
+    let read = CheckOutcome::Read { text: AGENT, diagnostics: &reading.diagnostics };
+    let unreadable = CheckOutcome::Unreadable { message: "cannot read it", help: Some("name another") };
     let checked = [
-        Checked { name: "an agent.yaml", outcome: read },
-        Checked { name: "gone.yaml", outcome: unreadable },
+        CheckedFile { name: "an agent.yaml", outcome: read },
+        CheckedFile { name: "gone.yaml", outcome: unreadable },
     ];
-    sarif(&Program { name: "mcp-host", version: "1.2.3" }, &checked)
+    render_sarif(&SarifTool { name: "mcp-host", version: "1.2.3" }, &checked)
 }
 
 /// The parts of SARIF 2.1.0 that we write: what must be there, and what may be.
@@ -157,6 +157,6 @@ fn a_diagnostic_keeps_its_places_and_its_fix() {
 #[test]
 fn the_annotations_of_the_same_file() {
     let reading = reading(Profile::HoloDeck, AGENT);
-    let outcome = Outcome::Read { text: AGENT, diagnostics: &reading.diagnostics };
-    insta::assert_snapshot!("github", github(&[Checked { name: "an agent.yaml", outcome }]));
+    let outcome = CheckOutcome::Read { text: AGENT, diagnostics: &reading.diagnostics };
+    insta::assert_snapshot!("github", render_github(&[CheckedFile { name: "an agent.yaml", outcome }]));
 }

@@ -3,8 +3,9 @@
 //! The planted secrets stand wherever a user may put one, the wrong places included.
 
 use mcp_config::{
-    Applicability, Checked, Colour, Diagnostic, Document, EditError, Outcome, Profile, Program, Surroundings,
-    Switch, changes, fix, github, read, render, resolve, sarif, switch, take,
+    Applicability, CheckOutcome, CheckedFile, Colour, Diagnostic, Document, EditError, Profile,
+    ResolveContext, SarifTool, Switch, fix_all, read, remove_server, render, render_diff, render_github,
+    render_sarif, resolve, set_enabled,
 };
 
 const AGENT: &str = r#"
@@ -150,16 +151,16 @@ fn clean(diagnostics: &[Diagnostic], name: &str, text: &str) {
     unspoken(&format!("{diagnostics:?}"));
     unspoken(&render(name, text, diagnostics, Colour::Never));
     unspoken(&render(name, text, diagnostics, Colour::Always));
-    let outcome = Outcome::Read { text, diagnostics };
-    let checked = [Checked { name, outcome }];
-    unspoken(&sarif(&Program { name: "mcp-host", version: "1.0.0" }, &checked).to_string());
-    unspoken(&github(&checked));
+    let outcome = CheckOutcome::Read { text, diagnostics };
+    let checked = [CheckedFile { name, outcome }];
+    unspoken(&render_sarif(&SarifTool { name: "mcp-host", version: "1.0.0" }, &checked).to_string());
+    unspoken(&render_github(&checked));
     for fix in diagnostics.iter().filter_map(|it| it.fix.as_ref()) {
         unspoken(&format!("{fix:?}"));
     }
     // Every line that goes and every line that comes.
-    unspoken(&changes(name, text, "", Colour::Never));
-    unspoken(&changes(name, "", text, Colour::Always));
+    unspoken(&render_diff(name, text, "", Colour::Never));
+    unspoken(&render_diff(name, "", text, Colour::Always));
     // Wherever a diagnostic may point, the line that is drawn shows nothing.
     let lines = text.split_inclusive('\n').scan(0, |at, line| {
         let start = *at;
@@ -220,15 +221,15 @@ fn x_31_nothing_is_shown_of_a_file_that_is_changed() {
     for (profile, text) in [(Profile::HoloDeck, AGENT), (Profile::Dominds, WORKSPACE)] {
         let text = text.replace("    command: SECRET30!x\n", "").replace("version: 2", "version: 1");
         let document = Document { name: "config.yaml", text: &text, profile };
-        let fixed = fix(&document, Applicability::Suggested);
-        assert!(!fixed.gone.is_empty());
-        unspoken(&changes("config.yaml", &text, &fixed.text, Colour::Never));
+        let fixed = fix_all(&document, Applicability::Suggested);
+        assert!(!fixed.fixed.is_empty());
+        unspoken(&render_diff("config.yaml", &text, &fixed.text, Colour::Never));
         for entry in read(&document).entries {
             let results: [Result<String, EditError>; 2] =
-                [take(&document, &entry.name), switch(&document, &entry.name, Switch::Off)];
+                [remove_server(&document, &entry.name), set_enabled(&document, &entry.name, Switch::Off)];
             for result in results {
                 match result {
-                    Ok(after) => unspoken(&changes("config.yaml", &text, &after, Colour::Never)),
+                    Ok(after) => unspoken(&render_diff("config.yaml", &text, &after, Colour::Never)),
                     Err(error) => unspoken(&format!("{error} {error:?}")),
                 }
             }
@@ -252,17 +253,17 @@ tools:
         "NUL" => Some("SECRET\0".to_owned()),
         _ => None,
     };
-    let surroundings = Surroundings {
+    let context = ResolveContext {
         variable: &variable,
         directory: std::path::Path::new("/w"),
         read_file: &|_| Err("it is not there".to_owned()),
     };
     let mut errors = 0;
     for server in &reading.servers {
-        for error in resolve(server, &surroundings).unwrap_err() {
+        for error in resolve(server, &context).unwrap_err() {
             errors += 1;
             unspoken(&format!("{error} {error:?}"));
-            clean(&[reading.place(&error)], "agent.yaml", text);
+            clean(&[reading.diagnose(&error)], "agent.yaml", text);
         }
     }
     assert_eq!(errors, 5);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use mcp_config::{Code, Colour, Profile, Surroundings, render, resolve};
+use mcp_config::{Code, Colour, Profile, ResolveContext, render, resolve};
 
 use crate::reading;
 
@@ -320,7 +320,7 @@ const ROWS: &[(Profile, &str, &str)] = &[
 
 #[test]
 fn every_diagnostic_has_its_words() {
-    let surroundings = Surroundings {
+    let context = ResolveContext {
         variable: &|_| None,
         directory: std::path::Path::new("/w"),
         read_file: &|_| Err("there is no such file".to_owned()),
@@ -330,8 +330,8 @@ fn every_diagnostic_has_its_words() {
         let reading = reading(*profile, text);
         let mut diagnostics = reading.diagnostics.clone();
         for server in reading.servers.iter().filter(|_| !reading.refused) {
-            let errors = resolve(server, &surroundings).err().unwrap_or_default();
-            diagnostics.extend(errors.iter().map(|it| reading.place(it)));
+            let errors = resolve(server, &context).err().unwrap_or_default();
+            diagnostics.extend(errors.iter().map(|it| reading.diagnose(it)));
         }
         codes.extend(diagnostics.iter().map(|it| it.code));
         assert!(diagnostics.iter().all(|it| it.help.is_some()), "{label}: somebody is left without help");

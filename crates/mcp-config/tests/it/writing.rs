@@ -1,14 +1,14 @@
 //! Servers written down: read again they are the same, and what cannot be said is told.
 
-use mcp_config::{Document, Profile, Written, read};
+use mcp_config::{Document, Profile, WrittenFile, read};
 use mcp_model::{Origin, ServerSpec};
 
 use crate::reading;
 
 /// Written for a machine that has two programs.
-fn write(servers: &[ServerSpec], profile: Profile) -> Written {
+fn write(servers: &[ServerSpec], profile: Profile) -> WrittenFile {
     let program = |name: &str| ["npx", "uvx"].contains(&name).then(|| format!("/usr/bin/{name}"));
-    mcp_config::write(servers, profile, &program)
+    mcp_config::write_servers(servers, profile, &program)
 }
 
 /// Servers without where they stood, and without the guess that is written out.
@@ -50,9 +50,9 @@ fn valid(folder: &str) -> Vec<(String, String)> {
 #[track_caller]
 fn round_trip(label: &str, profile: Profile, text: &str) {
     let first = reading(profile, text);
-    let Written { text: printed, mut losses } = write(&first.servers, profile);
-    losses.retain(|it| it.field != "metadata.inputs");
-    assert_eq!(losses, [], "{label}");
+    let WrittenFile { text: printed, mut unsupported } = write(&first.servers, profile);
+    unsupported.retain(|it| it.field != "metadata.inputs");
+    assert_eq!(unsupported, [], "{label}");
     let again = read(&Document { name: "again", text: &printed, profile });
     assert!(!again.has_errors(), "{label}: {}\n{printed}", crate::found(&again));
     assert_eq!(bare(again.servers), bare(first.servers), "{label}\n{printed}");
@@ -135,10 +135,12 @@ servers:
 fn shown(profile: Profile, text: &str, target: Profile) -> String {
     let reading = reading(profile, text);
     assert!(!reading.has_errors(), "{}", crate::found(&reading));
-    let Written { text, losses } = write(&reading.servers, target);
-    let losses: Vec<_> =
-        losses.iter().map(|it| format!("{}: {}: {}; {}", it.server, it.field, it.why, it.done)).collect();
-    format!("{text}---\n{}\n", losses.join("\n"))
+    let WrittenFile { text, unsupported } = write(&reading.servers, target);
+    let unsupported: Vec<_> = unsupported
+        .iter()
+        .map(|it| format!("{}: {}: {}; {}", it.server, it.field, it.reason, it.fallback))
+        .collect();
+    format!("{text}---\n{}\n", unsupported.join("\n"))
 }
 
 const AGENT: &str = "\
@@ -233,14 +235,19 @@ fn what_is_written_is_good_there() {
         for target in Profile::ALL {
             let written = write(&servers, *target);
             let count = |text: &str| text.matches("the server is left out").count();
-            let left_out: usize = written.losses.iter().map(|it| count(&it.done.to_string())).sum();
+            let left_out: usize = written.unsupported.iter().map(|it| count(&it.fallback.to_string())).sum();
             let again = read(&Document { name: "again", text: &written.text, profile: *target });
             let shown = crate::found(&again);
             assert!(!again.has_errors(), "{label} as {}: {shown}\n{}", target.as_str(), written.text);
             assert_eq!(again.servers.len() + left_out, servers.len(), "{label} as {}", target.as_str());
             // Once it is in a dialect, it stays.
             let twice = write(&again.servers, *target);
-            assert_eq!((twice.text, twice.losses.len()), (written.text, 0), "{label} as {}", target.as_str());
+            assert_eq!(
+                (twice.text, twice.unsupported.len()),
+                (written.text, 0),
+                "{label} as {}",
+                target.as_str()
+            );
         }
     }
 }
@@ -255,8 +262,8 @@ fn x_31_no_secret_is_in_a_report() {
     let servers = reading(Profile::Dominds, text).servers;
     assert_eq!(servers.len(), 4);
     for target in Profile::ALL {
-        let losses = write(&servers, *target).losses;
-        assert!(!format!("{losses:?}").contains("SECRET"), "{losses:?}");
-        assert!(!serde_json::to_string(&losses).unwrap().contains("SECRET"));
+        let unsupported = write(&servers, *target).unsupported;
+        assert!(!format!("{unsupported:?}").contains("SECRET"), "{unsupported:?}");
+        assert!(!serde_json::to_string(&unsupported).unwrap().contains("SECRET"));
     }
 }

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
 use mcp_config::{
-    Added, Document, NewReach, NewServer, Package, Profile, PublishedServer, UrlKind, Written,
-    asks_for_inputs, changes, detect, published, write,
+    Document, NewServer, NewTransport, PackageKind, Profile, PublishedServer, UrlTransportKind, WrittenFile,
+    detect, parse_server_json, prompts_for_inputs, render_diff, write_servers,
 };
 use mcp_host::create_new;
 use mcp_model::{Dialect, ServerId, ServerSpec};
@@ -116,40 +116,46 @@ impl AddWords {
             dry_run,
         } = self;
         let env = pairs("--env", env)?;
-        let package = |kind: Package, name: String| {
+        let package = |kind: PackageKind, name: String| {
             let short = short(&name);
-            (short, kind.reach(&name, args.clone(), env.clone()))
+            (short, kind.transport(&name, args.clone(), env.clone()))
         };
         let (mut wants, mut secrets) = (Vec::new(), Vec::new());
         let mut described = None;
         let (short, reach) = if let Some(command) = command {
             let name = command.rsplit('/').next().unwrap_or_default().to_owned();
-            (name, NewReach::Program { command, args, env })
+            (name, NewTransport::Stdio { command, args, env })
         } else if let Some(name) = npm {
-            package(Package::Npm, name)
+            package(PackageKind::Npm, name)
         } else if let Some(name) = pypi {
-            package(Package::Pypi, name)
+            package(PackageKind::Pypi, name)
         } else if let Some(name) = image {
-            package(Package::Oci, name)
+            package(PackageKind::Oci, name)
         } else if let Some(path) = server_json {
-            let read = published(&text(&path)?).map_err(|it| format!("{}: {it}", path.display()))?;
-            let PublishedServer { name, description, reach, wants: wanted, secrets: hidden } = read;
+            let read = parse_server_json(&text(&path)?).map_err(|it| format!("{}: {it}", path.display()))?;
+            let PublishedServer {
+                name,
+                description,
+                transport: reach,
+                required_values: wanted,
+                secret_variables: hidden,
+            } = read;
             (wants, secrets, described) = (wanted, hidden, description);
             (name, reach)
         } else {
             let url = url.unwrap_or_default();
             let kind = match transport {
-                Some(UrlTransport::Http) => UrlKind::Http,
-                Some(UrlTransport::Sse) => UrlKind::Sse,
-                Some(UrlTransport::Websocket) => UrlKind::WebSocket,
-                None => UrlKind::of(&url),
+                Some(UrlTransport::Http) => UrlTransportKind::Http,
+                Some(UrlTransport::Sse) => UrlTransportKind::Sse,
+                Some(UrlTransport::Websocket) => UrlTransportKind::WebSocket,
+                None => UrlTransportKind::guess(&url),
             };
-            (host(&url), NewReach::Url { kind, url, headers: pairs("--header", header)? })
+            (host(&url), NewTransport::Url { kind, url, headers: pairs("--header", header)? })
         };
         let name = server.unwrap_or(short);
         let id =
             ServerId::parse(&name).map_err(|it| format!("{it}; say the server's name after the file"))?;
-        let server = NewServer { id, description: description.or(described), reach };
+        let server = NewServer { id, description: description.or(described), transport: reach };
         Ok(Asked { file, server, manner: manner(dry_run), wants, secrets })
     }
 }
@@ -198,16 +204,17 @@ pub(crate) fn add(context: &Context, words: AddWords) -> Report {
     };
     let name = server.id.to_string();
     // VS Code asks for a secret, and keeps it where nobody reads it.
-    let asks = asks_for_inputs(&file.to_string_lossy());
+    let asks = prompts_for_inputs(&file.to_string_lossy());
     let asked = if asks { secrets } else { Vec::new() };
-    server = server.asking_for(&asked);
+    server = server.with_inputs_for(&asked);
     let order = Order { server: &name, done: "added", already: "is there already", manner };
     let mut report = if file.try_exists().is_ok_and(|it| !it) {
         begin(context, &file, server, &order)
     } else {
         let change = |source: &Source| {
             let spec = server.into_spec(source.loaded.profile);
-            mcp_config::add(&source.document(), &spec).map(|Added { text, losses }| (text, losses))
+            mcp_config::add_server(&source.document(), &spec)
+                .map(|WrittenFile { text, unsupported }| (text, unsupported))
         };
         run(context, &file, &order, change)
     };
@@ -251,7 +258,7 @@ fn begin(context: &Context, file: &Path, server: NewServer, order: &Order<'_>) -
         return failed(message, Some("name it .mcp.json, .minds/mcp.yaml or agent.yaml, or say `--dialect`"));
     };
     if profile.dialect() == Dialect::Acp {
-        return failed(mcp_config::EditError::NoFile.to_string(), None);
+        return failed(mcp_config::EditError::SessionRequest.to_string(), None);
     }
     let (after, losses) = match whole(file, profile, server.into_spec(profile)) {
         Ok(it) => it,
@@ -262,7 +269,7 @@ fn begin(context: &Context, file: &Path, server: NewServer, order: &Order<'_>) -
     {
         return failed(chain(&error), None);
     }
-    let shown = |colour| changes(&path, "", &after, colour);
+    let shown = |colour| render_diff(&path, "", &after, colour);
     let out = match context.format {
         Format::Text => super::text(&shown(context.console.out), &losses, order, context),
         Format::Json => json::document(&super::Document {
@@ -282,17 +289,19 @@ fn whole(
     file: &Path,
     profile: Profile,
     server: ServerSpec,
-) -> Result<(String, Vec<mcp_config::Loss>), mcp_config::EditError> {
+) -> Result<(String, Vec<mcp_config::UnsupportedField>), mcp_config::EditError> {
     let name = file.display().to_string();
     let empty = match profile.dialect() {
         Dialect::McpJson => "{}\n",
         Dialect::HoloDeck | Dialect::Dominds | Dialect::Acp => {
-            let Written { text, losses } = write(std::slice::from_ref(&server), profile, &|_| None);
-            return Ok((text, losses));
+            let WrittenFile { text, unsupported } =
+                write_servers(std::slice::from_ref(&server), profile, &|_| None);
+            return Ok((text, unsupported));
         }
     };
-    let Added { text, losses } = mcp_config::add(&Document { name: &name, text: empty, profile }, &server)?;
-    Ok((text, losses))
+    let WrittenFile { text, unsupported } =
+        mcp_config::add_server(&Document { name: &name, text: empty, profile }, &server)?;
+    Ok((text, unsupported))
 }
 
 #[cfg(test)]

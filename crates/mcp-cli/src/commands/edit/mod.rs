@@ -6,7 +6,7 @@ mod add;
 
 use std::path::{Path, PathBuf};
 
-use mcp_config::{EditError, Loss, Profile, Switch, changes};
+use mcp_config::{EditError, Profile, Switch, UnsupportedField, render_diff};
 use mcp_host::save;
 use mcp_model::Severity;
 use serde::Serialize;
@@ -56,7 +56,7 @@ struct Document {
     /// The change as a unified diff, without secrets; empty where there is none.
     diff: String,
     /// What else was written than was asked for.
-    losses: Vec<Loss>,
+    losses: Vec<UnsupportedField>,
     /// Why nothing was changed.
     error: Option<String>,
 }
@@ -65,7 +65,9 @@ struct Document {
 pub(crate) fn remove(context: &Context, words: &Words) -> Report {
     let Words { file, server, dry_run } = words;
     let order = Order { server, done: "removed", already: "is gone already", manner: manner(*dry_run) };
-    run(context, file, &order, |source| Ok((mcp_config::take(&source.document(), server)?, Vec::new())))
+    run(context, file, &order, |source| {
+        Ok((mcp_config::remove_server(&source.document(), server)?, Vec::new()))
+    })
 }
 
 /// Switches a server. Blocks.
@@ -76,7 +78,9 @@ pub(crate) fn switch(context: &Context, words: &Words, to: Switch) -> Report {
         Switch::Off => ("switched off", "is off already"),
     };
     let order = Order { server, done, already, manner: manner(*dry_run) };
-    run(context, file, &order, |source| Ok((mcp_config::switch(&source.document(), server, to)?, Vec::new())))
+    run(context, file, &order, |source| {
+        Ok((mcp_config::set_enabled(&source.document(), server, to)?, Vec::new()))
+    })
 }
 
 /// What is to be done, in words.
@@ -91,7 +95,7 @@ fn run(
     context: &Context,
     file: &Path,
     order: &Order<'_>,
-    change: impl FnOnce(&Source) -> Result<(String, Vec<Loss>), EditError>,
+    change: impl FnOnce(&Source) -> Result<(String, Vec<UnsupportedField>), EditError>,
 ) -> Report {
     let server = order.server.to_owned();
     let source = match open(file, context) {
@@ -125,7 +129,7 @@ fn run(
     {
         return refused(chain(&error), None);
     }
-    let shown = |colour| changes(&path, before, &after, colour);
+    let shown = |colour| render_diff(&path, before, &after, colour);
     let out = match context.format {
         Format::Text => text(&shown(context.console.out), &losses, order, context),
         Format::Json => json::document(&Document {
@@ -144,11 +148,11 @@ fn checks(file: &Path) -> String {
     format!("`mcp-host check {}` looks at all of it", next::file(file))
 }
 
-fn text(diff: &str, losses: &[Loss], order: &Order<'_>, context: &Context) -> String {
+fn text(diff: &str, losses: &[UnsupportedField], order: &Order<'_>, context: &Context) -> String {
     let colour = context.console.out;
     let mut res = diff.to_owned();
-    for Loss { server: _, field, why, done } in losses {
-        let text = plain::line(&format!("{field}: {why}; {done}"));
+    for UnsupportedField { server: _, field, reason, fallback } in losses {
+        let text = plain::line(&format!("{field}: {reason}; {fallback}"));
         res.push_str(&format!("{}: {text}\n", paint::severity(colour, Severity::Info)));
     }
     let Order { server, done, already, manner } = order;
@@ -179,9 +183,11 @@ fn help(error: &EditError, profile: Profile) -> Option<String> {
         EditError::NoSuchServer { names, .. } => {
             Some(format!("there are: {}", plain::line(&names.join(", "))))
         }
-        EditError::Broken { .. } => Some("`mcp-host check` shows the place; put it right first".to_owned()),
-        EditError::Odd { .. } => Some("change it by hand".to_owned()),
-        EditError::Wrong { .. } | EditError::Unsaid { .. } => {
+        EditError::InvalidFile { .. } => {
+            Some("`mcp-host check` shows the place; put it right first".to_owned())
+        }
+        EditError::UnsupportedLayout { .. } => Some("change it by hand".to_owned()),
+        EditError::InvalidResult { .. } | EditError::Unsupported { .. } => {
             Some(format!("`mcp-host schema {}` says what can be written", profile.dialect().as_str()))
         }
         _ => None,

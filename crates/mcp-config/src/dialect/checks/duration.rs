@@ -3,20 +3,20 @@
 use std::time::Duration;
 
 /// The longest duration: beyond it, adding to a clock may overflow, and nobody waits so long.
-const LONGEST: Duration = Duration::from_secs(30 * 365 * 24 * 60 * 60);
+const MAX_DURATION: Duration = Duration::from_secs(30 * 365 * 24 * 60 * 60);
 
 /// A number of seconds as a duration; `None` unless it is finite and greater than zero.
-pub(crate) fn seconds(value: f64) -> Option<Duration> {
+pub(crate) fn duration_from_secs(value: f64) -> Option<Duration> {
     if !value.is_finite() || value <= 0.0 {
         return None;
     }
-    let duration = Duration::try_from_secs_f64(value).unwrap_or(LONGEST).min(LONGEST);
+    let duration = Duration::try_from_secs_f64(value).unwrap_or(MAX_DURATION).min(MAX_DURATION);
     // Less than a nanosecond is rounded to nothing, and nothing is no duration.
     (!duration.is_zero()).then_some(duration)
 }
 
 /// Does a number of seconds look like milliseconds? A round thousand does, and anything longer than an hour.
-pub(crate) fn suspicious(value: f64) -> bool {
+pub(crate) fn looks_like_milliseconds(value: f64) -> bool {
     value > 3600.0 || (value >= 1000.0 && value % 1000.0 == 0.0)
 }
 
@@ -26,20 +26,20 @@ mod tests {
 
     #[test]
     fn hd_025_hd_032_durations_are_finite_and_greater_than_zero() {
-        assert_eq!(seconds(0.5), Some(Duration::from_millis(500)));
-        assert_eq!(seconds(1e300), Some(LONGEST));
+        assert_eq!(duration_from_secs(0.5), Some(Duration::from_millis(500)));
+        assert_eq!(duration_from_secs(1e300), Some(MAX_DURATION));
         for value in [0.0, -1.0, f64::INFINITY, f64::NAN, 1e-30] {
-            assert_eq!(seconds(value), None, "{value}");
+            assert_eq!(duration_from_secs(value), None, "{value}");
         }
     }
 
     #[test]
     fn milliseconds_are_recognised() {
         for value in [1000.0, 5000.0, 30_000.0, 3601.0] {
-            assert!(suspicious(value), "{value}");
+            assert!(looks_like_milliseconds(value), "{value}");
         }
         for value in [0.5, 60.0, 900.0, 1200.0, 3600.0] {
-            assert!(!suspicious(value), "{value}");
+            assert!(!looks_like_milliseconds(value), "{value}");
         }
     }
 }

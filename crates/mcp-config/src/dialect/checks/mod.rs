@@ -7,7 +7,7 @@ mod stdio;
 mod url;
 mod web;
 
-pub(crate) use duration::{seconds, suspicious};
+pub(crate) use duration::{duration_from_secs, looks_like_milliseconds};
 pub(crate) use stdio::{argument, encoding, env_name, env_value, is_absolute};
 pub(crate) use url::{UrlRule, is_loopback, parse as parse_url};
 pub(crate) use web::{HeaderOwner, header_name, header_owner, header_value};
@@ -16,14 +16,14 @@ use crate::diagnostic::Code;
 
 /// What is wrong with a value, in words that do not quote it, and what to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Complaint {
+pub(crate) struct CheckError {
     pub(crate) code: Code,
     pub(crate) message: String,
     pub(crate) help: &'static str,
 }
 
-impl Complaint {
-    fn new(code: Code, message: impl Into<String>, help: &'static str) -> Complaint {
-        Complaint { code, message: message.into(), help }
+impl CheckError {
+    fn new(code: Code, message: impl Into<String>, help: &'static str) -> CheckError {
+        CheckError { code, message: message.into(), help }
     }
 }

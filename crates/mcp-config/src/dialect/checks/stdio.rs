@@ -2,15 +2,15 @@
 
 use encoding_rs::{Encoding, REPLACEMENT, UTF_16BE, UTF_16LE};
 
-use super::Complaint;
+use super::CheckError;
 use crate::diagnostic::Code;
 
 /// The name of a variable is not empty and holds neither `=` nor NUL.
-pub(crate) fn env_name(name: &str) -> Result<(), Complaint> {
+pub(crate) fn env_name(name: &str) -> Result<(), CheckError> {
     if !name.is_empty() && !name.contains(['=', '\0']) {
         return Ok(());
     }
-    Err(Complaint::new(
+    Err(CheckError::new(
         Code::InvalidEnvironment,
         "the name of an environment variable must not be empty, nor hold `=` or NUL",
         "write the name as the key, and the value behind the colon",
@@ -18,20 +18,20 @@ pub(crate) fn env_name(name: &str) -> Result<(), Complaint> {
 }
 
 /// A value holds no NUL.
-pub(crate) fn env_value(value: &str) -> Result<(), Complaint> {
+pub(crate) fn env_value(value: &str) -> Result<(), CheckError> {
     no_nul(value, "the value of an environment variable must not hold NUL")
 }
 
 /// An argument holds no NUL.
-pub(crate) fn argument(value: &str) -> Result<(), Complaint> {
+pub(crate) fn argument(value: &str) -> Result<(), CheckError> {
     no_nul(value, "an argument must not hold NUL")
 }
 
-fn no_nul(value: &str, message: &str) -> Result<(), Complaint> {
+fn no_nul(value: &str, message: &str) -> Result<(), CheckError> {
     if !value.contains('\0') {
         return Ok(());
     }
-    Err(Complaint::new(Code::InvalidEnvironment, message, "remove the character `\\0`"))
+    Err(CheckError::new(Code::InvalidEnvironment, message, "remove the character `\\0`"))
 }
 
 /// Is a path absolute, on whichever system it was written: `/x`, `C:\\x`, `\\\\server\\x`?
@@ -42,16 +42,16 @@ pub(crate) fn is_absolute(path: &str) -> bool {
 }
 
 /// An encoding is one whose label the WHATWG standard knows, and whose lines end with one byte.
-pub(crate) fn encoding(label: &str) -> Result<(), Complaint> {
+pub(crate) fn encoding(label: &str) -> Result<(), CheckError> {
     let Some(found) = Encoding::for_label(label.as_bytes()) else {
-        return Err(Complaint::new(
+        return Err(CheckError::new(
             Code::UnknownEncoding,
             "'encoding' names no known encoding",
             "write a label of the WHATWG encoding standard, such as utf-8, latin1, shift_jis, gbk",
         ));
     };
     if [UTF_16BE, UTF_16LE, REPLACEMENT].contains(&found) {
-        return Err(Complaint::new(
+        return Err(CheckError::new(
             Code::UnknownEncoding,
             "'encoding' names an encoding that cannot be used on a pipe",
             "remove it: nearly every server speaks utf-8",

@@ -4,7 +4,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 
 use url::{Host, Url};
 
-use super::Complaint;
+use super::CheckError;
 use crate::diagnostic::Code;
 
 /// Which URLs a transport takes.
@@ -19,7 +19,7 @@ pub(crate) enum UrlRule {
 }
 
 /// Reads a URL that the rule allows.
-pub(crate) fn parse(text: &str, rule: UrlRule) -> Result<Url, Complaint> {
+pub(crate) fn parse(text: &str, rule: UrlRule) -> Result<Url, CheckError> {
     let blank = |it: char| it.is_whitespace() || it.is_control();
     if text.contains(blank) {
         return Err(invalid(rule, "it holds a blank or a control character"));
@@ -57,19 +57,19 @@ pub(crate) fn is_loopback(url: &Url) -> bool {
     }
 }
 
-fn scheme(rule: UrlRule) -> Complaint {
+fn scheme(rule: UrlRule) -> CheckError {
     match rule {
-        UrlRule::HttpsOrLoopback => Complaint::new(
+        UrlRule::HttpsOrLoopback => CheckError::new(
             Code::UrlScheme,
             "'url' must use https:// (or http:// for localhost)",
             "write an https:// URL; http:// is only for localhost, 127.0.0.0/8 and [::1]",
         ),
-        UrlRule::WebSocket => Complaint::new(
+        UrlRule::WebSocket => CheckError::new(
             Code::UrlScheme,
             "'url' must use wss:// (or ws://) for websocket transport",
             "write a wss:// URL, or choose another transport",
         ),
-        UrlRule::Http => Complaint::new(
+        UrlRule::Http => CheckError::new(
             Code::UrlScheme,
             "'url' must be a valid http(s) URL",
             "write an http:// or https:// URL",
@@ -77,14 +77,14 @@ fn scheme(rule: UrlRule) -> Complaint {
     }
 }
 
-fn invalid(rule: UrlRule, why: &str) -> Complaint {
+fn invalid(rule: UrlRule, why: &str) -> CheckError {
     match rule {
-        UrlRule::HttpsOrLoopback | UrlRule::WebSocket => Complaint::new(
+        UrlRule::HttpsOrLoopback | UrlRule::WebSocket => CheckError::new(
             Code::InvalidUrl,
             format!("'url' is not a valid URL: {why}"),
             "write scheme, host and path, such as https://example.com/mcp",
         ),
-        UrlRule::Http => Complaint::new(
+        UrlRule::Http => CheckError::new(
             Code::InvalidUrl,
             format!("'url' must be a valid http(s) URL: {why}"),
             "write scheme, host and path, such as https://example.com/mcp",

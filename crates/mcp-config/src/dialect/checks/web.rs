@@ -1,15 +1,15 @@
 //! What an HTTP header must be (RFC 9110), so that no value can add a header or end the request.
 
-use super::Complaint;
+use super::CheckError;
 use crate::diagnostic::Code;
 
 /// A name is a token.
-pub(crate) fn header_name(name: &str) -> Result<(), Complaint> {
+pub(crate) fn header_name(name: &str) -> Result<(), CheckError> {
     let token = |it: u8| it.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&it);
     if !name.is_empty() && name.bytes().all(token) {
         return Ok(());
     }
-    Err(Complaint::new(
+    Err(CheckError::new(
         Code::InvalidHeader,
         "a header's name must be one word of ASCII letters, digits and hyphens",
         "write the name without blanks and signs, such as X-Api-Key",
@@ -48,11 +48,11 @@ pub(crate) fn header_owner(name: &str) -> HeaderOwner {
 }
 
 /// A value is one line.
-pub(crate) fn header_value(value: &str) -> Result<(), Complaint> {
+pub(crate) fn header_value(value: &str) -> Result<(), CheckError> {
     if !value.chars().any(|it| it.is_control() && it != '\t') {
         return Ok(());
     }
-    Err(Complaint::new(
+    Err(CheckError::new(
         Code::InvalidHeader,
         "a header's value must be one line without control characters",
         "remove the line break; a block scalar ends with one unless it begins with `|-`",

@@ -7,27 +7,27 @@ use mcp_model::{Exposure, Filter, NameLimit, NamePolicy, RawJson, Rules, Transfo
 use serde_json::json;
 
 use super::wire::{Lists, Prefix, Replacement, Resources, Skills, TransformEntry};
-use crate::de::{Field, Maybe, Pass, dotted};
+use crate::de::{Field, OptionalField, ReadContext, dominds_path};
 use crate::diagnostic::Code;
 
 /// The part of a server's entry that is about names.
-pub(super) struct Named {
-    pub(super) tools: Maybe<Lists>,
-    pub(super) prompts: Maybe<Lists>,
-    pub(super) resources: Maybe<Resources>,
-    pub(super) transform: Maybe<Vec<Field<TransformEntry>>>,
+pub(super) struct ExposureFields {
+    pub(super) tools: OptionalField<Lists>,
+    pub(super) prompts: OptionalField<Lists>,
+    pub(super) resources: OptionalField<Resources>,
+    pub(super) transform: OptionalField<Vec<Field<TransformEntry>>>,
 }
 
 /// What became of it.
-pub(super) struct Lowered {
+pub(super) struct LoweredExposure {
     pub(super) exposure: Exposure,
     /// `maxBytes`, `mimeTypes` and `skills` of the resources.
     pub(super) resources: Option<RawJson>,
 }
 
 /// Lowers the part of a server's entry that is about names.
-pub(super) fn lower(named: Named, pass: &Pass) -> Lowered {
-    let Named { tools, prompts, resources, transform } = named;
+pub(super) fn lower(named: ExposureFields, pass: &ReadContext) -> LoweredExposure {
+    let ExposureFields { tools, prompts, resources, transform } = named;
     let own = transforms(transform, pass).unwrap_or_default();
     let (resources, settings) = match resources.take() {
         Some(it) => resource_rules(it, &own, pass),
@@ -39,14 +39,19 @@ pub(super) fn lower(named: Named, pass: &Pass) -> Lowered {
         prompts: list_rules(prompts.take(), &own, NamePolicy::Slug, pass),
         resources,
     };
-    Lowered { exposure, resources: settings }
+    LoweredExposure { exposure, resources: settings }
 }
 
 fn rules(filter: Filter, transforms: Vec<Transform>, naming: NamePolicy) -> Rules {
     Rules { filter, transforms, naming, limit: NameLimit::Common }
 }
 
-fn list_rules(lists: Option<Lists>, inherited: &[Transform], naming: NamePolicy, pass: &Pass) -> Rules {
+fn list_rules(
+    lists: Option<Lists>,
+    inherited: &[Transform],
+    naming: NamePolicy,
+    pass: &ReadContext,
+) -> Rules {
     let Some(Lists { whitelist, blacklist, transform }) = lists else {
         return rules(Filter::default(), inherited.to_vec(), naming);
     };
@@ -54,11 +59,17 @@ fn list_rules(lists: Option<Lists>, inherited: &[Transform], naming: NamePolicy,
     rules(filter, transforms(transform, pass).unwrap_or_else(|| inherited.to_vec()), naming)
 }
 
-fn resource_rules(resources: Resources, inherited: &[Transform], pass: &Pass) -> (Rules, Option<RawJson>) {
+fn resource_rules(
+    resources: Resources,
+    inherited: &[Transform],
+    pass: &ReadContext,
+) -> (Rules, Option<RawJson>) {
     let Resources { whitelist, blacklist, transform, mime_types, max_bytes, skills } = resources;
     if max_bytes.value().is_some_and(|it| *it <= 0) {
-        let message =
-            format!("Invalid mcp.yaml: {} must be a positive integer", dotted(&max_bytes.at.pointer(pass)));
+        let message = format!(
+            "Invalid mcp.yaml: {} must be a positive integer",
+            dominds_path(&max_bytes.at.pointer(pass))
+        );
         pass.error(Code::OutOfRange, &max_bytes.at, message, "write bytes, such as 64000");
     }
     let skills = skills.take().map(|it| {
@@ -84,13 +95,13 @@ fn resource_rules(resources: Resources, inherited: &[Transform], pass: &Pass) ->
 }
 
 /// Patterns, blank ones dropped, none trimmed (DM-016).
-fn patterns(list: Maybe<Vec<Field<String>>>) -> Vec<String> {
+fn patterns(list: OptionalField<Vec<Field<String>>>) -> Vec<String> {
     let all = list.take().unwrap_or_default().into_iter().filter_map(Field::take);
     all.filter(|it| !it.trim().is_empty()).collect()
 }
 
 /// Transforms in list order; `None` where there is no list.
-fn transforms(list: Maybe<Vec<Field<TransformEntry>>>, pass: &Pass) -> Option<Vec<Transform>> {
+fn transforms(list: OptionalField<Vec<Field<TransformEntry>>>, pass: &ReadContext) -> Option<Vec<Transform>> {
     let mut res = Vec::new();
     for slot in list.take()? {
         let at = slot.at;
@@ -98,8 +109,10 @@ fn transforms(list: Maybe<Vec<Field<TransformEntry>>>, pass: &Pass) -> Option<Ve
         match (prefix.is_given(), suffix.is_given()) {
             (true, true) => {
                 // DM-046: Dominds drops the suffix without a word.
-                let message =
-                    format!("Invalid mcp.yaml: {} has both 'prefix' and 'suffix'", dotted(&at.pointer(pass)));
+                let message = format!(
+                    "Invalid mcp.yaml: {} has both 'prefix' and 'suffix'",
+                    dominds_path(&at.pointer(pass))
+                );
                 pass.error(
                     Code::InvalidTransform,
                     &at,
@@ -108,7 +121,7 @@ fn transforms(list: Maybe<Vec<Field<TransformEntry>>>, pass: &Pass) -> Option<Ve
                 );
             }
             (false, false) => {
-                let path = dotted(&at.pointer(pass));
+                let path = dominds_path(&at.pointer(pass));
                 let message =
                     format!("Invalid mcp.yaml: {path} must contain 'prefix' or 'suffix' transform entry");
                 if !pass.has_error(&at) {

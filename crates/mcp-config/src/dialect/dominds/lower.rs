@@ -7,24 +7,31 @@ use mcp_model::{
     SseFallback, StdioSpec, TransportSpec, UrlSpec,
 };
 
-use super::exposure::{self, Named};
-use super::wire::{HostValue, HostVariable, Server, Transport};
-use crate::de::{At, Expected, Fault, Field, Got, Maybe, Pass, dotted};
+use super::exposure::{self, ExposureFields};
+use super::wire::{DomindsServer, DomindsTransport, DomindsValue, DomindsVariable};
+use crate::de::{
+    Expected, Field, FieldState, Location, OptionalField, ReadContext, ValueError, dominds_path,
+};
 use crate::diagnostic::Code;
-use crate::diagnostic::Problem;
+use crate::diagnostic::RawDiagnostic;
 use crate::dialect::checks::{self, UrlRule};
 use crate::dialect::lowering::{self, metadata};
-use crate::edit::fix::{Applicability, Repair};
+use crate::edit::fix::{Applicability, FixIntent};
 
 /// What lowering needs besides the server.
 pub(super) struct Context<'a> {
-    pub(super) pass: &'a Pass,
+    pub(super) pass: &'a ReadContext,
     pub(super) file: &'a str,
 }
 
 /// Lowers one server. `None` where too little of it is good; whatever is not good is reported.
-pub(super) fn lower(name: &str, server: Server, at: &At, context: &Context<'_>) -> Option<ServerSpec> {
-    let Server {
+pub(super) fn lower(
+    name: &str,
+    server: DomindsServer,
+    at: &Location,
+    context: &Context<'_>,
+) -> Option<ServerSpec> {
+    let DomindsServer {
         enabled: _,
         truely_stateless,
         transport,
@@ -42,10 +49,12 @@ pub(super) fn lower(name: &str, server: Server, at: &At, context: &Context<'_>) 
         manual: _,
     } = server;
     let pass = context.pass;
-    let id = identity(name, at, pass);
-    if let Got::Absent = transport.got {
-        let fault =
-            Fault::Type { expected: Expected::OneOf(&["stdio", "streamable_http"]), found: "nothing" };
+    let id = parse_id(name, at, pass);
+    if let FieldState::Absent = transport.state {
+        let fault = ValueError::WrongType {
+            expected: Expected::OneOf(&["stdio", "streamable_http"]),
+            found: "nothing",
+        };
         let message = fault.message(pass.policy.wording, &transport.at.pointer(pass));
         pass.error(
             Code::MissingKey,
@@ -54,15 +63,15 @@ pub(super) fn lower(name: &str, server: Server, at: &At, context: &Context<'_>) 
             "add `transport: stdio` or `transport: streamable_http`",
         );
     }
-    let named = exposure::lower(Named { tools, prompts, resources, transform }, pass);
+    let named = exposure::lower(ExposureFields { tools, prompts, resources, transform }, pass);
     let transport_spec = match transport.value() {
-        Some(Transport::Stdio) => {
+        Some(DomindsTransport::Stdio) => {
             let foreign = [
                 (url.is_given(), &url.at),
                 (headers.is_given(), &headers.at),
                 (session_id.is_given(), &session_id.at),
             ];
-            without_effect("stdio", &foreign, pass);
+            warn_without_effect("stdio", &foreign, pass);
             let args = args.take().unwrap_or_default().into_iter().filter_map(|it| argument(it, pass));
             let env_at = env.at;
             let spec = StdioSpec {
@@ -74,27 +83,27 @@ pub(super) fn lower(name: &str, server: Server, at: &At, context: &Context<'_>) 
                 inherit: EnvInherit::All,
                 cwd: non_empty(&cwd, pass).map(|it| it.trim().to_owned()),
                 encoding: "utf-8".to_owned(),
-                command: program(&command, pass)?,
+                command: command_value(&command, pass)?,
             };
             Some(TransportSpec::Stdio(spec))
         }
-        Some(Transport::StreamableHttp) => {
+        Some(DomindsTransport::StreamableHttp) => {
             let foreign = [
                 (command.is_given(), &command.at),
                 (args.is_given(), &args.at),
                 (cwd.is_given(), &cwd.at),
                 (env.is_given(), &env.at),
             ];
-            without_effect("streamable_http", &foreign, pass);
+            warn_without_effect("streamable_http", &foreign, pass);
             let headers = lowering::headers(headers.take(), pass, |it, at| {
                 host_value(it, at, checks::header_value, pass)
             });
             Some(TransportSpec::Http(UrlSpec {
                 headers,
-                session_id: session(session_id, pass),
+                session_id: session_value(session_id, pass),
                 terminate_on_close: true,
                 sse_fallback: SseFallback::Never,
-                url: address(&url, pass)?,
+                url: url_value(&url, pass)?,
             }))
         }
         None => None,
@@ -119,11 +128,12 @@ pub(super) fn lower(name: &str, server: Server, at: &At, context: &Context<'_>) 
     })
 }
 
-fn identity(name: &str, at: &At, pass: &Pass) -> Option<ServerId> {
+fn parse_id(name: &str, at: &Location, pass: &ReadContext) -> Option<ServerId> {
     match ServerId::parse(name) {
         Ok(id) => Some(id),
         Err(error) => {
-            let problem = Problem::new(Code::InvalidName, error.to_string(), at.pointer(pass), at.key());
+            let problem =
+                RawDiagnostic::new(Code::InvalidName, error.to_string(), at.pointer(pass), at.key());
             pass.report(problem.help("give the server a short id"));
             None
         }
@@ -131,24 +141,24 @@ fn identity(name: &str, at: &At, pass: &Pass) -> Option<ServerId> {
 }
 
 /// Fields of the other transport are ignored, whatever is in them; so says a warning.
-fn without_effect(transport: &str, given: &[(bool, &At)], pass: &Pass) {
+fn warn_without_effect(transport: &str, given: &[(bool, &Location)], pass: &ReadContext) {
     for (_, at) in given.iter().filter(|it| it.0) {
-        pass.forgive(at);
+        pass.clear(at);
         let key = crate::syntax::last(&at.pointer(pass));
         let message = format!("'{key}' has no effect with {transport} transport");
-        let problem = Problem::new(Code::NoEffect, message, at.pointer(pass), at.key());
-        let repair = Repair::Remove(at.pointer(pass), Applicability::Suggested);
+        let problem = RawDiagnostic::new(Code::NoEffect, message, at.pointer(pass), at.key());
+        let repair = FixIntent::RemoveMember(at.pointer(pass), Applicability::Suggested);
         let problem = problem.warning().help("remove it, or choose the transport it belongs to");
-        pass.report(problem.repair(repair));
+        pass.report(problem.fix(repair));
     }
 }
 
 /// A text that must say something; complains where it does not.
-fn non_empty<'a>(slot: &'a Maybe<String>, pass: &Pass) -> Option<&'a str> {
+fn non_empty<'a>(slot: &'a OptionalField<String>, pass: &ReadContext) -> Option<&'a str> {
     let text = slot.value()?;
     if text.trim().is_empty() {
         let message =
-            format!("Invalid mcp.yaml: {} must be a non-empty string", dotted(&slot.at.pointer(pass)));
+            format!("Invalid mcp.yaml: {} must be a non-empty string", dominds_path(&slot.at.pointer(pass)));
         pass.error(Code::EmptyValue, &slot.at, message, "give it a value, or remove the key");
         return None;
     }
@@ -156,23 +166,23 @@ fn non_empty<'a>(slot: &'a Maybe<String>, pass: &Pass) -> Option<&'a str> {
 }
 
 /// DM-008.
-fn program(command: &Maybe<String>, pass: &Pass) -> Option<String> {
+fn command_value(command: &OptionalField<String>, pass: &ReadContext) -> Option<String> {
     if !command.is_given() {
-        required(Code::MissingCommand, command, "add the program to start", pass);
+        report_missing(Code::MissingCommand, command, "add the program to start", pass);
         return None;
     }
     non_empty(command, pass).map(str::to_owned)
 }
 
 /// DM-012.
-fn address(url: &Maybe<String>, pass: &Pass) -> Option<ConfigValue> {
+fn url_value(url: &OptionalField<String>, pass: &ReadContext) -> Option<ConfigValue> {
     if !url.is_given() {
-        required(Code::MissingUrl, url, "add the URL of the server", pass);
+        report_missing(Code::MissingUrl, url, "add the URL of the server", pass);
         return None;
     }
     let text = non_empty(url, pass)?;
     if let Err(complaint) = checks::parse_url(text, UrlRule::Http) {
-        let path = dotted(&url.at.pointer(pass));
+        let path = dominds_path(&url.at.pointer(pass));
         let message = complaint.message.replacen("'url'", &path, 1);
         pass.error(complaint.code, &url.at, format!("Invalid mcp.yaml: {message}"), complaint.help);
         return None;
@@ -180,53 +190,54 @@ fn address(url: &Maybe<String>, pass: &Pass) -> Option<ConfigValue> {
     Some(ConfigValue::literal(text))
 }
 
-fn required(code: Code, slot: &Maybe<String>, help: &str, pass: &Pass) {
-    let message = format!("Invalid mcp.yaml: {} must be a non-empty string", dotted(&slot.at.pointer(pass)));
+fn report_missing(code: Code, slot: &OptionalField<String>, help: &str, pass: &ReadContext) {
+    let message =
+        format!("Invalid mcp.yaml: {} must be a non-empty string", dominds_path(&slot.at.pointer(pass)));
     pass.error(code, &slot.at, message, help);
 }
 
-fn argument(slot: Field<String>, pass: &Pass) -> Option<ConfigValue> {
+fn argument(slot: Field<String>, pass: &ReadContext) -> Option<ConfigValue> {
     let text = slot.value()?;
     if let Err(complaint) = checks::argument(text) {
-        pass.complain(&slot.at, complaint);
+        pass.report_check(&slot.at, complaint);
     }
     slot.take().map(ConfigValue::literal)
 }
 
 /// an empty one is none.
-fn session(slot: Maybe<String>, pass: &Pass) -> Option<ConfigValue> {
+fn session_value(slot: OptionalField<String>, pass: &ReadContext) -> Option<ConfigValue> {
     let text = slot.value()?;
     if text.is_empty() {
         let message = "an empty 'sessionId' is none";
         let at = &slot.at;
-        let problem = Problem::new(Code::EmptySession, message, at.pointer(pass), at.span());
-        let repair = Repair::Remove(at.pointer(pass), Applicability::Sure);
-        pass.report(problem.warning().help("remove the key").repair(repair));
+        let problem = RawDiagnostic::new(Code::EmptySession, message, at.pointer(pass), at.span());
+        let repair = FixIntent::RemoveMember(at.pointer(pass), Applicability::Sure);
+        pass.report(problem.warning().help("remove the key").fix(repair));
         return None;
     }
     if let Err(complaint) = checks::header_value(text) {
-        pass.complain(&slot.at, complaint);
+        pass.report_check(&slot.at, complaint);
     }
     slot.take().map(ConfigValue::literal)
 }
 
 /// DM-010, DM-011: literal text, `${}` included, or a variable of ours.
 fn host_value(
-    value: HostValue,
-    at: &At,
-    check: fn(&str) -> Result<(), checks::Complaint>,
-    pass: &Pass,
+    value: DomindsValue,
+    at: &Location,
+    check: fn(&str) -> Result<(), checks::CheckError>,
+    pass: &ReadContext,
 ) -> ConfigValue {
     match value {
-        HostValue::Text(text) => {
+        DomindsValue::Text(text) => {
             if let Err(complaint) = check(&text) {
-                pass.complain(at, complaint);
+                pass.report_check(at, complaint);
             }
             ConfigValue::literal(text)
         }
-        HostValue::Variable(HostVariable { env, prefix }) => {
+        DomindsValue::Variable(DomindsVariable { env, prefix }) => {
             if env.value().is_some_and(String::is_empty) {
-                let path = dotted(&at.pointer(pass));
+                let path = dominds_path(&at.pointer(pass));
                 let message = format!("Invalid mcp.yaml: {path} must be a string or {{ env: 'NAME' }}");
                 pass.error(Code::EmptyValue, &env.at, message, "name a variable of the environment");
             }

@@ -5,33 +5,33 @@ use std::time::Duration;
 
 use mcp_model::{ConfigValue, Exposure, Filter, Limits, NameClass, NamePolicy};
 
-use super::wire::{Environment, Headers, Item, Pair, Scalar, Tools};
-use crate::de::{At, Field, MaybeNull, Pass};
+use super::wire::{Environment, Headers, Pair, Scalar, Tools, VariableItem};
+use crate::de::{Field, Location, NullableField, ReadContext};
 use crate::diagnostic::Code;
-use crate::diagnostic::{Problem, quoted};
-use crate::dialect::checks::{self, Complaint};
+use crate::diagnostic::{RawDiagnostic, quoted};
+use crate::dialect::checks::{self, CheckError};
 use crate::dialect::lowering;
 use crate::dialect::policy::VariableRule;
 use crate::resolve::template::{self, Piece};
 use crate::syntax::Node;
 
 /// What a file says may be asked for: ids, and the answers it has itself.
-pub(super) struct Inputs {
+pub(super) struct DeclaredInputs {
     ids: BTreeSet<String>,
-    pub(super) answers: BTreeMap<String, String>,
+    pub(super) defaults: BTreeMap<String, String>,
 }
 
-impl Inputs {
+impl DeclaredInputs {
     /// The `inputs` beside the servers.
-    pub(super) fn of(root: &Node) -> Inputs {
-        let mut res = Inputs { ids: BTreeSet::new(), answers: BTreeMap::new() };
+    pub(super) fn of(root: &Node) -> DeclaredInputs {
+        let mut res = DeclaredInputs { ids: BTreeSet::new(), defaults: BTreeMap::new() };
         let places = [Some(root), root.get("mcp").map(|it| &it.value)];
         let lists = places.into_iter().flatten().filter_map(|it| it.get("inputs")?.value.items());
         for item in lists.flatten() {
             let Some(id) = item.get("id").and_then(|it| it.value.text()) else { continue };
             res.ids.insert(id.to_owned());
             if let Some(default) = item.get("default").and_then(|it| it.value.text()) {
-                res.answers.insert(id.to_owned(), default.to_owned());
+                res.defaults.insert(id.to_owned(), default.to_owned());
             }
         }
         res
@@ -39,43 +39,43 @@ impl Inputs {
 }
 
 /// Makes values of texts, and says what in them will not become what it looks like.
-pub(super) struct Values<'a> {
-    pub(super) pass: &'a Pass,
-    pub(super) inputs: &'a Inputs,
+pub(super) struct ValueReader<'a> {
+    pub(super) pass: &'a ReadContext,
+    pub(super) inputs: &'a DeclaredInputs,
     pub(super) rule: VariableRule,
 }
 
-impl Values<'_> {
+impl ValueReader<'_> {
     /// A text as a value; checked now where it refers to nothing.
     pub(super) fn value(
         &self,
         text: String,
-        at: &At,
-        check: fn(&str) -> Result<(), Complaint>,
+        at: &Location,
+        check: fn(&str) -> Result<(), CheckError>,
     ) -> ConfigValue {
-        self.references(&text, at);
-        let res = template::value(text, self.rule);
+        self.check_references(&text, at);
+        let res = template::parse_value(text, self.rule);
         if let ConfigValue::Literal(text) = &res
             && let Err(complaint) = check(text.expose())
         {
-            self.pass.complain(at, complaint);
+            self.pass.report_check(at, complaint);
         }
         res
     }
 
     /// Warns of inputs that are not declared, and of references that stay as they are.
-    pub(super) fn references(&self, text: &str, at: &At) {
+    pub(super) fn check_references(&self, text: &str, at: &Location) {
         if !text.contains('$') {
             return;
         }
-        let pieces = template::cut(text, self.rule);
+        let pieces = template::split(text, self.rule);
         for piece in &pieces {
             let Piece::Input(id) = *piece else { continue };
             if self.inputs.ids.contains(id) {
                 continue;
             }
             let message = format!("no input '{}' is declared", quoted(id));
-            let help = match self.pass.nearest(id, self.inputs.ids.iter().map(String::as_str).take(100)) {
+            let help = match self.pass.closest(id, self.inputs.ids.iter().map(String::as_str).take(100)) {
                 Some(near) => format!("did you mean `{}`?", quoted(near)),
                 None => {
                     format!("add it to `inputs`, or set {} before the start", template::input_variable(id))
@@ -85,7 +85,7 @@ impl Values<'_> {
             // One of them is enough to look at the value.
             break;
         }
-        if let Some(word) = template::unknown(&pieces) {
+        if let Some(word) = template::unknown_reference(&pieces) {
             let message = format!("`${{{}…}}` is not known here and stays as it is", quoted(word));
             let help = "write the value itself, or a variable of the environment: `${NAME}`";
             self.pass.warning(Code::UnknownReference, at, message, help);
@@ -93,13 +93,13 @@ impl Values<'_> {
     }
 
     /// The same, where Gemini CLI also has `$NAME`; in the files of others it stays, and they are told.
-    pub(super) fn expanded(
+    pub(super) fn value_with_shell_check(
         &self,
         text: String,
-        at: &At,
-        check: fn(&str) -> Result<(), Complaint>,
+        at: &Location,
+        check: fn(&str) -> Result<(), CheckError>,
     ) -> ConfigValue {
-        if self.rule == VariableRule::Editor && looks_like_shell(&text) {
+        if self.rule == VariableRule::Editor && is_shell_variable(&text) {
             let message = "a `$NAME` stays as it is: only Gemini CLI's files have it";
             self.pass.warning(Code::UnknownReference, at, message, "write `${NAME}` if a variable is meant");
         }
@@ -107,13 +107,13 @@ impl Values<'_> {
     }
 
     /// The same for a place in which nobody has `$NAME`.
-    pub(super) fn plain(&self) -> Values<'_> {
-        Values { pass: self.pass, inputs: self.inputs, rule: VariableRule::Editor }
+    pub(super) fn plain(&self) -> ValueReader<'_> {
+        ValueReader { pass: self.pass, inputs: self.inputs, rule: VariableRule::Editor }
     }
 }
 
 /// Is the text, or its last word, `$NAME` and nothing else? A password may hold a `$` anywhere.
-fn looks_like_shell(text: &str) -> bool {
+fn is_shell_variable(text: &str) -> bool {
     let last = text.rsplit(' ').next().unwrap_or_default();
     let Some(name) = last.strip_prefix('$') else { return false };
     let upper = |it: u8| it.is_ascii_uppercase() || it.is_ascii_digit() || it == b'_';
@@ -121,12 +121,15 @@ fn looks_like_shell(text: &str) -> bool {
 }
 
 /// Arguments, each handed over as one.
-pub(super) fn arguments(args: MaybeNull<Vec<Field<String>>>, values: &Values<'_>) -> Vec<ConfigValue> {
+pub(super) fn arguments(
+    args: NullableField<Vec<Field<String>>>,
+    values: &ValueReader<'_>,
+) -> Vec<ConfigValue> {
     texts(args.take().unwrap_or_default(), values)
 }
 
 /// A list of texts as arguments.
-pub(super) fn texts(list: Vec<Field<String>>, values: &Values<'_>) -> Vec<ConfigValue> {
+pub(super) fn texts(list: Vec<Field<String>>, values: &ValueReader<'_>) -> Vec<ConfigValue> {
     let values = values.plain();
     let value = |it: Field<String>| {
         let at = it.at;
@@ -137,14 +140,14 @@ pub(super) fn texts(list: Vec<Field<String>>, values: &Values<'_>) -> Vec<Config
 
 /// The variables of an entry: `env`, `environment`, or those of a command that is a mapping.
 pub(super) fn environment(
-    places: [MaybeNull<Environment>; 3],
-    values: &Values<'_>,
+    places: [NullableField<Environment>; 3],
+    values: &ValueReader<'_>,
 ) -> Vec<(String, ConfigValue)> {
     let pass = values.pass;
-    let mut given = places.into_iter().filter(MaybeNull::is_given);
+    let mut given = places.into_iter().filter(NullableField::is_given);
     let Some(first) = given.next() else { return Vec::new() };
     for other in given {
-        let problem = Problem::new(
+        let problem = RawDiagnostic::new(
             Code::Exclusive,
             "the environment is given twice; only one may be",
             other.at.pointer(pass),
@@ -160,47 +163,50 @@ pub(super) fn environment(
             entries.0.retain(|it| !matches!(it.1.value(), Some(Scalar::Null(_))));
             lowering::environment(Some(entries), &at, pass, |scalar, at| variable(scalar, at, values))
         }
-        Some(Environment::List(items)) => items.into_iter().filter_map(|it| listed(it, values)).collect(),
+        Some(Environment::List(items)) => items.into_iter().filter_map(|it| list_item(it, values)).collect(),
     }
 }
 
-fn variable(scalar: Scalar, at: &At, values: &Values<'_>) -> ConfigValue {
+fn variable(scalar: Scalar, at: &Location, values: &ValueReader<'_>) -> ConfigValue {
     let text = match scalar {
         Scalar::Text(text) => text,
         Scalar::Number(number) => number.to_string(),
         Scalar::Boolean(value) => value.to_string(),
         Scalar::Null(_) => String::new(),
     };
-    values.expanded(text, at, checks::env_value)
+    values.value_with_shell_check(text, at, checks::env_value)
 }
 
-fn listed(item: Field<Item>, values: &Values<'_>) -> Option<(String, ConfigValue)> {
+fn list_item(item: Field<VariableItem>, values: &ValueReader<'_>) -> Option<(String, ConfigValue)> {
     let at = item.at;
     let (name, text, at) = match item.take()? {
-        Item::Pair(Pair { name, value }) => (name.take()?, value.value()?.clone(), value.at),
+        VariableItem::Pair(Pair { name, value }) => (name.take()?, value.value()?.clone(), value.at),
         // A name alone hands on our own variable of that name.
-        Item::Line(line) => match line.split_once('=') {
+        VariableItem::Line(line) => match line.split_once('=') {
             Some((name, value)) => (name.to_owned(), value.to_owned(), at),
             None => (line.clone(), format!("${{{line}}}"), at),
         },
     };
     if let Err(complaint) = checks::env_name(&name) {
-        values.pass.complain(&at, complaint);
+        values.pass.report_check(&at, complaint);
         return None;
     }
-    let value = values.expanded(text, &at, checks::env_value);
+    let value = values.value_with_shell_check(text, &at, checks::env_value);
     Some((name, value))
 }
 
 /// The headers of an entry.
-pub(super) fn headers(headers: MaybeNull<Headers>, values: &Values<'_>) -> Vec<(String, ConfigValue)> {
+pub(super) fn headers(
+    headers: NullableField<Headers>,
+    values: &ValueReader<'_>,
+) -> Vec<(String, ConfigValue)> {
     let pass = values.pass;
-    let value = |text: String, at: &At| values.expanded(text, at, checks::header_value);
+    let value = |text: String, at: &Location| values.value_with_shell_check(text, at, checks::header_value);
     match headers.take() {
         None => Vec::new(),
         Some(Headers::Mapping(entries)) => {
             for (name, slot) in &entries.0 {
-                lowering::owned_header(name, &slot.at, slot.at.key(), pass);
+                lowering::report_owned_header(name, &slot.at, slot.at.key(), pass);
             }
             lowering::headers(Some(entries), pass, value)
         }
@@ -210,8 +216,8 @@ pub(super) fn headers(headers: MaybeNull<Headers>, values: &Values<'_>) -> Vec<(
                 let Pair { name, value: text } = pair;
                 let Some(name_text) = name.value() else { continue };
                 match checks::header_name(name_text) {
-                    Err(complaint) => pass.complain(&name.at, complaint),
-                    Ok(()) => lowering::owned_header(name_text, &name.at, name.at.span(), pass),
+                    Err(complaint) => pass.report_check(&name.at, complaint),
+                    Ok(()) => lowering::report_owned_header(name_text, &name.at, name.at.span(), pass),
                 }
                 let at = text.at;
                 if let (Some(name), Some(text)) = (name.take(), text.take()) {
@@ -225,22 +231,22 @@ pub(super) fn headers(headers: MaybeNull<Headers>, values: &Values<'_>) -> Vec<(
 
 /// The durations of an entry.
 pub(super) struct Durations {
-    pub(super) timeout: MaybeNull<f64>,
-    pub(super) request_timeout: MaybeNull<f64>,
-    pub(super) connection_timeout: MaybeNull<f64>,
-    pub(super) startup_timeout_sec: MaybeNull<f64>,
-    pub(super) tool_timeout_sec: MaybeNull<f64>,
+    pub(super) timeout: NullableField<f64>,
+    pub(super) request_timeout: NullableField<f64>,
+    pub(super) connection_timeout: NullableField<f64>,
+    pub(super) startup_timeout_sec: NullableField<f64>,
+    pub(super) tool_timeout_sec: NullableField<f64>,
 }
 
 /// The limits of an entry, each key in its own unit (DIA-07).
-pub(super) fn limits(durations: &Durations, pass: &Pass) -> Limits {
+pub(super) fn limits(durations: &Durations, pass: &ReadContext) -> Limits {
     const MILLISECONDS: f64 = 1000.0;
     let Durations { timeout, request_timeout, connection_timeout, startup_timeout_sec, tool_timeout_sec } =
         durations;
     let default = Limits::default();
     let request = duration(request_timeout, MILLISECONDS, pass)
         .or(duration(tool_timeout_sec, 1.0, pass))
-        .or(ambiguous(timeout, pass))
+        .or(timeout_value(timeout, pass))
         .unwrap_or(default.request);
     Limits {
         request,
@@ -252,7 +258,7 @@ pub(super) fn limits(durations: &Durations, pass: &Pass) -> Limits {
 
 /// `timeout` is seconds to some programs (Cline: 60) and milliseconds to others (Gemini CLI: 30000). Nobody means a
 /// thousand seconds, nor less than a second, so the number tells, but for a few.
-fn ambiguous(slot: &MaybeNull<f64>, pass: &Pass) -> Option<Duration> {
+fn timeout_value(slot: &NullableField<f64>, pass: &ReadContext) -> Option<Duration> {
     let value = *slot.value()?;
     if value < 1000.0 {
         return duration(slot, 1.0, pass);
@@ -266,9 +272,9 @@ fn ambiguous(slot: &MaybeNull<f64>, pass: &Pass) -> Option<Duration> {
     duration(slot, 1000.0, pass)
 }
 
-fn duration(slot: &MaybeNull<f64>, unit: f64, pass: &Pass) -> Option<Duration> {
+fn duration(slot: &NullableField<f64>, unit: f64, pass: &ReadContext) -> Option<Duration> {
     let value = *slot.value()?;
-    let res = checks::seconds(value / unit);
+    let res = checks::duration_from_secs(value / unit);
     if res.is_none() {
         let key = crate::syntax::last(&slot.at.pointer(pass));
         let message = format!("'{key}' must be a finite number greater than zero");
@@ -279,29 +285,29 @@ fn duration(slot: &MaybeNull<f64>, unit: f64, pass: &Pass) -> Option<Duration> {
 }
 
 /// The lists that say which tools are shown.
-pub(super) struct Shown {
-    pub(super) included: [MaybeNull<Vec<Field<String>>>; 2],
-    pub(super) tools: MaybeNull<Tools>,
-    pub(super) excluded: [MaybeNull<Vec<Field<String>>>; 3],
+pub(super) struct ToolLists {
+    pub(super) included: [NullableField<Vec<Field<String>>>; 2],
+    pub(super) tools: NullableField<Tools>,
+    pub(super) excluded: [NullableField<Vec<Field<String>>>; 3],
 }
 
 /// Which tools are shown: what is left out is left out, whoever includes it.
 ///
 /// The model's whitelist brings back what its blacklist took, so what is excluded is taken off the whitelist here.
-pub(super) fn exposure(shown: Shown) -> Exposure {
+pub(super) fn exposure(shown: ToolLists) -> Exposure {
     let names = |lists: &mut dyn Iterator<Item = Vec<Field<String>>>| -> Vec<String> {
         lists.flatten().filter_map(Field::take).filter(|it| !it.trim().is_empty()).collect()
     };
-    let Shown { included, tools, excluded } = shown;
+    let ToolLists { included, tools, excluded } = shown;
     let listed = match tools.take() {
         Some(Tools::List(list)) => Some(list),
         Some(Tools::Mapping(_)) | None => None,
     };
-    let included: Vec<_> = included.into_iter().filter_map(MaybeNull::take).chain(listed).collect();
+    let included: Vec<_> = included.into_iter().filter_map(NullableField::take).chain(listed).collect();
     let given = !included.is_empty();
     let included = names(&mut included.into_iter());
     let restricted = given && !included.iter().any(|it| it == "*");
-    let excluded = names(&mut excluded.into_iter().filter_map(MaybeNull::take));
+    let excluded = names(&mut excluded.into_iter().filter_map(NullableField::take));
     let mut res = Exposure::all(NamePolicy::Qualify { class: NameClass::Strict });
     res.tools.filter = match restricted {
         false => Filter { whitelist: Vec::new(), blacklist: excluded },

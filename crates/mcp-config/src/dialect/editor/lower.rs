@@ -7,37 +7,37 @@ use mcp_model::{
     TransportSpec, UrlSpec,
 };
 
-use super::Lowered;
-use super::fields::{self, Durations, Inputs, Shown, Values};
-use super::program::Program;
-use super::reach::{Said, Way, one_url, said, way};
-use super::roots::Host;
-use super::wire::{Server, UNDERSTOOD};
-use crate::de::{At, MaybeNull, Pass};
+use super::LoweredEntry;
+use super::fields::{self, DeclaredInputs, Durations, ToolLists, ValueReader};
+use super::program::CommandFields;
+use super::reach::{DeclaredTransport, TransportChoice, choose_transport, declared_transport, entry_url};
+use super::roots::FileOwner;
+use super::wire::{EditorServer, LOWERED_KEYS};
+use crate::de::{Location, NullableField, ReadContext};
 use crate::diagnostic::Code;
-use crate::diagnostic::Problem;
+use crate::diagnostic::RawDiagnostic;
 use crate::dialect::checks;
-use crate::dialect::lowering::{self, INPUTS, URL_KEY, metadata};
+use crate::dialect::lowering::{self, INPUTS_KEY, URL_KEY, metadata};
 use crate::dialect::policy::VariableRule;
 use crate::syntax::Node;
 
 /// What lowering needs besides the entry.
 pub(super) struct Context<'a> {
-    pub(super) pass: &'a Pass,
+    pub(super) pass: &'a ReadContext,
     pub(super) file: &'a str,
-    pub(super) host: Host,
-    pub(super) inputs: &'a Inputs,
+    pub(super) host: FileOwner,
+    pub(super) inputs: &'a DeclaredInputs,
 }
 
 /// Lowers one entry; whatever is not good is reported. `name` is its key, where the servers have keys.
 pub(super) fn lower(
     name: Option<&str>,
-    server: Server,
+    server: EditorServer,
     node: &Node,
-    at: &At,
+    at: &Location,
     context: &Context<'_>,
-) -> Lowered {
-    let Server {
+) -> LoweredEntry {
+    let EditorServer {
         name: own_name,
         description,
         kind,
@@ -87,18 +87,18 @@ pub(super) fn lower(
         sandbox: _,
     } = server;
     let Context { pass, file, host, inputs } = *context;
-    let rule = if host == Host::Gemini { VariableRule::EditorAndShell } else { VariableRule::Editor };
-    let values = Values { pass, inputs, rule };
+    let rule = if host == FileOwner::Gemini { VariableRule::EditorAndShell } else { VariableRule::Editor };
+    let values = ValueReader { pass, inputs, rule };
     let id = match name {
         Some(name) => identity(name, at, pass),
         None => own_identity(&own_name, at, pass),
     };
-    let url = one_url(url, server_url, http_url, pass);
-    let said = said([kind, transport, transport_type], pass);
+    let url = entry_url(url, server_url, http_url, pass);
+    let said = declared_transport([kind, transport, transport_type], pass);
     let durations =
         Durations { timeout, request_timeout, connection_timeout, startup_timeout_sec, tool_timeout_sec };
     let limits = fields::limits(&durations, pass);
-    let exposure = fields::exposure(Shown {
+    let exposure = fields::exposure(ToolLists {
         included: [include_tools, enabled_tools],
         tools,
         excluded: [exclude_tools, disabled_tools, disabled_tools_alias],
@@ -106,18 +106,18 @@ pub(super) fn lower(
 
     let bare = !command.is_given() && !url.slot.is_given();
     let nothing_to_start =
-        bare && matches!(said, Said::Nothing) && (settings.is_given() || source.is_given());
+        bare && matches!(said, DeclaredTransport::Undeclared) && (settings.is_given() || source.is_given());
     if nothing_to_start {
-        return Lowered { kind: None, nothing_to_start, spec: None };
+        return LoweredEntry { kind: None, nothing_to_start, spec: None };
     }
-    let Some(way) = way(said, command.is_given(), &url, at, context) else {
-        return Lowered { kind: None, nothing_to_start: false, spec: None };
+    let Some(way) = choose_transport(said, command.is_given(), &url, at, context) else {
+        return LoweredEntry { kind: None, nothing_to_start: false, spec: None };
     };
-    let foreign: &[(&str, bool, &At)] = match way {
-        Way::Start => {
+    let foreign: &[(&str, bool, &Location)] = match way {
+        TransportChoice::Stdio => {
             &[(url.key, url.slot.is_given(), &url.slot.at), ("headers", headers.is_given(), &headers.at)]
         }
-        Way::Connect(..) => &[
+        TransportChoice::Url(..) => &[
             ("command", command.is_given(), &command.at),
             ("args", args.is_given(), &args.at),
             ("env", env.is_given(), &env.at),
@@ -129,15 +129,15 @@ pub(super) fn lower(
     for (key, given, at) in foreign {
         // An empty list is no mistake: forms have them.
         let empty = node.get(key).is_some_and(|it| is_empty(&it.value));
-        lowering::no_effect(key, *given && !empty, at, way.kind(), pass);
+        lowering::warn_no_effect(key, *given && !empty, at, way.kind(), pass);
     }
     let url_key = url.key;
     let transport = match way {
-        Way::Start => {
-            let program = Program { command, args, env, environment };
+        TransportChoice::Stdio => {
+            let program = CommandFields { command, args, env, environment };
             let cwd = cwd.value().filter(|it| !it.is_empty()).cloned();
             if let Some(cwd) = &cwd {
-                values.plain().references(cwd, at);
+                values.plain().check_references(cwd, at);
             }
             let env_file = env_file.value().filter(|it| !it.is_empty());
             let env_file = env_file.map(|it| values.plain().value(it.clone(), at, checks::argument));
@@ -147,17 +147,17 @@ pub(super) fn lower(
                 TransportSpec::Stdio(StdioSpec { command, args, env, env_file, inherit, cwd, encoding })
             })
         }
-        Way::Connect(kind, sse_fallback) => {
+        TransportChoice::Url(kind, sse_fallback) => {
             let headers = match kind {
                 TransportKind::WebSocket => {
-                    lowering::no_effect("headers", headers.is_given(), &headers.at, kind, pass);
+                    lowering::warn_no_effect("headers", headers.is_given(), &headers.at, kind, pass);
                     Vec::new()
                 }
                 TransportKind::Stdio | TransportKind::Sse | TransportKind::Http => {
                     fields::headers(headers, &values)
                 }
             };
-            url.address(kind, &values).map(|url| {
+            url.value(kind, &values).map(|url| {
                 let spec = UrlSpec { url, headers, session_id: None, terminate_on_close: true, sse_fallback };
                 match kind {
                     TransportKind::Sse => TransportSpec::Sse(spec),
@@ -169,14 +169,14 @@ pub(super) fn lower(
     };
     let kind = Some(way.kind());
     let (Some(id), Some(transport)) = (id, transport) else {
-        return Lowered { kind, nothing_to_start: false, spec: None };
+        return LoweredEntry { kind, nothing_to_start: false, spec: None };
     };
     let metadata = metadata(
         pass.policy.profile,
         [
             (URL_KEY, (url_key != "url").then(|| RawJson::from_value(&url_key))),
-            (INPUTS, (!inputs.answers.is_empty()).then(|| RawJson::from_value(&inputs.answers))),
-            ("extra", lowering::others(node, UNDERSTOOD)),
+            (INPUTS_KEY, (!inputs.defaults.is_empty()).then(|| RawJson::from_value(&inputs.defaults))),
+            ("extra", lowering::unknown_members(node, LOWERED_KEYS)),
         ],
     );
     let spec = ServerSpec {
@@ -196,25 +196,26 @@ pub(super) fn lower(
         config: None,
         metadata,
     };
-    Lowered { kind, nothing_to_start: false, spec: Some(spec) }
+    LoweredEntry { kind, nothing_to_start: false, spec: Some(spec) }
 }
 
 fn is_empty(node: &Node) -> bool {
     node.members().is_some_and(<[_]>::is_empty) || node.items().is_some_and(<[_]>::is_empty)
 }
 
-fn identity(name: &str, at: &At, pass: &Pass) -> Option<ServerId> {
+fn identity(name: &str, at: &Location, pass: &ReadContext) -> Option<ServerId> {
     match ServerId::parse(name) {
         Ok(id) => Some(id),
         Err(error) => {
-            let problem = Problem::new(Code::InvalidName, error.to_string(), at.pointer(pass), at.key());
+            let problem =
+                RawDiagnostic::new(Code::InvalidName, error.to_string(), at.pointer(pass), at.key());
             pass.report(problem.help("give the server a short name"));
             None
         }
     }
 }
 
-fn own_identity(name: &MaybeNull<String>, at: &At, pass: &Pass) -> Option<ServerId> {
+fn own_identity(name: &NullableField<String>, at: &Location, pass: &ReadContext) -> Option<ServerId> {
     if !name.is_given() {
         let help = "add `name`: servers of a list have no keys to be called by";
         pass.error(Code::MissingKey, &at.missing("name", pass), "'name' is required", help);

@@ -18,25 +18,25 @@ use std::ops::Range;
 use mcp_model::TransportKind;
 use serde::Deserialize;
 
-use crate::de::{At, Cursor, Pass};
+use crate::de::{Location, NodeDeserializer, ReadContext};
 use crate::diagnostic::Code;
-use crate::diagnostic::{Problem, quoted};
-use crate::read::{MAX_SERVERS, Seen, shown};
+use crate::diagnostic::{RawDiagnostic, quoted};
+use crate::read::{MAX_SERVERS, ReadEntry, display_name};
 use crate::syntax::{Content, Node, contains};
 
-use fields::Inputs;
-use roots::Root;
+use fields::DeclaredInputs;
+use roots::ServerMap;
 pub(crate) use roots::{is_map_of_servers, is_server};
 pub(crate) use schema::schema;
 
 /// Reads the servers of a file, in its order.
-pub(crate) fn read(root: &Node, pass: &Pass, file: &str) -> Vec<Seen> {
-    let roots = roots::find(root, pass, file);
-    outside(&roots, pass);
-    let inputs = Inputs::of(root);
+pub(crate) fn read(root: &Node, pass: &ReadContext, file: &str) -> Vec<ReadEntry> {
+    let roots = roots::find_servers(root, pass, file);
+    downgrade_foreign_duplicates(&roots, pass);
+    let inputs = DeclaredInputs::of(root);
     let mut res = Vec::new();
     let mut names = HashMap::new();
-    for Root { node, at, host } in &roots {
+    for ServerMap { node, at, host } in &roots {
         let context = lower::Context { pass, file, host: *host, inputs: &inputs };
         match node.content() {
             Content::Mapping(members) => {
@@ -49,7 +49,7 @@ pub(crate) fn read(root: &Node, pass: &Pass, file: &str) -> Vec<Seen> {
                     let at = at.member(member, pass);
                     // The keys of one mapping are unique in any case.
                     if roots.len() > 1 {
-                        unique(&member.key.text, at.key(), &at, &mut names, pass);
+                        check_unique(&member.key.text, at.key(), &at, &mut names, pass);
                     }
                     res.push(server(Some(&member.key.text), &member.value, &at, &context));
                 }
@@ -61,7 +61,7 @@ pub(crate) fn read(root: &Node, pass: &Pass, file: &str) -> Vec<Seen> {
                     if let Some((name, name_at)) =
                         item.get("name").and_then(|it| Some((it.value.text()?, at.member(it, pass))))
                     {
-                        unique(name, name_at.span(), &name_at, &mut names, pass);
+                        check_unique(name, name_at.span(), &name_at, &mut names, pass);
                     }
                     res.push(server(None, item, &at, &context));
                 }
@@ -88,20 +88,20 @@ pub(crate) fn read(root: &Node, pass: &Pass, file: &str) -> Vec<Seen> {
 }
 
 /// Keys that stand twice where there are no servers are none of our business, and only warned of.
-fn outside(roots: &[Root<'_>], pass: &Pass) {
+fn downgrade_foreign_duplicates(roots: &[ServerMap<'_>], pass: &ReadContext) {
     let roots: Vec<_> = roots.iter().map(|it| it.at.pointer(pass)).collect();
-    pass.soften(|it| {
+    pass.downgrade(|it| {
         it.code == Code::DuplicateKey
             && !roots.iter().any(|root| contains(root, &it.pointer) || contains(&it.pointer, root))
     });
 }
 
-fn unique<'a>(
+fn check_unique<'a>(
     name: &'a str,
     span: Range<usize>,
-    at: &At,
+    at: &Location,
     seen: &mut HashMap<&'a str, Range<usize>>,
-    pass: &Pass,
+    pass: &ReadContext,
 ) {
     let Some(first) = seen.get(name) else {
         seen.insert(name, span);
@@ -109,7 +109,7 @@ fn unique<'a>(
     };
     let shown = quoted(name);
     pass.report(
-        Problem::new(
+        RawDiagnostic::new(
             Code::DuplicateName,
             format!("two servers of this file are named '{shown}'"),
             at.pointer(pass),
@@ -120,12 +120,12 @@ fn unique<'a>(
     );
 }
 
-fn server(name: Option<&str>, node: &Node, at: &At, context: &lower::Context<'_>) -> Seen {
+fn server(name: Option<&str>, node: &Node, at: &Location, context: &lower::Context<'_>) -> ReadEntry {
     let pass = context.pass;
     let own = node.get("name").and_then(|it| it.value.text());
     let label = || format!("servers[{}]", crate::syntax::last(&at.pointer(pass)));
-    let mut res = Seen {
-        name: name.or(own).filter(|it| !it.is_empty()).map_or_else(label, shown),
+    let mut res = ReadEntry {
+        name: name.or(own).filter(|it| !it.is_empty()).map_or_else(label, display_name),
         pointer: at.pointer(pass),
         span: node.span.clone(),
         transport: None,
@@ -140,10 +140,10 @@ fn server(name: Option<&str>, node: &Node, at: &At, context: &lower::Context<'_>
         }
         return res;
     }
-    let server = match wire::Server::deserialize(Cursor { pass, node: Some(node), at: *at }) {
+    let server = match wire::EditorServer::deserialize(NodeDeserializer { pass, node: Some(node), at: *at }) {
         Ok(server) => server,
         Err(fault) => {
-            pass.fault(fault, at);
+            pass.report_value_error(fault, at);
             return res;
         }
     };
@@ -153,13 +153,13 @@ fn server(name: Option<&str>, node: &Node, at: &At, context: &lower::Context<'_>
     res.transport = lowered.kind;
     if off {
         // What is switched off is not looked at, and often a form to fill in.
-        pass.forgive(at);
+        pass.clear(at);
         res.disabled = true;
         return res;
     }
     if lowered.nothing_to_start && !before && !pass.has_error(at) {
         let message = "there is nothing to start: the entry holds only the settings of an editor's extension";
-        let problem = Problem::new(Code::NothingToStart, message, at.pointer(pass), at.key());
+        let problem = RawDiagnostic::new(Code::NothingToStart, message, at.pointer(pass), at.key());
         let help = "to run the server here, add its `command` and `args`";
         pass.report(problem.severity(mcp_model::Severity::Info).help(help));
         res.disabled = true;
@@ -171,7 +171,7 @@ fn server(name: Option<&str>, node: &Node, at: &At, context: &lower::Context<'_>
 }
 
 /// What lowering made of an entry.
-pub(crate) struct Lowered {
+pub(crate) struct LoweredEntry {
     kind: Option<TransportKind>,
     nothing_to_start: bool,
     spec: Option<mcp_model::ServerSpec>,

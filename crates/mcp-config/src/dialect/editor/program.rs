@@ -2,31 +2,31 @@
 
 use mcp_model::{ConfigValue, Severity};
 
-use super::fields::{self, Values};
+use super::fields::{self, ValueReader};
 use super::wire::{Command, CommandMapping, Environment};
-use crate::de::{At, Field, MaybeNull, Pass};
+use crate::de::{Field, Location, NullableField, ReadContext};
 use crate::diagnostic::Code;
-use crate::diagnostic::{Problem, quoted};
+use crate::diagnostic::{RawDiagnostic, quoted};
 use crate::dialect::checks;
 
 /// What is started.
-pub(super) struct Program {
-    pub(super) command: MaybeNull<Command>,
-    pub(super) args: MaybeNull<Vec<Field<String>>>,
-    pub(super) env: MaybeNull<Environment>,
-    pub(super) environment: MaybeNull<Environment>,
+pub(super) struct CommandFields {
+    pub(super) command: NullableField<Command>,
+    pub(super) args: NullableField<Vec<Field<String>>>,
+    pub(super) env: NullableField<Environment>,
+    pub(super) environment: NullableField<Environment>,
 }
 
 /// The program, its arguments, its variables.
-type Lines = (String, Vec<ConfigValue>, Vec<(String, ConfigValue)>);
+type StdioParts = (String, Vec<ConfigValue>, Vec<(String, ConfigValue)>);
 
-impl Program {
+impl CommandFields {
     /// The program, its arguments and its variables, in each of the forms that a command has (DIA-05).
-    pub(super) fn lower(self, values: &Values<'_>) -> Option<Lines> {
-        let Program { command, args, env, environment } = self;
+    pub(super) fn lower(self, values: &ValueReader<'_>) -> Option<StdioParts> {
+        let CommandFields { command, args, env, environment } = self;
         let pass = values.pass;
         let at = command.at;
-        let nothing = || MaybeNull::absent(at);
+        let nothing = || NullableField::absent(at);
         let is_missing = !command.is_given();
         match command.take() {
             None => {
@@ -45,7 +45,7 @@ impl Program {
                 let has_args = args.value().is_some_and(|it| !it.is_empty());
                 let args = fields::arguments(args, values);
                 let env = fields::environment([env, environment, nothing()], values);
-                Some((checked(program, &at, has_args, values)?, args, env))
+                Some((check_program(program, &at, has_args, values)?, args, env))
             }
             Some(Command::List(list)) => {
                 let mut list = list.into_iter();
@@ -62,12 +62,12 @@ impl Program {
                 all.extend(fields::arguments(args, values));
                 let env = fields::environment([env, environment, nothing()], values);
                 let first_at = first.at;
-                Some((checked(first.take()?, &first_at, true, values)?, all, env))
+                Some((check_program(first.take()?, &first_at, true, values)?, all, env))
             }
             Some(Command::Mapping(mapping)) => {
                 let CommandMapping { path, args: own_args, env: own_env } = *mapping;
                 if own_args.is_given() && args.is_given() {
-                    let problem = Problem::new(
+                    let problem = RawDiagnostic::new(
                         Code::Exclusive,
                         "the arguments are given twice; only once they may be",
                         args.at.pointer(pass),
@@ -81,31 +81,31 @@ impl Program {
                 let args = fields::arguments(args, values);
                 let env = fields::environment([own_env, env, environment], values);
                 let path_at = path.at;
-                Some((checked(path.take()?, &path_at, has_args, values)?, args, env))
+                Some((check_program(path.take()?, &path_at, has_args, values)?, args, env))
             }
         }
     }
 }
 
 /// The name or path of one program.
-fn checked(program: String, at: &At, has_args: bool, values: &Values<'_>) -> Option<String> {
+fn check_program(program: String, at: &Location, has_args: bool, values: &ValueReader<'_>) -> Option<String> {
     let pass = values.pass;
     if program.trim().is_empty() {
         pass.error(Code::EmptyValue, at, "'command' must not be empty", "name the program to start");
         return None;
     }
-    values.plain().references(&program, at);
+    values.plain().check_references(&program, at);
     if let Err(complaint) = checks::argument(&program) {
-        pass.complain(at, complaint);
+        pass.report_check(at, complaint);
         return None;
     }
-    command_line(&program, at, has_args, pass);
+    check_command_line(&program, at, has_args, pass);
     Some(program)
 }
 
 /// A command is one program. That a line is meant is sure where its first word is a bare name, and likely where what
 /// follows looks like an option; a path may well hold blanks.
-fn command_line(program: &str, at: &At, has_args: bool, pass: &Pass) {
+fn check_command_line(program: &str, at: &Location, has_args: bool, pass: &ReadContext) {
     let mut words = program.split_whitespace();
     let first = words.next().unwrap_or_default();
     let bare = !first.contains(['/', '\\', '$']);
@@ -120,7 +120,7 @@ fn command_line(program: &str, at: &At, has_args: bool, pass: &Pass) {
         (false, false) => return,
     };
     let message = "'command' is a whole line; it must be one program";
-    let problem = Problem::new(Code::CommandLine, message, at.pointer(pass), at.span());
+    let problem = RawDiagnostic::new(Code::CommandLine, message, at.pointer(pass), at.span());
     let help = if first.contains('=') {
         // What is set there may be a secret.
         "write the program as `command`, each argument as an item of `args`, and what is set before it in `env`".to_owned()

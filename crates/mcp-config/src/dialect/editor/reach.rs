@@ -3,83 +3,86 @@
 
 use mcp_model::{ConfigValue, SseFallback, TransportKind};
 
-use super::fields::Values;
+use super::fields::ValueReader;
 use super::lower::Context;
-use super::roots::Host;
-use super::wire::Kind;
-use crate::de::{At, Got, MaybeNull, Pass};
+use super::roots::FileOwner;
+use super::wire::TransportField;
+use crate::de::{FieldState, Location, NullableField, ReadContext};
 use crate::diagnostic::Code;
-use crate::diagnostic::{Problem, quoted};
+use crate::diagnostic::{RawDiagnostic, quoted};
 use crate::dialect::checks;
 use crate::dialect::lowering;
 use crate::resolve::template;
 
 /// What an entry says it is reached by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Said {
-    Nothing,
+pub(super) enum DeclaredTransport {
+    Undeclared,
     Kind(TransportKind),
     /// opencode's word for whatever has a URL.
-    Remote,
+    AnyUrl,
     /// Something that could not be read, and is reported.
-    Bad,
+    Invalid,
 }
 
 /// the spellings of editors, and no others.
-const WORDS: &[(&str, Said)] = &[
-    ("stdio", Said::Kind(TransportKind::Stdio)),
-    ("local", Said::Kind(TransportKind::Stdio)),
-    ("http", Said::Kind(TransportKind::Http)),
-    ("streamable-http", Said::Kind(TransportKind::Http)),
-    ("streamable_http", Said::Kind(TransportKind::Http)),
-    ("streamableHttp", Said::Kind(TransportKind::Http)),
-    ("streamableHTTP", Said::Kind(TransportKind::Http)),
-    ("sse", Said::Kind(TransportKind::Sse)),
-    ("ws", Said::Kind(TransportKind::WebSocket)),
-    ("websocket", Said::Kind(TransportKind::WebSocket)),
-    ("remote", Said::Remote),
+const TRANSPORT_NAMES: &[(&str, DeclaredTransport)] = &[
+    ("stdio", DeclaredTransport::Kind(TransportKind::Stdio)),
+    ("local", DeclaredTransport::Kind(TransportKind::Stdio)),
+    ("http", DeclaredTransport::Kind(TransportKind::Http)),
+    ("streamable-http", DeclaredTransport::Kind(TransportKind::Http)),
+    ("streamable_http", DeclaredTransport::Kind(TransportKind::Http)),
+    ("streamableHttp", DeclaredTransport::Kind(TransportKind::Http)),
+    ("streamableHTTP", DeclaredTransport::Kind(TransportKind::Http)),
+    ("sse", DeclaredTransport::Kind(TransportKind::Sse)),
+    ("ws", DeclaredTransport::Kind(TransportKind::WebSocket)),
+    ("websocket", DeclaredTransport::Kind(TransportKind::WebSocket)),
+    ("remote", DeclaredTransport::AnyUrl),
 ];
 
 /// `type`, `transport` and `transportType` say the same thing; where they do not, nobody knows which is meant.
-pub(super) fn said(slots: [MaybeNull<Kind>; 3], pass: &Pass) -> Said {
-    let mut res: Option<(Said, At)> = None;
+pub(super) fn declared_transport(
+    slots: [NullableField<TransportField>; 3],
+    pass: &ReadContext,
+) -> DeclaredTransport {
+    let mut res: Option<(DeclaredTransport, Location)> = None;
     for slot in slots {
-        if let Got::Bad = slot.got {
-            return Said::Bad;
+        if let FieldState::Invalid = slot.state {
+            return DeclaredTransport::Invalid;
         }
         let Some(kind) = slot.value() else { continue };
         let (word, at) = match kind {
-            Kind::Word(word) => (word.as_str(), slot.at),
-            Kind::Mapping(mapping) => match mapping.kind.value() {
+            TransportField::Name(word) => (word.as_str(), slot.at),
+            TransportField::Mapping(mapping) => match mapping.kind.value() {
                 Some(word) => (word.as_str(), mapping.kind.at),
-                None => return Said::Bad,
+                None => return DeclaredTransport::Invalid,
             },
         };
-        let Some(found) = WORDS.iter().find(|it| it.0 == word) else {
-            unknown_word(word, &at, pass);
-            return Said::Bad;
+        let Some(found) = TRANSPORT_NAMES.iter().find(|it| it.0 == word) else {
+            report_unknown_transport(word, &at, pass);
+            return DeclaredTransport::Invalid;
         };
         match &res {
             Some((before, first)) if *before != found.1 => {
-                let problem = Problem::new(
+                let problem = RawDiagnostic::new(
                     Code::Exclusive,
                     "the entry names two different transports",
                     at.pointer(pass),
                     at.span(),
                 );
                 pass.report(problem.label(first.span(), "the other is here").help("remove one of the two"));
-                return Said::Bad;
+                return DeclaredTransport::Invalid;
             }
             Some(_) => {}
             None => res = Some((found.1, at)),
         }
     }
-    res.map_or(Said::Nothing, |it| it.0)
+    res.map_or(DeclaredTransport::Undeclared, |it| it.0)
 }
 
-fn unknown_word(word: &str, at: &At, pass: &Pass) {
+fn report_unknown_transport(word: &str, at: &Location, pass: &ReadContext) {
     let message = format!("there is no transport '{}'", quoted(word));
-    let help = match pass.nearest(word, WORDS.iter().map(|it| it.0)) {
+    let help = match pass.closest(word, TRANSPORT_NAMES.iter().map(|it| it.0)) {
         Some(near) => format!("did you mean `{near}`?"),
         None => "write one of `stdio`, `http`, `sse`, `ws`".to_owned(),
     };
@@ -88,45 +91,51 @@ fn unknown_word(word: &str, at: &At, pass: &Pass) {
 
 /// How a server is reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Way {
-    Start,
-    Connect(TransportKind, SseFallback),
+pub(super) enum TransportChoice {
+    Stdio,
+    Url(TransportKind, SseFallback),
 }
 
-impl Way {
+impl TransportChoice {
     pub(super) fn kind(self) -> TransportKind {
         match self {
-            Way::Start => TransportKind::Stdio,
-            Way::Connect(kind, _) => kind,
+            TransportChoice::Stdio => TransportKind::Stdio,
+            TransportChoice::Url(kind, _) => kind,
         }
     }
 }
 
 /// What an entry means, by what it says and by what it has (DIA-04, DIA-08).
-pub(super) fn way(said: Said, has_command: bool, url: &Url, at: &At, context: &Context<'_>) -> Option<Way> {
+pub(super) fn choose_transport(
+    said: DeclaredTransport,
+    has_command: bool,
+    url: &EntryUrl,
+    at: &Location,
+    context: &Context<'_>,
+) -> Option<TransportChoice> {
     let has_url = url.slot.is_given();
     match said {
-        Said::Bad => None,
-        Said::Kind(TransportKind::Stdio) => Some(Way::Start),
+        DeclaredTransport::Invalid => None,
+        DeclaredTransport::Kind(TransportKind::Stdio) => Some(TransportChoice::Stdio),
         // VS Code tries server-sent events where it is told `http`; others take the word for what it is.
-        Said::Kind(kind @ TransportKind::Http) if context.host == Host::VsCode => {
-            Some(Way::Connect(kind, SseFallback::Allowed))
+        DeclaredTransport::Kind(kind @ TransportKind::Http) if context.host == FileOwner::VsCode => {
+            Some(TransportChoice::Url(kind, SseFallback::Allowed))
         }
-        Said::Kind(kind @ (TransportKind::Http | TransportKind::Sse | TransportKind::WebSocket)) => {
-            Some(Way::Connect(kind, SseFallback::Never))
-        }
-        Said::Remote => Some(url.way(context.host)),
-        Said::Nothing if has_command && has_url => {
+        DeclaredTransport::Kind(
+            kind @ (TransportKind::Http | TransportKind::Sse | TransportKind::WebSocket),
+        ) => Some(TransportChoice::Url(kind, SseFallback::Never)),
+        DeclaredTransport::AnyUrl => Some(url.default_transport(context.host)),
+        DeclaredTransport::Undeclared if has_command && has_url => {
             let message = format!("'command' and '{}' are both given: what is meant cannot be told", url.key);
             let url_at = &url.slot.at;
             let problem =
-                Problem::new(Code::ForeignField, message, url_at.pointer(context.pass), url_at.key());
+                RawDiagnostic::new(Code::ForeignField, message, url_at.pointer(context.pass), url_at.key());
             context.pass.report(problem.help("remove one of the two, or add `type`"));
             None
         }
-        Said::Nothing if has_command => Some(Way::Start),
-        Said::Nothing if has_url => Some(url.way(context.host)),
-        Said::Nothing => {
+        DeclaredTransport::Undeclared if has_command => Some(TransportChoice::Stdio),
+        DeclaredTransport::Undeclared if has_url => Some(url.default_transport(context.host)),
+        DeclaredTransport::Undeclared => {
             let message = "a server needs a 'command' to start, or a 'url' to connect to";
             context.pass.error(
                 Code::MissingCommand,
@@ -140,25 +149,25 @@ pub(super) fn way(said: Said, has_command: bool, url: &Url, at: &At, context: &C
 }
 
 /// The URL of an entry, and the key it stands under.
-pub(super) struct Url {
+pub(super) struct EntryUrl {
     pub(super) key: &'static str,
-    pub(super) slot: MaybeNull<String>,
+    pub(super) slot: NullableField<String>,
 }
 
 /// DIA-03. Some write the same URL under several keys, for several programs.
-pub(super) fn one_url(
-    url: MaybeNull<String>,
-    server_url: MaybeNull<String>,
-    http_url: MaybeNull<String>,
-    pass: &Pass,
-) -> Url {
+pub(super) fn entry_url(
+    url: NullableField<String>,
+    server_url: NullableField<String>,
+    http_url: NullableField<String>,
+    pass: &ReadContext,
+) -> EntryUrl {
     let all = [("httpUrl", http_url), ("serverUrl", server_url), ("url", url)];
-    let mut res: Option<Url> = None;
+    let mut res: Option<EntryUrl> = None;
     for (key, slot) in all {
         match &res {
             Some(first) if slot.is_given() && first.slot.is_given() => {
                 if slot.value() != first.slot.value() {
-                    let problem = Problem::new(
+                    let problem = RawDiagnostic::new(
                         Code::Exclusive,
                         format!("'{key}' and '{}' say different things", first.key),
                         slot.at.pointer(pass),
@@ -169,42 +178,42 @@ pub(super) fn one_url(
                 }
             }
             Some(first) if first.slot.is_given() => {}
-            Some(_) | None => res = Some(Url { key, slot }),
+            Some(_) | None => res = Some(EntryUrl { key, slot }),
         }
     }
     res.expect("there are three to choose from")
 }
 
-impl Url {
+impl EntryUrl {
     /// How a URL is connected to where nobody says.
-    fn way(&self, host: Host) -> Way {
+    fn default_transport(&self, host: FileOwner) -> TransportChoice {
         let text = self.slot.value().map_or("", String::as_str);
         if ["ws://", "wss://"].iter().any(|it| text.starts_with(it)) {
-            return Way::Connect(TransportKind::WebSocket, SseFallback::Never);
+            return TransportChoice::Url(TransportKind::WebSocket, SseFallback::Never);
         }
         match (self.key, host) {
-            ("httpUrl", _) => Way::Connect(TransportKind::Http, SseFallback::Never),
-            ("url", Host::Gemini) => Way::Connect(TransportKind::Sse, SseFallback::Never),
-            (_, Host::Gemini | Host::VsCode | Host::Other) => {
-                Way::Connect(TransportKind::Http, SseFallback::Allowed)
+            ("httpUrl", _) => TransportChoice::Url(TransportKind::Http, SseFallback::Never),
+            ("url", FileOwner::Gemini) => TransportChoice::Url(TransportKind::Sse, SseFallback::Never),
+            (_, FileOwner::Gemini | FileOwner::VsCode | FileOwner::Other) => {
+                TransportChoice::Url(TransportKind::Http, SseFallback::Allowed)
             }
         }
     }
 
-    pub(super) fn address(&self, kind: TransportKind, values: &Values<'_>) -> Option<ConfigValue> {
-        let Url { key, slot } = self;
+    pub(super) fn value(&self, kind: TransportKind, values: &ValueReader<'_>) -> Option<ConfigValue> {
+        let EntryUrl { key, slot } = self;
         let pass = values.pass;
-        let text = match &slot.got {
-            Got::Value(text) => text,
-            Got::Bad => return None,
-            Got::Absent | Got::Null => {
+        let text = match &slot.state {
+            FieldState::Value(text) => text,
+            FieldState::Invalid => return None,
+            FieldState::Absent | FieldState::Null => {
                 let message = format!("'url' is required for {} transport", kind.as_str());
                 pass.error(Code::MissingUrl, &slot.at, message, "add `url`, or remove the transport");
                 return None;
             }
         };
-        let value = values.expanded(text.clone(), &slot.at, |_| Ok(()));
-        if template::refers(text, values.rule) {
+        let value = values.value_with_shell_check(text.clone(), &slot.at, |_| Ok(()));
+        if template::has_reference(text, values.rule) {
             return Some(value);
         }
         match checks::parse_url(text, lowering::url_rule(kind, pass.policy.urls)) {

@@ -3,21 +3,21 @@
 //! Whose it is matters only where the same words mean something else: a bare `url` is server-sent events to Gemini CLI,
 //! and VS Code tries those where `http` is not spoken.
 
-use crate::de::{At, Pass, nearest};
+use crate::de::{Location, ReadContext, closest};
 use crate::diagnostic::Code;
 use crate::diagnostic::quoted;
 use crate::syntax::{Content, Node};
 
 /// Servers of a file.
-pub(super) struct Root<'a> {
+pub(super) struct ServerMap<'a> {
     pub(super) node: &'a Node,
-    pub(super) at: At,
-    pub(super) host: Host,
+    pub(super) at: Location,
+    pub(super) host: FileOwner,
 }
 
 /// Whose file it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Host {
+pub(super) enum FileOwner {
     /// VS Code and Visual Studio.
     VsCode,
     /// Gemini CLI and its extensions.
@@ -27,10 +27,10 @@ pub(super) enum Host {
 }
 
 /// The keys that servers stand under.
-const KEYS: [&str; 5] = ["mcpServers", "servers", "mcp.servers", "context_servers", "mcp"];
+const SERVER_KEYS: [&str; 5] = ["mcpServers", "servers", "mcp.servers", "context_servers", "mcp"];
 
 /// The names of files that are settings: without servers in them they are as good as with.
-const SETTINGS: [&str; 6] = [
+const SETTINGS_FILES: [&str; 6] = [
     "settings.json",
     "settings.jsonc",
     ".claude.json",
@@ -40,10 +40,10 @@ const SETTINGS: [&str; 6] = [
 ];
 
 /// Finds the servers of a file; reports where there are none.
-pub(super) fn find<'a>(root: &'a Node, pass: &Pass, file: &str) -> Vec<Root<'a>> {
-    let at = At::root(root);
+pub(super) fn find_servers<'a>(root: &'a Node, pass: &ReadContext, file: &str) -> Vec<ServerMap<'a>> {
+    let at = Location::root(root);
     match root.content() {
-        Content::Sequence(_) => return vec![Root { node: root, at, host: Host::Other }],
+        Content::Sequence(_) => return vec![ServerMap { node: root, at, host: FileOwner::Other }],
         Content::Mapping(_) => {}
         Content::Broken => return Vec::new(),
         Content::Null
@@ -62,31 +62,35 @@ pub(super) fn find<'a>(root: &'a Node, pass: &Pass, file: &str) -> Vec<Root<'a>>
         }
     }
     let mut res = Vec::new();
-    for key in KEYS {
+    for key in SERVER_KEYS {
         let Some(member) = root.get(key) else { continue };
         let at = at.member(member, pass);
         let node = &member.value;
         match key {
             "mcpServers" => {
-                let host = if is_geminis(node, file) { Host::Gemini } else { Host::Other };
-                res.push(Root { node, at, host });
+                let host = if is_gemini_file(node, file) { FileOwner::Gemini } else { FileOwner::Other };
+                res.push(ServerMap { node, at, host });
             }
-            "servers" | "mcp.servers" => res.push(Root { node, at, host: Host::VsCode }),
+            "servers" | "mcp.servers" => res.push(ServerMap { node, at, host: FileOwner::VsCode }),
             "mcp" => match node.get("servers") {
                 Some(inner) => {
-                    res.push(Root { node: &inner.value, at: at.member(inner, pass), host: Host::VsCode });
+                    res.push(ServerMap {
+                        node: &inner.value,
+                        at: at.member(inner, pass),
+                        host: FileOwner::VsCode,
+                    });
                 }
-                None if is_map_of_servers(node) => res.push(Root { node, at, host: Host::Other }),
+                None if is_map_of_servers(node) => res.push(ServerMap { node, at, host: FileOwner::Other }),
                 None => {}
             },
-            _ => res.push(Root { node, at, host: Host::Other }),
+            _ => res.push(ServerMap { node, at, host: FileOwner::Other }),
         }
     }
     if res.is_empty() && is_map_of_servers(root) {
-        return vec![Root { node: root, at, host: Host::Other }];
+        return vec![ServerMap { node: root, at, host: FileOwner::Other }];
     }
     if res.is_empty() {
-        none(root, &at, pass, file);
+        report_no_servers(root, &at, pass, file);
     }
     res
 }
@@ -94,10 +98,10 @@ pub(super) fn find<'a>(root: &'a Node, pass: &Pass, file: &str) -> Vec<Root<'a>>
 const EXAMPLE: &str =
     "write `{\"mcpServers\": {\"some-name\": {\"command\": \"some-program\", \"args\": []}}}`";
 
-fn none(root: &Node, at: &At, pass: &Pass, file: &str) {
+fn report_no_servers(root: &Node, at: &Location, pass: &ReadContext, file: &str) {
     let at = &at.at_key();
     let name = file.rsplit(['/', '\\']).next().unwrap_or_default();
-    if SETTINGS.contains(&name) {
+    if SETTINGS_FILES.contains(&name) {
         let message = "these settings hold no MCP servers";
         pass.warning(
             Code::NoServers,
@@ -108,8 +112,9 @@ fn none(root: &Node, at: &At, pass: &Pass, file: &str) {
         return;
     }
     let members = root.members().unwrap_or_default();
-    let near =
-        members.iter().find_map(|it| Some((&it.key.text, nearest(&it.key.text.replace('_', ""), KEYS)?)));
+    let near = members
+        .iter()
+        .find_map(|it| Some((&it.key.text, closest(&it.key.text.replace('_', ""), SERVER_KEYS)?)));
     let help = if is_server(root) {
         "this is one server by itself: put it under a name, `{\"mcpServers\": {\"some-name\": …}}`".to_owned()
     } else if let Some((key, near)) = near {
@@ -133,7 +138,7 @@ pub(crate) fn is_map_of_servers(node: &Node) -> bool {
     !members.is_empty() && members.iter().all(|it| is_server(&it.value))
 }
 
-fn is_geminis(servers: &Node, file: &str) -> bool {
+fn is_gemini_file(servers: &Node, file: &str) -> bool {
     let mut parts = file.rsplit(['/', '\\']);
     let (name, folder) = (parts.next().unwrap_or_default(), parts.next());
     let own = |it: &Node| it.get("httpUrl").is_some();

@@ -2,12 +2,12 @@
 
 use serde_json::{Value, json};
 
-use super::wire::Server;
-use crate::schema::generated;
+use super::wire::EditorServer;
+use crate::schema::wire_schema;
 
 /// The schema.
 pub(crate) fn schema() -> Value {
-    let mut server = generated::<Server>();
+    let mut server = wire_schema::<EditorServer>();
     let members = server.as_object_mut().expect("the schema of a struct is an object");
     members.remove("$schema");
     let mut definitions = match members.remove("$defs") {

@@ -5,7 +5,7 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::de::{Anything, Entries, Field, Maybe, MaybeNull};
+use crate::de::{Field, Ignored, NullableField, OptionalField, OrderedMap};
 
 /// An MCP server.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -15,115 +15,115 @@ use crate::de::{Anything, Entries, Field, Maybe, MaybeNull};
     dead_code,
     reason = "what is only kept is taken from the tree; here it is known, and so no unknown key"
 )]
-pub(crate) struct Server {
+pub(crate) struct EditorServer {
     /// Its name, where the servers are a list.
-    pub(super) name: MaybeNull<String>,
+    pub(super) name: NullableField<String>,
     /// What it is for.
-    pub(super) description: MaybeNull<String>,
+    pub(super) description: NullableField<String>,
     /// How it is reached: `stdio`, `http`, `sse` or `ws`; seen from `command` and `url` unless said.
     #[serde(rename = "type")]
-    pub(super) kind: MaybeNull<Kind>,
+    pub(super) kind: NullableField<TransportField>,
     /// The same as `type`.
-    pub(super) transport: MaybeNull<Kind>,
+    pub(super) transport: NullableField<TransportField>,
     /// The same as `type`.
-    pub(super) transport_type: MaybeNull<Kind>,
+    pub(super) transport_type: NullableField<TransportField>,
     /// The program to start.
-    pub(super) command: MaybeNull<Command>,
+    pub(super) command: NullableField<Command>,
     /// Its arguments.
-    pub(super) args: MaybeNull<Vec<Field<String>>>,
+    pub(super) args: NullableField<Vec<Field<String>>>,
     /// Its environment variables, on top of all of ours.
-    pub(super) env: MaybeNull<Environment>,
+    pub(super) env: NullableField<Environment>,
     /// The same as `env`.
-    pub(super) environment: MaybeNull<Environment>,
+    pub(super) environment: NullableField<Environment>,
     /// A `.env` file; its variables lie below `env`.
-    pub(super) env_file: MaybeNull<String>,
+    pub(super) env_file: NullableField<String>,
     /// Its working directory, relative to the workspace.
-    pub(super) cwd: MaybeNull<String>,
+    pub(super) cwd: NullableField<String>,
     /// Where the server is.
-    pub(super) url: MaybeNull<String>,
+    pub(super) url: NullableField<String>,
     /// The same as `url`.
-    pub(super) server_url: MaybeNull<String>,
+    pub(super) server_url: NullableField<String>,
     /// The same as `url`, by Streamable HTTP.
-    pub(super) http_url: MaybeNull<String>,
+    pub(super) http_url: NullableField<String>,
     /// Headers of every request.
-    pub(super) headers: MaybeNull<Headers>,
+    pub(super) headers: NullableField<Headers>,
     /// How long a request may take: milliseconds from 1000 on, seconds below.
     #[schemars(extend("exclusiveMinimum" = 0))]
-    pub(super) timeout: MaybeNull<f64>,
+    pub(super) timeout: NullableField<f64>,
     /// How long a request may take, in milliseconds.
     #[schemars(extend("exclusiveMinimum" = 0))]
-    pub(super) request_timeout: MaybeNull<f64>,
+    pub(super) request_timeout: NullableField<f64>,
     /// How long connecting may take, in milliseconds.
     #[schemars(extend("exclusiveMinimum" = 0))]
-    pub(super) connection_timeout: MaybeNull<f64>,
+    pub(super) connection_timeout: NullableField<f64>,
     /// How long a start may take, in seconds.
     #[serde(rename = "startup_timeout_sec")]
     #[schemars(extend("exclusiveMinimum" = 0))]
-    pub(super) startup_timeout_sec: MaybeNull<f64>,
+    pub(super) startup_timeout_sec: NullableField<f64>,
     /// How long a request may take, in seconds.
     #[serde(rename = "tool_timeout_sec")]
     #[schemars(extend("exclusiveMinimum" = 0))]
-    pub(super) tool_timeout_sec: MaybeNull<f64>,
+    pub(super) tool_timeout_sec: NullableField<f64>,
     /// `true` switches the server off.
-    pub(super) disabled: MaybeNull<bool>,
+    pub(super) disabled: NullableField<bool>,
     /// `false` switches the server off.
-    pub(super) enabled: MaybeNull<bool>,
+    pub(super) enabled: NullableField<bool>,
     /// The tools that are shown, by the server's own names.
-    pub(super) include_tools: MaybeNull<Vec<Field<String>>>,
+    pub(super) include_tools: NullableField<Vec<Field<String>>>,
     /// The same as `includeTools`.
     #[serde(rename = "enabled_tools")]
-    pub(super) enabled_tools: MaybeNull<Vec<Field<String>>>,
+    pub(super) enabled_tools: NullableField<Vec<Field<String>>>,
     /// The same as `includeTools`, where it is a list.
-    pub(super) tools: MaybeNull<Tools>,
+    pub(super) tools: NullableField<Tools>,
     /// Tools that are not shown.
-    pub(super) exclude_tools: MaybeNull<Vec<Field<String>>>,
+    pub(super) exclude_tools: NullableField<Vec<Field<String>>>,
     /// The same as `excludeTools`.
-    pub(super) disabled_tools: MaybeNull<Vec<Field<String>>>,
+    pub(super) disabled_tools: NullableField<Vec<Field<String>>>,
     /// The same as `excludeTools`.
     #[serde(rename = "disabled_tools")]
-    pub(super) disabled_tools_alias: MaybeNull<Vec<Field<String>>>,
+    pub(super) disabled_tools_alias: NullableField<Vec<Field<String>>>,
     /// Settings of an editor's extension, which brings the server itself.
-    pub(super) settings: MaybeNull<Anything>,
+    pub(super) settings: NullableField<Ignored>,
     /// Where an editor has the entry from.
-    pub(super) source: MaybeNull<Anything>,
+    pub(super) source: NullableField<Ignored>,
     /// Tools that the editor calls without asking; kept.
-    pub(super) auto_approve: Maybe<Anything>,
+    pub(super) auto_approve: OptionalField<Ignored>,
     /// Tools that the editor calls without asking; kept.
-    pub(super) always_allow: Maybe<Anything>,
+    pub(super) always_allow: OptionalField<Ignored>,
     /// Whether the editor asks before calls; kept.
-    pub(super) trust: Maybe<Anything>,
+    pub(super) trust: OptionalField<Ignored>,
     /// Words to find the server by; kept.
-    pub(super) tags: Maybe<Anything>,
+    pub(super) tags: OptionalField<Ignored>,
     /// How the editor watches and debugs the server; kept.
-    pub(super) dev: Maybe<Anything>,
+    pub(super) dev: OptionalField<Ignored>,
     /// How the editor signs in; kept.
-    pub(super) oauth: Maybe<Anything>,
+    pub(super) oauth: OptionalField<Ignored>,
     /// How the editor signs in; kept.
-    pub(super) auth: Maybe<Anything>,
+    pub(super) auth: OptionalField<Ignored>,
     /// How the editor signs in; kept.
-    pub(super) auth_provider_type: Maybe<Anything>,
+    pub(super) auth_provider_type: OptionalField<Ignored>,
     /// Where the editor found the server; kept.
-    pub(super) gallery: Maybe<Anything>,
+    pub(super) gallery: OptionalField<Ignored>,
     /// The server's version; kept.
-    pub(super) version: Maybe<Anything>,
+    pub(super) version: OptionalField<Ignored>,
     /// Options of a proxy; kept.
-    pub(super) options: Maybe<Anything>,
+    pub(super) options: OptionalField<Ignored>,
     /// A picture; kept.
-    pub(super) icon: Maybe<Anything>,
+    pub(super) icon: OptionalField<Ignored>,
     /// When a gateway starts the server again; kept.
-    pub(super) restart_on_exit: Maybe<Anything>,
+    pub(super) restart_on_exit: OptionalField<Ignored>,
     /// When a gateway starts the server again; kept.
-    pub(super) max_restarts: Maybe<Anything>,
+    pub(super) max_restarts: OptionalField<Ignored>,
     /// When a gateway starts the server again; kept.
-    pub(super) restart_delay: Maybe<Anything>,
+    pub(super) restart_delay: OptionalField<Ignored>,
     /// Whether an editor needs the server; kept.
-    pub(super) required: Maybe<Anything>,
+    pub(super) required: OptionalField<Ignored>,
     /// What an editor keeps the server in; kept.
-    pub(super) sandbox: Maybe<Anything>,
+    pub(super) sandbox: OptionalField<Ignored>,
 }
 
 /// The keys of a [`Server`] that are understood, and need not be kept as they stand.
-pub(super) const UNDERSTOOD: &[&str] = &[
+pub(super) const LOWERED_KEYS: &[&str] = &[
     "name",
     "description",
     "type",
@@ -157,17 +157,17 @@ pub(super) const UNDERSTOOD: &[&str] = &[
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename = "shape: a word")]
 #[schemars(rename = "McpTransport", untagged)]
-pub(crate) enum Kind {
+pub(crate) enum TransportField {
     #[serde(rename = "text")]
-    Word(String),
+    Name(String),
     #[serde(rename = "mapping")]
-    Mapping(KindMapping),
+    Mapping(TransportObject),
 }
 
 /// How a server is reached.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(rename = "McpTransportMapping")]
-pub(crate) struct KindMapping {
+pub(crate) struct TransportObject {
     /// `stdio`, `http`, `sse` or `ws`.
     #[serde(rename = "type")]
     pub(super) kind: Field<String>,
@@ -193,9 +193,9 @@ pub(crate) struct CommandMapping {
     /// Its name or path.
     pub(super) path: Field<String>,
     /// Its arguments.
-    pub(super) args: MaybeNull<Vec<Field<String>>>,
+    pub(super) args: NullableField<Vec<Field<String>>>,
     /// Its environment variables.
-    pub(super) env: MaybeNull<Environment>,
+    pub(super) env: NullableField<Environment>,
 }
 
 /// Variables as a mapping, or as a list.
@@ -204,9 +204,9 @@ pub(crate) struct CommandMapping {
 #[schemars(rename = "McpEnvironment", untagged)]
 pub(crate) enum Environment {
     #[serde(rename = "mapping")]
-    Mapping(Entries<Scalar>),
+    Mapping(OrderedMap<Scalar>),
     #[serde(rename = "list")]
-    List(Vec<Field<Item>>),
+    List(Vec<Field<VariableItem>>),
 }
 
 /// Headers as a mapping, or as a list.
@@ -215,7 +215,7 @@ pub(crate) enum Environment {
 #[schemars(rename = "McpHeaders", untagged)]
 pub(crate) enum Headers {
     #[serde(rename = "mapping")]
-    Mapping(Entries<String>),
+    Mapping(OrderedMap<String>),
     #[serde(rename = "list")]
     List(Vec<Field<Pair>>),
 }
@@ -232,14 +232,14 @@ pub(crate) enum Scalar {
     #[serde(rename = "boolean")]
     Boolean(bool),
     #[serde(rename = "null")]
-    Null(#[schemars(with = "()")] Anything),
+    Null(#[schemars(with = "()")] Ignored),
 }
 
 /// A variable of a list: `NAME=value`, or a mapping.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename = "shape: a text `NAME=value`, or a mapping of `name` and `value`")]
 #[schemars(rename = "McpVariable", untagged)]
-pub(crate) enum Item {
+pub(crate) enum VariableItem {
     #[serde(rename = "text")]
     Line(String),
     #[serde(rename = "mapping")]
@@ -264,5 +264,5 @@ pub(crate) enum Tools {
     #[serde(rename = "list")]
     List(Vec<Field<String>>),
     #[serde(rename = "mapping")]
-    Mapping(#[schemars(with = "std::collections::BTreeMap<String, serde_json::Value>")] Anything),
+    Mapping(#[schemars(with = "std::collections::BTreeMap<String, serde_json::Value>")] Ignored),
 }

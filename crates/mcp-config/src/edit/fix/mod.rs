@@ -8,10 +8,10 @@ mod plan;
 
 use std::ops::Range;
 
-pub use apply::{ApplyError, Fixed, apply, fix};
-pub(crate) use plan::Site;
+pub use apply::{FixError, FixedFile, apply_fixes, fix_all};
+pub(crate) use plan::SourceTree;
 
-use crate::write::Data;
+use crate::write::OutputValue;
 
 /// How sure a fix is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -29,15 +29,15 @@ pub enum Applicability {
 pub struct Fix {
     title: String,
     applicability: Applicability,
-    edits: Vec<Edit>,
+    edits: Vec<TextEdit>,
     /// The places that are changed: in the old text, and in the new one.
-    touched: [Vec<String>; 2],
+    changed: [Vec<String>; 2],
 }
 
 impl std::fmt::Debug for Fix {
     /// Without the places: a key may hold a secret (`KEY=value`).
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Fix { title, applicability, edits, touched: _ } = self;
+        let Fix { title, applicability, edits, changed: _ } = self;
         let mut res = f.debug_struct("Fix");
         res.field("title", title).field("applicability", applicability).field("edits", edits);
         res.finish_non_exhaustive()
@@ -56,14 +56,14 @@ impl Fix {
     }
 
     /// Its edits, in the order of the text.
-    pub fn edits(&self) -> &[Edit] {
+    pub fn edits(&self) -> &[TextEdit] {
         &self.edits
     }
 }
 
 /// Another text in place of some bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Edit {
+pub struct TextEdit {
     /// The bytes that go, on character borders; empty where something is only put in.
     pub span: Range<usize>,
     /// What comes.
@@ -72,47 +72,47 @@ pub struct Edit {
 
 /// What is meant instead of a mistake.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Repair {
+pub(crate) enum FixIntent {
     /// Another key, of the member at the problem's pointer.
-    Key(String, Applicability),
+    RenameKey(String, Applicability),
     /// Another word in place of the scalar.
-    Word(String, Applicability),
+    ReplaceScalar(String, Applicability),
     /// The key, or the scalar, as text.
     Quote,
     /// The text as the value that it says.
-    Unquote(Says),
+    Unquote(ScalarKind),
     /// A list of the one value.
-    List,
+    WrapInList,
     /// Another beginning of a URL.
-    Scheme(&'static str, &'static str),
+    ReplaceScheme(&'static str, &'static str),
     /// Nothing: the member at this pointer goes.
-    Remove(String, Applicability),
+    RemoveMember(String, Applicability),
     /// More members, behind one of the mapping at this pointer, or before all.
-    Add {
+    AddMembers {
         mapping: String,
         after: Option<&'static str>,
-        members: Vec<(&'static str, Data)>,
-        sure: Applicability,
+        members: Vec<(&'static str, OutputValue)>,
+        applicability: Applicability,
     },
 }
 
 /// What a text may say.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Says {
-    Truth,
-    Whole,
+pub(crate) enum ScalarKind {
+    Boolean,
+    Integer,
     Number,
 }
 
 /// Puts edits into a text. `None` where two of them overlap, or one does not fit the text. The same edit twice is one.
-pub(crate) fn splice<'a>(text: &str, edits: impl IntoIterator<Item = &'a Edit>) -> Option<String> {
-    let mut edits: Vec<&Edit> = edits.into_iter().collect();
+pub(crate) fn apply_edits<'a>(text: &str, edits: impl IntoIterator<Item = &'a TextEdit>) -> Option<String> {
+    let mut edits: Vec<&TextEdit> = edits.into_iter().collect();
     edits.sort_by_key(|it| (it.span.start, it.span.end));
     edits.dedup();
     let mut res = String::with_capacity(text.len());
     let mut at = 0;
     let mut last_empty = None;
-    for Edit { span, text: new } in edits {
+    for TextEdit { span, text: new } in edits {
         // Two texts for one place would stand in an order that nobody chose.
         if span.start < at || last_empty == Some(span.start) {
             return None;
@@ -133,9 +133,11 @@ mod tests {
 
     #[track_caller]
     fn check(edits: &[(Range<usize>, &str)], want: Option<&str>) {
-        let edits: Vec<_> =
-            edits.iter().map(|(span, text)| Edit { span: span.clone(), text: (*text).to_owned() }).collect();
-        assert_eq!(splice("aébc", &edits).as_deref(), want, "{edits:?}");
+        let edits: Vec<_> = edits
+            .iter()
+            .map(|(span, text)| TextEdit { span: span.clone(), text: (*text).to_owned() })
+            .collect();
+        assert_eq!(apply_edits("aébc", &edits).as_deref(), want, "{edits:?}");
     }
 
     #[test]

@@ -1,57 +1,64 @@
 //! From what is meant to the edits that say it, in the manner of the text around.
 
-use super::{Applicability, Edit, Fix, Repair, Says};
-use crate::diagnostic::{Problem, quoted};
-use crate::edit::{self, Entry, Layout, Place};
+use super::{Applicability, Fix, FixIntent, ScalarKind, TextEdit};
+use crate::diagnostic::{RawDiagnostic, quoted};
+use crate::edit::{self, InsertPosition, Layout, NewEntry};
 use crate::syntax::{Node, child, last, parent};
 
 /// The text that is repaired, and its tree.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Site<'a> {
+pub(crate) struct SourceTree<'a> {
     pub(crate) text: &'a str,
     pub(crate) root: Option<&'a Node>,
 }
 
-impl<'a> Site<'a> {
+impl<'a> SourceTree<'a> {
     /// The fix for a problem; `None` where none is known, or where the text is written too oddly for it.
-    pub(crate) fn fix(self, problem: &Problem) -> Option<Fix> {
+    pub(crate) fn fix(self, problem: &RawDiagnostic) -> Option<Fix> {
         let pointer = &problem.pointer;
         let here = [vec![pointer.clone()], vec![pointer.clone()]];
         let source = self.text.get(problem.span.clone())?;
-        let fix = |title: String, applicability, edits, touched| Fix { title, applicability, edits, touched };
+        let fix = |title: String, applicability, edits, touched| Fix {
+            title,
+            applicability,
+            edits,
+            changed: touched,
+        };
         let sure = Applicability::Sure;
-        let res = match problem.repair.as_ref()? {
-            Repair::Key(word, applicability) => {
+        let res = match problem.fix.as_ref()? {
+            FixIntent::RenameKey(word, applicability) => {
                 let new = child(parent(pointer)?, word);
                 fix(
                     format!("write `{word}`"),
                     *applicability,
-                    vec![self.word(problem, word)?],
+                    vec![self.replacement(problem, word)?],
                     [vec![pointer.clone()], vec![new]],
                 )
             }
-            Repair::Word(word, applicability) => {
-                fix(format!("write `{word}`"), *applicability, vec![self.word(problem, word)?], here)
+            FixIntent::ReplaceScalar(word, applicability) => {
+                fix(format!("write `{word}`"), *applicability, vec![self.replacement(problem, word)?], here)
             }
-            Repair::Quote => fix("put it into quotes".to_owned(), sure, quotes(problem, source)?, here),
-            Repair::Unquote(says) => {
-                let word = unquoted(source, *says)?;
-                let edit = Edit { span: problem.span.clone(), text: word.to_owned() };
+            FixIntent::Quote => {
+                fix("put it into quotes".to_owned(), sure, quote_edits(problem, source)?, here)
+            }
+            FixIntent::Unquote(says) => {
+                let word = unquoted_value(source, *says)?;
+                let edit = TextEdit { span: problem.span.clone(), text: word.to_owned() };
                 fix(format!("write `{word}`"), sure, vec![edit], here)
             }
-            Repair::List => {
-                let brackets = brackets(problem, source)?;
+            FixIntent::WrapInList => {
+                let brackets = bracket_edits(problem, source)?;
                 fix("make it a list of one".to_owned(), Applicability::Suggested, brackets, here)
             }
-            Repair::Scheme(from, to) => {
+            FixIntent::ReplaceScheme(from, to) => {
                 let quote = usize::from(source.starts_with(['"', '\'']));
                 let found = source.get(quote..quote + from.len())?;
                 let start = problem.span.start + quote;
-                let edit = Edit { span: start..start + from.len(), text: (*to).to_owned() };
+                let edit = TextEdit { span: start..start + from.len(), text: (*to).to_owned() };
                 let fits = found.eq_ignore_ascii_case(from);
                 fits.then(|| fix(format!("write `{to}://`"), Applicability::Suggested, vec![edit], here))?
             }
-            Repair::Remove(pointer, applicability) => {
+            FixIntent::RemoveMember(pointer, applicability) => {
                 let mapping = self.node(parent(pointer)?)?;
                 let key = last(pointer);
                 let index = mapping.members()?.iter().position(|it| *it.key.text == *key)?;
@@ -63,35 +70,35 @@ impl<'a> Site<'a> {
                     [vec![pointer.clone()], Vec::new()],
                 )
             }
-            Repair::Add { mapping: at, after, members, sure } => {
+            FixIntent::AddMembers { mapping: at, after, members, applicability: sure } => {
                 let names: Vec<_> = members.iter().map(|it| format!("`{}`", it.0)).collect();
                 let mapping = self.node(at)?;
                 let place = match after {
-                    None => Place::First,
+                    None => InsertPosition::First,
                     Some(key) => {
-                        Place::After(mapping.members()?.iter().position(|it| &*it.key.text == *key)?)
+                        InsertPosition::After(mapping.members()?.iter().position(|it| &*it.key.text == *key)?)
                     }
                 };
                 let text = Layout::new(self.text);
-                let mut edit: Option<Edit> = None;
+                let mut edit: Option<TextEdit> = None;
                 for (key, value) in members {
-                    let mut next = edit::insert(text, mapping, place, Entry::Member(key, value))?;
+                    let mut next = edit::insert(text, mapping, place, NewEntry::Member(key, value))?;
                     let next = next.pop().filter(|_| next.is_empty())?;
                     edit = Some(match edit {
                         None => next,
-                        Some(edit) => Edit { span: edit.span, text: edit.text + &next.text },
+                        Some(edit) => TextEdit { span: edit.span, text: edit.text + &next.text },
                     });
                 }
                 let new = members.iter().map(|it| child(at, it.0)).collect();
                 fix(format!("add {}", names.join(" and ")), *sure, vec![edit?], [Vec::new(), new])
             }
         };
-        let fits = |it: &Edit| self.text.get(it.span.clone()).is_some();
+        let fits = |it: &TextEdit| self.text.get(it.span.clone()).is_some();
         res.edits.iter().all(fits).then_some(res)
     }
 
     /// Another word in place of the key or scalar, in the quotes that stand there.
-    fn word(self, problem: &Problem, word: &str) -> Option<Edit> {
+    fn replacement(self, problem: &RawDiagnostic, word: &str) -> Option<TextEdit> {
         let source = self.text.get(problem.span.clone())?;
         let quote = match source.chars().next()? {
             it @ ('"' | '\'') => it.to_string(),
@@ -99,7 +106,7 @@ impl<'a> Site<'a> {
             '|' | '>' | '*' | '&' | '!' | '[' | '{' | '?' => return None,
             _ => String::new(),
         };
-        Some(Edit { span: problem.span.clone(), text: format!("{quote}{word}{quote}") })
+        Some(TextEdit { span: problem.span.clone(), text: format!("{quote}{word}{quote}") })
     }
 
     fn node(self, pointer: &str) -> Option<&'a Node> {
@@ -108,24 +115,24 @@ impl<'a> Site<'a> {
 }
 
 /// Quotes around a plain scalar on one line.
-fn quotes(problem: &Problem, source: &str) -> Option<Vec<Edit>> {
+fn quote_edits(problem: &RawDiagnostic, source: &str) -> Option<Vec<TextEdit>> {
     let plain = source.bytes().all(|it| it.is_ascii_alphanumeric() || b"+-._~".contains(&it));
-    let quote = |at: usize| Edit { span: at..at, text: "\"".to_owned() };
+    let quote = |at: usize| TextEdit { span: at..at, text: "\"".to_owned() };
     (plain && !source.is_empty()).then(|| vec![quote(problem.span.start), quote(problem.span.end)])
 }
 
 /// The value that a text says.
-fn unquoted(source: &str, says: Says) -> Option<&str> {
+fn unquoted_value(source: &str, says: ScalarKind) -> Option<&str> {
     let inner =
         ['"', '\''].iter().find_map(|it| source.strip_prefix(*it)?.strip_suffix(*it)).unwrap_or(source);
-    if says == Says::Truth {
+    if says == ScalarKind::Boolean {
         return match inner.to_ascii_lowercase().as_str() {
             "yes" | "on" | "true" | "y" => Some("true"),
             "no" | "off" | "false" | "n" => Some("false"),
             _ => None,
         };
     }
-    let part = inner.bytes().all(|it| it.is_ascii_digit() || (it == b'.' && says == Says::Number));
+    let part = inner.bytes().all(|it| it.is_ascii_digit() || (it == b'.' && says == ScalarKind::Number));
     let number = part
         && inner.starts_with(|it: char| it.is_ascii_digit())
         && !inner.ends_with('.')
@@ -134,13 +141,13 @@ fn unquoted(source: &str, says: Says) -> Option<&str> {
 }
 
 /// Brackets around one scalar.
-fn brackets(problem: &Problem, source: &str) -> Option<Vec<Edit>> {
+fn bracket_edits(problem: &RawDiagnostic, source: &str) -> Option<Vec<TextEdit>> {
     let quoted = source.starts_with(['"', '\'']);
     let plain = |it: char| it.is_ascii_alphanumeric() || "-_./@:=+".contains(it);
     if source.is_empty() || source.contains('\n') || !(quoted || source.chars().all(plain)) {
         return None;
     }
-    let put = |at: usize, text: &str| Edit { span: at..at, text: text.to_owned() };
+    let put = |at: usize, text: &str| TextEdit { span: at..at, text: text.to_owned() };
     let marks = if quoted { ["[", "]"] } else { ["[\"", "\"]"] };
     Some(vec![put(problem.span.start, marks[0]), put(problem.span.end, marks[1])])
 }
@@ -150,20 +157,20 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(source: &str, says: Says, want: Option<&str>) {
-        assert_eq!(unquoted(source, says), want, "{source}");
+    fn check(source: &str, says: ScalarKind, want: Option<&str>) {
+        assert_eq!(unquoted_value(source, says), want, "{source}");
     }
 
     #[test]
     fn a_text_that_says_a_value_is_that_value() {
-        check("'30'", Says::Whole, Some("30"));
-        check("\"1.5\"", Says::Number, Some("1.5"));
-        check("1.5", Says::Whole, None);
-        check("yes", Says::Truth, Some("true"));
-        check("'off'", Says::Truth, Some("false"));
-        check("30", Says::Truth, None);
+        check("'30'", ScalarKind::Integer, Some("30"));
+        check("\"1.5\"", ScalarKind::Number, Some("1.5"));
+        check("1.5", ScalarKind::Integer, None);
+        check("yes", ScalarKind::Boolean, Some("true"));
+        check("'off'", ScalarKind::Boolean, Some("false"));
+        check("30", ScalarKind::Boolean, None);
         for text in ["30s", "", "'", "1.", ".5", "1:30", "0x10", "1e5", "yes", "1.2.3", "-1"] {
-            check(text, Says::Number, None);
+            check(text, ScalarKind::Number, None);
         }
     }
 }

@@ -9,7 +9,7 @@ use std::ops::Range;
 use jsonc_parser::tokens::Token;
 use jsonc_parser::{Scanner, ScannerOptions};
 
-use super::super::keys::Keys;
+use super::super::keys::KeyInterner;
 use super::super::{Content, Key, KeyKind, MAX_DEPTH, MAX_VALUES, Member, Node, Syntax};
 use super::number;
 
@@ -24,22 +24,22 @@ pub(super) fn parse(text: &str, skipped: usize, syntax: Syntax) -> Option<Node> 
         allow_extended_string_escapes: false,
     };
     let scanner = Scanner::new(text, &options);
-    let mut reader = Reader { text, skipped, syntax, scanner, values: 0, keys: Keys::default() };
+    let mut reader = FastReader { text, skipped, syntax, scanner, values: 0, keys: KeyInterner::default() };
     let first = reader.next()??;
     let root = reader.node(first, 1)?;
     reader.next()?.is_none().then_some(root)
 }
 
-struct Reader<'a> {
+struct FastReader<'a> {
     text: &'a str,
     skipped: usize,
     syntax: Syntax,
     scanner: Scanner<'a>,
     values: usize,
-    keys: Keys,
+    keys: KeyInterner,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> FastReader<'a> {
     /// The next token that is no comment; within, `None` at the end.
     fn next(&mut self) -> Option<Option<Token<'a>>> {
         loop {
@@ -64,7 +64,7 @@ impl<'a> Reader<'a> {
             Token::Boolean(value) => Content::Bool(value),
             Token::Number(text) => number(text),
             Token::String(text) => {
-                self.is_one_line().then_some(())?;
+                self.has_no_control_characters().then_some(())?;
                 Content::Text(text.into_owned())
             }
             Token::OpenBracket | Token::OpenBrace if depth > MAX_DEPTH => return None,
@@ -86,7 +86,7 @@ impl<'a> Reader<'a> {
         let mut token = self.next()??;
         loop {
             if token == Token::CloseBracket {
-                return self.may_end(res.is_empty()).then_some(res);
+                return self.may_close(res.is_empty()).then_some(res);
             }
             res.push(self.node(token, depth + 1)?);
             match self.next()?? {
@@ -102,25 +102,25 @@ impl<'a> Reader<'a> {
         let mut token = self.next()??;
         loop {
             if token == Token::CloseBrace {
-                let good = self.may_end(res.is_empty()) && are_unique(&res);
+                let good = self.may_close(res.is_empty()) && keys_are_unique(&res);
                 return good.then_some(res);
             }
             let Token::String(text) = token else { return None };
-            self.is_one_line().then_some(())?;
-            let key = Key { text: self.keys.key(&text), span: self.span(), kind: KeyKind::Text };
+            self.has_no_control_characters().then_some(())?;
+            let key = Key { text: self.keys.intern(&text), span: self.span(), kind: KeyKind::Text };
             (self.next()?? == Token::Colon).then_some(())?;
             let first = self.next()??;
             res.push(Member { key, value: self.node(first, depth + 1)? });
             match self.next()?? {
                 Token::Comma => token = self.next()??,
-                Token::CloseBrace => return are_unique(&res).then_some(res),
+                Token::CloseBrace => return keys_are_unique(&res).then_some(res),
                 _ => return None,
             }
         }
     }
 
     /// May a bracket close here: behind its opening one, or behind a comma?
-    fn may_end(&self, is_empty: bool) -> bool {
+    fn may_close(&self, is_empty: bool) -> bool {
         is_empty || self.syntax == Syntax::JsonWithComments
     }
 
@@ -130,14 +130,14 @@ impl<'a> Reader<'a> {
     }
 
     /// Is the latest token, a text, one without line breaks and other control characters?
-    fn is_one_line(&self) -> bool {
+    fn has_no_control_characters(&self) -> bool {
         let bytes = &self.text.as_bytes()[self.scanner.token_start()..self.scanner.token_end()];
         // All are looked at, which is quicker than to stop early.
         bytes.iter().filter(|it| **it < b' ').count() == 0
     }
 }
 
-fn are_unique(members: &[Member]) -> bool {
+fn keys_are_unique(members: &[Member]) -> bool {
     // So few are compared with each other before hashing them is worth it.
     const FEW: usize = 12;
     if members.len() <= FEW {

@@ -9,10 +9,16 @@ fn both(text: &str, syntax: Syntax) {
     let skipped = if text.starts_with('\u{feff}') { 3 } else { 0 };
     let text = &text[skipped..];
     let Some(short) = plain::parse(text, skipped, syntax) else { return };
-    let mut builder =
-        Builder { text, skipped, values: 0, dropped: Vec::new(), problems: Vec::new(), bad_strings: 0 };
+    let mut builder = JsonBuilder {
+        text,
+        skipped,
+        values: 0,
+        dropped: Vec::new(),
+        diagnostics: Vec::new(),
+        bad_strings: 0,
+    };
     let long = builder.root(syntax);
-    assert!(builder.problems.is_empty() && builder.dropped.is_empty(), "{text:?}");
+    assert!(builder.diagnostics.is_empty() && builder.dropped.is_empty(), "{text:?}");
     assert_eq!(format!("{:?}", Some(short)), format!("{long:?}"), "{text:?}");
 }
 
@@ -20,7 +26,7 @@ fn both(text: &str, syntax: Syntax) {
 fn tree(text: &str, syntax: Syntax, want: &str) {
     both(text, syntax);
     let parsed = parse(text, syntax);
-    assert!(parsed.problems.is_empty(), "{text:?}: {:?}", parsed.problems);
+    assert!(parsed.diagnostics.is_empty(), "{text:?}: {:?}", parsed.diagnostics);
     assert_eq!(parsed.root.as_ref().and_then(to_json).as_deref(), Some(want), "{text:?}");
 }
 
@@ -29,7 +35,7 @@ fn tree(text: &str, syntax: Syntax, want: &str) {
 fn fails(text: &str, syntax: Syntax, want: &str, at: &str) {
     both(text, syntax);
     let parsed = parse(text, syntax);
-    let problem = parsed.problems.first().unwrap_or_else(|| panic!("{text:?} is well"));
+    let problem = parsed.diagnostics.first().unwrap_or_else(|| panic!("{text:?} is well"));
     assert_eq!((problem.message.as_str(), text.get(problem.span.clone())), (want, Some(at)), "{text:?}");
 }
 
@@ -64,7 +70,7 @@ fn numbers_keep_their_digits() {
 fn x_16_a_key_that_stands_twice_is_told_with_both_places() {
     let text = r#"{"a": {"b": 1, "b": 2}}"#;
     let parsed = parse(text, Syntax::Json);
-    let [problem] = &parsed.problems[..] else { panic!("{:?}", parsed.problems) };
+    let [problem] = &parsed.diagnostics[..] else { panic!("{:?}", parsed.diagnostics) };
     assert_eq!((problem.code, problem.pointer.as_str()), (Code::DuplicateKey, "/a/b"));
     assert_eq!((problem.span.clone(), problem.labels[0].span.clone()), (15..18, 7..10));
     assert_eq!(parsed.dropped, vec![Range { start: 20, end: 21 }]);
@@ -102,15 +108,15 @@ fn a_hostile_text_is_refused() {
     tree(&deep(64), Syntax::Json, &deep(64));
     for depth in [65, 600, 200_000] {
         let parsed = parse(&deep(depth), Syntax::Json);
-        assert_eq!(parsed.problems[0].message, "the file is nested deeper than 64 levels", "{depth}");
+        assert_eq!(parsed.diagnostics[0].message, "the file is nested deeper than 64 levels", "{depth}");
     }
     let many = format!("[{}0]", "0,".repeat(100_000));
-    assert_eq!(parse(&many, Syntax::Json).problems[0].message, "the file holds more than 100000 values");
+    assert_eq!(parse(&many, Syntax::Json).diagnostics[0].message, "the file holds more than 100000 values");
 }
 
 #[test]
 fn a_text_of_unknown_syntax_is_no_yaml_where_it_has_comments_of_json() {
-    let root = |text: &str| super::super::parse(text).root.as_ref().and_then(to_json);
+    let root = |text: &str| super::super::parse_any(text).root.as_ref().and_then(to_json);
     assert_eq!(root("{a: b}").as_deref(), Some(r#"{"a":"b"}"#));
     assert_eq!(root("{url: https://a.example}").as_deref(), Some(r#"{"url":"https://a.example"}"#));
     assert_eq!(root("{\"a\": 1, // \"b\": 2\n}").as_deref(), Some(r#"{"a":1}"#));

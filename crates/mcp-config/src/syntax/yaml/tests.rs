@@ -26,7 +26,7 @@ fn spans(node: &Node, out: &mut Vec<String>) {
 #[track_caller]
 fn check(text: &str, want: &str) {
     let parsed = parse(text);
-    assert!(parsed.problems.is_empty(), "{:?}", parsed.problems);
+    assert!(parsed.diagnostics.is_empty(), "{:?}", parsed.diagnostics);
     let mut all = Vec::new();
     spans(&parsed.root.unwrap(), &mut all);
     assert_eq!(all.join(" "), want, "{text:?}");
@@ -34,7 +34,7 @@ fn check(text: &str, want: &str) {
 
 #[track_caller]
 fn reports(text: &str, want: &[(Code, Range<usize>, &str)]) {
-    let problems = parse(text).problems;
+    let problems = parse(text).diagnostics;
     let got: Vec<_> = problems.iter().map(|it| (it.code, it.span.clone(), it.pointer.as_str())).collect();
     assert_eq!(got, want, "{text:?}");
 }
@@ -81,7 +81,7 @@ fn dm_019_every_duplicate_is_found_in_one_pass_and_the_first_stays() {
         ],
     );
     let parsed = parse(text);
-    assert_eq!(parsed.problems[2].labels[0].span, 14..15);
+    assert_eq!(parsed.diagnostics[2].labels[0].span, 14..15);
     assert!(matches!(parsed.root.unwrap().get("a").unwrap().value.content, Content::Integer(1)));
     assert_eq!(parsed.dropped, [8..9, 23..24, 29..30, 42..43]);
 }

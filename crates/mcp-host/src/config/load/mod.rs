@@ -9,7 +9,9 @@ mod save;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use mcp_config::{Diagnostic, Document, Profile, Reading, ResolveError, Surroundings, detect, read, resolve};
+use mcp_config::{
+    Diagnostic, Document, Profile, Reading, ResolveContext, ResolveError, detect, read, resolve,
+};
 use mcp_model::{Dialect, ErrorKind, Severity};
 
 use crate::config::desired::{FailedServer, Wanted};
@@ -174,11 +176,11 @@ pub(crate) fn load_through(
     let variable = |name: &str| environment.variable(name);
     let read_file = |file: &Path| read_text(file).map_err(|it| it.to_string());
     let directory = directory(path);
-    let surroundings = Surroundings { variable: &variable, directory: &directory, read_file: &read_file };
+    let surroundings = ResolveContext { variable: &variable, directory: &directory, read_file: &read_file };
     let (wanted, unresolved) = wanted(&reading, &surroundings);
 
     let mut diagnostics = reading.diagnostics.clone();
-    diagnostics.extend(unresolved.iter().map(|it| reading.place(it)));
+    diagnostics.extend(unresolved.iter().map(|it| reading.diagnose(it)));
     diagnostics.sort_by_key(|it| it.span.start);
     let refused = reading.refused || (!unresolved.is_empty() && refuses_file(profile));
     let wanted = if refused { Wanted::default() } else { wanted };
@@ -219,7 +221,7 @@ fn directory(path: &Path) -> PathBuf {
 }
 
 /// Every accepted server resolved, every other one with its reason, and what could not be resolved.
-fn wanted(reading: &Reading, surroundings: &Surroundings<'_>) -> (Wanted, Vec<ResolveError>) {
+fn wanted(reading: &Reading, surroundings: &ResolveContext<'_>) -> (Wanted, Vec<ResolveError>) {
     let mut res = Wanted::default();
     let mut unresolved = Vec::new();
     for spec in &reading.servers {
