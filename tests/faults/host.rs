@@ -7,8 +7,8 @@ use std::time::Duration;
 use mcp_config::ResolvedServer;
 use mcp_gateway::{Bounds, Gateway, GatewayOptions, HttpOptions, HttpServer};
 use mcp_host::{
-    Happening, Host, HostEvent, HostOptions, Published, RestartPolicy, ServerState, ServerStatus,
-    Supervision, ToolCall, Wanted,
+    DesiredServers, Host, HostEvent, HostEventKind, HostOptions, HostSnapshot, RestartPolicy, ServerState,
+    ServerStatus, Supervision, ToolCall,
 };
 use mcp_model::{
     Dialect, Discovery, Endpoint, Exposure, Limits, NameClass, NamePolicy, Origin, RawJson, ServerId,
@@ -33,7 +33,7 @@ const RECOVERY: Duration = Duration::from_secs(60);
 /// What comes of it: of the faulty request, and what becomes of the server.
 pub(crate) async fn run(faulty: &Faulty, cell: &Cell) -> String {
     let (row, way, patience) = (&cell.row, cell.way, cell.patience());
-    let policy = RestartPolicy { first_pause: Duration::from_millis(100), ..RestartPolicy::default() };
+    let policy = RestartPolicy { initial_backoff: Duration::from_millis(100), ..RestartPolicy::default() };
     let host = Arc::new(Host::start(HostOptions {
         eras: ways::eras(way.era),
         authorities: faulty.authorities(),
@@ -48,13 +48,13 @@ pub(crate) async fn run(faulty: &Faulty, cell: &Cell) -> String {
         server(FAULTY, faulty_one, patience.limits(patience.request)),
         server(NEIGHBOUR, neighbour, Limits::default()),
     ];
-    host.apply(Wanted { servers, failed: Vec::new() }).await;
-    host.ready_of(&[id(NEIGHBOUR)]).await;
+    host.apply(DesiredServers { servers, failed: Vec::new() }).await;
+    host.wait_for(&[id(NEIGHBOUR)]).await;
     let face = Front::new(cell.face, &host).await;
     assert_eq!(face.call("neighbour__other", &RawJson::empty_object()).await, "hello", "while it begins");
     let status = started(&host, cell.want()).await;
     let mut said = Vec::new();
-    if let (Some(failure), false) = (&status.failure, status.state == ServerState::Ready) {
+    if let (Some(failure), false) = (&status.error, status.state == ServerState::Ready) {
         said.push(format!("not started: {}", failure.kind));
         let beside = face.call("neighbour__other", &RawJson::empty_object()).await;
         assert_eq!(beside, "hello", "while it is down");
@@ -79,15 +79,15 @@ pub(crate) async fn run(faulty: &Faulty, cell: &Cell) -> String {
 /// How it stands once it was tried. One that is expected to come up may need a second time on a machine that has much else
 /// to do, for its requests have little time.
 async fn started(host: &Host, want: &str) -> ServerStatus {
-    let status = host.ready_of(&[id(FAULTY)]).await.remove(0);
+    let status = host.wait_for(&[id(FAULTY)]).await.remove(0);
     if status.state == ServerState::Ready || want.starts_with("not started") {
         return status;
     }
-    let of = |it: &Arc<Published>| it.servers.iter().find(|it| it.id == FAULTY).cloned();
+    let of = |it: &Arc<HostSnapshot>| it.servers.iter().find(|it| it.id == FAULTY).cloned();
     let mut published = host.subscribe();
     let ready = published.wait_for(|it| of(it).is_some_and(|it| it.state == ServerState::Ready));
     let _ = tokio::time::timeout(RECOVERY, ready).await;
-    of(&host.published()).unwrap_or(status)
+    of(&host.snapshot()).unwrap_or(status)
 }
 
 /// What the next call tells, once it is what is expected of it: a server that was lost needs a moment to be there again.
@@ -107,7 +107,7 @@ async fn after(face: &Front, want: &str) -> String {
 async fn is_lost(events: &mut broadcast::Receiver<HostEvent>, want: &str) -> bool {
     let mut lost = async || {
         while let Ok(event) = events.recv().await {
-            if event.server == FAULTY && matches!(event.what, Happening::Lost(_)) {
+            if event.server == FAULTY && matches!(event.kind, HostEventKind::Lost(_)) {
                 return;
             }
         }

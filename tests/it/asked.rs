@@ -59,14 +59,14 @@ fn own(result: &CallResult, name: &str, sure: bool) {
 
 /// A host with this one server.
 async fn host(file: &Path, eras: Eras, sharing: Sharing) -> Host {
-    let mut wanted = load(&LoadRequest::new(file)).unwrap().wanted;
+    let mut wanted = load(&LoadRequest::new(file)).unwrap().desired;
     assert!(wanted.failed.is_empty(), "{:?}", wanted.failed);
     for server in &mut wanted.servers {
         server.spec.sharing = sharing;
     }
     let everything = json(r#"{"sampling":{},"elicitation":{"form":{}}}"#.to_owned());
     let declared = ClientCapabilities::new(everything);
-    let host = Host::start(HostOptions { eras, declared, ..HostOptions::default() });
+    let host = Host::start(HostOptions { eras, declared_capabilities: declared, ..HostOptions::default() });
     host.apply(wanted).await;
     host.ready().await;
     host
@@ -75,7 +75,7 @@ async fn host(file: &Path, eras: Eras, sharing: Sharing) -> Host {
 async fn check(file: PathBuf) {
     for eras in [Eras::Legacy, Eras::Modern] {
         let host = host(&file, eras, Sharing::Shared).await;
-        let era = host.published().servers[0].era;
+        let era = host.snapshot().servers[0].era;
         assert_eq!(era, Some(if eras == Eras::Modern { Era::Modern } else { Era::Legacy }));
         let (ann, bob) = (person("ann"), person("bob"));
         let by =

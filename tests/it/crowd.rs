@@ -81,7 +81,7 @@ async fn siege(edits: usize) -> Vec<usize> {
     desk.save(File::Project);
     desk.breathe().await;
     let first = desk.servers();
-    let hash = desk.place.host.published().catalog.hash();
+    let hash = desk.place.host.snapshot().catalog.hash();
     let crowd = Crowd::begin(&desk.place.host, &desk.standing);
 
     let mut memory = Vec::new();
@@ -108,7 +108,7 @@ async fn siege(edits: usize) -> Vec<usize> {
     }
 
     let Desk { place, .. } = desk;
-    assert_eq!(place.host.published().catalog.hash(), hash);
+    assert_eq!(place.host.snapshot().catalog.hash(), hash);
     // Of `a` the first process is the only one; of `l` the one that listed, and one for each dialog.
     assert_eq!((place.pids('a').len(), place.pids('l').len()), (1, 1 + DIALOGS));
     drop(called);
@@ -223,7 +223,7 @@ impl Desk {
     async fn breathe(&mut self) {
         let servers = self.servers();
         self.place.runs(&servers).await;
-        let hash = self.place.host.published().catalog.hash().to_string();
+        let hash = self.place.host.snapshot().catalog.hash().to_string();
         assert_eq!(*self.hashes.entry(servers.clone()).or_insert_with(|| hash.clone()), hash);
         let mut standing = self.standing.0.lock().unwrap();
         self.breaths += 1;

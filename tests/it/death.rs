@@ -110,9 +110,9 @@ fn a_panic_in_the_middle_leaves_nothing() {
             let host = mcp_host::Host::start(mcp_host::HostOptions::default());
             let request =
                 mcp_host::LoadRequest { path: path.clone(), dialect: None, profile: None, env_file: None };
-            host.apply(mcp_host::load(&request).unwrap().wanted).await;
+            host.apply(mcp_host::load(&request).unwrap().desired).await;
             host.ready().await;
-            assert!(!host.published().catalog.tools().is_empty());
+            assert!(!host.snapshot().catalog.tools().is_empty());
             eventually("the server runs", || folder.pid("grandchild").is_some_and(lives));
             panic!("in the middle");
         })

@@ -5,7 +5,7 @@
 use std::os::unix::fs::symlink;
 use std::time::Duration;
 
-use mcp_host::Published;
+use mcp_host::HostSnapshot;
 use mcp_tests::lives;
 
 use crate::place::{File, Place, Server, server};
@@ -25,7 +25,7 @@ async fn dm_091_dm_092_dm_110_every_way_to_save_is_heard_and_touches_nobody_else
     let first = place.pids('a');
     place.save(File::Project, &[a, b]);
     place.runs(&[a, b]).await;
-    let hash = place.host.published().catalog.hash();
+    let hash = place.host.snapshot().catalog.hash();
     // Names and filters restart nobody.
     let renamed = Server { names: 1, ..b };
     place.save(File::Project, &[a, renamed]);
@@ -43,7 +43,7 @@ async fn dm_091_dm_092_dm_110_every_way_to_save_is_heard_and_touches_nobody_else
     // Broken, and mended.
     std::fs::write(&path, "version: 1\nservers: {a\n").unwrap();
     let is_broken =
-        |it: &Published| it.problems.iter().any(|it| it.problem.id == "mcp/workspace_config_error");
+        |it: &HostSnapshot| it.problems.iter().any(|it| it.problem.id == "mcp/workspace_config_error");
     place.until("broken", is_broken).await;
     assert!(place.call("a0_echo").await.success);
     place.save(File::Project, &[a, c]);
@@ -53,7 +53,7 @@ async fn dm_091_dm_092_dm_110_every_way_to_save_is_heard_and_touches_nobody_else
     tokio::time::sleep(Duration::from_millis(250)).await;
     place.save(File::Project, &[a, b]);
     place.runs(&[a, b]).await;
-    assert_eq!(place.host.published().catalog.hash(), hash);
+    assert_eq!(place.host.snapshot().catalog.hash(), hash);
     // A link that is turned, as a mounted folder is exchanged.
     for (version, servers) in [("..1", &[a][..]), ("..2", &[a, c]), ("..3", &[a, b])] {
         std::fs::create_dir(folder.join(version)).unwrap();
@@ -74,7 +74,7 @@ async fn dm_091_dm_092_dm_110_every_way_to_save_is_heard_and_touches_nobody_else
     place.runs(&[]).await;
     place.save(File::Project, &[a, b]);
     place.runs(&[a, b]).await;
-    assert_eq!(place.host.published().catalog.hash(), hash);
+    assert_eq!(place.host.snapshot().catalog.hash(), hash);
     // Deleted alone, and made anew.
     std::fs::remove_file(&path).unwrap();
     place.runs(&[]).await;

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant, SystemTime};
 
-use mcp_host::{FileTokens, lock_path, read_lock, replace, save};
+use mcp_host::{FileTokenStore, lock_path, read_lock, replace, save};
 use mcp_model::Secret;
 use mcp_registry::{LockFile, ServerSnapshot};
 use mcp_tests::{Run, binary, eventually, lives};
@@ -120,7 +120,7 @@ fn grants() -> [Grant; 2] {
 
 /// Writes until it is killed.
 fn write(what: &str, folder: &Path) -> ! {
-    let (file, tokens) = (folder.join("file"), FileTokens::new(folder.join("logins")));
+    let (file, tokens) = (folder.join("file"), FileTokenStore::new(folder.join("logins")));
     let (texts, grants) = (texts(), grants());
     let locks = locks().map(|it| it.to_text());
     loop {
@@ -144,7 +144,7 @@ fn is_whole(what: &str, folder: &Path) -> bool {
         "configuration" | "recording" => texts().contains(&fs::read_to_string(file).unwrap()),
         "lock" => locks().contains(&read_lock(&lock_path(&file)).unwrap().unwrap().0),
         "login" => {
-            let tokens = FileTokens::new(folder.join("logins"));
+            let tokens = FileTokenStore::new(folder.join("logins"));
             let grant = tokens.latest(&"https://a.example/mcp".parse().unwrap()).unwrap();
             grant.is_some_and(|it| grants().contains(&it))
         }
@@ -192,7 +192,7 @@ fn a_file_is_the_old_one_or_the_new_one_whenever_its_writer_is_killed() {
                 file.set_modified(SystemTime::now() - Duration::from_secs(2 * 60 * 60)).unwrap();
             }
             replace(&folder.path().join("file"), "").unwrap();
-            FileTokens::new(folder.path().join("logins")).save(&grants()[0]).unwrap();
+            FileTokenStore::new(folder.path().join("logins")).save(&grants()[0]).unwrap();
             assert_eq!(self::unfinished(folder.path()), Vec::<PathBuf>::new(), "{what}, with seed {seed}");
         }
     }

@@ -13,14 +13,14 @@ async fn host(folder: &Path, server: &str) -> Host {
     std::fs::write(&path, format!("version: 1\nservers:\n  demo:\n    {server}\n")).unwrap();
     let host =
         Host::start(HostOptions { own_executable: Some(binary().to_owned()), ..HostOptions::default() });
-    host.apply(load(&LoadRequest::new(path)).unwrap().wanted).await;
+    host.apply(load(&LoadRequest::new(path)).unwrap().desired).await;
     host.ready().await;
     host
 }
 
 /// Lets the server add a tool, waits for the generation that has it, and calls it by its name.
 async fn check(host: Host) {
-    let before = host.published().generation;
+    let before = host.snapshot().generation;
     let mut published = host.subscribe();
     let added = host.call(ToolCall::new("change_tools", json(r#"{"name":"fresh"}"#))).await;
     assert!(added.success, "{added:?}");

@@ -5,7 +5,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use mcp_host::{FollowRequest, Following, Host, HostOptions, LoadRequest, Published, ServerState, ToolCall};
+use mcp_host::{
+    FollowHandle, FollowRequest, Host, HostOptions, HostSnapshot, LoadRequest, ServerState, ToolCall,
+};
 use mcp_model::{CallResult, RawJson, Severity};
 use mcp_tests::{binary, eventually, lives};
 use tempfile::TempDir;
@@ -17,7 +19,7 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
 pub(crate) struct Place {
     pub(crate) folder: TempDir,
     pub(crate) host: Arc<Host>,
-    following: Following,
+    following: FollowHandle,
 }
 
 /// Which of the two files.
@@ -55,7 +57,7 @@ impl Place {
         let request = FollowRequest {
             debounce: Duration::from_millis(100),
             settle,
-            poll,
+            poll_interval: poll,
             ..FollowRequest::new(files.to_vec())
         };
         let host = Arc::new(Host::start(HostOptions::default()));
@@ -111,10 +113,10 @@ impl Place {
         text.lines().map(|it| it.parse().unwrap()).collect()
     }
 
-    pub(crate) async fn until(&self, what: &str, holds: impl Fn(&Published) -> bool) {
+    pub(crate) async fn until(&self, what: &str, holds: impl Fn(&HostSnapshot) -> bool) {
         let mut published = self.host.subscribe();
         let seen = tokio::time::timeout(PATIENCE, published.wait_for(|it| holds(it))).await;
-        assert!(seen.is_ok(), "still not {what}: {:#?}", self.host.published());
+        assert!(seen.is_ok(), "still not {what}: {:#?}", self.host.snapshot());
     }
 
     /// Waits until exactly these servers are there, and nothing is wrong.
@@ -122,7 +124,7 @@ impl Place {
         let names: Vec<String> = servers.iter().map(|it| it.name.to_string()).collect();
         let tools: Vec<String> = servers.iter().flat_map(tools).collect();
         self.until(&format!("{servers:?}"), |it| {
-            let ready = it.servers.iter().all(|it| it.state == ServerState::Ready && it.failure.is_none());
+            let ready = it.servers.iter().all(|it| it.state == ServerState::Ready && it.error.is_none());
             let ready = ready && !it.problems.iter().any(|it| it.problem.severity == Severity::Error);
             let shown = it.catalog.tools().iter().map(|it| it.name.to_string());
             ready

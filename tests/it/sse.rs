@@ -59,7 +59,7 @@ async fn hd_115_a_changed_list_makes_a_generation_over_server_sent_events() {
     let (_server, url) = demo(folder.path(), |it| it.ends_with("/sse"));
     let file = holodeck(folder.path(), "sse", &url);
     let host = Host::start(HostOptions::default());
-    host.apply(load(&LoadRequest::new(file)).unwrap().wanted).await;
+    host.apply(load(&LoadRequest::new(file)).unwrap().desired).await;
     check_change(host).await;
 }
 
@@ -68,7 +68,7 @@ async fn dia_08_a_url_that_may_be_either_is_found_to_be_the_older_one() {
     let folder = tempfile::tempdir().unwrap();
     let (_server, url) = demo(folder.path(), |it| it.ends_with("/sse"));
     let file = holodeck(folder.path(), "http", &url);
-    let mut wanted = load(&LoadRequest::new(file)).unwrap().wanted;
+    let mut wanted = load(&LoadRequest::new(file)).unwrap().desired;
     let host = Host::start(HostOptions::default());
     for server in &mut wanted.servers {
         let Endpoint::Http(endpoint) = &mut server.endpoint else { panic!("it is over HTTP") };

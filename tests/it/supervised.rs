@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mcp_host::{
-    DialogId, Happening, Host, HostOptions, LoadRequest, RestartPolicy, Supervision, ToolCall, load,
+    DialogId, Host, HostEventKind, HostOptions, LoadRequest, RestartPolicy, Supervision, ToolCall, load,
 };
 use mcp_model::{ErrorKind, RawJson, ServerId};
 use mcp_tests::{binary, eventually, lives};
@@ -35,9 +35,10 @@ async fn hd_117_a_kill_in_mid_call_costs_one_call_and_the_server_comes_back() {
     let pid = |name: &str| std::fs::read_to_string(path(name)).unwrap().trim().parse::<u32>().unwrap();
 
     let first_pause = Duration::from_millis(300);
-    let supervision = Supervision::Restart(RestartPolicy { first_pause, ..RestartPolicy::default() });
+    let supervision =
+        Supervision::Restart(RestartPolicy { initial_backoff: first_pause, ..RestartPolicy::default() });
     let host = Host::start(HostOptions { supervision, ..HostOptions::default() });
-    host.apply(load(&LoadRequest::new(file)).unwrap().wanted).await;
+    host.apply(load(&LoadRequest::new(file)).unwrap().desired).await;
     host.ready().await;
     let mut events = host.events();
     let (killed, witness) = (pid("victim"), pid("witness"));
@@ -75,7 +76,7 @@ async fn hd_117_a_kill_in_mid_call_costs_one_call_and_the_server_comes_back() {
     assert!(!lives(killed));
     let mut pause = None;
     while let Ok(event) = events.try_recv() {
-        if let Happening::TriedAgainIn { after, setbacks: 1 } = event.what {
+        if let HostEventKind::RestartScheduled { after, failures: 1 } = event.kind {
             pause = Some(after);
         }
     }
@@ -98,9 +99,9 @@ async fn dm_074_dm_077_dm_080_each_dialog_has_a_process_and_gives_it_back() {
     std::fs::write(&file, text).unwrap();
     let own_executable = Some(binary().to_owned());
     let host = Host::start(HostOptions { own_executable, ..HostOptions::default() });
-    host.apply(load(&LoadRequest::new(file)).unwrap().wanted).await;
+    host.apply(load(&LoadRequest::new(file)).unwrap().desired).await;
     host.ready().await;
-    assert!(host.published().catalog.tool("echo").is_some());
+    assert!(host.snapshot().catalog.tool("echo").is_some());
     assert!(host.leases().is_empty(), "who listed is closed");
 
     let dialogs = ["one", "two"].map(|it| host.dialog(DialogId::new(it)));

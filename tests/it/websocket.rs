@@ -60,7 +60,7 @@ async fn hd_115_hd_fr016_a_changed_list_makes_a_generation_over_websocket() {
     let (_server, url) = demo(folder.path(), |it| it.starts_with("ws://"));
     let file = holodeck(folder.path(), "websocket", &url);
     let host = Host::start(HostOptions::default());
-    host.apply(load(&LoadRequest::new(file)).unwrap().wanted).await;
+    host.apply(load(&LoadRequest::new(file)).unwrap().desired).await;
     check_change(host).await;
 }
 

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use mcp_benches::options::{self, Options};
 use mcp_benches::scenario::{self, Ask, Client};
 use mcp_benches::{Failure, meter};
-use mcp_host::{Host, HostOptions, LoadRequest, ServerState, ToolCall, Wanted, load};
+use mcp_host::{DesiredServers, Host, HostOptions, LoadRequest, ServerState, ToolCall, load};
 use mcp_model::{Content, Dialect, Endpoint, RawJson, Secret, StdioEndpoint, Tool, UrlEndpoint};
 use mcp_transport::{CallOptions, DialOptions, Listing, Session, SessionOptions, dialer};
 use serde_json::{Value, json};
@@ -88,7 +88,7 @@ fn endpoint(options: &Options) -> Result<Endpoint, Failure> {
 struct OneServer(Host);
 
 impl Client for OneServer {
-    type List = std::sync::Arc<mcp_host::Published>;
+    type List = std::sync::Arc<mcp_host::HostSnapshot>;
 
     async fn connect(options: &Options) -> Result<Self, Failure> {
         let host = Host::start(HostOptions::default());
@@ -108,7 +108,7 @@ impl Client for OneServer {
     }
 
     async fn list(&self) -> Result<Self::List, Failure> {
-        Ok(self.0.published())
+        Ok(self.0.snapshot())
     }
 
     fn count(list: &Self::List) -> usize {
@@ -121,7 +121,7 @@ impl Client for OneServer {
 }
 
 /// What a file with so many servers says is wanted.
-fn wanted(options: &Options, count: usize) -> Result<Wanted, Failure> {
+fn wanted(options: &Options, count: usize) -> Result<DesiredServers, Failure> {
     let mut text = "version: 1\nservers:\n".to_owned();
     for at in 0..count {
         let reach = match options.transport() {
@@ -140,12 +140,12 @@ fn wanted(options: &Options, count: usize) -> Result<Wanted, Failure> {
     std::fs::write(&path, text)?;
     let loaded = load(&LoadRequest { dialect: Some(Dialect::Dominds), ..LoadRequest::new(&path) });
     std::fs::remove_file(&path)?;
-    Ok(loaded?.accepted()?)
+    Ok(loaded?.into_desired()?)
 }
 
 async fn ready(host: &Host) -> Result<(), Failure> {
     host.ready().await;
-    let published = host.published();
+    let published = host.snapshot();
     match published.servers.iter().find(|it| it.state != ServerState::Ready) {
         None => Ok(()),
         Some(it) => Err(format!("{} is not ready: {:?}", it.id, it.state).into()),
@@ -161,7 +161,7 @@ async fn fleet(options: &Options) -> Result<Value, Failure> {
     if options.text("--mode", "par") == "again" {
         host.apply(wanted(options, count)?).await;
         ready(&host).await?;
-        host.apply(Wanted::default()).await;
+        host.apply(DesiredServers::default()).await;
         published.wait_for(|it| it.catalog.tools().is_empty()).await?;
         scenario::pause().await;
         begun = Instant::now();
@@ -184,7 +184,7 @@ async fn fleet(options: &Options) -> Result<Value, Failure> {
     }
     let ready = begun.elapsed();
     let mut line = scenario::fleet_line(options, (first.unwrap_or_default(), ready)).await;
-    line["tools"] = json!(host.published().catalog.tools().len());
+    line["tools"] = json!(host.snapshot().catalog.tools().len());
     drop(published);
     let begun = Instant::now();
     host.shutdown().await;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mcp_acp::{Failure, FailureKind};
-use mcp_host::NotConnected;
+use mcp_host::ConnectFailure;
 use mcp_model::{ErrorKind, ProtocolVersion};
 use mcp_transport::{ConnectError, EndReason, Ended, Fault, StartFailure};
 
@@ -15,20 +15,20 @@ use crate::wanted::Described;
 /// A connection that did not come about, kept until its server's status is asked for.
 #[derive(Clone)]
 pub(crate) struct Seen {
-    pub(crate) failure: mcp_host::Failure,
+    pub(crate) failure: mcp_host::HostError,
     pub(crate) error: ConnectError,
 }
 
 impl Seen {
-    pub(crate) fn of(seen: NotConnected<'_>) -> Seen {
-        Seen { failure: seen.failure.clone(), error: seen.error.clone() }
+    pub(crate) fn of(seen: ConnectFailure<'_>) -> Seen {
+        Seen { failure: seen.error.clone(), error: seen.cause.clone() }
     }
 }
 
 /// Why a server is not there. `seen` is its last connection that did not come about, which may be an older one.
 pub(crate) fn failure(
     server: &Described,
-    failure: &mcp_host::Failure,
+    failure: &mcp_host::HostError,
     seen: Option<&Seen>,
     limit: Duration,
 ) -> Failure {
@@ -50,7 +50,7 @@ fn acp_failure(server: &Described, kind: FailureKind) -> Failure {
     Failure::new(server.name.as_str(), server.transport.clone(), kind, &secrets)
 }
 
-fn words(failure: &mcp_host::Failure) -> String {
+fn words(failure: &mcp_host::HostError) -> String {
     match &failure.help {
         Some(help) => format!("{} ({help})", failure.message),
         None => failure.message.clone(),

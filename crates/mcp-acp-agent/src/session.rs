@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mcp_acp::{Failure, Report, Validated};
-use mcp_host::{Host, Pinned, ToolCall};
+use mcp_host::{Host, PinnedGeneration, ToolCall};
 use mcp_model::{CallResult, Limits};
 use mcp_registry::{Catalog, ExposedTool};
 use serde_json::{Map, Value};
@@ -31,7 +31,7 @@ pub struct SessionMcp {
 /// Servers that are on their way. Dropping it ends them.
 pub struct Connecting {
     session: SessionMcp,
-    wanted: mcp_host::Wanted,
+    wanted: mcp_host::DesiredServers,
     required: Required,
     whole: Duration,
     most_servers: usize,
@@ -80,8 +80,8 @@ impl SessionMcp {
         if host.handlers.roots.is_none() && folders == FoldersAsRoots::Offered {
             host.handlers.roots = Some(Arc::new(Folders::of(&validated)));
         }
-        let (keeps, others) = (Arc::clone(&seen), host.not_connected.take());
-        host.not_connected = Some(Arc::new(move |it| {
+        let (keeps, others) = (Arc::clone(&seen), host.on_connect_failure.take());
+        host.on_connect_failure = Some(Arc::new(move |it| {
             keeps.keep(it.server.as_str(), Seen::of(it));
             if let Some(others) = &others {
                 others(it);
@@ -104,7 +104,7 @@ impl SessionMcp {
 
     /// Every server as it is now, in the order of the session's list.
     pub fn statuses(&self) -> Vec<ServerStatus> {
-        self.board.statuses(&self.host.published())
+        self.board.statuses(&self.host.snapshot())
     }
 
     /// Every server as it is, and as it comes to be.
@@ -130,7 +130,7 @@ impl SessionMcp {
 
     /// The same with prompts and resources, as they are now.
     pub fn catalog(&self) -> Arc<Catalog> {
-        Arc::clone(&self.host.published().catalog)
+        Arc::clone(&self.host.snapshot().catalog)
     }
 
     /// Calls a tool. Whatever goes wrong is in the result. Dropping the future cancels the call at its server.
@@ -139,7 +139,7 @@ impl SessionMcp {
     }
 
     /// Keeps the tools as they are, for one turn of a model.
-    pub fn pin(&self) -> Pinned {
+    pub fn pin(&self) -> PinnedGeneration {
         self.host.pin()
     }
 

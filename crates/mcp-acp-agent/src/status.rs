@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use mcp_acp::{Failure, Report, Transport};
-use mcp_host::{Published, ServerState};
+use mcp_host::{HostSnapshot, ServerState};
 use mcp_model::RpcError;
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
@@ -98,7 +98,7 @@ impl SeenOf {
 
 impl Board {
     /// Every server, in the order of the session's list.
-    pub(crate) fn statuses(&self, published: &Published) -> Vec<ServerStatus> {
+    pub(crate) fn statuses(&self, published: &HostSnapshot) -> Vec<ServerStatus> {
         let mut tools: HashMap<&str, usize> = HashMap::new();
         for tool in published.catalog.tools() {
             *tools.entry(tool.server.as_str()).or_default() += 1;
@@ -115,7 +115,7 @@ impl Board {
     }
 
     fn state(&self, server: &Described, status: Option<&mcp_host::ServerStatus>) -> State {
-        match (Progress::of(status), status.and_then(|it| it.failure.as_ref())) {
+        match (Progress::of(status), status.and_then(|it| it.error.as_ref())) {
             (Progress::Connecting, _) | (Progress::Failed, None) => State::Connecting,
             (Progress::Connected, _) => State::Connected,
             (Progress::Closed, _) => State::Closed,
@@ -127,7 +127,7 @@ impl Board {
     }
 
     /// Is there nothing left to wait for: is every server settled, or one gone that is required?
-    pub(crate) fn is_settled(&self, published: &Published, required: &Required) -> bool {
+    pub(crate) fn is_settled(&self, published: &HostSnapshot, required: &Required) -> bool {
         let progress = |it: &mcp_host::ServerStatus| Progress::of(Some(it));
         let lost =
             published.servers.iter().any(|it| progress(it) == Progress::Failed && required.holds(&it.id));
@@ -162,14 +162,14 @@ impl Progress {
 /// session.
 pub struct Statuses {
     board: Arc<Board>,
-    published: watch::Receiver<Arc<Published>>,
+    published: watch::Receiver<Arc<HostSnapshot>>,
     told: Vec<ServerStatus>,
     waiting: VecDeque<ServerStatus>,
     begun: bool,
 }
 
 impl Statuses {
-    pub(crate) fn new(board: Arc<Board>, published: watch::Receiver<Arc<Published>>) -> Statuses {
+    pub(crate) fn new(board: Arc<Board>, published: watch::Receiver<Arc<HostSnapshot>>) -> Statuses {
         Statuses { board, published, told: Vec::new(), waiting: VecDeque::new(), begun: false }
     }
 

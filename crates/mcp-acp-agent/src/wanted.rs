@@ -7,7 +7,7 @@ use std::path::Path;
 
 use mcp_acp::{Server, Transport, Validated};
 use mcp_config::{ResolveContext, ResolvedServer, resolve};
-use mcp_host::{FailedServer, Failure, Wanted};
+use mcp_host::{DesiredServers, FailedServer, HostError};
 use mcp_model::{
     Dialect, Discovery, Endpoint, EnvInherit, ErrorKind, Exposure, Limits, NameClass, NamePolicy, Origin,
     Passthrough, Secret, ServerId, ServerSpec, Sharing, StdioEndpoint, StdioSpec, TransportSpec,
@@ -30,7 +30,7 @@ pub(crate) struct Described {
 pub(crate) struct Asked {
     /// In the order of its list.
     pub(crate) described: Vec<Described>,
-    pub(crate) wanted: Wanted,
+    pub(crate) wanted: DesiredServers,
     /// Those that are reached through the ACP connection: their ids on it, by their names.
     pub(crate) over_acp: HashMap<String, String>,
 }
@@ -45,7 +45,8 @@ pub(crate) enum OverAcp {
 /// Puts the servers of a request in the words of a host. The values of ACP are literal, so that nothing of our
 /// environment is put in.
 pub(crate) fn asked(validated: &Validated, limits: &Limits, over_acp: OverAcp) -> Asked {
-    let mut res = Asked { described: Vec::new(), wanted: Wanted::default(), over_acp: HashMap::new() };
+    let mut res =
+        Asked { described: Vec::new(), wanted: DesiredServers::default(), over_acp: HashMap::new() };
     for server in &validated.servers {
         let mut described = Described {
             name: server.name().to_owned(),
@@ -59,7 +60,9 @@ pub(crate) fn asked(validated: &Validated, limits: &Limits, over_acp: OverAcp) -
                     describe(&resolved.endpoint, &mut described);
                     res.wanted.servers.push(resolved);
                 }
-                Err(failure) => res.wanted.failed.push(FailedServer { id: described.name.clone(), failure }),
+                Err(failure) => {
+                    res.wanted.failed.push(FailedServer { id: described.name.clone(), error: failure })
+                }
             },
             Server::Extension { name, transport: Transport::Acp, entry } if over_acp == OverAcp::Possible => {
                 match through_acp(name, entry, limits) {
@@ -67,14 +70,14 @@ pub(crate) fn asked(validated: &Validated, limits: &Limits, over_acp: OverAcp) -
                         res.wanted.servers.push(resolved);
                         res.over_acp.insert(name.clone(), id);
                     }
-                    Err(failure) => res.wanted.failed.push(FailedServer { id: name.clone(), failure }),
+                    Err(failure) => res.wanted.failed.push(FailedServer { id: name.clone(), error: failure }),
                 }
             }
             Server::Extension { name, transport, entry: _ } => {
                 let message =
                     format!("server '{name}': this agent has no wire for the {transport} transport");
-                let failure = Failure { kind: ErrorKind::Connection, message, help: None };
-                res.wanted.failed.push(FailedServer { id: name.clone(), failure });
+                let failure = HostError { kind: ErrorKind::Connection, message, help: None };
+                res.wanted.failed.push(FailedServer { id: name.clone(), error: failure });
             }
         }
         res.described.push(described);
@@ -82,7 +85,7 @@ pub(crate) fn asked(validated: &Validated, limits: &Limits, over_acp: OverAcp) -
     res
 }
 
-fn resolved(spec: &ServerSpec, limits: &Limits, cwd: &str) -> Result<ResolvedServer, Failure> {
+fn resolved(spec: &ServerSpec, limits: &Limits, cwd: &str) -> Result<ResolvedServer, HostError> {
     let mut spec = spec.clone();
     spec.limits = limits.clone();
     // The session is the owner, and it has a host of its own: there is nobody to share with.
@@ -99,7 +102,7 @@ fn resolved(spec: &ServerSpec, limits: &Limits, cwd: &str) -> Result<ResolvedSer
         let first = errors.into_iter().next();
         let (kind, message, help) =
             first.map_or((ErrorKind::McpConfig, String::new(), None), |it| (it.kind, it.message, it.help));
-        Failure { kind, message: format!("server '{}': {message}", spec.id), help }
+        HostError { kind, message: format!("server '{}': {message}", spec.id), help }
     })
 }
 
@@ -108,14 +111,14 @@ fn through_acp(
     name: &str,
     entry: &Passthrough,
     limits: &Limits,
-) -> Result<(ResolvedServer, String), Failure> {
+) -> Result<(ResolvedServer, String), HostError> {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
     struct Entry {
         server_id: String,
     }
     let (Passthrough::Literal(json) | Passthrough::Template(json)) = entry;
-    let wrong = |what: String| Failure {
+    let wrong = |what: String| HostError {
         kind: ErrorKind::McpConfig,
         message: format!("server '{name}': {what}"),
         help: None,

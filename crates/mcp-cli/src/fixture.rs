@@ -2,17 +2,17 @@
 
 use std::sync::Arc;
 
-use mcp_host::{Published, ServerState, ServerStatus};
+use mcp_host::{HostSnapshot, ServerState, ServerStatus};
 use mcp_registry::Catalog;
 
-pub(crate) fn published(servers: &[(&str, ServerState)]) -> Published {
+pub(crate) fn published(servers: &[(&str, ServerState)]) -> HostSnapshot {
     let status = |(id, state): &(&str, ServerState)| ServerStatus {
         id: (*id).into(),
         state: *state,
         era: None,
-        failure: None,
+        error: None,
     };
-    Published {
+    HostSnapshot {
         generation: 1,
         catalog: Arc::new(Catalog::empty()),
         servers: servers.iter().map(status).collect(),

@@ -9,7 +9,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use mcp_host::{Approval, FileTokens, Host, HostOptions, LoginOptions, Logins, Supervision, Wanted};
+use mcp_host::{
+    Approval, DesiredServers, FileTokenStore, Host, HostOptions, LoginOptions, Logins, Supervision,
+};
 use mcp_model::LogLevel;
 use mcp_transport::{ClientInfo, KnownClient, UserAgent};
 use tokio::time::timeout;
@@ -26,7 +28,7 @@ const AT_MOST: Duration = Duration::from_secs(15);
 ///
 /// A command that wants one answer, and soon, takes [`Supervision::Off`]: what cannot be reached now is an answer.
 pub(crate) async fn with(
-    wanted: Wanted,
+    wanted: DesiredServers,
     (supervision, approval): (Supervision, Option<Approval>),
     signals: &mut Signals,
     work: impl AsyncFnOnce(&Host) -> Exit,
@@ -38,7 +40,7 @@ pub(crate) async fn with(
 /// The same around a host that is there already.
 pub(crate) async fn around(
     host: Host,
-    wanted: Wanted,
+    wanted: DesiredServers,
     signals: &mut Signals,
     work: impl AsyncFnOnce(&Host) -> Exit,
 ) -> Exit {
@@ -112,8 +114,8 @@ pub(crate) fn logins(asked: Asked, client: Option<KnownClient>) -> Option<Logins
 }
 
 /// Where logins are kept.
-pub(crate) fn tokens() -> Option<FileTokens> {
-    Some(FileTokens::new(state("logins", &|name| env::var_os(name))?))
+pub(crate) fn tokens() -> Option<FileTokenStore> {
+    Some(FileTokenStore::new(state("logins", &|name| env::var_os(name))?))
 }
 
 /// Where process groups are written down, so that the next start finds what a sudden death leaves behind.

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use mcp_config::{Colour, Diagnostic, Document, ServerEntry, render};
-use mcp_host::{LoadError, LoadRequest, Loaded, load};
+use mcp_host::{LoadError, LoadRequest, LoadedConfig, load};
 use mcp_model::Severity;
 
 use crate::args::Reader;
@@ -28,7 +28,7 @@ pub(crate) struct Unreadable {
 #[derive(Debug)]
 pub(crate) struct Source {
     /// What is in it.
-    pub(crate) loaded: Loaded,
+    pub(crate) loaded: LoadedConfig,
     /// Where it is.
     pub(crate) file: PathBuf,
     /// It was found in a folder that was named.
@@ -62,13 +62,13 @@ fn help(error: &LoadError) -> Option<String> {
 impl Source {
     /// May the server of this entry be started?
     pub(crate) fn accepts(&self, entry: &ServerEntry) -> bool {
-        let Loaded { refused, wanted, .. } = &self.loaded;
+        let LoadedConfig { refused, desired: wanted, .. } = &self.loaded;
         entry.accepted && !refused && !wanted.failed.iter().any(|it| it.id == entry.name)
     }
 
     /// What it was read from.
     pub(crate) fn document(&self) -> Document<'_> {
-        let Loaded { path, text, profile, .. } = &self.loaded;
+        let LoadedConfig { path, text, profile, .. } = &self.loaded;
         Document { name: path, text, profile: *profile }
     }
 
@@ -91,7 +91,7 @@ impl Source {
     }
 
     fn told(&self, diagnostics: &[Diagnostic], colour: Colour) -> String {
-        let Loaded { path, text, .. } = &self.loaded;
+        let LoadedConfig { path, text, .. } = &self.loaded;
         let is_told = |it: &&Diagnostic| match self.chatter {
             Chatter::Usual => true,
             Chatter::Quiet => it.severity == Severity::Error,

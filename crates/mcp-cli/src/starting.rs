@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use mcp_host::{Host, Published, ServerState};
+use mcp_host::{Host, HostSnapshot, ServerState};
 
 use crate::output::progress::Progress;
 
@@ -37,7 +37,7 @@ pub(crate) async fn started(host: &Host, progress: &Progress, wanting: Wanting<'
     tokio::pin!(patience);
     let mut pace = Pace::Usual;
     loop {
-        let published = host.published();
+        let published = host.snapshot();
         if is_there(&published, wanting) {
             break;
         }
@@ -59,7 +59,7 @@ pub(crate) async fn started(host: &Host, progress: &Progress, wanting: Wanting<'
 
 /// Is the wanted tool there, and can no server that still starts take its name? Those before its own in the
 /// configuration could.
-fn is_there(published: &Published, wanting: Wanting<'_>) -> bool {
+fn is_there(published: &HostSnapshot, wanting: Wanting<'_>) -> bool {
     let Wanting::Tool(name) = wanting else { return false };
     let Some(tool) = published.catalog.tool(name) else { return false };
     let before = published.servers.iter().take_while(|it| it.id != tool.server.as_str());
@@ -67,7 +67,7 @@ fn is_there(published: &Published, wanting: Wanting<'_>) -> bool {
 }
 
 /// Who is waited for: `starting 2 of 5 servers: a, b`.
-fn waiting(published: &Published, pace: Pace) -> Option<String> {
+fn waiting(published: &HostSnapshot, pace: Pace) -> Option<String> {
     let servers = &published.servers;
     let names: Vec<&str> =
         servers.iter().filter(|it| it.state == ServerState::Starting).map(|it| it.id.as_str()).collect();
@@ -112,7 +112,7 @@ mod tests {
             lists: Arc::new(ServerLists { tools, ..ServerLists::default() }),
         };
         let catalog = Arc::new(Catalog::build(&Builtins::default(), &[entry]));
-        let published = |[a, b, c]: [ServerState; 3]| Published {
+        let published = |[a, b, c]: [ServerState; 3]| HostSnapshot {
             catalog: Arc::clone(&catalog),
             ..published(&[("a", a), ("b", b), ("c", c)])
         };

@@ -20,7 +20,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use mcp_config::ResolvedServer;
 use mcp_gateway::{Bounds, Gateway, GatewayOptions, HttpOptions, HttpServer};
-use mcp_host::{Dialer, Host, HostOptions, Wanted};
+use mcp_host::{DesiredServers, Dialer, Host, HostOptions};
 use mcp_model::{
     Dialect, Discovery, Endpoint, Exposure, Limits, NameClass, NamePolicy, Origin, ServerId, ServerSpec,
     Sharing, StdioEndpoint, StdioSpec, TransportSpec, code,
@@ -202,7 +202,7 @@ impl Served {
             let dialer: Dialer = Arc::new(|_, _| Ok(Arc::new(Echo) as Arc<dyn Dial>));
             let host = Host::with_dialer(HostOptions::default(), dialer);
             let servers = (0..SERVERS).map(server).collect();
-            host.apply(Wanted { servers, failed: Vec::new() }).await;
+            host.apply(DesiredServers { servers, failed: Vec::new() }).await;
             host.ready().await;
             let gateway =
                 Gateway::new(Arc::new(host), GatewayOptions { bounds, ..GatewayOptions::default() });

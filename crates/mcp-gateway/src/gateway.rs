@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use mcp_host::{Dialog, DialogId, Host, Published};
+use mcp_host::{Dialog, DialogId, Host, HostSnapshot};
 use mcp_model::{Era, RawJson, ServerId, Sharing};
 use tokio::time::{Instant, timeout_at};
 
@@ -114,8 +114,8 @@ impl Gateway {
 
 impl Inner {
     /// The latest generation.
-    pub(crate) fn published(&self) -> Arc<Published> {
-        self.host.published()
+    pub(crate) fn published(&self) -> Arc<HostSnapshot> {
+        self.host.snapshot()
     }
 
     /// The lists that `scope` sees now.
@@ -128,7 +128,7 @@ impl Inner {
 
     /// May everybody use one instance of the server?
     pub(crate) fn is_shared(&self, server: &ServerId) -> bool {
-        self.host.about(server).is_none_or(|it| it.sharing == Sharing::Shared)
+        self.host.details(server).is_none_or(|it| it.sharing == Sharing::Shared)
     }
 
     /// The era in which a server is spoken with; `None` where it has no connection for all.

@@ -99,9 +99,9 @@ async fn measure(rounds: usize) -> Outcome<()> {
     // Who is killed again and again is not to be left alone for it here.
     let pause = Duration::from_millis(50);
     let policy = RestartPolicy {
-        first_pause: pause,
-        longest_pause: pause,
-        most_setbacks: u32::MAX,
+        initial_backoff: pause,
+        max_backoff: pause,
+        max_failures: u32::MAX,
         ..RestartPolicy::default()
     };
     let host = Arc::new(Host::start(HostOptions {
@@ -167,8 +167,8 @@ async fn apply(host: &Host, path: &Path, pid: &Path, bad: Option<&str>) -> Outco
         format!("version: 1\nservers:\n{}", entry("a", &format!("demo-server, '{}'", pid.display())));
     text.extend(bad.map(|kind| entry("b", &format!("bad-server, {kind}"))));
     std::fs::write(path, text)?;
-    host.apply(load(&LoadRequest::new(path))?.wanted).await;
-    host.ready_of(&[ServerId::parse("a")?]).await;
+    host.apply(load(&LoadRequest::new(path))?.desired).await;
+    host.wait_for(&[ServerId::parse("a")?]).await;
     Ok(())
 }
 

@@ -12,7 +12,7 @@ use std::fmt::Write;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use mcp_host::{FollowRequest, Host, HostOptions, LoadRequest, Published, ServerState, load};
+use mcp_host::{FollowRequest, Host, HostOptions, HostSnapshot, LoadRequest, ServerState, load};
 
 const SERVERS: usize = 20;
 
@@ -83,7 +83,7 @@ async fn alone(path: &Path, rounds: usize) -> Result<Vec<Duration>, Box<dyn Erro
     let mut res = Vec::new();
     for round in 0..rounds {
         std::fs::write(path, text(1, round, 0))?;
-        let wanted = load(&LoadRequest::new(path))?.wanted;
+        let wanted = load(&LoadRequest::new(path))?.desired;
         let host = host()?;
         let begun = Instant::now();
         host.apply(wanted).await;
@@ -100,13 +100,13 @@ async fn slow(path: &Path, rounds: usize) -> Result<Vec<Duration>, Box<dyn Error
     std::fs::write(path, text)?;
     let mut res = Vec::new();
     for _ in 0..rounds.min(10) {
-        let wanted = load(&LoadRequest::new(path))?.wanted;
+        let wanted = load(&LoadRequest::new(path))?.desired;
         let host = host()?;
         let begun = Instant::now();
         host.apply(wanted).await;
         host.ready().await;
         res.push(begun.elapsed());
-        if host.published().servers.iter().any(|it| it.state != ServerState::Ready) {
+        if host.snapshot().servers.iter().any(|it| it.state != ServerState::Ready) {
             return Err("a slow server has failed".into());
         }
         host.shutdown().await;
@@ -120,7 +120,7 @@ async fn live(host: &Host, path: &Path, text: &str, names: usize) -> Result<Dura
     std::fs::write(path, text)?;
     let begun = Instant::now();
     let tool = format!("s0_{names}_echo");
-    let shows = |it: &Published| {
+    let shows = |it: &HostSnapshot| {
         it.catalog.tool(&tool).is_some() && it.servers.iter().all(|it| it.state == ServerState::Ready)
     };
     published.wait_for(|it| shows(it)).await?;

@@ -44,7 +44,7 @@ async fn run(dialog: &Dialog, model: &mut dyn Model) -> Result<String, Box<dyn E
         // For this turn the model can call what it is shown, whatever happens to the configuration meanwhile.
         let turn = dialog.pin();
         let tools: Vec<String> =
-            turn.published().catalog.tools().iter().map(|it| it.name.to_string()).collect();
+            turn.snapshot().catalog.tools().iter().map(|it| it.name.to_string()).collect();
         match model.answer(&tools, &said) {
             Answer::Say(text) => return Ok(text),
             Answer::Call { tool, arguments } => {
@@ -61,13 +61,13 @@ async fn run(dialog: &Dialog, model: &mut dyn Model) -> Result<String, Box<dyn E
 }
 
 async fn agent(file: String) -> Result<(), Box<dyn Error>> {
-    let wanted = load(&LoadRequest::new(file))?.accepted()?;
+    let wanted = load(&LoadRequest::new(file))?.into_desired()?;
     // A command named `mcp-host` in a configuration means this very program, see `main`.
     let own_executable = Some(std::env::current_exe()?);
     let host = Host::start(HostOptions { own_executable, ..HostOptions::default() });
     host.apply(wanted).await;
     host.ready().await;
-    for it in &host.published().problems {
+    for it in &host.snapshot().problems {
         println!("{}: {}", it.problem.severity, it.problem.message);
     }
     let script = [

@@ -1,11 +1,11 @@
-//! Everything that happens to a server, as it happens. What holds is in [`Published`](crate::state::published::Published); this is for
+//! Everything that happens to a server, as it happens. What holds is in [`HostSnapshot`](crate::state::published::HostSnapshot); this is for
 //! logs, and for whoever wants to show how it came to that.
 
 use std::time::{Duration, SystemTime};
 
 use mcp_model::Era;
 
-use crate::failure::Failure;
+use crate::failure::HostError;
 use crate::supervisor::dialog::DialogId;
 
 /// Something that happened to a server.
@@ -16,17 +16,17 @@ pub struct HostEvent {
     /// The server's name as written.
     pub server: String,
     /// What.
-    pub what: Happening,
+    pub kind: HostEventKind,
 }
 
 /// What can happen to a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Happening {
+pub enum HostEventKind {
     /// It is being started, after so many setbacks in a row.
     Starting {
         /// 0 for a server that has just been configured, changed or asked for.
-        setbacks: u32,
+        failures: u32,
     },
     /// It can be called.
     Ready {
@@ -34,22 +34,22 @@ pub enum Happening {
         era: Era,
     },
     /// It could not be started.
-    NotStarted(Failure),
+    StartFailed(HostError),
     /// It was there, and is lost.
-    Lost(Failure),
+    Lost(HostError),
     /// It is tried again after a pause.
-    TriedAgainIn {
+    RestartScheduled {
         /// The pause.
         after: Duration,
         /// How often in a row it went wrong.
-        setbacks: u32,
+        failures: u32,
     },
     /// It has gone wrong too often in a row, and is left alone before it is tried once more.
-    LeftAlone {
+    RestartSuspended {
         /// For how long.
         after: Duration,
         /// How often in a row it went wrong.
-        setbacks: u32,
+        failures: u32,
     },
     /// A dialog has an instance of its own now.
     Leased {
@@ -57,11 +57,11 @@ pub enum Happening {
         dialog: DialogId,
     },
     /// A dialog wanted an instance of its own, and it could not be started.
-    NotLeased {
+    LeaseFailed {
         /// Whose it would be.
         dialog: DialogId,
         /// Why not.
-        failure: Failure,
+        error: HostError,
     },
     /// A dialog's instance is given back.
     Released {
@@ -73,7 +73,7 @@ pub enum Happening {
     /// It was switched off.
     Disabled,
     /// Its lists have changed.
-    Listed,
+    ListsChanged,
     /// An instance of it takes no more calls, and is closed when those inside are over.
     Retired,
 }
@@ -82,15 +82,15 @@ pub enum Happening {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReleaseReason {
     /// It was given back.
-    Asked,
+    Requested,
     /// Its dialog is over.
-    DialogOver,
+    DialogEnded,
     /// It was not used for long.
-    Unused,
+    Idle,
     /// Its server was changed, restarted, switched off or removed.
     ServerChanged,
     /// Its server was lost.
     Lost,
     /// The host shuts down.
-    HostShutDown,
+    HostShutdown,
 }

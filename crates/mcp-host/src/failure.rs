@@ -9,7 +9,7 @@ use serde::Serialize;
 
 /// Why a server is not available, or a call did not succeed. Names the server and what was tried, never a secret.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Failure {
+pub struct HostError {
     /// The kind of failure.
     pub kind: ErrorKind,
     /// What happened.
@@ -19,14 +19,14 @@ pub struct Failure {
     pub help: Option<String>,
 }
 
-impl Failure {
-    pub(crate) fn new(kind: ErrorKind, message: impl Into<String>) -> Failure {
-        Failure { kind, message: message.into(), help: None }
+impl HostError {
+    pub(crate) fn new(kind: ErrorKind, message: impl Into<String>) -> HostError {
+        HostError { kind, message: message.into(), help: None }
     }
 
     /// The same, where a call's result has room for it: the help stands behind the message.
     pub(crate) fn into_call_failure(self) -> CallFailure {
-        let Failure { kind, message, help } = self;
+        let HostError { kind, message, help } = self;
         let message = match help {
             Some(help) => format!("{message} ({help})"),
             None => message,
@@ -35,11 +35,11 @@ impl Failure {
     }
 }
 
-impl fmt::Display for Failure {
+impl fmt::Display for HostError {
     /// `<kind>: <message>`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.kind, self.message)
     }
 }
 
-impl std::error::Error for Failure {}
+impl std::error::Error for HostError {}

@@ -12,16 +12,16 @@ use mcp_registry::{Builtins, ListKind, Problem, ProviderRejection, ServerLists};
 use mcp_transport::Changes;
 use tokio::time::Instant;
 
-use crate::config::desired::{FailedServer, Wanted};
-use crate::event::Happening;
-use crate::failure::Failure;
+use crate::config::desired::{DesiredServers, FailedServer};
+use crate::event::HostEventKind;
+use crate::failure::HostError;
 use crate::supervisor::dialog::DialogEnd;
 use crate::supervisor::dialog::{DialogId, LeasePolicy};
 use crate::supervisor::lists::Listed;
 use crate::supervisor::machine::{
     Action, Answer, Drain, Event, Machine, Place, Settings, Started, Ticket, ToolNote, Waiter, Wanting,
 };
-use crate::supervisor::machine::{Probe, RestartPolicy, Supervision};
+use crate::supervisor::machine::{ProbePolicy, RestartPolicy, Supervision};
 
 /// `a=1.2`: server `a`, its connection as of revision 1, its names as of revision 2 (shown in every name). Behind that,
 /// `-unloaded` leaves its tools unlisted, `-nowrite` hides its tool `write`, `-brief`
@@ -77,7 +77,7 @@ pub(crate) fn listed(names: &str) -> Listed {
     let page = RawJson::parse(format!(r#"{{"tools":[{}]}}"#, tools.join(",")).into()).unwrap();
     let lists = ServerLists { tools: read_tools(&page).unwrap().into_shared(), ..ServerLists::default() };
     let notes = names.split(',').filter(|it| it.starts_with('!'));
-    let notes = notes.map(|it| (ListKind::Tool, Failure::new(ErrorKind::Timeout, it))).collect();
+    let notes = notes.map(|it| (ListKind::Tool, HostError::new(ErrorKind::Timeout, it))).collect();
     Listed { lists: Arc::new(lists), notes, ..Listed::nothing(Changes::default()) }
 }
 
@@ -101,19 +101,19 @@ impl Run {
     pub(crate) fn supervised() -> Run {
         let seconds = Duration::from_secs;
         Run::with(Supervision::Restart(RestartPolicy {
-            first_pause: seconds(2),
-            longest_pause: seconds(60),
-            sustained: seconds(10),
-            most_setbacks: 4,
-            rest: seconds(100),
-            probe: Probe { every: Some(seconds(30)), within: seconds(5) },
+            initial_backoff: seconds(2),
+            max_backoff: seconds(60),
+            stable_after: seconds(10),
+            max_failures: 4,
+            cooldown: seconds(100),
+            probe: ProbePolicy { interval: Some(seconds(30)), timeout: seconds(5) },
             seed: 0,
         }))
     }
 
     fn with(supervision: Supervision) -> Run {
         let builtins = Builtins { tools: Vec::new(), toolsets: vec!["own".to_owned()] };
-        let leases = LeasePolicy { idle: Some(Duration::from_secs(20)), most: 2 };
+        let leases = LeasePolicy { idle_timeout: Some(Duration::from_secs(20)), max_leases: 2 };
         let machine = Machine::new(Settings { builtins, supervision, leases, ..Settings::default() });
         Run { machine, tickets: Vec::new(), seconds: 0, now: Instant::now(), waiters: 0 }
     }
@@ -134,12 +134,10 @@ impl Run {
         match verb {
             "want" => {
                 let failed = words.iter().filter_map(|it| it.strip_suffix('!'));
-                let failure = Failure::new(ErrorKind::Config, "bad entry");
-                Event::Config(Wanted {
+                let failure = HostError::new(ErrorKind::Config, "bad entry");
+                Event::Config(DesiredServers {
                     servers: words.iter().filter(|it| it.contains('=')).map(|it| server(it)).collect(),
-                    failed: failed
-                        .map(|id| FailedServer { id: id.into(), failure: failure.clone() })
-                        .collect(),
+                    failed: failed.map(|id| FailedServer { id: id.into(), error: failure.clone() }).collect(),
                 })
             }
             "ready" => {
@@ -147,9 +145,9 @@ impl Run {
                 let instance = ticket.number;
                 Event::Ready(ticket, Started { instance, era: Era::Legacy, listed: listed(names()) })
             }
-            "fail" => Event::Failed(ticket(), Failure::new(ErrorKind::Connection, "no start")),
+            "fail" => Event::Failed(ticket(), HostError::new(ErrorKind::Connection, "no start")),
             "lists" => Event::Lists(ticket(), listed(names())),
-            "die" => Event::Died(ticket(), Failure::new(ErrorKind::Connection, "lost")),
+            "die" => Event::Died(ticket(), HostError::new(ErrorKind::Connection, "lost")),
             "odd" | "even" | "broken" | "whole" => Event::Noted {
                 server: ServerId::parse(words[0]).unwrap(),
                 tool: words[1].into(),
@@ -238,18 +236,18 @@ impl Run {
     pub(crate) fn told(&mut self) -> String {
         let words = self.machine.take_news().into_iter().map(|it| {
             let what = match it.what {
-                Happening::Starting { setbacks } => format!("starting {setbacks}"),
-                Happening::Ready { .. } => "ready".to_owned(),
-                Happening::NotStarted(_) => "not started".to_owned(),
-                Happening::Lost(_) => "lost".to_owned(),
-                Happening::TriedAgainIn { setbacks, .. } => format!("again {setbacks}"),
-                Happening::LeftAlone { setbacks, .. } => format!("alone {setbacks}"),
-                Happening::Leased { dialog } => format!("leased to {dialog}"),
-                Happening::NotLeased { dialog, .. } => format!("not leased to {dialog}"),
-                Happening::Released { dialog, reason } => format!("released by {dialog} {reason:?}"),
-                Happening::Disabled => "disabled".to_owned(),
-                Happening::Listed => "listed".to_owned(),
-                Happening::Retired => "retired".to_owned(),
+                HostEventKind::Starting { failures: setbacks } => format!("starting {setbacks}"),
+                HostEventKind::Ready { .. } => "ready".to_owned(),
+                HostEventKind::StartFailed(_) => "not started".to_owned(),
+                HostEventKind::Lost(_) => "lost".to_owned(),
+                HostEventKind::RestartScheduled { failures: setbacks, .. } => format!("again {setbacks}"),
+                HostEventKind::RestartSuspended { failures: setbacks, .. } => format!("alone {setbacks}"),
+                HostEventKind::Leased { dialog } => format!("leased to {dialog}"),
+                HostEventKind::LeaseFailed { dialog, .. } => format!("not leased to {dialog}"),
+                HostEventKind::Released { dialog, reason } => format!("released by {dialog} {reason:?}"),
+                HostEventKind::Disabled => "disabled".to_owned(),
+                HostEventKind::ListsChanged => "listed".to_owned(),
+                HostEventKind::Retired => "retired".to_owned(),
             };
             format!("{} {what}", it.server)
         });
@@ -280,7 +278,7 @@ impl Run {
                 Place::Shared(instance) => format!("={instance}"),
                 Place::Leased(base) => format!("~{base}"),
             });
-            let mark = if it.failure.is_some() { "!" } else { "" };
+            let mark = if it.error.is_some() { "!" } else { "" };
             format!("{}:{}{instance}{mark}", it.id, it.state.as_str())
         });
         let servers = servers.collect::<Vec<_>>().join(" ");

@@ -19,30 +19,30 @@ use tokio::sync::{broadcast, mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 
 use crate::calls::admin;
-use crate::calls::admin::Admin;
-use crate::calls::pin::Pinned;
-use crate::calls::provider_refusal::ProviderRefusal;
+use crate::calls::admin::AdminTools;
+use crate::calls::pin::PinnedGeneration;
+use crate::calls::provider_refusal::ProviderFailureReport;
 use crate::calls::spill::SpillPolicy;
 use crate::calls::spill::Spills;
-use crate::calls::{Asking, Desk, Sight, ToolCall};
+use crate::calls::{Desk, RequestOptions, Sight, ToolCall};
 use crate::config::approval::Approval;
-use crate::config::desired::Wanted;
-use crate::config::watch::{FollowRequest, Following};
+use crate::config::desired::DesiredServers;
+use crate::config::watch::{FollowHandle, FollowRequest};
 use crate::event::HostEvent;
-use crate::failure::Failure;
+use crate::failure::HostError;
 use crate::metrics::Meter;
 use crate::notifications::dialog_callers::{Voice, Voices};
 use crate::notifications::log_levels::Levels;
 use crate::notifications::stream::Hub;
 use crate::notifications::subscriptions::Subscriptions;
 use crate::state::known_eras::KnownEras;
-use crate::state::published::{Published, ServerState, ServerStatus};
+use crate::state::published::{HostSnapshot, ServerState, ServerStatus};
 use crate::state::server_info_cache::Acquaintances;
 use crate::supervisor::clock_jump::Clocks;
 use crate::supervisor::clock_jump::WallClock;
 use crate::supervisor::committer::{Command, Committer, Inputs};
 use crate::supervisor::connection_count::Wires;
-use crate::supervisor::connector::{Connector, Dialer, OnNotConnected, own_wires};
+use crate::supervisor::connector::{Connector, Dialer, OnConnectFailure, own_wires};
 use crate::supervisor::dialog::{Course, DialogEnd, Ends, default_reminder};
 use crate::supervisor::dialog::{Dialog, DialogId, LeasePolicy, LeaseReceipt, ReminderText};
 use crate::supervisor::machine::Settings;
@@ -73,7 +73,7 @@ pub struct HostOptions {
     pub handlers: Handlers,
     /// What shared servers are told for all, at a legacy handshake and with their lists, that callers may be able to do;
     /// where `None`, what the handlers can. A question that the caller of the moment cannot answer is refused.
-    pub declared: Option<ClientCapabilities>,
+    pub declared_capabilities: Option<ClientCapabilities>,
     /// Which eras of the protocol servers are spoken to in.
     pub eras: Eras,
     /// From which level on log messages are wanted of servers that send any, until [`Host::set_log_level`]; `None` leaves
@@ -88,8 +88,8 @@ pub struct HostOptions {
     /// What a dialog is reminded of that has leased a server.
     pub reminder: ReminderText,
     /// Whether the host shows tools of its own.
-    pub admin: Admin,
-    /// What is approved of the servers ([`Host::approve`]); everything where `None`.
+    pub admin: AdminTools,
+    /// What is approved of the servers ([`Host::set_approval`]); everything where `None`.
     pub approval: Option<Approval>,
     /// Where moments that people read come from.
     pub wall_clock: WallClock,
@@ -99,8 +99,8 @@ pub struct HostOptions {
     /// Which trace a call belongs to that does not say so itself. With the feature `otel` that is the current span's
     /// unless set.
     pub trace: Option<TraceSource>,
-    /// Hears why a server could not be connected, for hosts that tell it in other words than [`Failure`] does.
-    pub not_connected: Option<OnNotConnected>,
+    /// Hears why a server could not be connected, for hosts that tell it in other words than [`HostError`] does.
+    pub on_connect_failure: Option<OnConnectFailure>,
     /// How to log in to servers that want it. Without, they are reached with the `Authorization` of their configuration
     /// only.
     #[cfg(feature = "oauth")]
@@ -122,19 +122,19 @@ impl Default for HostOptions {
             own_executable: None,
             builtins: Builtins::default(),
             handlers: Handlers::default(),
-            declared: None,
+            declared_capabilities: None,
             eras: Eras::Both,
             log_level: None,
             grace: Duration::from_secs(5),
             supervision: Supervision::default(),
             leases: LeasePolicy::default(),
             reminder: default_reminder(),
-            admin: Admin::default(),
+            admin: AdminTools::default(),
             approval: None,
             wall_clock: Arc::new(SystemTime::now),
             spill: None,
             trace: default_trace(),
-            not_connected: None,
+            on_connect_failure: None,
             #[cfg(feature = "oauth")]
             logins: None,
         }
@@ -151,7 +151,7 @@ impl Default for HostOptions {
 /// problem says so, and calls answer with it.
 ///
 /// All methods may be called at once from many tasks. Dropping a host ends everything it runs without waiting for
-/// that, also what a [`Dialog`] or a [`Pinned`] is still there for; [`Host::shutdown`] waits.
+/// that, also what a [`Dialog`] or a [`PinnedGeneration`] is still there for; [`Host::shutdown`] waits.
 pub struct Host {
     commands: mpsc::Sender<Command>,
     over: mpsc::UnboundedSender<DialogEnd>,
@@ -183,7 +183,7 @@ impl Host {
             own_executable,
             builtins,
             handlers,
-            declared,
+            declared_capabilities: declared,
             eras: spoken,
             log_level,
             grace,
@@ -195,7 +195,7 @@ impl Host {
             wall_clock,
             spill,
             trace,
-            not_connected,
+            on_connect_failure: not_connected,
             #[cfg(feature = "oauth")]
             logins,
         } = options;
@@ -229,13 +229,13 @@ impl Host {
             logins,
         };
         let own = match admin {
-            Admin::Hidden => Vec::new(),
-            Admin::Offered => vec![admin::entry()],
+            AdminTools::Disabled => Vec::new(),
+            AdminTools::Enabled => vec![admin::entry()],
         };
         let senders = Arc::new(Senders::new(EVENTS));
         let (commands, taken) = mpsc::channel(COMMANDS);
         let (over, ended) = mpsc::unbounded_channel();
-        let idle = leases.idle;
+        let idle = leases.idle_timeout;
         let committer = Committer::new(
             Settings { builtins, supervision, leases, own, approval },
             Arc::new(connector),
@@ -271,9 +271,9 @@ impl Host {
     /// [`ServerState::Starting`]; they start beside each other from then on. A host that was shut down takes nothing.
     /// Cancel-safe: what was sent is applied all the same.
     ///
-    /// A reload whose file is [refused](crate::config::load::Loaded::refused) must not be applied: it wants nothing, so every server
+    /// A reload whose file is [refused](crate::config::load::LoadedConfig::refused) must not be applied: it wants nothing, so every server
     /// would be stopped. Not applying it keeps the last good configuration whole.
-    pub async fn apply(&self, wanted: Wanted) {
+    pub async fn apply(&self, wanted: DesiredServers) {
         let (answer, taken) = oneshot::channel();
         match self.commands.send(Command::Apply(Box::new(wanted), answer)).await {
             // No answer means that the host was shut down meanwhile, or has failed, which is published.
@@ -285,7 +285,7 @@ impl Host {
 
     /// Has these views of the catalog in use from now on: what they name and is not there is a problem, for as long as
     /// that is so (DM-107). Returns when it is published.
-    pub async fn use_views(&self, views: Vec<ViewFilter>) {
+    pub async fn set_views(&self, views: Vec<ViewFilter>) {
         let (answer, taken) = oneshot::channel();
         if self.commands.send(Command::Views(views, answer)).await.is_ok() {
             // No answer means that the host was shut down meanwhile.
@@ -296,7 +296,7 @@ impl Host {
     /// Shows of servers what is approved from now on, and by the policy what is not with a problem, or not at all: a tool
     /// that has changed since, that is new, or whose server was never looked at; `None` approves of everything. Returns
     /// when it is published.
-    pub async fn approve(&self, approval: Option<Approval>) {
+    pub async fn set_approval(&self, approval: Option<Approval>) {
         let (answer, taken) = oneshot::channel();
         if self.commands.send(Command::Approve(approval, answer)).await.is_ok() {
             // No answer means that the host was shut down meanwhile.
@@ -309,42 +309,42 @@ impl Host {
     ///
     /// A file that cannot be used changes nothing, and is a problem until it can (DM-121, DM-124). While files are
     /// followed, [`Host::apply`] and other files that are followed would only be overruled by the next change.
-    pub async fn follow(&self, request: FollowRequest) -> Following {
-        Following::begin(request, self.commands.clone()).await
+    pub async fn follow(&self, request: FollowRequest) -> FollowHandle {
+        FollowHandle::begin(request, self.commands.clone()).await
     }
 
     /// Resolves when no wanted server is being started for the first time; one that is tried again is not waited for.
     /// Cancel-safe.
     pub async fn ready(&self) {
         let mut published = self.subscribe();
-        let settled = |it: &Arc<Published>| it.servers.iter().all(|it| it.state != ServerState::Starting);
+        let settled = |it: &Arc<HostSnapshot>| it.servers.iter().all(|it| it.state != ServerState::Starting);
         // A host that was shut down or has failed starts nothing, so its end is an answer as well.
         let _ = published.wait_for(settled).await;
     }
 
     /// The same for these servers alone, however long others take: for whoever needs a few of many. Gives how each of
     /// them stands then, in the order of `servers`; one that is not wanted now is left out. Cancel-safe.
-    pub async fn ready_of(&self, servers: &[ServerId]) -> Vec<ServerStatus> {
-        let of = |it: &Arc<Published>| -> Vec<ServerStatus> {
+    pub async fn wait_for(&self, servers: &[ServerId]) -> Vec<ServerStatus> {
+        let of = |it: &Arc<HostSnapshot>| -> Vec<ServerStatus> {
             let status = |id: &ServerId| it.servers.iter().find(|it| it.id == id.as_str()).cloned();
             servers.iter().filter_map(status).collect()
         };
         let mut published = self.subscribe();
-        let settled = |it: &Arc<Published>| of(it).iter().all(|it| it.state != ServerState::Starting);
+        let settled = |it: &Arc<HostSnapshot>| of(it).iter().all(|it| it.state != ServerState::Starting);
         match published.wait_for(settled).await {
             Ok(it) => of(&it),
             // What a host that is gone has said last stands.
-            Err(_) => of(&self.published()),
+            Err(_) => of(&self.snapshot()),
         }
     }
 
     /// The latest generation.
-    pub fn published(&self) -> Arc<Published> {
+    pub fn snapshot(&self) -> Arc<HostSnapshot> {
         Arc::clone(&self.senders.published.borrow())
     }
 
     /// Every generation from now on; who is slow sees the latest.
-    pub fn subscribe(&self) -> watch::Receiver<Arc<Published>> {
+    pub fn subscribe(&self) -> watch::Receiver<Arc<HostSnapshot>> {
         self.senders.published.subscribe()
     }
 
@@ -368,14 +368,14 @@ impl Host {
         &self,
         name: &str,
         arguments: &RawJson,
-        asking: Asking,
-    ) -> Result<PromptResult, Failure> {
+        asking: RequestOptions,
+    ) -> Result<PromptResult, HostError> {
         self.desk.get_prompt(name, arguments, asking, Sight::Latest).await
     }
 
     /// Reads a resource: of the server that `asking` names, else of the one that lists the URI, or whose template fits it
     /// best. What a filter hides cannot be read. Dropping the future cancels it at its server.
-    pub async fn read_resource(&self, uri: &str, asking: Asking) -> Result<ReadResult, Failure> {
+    pub async fn read_resource(&self, uri: &str, asking: RequestOptions) -> Result<ReadResult, HostError> {
         self.desk.read_resource(uri, asking, Sight::Latest).await
     }
 
@@ -384,14 +384,14 @@ impl Host {
         &self,
         of: &CompletionOf,
         argument: &CompletionArgument,
-        asking: Asking,
-    ) -> Result<Completion, Failure> {
+        asking: RequestOptions,
+    ) -> Result<Completion, HostError> {
         self.desk.complete(of, argument, asking, Sight::Latest).await
     }
 
     /// Keeps the latest generation: for a turn of an agent, whose model is to be able to call what it was shown.
-    pub fn pin(&self) -> Pinned {
-        Pinned::new(&self.desk, None)
+    pub fn pin(&self) -> PinnedGeneration {
+        PinnedGeneration::new(&self.desk, None)
     }
 
     /// A dialog that begins. Whatever it leases is given back when this and its turns are dropped.
@@ -421,31 +421,31 @@ impl Host {
     /// Gives back what a dialog has leased of a server, and returns when its calls are over and it is closed. False
     /// when there was nothing: the dialog has called nothing of it, or it is shared. Fails where there is no such
     /// server (DM-077). Cancel-safe: what was begun goes on.
-    pub async fn release(&self, dialog: &DialogId, server: &ServerId) -> Result<bool, Failure> {
+    pub async fn release(&self, dialog: &DialogId, server: &ServerId) -> Result<bool, HostError> {
         self.desk.release(dialog, server).await
     }
 
     /// Starts a server anew, also one that was switched off or is left alone, and returns when it can be called, or
     /// why it cannot. Its calls go on meanwhile; what dialogs have leased of it is given back. Cancel-safe: what was
     /// begun goes on.
-    pub async fn restart(&self, server: &ServerId) -> Result<(), Failure> {
+    pub async fn restart(&self, server: &ServerId) -> Result<(), HostError> {
         self.desk.restart(server).await
     }
 
     /// Switches a server off until it is restarted or its entry is changed. Its calls have the host's grace to end.
-    pub async fn disable(&self, server: &ServerId) -> Result<(), Failure> {
+    pub async fn disable(&self, server: &ServerId) -> Result<(), HostError> {
         self.desk.disable(server).await
     }
 
     /// Says that a language model's provider has refused a request of a dialog, and what to do about it: send it again
     /// after a while, or stop (DM-066, DM-067). A dialog that stops is a problem, and no call of it is made any more,
     /// until [`Host::resume`] or the end of the dialog. Cancel-safe: what was begun goes on.
-    pub async fn refused(&self, refusal: ProviderRefusal) -> RetryDecision {
+    pub async fn report_provider_failure(&self, refusal: ProviderFailureReport) -> RetryDecision {
         self.desk.refused(refusal).await
     }
 
     /// Why a dialog is stopped: to be looked at before its model is asked again. `None` where it is not.
-    pub fn stopped(&self, dialog: &DialogId) -> Option<Failure> {
+    pub fn stop_reason(&self, dialog: &DialogId) -> Option<HostError> {
         self.desk.stopped(dialog)
     }
 
@@ -474,7 +474,7 @@ fn default_trace() -> Option<TraceSource> {
 
 impl fmt::Debug for Host {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Host").field("published", &self.published()).finish_non_exhaustive()
+        f.debug_struct("Host").field("published", &self.snapshot()).finish_non_exhaustive()
     }
 }
 

@@ -1,7 +1,7 @@
 //! Configuration files in, a live catalog of MCP tools out.
 //!
 //! [`load()`] reads a file and resolves its servers. A [`Host`] starts them beside each other, lists what they offer,
-//! publishes one catalog under names that can be trusted ([`Published`]), keeps it current, and makes calls that end.
+//! publishes one catalog under names that can be trusted ([`HostSnapshot`]), keeps it current, and makes calls that end.
 //! One bad server never hides the others: it becomes a status and a problem, and the rest stand.
 //!
 //! A server that fails is started again ([`Supervision`]). One that is not shared belongs to a [`Dialog`], which gets an
@@ -23,7 +23,7 @@
 //! while let Some(event) = following.next().await {
 //!     match event {
 //!         FollowEvent::Reloaded(reload) => println!("started anew: {:?}", reload.plan.changed),
-//!         FollowEvent::Refused(file) => println!("{}", file.failure),
+//!         FollowEvent::Refused(file) => println!("{}", file.error),
 //!         other => println!("{other:?}"),
 //!     }
 //!     # break;
@@ -37,7 +37,7 @@
 //! is missing, but changes are noticed by looking every two seconds; who only calls [`Host::apply`] needs neither.
 //!
 //! Inside, one task owns the desired state. It is a pure state machine with a thin shell: starts, lists and ends come
-//! to it as events, each batch of them makes one new [`Published`], and whoever holds an older one holds all of it.
+//! to it as events, each batch of them makes one new [`HostSnapshot`], and whoever holds an older one holds all of it.
 //!
 //! ```no_run
 //! use mcp_host::{Host, HostOptions, LoadRequest, ToolCall, load};
@@ -46,11 +46,11 @@
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! // What is refused is never applied: it wants nothing, and would stop whatever runs.
-//! let wanted = load(&LoadRequest::new("agent.yaml"))?.accepted()?;
+//! let desired = load(&LoadRequest::new("agent.yaml"))?.into_desired()?;
 //! let host = Host::start(HostOptions::default());
-//! host.apply(wanted).await;
+//! host.apply(desired).await;
 //! host.ready().await;
-//! for tool in host.published().catalog.tools() {
+//! for tool in host.snapshot().catalog.tools() {
 //!     println!("{} of {}", tool.name, tool.server);
 //! }
 //! let result = host.call(ToolCall::new("files__list", RawJson::empty_object())).await;
@@ -62,7 +62,7 @@
 //!
 //! # What it tells
 //!
-//! Everything that holds now is in [`Published`], problems included; [`Host::subscribe`] wakes whoever waits for the
+//! Everything that holds now is in [`HostSnapshot`], problems included; [`Host::subscribe`] wakes whoever waits for the
 //! next generation. What happens to servers comes as a stream of [`HostEvent`]s:
 //!
 //! ```no_run
@@ -76,7 +76,7 @@
 //! loop {
 //!     tokio::select! {
 //!         event = events.recv() => match event {
-//!             Ok(event) => println!("{}: {:?}", event.server, event.what),
+//!             Ok(event) => println!("{}: {:?}", event.server, event.kind),
 //!             // Who is slow misses the oldest, and is told how many. What holds is in the next generation.
 //!             Err(RecvError::Lagged(missed)) => println!("{missed} events were missed"),
 //!             Err(RecvError::Closed) => break,
@@ -121,35 +121,35 @@ mod state;
 mod supervisor;
 mod telemetry;
 
-pub use calls::admin::Admin;
-pub use calls::pin::Pinned;
-pub use calls::provider_refusal::ProviderRefusal;
+pub use calls::admin::AdminTools;
+pub use calls::pin::PinnedGeneration;
+pub use calls::provider_refusal::ProviderFailureReport;
 pub use calls::spill::SpillPolicy;
-pub use calls::{Asking, RawResult, ToolCall, Unanswered};
-pub use config::approval::{Approval, Offer};
-pub use config::desired::{FailedServer, Wanted};
+pub use calls::{RawResult, RequestError, RequestOptions, ToolCall};
+pub use config::approval::{Approval, ServerDefinitions};
+pub use config::desired::{DesiredServers, FailedServer};
 pub use config::load::{
-    FileError, LoadError, LoadRequest, Loaded, LockFileError, SaveError, Utf16, create, create_new, load,
-    lock_path, read_lock, replace, save,
+    FileError, LoadError, LoadRequest, LoadedConfig, LockFileError, SaveError, Utf16, create, create_new,
+    load, lock_path, read_lock, replace, save,
 };
 pub use config::watch::{
-    FollowEvent, FollowLock, FollowRequest, Following, Presence, ReadFile, RefusedFile, Reload, Shadowed,
-    Watching,
+    FilePresence, FollowEvent, FollowHandle, FollowLock, FollowRequest, RefusedFile, Reload, ReloadedFile,
+    ShadowedServer, WatchMode,
 };
-pub use event::{Happening, HostEvent, ReleaseReason};
-pub use failure::Failure;
+pub use event::{HostEvent, HostEventKind, ReleaseReason};
+pub use failure::HostError;
 pub use host::{Host, HostOptions, TraceSource};
 pub use mcp_registry::{ActiveProblem, NetworkFailure, ProviderFailure, RetryDecision};
-pub use notifications::stream::{Heard, Hearing, ServerSaid};
+pub use notifications::stream::{NotificationStream, NotificationStreamItem, ServerNotification};
 pub use notifications::subscriptions::Subscription;
 #[cfg(feature = "oauth")]
-pub use state::logins::{Hint, LoginOptions, Logins};
-pub use state::published::{Published, ServerState, ServerStatus};
-pub use state::server_info_cache::AboutServer;
+pub use state::logins::{LoginHint, LoginOptions, Logins};
+pub use state::published::{HostSnapshot, ServerState, ServerStatus};
+pub use state::server_info_cache::ServerDetails;
 #[cfg(feature = "oauth")]
-pub use state::token_store::FileTokens;
+pub use state::token_store::FileTokenStore;
 pub use supervisor::clock_jump::WallClock;
-pub use supervisor::connector::{Dialer, NotConnected, OnNotConnected};
+pub use supervisor::connector::{ConnectFailure, Dialer, OnConnectFailure};
 pub use supervisor::dialog::{Dialog, DialogId, LeasePolicy, LeaseReceipt, Reminder, ReminderText};
-pub use supervisor::machine::{Probe, RestartPolicy, Supervision};
-pub use telemetry::recording::record_into;
+pub use supervisor::machine::{ProbePolicy, RestartPolicy, Supervision};
+pub use telemetry::recording::recording_dialer;

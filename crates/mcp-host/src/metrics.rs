@@ -2,7 +2,7 @@
 //! gets all of it, and without one it costs next to nothing.
 //!
 //! Here is every name there is, with its unit and labels. No label holds what a user, a model or a server wrote, but
-//! for the server's name in the configuration. Labels are few: `server` has at most [`MOST_SERVERS`] values for one
+//! for the server's name in the configuration. Labels are few: `server` has at most [`MAX_SERVER_LABELS`] values for one
 //! host, and those that come later share [`OTHER_SERVERS`]; all other labels have the values listed here. There is no
 //! label for the tool, for servers name those as they like: a call's span has it.
 //!
@@ -54,8 +54,8 @@ pub const SPILLS: &str = "mcp_host_spills_total";
 pub const CUT_RESULTS: &str = "mcp_host_cut_results_total";
 
 /// How many values the label `server` has at most for one host, [`OTHER_SERVERS`] and [`NO_SERVER`] aside.
-pub const MOST_SERVERS: usize = 256;
-/// The label `server` of servers that were met when there were [`MOST_SERVERS`] already.
+pub const MAX_SERVER_LABELS: usize = 256;
+/// The label `server` of servers that were met when there were [`MAX_SERVER_LABELS`] already.
 pub const OTHER_SERVERS: &str = "(other)";
 /// The label `server` where there is none.
 pub const NO_SERVER: &str = "(none)";
@@ -261,7 +261,7 @@ impl Meter {
         if let Some((known, _)) = servers.get_key_value(name) {
             return SharedString::from_shared(Arc::clone(known));
         }
-        if servers.len() >= MOST_SERVERS {
+        if servers.len() >= MAX_SERVER_LABELS {
             return SharedString::const_str(OTHER_SERVERS);
         }
         let name: Arc<str> = name.into();
@@ -284,7 +284,7 @@ mod tests {
     #[test]
     fn names_without_end_make_no_labels_without_end() {
         let meter = Meter::default();
-        for number in 0..MOST_SERVERS {
+        for number in 0..MAX_SERVER_LABELS {
             assert_eq!(&*meter.server(Some(&number.to_string())), number.to_string());
         }
         assert_eq!(&*meter.server(Some("late")), OTHER_SERVERS);

@@ -55,7 +55,7 @@ pub struct Collector {
 
 impl Collector {
     /// The collector that the environment names, for a program of this name.
-    pub fn named(service: impl Into<String>) -> Collector {
+    pub fn for_service(service: impl Into<String>) -> Collector {
         Collector { endpoint: None, service: service.into() }
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, SystemTime};
 
-use mcp_host::{FileTokens, Happening, Host, HostOptions, ToolCall, Wanted};
+use mcp_host::{DesiredServers, FileTokenStore, Host, HostEventKind, HostOptions, ToolCall};
 use mcp_model::{Limits, RawJson, Secret};
 use mcp_tests::faults::{BACK, FORWARD, LATEST, RUNNING, Wire};
 use mcp_transport::{Grant, KnownClient, TokenStore};
@@ -34,19 +34,19 @@ async fn hd_117_a_clock_that_jumps_ends_nothing() {
     let host = Host::start(HostOptions { wall_clock: clock(&off), ..HostOptions::default() });
     let servers =
         vec![server("there", faulty.endpoint(Wire::Stdio, "clock", "start=well"), Limits::default())];
-    host.apply(Wanted { servers, failed: Vec::new() }).await;
+    host.apply(DesiredServers { servers, failed: Vec::new() }).await;
     host.ready().await;
     for (fault, seconds) in [(FORWARD, 10 * YEAR), (BACK, -10 * YEAR)] {
         let mut events = host.events();
         off.store(seconds, Ordering::SeqCst);
         // Whatever happens next makes the host look at its clocks.
-        host.use_views(Vec::new()).await;
+        host.set_views(Vec::new()).await;
         for _ in 0..3 {
             let result = host.call(ToolCall::new("there__other", RawJson::empty_object())).await;
             assert!(result.success, "{result:?}");
         }
         let lost =
-            std::iter::from_fn(|| events.try_recv().ok()).any(|it| matches!(it.what, Happening::Lost(_)));
+            std::iter::from_fn(|| events.try_recv().ok()).any(|it| matches!(it.kind, HostEventKind::Lost(_)));
         assert!(!lost);
         check(fault, RUNNING, "it answers, and is not started again");
     }
@@ -68,7 +68,7 @@ fn hd_117_the_login_that_was_kept_last_counts() {
     // So many years the clock was off when the first one was kept.
     for (fault, years) in [(FORWARD, -10), (BACK, 10)] {
         let place = tempfile::tempdir().unwrap();
-        let logins = FileTokens::new(place.path());
+        let logins = FileTokenStore::new(place.path());
         logins.save(&grant("one")).unwrap();
         let file = std::fs::read_dir(place.path()).unwrap().next().unwrap().unwrap().path();
         let mut kept: Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::time::Duration;
 
 use mcp_config::ResolvedServer;
-use mcp_host::{Host, HostOptions, RestartPolicy, ServerState, Supervision, ToolCall, Wanted};
+use mcp_host::{DesiredServers, Host, HostOptions, RestartPolicy, ServerState, Supervision, ToolCall};
 use mcp_model::{Limits, RawJson};
 use mcp_tests::faults::{NO_DESCRIPTOR, ONE_DESCRIPTOR, RUNNING, STARTING, STARTING_PROCESS, Wire};
 use mcp_tests::{Alone, alone_in};
@@ -25,7 +25,8 @@ fn hd_117_who_can_open_one_file_more_goes_on_with_what_it_has() {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     runtime.block_on(async {
         let faulty = Faulty::start();
-        let policy = RestartPolicy { first_pause: Duration::from_millis(100), ..RestartPolicy::default() };
+        let policy =
+            RestartPolicy { initial_backoff: Duration::from_millis(100), ..RestartPolicy::default() };
         let options = HostOptions {
             supervision: Supervision::Restart(policy),
             authorities: faulty.authorities(),
@@ -44,7 +45,7 @@ fn hd_117_who_can_open_one_file_more_goes_on_with_what_it_has() {
             .enumerate()
             .map(|(number, it)| one(&format!("later{number}"), it))
             .collect();
-        host.apply(Wanted { servers: there.clone(), failed: Vec::new() }).await;
+        host.apply(DesiredServers { servers: there.clone(), failed: Vec::new() }).await;
         host.ready().await;
         let call = async |name: &str| host.call(ToolCall::new(name, RawJson::empty_object())).await;
         for number in 0..there.len() {
@@ -53,10 +54,10 @@ fn hd_117_who_can_open_one_file_more_goes_on_with_what_it_has() {
 
         let fails = async |names: &[ResolvedServer]| {
             let servers = there.iter().chain(names).cloned().collect();
-            host.apply(Wanted { servers, failed: Vec::new() }).await;
+            host.apply(DesiredServers { servers, failed: Vec::new() }).await;
             tokio::time::timeout(PATIENCE, host.ready()).await.expect("each start ends");
-            for status in host.published().servers.iter().filter(|it| it.id.starts_with("later")) {
-                let failure = status.failure.as_ref();
+            for status in host.snapshot().servers.iter().filter(|it| it.id.starts_with("later")) {
+                let failure = status.error.as_ref();
                 let told = failure.map(|it| format!("{}: {}", it.kind, it.message)).unwrap_or_default();
                 assert!(
                     told.starts_with("MCPConnectionError: "),

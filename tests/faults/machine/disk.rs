@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use mcp_host::{FileTokens, Host, HostOptions, SpillPolicy, ToolCall, Wanted};
+use mcp_host::{DesiredServers, FileTokenStore, Host, HostOptions, SpillPolicy, ToolCall};
 use mcp_model::{Limits, RawJson, Secret};
 use mcp_tests::faults::{FULL, LOGINS, NO_FOLDER, RECEIPTS, RESULTS, Wire};
 use mcp_tests::{Alone, alone_in};
@@ -40,7 +40,7 @@ fn hd_133_a_full_disk_costs_only_what_is_kept_there() {
     }
     let place = PathBuf::from(std::env::var_os(PLACE).unwrap());
     // Before it is full: a login, where there is room for it.
-    let logins = FileTokens::new(place.join("logins"));
+    let logins = FileTokenStore::new(place.join("logins"));
     let kept = logins.save(&grant("before")).is_ok();
     fill(&place);
     check(FULL, RESULTS, &results(&place.join("results")));
@@ -73,7 +73,7 @@ fn hd_133_a_folder_that_cannot_be_made_costs_only_what_would_be_in_it() {
     fs::write(&place, "").unwrap();
     check(NO_FOLDER, RESULTS, &results(&place.join("results")));
     check(NO_FOLDER, RECEIPTS, &receipts(&place.join("receipts")));
-    let failed = FileTokens::new(place.join("logins")).save(&grant("a")).unwrap_err().to_string();
+    let failed = FileTokenStore::new(place.join("logins")).save(&grant("a")).unwrap_err().to_string();
     assert!(failed.contains("could not write") && failed.contains(place.to_str().unwrap()), "{failed}");
     check(NO_FOLDER, LOGINS, "an error that names the file");
 }
@@ -111,7 +111,7 @@ fn files(place: &Path) -> Vec<String> {
 
 /// A call whose result has no room, with a folder for such results.
 fn results(directory: &Path) -> String {
-    let spill = SpillPolicy { directory: directory.to_owned(), most_bytes: 10 << 20 };
+    let spill = SpillPolicy { directory: directory.to_owned(), max_bytes: 10 << 20 };
     let options = HostOptions { spill: Some(spill), ..HostOptions::default() };
     let limits = Limits { result_bytes: 1000, ..Limits::default() };
     let (result, left) = called(options, limits, "call=huge:500000", directory);
@@ -135,7 +135,7 @@ fn called(options: HostOptions, limits: Limits, script: &str, directory: &Path) 
         let faulty = Faulty::start();
         let host = Host::start(options);
         let servers = vec![server("faulty", faulty.endpoint(Wire::Stdio, "disk", script), limits)];
-        host.apply(Wanted { servers, failed: Vec::new() }).await;
+        host.apply(DesiredServers { servers, failed: Vec::new() }).await;
         host.ready().await;
         let result = host.call(ToolCall::new("faulty__first", RawJson::empty_object())).await;
         assert!(result.success, "{result:?}");

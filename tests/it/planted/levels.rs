@@ -76,9 +76,9 @@ fn hd_sc5_no_level_of_our_log_has_a_secret() {
             let request =
                 LoadRequest { env_file: Some(world.path("given.env")), ..LoadRequest::new(world.path(file)) };
             let mut loaded = load(&request).unwrap();
-            let text = format!("{loaded:#?} {:#?} {:#?}", loaded.reading, loaded.wanted);
+            let text = format!("{loaded:#?} {:#?} {:#?}", loaded.reading, loaded.desired);
             look(&format!("{file} by Debug"), &text);
-            for server in &mut loaded.wanted.servers {
+            for server in &mut loaded.desired.servers {
                 // The test's own PATH has no such programs.
                 if let mcp_model::Endpoint::Stdio(it) = &mut server.endpoint {
                     it.command = world.path(&format!("bin/{}", it.command)).display().to_string();
@@ -93,19 +93,19 @@ fn hd_sc5_no_level_of_our_log_has_a_secret() {
             };
             let host = Host::start(options);
             let mut events = host.events();
-            host.apply(loaded.wanted).await;
+            host.apply(loaded.desired).await;
             let mut published = host.subscribe();
             let settled = |it: &ServerState| matches!(it, ServerState::Ready | ServerState::Failed);
             let all = published.wait_for(|it| it.servers.iter().all(|it| settled(&it.state)));
             tokio::time::timeout(Duration::from_secs(60), all).await.unwrap().unwrap();
-            look(&format!("{file}, published"), &format!("{:#?}", host.published()));
+            look(&format!("{file}, published"), &format!("{:#?}", host.snapshot()));
             for tool in ["pipe-ok__fine", "pipe-ok__errs", "http-ok__fine", "http-ok__errs", "pipe-ok__dies"]
             {
                 let call = ToolCall::new(tool, RawJson::parse("{}".into()).unwrap());
                 look(&format!("{file}, {call:?}"), &format!("{:#?}", host.call(call.clone()).await));
             }
             host.shutdown().await;
-            look("the last state", &format!("{:#?}", host.published()));
+            look("the last state", &format!("{:#?}", host.snapshot()));
             while let Ok(event) = events.try_recv() {
                 look("an event", &format!("{event:#?}"));
             }
@@ -151,7 +151,7 @@ fn hd_sc5_no_level_of_our_log_has_a_token() {
         let text =
             format!(r#"{{"mcpServers": {{"guarded": {{"type": "http", "url": "{}"}}}}}}"#, authority.url);
         std::fs::write(&file, text).unwrap();
-        let wanted = load(&LoadRequest::new(&file)).unwrap().wanted;
+        let wanted = load(&LoadRequest::new(&file)).unwrap().desired;
         let (id, endpoint) = (wanted.servers[0].spec.id.clone(), wanted.servers[0].endpoint.clone());
         let options = HostOptions { logins: Some(logins.clone()), ..HostOptions::default() };
         let host = Host::start(options);
@@ -167,7 +167,7 @@ fn hd_sc5_no_level_of_our_log_has_a_token() {
             // The next one has to be renewed.
             authority.end_tokens();
         }
-        said += &format!("{:#?} {store:?} {logins:?} ", host.published());
+        said += &format!("{:#?} {store:?} {logins:?} ", host.snapshot());
         let kept = store.latest(&authority.url.parse().unwrap()).unwrap();
         said += &format!("{kept:#?}");
         said += &format!("{:?}", logins.revoke(&id, &endpoint, &mcp_transport::Authorities::default()).await);

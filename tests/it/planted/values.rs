@@ -10,7 +10,7 @@ use mcp_config::{
     Document, NewServer, NewTransport, Profile, ResolveContext, UrlTransportKind, read, resolve,
 };
 use mcp_gateway::{GatewayOptions, HttpOptions, Tokens};
-use mcp_host::{FileTokens, LoginOptions, Logins, ToolCall, Wanted};
+use mcp_host::{DesiredServers, FileTokenStore, LoginOptions, Logins, ToolCall};
 use mcp_model::{Endpoint, RawJson, Secret, ServerId, StdioEndpoint, UrlEndpoint};
 use mcp_transport::{
     Authorities, Challenge, DialOptions, Grant, KnownClient, MemoryTokens, OAuth, OAuthOptions, TokenStore,
@@ -91,7 +91,7 @@ fn hd_sc5_values_of_configurations_show_no_secret() {
         directory: std::path::Path::new("/"),
         read_file: &|_| Ok(format!("FROM_FILE={}", Spot::EnvFile.mark())),
     };
-    let mut wanted = Wanted::default();
+    let mut wanted = DesiredServers::default();
     for spec in &reading.servers {
         let resolved = resolve(spec, &surroundings).unwrap();
         check("a resolved server", format!("{resolved:#?}"));
@@ -149,7 +149,7 @@ fn hd_sc5_values_of_logins_and_of_the_gateway_show_no_secret() {
     check("a grant", format!("{:#?} {:?}", grant(), grant().client));
     check("a store", format!("{store:#?}"));
     let folder = tempfile::tempdir().unwrap();
-    check("a folder of logins", format!("{:?}", FileTokens::new(folder.path())));
+    check("a folder of logins", format!("{:?}", FileTokenStore::new(folder.path())));
     let store: Arc<dyn TokenStore> = Arc::new(store);
     let options = OAuthOptions {
         store: Arc::clone(&store),

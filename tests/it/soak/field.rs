@@ -152,7 +152,7 @@ impl Field {
             it.servers.len() == self.servers.len() && it.servers.iter().all(|it| ready(it.state))
         });
         let well = tokio::time::timeout(PATIENCE, well).await.is_ok();
-        assert!(well, "not all are well: {:#?}", host.published().servers);
+        assert!(well, "not all are well: {:#?}", host.snapshot().servers);
     }
 
     fn dominds(&self) -> PathBuf {

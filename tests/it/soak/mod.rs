@@ -143,7 +143,7 @@ impl World {
 async fn day(size: Size, course: Course) -> Vec<usize> {
     let field = Arc::new(Field::new(size.piped, size.of_each_wire));
     let options = HostOptions {
-        leases: LeasePolicy { most: size.dialogs * 2 + 64, ..LeasePolicy::default() },
+        leases: LeasePolicy { max_leases: size.dialogs * 2 + 64, ..LeasePolicy::default() },
         ..HostOptions::default()
     };
     let host = Arc::new(Host::start(options));

@@ -19,7 +19,7 @@ use mcp_benches::options::Options;
 use mcp_benches::scenario::Ask;
 use mcp_benches::{Failure, TEXT, answers::Answers};
 use mcp_config::{Document, Profile};
-use mcp_host::{Host, HostOptions, LoadRequest, ServerState, ToolCall, Wanted, load};
+use mcp_host::{DesiredServers, Host, HostOptions, LoadRequest, ServerState, ToolCall, load};
 use mcp_model::{
     Content, Endpoint, Filter, NameLimit, NamePolicy, RawJson, Rules, Secret, ServerId, StdioEndpoint,
     UrlEndpoint, read_tools,
@@ -224,7 +224,7 @@ async fn list(times: usize) -> Result<(), Failure> {
 }
 
 /// So many servers with so many tools beside the three, of which the first shows its own behind `first`.
-fn wanted(servers: usize, tools: usize, first: &str) -> Result<Wanted, Failure> {
+fn wanted(servers: usize, tools: usize, first: &str) -> Result<DesiredServers, Failure> {
     let mut text = "version: 1\nservers:\n".to_owned();
     for at in 0..servers {
         let prefix = if at == 0 { first.to_owned() } else { format!("s{at}_") };
@@ -238,14 +238,14 @@ fn wanted(servers: usize, tools: usize, first: &str) -> Result<Wanted, Failure> 
     std::fs::write(&path, text)?;
     let loaded = load(&LoadRequest::new(&path));
     std::fs::remove_file(&path)?;
-    Ok(loaded?.accepted()?)
+    Ok(loaded?.into_desired()?)
 }
 
 async fn started(servers: usize, tools: usize) -> Result<Host, Failure> {
     let host = Host::start(HostOptions::default());
     host.apply(wanted(servers, tools, "s0_")?).await;
     host.ready().await;
-    match host.published().servers.iter().all(|it| it.state == ServerState::Ready) {
+    match host.snapshot().servers.iter().all(|it| it.state == ServerState::Ready) {
         true => Ok(host),
         false => Err("a server is not ready".into()),
     }

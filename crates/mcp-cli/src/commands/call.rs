@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use mcp_config::Colour;
-use mcp_host::{Approval, Host, Published, ServerState, Supervision, ToolCall, Wanted};
+use mcp_host::{Approval, DesiredServers, Host, HostSnapshot, ServerState, Supervision, ToolCall};
 use mcp_model::{CallFailure, CallResult, ErrorKind, RawJson};
 use mcp_registry::ToolLookup;
 use mcp_transport::OnProgress;
@@ -45,7 +45,7 @@ pub(crate) async fn run(context: &Context, request: Request<'_>, signals: &mut S
             let rejected: Vec<String> = wanted.failed.iter().map(|it| it.id.clone()).collect();
             hosted::with(wanted, (Supervision::Off, approval), signals, async |host| {
                 started(host, &context.progress(), Wanting::Tool(request.tool)).await;
-                let published = host.published();
+                let published = host.snapshot();
                 let result = match fitted(&published, request.tool, arguments) {
                     Ok(arguments) => {
                         call(host, &context.progress(), ToolCall::new(request.tool, arguments)).await
@@ -71,7 +71,7 @@ pub(crate) async fn run(context: &Context, request: Request<'_>, signals: &mut S
 }
 
 /// The arguments as the tool wants them: its schema says what a word is.
-pub(super) fn fitted(published: &Published, tool: &str, arguments: Typed) -> Result<RawJson, Unusable> {
+pub(super) fn fitted(published: &HostSnapshot, tool: &str, arguments: Typed) -> Result<RawJson, Unusable> {
     match (arguments, published.catalog.find(tool)) {
         (Typed::Object(json), _) => Ok(json),
         (Typed::Pairs(pairs), ToolLookup::Found(it)) => pairs::fit(&pairs, Some(&it.tool.input_schema)),
@@ -82,7 +82,10 @@ pub(super) fn fitted(published: &Published, tool: &str, arguments: Typed) -> Res
 }
 
 /// The arguments, and what is to be started; or the end, where that is nothing.
-async fn prepare(context: &Context, request: Request<'_>) -> Result<(Typed, Wanted, Option<Approval>), Exit> {
+async fn prepare(
+    context: &Context,
+    request: Request<'_>,
+) -> Result<(Typed, DesiredServers, Option<Approval>), Exit> {
     let colour = context.console.err;
     let words = request.arguments.to_vec();
     let arguments = match blocking(move || arguments::read(&words)).await {
@@ -101,13 +104,13 @@ async fn prepare(context: &Context, request: Request<'_>) -> Result<(Typed, Want
         return Err(refuse(context, request, refusal).await);
     }
     match approval(context, &source.file).await {
-        Ok(approval) => Ok((arguments, roomy(source.loaded.wanted, request.save), approval)),
+        Ok(approval) => Ok((arguments, roomy(source.loaded.desired, request.save), approval)),
         Err(unreadable) => Err(refuse(context, request, Refusal::unreadable(unreadable)).await),
     }
 }
 
 /// What is to be kept in files must not be cut for a model's sake.
-fn roomy(mut wanted: Wanted, save: Option<&Path>) -> Wanted {
+fn roomy(mut wanted: DesiredServers, save: Option<&Path>) -> DesiredServers {
     if save.is_some() {
         for it in &mut wanted.servers {
             it.spec.limits.result_bytes = it.spec.limits.message_bytes;
@@ -167,7 +170,7 @@ enum Reach {
     Missed,
 }
 
-fn reach(published: &Published, rejected: &[String], tool: &str) -> Reach {
+fn reach(published: &HostSnapshot, rejected: &[String], tool: &str) -> Reach {
     let missed = |state| match state {
         ServerState::Starting
         | ServerState::Restarting

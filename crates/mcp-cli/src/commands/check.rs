@@ -7,7 +7,7 @@ use mcp_config::{
     Applicability, CheckOutcome, CheckedFile, Code, Colour, Diagnostic, FixedFile, SarifTool, ServerEntry,
     fix_all, render_diff, render_github, render_sarif,
 };
-use mcp_host::{Loaded, save};
+use mcp_host::{LoadedConfig, save};
 use mcp_model::{Dialect, ErrorKind, Severity, TransportKind};
 use serde::{Serialize, Serializer};
 
@@ -55,7 +55,7 @@ pub(crate) fn run(context: &Context, words: &Words, format: FormatName) -> Repor
     let err = opened.iter().filter_map(|it| it.opened.as_ref().ok()).map(|it| it.taken(colour)).collect();
     let checked: Vec<CheckedFile<'_>> = opened.iter().map(Found::checked).collect();
     let after = match (exit, opened.first().map(|it| &it.opened), format) {
-        (Exit::Done, Some(Ok(source)), FormatName::Text) if !source.loaded.wanted.servers.is_empty() => {
+        (Exit::Done, Some(Ok(source)), FormatName::Text) if !source.loaded.desired.servers.is_empty() => {
             let file = next::file(&source.file);
             context.console.next(&format!("`mcp-host tools {file}` starts the servers and lists their tools"))
         }
@@ -93,7 +93,7 @@ impl Found {
     fn checked(&self) -> CheckedFile<'_> {
         match &self.opened {
             Ok(Source { loaded, .. }) => {
-                let Loaded { path, text, diagnostics, .. } = loaded;
+                let LoadedConfig { path, text, diagnostics, .. } = loaded;
                 CheckedFile { name: path, outcome: CheckOutcome::Read { text, diagnostics } }
             }
             Err(Unreadable { path, message, help }) => CheckedFile {
@@ -301,7 +301,7 @@ impl<'a> File<'a> {
         });
         match &found.opened {
             Ok(source) => {
-                let Loaded { path, profile, reading, diagnostics, .. } = &source.loaded;
+                let LoadedConfig { path, profile, reading, diagnostics, .. } = &source.loaded;
                 let server = |entry: &'a ServerEntry| Server {
                     name: &entry.name,
                     transport: entry.transport,

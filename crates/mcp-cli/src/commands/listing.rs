@@ -5,7 +5,7 @@
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use mcp_host::{Approval, Published, ServerState, Supervision, Wanted};
+use mcp_host::{Approval, DesiredServers, HostSnapshot, ServerState, Supervision};
 
 use crate::args::Format;
 use crate::commands::refused::Refusal;
@@ -53,8 +53,8 @@ pub(crate) async fn run(context: &Context, request: Request<'_>, signals: &mut S
             hosted::with(wanted, (Supervision::Off, approval), signals, async |host| {
                 started(host, &context.progress(), Wanting::All).await;
                 let published = match request.what {
-                    What::Tools(_) => judged(host.published()).await,
-                    What::Prompts | What::Resources => host.published(),
+                    What::Tools(_) => judged(host.snapshot()).await,
+                    What::Prompts | What::Resources => host.snapshot(),
                 };
                 let exit = exit(&published, rejected);
                 let mut report = report(context, request.what, &published, exit);
@@ -72,7 +72,7 @@ pub(crate) async fn run(context: &Context, request: Request<'_>, signals: &mut S
 async fn prepare(
     context: &Context,
     request: Request<'_>,
-) -> Result<(Wanted, PathBuf, Option<Approval>), Exit> {
+) -> Result<(DesiredServers, PathBuf, Option<Approval>), Exit> {
     let colour = context.console.err;
     let source = match context.open(request.file).await {
         Ok(source) => source,
@@ -83,7 +83,7 @@ async fn prepare(
     if let Some(refusal) = Refusal::of(&source) {
         return Err(refuse(context, request.what, &refusal).await);
     }
-    let (wanted, path) = (source.loaded.wanted, source.file);
+    let (wanted, path) = (source.loaded.desired, source.file);
     let approval = match approval(context, &path).await {
         Ok(approval) => approval,
         Err(unreadable) => return Err(refuse(context, request.what, &Refusal::unreadable(unreadable)).await),
@@ -109,7 +109,7 @@ async fn refuse(context: &Context, what: What<'_>, refusal: &Refusal) -> Exit {
 }
 
 /// The one server that is asked for. Fails with a sentence that says which there are.
-pub(super) fn only(mut wanted: Wanted, name: &str) -> Result<Wanted, String> {
+pub(super) fn only(mut wanted: DesiredServers, name: &str) -> Result<DesiredServers, String> {
     let names: Vec<String> = wanted
         .servers
         .iter()
@@ -129,7 +129,7 @@ pub(super) fn only(mut wanted: Wanted, name: &str) -> Result<Wanted, String> {
 }
 
 /// The first result that counts: an entry is written wrongly, a server cannot be used, all is well.
-fn exit(published: &Published, rejected: usize) -> Exit {
+fn exit(published: &HostSnapshot, rejected: usize) -> Exit {
     let is_ready = |state| match state {
         ServerState::Ready => true,
         ServerState::Starting
@@ -145,7 +145,7 @@ fn exit(published: &Published, rejected: usize) -> Exit {
     }
 }
 
-fn report(context: &Context, what: What<'_>, published: &Published, exit: Exit) -> Report {
+fn report(context: &Context, what: What<'_>, published: &HostSnapshot, exit: Exit) -> Report {
     let look = Look { width: context.console.width, colour: context.console.out };
     let done = |out| Report { out, err: String::new(), exit, after: String::new() };
     let out = match (what, context.format) {
@@ -181,11 +181,11 @@ fn report(context: &Context, what: What<'_>, published: &Published, exit: Exit) 
 }
 
 /// A list, and the lines of the servers.
-fn with_servers(list: String, published: &Published, look: Look) -> [String; 2] {
+fn with_servers(list: String, published: &HostSnapshot, look: Look) -> [String; 2] {
     [list, status::servers(published, look.colour)]
 }
 
-fn document(what: What<'_>, published: &Published) -> String {
+fn document(what: What<'_>, published: &HostSnapshot) -> String {
     match what {
         What::Tools(tools::Manner::Table | tools::Manner::Tree) => json::document(published),
         What::Tools(tools::Manner::One(name)) => tools::document(published, name),
@@ -198,7 +198,7 @@ fn document(what: What<'_>, published: &Published) -> String {
 mod tests {
     use std::sync::Arc;
 
-    use mcp_host::{FailedServer, Failure, ServerStatus};
+    use mcp_host::{FailedServer, HostError, ServerStatus};
     use mcp_model::ErrorKind;
     use mcp_registry::Catalog;
 
@@ -207,8 +207,8 @@ mod tests {
     #[track_caller]
     fn check(states: &[ServerState], rejected: usize, want: Exit) {
         let status =
-            |state: &ServerState| ServerStatus { id: "s".into(), state: *state, era: None, failure: None };
-        let published = Published {
+            |state: &ServerState| ServerStatus { id: "s".into(), state: *state, era: None, error: None };
+        let published = HostSnapshot {
             generation: 1,
             catalog: Arc::new(Catalog::empty()),
             servers: states.iter().map(status).collect(),
@@ -232,11 +232,14 @@ mod tests {
     fn a_server_that_is_not_there_is_answered_with_those_that_are() {
         let failed = |id: &str| FailedServer {
             id: id.to_owned(),
-            failure: Failure { kind: ErrorKind::McpConfig, message: String::new(), help: None },
+            error: HostError { kind: ErrorKind::McpConfig, message: String::new(), help: None },
         };
-        let wanted = Wanted { servers: Vec::new(), failed: vec![failed("a"), failed("b")] };
+        let wanted = DesiredServers { servers: Vec::new(), failed: vec![failed("a"), failed("b")] };
         assert_eq!(only(wanted.clone(), "b").unwrap().failed, [failed("b")]);
         assert_eq!(only(wanted, "c").unwrap_err(), "there is no server `c`; there are: a, b");
-        assert_eq!(only(Wanted::default(), "c").unwrap_err(), "there is no server `c`, nor any other");
+        assert_eq!(
+            only(DesiredServers::default(), "c").unwrap_err(),
+            "there is no server `c`, nor any other"
+        );
     }
 }

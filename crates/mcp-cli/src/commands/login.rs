@@ -222,10 +222,10 @@ async fn place(context: &Context, which: &Which) -> Result<Place, Report> {
     if source.loaded.refused {
         return Err(wrong("nothing of this file is used as long as it has errors", None));
     }
-    let wanted = only(source.loaded.wanted, server);
+    let wanted = only(source.loaded.desired, server);
     let mut wanted = wanted.map_err(|it| context.console.failure(Exit::Usage, &it, None))?;
     if let Some(failed) = wanted.failed.pop() {
-        return Err(wrong(&failed.failure.to_string(), failed.failure.help.as_deref()));
+        return Err(wrong(&failed.error.to_string(), failed.error.help.as_deref()));
     }
     let found = wanted.servers.pop().expect("what is wanted has one server");
     let url = match &found.endpoint {

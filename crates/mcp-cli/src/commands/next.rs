@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use mcp_host::Published;
+use mcp_host::HostSnapshot;
 use serde_json::Value;
 
 /// The most arguments that a suggested call spells out.
@@ -24,7 +24,7 @@ pub(super) fn file(path: &Path) -> String {
 }
 
 /// How the first tool is called; how a server is examined where there is none.
-pub(super) fn call(published: &Published, path: &Path) -> String {
+pub(super) fn call(published: &HostSnapshot, path: &Path) -> String {
     let file = file(path);
     let Some(tool) = published.catalog.tools().first() else {
         return format!("`mcp-host doctor {file}` examines the servers step by step");

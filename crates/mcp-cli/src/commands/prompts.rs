@@ -1,6 +1,6 @@
 //! What `prompts` shows: the prompts under their names, with what each wants to be given.
 
-use mcp_host::Published;
+use mcp_host::HostSnapshot;
 use mcp_model::PromptArgument;
 use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
@@ -15,7 +15,7 @@ const COLUMNS: [Column; 4] = [
 ];
 
 /// A line for each prompt.
-pub(super) fn text(published: &Published, look: Look) -> String {
+pub(super) fn text(published: &HostSnapshot, look: Look) -> String {
     let rows = published.catalog.prompts().iter().map(|it| {
         let arguments: Vec<String> = it.prompt.arguments().iter().map(argument).collect();
         vec![
@@ -35,11 +35,11 @@ fn argument(argument: &PromptArgument) -> String {
 }
 
 /// `{"generation", "prompts", "servers", "problems"}`.
-pub(super) struct Document<'a>(pub(super) &'a Published);
+pub(super) struct Document<'a>(pub(super) &'a HostSnapshot);
 
 impl Serialize for Document<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let Published { generation, catalog, servers, problems } = self.0;
+        let HostSnapshot { generation, catalog, servers, problems } = self.0;
         let mut res = serializer.serialize_struct("Document", 4)?;
         res.serialize_field("generation", generation)?;
         res.serialize_field("prompts", catalog.prompts())?;

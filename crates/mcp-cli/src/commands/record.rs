@@ -7,7 +7,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use mcp_host::{Host, ServerState, Supervision, ToolCall, Wanted, record_into, replace};
+use mcp_host::{DesiredServers, Host, ServerState, Supervision, ToolCall, recording_dialer, replace};
 use mcp_model::{CallResult, ErrorKind};
 use mcp_transport::recording::{Between, Recorder, Recording, environment_secrets};
 use serde::Serialize;
@@ -103,13 +103,13 @@ async fn servers(context: &Context, words: &Words, signals: &mut Signals) -> Exi
         Ok(Ok(prepared)) => prepared,
     };
     let recorder = Recorder::default();
-    let host = Host::with_dialer(hosted::options(Supervision::Off), record_into(&recorder));
+    let host = Host::with_dialer(hosted::options(Supervision::Off), recording_dialer(&recorder));
     let mut results = Vec::new();
     let exit = hosted::around(host, wanted, signals, async |host| {
         started(host, &context.progress(), Wanting::All).await;
-        let all_ready = host.published().servers.iter().all(|it| it.state == ServerState::Ready);
+        let all_ready = host.snapshot().servers.iter().all(|it| it.state == ServerState::Ready);
         let mut exit = if all_ready { Exit::Done } else { Exit::Unreachable };
-        let status = crate::commands::status::servers(&host.published(), context.console.err);
+        let status = crate::commands::status::servers(&host.snapshot(), context.console.err);
         context.tell(Report { out: String::new(), err: status, exit, after: String::new() }).await;
         for wish in wishes {
             let result = made(context, host, wish).await;
@@ -126,7 +126,7 @@ async fn servers(context: &Context, words: &Words, signals: &mut Signals) -> Exi
 }
 
 /// The calls, and what is to be started; or the end, where that is nothing.
-async fn prepare(context: &Context, words: &Words) -> Result<(Vec<Wish>, Wanted), Exit> {
+async fn prepare(context: &Context, words: &Words) -> Result<(Vec<Wish>, DesiredServers), Exit> {
     let (calls, file) = (words.call.clone(), words.calls.clone());
     let wishes = match blocking(move || wishes(&calls, file.as_deref())).await {
         Ok(wishes) => wishes,
@@ -148,7 +148,7 @@ async fn prepare(context: &Context, words: &Words) -> Result<(Vec<Wish>, Wanted)
     if let Some(refusal) = Refusal::of(&source) {
         return refuse(&refusal).await;
     }
-    let wanted = source.loaded.wanted;
+    let wanted = source.loaded.desired;
     match words.server.as_deref().map(|it| listing::only(wanted.clone(), it)) {
         None => Ok((wishes, wanted)),
         Some(Ok(wanted)) => Ok((wishes, wanted)),
@@ -195,7 +195,7 @@ fn bounded(from: impl io::Read) -> io::Result<String> {
 
 async fn made(context: &Context, host: &Host, wish: Wish) -> CallResult {
     let Wish { tool, arguments } = wish;
-    match call::fitted(&host.published(), &tool, arguments) {
+    match call::fitted(&host.snapshot(), &tool, arguments) {
         Ok(arguments) => call::call(host, &context.progress(), ToolCall::new(&tool, arguments)).await,
         Err(unusable) => refused::result(&tool, ErrorKind::Validation, unusable.message),
     }

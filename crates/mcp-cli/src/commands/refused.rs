@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use mcp_host::{ActiveProblem, Failure, Published, ServerState, ServerStatus};
+use mcp_host::{ActiveProblem, HostError, HostSnapshot, ServerState, ServerStatus};
 use mcp_model::{CallFailure, CallMetadata, CallResult, ErrorKind, Severity};
 use mcp_registry::{Catalog, Problem};
 
@@ -13,7 +13,7 @@ use crate::source::{Source, Unreadable};
 #[derive(Debug)]
 pub(crate) struct Refusal {
     /// `ConfigError` and a sentence.
-    pub(crate) failure: Failure,
+    pub(crate) failure: HostError,
     /// Every server of the file, and what is wrong with it.
     servers: Vec<ServerStatus>,
 }
@@ -22,7 +22,7 @@ impl Refusal {
     /// The file cannot be read.
     pub(crate) fn unreadable(unreadable: Unreadable) -> Refusal {
         let Unreadable { path: _, message, help } = unreadable;
-        Refusal { failure: Failure { kind: ErrorKind::Config, message, help }, servers: Vec::new() }
+        Refusal { failure: HostError { kind: ErrorKind::Config, message, help }, servers: Vec::new() }
     }
 
     /// The file has an error that spoils all of it; `None` where it has none.
@@ -41,27 +41,28 @@ impl Refusal {
             errors.len(),
             if errors.len() == 1 { "error" } else { "errors" }
         );
-        let whole = Failure { kind: ErrorKind::Config, message, help: first.and_then(|it| it.help.clone()) };
+        let whole =
+            HostError { kind: ErrorKind::Config, message, help: first.and_then(|it| it.help.clone()) };
         let servers = loaded.reading.entries.iter().map(|entry| {
             let own = errors.iter().find(|it| it.server.as_ref() == Some(&entry.name));
             let failure = match own {
-                Some(it) => Failure { kind: it.kind, message: it.message.clone(), help: it.help.clone() },
+                Some(it) => HostError { kind: it.kind, message: it.message.clone(), help: it.help.clone() },
                 None => whole.clone(),
             };
             ServerStatus {
                 id: entry.name.clone(),
                 state: ServerState::Failed,
                 era: None,
-                failure: Some(failure),
+                error: Some(failure),
             }
         });
         Some(Refusal { servers: servers.collect(), failure: whole })
     }
 
     /// The state of a host that was asked for nothing, and why.
-    pub(crate) fn published(&self, now: SystemTime) -> Published {
+    pub(crate) fn published(&self, now: SystemTime) -> HostSnapshot {
         let problem = Problem::workspace_config_error(self.failure.message.clone());
-        Published {
+        HostSnapshot {
             generation: 0,
             catalog: Arc::new(Catalog::empty()),
             servers: self.servers.clone(),
@@ -71,7 +72,7 @@ impl Refusal {
 
     /// The result of a call that was never made.
     pub(crate) fn result(&self, tool: &str) -> CallResult {
-        let Failure { kind, message, help: _ } = &self.failure;
+        let HostError { kind, message, help: _ } = &self.failure;
         result(tool, *kind, message.clone())
     }
 }

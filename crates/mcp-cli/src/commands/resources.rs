@@ -1,13 +1,13 @@
 //! What `resources` shows: what can be read by its URI, and the templates that make more of them.
 
-use mcp_host::Published;
+use mcp_host::HostSnapshot;
 use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
 
 use crate::output::table::{Column, Look, table};
 
 /// A line for each resource, then a line for each template.
-pub(super) fn text(published: &Published, look: Look) -> String {
+pub(super) fn text(published: &HostSnapshot, look: Look) -> String {
     let resources = published.catalog.resources().iter().map(|it| {
         let description = it.resource.description_text();
         vec![
@@ -36,11 +36,11 @@ pub(super) fn text(published: &Published, look: Look) -> String {
 }
 
 /// `{"generation", "resources", "templates", "servers", "problems"}`.
-pub(super) struct Document<'a>(pub(super) &'a Published);
+pub(super) struct Document<'a>(pub(super) &'a HostSnapshot);
 
 impl Serialize for Document<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let Published { generation, catalog, servers, problems } = self.0;
+        let HostSnapshot { generation, catalog, servers, problems } = self.0;
         let mut res = serializer.serialize_struct("Document", 5)?;
         res.serialize_field("generation", generation)?;
         res.serialize_field("resources", catalog.resources())?;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use mcp_host::{ActiveProblem, Published};
+use mcp_host::{ActiveProblem, HostSnapshot};
 use mcp_model::{RawJson, Tool};
 use mcp_registry::{Problem, ValidationOutcome, ValidatorCache};
 
@@ -24,7 +24,7 @@ pub(super) fn unusable<'a>(tools: impl Iterator<Item = &'a Tool>) -> impl Iterat
 }
 
 /// The same with a problem for each tool whose schema cannot be used.
-pub(super) async fn judged(published: Arc<Published>) -> Arc<Published> {
+pub(super) async fn judged(published: Arc<HostSnapshot>) -> Arc<HostSnapshot> {
     blocking(move || {
         let tools = published.catalog.tools();
         let problem = |(at, reason): (usize, String)| {
@@ -39,7 +39,7 @@ pub(super) async fn judged(published: Arc<Published>) -> Arc<Published> {
         if found.is_empty() {
             return published;
         }
-        let mut res = Published::clone(&published);
+        let mut res = HostSnapshot::clone(&published);
         res.problems.extend(found);
         Arc::new(res)
     })

@@ -14,7 +14,7 @@ use mcp_gateway::{
     Bounds, Gateway, GatewayOptions, HttpOptions, HttpServer, InvalidTokens, Names, OwnResource, Scope,
     ServeError, TlsFiles, Tokens, serve_stdio,
 };
-use mcp_host::{Admin, FollowEvent, FollowRequest, Following, Host, LoadRequest, Supervision};
+use mcp_host::{AdminTools, FollowEvent, FollowHandle, FollowRequest, Host, LoadRequest, Supervision};
 use mcp_model::{RawJson, Secret, ServerId};
 use mcp_transport::{ClientCapabilities, Eras};
 use tokio::sync::oneshot;
@@ -155,7 +155,7 @@ pub(crate) async fn run(context: &Context, words: Words, signals: &mut Signals) 
     let request = LoadRequest { path, dialect, profile, env_file: context.env_file.clone() };
     let mut options = hosted::options(Supervision::default());
     options.approval = approval;
-    options.admin = if words.admin { Admin::Offered } else { Admin::Hidden };
+    options.admin = if words.admin { AdminTools::Enabled } else { AdminTools::Disabled };
     options.eras = match words.era {
         None => Eras::Both,
         Some(EraName::Legacy) => Eras::Legacy,
@@ -163,7 +163,7 @@ pub(crate) async fn run(context: &Context, words: Words, signals: &mut Signals) 
     };
     // Clients come and go, and servers are asked once what they may ask: whoever cannot answer says so then.
     let everything = r#"{"sampling":{},"elicitation":{"form":{},"url":{}},"roots":{"listChanged":true}}"#;
-    options.declared = RawJson::parse(everything.into()).ok().and_then(ClientCapabilities::new);
+    options.declared_capabilities = RawJson::parse(everything.into()).ok().and_then(ClientCapabilities::new);
     let host = Arc::new(Host::start(options));
     let (stop, stopped) = oneshot::channel::<()>();
     let served = {
@@ -267,12 +267,12 @@ async fn tokens(words: &Words) -> Result<Tokens, Refused> {
 async fn serve(
     context: &Context,
     host: &Arc<Host>,
-    following: Following,
+    following: FollowHandle,
     (prepared, stopped): (Prepared, oneshot::Receiver<()>),
 ) -> Result<(), Refused> {
     let Prepared { scope, own_resources, idle, wire } = prepared;
     if let Some(server) = &scope.server {
-        let published = host.published();
+        let published = host.snapshot();
         let names: Vec<&str> = published.servers.iter().map(|it| it.id.as_str()).collect();
         if !names.contains(&server.as_str()) {
             let help = match names[..] {
@@ -319,10 +319,10 @@ async fn serve(
 }
 
 /// Tells what becomes of the file.
-async fn tell(context: &Context, mut following: Following) -> std::convert::Infallible {
+async fn tell(context: &Context, mut following: FollowHandle) -> std::convert::Infallible {
     while let Some(event) = following.next().await {
         match event {
-            FollowEvent::Refused(file) => say(context, &plain::line(&file.failure.to_string())),
+            FollowEvent::Refused(file) => say(context, &plain::line(&file.error.to_string())),
             FollowEvent::Approved(path) => say(context, &format!("{path} says what is approved")),
             other => tracing::info!(?other, "the configuration"),
         }

@@ -1,25 +1,29 @@
 //! Servers and problems in words: the second half of what `tools` shows.
 
 use mcp_config::Colour;
-use mcp_host::{ActiveProblem, Published, ServerState, ServerStatus};
+use mcp_host::{ActiveProblem, HostSnapshot, ServerState, ServerStatus};
 use mcp_registry::{ListKind, Problem, ProblemKind, Verdict};
 
 use crate::output::{paint, plain};
 
 /// A line for each server, with what is wrong with it.
-pub(crate) fn servers(published: &Published, colour: Colour) -> String {
+pub(crate) fn servers(published: &HostSnapshot, colour: Colour) -> String {
     some(published, |_| true, colour)
 }
 
 /// The lines of those servers that are wanted.
-pub(crate) fn some(published: &Published, wanted: impl Fn(&ServerStatus) -> bool, colour: Colour) -> String {
+pub(crate) fn some(
+    published: &HostSnapshot,
+    wanted: impl Fn(&ServerStatus) -> bool,
+    colour: Colour,
+) -> String {
     let servers: Vec<&ServerStatus> = published.servers.iter().filter(|it| wanted(it)).collect();
     let longest = servers.iter().map(|it| plain::line(&it.id).chars().count()).max().unwrap_or_default();
     servers.into_iter().map(|it| server(it, doubt(published, it), longest, colour)).collect()
 }
 
 /// What is wrong with a server that runs all the same: the first of its problems that is its own doing.
-pub(super) fn doubt<'a>(published: &'a Published, status: &ServerStatus) -> Option<&'a Problem> {
+pub(super) fn doubt<'a>(published: &'a HostSnapshot, status: &ServerStatus) -> Option<&'a Problem> {
     let own = |it: &&ActiveProblem| {
         let (ProblemKind::Hidden { verdict: Verdict::Malformed, list: _ } | ProblemKind::Unvalidated) =
             it.problem.kind
@@ -28,7 +32,7 @@ pub(super) fn doubt<'a>(published: &'a Published, status: &ServerStatus) -> Opti
         };
         it.problem.server.as_ref().is_some_and(|it| it.as_str() == status.id)
     };
-    let runs = status.state == ServerState::Ready && status.failure.is_none();
+    let runs = status.state == ServerState::Ready && status.error.is_none();
     published.problems.iter().filter(|_| runs).find(own).map(|it| &it.problem)
 }
 
@@ -39,7 +43,7 @@ pub(super) fn server(
     longest: usize,
     colour: Colour,
 ) -> String {
-    let ServerStatus { id, state, era, failure } = status;
+    let ServerStatus { id, state, era, error: failure } = status;
     let (style, mark) = match state {
         ServerState::Ready if doubt.is_some() => (paint::DOUBTFUL, "!"),
         ServerState::Ready => (paint::GOOD, "✓"),
@@ -66,7 +70,7 @@ pub(super) fn server(
 }
 
 /// The problems that no server's line has told already, worst first.
-pub(crate) fn problems(published: &Published, colour: Colour) -> String {
+pub(crate) fn problems(published: &HostSnapshot, colour: Colour) -> String {
     let doubts: Vec<&str> =
         published.servers.iter().filter_map(|it| doubt(published, it)).map(|it| it.id.as_str()).collect();
     let told = |it: &ActiveProblem| {
@@ -76,7 +80,7 @@ pub(crate) fn problems(published: &Published, colour: Colour) -> String {
         let server = it.problem.server.as_ref();
         it.problem.kind == ProblemKind::ServerError
             && published.servers.iter().any(|status| {
-                status.failure.is_some() && server.is_some_and(|server| server.as_str() == status.id)
+                status.error.is_some() && server.is_some_and(|server| server.as_str() == status.id)
             })
     };
     let mut untold: Vec<&ActiveProblem> = published.problems.iter().filter(|it| !told(it)).collect();
@@ -191,22 +195,22 @@ mod tests {
     use std::sync::Arc;
     use std::time::UNIX_EPOCH;
 
-    use mcp_host::Failure;
+    use mcp_host::HostError;
     use mcp_model::{Era, ErrorKind, ServerId, Severity};
     use mcp_registry::Catalog;
 
     use super::*;
 
-    fn published() -> Published {
+    fn published() -> HostSnapshot {
         let bad = ServerId::parse("broken").unwrap();
-        let failure = Failure {
+        let failure = HostError {
             kind: ErrorKind::Connection,
             message: "it \u{1b}[2Jended\nat once".into(),
             help: Some("start it by hand".into()),
         };
         let since = UNIX_EPOCH;
         let active = |problem| ActiveProblem { problem, since };
-        Published {
+        HostSnapshot {
             generation: 1,
             catalog: Arc::new(Catalog::empty()),
             servers: vec![
@@ -214,13 +218,13 @@ mod tests {
                     id: "demo".into(),
                     state: ServerState::Ready,
                     era: Some(Era::Modern),
-                    failure: None,
+                    error: None,
                 },
                 ServerStatus {
                     id: "broken".into(),
                     state: ServerState::Failed,
                     era: None,
-                    failure: Some(failure),
+                    error: Some(failure),
                 },
             ],
             problems: vec![
@@ -256,7 +260,7 @@ mod tests {
         let catalog = Catalog::build(&Builtins::default(), &[entry]);
         let active = |problem: &Problem| ActiveProblem { problem: problem.clone(), since: UNIX_EPOCH };
         let problems_found = catalog.problems().iter().map(active).collect();
-        let published = Published {
+        let published = HostSnapshot {
             generation: 1,
             catalog: Arc::new(catalog),
             servers: vec![],

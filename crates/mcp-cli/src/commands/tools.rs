@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use mcp_host::Published;
+use mcp_host::HostSnapshot;
 use mcp_model::{Tool, ToolHints};
 use mcp_registry::{ExposedTool, ToolLookup};
 
@@ -33,7 +33,7 @@ pub(crate) enum Manner<'a> {
 }
 
 /// A line for each tool, and what all of them cost a model.
-pub(super) fn text(published: &Published, look: Look) -> String {
+pub(super) fn text(published: &HostSnapshot, look: Look) -> String {
     let tools = published.catalog.tools();
     let rows = tools.iter().map(|it| {
         vec![
@@ -54,7 +54,7 @@ pub(super) fn text(published: &Published, look: Look) -> String {
 }
 
 /// The servers, each with its tools below it.
-pub(super) fn tree(published: &Published, look: Look) -> String {
+pub(super) fn tree(published: &HostSnapshot, look: Look) -> String {
     let tools = published.catalog.tools();
     let mut res = String::new();
     for server in &published.servers {
@@ -76,7 +76,7 @@ pub(super) fn tree(published: &Published, look: Look) -> String {
 }
 
 /// One tool as a person reads it. Fails with a sentence when there is none, or more than one, of this name.
-pub(super) fn one(published: &Published, name: &str, look: Look) -> Result<String, String> {
+pub(super) fn one(published: &HostSnapshot, name: &str, look: Look) -> Result<String, String> {
     let it = found(published, name)?;
     let colour = look.colour;
     let Tool { name: original, description: _, input_schema, output_schema, hints, raw: _ } = &*it.tool;
@@ -108,11 +108,11 @@ pub(super) fn one(published: &Published, name: &str, look: Look) -> Result<Strin
 }
 
 /// The document of one tool: the tool as `tools` writes it, or `null`.
-pub(super) fn document(published: &Published, name: &str) -> String {
+pub(super) fn document(published: &HostSnapshot, name: &str) -> String {
     json::document(&found(published, name).ok())
 }
 
-fn found<'a>(published: &'a Published, name: &str) -> Result<&'a ExposedTool, String> {
+fn found<'a>(published: &'a HostSnapshot, name: &str) -> Result<&'a ExposedTool, String> {
     let quoted = plain::line(name);
     match published.catalog.find(name) {
         ToolLookup::Found(tool) => Ok(tool),
@@ -191,7 +191,7 @@ mod tests {
 
     const LOOK: Look = Look { width: 60, colour: Colour::Never };
 
-    fn published() -> Published {
+    fn published() -> HostSnapshot {
         let json = r#"{"tools":[
             {"name":"read","description":"Reads a file that is somewhere, whatever is in it, and more","annotations":{"readOnlyHint":true,"openWorldHint":false},
              "inputSchema":{"type":"object","properties":{"path":{"type":"string","description":"Where"}},"required":["path"]}},
@@ -205,7 +205,7 @@ mod tests {
         };
         let catalog = Arc::new(Catalog::build(&Builtins::default(), &[entry]));
         let servers = [("files", ServerState::Ready), ("gone", ServerState::Failed)];
-        Published { catalog, ..fixture::published(&servers) }
+        HostSnapshot { catalog, ..fixture::published(&servers) }
     }
 
     #[test]

@@ -11,7 +11,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use mcp_host::{FollowRequest, Following, Host, HostOptions, LoadRequest, Published, Supervision, Wanted};
+use mcp_host::{
+    DesiredServers, FollowHandle, FollowRequest, Host, HostOptions, HostSnapshot, LoadRequest, Supervision,
+};
 
 use tokio::time::Instant;
 
@@ -63,13 +65,13 @@ pub(crate) async fn run(context: &Context, file: &Path, manner: Manner, signals:
     if fills(context, manner) {
         let (options, logs) =
             screen::listening(HostOptions { approval, ..hosted::options(Supervision::default()) });
-        return hosted::around(Host::start(options), Wanted::default(), signals, async |host| {
+        return hosted::around(Host::start(options), DesiredServers::default(), signals, async |host| {
             screen::run(context, host, request, logs).await
         })
         .await;
     }
-    hosted::with(Wanted::default(), (Supervision::default(), approval), signals, async |host| {
-        let published = host.published();
+    hosted::with(DesiredServers::default(), (Supervision::default(), approval), signals, async |host| {
+        let published = host.snapshot();
         let following = host.follow(request).await;
         tell_all(context, host, following, published).await
     })
@@ -87,7 +89,12 @@ fn fills(context: &Context, manner: Manner) -> bool {
 }
 
 /// Tells what happens until nobody reads any more.
-async fn tell_all(context: &Context, host: &Host, mut following: Following, before: Arc<Published>) -> Exit {
+async fn tell_all(
+    context: &Context,
+    host: &Host,
+    mut following: FollowHandle,
+    before: Arc<HostSnapshot>,
+) -> Exit {
     let mut published = before;
     let mut changes = host.subscribe();
     // What there is already was published by what this has begun.
@@ -100,7 +107,7 @@ async fn tell_all(context: &Context, host: &Host, mut following: Following, befo
                 Some(event) => lines::of_event(event),
                 // Nobody but us shuts the host down, so that it has failed.
                 None => {
-                    tell(context, &lines::between(&published, &host.published())).await;
+                    tell(context, &lines::between(&published, &host.snapshot())).await;
                     return Exit::Wrong;
                 }
             },
@@ -110,7 +117,7 @@ async fn tell_all(context: &Context, host: &Host, mut following: Following, befo
             }
             () = tokio::time::sleep_until(due.unwrap_or_else(Instant::now)), if due.is_some() => {
                 due = None;
-                let now = host.published();
+                let now = host.snapshot();
                 let lines = lines::between(&published, &now);
                 published = now;
                 lines

@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use http::StatusCode;
-use mcp_host::{Published, ServerState};
+use mcp_host::{HostSnapshot, ServerState};
 
 use super::post;
 use super::server::Door;
@@ -49,7 +49,7 @@ pub(super) fn metrics(door: &Arc<Door>, head: &Head) -> Response {
     Response::new(StatusCode::OK, Body::Whole(text.into())).of("text/plain; version=0.0.4; charset=utf-8")
 }
 
-fn page(gauges: &[(&str, &str, usize)], published: &Published) -> String {
+fn page(gauges: &[(&str, &str, usize)], published: &HostSnapshot) -> String {
     let mut res = String::new();
     let head = |res: &mut String, name: &str, help: &str| {
         write!(res, "# HELP {name} {help}\n# TYPE {name} gauge\n").expect("a String takes everything");

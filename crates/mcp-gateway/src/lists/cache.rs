@@ -5,7 +5,7 @@
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use mcp_host::Published;
+use mcp_host::HostSnapshot;
 use mcp_model::ServerId;
 use mcp_registry::CatalogHash;
 
@@ -48,7 +48,7 @@ impl Shelf {
     /// The lists of a scope in this generation.
     pub(crate) fn listing(
         &self,
-        published: &Published,
+        published: &HostSnapshot,
         scope: &Arc<Scope>,
         own: &[OwnResource],
         is_shared: impl Fn(&ServerId) -> bool,
@@ -62,7 +62,7 @@ impl Shelf {
     }
 
     /// Where it stands, or is to stand.
-    fn place(&self, published: &Published, scope: &Arc<Scope>) -> (Once<Shown>, Once<Listing>) {
+    fn place(&self, published: &HostSnapshot, scope: &Arc<Scope>) -> (Once<Shown>, Once<Listing>) {
         // Whether a server is shared may change without its lists, so that a newer generation counts as well.
         let of = (published.catalog.hash(), published.generation);
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);

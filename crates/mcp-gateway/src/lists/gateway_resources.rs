@@ -1,6 +1,6 @@
 //! What the gateway tells of itself as resources: what is wrong, and how the servers stand.
 
-use mcp_host::Published;
+use mcp_host::HostSnapshot;
 use mcp_model::RawJson;
 use serde_json::json;
 
@@ -43,7 +43,7 @@ impl OwnResource {
     }
 
     /// The result of reading it now.
-    pub(crate) fn read(self, published: &Published) -> RawJson {
+    pub(crate) fn read(self, published: &HostSnapshot) -> RawJson {
         let text = match self {
             OwnResource::Problems => json!({
                 "generation": published.generation,

@@ -91,7 +91,7 @@ fn capabilities(gateway: &Inner, scope: &Arc<Scope>, era: Era) -> serde_json::Va
     if era == Era::Legacy {
         res["logging"] = json!({});
     }
-    let info = scope.server.as_ref().and_then(|it| gateway.host.about(it)?.info);
+    let info = scope.server.as_ref().and_then(|it| gateway.host.details(it)?.info);
     if let (Some(raw), Some(own)) = (info.and_then(|it| it.capabilities.raw), res.as_object_mut()) {
         let has: Vec<String> = json_splice::members(&raw).into_iter().map(|(key, _)| key).collect();
         own.retain(|key, _| has.contains(key));
@@ -101,7 +101,7 @@ fn capabilities(gateway: &Inner, scope: &Arc<Scope>, era: Era) -> serde_json::Va
 
 /// How the servers want to be used, for a model to read: each in its own words, under its name where there are several.
 fn instructions(gateway: &Inner, scope: &Arc<Scope>) -> Option<String> {
-    let of = |id: &ServerId| gateway.host.about(id)?.info?.instructions;
+    let of = |id: &ServerId| gateway.host.details(id)?.info?.instructions;
     if let Some(server) = &scope.server {
         return of(server);
     }

@@ -16,7 +16,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use mcp_host::{Asking, DialogId};
+use mcp_host::{DialogId, RequestOptions};
 use mcp_model::{Era, RawJson, RpcError, ServerId, code};
 use mcp_transport::{Event, Handlers, InputRequired, LogMessage, OnEvent, OnProgress, Progress, Questions};
 use serde::Deserialize;
@@ -213,17 +213,17 @@ impl Asked<'_> {
     }
 
     /// How something besides a tool is asked for by `name`, and with which other members of its parameters.
-    fn asking(&self, server: Option<ServerId>, name: &str, own: &[&str]) -> Result<Asking, RpcError> {
-        Ok(Asking {
+    fn asking(&self, server: Option<ServerId>, name: &str, own: &[&str]) -> Result<RequestOptions, RpcError> {
+        Ok(RequestOptions {
             dialog: self.dialog(),
             progress: self.progress(),
             trace: self.request.meta.trace.clone(),
             caller: Some(self.upstream_caller()),
             meta: self.request.meta.raw.clone(),
-            more: self.more(server.as_ref(), name, own)?,
+            extra_params: self.more(server.as_ref(), name, own)?,
             input: self.input(),
             server,
-            ..Asking::default()
+            ..RequestOptions::default()
         })
     }
 

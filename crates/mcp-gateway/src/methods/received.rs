@@ -5,7 +5,7 @@
 
 use std::sync::LazyLock;
 
-use mcp_host::{RawResult, Unanswered};
+use mcp_host::{RawResult, RequestError};
 use mcp_model::{Era, RawJson, RpcError, code};
 use memchr::memmem::Finder;
 
@@ -80,7 +80,7 @@ impl Asked<'_> {
     }
 
     /// What the client is told where a server gave no result.
-    pub(super) fn refused(&self, unanswered: Unanswered) -> RpcError {
+    pub(super) fn refused(&self, unanswered: RequestError) -> RpcError {
         upstream_error::refused(unanswered, &self.caller.able.capabilities)
     }
 

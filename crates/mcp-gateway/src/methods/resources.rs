@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use mcp_host::{Asking, Subscription, Unanswered};
+use mcp_host::{RequestError, RequestOptions, Subscription};
 use mcp_model::{Era, ErrorKind, RawJson, RpcError, ServerId, code};
 use serde_json::json;
 
@@ -65,15 +65,15 @@ impl Asked<'_> {
         }
     }
 
-    fn not_read(&self, uri: &str, unanswered: Unanswered) -> RpcError {
-        let Unanswered { failure, rpc, server } = unanswered;
+    fn not_read(&self, uri: &str, unanswered: RequestError) -> RpcError {
+        let RequestError { error: failure, rpc, server } = unanswered;
         match rpc {
             Some(error) if matches!(error.code, code::RESOURCE_NOT_FOUND | code::INVALID_PARAMS) => {
                 let code = self.no_such(uri).code;
                 let data = error.data.or_else(|| self.no_such(uri).data);
                 RpcError { code, message: error.message, data }
             }
-            Some(error) => self.refused(Unanswered { failure, rpc: Some(error), server }),
+            Some(error) => self.refused(RequestError { error: failure, rpc: Some(error), server }),
             None if failure.kind == ErrorKind::Validation => {
                 RpcError { message: failure.to_string(), ..self.no_such(uri) }
             }
@@ -130,7 +130,7 @@ impl Inner {
         let asked = Asked { gateway: self, caller, request, desk: None };
         let one = async |uri: &String| {
             let server = asked.home(uri).ok().filter(|_| uri.len() <= MOST_URI)?;
-            let asking = Asking { server, dialog: asked.dialog(), ..Asking::default() };
+            let asking = RequestOptions { server, dialog: asked.dialog(), ..RequestOptions::default() };
             let subscribed = self.host.subscribe_resource(uri, asking);
             tokio::time::timeout(AGREEING, subscribed).await.ok()?.ok()
         };

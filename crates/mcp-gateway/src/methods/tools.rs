@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use mcp_host::{ToolCall, Unanswered};
+use mcp_host::{RequestError, ToolCall};
 use mcp_model::{ErrorKind, ProtocolVersion, RawJson, RpcError, ServerId, code};
 use mcp_registry::ToolLookup;
 use serde_json::json;
@@ -25,7 +25,7 @@ impl Asked<'_> {
             trace: self.request.meta.trace.clone(),
             caller: Some(self.upstream_caller()),
             meta: self.request.meta.raw.clone(),
-            more: self.more(server.as_ref(), &asked, &["name", "arguments"])?,
+            extra_params: self.more(server.as_ref(), &asked, &["name", "arguments"])?,
             input: self.input(),
             server,
             ..ToolCall::new(name, arguments)
@@ -95,14 +95,14 @@ impl Asked<'_> {
     }
 
     /// A call without a result. What a model can mend by itself it is told as a result, where the version has it so.
-    fn not_called(&self, unanswered: Unanswered) -> Result<RawJson, RpcError> {
-        let mends_itself = unanswered.failure.kind == ErrorKind::Validation
+    fn not_called(&self, unanswered: RequestError) -> Result<RawJson, RpcError> {
+        let mends_itself = unanswered.error.kind == ErrorKind::Validation
             && unanswered.rpc.is_none()
             && self.caller.version >= ProtocolVersion::V2025_11_25;
         if !mends_itself {
             return Err(self.refused(unanswered));
         }
-        let content = json!([{"type": "text", "text": unanswered.failure.to_string()}]);
+        let content = json!([{"type": "text", "text": unanswered.error.to_string()}]);
         Ok(RawJson::from_value(&json!({"content": content, "isError": true})).expect("its keys are strings"))
     }
 }

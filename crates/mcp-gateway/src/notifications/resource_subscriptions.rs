@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::{Mutex, PoisonError};
 
-use mcp_host::{ServerSaid, Subscription};
+use mcp_host::{ServerNotification, Subscription};
 use mcp_model::{RpcError, code};
 use mcp_transport::Event;
 
@@ -53,7 +53,7 @@ impl Subscribed {
     }
 
     /// The resource that has changed, where it is one of these, or lies in one of these.
-    pub(crate) fn updated<'a>(&self, said: &'a ServerSaid) -> Option<&'a str> {
+    pub(crate) fn updated<'a>(&self, said: &'a ServerNotification) -> Option<&'a str> {
         let Event::ResourceUpdated { uri } = &said.event else { return None };
         let is_its = |it: &Subscription| {
             it.server() == &said.server && it.dialog() == said.dialog.as_ref() && covers(it.uri(), uri)

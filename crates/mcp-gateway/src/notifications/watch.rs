@@ -3,7 +3,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use mcp_host::{DialogId, Heard, Hearing, Published, ServerSaid};
+use mcp_host::{DialogId, HostSnapshot, NotificationStream, NotificationStreamItem, ServerNotification};
 use mcp_model::LogLevel;
 use mcp_transport::Event;
 use tokio::sync::watch;
@@ -17,8 +17,8 @@ use crate::session::known_lists::{Changed, Told};
 pub(crate) struct Watching {
     gateway: Arc<Inner>,
     scope: Arc<Scope>,
-    generations: watch::Receiver<Arc<Published>>,
-    hearing: Option<Hearing>,
+    generations: watch::Receiver<Arc<HostSnapshot>>,
+    hearing: Option<NotificationStream>,
 }
 
 /// Something to tell.
@@ -26,7 +26,7 @@ pub(crate) enum News {
     /// Lists have changed.
     Lists(Vec<Changed>),
     /// A server has said this.
-    Said(Arc<ServerSaid>),
+    Said(Arc<ServerNotification>),
 }
 
 impl Watching {
@@ -35,7 +35,7 @@ impl Watching {
         let mut generations = gateway.host.subscribe();
         // What has changed before is told as well, for the client's knowledge may be older.
         generations.mark_changed();
-        let hearing = Some(gateway.host.hear());
+        let hearing = Some(gateway.host.notifications());
         Watching { gateway: Arc::clone(gateway), scope: Arc::clone(scope), generations, hearing }
     }
 
@@ -59,9 +59,9 @@ impl Watching {
                     }
                 }
                 heard = hearing => match heard {
-                    Some(Heard::Said(said)) => return News::Said(said),
+                    Some(NotificationStreamItem::Notification(said)) => return News::Said(said),
                     // What was missed of resources cannot be told; their servers may say it again.
-                    Some(Heard::Missed(count)) => tracing::warn!(count, "what servers said was missed"),
+                    Some(NotificationStreamItem::Lagged(count)) => tracing::warn!(count, "what servers said was missed"),
                     None => self.hearing = None,
                 },
                 else => std::future::pending().await,
@@ -95,7 +95,7 @@ pub(crate) fn passes(method: &str, params: &mcp_model::RawJson) -> bool {
 /// What a client is told of what a server said: a method, and parameters as JSON. What belongs to a call in flight has
 /// another way to its client, and what belongs to nobody in particular goes to nobody: it may be about another client.
 pub(crate) fn told(
-    said: &ServerSaid,
+    said: &ServerNotification,
     subscribed: &Subscribed,
     dialog: &DialogId,
     from: Option<LogLevel>,

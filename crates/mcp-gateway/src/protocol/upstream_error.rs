@@ -1,12 +1,12 @@
 //! How the host's failures are told to a client: the server's own error as it came, else the host's words under a number.
 
-use mcp_host::{Failure, Unanswered};
+use mcp_host::{HostError, RequestError};
 use mcp_model::{ErrorKind, RawJson, RpcError, code};
 
 use crate::protocol::json_splice;
 
 /// A failure of the host's as JSON-RPC has it: what the client did wrong is told as such.
-pub(crate) fn rpc_error(failure: &Failure) -> RpcError {
+pub(crate) fn rpc_error(failure: &HostError) -> RpcError {
     let code = match failure.kind {
         ErrorKind::ToolNotFound | ErrorKind::Validation => code::INVALID_PARAMS,
         ErrorKind::Config
@@ -26,8 +26,8 @@ pub(crate) fn rpc_error(failure: &Failure) -> RpcError {
 }
 
 /// What a client that can do this is told where there is no result.
-pub(crate) fn refused(unanswered: Unanswered, capabilities: &RawJson) -> RpcError {
-    let Unanswered { failure, rpc, server: _ } = unanswered;
+pub(crate) fn refused(unanswered: RequestError, capabilities: &RawJson) -> RpcError {
+    let RequestError { error: failure, rpc, server: _ } = unanswered;
     let Some(error) = rpc else { return rpc_error(&failure) };
     match error.code {
         // What one server says of its own wire is nothing that the client should think of this one.

@@ -1,6 +1,6 @@
 //! A configuration that changes under a client who is connected.
 
-use mcp_host::Wanted;
+use mcp_host::DesiredServers;
 use mcp_model::{NameClass, NamePolicy};
 use mcp_transport::{CallOptions, Eras, SessionOptions};
 
@@ -20,7 +20,7 @@ async fn check(eras: Eras) {
     renamed.spec.exposure.tools.naming = NamePolicy::Qualify { class: NameClass::Strict };
     renamed.spec.exposure.tools.transforms =
         vec![mcp_model::Transform::Prefix { remove: String::new(), add: "new_".into() }];
-    world.host.apply(Wanted { servers: vec![renamed, server("own")], failed: Vec::new() }).await;
+    world.host.apply(DesiredServers { servers: vec![renamed, server("own")], failed: Vec::new() }).await;
     changes.wait_for(|it| it.tools > before).await.unwrap();
     let now = names().await;
     assert!(!now.contains(&"demo__echo".to_owned()), "{now:?}");

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use mcp_host::Wanted;
+use mcp_host::DesiredServers;
 use mcp_model::Transform;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -47,7 +47,7 @@ async fn rename(world: &World, prefix: &str) {
     let mut renamed = server("demo");
     renamed.spec.exposure.tools.transforms =
         vec![Transform::Prefix { remove: String::new(), add: prefix.into() }];
-    world.host.apply(Wanted { servers: vec![renamed, server("own")], failed: Vec::new() }).await;
+    world.host.apply(DesiredServers { servers: vec![renamed, server("own")], failed: Vec::new() }).await;
 }
 
 #[tokio::test]

@@ -6,17 +6,17 @@ use mcp_model::{ErrorKind, Exposure, NamePolicy, RawJson, ServerId, read_tools};
 use mcp_registry::{ServerEntry, ServerLists};
 use serde::Deserialize;
 
-use crate::failure::Failure;
+use crate::failure::HostError;
 
 /// Whether a host shows tools of its own beside those of its servers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Admin {
+pub enum AdminTools {
     /// It does not.
     #[default]
-    Hidden,
+    Disabled,
     /// It shows the toolset `mcp_admin` with `mcp_release`, `mcp_restart` and `mcp_disable`, before all servers: none
     /// takes their names.
-    Offered,
+    Enabled,
 }
 
 /// The toolset's name.
@@ -72,7 +72,7 @@ pub(crate) fn own_id() -> ServerId {
 }
 
 /// Reads an order from a call whose arguments fit the tool's schema.
-pub(crate) fn read(tool: &str, arguments: &RawJson) -> Result<Order, Failure> {
+pub(crate) fn read(tool: &str, arguments: &RawJson) -> Result<Order, HostError> {
     #[derive(Deserialize)]
     struct Arguments {
         #[serde(rename = "serverId")]
@@ -80,7 +80,7 @@ pub(crate) fn read(tool: &str, arguments: &RawJson) -> Result<Order, Failure> {
     }
     let invalid = || {
         let message = format!("Invalid arguments for tool '{tool}': 'serverId' is the name of a server");
-        Failure::new(ErrorKind::Validation, message)
+        HostError::new(ErrorKind::Validation, message)
     };
     let Arguments { server_id } = arguments.read().map_err(|_| invalid())?;
     // What is no id is no server's either.
@@ -89,14 +89,14 @@ pub(crate) fn read(tool: &str, arguments: &RawJson) -> Result<Order, Failure> {
         "mcp_release" => Ok(Order::Release(server)),
         "mcp_restart" => Ok(Order::Restart(server)),
         "mcp_disable" => Ok(Order::Disable(server)),
-        other => Err(Failure::new(ErrorKind::ToolNotFound, format!("Tool '{other}' not found"))),
+        other => Err(HostError::new(ErrorKind::ToolNotFound, format!("Tool '{other}' not found"))),
     }
 }
 
 /// There is no such server.
-pub(crate) fn not_loaded(server: &str) -> Failure {
+pub(crate) fn not_loaded(server: &str) -> HostError {
     let server: String = server.chars().filter(|it| !it.is_control()).take(ServerId::MAX_LEN).collect();
-    Failure::new(ErrorKind::Tool, format!("MCP server '{server}' is not loaded"))
+    HostError::new(ErrorKind::Tool, format!("MCP server '{server}' is not loaded"))
 }
 
 #[cfg(test)]

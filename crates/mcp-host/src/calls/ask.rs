@@ -22,9 +22,9 @@ use tracing::field::Empty;
 use super::deadline::{Due, outer};
 use super::find::shown;
 use super::resource_lookup::{Found, Wish, look, prompt};
-use super::result_format::{RawResult, Trouble, Unanswered};
+use super::result_format::{RawResult, RequestError, Trouble};
 use super::{Desk, Nowhere, Seat, Sight, TRIES, enter};
-use crate::failure::Failure;
+use crate::failure::HostError;
 use crate::supervisor::connector::{about, call_failure};
 use crate::supervisor::dialog::DialogId;
 use crate::supervisor::machine::Place;
@@ -32,7 +32,7 @@ use crate::telemetry::spans::Record;
 
 /// How something is asked for; the default asks as anybody would.
 #[derive(Clone, Default)]
-pub struct Asking {
+pub struct RequestOptions {
     /// The server that is meant, where a name or a URI alone is not enough.
     pub server: Option<ServerId>,
     /// The dialog that asks. What is not shared is leased to it; asking without a dialog shares with others who do.
@@ -48,7 +48,7 @@ pub struct Asking {
     /// The `_meta` that the caller gives, as in [`ToolCall::meta`](crate::calls::ToolCall::meta).
     pub meta: Option<RawJson>,
     /// More members of the parameters, as in [`ToolCall::more`](crate::calls::ToolCall::more).
-    pub more: Option<RawJson>,
+    pub extra_params: Option<RawJson>,
     /// What becomes of a result that asks for input; only where it is asked for as bytes.
     pub input: InputRequired,
 }
@@ -64,15 +64,15 @@ impl Desk {
         &self,
         name: &str,
         arguments: &RawJson,
-        asking: Asking,
+        asking: RequestOptions,
         sight: Sight<'_>,
-    ) -> Result<PromptResult, Failure> {
+    ) -> Result<PromptResult, HostError> {
         let given = arguments.clone();
         let send: Sending<PromptResult> = Arc::new(move |session, name, options| {
             let given = given.clone();
             Box::pin(async move { session.get_prompt(name, &given, options).await.map(|it| it.value) })
         });
-        self.prompt((name, arguments), asking, sight, send).await.map(|it| it.0).map_err(|it| it.failure)
+        self.prompt((name, arguments), asking, sight, send).await.map(|it| it.0).map_err(|it| it.error)
     }
 
     /// Fills a prompt in, and hands the result on as it is.
@@ -80,9 +80,9 @@ impl Desk {
         &self,
         name: &str,
         arguments: &RawJson,
-        asking: Asking,
+        asking: RequestOptions,
         sight: Sight<'_>,
-    ) -> Result<RawResult, Unanswered> {
+    ) -> Result<RawResult, RequestError> {
         let given = arguments.clone();
         let send: Sending<Answer<RawJson>> = Arc::new(move |session, name, options| {
             let given = given.clone();
@@ -94,13 +94,13 @@ impl Desk {
     async fn prompt<T>(
         &self,
         (name, arguments): (&str, &RawJson),
-        asking: Asking,
+        asking: RequestOptions,
         sight: Sight<'_>,
         send: Sending<T>,
-    ) -> Result<(T, ServerId), Unanswered> {
+    ) -> Result<(T, ServerId), RequestError> {
         let snapshot = self.seen(sight);
         if let Ok(prompt) = prompt(&snapshot, name, asking.server.as_ref()) {
-            let missing = |it: Failure| Trouble::from(it).of(Some(prompt.server.clone()));
+            let missing = |it: HostError| Trouble::from(it).of(Some(prompt.server.clone()));
             complete_enough(prompt, arguments).map_err(missing)?;
         }
         self.ask("prompts/get", Wish::Prompt(name), asking, sight, send).await
@@ -110,22 +110,22 @@ impl Desk {
     pub(crate) async fn read_resource(
         &self,
         uri: &str,
-        asking: Asking,
+        asking: RequestOptions,
         sight: Sight<'_>,
-    ) -> Result<ReadResult, Failure> {
+    ) -> Result<ReadResult, HostError> {
         let send: Sending<ReadResult> =
             Arc::new(|session, uri, options| Box::pin(session.read_resource(uri, options)));
         let read = self.ask("resources/read", Wish::Resource(uri), asking, sight, send).await;
-        read.map(|it| it.0).map_err(|it| it.failure)
+        read.map(|it| it.0).map_err(|it| it.error)
     }
 
     /// Reads a resource, and hands the result on as it is.
     pub(crate) async fn read_resource_raw(
         &self,
         uri: &str,
-        asking: Asking,
+        asking: RequestOptions,
         sight: Sight<'_>,
-    ) -> Result<RawResult, Unanswered> {
+    ) -> Result<RawResult, RequestError> {
         let send: Sending<Answer<RawJson>> =
             Arc::new(|session, uri, options| Box::pin(session.read_resource_raw(uri, options)));
         self.ask("resources/read", Wish::Resource(uri), asking, sight, send).await.map(raw)
@@ -136,16 +136,16 @@ impl Desk {
         &self,
         of: &CompletionOf,
         argument: &CompletionArgument,
-        asking: Asking,
+        asking: RequestOptions,
         sight: Sight<'_>,
-    ) -> Result<Completion, Failure> {
+    ) -> Result<Completion, HostError> {
         let known = (of.clone(), argument.clone());
         let send: Sending<Completion> = Arc::new(move |session, name, options| {
             let (of, argument) = known.clone();
             Box::pin(async move { session.complete(&renamed(&of, name), &argument, options).await })
         });
         let completed = self.ask("completion/complete", completion(of), asking, sight, send).await;
-        completed.map(|it| it.0).map_err(|it| it.failure)
+        completed.map(|it| it.0).map_err(|it| it.error)
     }
 
     /// Says what an argument could be, and hands the result on as it is.
@@ -153,9 +153,9 @@ impl Desk {
         &self,
         of: &CompletionOf,
         argument: &CompletionArgument,
-        asking: Asking,
+        asking: RequestOptions,
         sight: Sight<'_>,
-    ) -> Result<RawResult, Unanswered> {
+    ) -> Result<RawResult, RequestError> {
         let known = (of.clone(), argument.clone());
         let send: Sending<Answer<RawJson>> = Arc::new(move |session, name, options| {
             let (of, argument) = known.clone();
@@ -168,15 +168,15 @@ impl Desk {
         &self,
         method: &'static str,
         wish: Wish<'_>,
-        asking: Asking,
+        asking: RequestOptions,
         sight: Sight<'_>,
         send: Sending<T>,
-    ) -> Result<(T, ServerId), Unanswered> {
+    ) -> Result<(T, ServerId), RequestError> {
         let span = tracing::info_span!("ask", method, server = Empty, outcome = Empty, duration = Empty);
         async {
             let record = Record::begin();
             let res = self.answer(wish, &asking, sight, send).await;
-            let outcome = res.as_ref().err().map_or("success", |it| it.failure.kind.as_str());
+            let outcome = res.as_ref().err().map_or("success", |it| it.error.kind.as_str());
             let duration = record.end(outcome);
             tracing::info!(outcome, ?duration, "asked");
             res
@@ -188,11 +188,11 @@ impl Desk {
     async fn answer<T>(
         &self,
         wish: Wish<'_>,
-        asking: &Asking,
+        asking: &RequestOptions,
         sight: Sight<'_>,
         send: Sending<T>,
-    ) -> Result<(T, ServerId), Unanswered> {
-        let nowhere = |failure: Failure| Trouble::from(failure).of(None);
+    ) -> Result<(T, ServerId), RequestError> {
+        let nowhere = |failure: HostError| Trouble::from(failure).of(None);
         let dialog = asking.dialog.as_ref();
         if let Some(failure) = dialog.and_then(|it| self.stopped(it)) {
             return Err(nowhere(failure));
@@ -203,7 +203,7 @@ impl Desk {
             let found = look(&self.seen(sight), wish, asking.server.as_ref());
             let Found { server, place, name } = found.map_err(nowhere)?;
             let id = &server.spec.id;
-            let of_it = |failure: Failure| Trouble::from(failure).of(Some(id.clone()));
+            let of_it = |failure: HostError| Trouble::from(failure).of(Some(id.clone()));
             tracing::Span::current().record("server", id.as_str());
             let seat = Seat { server: id, place: &place, dialog };
             let instance = match due.within(self.instance(seat, sight)).await {
@@ -233,12 +233,12 @@ impl Desk {
             };
         }
         let message = format!("{} is not available: its server is being replaced", wish.words());
-        Err(nowhere(Failure::new(ErrorKind::Connection, message)))
+        Err(nowhere(HostError::new(ErrorKind::Connection, message)))
     }
 
     async fn within<T, S: Future<Output = Result<T, CallError>>>(
         &self,
-        asking: &Asking,
+        asking: &RequestOptions,
         server: &ResolvedServer,
         due: Due,
         send: impl FnOnce(CallOptions) -> S,
@@ -253,7 +253,7 @@ impl Desk {
             trace: self.traced(asking.trace.as_ref()),
             caller: self.caller(asking.caller.as_ref(), asking.dialog.as_ref()),
             meta: asking.meta.clone(),
-            more: asking.more.clone(),
+            more: asking.extra_params.clone(),
             input: asking.input,
         };
         match tokio::time::timeout(outer(deadline, &options), send(options)).await {
@@ -288,7 +288,7 @@ fn renamed(of: &CompletionOf, name: &str) -> CompletionOf {
 }
 
 /// Does a prompt get what it says that it needs?
-fn complete_enough(prompt: &ExposedPrompt, arguments: &RawJson) -> Result<(), Failure> {
+fn complete_enough(prompt: &ExposedPrompt, arguments: &RawJson) -> Result<(), HostError> {
     let given: serde_json::Map<String, serde_json::Value> = arguments.read().unwrap_or_default();
     let missing: Vec<String> = prompt
         .prompt
@@ -301,21 +301,21 @@ fn complete_enough(prompt: &ExposedPrompt, arguments: &RawJson) -> Result<(), Fa
     match missing.as_slice() {
         [] => Ok(()),
         [one] => {
-            Err(Failure::new(ErrorKind::Validation, format!("Prompt '{name}' needs the argument {one}")))
+            Err(HostError::new(ErrorKind::Validation, format!("Prompt '{name}' needs the argument {one}")))
         }
         many => {
             let message = format!("Prompt '{name}' needs the arguments {}", many.join(", "));
-            Err(Failure::new(ErrorKind::Validation, message))
+            Err(HostError::new(ErrorKind::Validation, message))
         }
     }
 }
 
 /// What is told who asks too late of a pinned generation.
-fn replaced(server: &ResolvedServer, wish: Wish<'_>) -> Failure {
+fn replaced(server: &ResolvedServer, wish: Wish<'_>) -> HostError {
     let message = format!(
         "Replaced: server '{}' was replaced or stopped after this generation; {} of it is no longer there",
         server.spec.id,
         wish.words()
     );
-    Failure::new(ErrorKind::Connection, message)
+    HostError::new(ErrorKind::Connection, message)
 }

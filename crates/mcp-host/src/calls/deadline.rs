@@ -9,7 +9,7 @@ use mcp_model::ErrorKind;
 use mcp_transport::CallOptions;
 use tokio::time::Instant;
 
-use crate::failure::Failure;
+use crate::failure::HostError;
 use crate::supervisor::connector::about;
 use crate::supervisor::machine::later;
 
@@ -53,7 +53,7 @@ impl Due {
     }
 
     /// What is told when it was over before there was anybody to ask.
-    pub(super) fn missed(self, server: &ResolvedServer) -> Failure {
+    pub(super) fn missed(self, server: &ResolvedServer) -> HostError {
         let given = self.given.unwrap_or_default().as_secs_f64();
         let what = format!("no answer within {given} s: its instance for the caller was still being started");
         about(server, ErrorKind::Timeout, what)

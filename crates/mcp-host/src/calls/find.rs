@@ -6,7 +6,7 @@ use mcp_registry::{
     Catalog, CompiledRules, Decision, ExposedTool, ListKind, ServerLists, ToolLookup, decide,
 };
 
-use crate::failure::Failure;
+use crate::failure::HostError;
 use crate::state::published::ServerState;
 use crate::supervisor::machine::{Absent, Route, Snapshot};
 
@@ -19,7 +19,7 @@ pub(super) fn find<'a, I>(
     snapshot: &'a Snapshot<I>,
     name: &str,
     server: Option<&ServerId>,
-) -> Result<(&'a ExposedTool, Option<&'a Route<I>>), Failure> {
+) -> Result<(&'a ExposedTool, Option<&'a Route<I>>), HostError> {
     if let Some(fault) = &snapshot.fault {
         return Err(fault.clone());
     }
@@ -60,11 +60,11 @@ fn of_server<'a>(catalog: &'a Catalog, name: &str, server: &ServerId) -> ToolLoo
     }
 }
 
-fn ambiguous(name: &str, tools: &[&ExposedTool]) -> Failure {
+fn ambiguous(name: &str, tools: &[&ExposedTool]) -> HostError {
     let mut names: Vec<String> = tools.iter().map(|it| format!("'{}'", it.name)).collect();
     let last = names.pop().unwrap_or_default();
     let message = format!("Tool '{}' is ambiguous: say {} or {last}", shown(name), names.join(", "));
-    Failure::new(ErrorKind::ToolNotFound, message)
+    HostError::new(ErrorKind::ToolNotFound, message)
 }
 
 /// Why there is no such tool: the most certain reason first.
@@ -73,9 +73,9 @@ fn missing<I>(
     name: &str,
     server: Option<&ServerId>,
     nearest: Option<&ExposedTool>,
-) -> Failure {
+) -> HostError {
     if snapshot.published.servers.iter().any(|it| it.state == ServerState::Stopped) {
-        return Failure::new(ErrorKind::Connection, "the host was shut down");
+        return HostError::new(ErrorKind::Connection, "the host was shut down");
     }
     let meant = |id: &str| server.is_none_or(|it| it.as_str() == id);
     let owner = |it: &&Absent| meant(&it.name) && (server.is_some() || may_own(it, name));
@@ -83,7 +83,7 @@ fn missing<I>(
         return unavailable(absent, &format!("Tool '{}'", shown(name)));
     }
     let not_found =
-        |why: &str| Failure::new(ErrorKind::ToolNotFound, format!("Tool '{}' not found{why}", shown(name)));
+        |why: &str| HostError::new(ErrorKind::ToolNotFound, format!("Tool '{}' not found{why}", shown(name)));
     if let Some(server) = server.filter(|it| !snapshot.routes.contains_key(*it)) {
         return not_found(&format!(": there is no server '{server}'"));
     }
@@ -112,16 +112,16 @@ fn missing<I>(
 }
 
 /// Why what is asked for, such as `Tool 'x'`, is not there while its server is not.
-pub(super) fn unavailable(absent: &Absent, what: &str) -> Failure {
+pub(super) fn unavailable(absent: &Absent, what: &str) -> HostError {
     if absent.state == ServerState::Disabled {
         let message = format!("{what} is not available: server '{}' was switched off", absent.name);
-        return Failure::new(ErrorKind::Connection, message);
+        return HostError::new(ErrorKind::Connection, message);
     }
     let Some(failure) = &absent.failure else {
         let message = format!("{what} is not available: server '{}' is being started", absent.name);
-        return Failure::new(ErrorKind::Connection, message);
+        return HostError::new(ErrorKind::Connection, message);
     };
-    let Failure { kind, message, help } = failure;
+    let HostError { kind, message, help } = failure;
     let again = match absent.state {
         ServerState::Restarting => "; it is started again by itself",
         ServerState::Starting
@@ -135,7 +135,7 @@ pub(super) fn unavailable(absent: &Absent, what: &str) -> Failure {
         true => format!("{what} is not available: {message}{again}"),
         false => format!("{what} is not available: {own_words}: {message}{again}"),
     };
-    Failure { kind: *kind, message, help: help.clone() }
+    HostError { kind: *kind, message, help: help.clone() }
 }
 
 /// Is `name` one of the tools of a server that is not there? Its last lists say so; without, the beginning that it

@@ -28,9 +28,9 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::Instant;
 use tracing::Instrument;
 
-use crate::calls::pin::Pinned;
+use crate::calls::pin::PinnedGeneration;
 use crate::calls::spill::Spills;
-use crate::failure::Failure;
+use crate::failure::HostError;
 use crate::failure::excerpt::excerpt;
 use crate::host::TraceSource;
 use crate::metrics::Meter;
@@ -47,11 +47,11 @@ use crate::supervisor::dialog::{DialogId, ReminderText};
 use crate::supervisor::gate::Guard;
 use crate::supervisor::machine::{Answer, Event, LeaseTable, Place, Snapshot, ToolNote, Wanting, later};
 use crate::telemetry::spans::CallRecord;
-pub use ask::Asking;
+pub use ask::RequestOptions;
 use deadline::{Due, outer};
 use find::{find, shown};
 use result_format::{Form, Trouble};
-pub use result_format::{RawResult, Unanswered};
+pub use result_format::{RawResult, RequestError};
 
 /// How often a call is looked up whose instance was retired between its look-up and its beginning.
 const TRIES: usize = 4;
@@ -82,7 +82,7 @@ pub struct ToolCall {
     /// ([`CallOptions::meta`](mcp_transport::CallOptions::meta)).
     pub meta: Option<RawJson>,
     /// More members of the request's parameters, a JSON object, handed on.
-    pub more: Option<RawJson>,
+    pub extra_params: Option<RawJson>,
     /// What becomes of a result that asks for input; only [`Host::call_raw`](crate::host::Host::call_raw) can hand it on.
     pub input: InputRequired,
 }
@@ -100,7 +100,7 @@ impl ToolCall {
             trace: None,
             caller: None,
             meta: None,
-            more: None,
+            extra_params: None,
             input: InputRequired::Answered,
         }
     }
@@ -119,7 +119,7 @@ impl fmt::Debug for ToolCall {
             trace,
             caller,
             meta: _,
-            more: _,
+            extra_params: _,
             input,
         } = self;
         f.debug_struct("ToolCall")
@@ -161,7 +161,7 @@ pub(crate) enum Sight<'a> {
     /// The latest.
     Latest,
     /// One that is kept.
-    Pinned(&'a Pinned),
+    Pinned(&'a PinnedGeneration),
 }
 
 /// What was found under a call's name.
@@ -210,7 +210,7 @@ enum Nowhere {
     /// It was retired meanwhile: another look may show another one.
     Retired,
     /// For this reason.
-    Refused(Failure),
+    Refused(HostError),
 }
 
 impl Desk {
@@ -229,7 +229,7 @@ impl Desk {
     }
 
     /// Makes a call whose result is handed on as it is.
-    pub(crate) async fn call_raw(&self, call: ToolCall, sight: Sight<'_>) -> Result<RawResult, Unanswered> {
+    pub(crate) async fn call_raw(&self, call: ToolCall, sight: Sight<'_>) -> Result<RawResult, RequestError> {
         let record = CallRecord::begin(&self.meter);
         let span = record.span();
         let work = pin!(async {
@@ -244,7 +244,7 @@ impl Desk {
                 (Ok(_), None) => unreachable!("a result is some tool's"),
                 (Err(trouble), server) => Err(trouble.of(server)),
             };
-            record.end(outcome.as_ref().err().map(|it| it.failure.kind), duration);
+            record.end(outcome.as_ref().err().map(|it| it.error.kind), duration);
             outcome
         });
         work.instrument(span).await
@@ -259,7 +259,7 @@ impl Desk {
     fn seen(&self, sight: Sight<'_>) -> Arc<Snapshot<Shared>> {
         match sight {
             Sight::Latest => self.latest(),
-            Sight::Pinned(pinned) => Arc::clone(pinned.snapshot()),
+            Sight::Pinned(pinned) => Arc::clone(pinned.routing()),
         }
     }
 
@@ -274,7 +274,7 @@ impl Desk {
     }
 
     async fn make<T: Form>(&self, call: &ToolCall, sight: Sight<'_>, record: &CallRecord<'_>) -> Ending<T> {
-        let nowhere = |failure: Failure| {
+        let nowhere = |failure: HostError| {
             let duration = record.elapsed();
             Ending { tool: None, budget: usize::MAX, duration, outcome: Err(failure.into()) }
         };
@@ -341,7 +341,7 @@ impl Desk {
             return ended(outcome, now);
         }
         let message = format!("Tool '{}' is not available: its server is being replaced", shown(&call.name));
-        nowhere(Failure::new(ErrorKind::Connection, message))
+        nowhere(HostError::new(ErrorKind::Connection, message))
     }
 
     /// The instance that something goes to.
@@ -385,7 +385,7 @@ impl Desk {
             return Ok(Arc::clone(&held.instance));
         }
         let (answer, taken) = oneshot::channel();
-        let shut_down = || Nowhere::Refused(Failure::new(ErrorKind::Connection, "the host was shut down"));
+        let shut_down = || Nowhere::Refused(HostError::new(ErrorKind::Connection, "the host was shut down"));
         let asked = self.ends.so_far();
         self.commands.send(Command::Lease(wanting, asked, answer)).await.map_err(|_| shut_down())?;
         match taken.await {
@@ -416,7 +416,7 @@ impl Desk {
             trace: self.traced(call.trace.as_ref()),
             caller: self.caller(call.caller.as_ref(), call.dialog.as_ref()),
             meta: call.meta.clone(),
-            more: call.more.clone(),
+            more: call.extra_params.clone(),
             input: call.input,
         };
         let outer = outer(deadline, &options);
@@ -440,10 +440,10 @@ impl Desk {
     }
 
     /// Checks the arguments against the tool's schema, before anything is sent.
-    fn validate(&self, call: &ToolCall, server: &ServerId, tool: &Tool) -> Result<(), Failure> {
+    fn validate(&self, call: &ToolCall, server: &ServerId, tool: &Tool) -> Result<(), HostError> {
         let invalid = |what: &str| {
             let message = format!("Invalid arguments for tool '{}': {what}", shown(&call.name));
-            Failure::new(ErrorKind::Validation, message)
+            HostError::new(ErrorKind::Validation, message)
         };
         if !call.arguments.is_object() {
             return Err(invalid("they must be a JSON object"));
@@ -470,7 +470,7 @@ impl Desk {
 }
 
 /// What the call means in this generation.
-fn target(snapshot: &Snapshot<Shared>, call: &ToolCall) -> Result<Found, Failure> {
+fn target(snapshot: &Snapshot<Shared>, call: &ToolCall) -> Result<Found, HostError> {
     let (tool, route) = find(snapshot, &call.name, call.server.as_ref())?;
     let tool = tool.tool.clone();
     Ok(match route {
@@ -489,11 +489,11 @@ fn enter<'a>(instance: &'a Shared, sight: Sight<'_>) -> Option<Guard<'a>> {
 }
 
 /// What a pinned call is told that comes too late.
-fn replaced(call: &ToolCall, target: &Target) -> Failure {
+fn replaced(call: &ToolCall, target: &Target) -> HostError {
     let message = format!(
         "Replaced: server '{}' was replaced or stopped after this generation; tool '{}' of it is no longer there",
         target.server.spec.id,
         shown(&call.name)
     );
-    Failure::new(ErrorKind::Connection, message)
+    HostError::new(ErrorKind::Connection, message)
 }

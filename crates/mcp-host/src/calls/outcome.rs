@@ -9,7 +9,7 @@ use mcp_registry::{Problem, ProblemKind, ValidationOutcome};
 use super::bound::{Rest, bound};
 use super::{Desk, Ending, ToolCall};
 use crate::calls::spill::{SpillError, Whole};
-use crate::failure::Failure;
+use crate::failure::HostError;
 use crate::failure::excerpt::excerpt;
 use crate::supervisor::committer::Command;
 use crate::supervisor::machine::{Event, ToolNote};
@@ -57,7 +57,7 @@ impl Desk {
         let (content, structured) = bounded.told(files);
         metadata.structured_content = structured;
         let error =
-            is_error.then(|| Failure::new(ErrorKind::Tool, failed_tool(&content)).into_call_failure());
+            is_error.then(|| HostError::new(ErrorKind::Tool, failed_tool(&content)).into_call_failure());
         CallResult { success: !is_error, content, error, metadata }
     }
 

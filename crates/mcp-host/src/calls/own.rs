@@ -7,7 +7,7 @@ use tokio::time::Instant;
 use super::result_format::{Form, Trouble};
 use super::{Desk, Done, Ending, ToolCall};
 use crate::calls::admin::{Order, not_loaded, own_id, read};
-use crate::failure::Failure;
+use crate::failure::HostError;
 use crate::state::published::ServerState;
 use crate::supervisor::committer::Command;
 use crate::supervisor::dialog::{DialogId, LeaseReceipt, Reminder};
@@ -34,7 +34,7 @@ impl Desk {
         Ending { tool, budget: usize::MAX, duration: record.elapsed(), outcome }
     }
 
-    async fn obey(&self, call: &ToolCall, tool: &Tool) -> Result<String, Failure> {
+    async fn obey(&self, call: &ToolCall, tool: &Tool) -> Result<String, HostError> {
         let dialog = call.dialog.clone().unwrap_or_else(DialogId::none);
         match read(&tool.name, &call.arguments)? {
             Order::Release(server) => Ok(match self.release(&dialog, &server).await? {
@@ -53,7 +53,7 @@ impl Desk {
     }
 
     /// Gives a lease back, and waits until it is closed; false where there was none.
-    pub(crate) async fn release(&self, dialog: &DialogId, server: &ServerId) -> Result<bool, Failure> {
+    pub(crate) async fn release(&self, dialog: &DialogId, server: &ServerId) -> Result<bool, HostError> {
         self.known(server)?;
         let (answer, taken) = oneshot::channel();
         let sent = self.commands.send(Command::Release(dialog.clone(), server.clone(), answer)).await;
@@ -67,7 +67,7 @@ impl Desk {
     }
 
     /// Starts a server anew, and waits until it can be called.
-    pub(crate) async fn restart(&self, server: &ServerId) -> Result<(), Failure> {
+    pub(crate) async fn restart(&self, server: &ServerId) -> Result<(), HostError> {
         self.known(server)?;
         let (answer, taken) = oneshot::channel();
         if self.commands.send(Command::Restart(server.clone(), answer)).await.is_ok() {
@@ -83,7 +83,7 @@ impl Desk {
             .await
             .map(|it| status(&it))
             .unwrap_or_default();
-        match settled.map(|it| (it.state, it.failure)) {
+        match settled.map(|it| (it.state, it.error)) {
             Some((ServerState::Ready, None)) => Ok(()),
             Some((_, Some(failure))) => Err(failure),
             Some((_, None)) | None => Err(not_loaded(server.as_str())),
@@ -91,7 +91,7 @@ impl Desk {
     }
 
     /// Switches a server off.
-    pub(crate) async fn disable(&self, server: &ServerId) -> Result<(), Failure> {
+    pub(crate) async fn disable(&self, server: &ServerId) -> Result<(), HostError> {
         self.known(server)?;
         let (answer, taken) = oneshot::channel();
         if self.commands.send(Command::Disable(server.clone(), answer)).await.is_ok() {
@@ -121,8 +121,8 @@ impl Desk {
                 dialog: dialog.clone(),
                 pid: instance.pid(),
                 started: instance.started(),
-                last_call: instance.last_call().map(|it| instance.started() + it),
-                deadline: end.and_then(|it| wall.checked_add(it.saturating_duration_since(now))),
+                last_used: instance.last_call().map(|it| instance.started() + it),
+                expires: end.and_then(|it| wall.checked_add(it.saturating_duration_since(now))),
             }
         });
         let mut res: Vec<_> = receipts.collect();
@@ -130,7 +130,7 @@ impl Desk {
         res
     }
 
-    pub(crate) fn known(&self, server: &ServerId) -> Result<(), Failure> {
+    pub(crate) fn known(&self, server: &ServerId) -> Result<(), HostError> {
         let snapshot = self.latest();
         let servers = &snapshot.published.servers;
         let known = servers.iter().any(|it| it.id == server.as_str());

@@ -9,10 +9,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use mcp_model::{CallResult, PromptResult, RawJson, ReadResult, ServerId};
 
-use crate::calls::{Asking, ToolCall};
 use crate::calls::{Desk, Sight};
-use crate::failure::Failure;
-use crate::state::published::Published;
+use crate::calls::{RequestOptions, ToolCall};
+use crate::failure::HostError;
+use crate::state::published::HostSnapshot;
 use crate::supervisor::committer::Shared;
 use crate::supervisor::dialog::Course;
 use crate::supervisor::dialog::DialogId;
@@ -23,7 +23,7 @@ const TRIES: usize = 8;
 
 /// A generation for a turn of an agent: what its model was shown is what it can call. Dropping it lets go of what was
 /// retired meanwhile, so it is to be dropped when the turn is over.
-pub struct Pinned {
+pub struct PinnedGeneration {
     desk: Arc<Desk>,
     /// Whose turn it is: a dialog that is not over before this.
     course: Option<Arc<Course>>,
@@ -49,9 +49,9 @@ impl Pin {
     }
 }
 
-impl Pinned {
+impl PinnedGeneration {
     /// Takes the latest generation.
-    pub(crate) fn new(desk: &Arc<Desk>, course: Option<Arc<Course>>) -> Pinned {
+    pub(crate) fn new(desk: &Arc<Desk>, course: Option<Arc<Course>>) -> PinnedGeneration {
         let mut snapshot = desk.latest();
         let mut shared = Vec::new();
         for _ in 0..TRIES {
@@ -63,11 +63,11 @@ impl Pinned {
             snapshot = desk.latest();
         }
         let desk = Arc::clone(desk);
-        Pinned { desk, course, snapshot, _shared: shared, leased: Mutex::default() }
+        PinnedGeneration { desk, course, snapshot, _shared: shared, leased: Mutex::default() }
     }
 
     /// The generation.
-    pub fn published(&self) -> &Arc<Published> {
+    pub fn snapshot(&self) -> &Arc<HostSnapshot> {
         &self.snapshot.published
     }
 
@@ -84,17 +84,17 @@ impl Pinned {
         &self,
         name: &str,
         arguments: &RawJson,
-        asking: Asking,
-    ) -> Result<PromptResult, Failure> {
+        asking: RequestOptions,
+    ) -> Result<PromptResult, HostError> {
         let dialog = asking.dialog.or_else(|| self.dialog());
-        let asking = Asking { dialog, ..asking };
+        let asking = RequestOptions { dialog, ..asking };
         self.desk.get_prompt(name, arguments, asking, Sight::Pinned(self)).await
     }
 
     /// Reads a resource, as [`Host::read_resource`](crate::host::Host::read_resource) does, for this generation.
-    pub async fn read_resource(&self, uri: &str, asking: Asking) -> Result<ReadResult, Failure> {
+    pub async fn read_resource(&self, uri: &str, asking: RequestOptions) -> Result<ReadResult, HostError> {
         let dialog = asking.dialog.or_else(|| self.dialog());
-        let asking = Asking { dialog, ..asking };
+        let asking = RequestOptions { dialog, ..asking };
         self.desk.read_resource(uri, asking, Sight::Pinned(self)).await
     }
 
@@ -102,7 +102,7 @@ impl Pinned {
         self.course.as_ref().map(|it| it.id.clone())
     }
 
-    pub(crate) fn snapshot(&self) -> &Arc<Snapshot<Shared>> {
+    pub(crate) fn routing(&self) -> &Arc<Snapshot<Shared>> {
         &self.snapshot
     }
 
@@ -122,9 +122,9 @@ impl Pinned {
     }
 }
 
-impl fmt::Debug for Pinned {
+impl fmt::Debug for PinnedGeneration {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let generation = self.published().generation;
+        let generation = self.snapshot().generation;
         let mut res = f.debug_struct("Pinned");
         res.field("generation", &generation).field("dialog", &self.dialog()).finish_non_exhaustive()
     }

@@ -10,14 +10,14 @@ use mcp_registry::{Problem, ProviderFailure, ProviderRejection, RetryDecision, r
 use tokio::sync::oneshot;
 
 use crate::calls::Desk;
-use crate::failure::Failure;
+use crate::failure::HostError;
 use crate::supervisor::committer::Command;
 use crate::supervisor::dialog::DialogId;
 use crate::supervisor::machine::Event;
 
 /// A request to a language model that its provider refused, or that came to nothing.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ProviderRefusal {
+pub struct ProviderFailureReport {
     /// The provider's name.
     pub provider: String,
     /// The dialog whose request it was.
@@ -34,8 +34,8 @@ pub struct ProviderRefusal {
 
 impl Desk {
     /// Judges a refusal, and stops its dialog where a repeat would not mend it.
-    pub(crate) async fn refused(&self, refusal: ProviderRefusal) -> RetryDecision {
-        let ProviderRefusal { provider, dialog, rejection, attempt, tool, text } = refusal;
+    pub(crate) async fn refused(&self, refusal: ProviderFailureReport) -> RetryDecision {
+        let ProviderFailureReport { provider, dialog, rejection, attempt, tool, text } = refusal;
         let reaction = retry_decision(&rejection, attempt);
         match reaction {
             RetryDecision::Retry { after } => {
@@ -55,12 +55,12 @@ impl Desk {
     }
 
     /// Why a dialog is stopped, if it is.
-    pub(crate) fn stopped(&self, dialog: &DialogId) -> Option<Failure> {
+    pub(crate) fn stopped(&self, dialog: &DialogId) -> Option<HostError> {
         let stopped = Arc::clone(&self.snapshot.borrow().stopped);
         let problem = &stopped.get(dialog)?.problem;
         let message = format!("dialog '{dialog}' is stopped: {}", problem.message);
         let help = Some("mend what was refused, then let the dialog go on".to_owned());
-        Some(Failure { kind: ErrorKind::Validation, message, help })
+        Some(HostError { kind: ErrorKind::Validation, message, help })
     }
 
     /// Lets a dialog go on.

@@ -7,7 +7,7 @@ use mcp_model::{ErrorKind, Filter, ServerId};
 use mcp_registry::{Decision, ExposedPrompt, ListKind};
 
 use super::find::{shown, unavailable};
-use crate::failure::Failure;
+use crate::failure::HostError;
 use crate::state::published::ServerState;
 use crate::supervisor::committer::Shared;
 use crate::supervisor::machine::{Place, Route, Snapshot};
@@ -50,7 +50,7 @@ pub(super) fn look(
     snapshot: &Snapshot<Shared>,
     wish: Wish<'_>,
     server: Option<&ServerId>,
-) -> Result<Found, Failure> {
+) -> Result<Found, HostError> {
     if let Some(fault) = &snapshot.fault {
         return Err(fault.clone());
     }
@@ -77,7 +77,7 @@ pub(super) fn prompt<'a>(
     snapshot: &'a Snapshot<Shared>,
     name: &str,
     server: Option<&ServerId>,
-) -> Result<&'a ExposedPrompt, Failure> {
+) -> Result<&'a ExposedPrompt, HostError> {
     let meant = |it: &&ExposedPrompt| server.is_none_or(|server| it.server == *server);
     let catalog = &snapshot.published.catalog;
     if let Some(it) = catalog.prompt(name).filter(meant) {
@@ -91,13 +91,17 @@ pub(super) fn prompt<'a>(
         many => {
             let names: Vec<String> = many.iter().map(|it| format!("'{}'", it.name)).collect();
             let message = format!("Prompt '{}' is ambiguous: say one of {}", shown(name), names.join(", "));
-            Err(Failure::new(ErrorKind::Validation, message))
+            Err(HostError::new(ErrorKind::Validation, message))
         }
     }
 }
 
 /// The server that a URI is asked of: the one that is named; the one that lists it; the one whose template fits best.
-fn resource(snapshot: &Snapshot<Shared>, uri: &str, server: Option<&ServerId>) -> Result<ServerId, Failure> {
+fn resource(
+    snapshot: &Snapshot<Shared>,
+    uri: &str,
+    server: Option<&ServerId>,
+) -> Result<ServerId, HostError> {
     let wish = Wish::Resource(uri);
     let catalog = &snapshot.published.catalog;
     let listed = catalog.resources().iter().filter(|it| &*it.resource.uri == uri).map(|it| &it.server);
@@ -111,13 +115,13 @@ fn resource(snapshot: &Snapshot<Shared>, uri: &str, server: Option<&ServerId>) -
     };
     if let Some((id, _)) = snapshot.routes.iter().filter(hiding).min_by_key(|(id, _)| *id) {
         let message = format!("{} not found: server '{id}' has it, but it is not shown", wish.words());
-        return Err(Failure::new(ErrorKind::Validation, message));
+        return Err(HostError::new(ErrorKind::Validation, message));
     }
     if let Some(server) = server {
         if hides(snapshot, server, uri) {
             let message =
                 format!("{} not found: server '{server}' has a filter, and it is not shown", wish.words());
-            return Err(Failure::new(ErrorKind::Validation, message));
+            return Err(HostError::new(ErrorKind::Validation, message));
         }
         return match snapshot.routes.contains_key(server) {
             true => Ok(server.clone()),
@@ -192,7 +196,7 @@ fn one_of<'a>(
     wish: Wish<'_>,
     server: Option<&ServerId>,
     owners: impl Iterator<Item = &'a ServerId>,
-) -> Result<ServerId, Failure> {
+) -> Result<ServerId, HostError> {
     let mut owners: Vec<&ServerId> = owners.filter(|it| server.is_none_or(|server| *it == server)).collect();
     owners.dedup();
     match owners.as_slice() {
@@ -201,15 +205,15 @@ fn one_of<'a>(
         many => {
             let names: Vec<String> = many.iter().map(|it| format!("'{it}'")).collect();
             let message = format!("{} is ambiguous: say which server: {}", wish.words(), names.join(", "));
-            Err(Failure::new(ErrorKind::Validation, message))
+            Err(HostError::new(ErrorKind::Validation, message))
         }
     }
 }
 
 /// Why there is no such thing: the most certain reason first.
-fn missing(snapshot: &Snapshot<Shared>, wish: Wish<'_>, server: Option<&ServerId>) -> Failure {
+fn missing(snapshot: &Snapshot<Shared>, wish: Wish<'_>, server: Option<&ServerId>) -> HostError {
     if snapshot.published.servers.iter().any(|it| it.state == ServerState::Stopped) {
-        return Failure::new(ErrorKind::Connection, "the host was shut down");
+        return HostError::new(ErrorKind::Connection, "the host was shut down");
     }
     let words = wish.words();
     if let Some(server) = server {
@@ -217,7 +221,7 @@ fn missing(snapshot: &Snapshot<Shared>, wish: Wish<'_>, server: Option<&ServerId
             return unavailable(absent, &words);
         }
         if !snapshot.routes.contains_key(server) {
-            return Failure::new(
+            return HostError::new(
                 ErrorKind::Validation,
                 format!("{words} not found: there is no server '{server}'"),
             );
@@ -234,7 +238,7 @@ fn missing(snapshot: &Snapshot<Shared>, wish: Wish<'_>, server: Option<&ServerId
     if let Some(it) = snapshot.published.catalog.decisions(wish.list()).find(hidden) {
         let message =
             format!("{words} not found: server '{}' has it, but it is not shown: {}", it.server, it.rule);
-        return Failure::new(ErrorKind::Validation, message);
+        return HostError::new(ErrorKind::Validation, message);
     }
     let absent: Vec<String> = snapshot.absent.iter().map(|it| format!("'{}'", shown(&it.name))).collect();
     let why = match (absent.is_empty(), wish) {
@@ -242,7 +246,7 @@ fn missing(snapshot: &Snapshot<Shared>, wish: Wish<'_>, server: Option<&ServerId
         (true, Wish::Resource(_)) if server.is_none() => "; say which server it is asked of".to_owned(),
         (true, _) => String::new(),
     };
-    Failure::new(ErrorKind::Validation, format!("{words} not found{why}"))
+    HostError::new(ErrorKind::Validation, format!("{words} not found{why}"))
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use mcp_transport::{Answer, CallError, CallOptions, RequestId, Session};
 use serde_json::json;
 
 use super::Desk;
-use crate::failure::Failure;
+use crate::failure::HostError;
 
 /// A result as its server sent it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,38 +20,38 @@ pub struct RawResult {
 
 /// Why there is no result, for those who hand it on.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Unanswered {
+pub struct RequestError {
     /// In words, with its kind.
-    pub failure: Failure,
+    pub error: HostError,
     /// The server's own JSON-RPC error, where it answered with one: as it came, but for secrets.
     pub rpc: Option<Box<RpcError>>,
     /// The server, where it came to one.
     pub server: Option<ServerId>,
 }
 
-impl std::fmt::Display for Unanswered {
+impl std::fmt::Display for RequestError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        self.failure.fmt(f)
+        self.error.fmt(f)
     }
 }
 
-impl std::error::Error for Unanswered {}
+impl std::error::Error for RequestError {}
 
 /// Why something brought nothing.
 pub(super) struct Trouble {
-    pub(super) failure: Failure,
+    pub(super) failure: HostError,
     pub(super) rpc: Option<Box<RpcError>>,
 }
 
-impl From<Failure> for Trouble {
-    fn from(failure: Failure) -> Trouble {
+impl From<HostError> for Trouble {
+    fn from(failure: HostError) -> Trouble {
         Trouble { failure, rpc: None }
     }
 }
 
 impl Trouble {
     /// What `error` is in words, and as the server's own error where it is one.
-    pub(super) fn new(failure: Failure, error: &CallError) -> Trouble {
+    pub(super) fn new(failure: HostError, error: &CallError) -> Trouble {
         let rpc = match error {
             CallError::Rpc(error) | CallError::ResourceNotFound(error) => Some(error),
             CallError::Refused(fault) => fault.error.as_ref(),
@@ -60,9 +60,9 @@ impl Trouble {
         Trouble { failure, rpc: rpc.cloned().map(Box::new) }
     }
 
-    pub(super) fn of(self, server: Option<ServerId>) -> Unanswered {
+    pub(super) fn of(self, server: Option<ServerId>) -> RequestError {
         let Trouble { failure, rpc } = self;
-        Unanswered { failure, rpc, server }
+        RequestError { error: failure, rpc, server }
     }
 }
 

@@ -37,13 +37,13 @@ pub struct SpillPolicy {
     pub directory: PathBuf,
     /// How many bytes all files of the host may have together. Those that were written first make room; what is larger
     /// by itself is cut.
-    pub most_bytes: u64,
+    pub max_bytes: u64,
 }
 
 impl SpillPolicy {
     /// Files in `directory`, of 256 MiB together.
     pub fn in_directory(directory: impl Into<PathBuf>) -> SpillPolicy {
-        SpillPolicy { directory: directory.into(), most_bytes: 256 << 20 }
+        SpillPolicy { directory: directory.into(), max_bytes: 256 << 20 }
     }
 }
 
@@ -311,7 +311,7 @@ impl State {
     /// Makes room for a file of so many bytes of this result. Gives the files that go for it.
     fn reserve(&mut self, bytes: u64, result: u64) -> Result<Vec<PathBuf>, SpillError> {
         let Some(policy) = &self.policy else { return Err(SpillError::Off) };
-        let most = policy.most_bytes;
+        let most = policy.max_bytes;
         if bytes > most {
             return Err(SpillError::TooLarge { bytes, most });
         }

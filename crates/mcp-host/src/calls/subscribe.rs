@@ -7,8 +7,8 @@ use super::deadline::Due;
 use super::resource_lookup::{Found, Wish, look};
 use super::result_format::Trouble;
 use super::{Desk, Nowhere, Seat, Sight, TRIES, enter};
-use crate::calls::{Asking, Unanswered};
-use crate::failure::Failure;
+use crate::calls::{RequestError, RequestOptions};
+use crate::failure::HostError;
 use crate::notifications::subscriptions::{Post, Subscription};
 use crate::supervisor::connector::{about, call_failure};
 use crate::supervisor::dialog::DialogId;
@@ -16,8 +16,12 @@ use crate::supervisor::machine::Place;
 
 impl Desk {
     /// Subscribes to a resource. Resolves when its server has agreed.
-    pub(crate) async fn subscribe(&self, uri: &str, asking: Asking) -> Result<Subscription, Unanswered> {
-        let nowhere = |failure: Failure| Trouble::from(failure).of(None);
+    pub(crate) async fn subscribe(
+        &self,
+        uri: &str,
+        asking: RequestOptions,
+    ) -> Result<Subscription, RequestError> {
+        let nowhere = |failure: HostError| Trouble::from(failure).of(None);
         let dialog = asking.dialog.as_ref();
         if let Some(failure) = dialog.and_then(|it| self.stopped(it)) {
             return Err(nowhere(failure));
@@ -27,7 +31,7 @@ impl Desk {
             let found = look(&self.latest(), Wish::Resource(uri), asking.server.as_ref());
             let Found { server, place, name } = found.map_err(nowhere)?;
             let id = &server.spec.id;
-            let of_it = |failure: Failure| Trouble::from(failure).of(Some(id.clone()));
+            let of_it = |failure: HostError| Trouble::from(failure).of(Some(id.clone()));
             let seat = Seat { server: id, place: &place, dialog };
             let instance = match due.within(self.instance(seat, Sight::Latest)).await {
                 None => return Err(of_it(due.missed(&server))),
@@ -62,6 +66,6 @@ impl Desk {
         }
         let message =
             format!("{} is not available: its server is being replaced", Wish::Resource(uri).words());
-        Err(nowhere(Failure::new(ErrorKind::Connection, message)))
+        Err(nowhere(HostError::new(ErrorKind::Connection, message)))
     }
 }

@@ -8,10 +8,10 @@ use mcp_transport::ServerInfo;
 use tokio::task::JoinSet;
 
 use super::Desk;
-use crate::config::approval::Offer;
+use crate::config::approval::ServerDefinitions;
 use crate::config::approval::about as about_server;
-use crate::failure::Failure;
-use crate::state::server_info_cache::AboutServer;
+use crate::failure::HostError;
+use crate::state::server_info_cache::ServerDetails;
 use crate::supervisor::committer::Shared;
 use crate::supervisor::dialog::DialogId;
 use crate::supervisor::machine::{Instructions, Place, Route};
@@ -30,7 +30,7 @@ impl Desk {
     }
 
     /// What is known of a server that runs, or is leased.
-    pub(crate) fn about(&self, server: &ServerId) -> Option<AboutServer> {
+    pub(crate) fn about(&self, server: &ServerId) -> Option<ServerDetails> {
         let latest = self.latest();
         let Route { server: running, about, instructions, .. } = latest.routes.get(server)?;
         let mut info = self.acquaintances.of(server);
@@ -45,23 +45,28 @@ impl Desk {
                 }
             }
         }
-        Some(AboutServer { sharing: running.spec.sharing, info })
+        Some(ServerDetails { sharing: running.spec.sharing, info })
     }
 
     /// What a server that runs, or is leased, offers.
-    pub(crate) fn offers(&self, server: &ServerId) -> Option<Offer> {
+    pub(crate) fn offers(&self, server: &ServerId) -> Option<ServerDefinitions> {
         let latest = self.latest();
         let Route { about, lists, read, .. } = latest.routes.get(server)?;
         let instructions = self.acquaintances.of(server).and_then(|it| it.instructions);
         let seen = ServerSnapshot::of(about.clone(), lists);
-        Some(Offer { seen, lists: Arc::clone(lists), read: read.clone(), instructions })
+        Some(ServerDefinitions {
+            observed: seen,
+            lists: Arc::clone(lists),
+            read_lists: read.clone(),
+            instructions,
+        })
     }
 
     /// Asks what runs for log messages from the level on that is wanted now, all beside each other.
     pub(crate) async fn follow_levels(
         &self,
         server: Option<&ServerId>,
-    ) -> Vec<(ServerId, Result<(), Failure>)> {
+    ) -> Vec<(ServerId, Result<(), HostError>)> {
         let mut asked = JoinSet::new();
         for (id, instance) in self.running(server) {
             let levels = Arc::clone(&self.levels);

@@ -17,13 +17,13 @@ pub struct Approval {
 
 /// What a server offers, whether it is shown or not.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Offer {
+pub struct ServerDefinitions {
     /// What would be approved, were it approved now.
-    pub seen: ServerSnapshot,
+    pub observed: ServerSnapshot,
     /// Its lists.
     pub lists: Arc<ServerLists>,
     /// The lists that were read; of the others nothing is known.
-    pub read: Vec<ListKind>,
+    pub read_lists: Vec<ListKind>,
     /// Its instructions, as they came.
     pub instructions: Option<String>,
 }
@@ -35,16 +35,21 @@ impl Approval {
     }
 }
 
-impl Offer {
+impl ServerDefinitions {
     /// What a session offers: what it says of itself, and those of its lists that were read.
-    pub fn of(info: &ServerInfo, lists: ServerLists, read: Vec<ListKind>) -> Offer {
+    pub fn of(info: &ServerInfo, lists: ServerLists, read: Vec<ListKind>) -> ServerDefinitions {
         let seen = ServerSnapshot::of(about(info), &lists);
-        Offer { seen, lists: Arc::new(lists), read, instructions: info.instructions.clone() }
+        ServerDefinitions {
+            observed: seen,
+            lists: Arc::new(lists),
+            read_lists: read,
+            instructions: info.instructions.clone(),
+        }
     }
 
     /// How it differs from what was approved of this server.
     pub fn drift(&self, server: &ServerId, approval: &Approval) -> Drift {
-        approval.drift(server, &self.seen, &self.read)
+        approval.drift(server, &self.observed, &self.read_lists)
     }
 }
 

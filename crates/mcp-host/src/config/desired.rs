@@ -2,11 +2,11 @@
 
 use mcp_config::ResolvedServer;
 
-use crate::failure::Failure;
+use crate::failure::HostError;
 
 /// The servers that should be there, in the order in which the catalog shows them.
 #[derive(Debug, Clone, Default)]
-pub struct Wanted {
+pub struct DesiredServers {
     /// Servers to start, or to keep.
     pub servers: Vec<ResolvedServer>,
     /// Entries whose configuration or environment is wrong. They are shown as statuses and problems and never started;
@@ -20,5 +20,5 @@ pub struct FailedServer {
     /// Its name as written, which may be no [`ServerId`](mcp_model::ServerId).
     pub id: String,
     /// What is wrong with it.
-    pub failure: Failure,
+    pub error: HostError,
 }

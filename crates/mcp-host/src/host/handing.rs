@@ -5,18 +5,18 @@ use mcp_model::{LogLevel, RawJson, ServerId};
 use mcp_transport::{CompletionArgument, CompletionOf};
 
 use super::Host;
-use crate::calls::{Asking, RawResult, Sight, ToolCall, Unanswered};
-use crate::config::approval::Offer;
-use crate::failure::Failure;
-use crate::notifications::stream::Hearing;
+use crate::calls::{RawResult, RequestError, RequestOptions, Sight, ToolCall};
+use crate::config::approval::ServerDefinitions;
+use crate::failure::HostError;
+use crate::notifications::stream::NotificationStream;
 use crate::notifications::subscriptions::Subscription;
-use crate::state::server_info_cache::AboutServer;
+use crate::state::server_info_cache::ServerDetails;
 use crate::supervisor::dialog::DialogId;
 
 impl Host {
     /// Calls a tool as [`Host::call`] does, and hands the result on as its server sent it: neither cut nor judged, with
     /// whatever members it has. Arguments that do not fit the tool's schema are refused all the same.
-    pub async fn call_raw(&self, call: ToolCall) -> Result<RawResult, Unanswered> {
+    pub async fn call_raw(&self, call: ToolCall) -> Result<RawResult, RequestError> {
         self.desk.call_raw(call, Sight::Latest).await
     }
 
@@ -25,13 +25,17 @@ impl Host {
         &self,
         name: &str,
         arguments: &RawJson,
-        asking: Asking,
-    ) -> Result<RawResult, Unanswered> {
+        asking: RequestOptions,
+    ) -> Result<RawResult, RequestError> {
         self.desk.get_prompt_raw(name, arguments, asking, Sight::Latest).await
     }
 
     /// Reads a resource as [`Host::read_resource`] does, each time anew, and hands the result on as its server sent it.
-    pub async fn read_resource_raw(&self, uri: &str, asking: Asking) -> Result<RawResult, Unanswered> {
+    pub async fn read_resource_raw(
+        &self,
+        uri: &str,
+        asking: RequestOptions,
+    ) -> Result<RawResult, RequestError> {
         self.desk.read_resource_raw(uri, asking, Sight::Latest).await
     }
 
@@ -40,24 +44,24 @@ impl Host {
         &self,
         of: &CompletionOf,
         argument: &CompletionArgument,
-        asking: Asking,
-    ) -> Result<RawResult, Unanswered> {
+        asking: RequestOptions,
+    ) -> Result<RawResult, RequestError> {
         self.desk.complete_raw(of, argument, asking, Sight::Latest).await
     }
 
     /// What is known of a server that can be called; `None` of one that cannot.
-    pub fn about(&self, server: &ServerId) -> Option<AboutServer> {
+    pub fn details(&self, server: &ServerId) -> Option<ServerDetails> {
         self.desk.about(server)
     }
 
     /// What a server that can be called offers now, shown or not; `None` of one that cannot.
-    pub fn offers(&self, server: &ServerId) -> Option<Offer> {
+    pub fn definitions(&self, server: &ServerId) -> Option<ServerDefinitions> {
         self.desk.offers(server)
     }
 
     /// What servers say on their own from now on: log messages, resources that have changed, notifications of other kinds.
     /// Who is slow misses the oldest, and is told how many.
-    pub fn hear(&self) -> Hearing {
+    pub fn notifications(&self) -> NotificationStream {
         self.desk.hub.hear()
     }
 
@@ -74,17 +78,21 @@ impl Host {
     }
 
     /// The same for one server, until it is said of all. Fails where there is no such server, or where it does not agree.
-    pub async fn set_server_log_level(&self, server: &ServerId, level: LogLevel) -> Result<(), Failure> {
+    pub async fn set_server_log_level(&self, server: &ServerId, level: LogLevel) -> Result<(), HostError> {
         self.desk.known(server)?;
         self.desk.levels.want_of(server.clone(), level);
         self.desk.follow_levels(Some(server)).await.into_iter().try_for_each(|it| it.1)
     }
 
     /// Wants to hear when a resource changes: of the server that `asking` names, else of the one that a read of it would go
-    /// to, and for what is leased, of the dialog's own instance. It is heard by [`Host::hear`] until what is returned is
+    /// to, and for what is leased, of the dialog's own instance. It is heard by [`Host::notifications`] until what is returned is
     /// dropped. Many may want the same, and the server is asked once; an instance that takes the place of one that was
     /// lost is asked as well, and what may have changed meanwhile counts as changed. Resolves when the server has agreed.
-    pub async fn subscribe_resource(&self, uri: &str, asking: Asking) -> Result<Subscription, Unanswered> {
+    pub async fn subscribe_resource(
+        &self,
+        uri: &str,
+        asking: RequestOptions,
+    ) -> Result<Subscription, RequestError> {
         self.desk.subscribe(uri, asking).await
     }
 

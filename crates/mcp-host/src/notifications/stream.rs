@@ -21,7 +21,7 @@ const MOST_BYTES: usize = 8 << 20;
 
 /// Something that a server says on its own. Texts are the server's, and may hold anything.
 #[derive(Debug, Clone, PartialEq)]
-pub struct ServerSaid {
+pub struct ServerNotification {
     /// The server.
     pub server: ServerId,
     /// The dialog whose instance says it; `None` for one that is shared.
@@ -33,17 +33,17 @@ pub struct ServerSaid {
     pub event: Event,
 }
 
-/// What a [`Hearing`] brings.
+/// What a [`NotificationStream`] brings.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Heard {
+pub enum NotificationStreamItem {
     /// A server said something.
-    Said(Arc<ServerSaid>),
+    Notification(Arc<ServerNotification>),
     /// So much was said before the next that comes, and is lost, for nobody took it.
-    Missed(u64),
+    Lagged(u64),
 }
 
 /// Hears what servers say on their own, from when it was asked for.
-pub struct Hearing(Arc<Queue>);
+pub struct NotificationStream(Arc<Queue>);
 
 /// Where it comes from.
 #[derive(Default)]
@@ -63,7 +63,7 @@ struct Queue {
 
 #[derive(Default)]
 struct Waiting {
-    said: VecDeque<(usize, Arc<ServerSaid>)>,
+    said: VecDeque<(usize, Arc<ServerNotification>)>,
     bytes: usize,
     missed: u64,
     is_over: bool,
@@ -71,17 +71,17 @@ struct Waiting {
 
 impl Hub {
     /// Somebody listens from now on.
-    pub(crate) fn hear(&self) -> Hearing {
+    pub(crate) fn hear(&self) -> NotificationStream {
         let queue = Arc::new(Queue::default());
         let mut listeners = lock(&self.0);
         lock(&queue.waiting).is_over = listeners.is_over;
         listeners.queues.retain(|it| it.strong_count() > 0);
         listeners.queues.push(Arc::downgrade(&queue));
-        Hearing(queue)
+        NotificationStream(queue)
     }
 
     /// A server says something.
-    pub(crate) fn say(&self, said: impl FnOnce() -> ServerSaid) {
+    pub(crate) fn say(&self, said: impl FnOnce() -> ServerNotification) {
         let queues: Vec<Arc<Queue>> = lock(&self.0).queues.iter().filter_map(Weak::upgrade).collect();
         if queues.is_empty() {
             return;
@@ -105,9 +105,9 @@ impl Hub {
     }
 }
 
-impl Hearing {
+impl NotificationStream {
     /// The next of what was said; `None` when the host is gone and all of it was heard. Cancel-safe.
-    pub async fn next(&mut self) -> Option<Heard> {
+    pub async fn next(&mut self) -> Option<NotificationStreamItem> {
         loop {
             // There is one who waits, and a notice that comes before he does is kept for him.
             let changed = self.0.changed.notified();
@@ -120,7 +120,7 @@ impl Hearing {
     }
 }
 
-impl fmt::Debug for Hearing {
+impl fmt::Debug for NotificationStream {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Hearing").field("waiting", &lock(&self.0.waiting).said.len()).finish()
     }
@@ -130,7 +130,7 @@ impl fmt::Debug for Hearing {
 struct Nothing;
 
 impl Waiting {
-    fn push(&mut self, bytes: usize, said: &Arc<ServerSaid>) {
+    fn push(&mut self, bytes: usize, said: &Arc<ServerNotification>) {
         while self.said.len() >= MOST || (!self.said.is_empty() && self.bytes + bytes > MOST_BYTES) {
             let Some((bytes, _)) = self.said.pop_front() else { break };
             self.bytes -= bytes;
@@ -140,14 +140,14 @@ impl Waiting {
         self.said.push_back((bytes, Arc::clone(said)));
     }
 
-    fn next(&mut self) -> Result<Option<Heard>, Nothing> {
+    fn next(&mut self) -> Result<Option<NotificationStreamItem>, Nothing> {
         if self.missed > 0 {
-            return Ok(Some(Heard::Missed(std::mem::take(&mut self.missed))));
+            return Ok(Some(NotificationStreamItem::Lagged(std::mem::take(&mut self.missed))));
         }
         match self.said.pop_front() {
             Some((bytes, said)) => {
                 self.bytes -= bytes;
-                Ok(Some(Heard::Said(said)))
+                Ok(Some(NotificationStreamItem::Notification(said)))
             }
             None if self.is_over => Ok(None),
             None => Err(Nothing),
@@ -177,16 +177,16 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 mod tests {
     use super::*;
 
-    fn said(number: usize, size: usize) -> ServerSaid {
+    fn said(number: usize, size: usize) -> ServerNotification {
         let event = Event::ResourceUpdated { uri: format!("{number}:{}", "x".repeat(size)) };
-        ServerSaid { server: ServerId::parse("a").unwrap(), dialog: None, owner: None, event }
+        ServerNotification { server: ServerId::parse("a").unwrap(), dialog: None, owner: None, event }
     }
 
-    fn words(heard: Option<Heard>) -> String {
+    fn words(heard: Option<NotificationStreamItem>) -> String {
         match heard {
             None => "over".to_owned(),
-            Some(Heard::Missed(many)) => format!("missed {many}"),
-            Some(Heard::Said(said)) => match &said.event {
+            Some(NotificationStreamItem::Lagged(many)) => format!("missed {many}"),
+            Some(NotificationStreamItem::Notification(said)) => match &said.event {
                 Event::ResourceUpdated { uri } => uri.split(':').next().unwrap().to_owned(),
                 other => panic!("{other:?}"),
             },

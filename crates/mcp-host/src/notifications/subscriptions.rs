@@ -40,7 +40,7 @@ struct Table {
 }
 
 /// That somebody wants to hear when a resource changes: dropping it ends that. What changes is heard by
-/// [`Host::hear`](crate::host::Host::hear).
+/// [`Host::notifications`](crate::host::Host::notifications).
 pub struct Subscription {
     all: Arc<Subscriptions>,
     post: Post,

@@ -28,11 +28,11 @@ pub struct LoginOptions {
     /// A client that was registered by hand, for every server.
     pub client: Option<KnownClient>,
     /// What to do about a server that nobody has logged in to: `` run `mcp-host login weather` ``.
-    pub hint: Hint,
+    pub hint: LoginHint,
 }
 
 /// Says what to do about a server that nobody has logged in to.
-pub type Hint = Arc<dyn Fn(&ServerId) -> String + Send + Sync>;
+pub type LoginHint = Arc<dyn Fn(&ServerId) -> String + Send + Sync>;
 
 /// The logins of a host. Clones are the same.
 #[derive(Clone)]

@@ -10,11 +10,11 @@ use mcp_registry::{ActiveProblem, Catalog};
 use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
 
-use crate::failure::Failure;
+use crate::failure::HostError;
 
 /// The state of a host at one moment, all parts of it from the same moment.
 #[derive(Debug, Clone)]
-pub struct Published {
+pub struct HostSnapshot {
     /// Grows by one with each publication; 0 is that of a host which was asked for nothing yet.
     pub generation: u64,
     /// Tools, prompts and resources of the servers that run.
@@ -36,7 +36,7 @@ pub struct ServerStatus {
     pub era: Option<Era>,
     /// What is wrong. A server that is [`ServerState::Ready`] has one when it could not be changed as was wanted and
     /// goes on as it was.
-    pub failure: Option<Failure>,
+    pub error: Option<HostError>,
 }
 
 /// Whether a server can be used.
@@ -71,10 +71,10 @@ impl ServerState {
     }
 }
 
-impl Published {
+impl HostSnapshot {
     /// What a host publishes before it is asked for anything.
-    pub(crate) fn nothing() -> Published {
-        Published {
+    pub(crate) fn nothing() -> HostSnapshot {
+        HostSnapshot {
             generation: 0,
             catalog: Arc::new(Catalog::empty()),
             servers: Vec::new(),
@@ -83,7 +83,7 @@ impl Published {
     }
 }
 
-impl Serialize for Published {
+impl Serialize for HostSnapshot {
     /// `{"generation", "tools", "servers", "problems"}`.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut res = serializer.serialize_struct("Published", 4)?;
@@ -98,7 +98,7 @@ impl Serialize for Published {
 impl Serialize for ServerStatus {
     /// `{"name", "state", "era", "error"}`.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let ServerStatus { id, state, era, failure } = self;
+        let ServerStatus { id, state, era, error: failure } = self;
         let mut res = serializer.serialize_struct("ServerStatus", 4)?;
         res.serialize_field("name", id)?;
         res.serialize_field("state", state.as_str())?;
@@ -120,22 +120,17 @@ mod tests {
     #[test]
     fn it_is_the_json_of_the_tools_command() {
         let id = ServerId::parse("a").unwrap();
-        let failure = Failure { kind: ErrorKind::Connection, message: "m".into(), help: Some("h".into()) };
-        let published = Published {
+        let failure = HostError { kind: ErrorKind::Connection, message: "m".into(), help: Some("h".into()) };
+        let published = HostSnapshot {
             generation: 3,
             catalog: Arc::new(Catalog::empty()),
             servers: vec![
-                ServerStatus {
-                    id: "a".into(),
-                    state: ServerState::Failed,
-                    era: None,
-                    failure: Some(failure),
-                },
+                ServerStatus { id: "a".into(), state: ServerState::Failed, era: None, error: Some(failure) },
                 ServerStatus {
                     id: "b".into(),
                     state: ServerState::Ready,
                     era: Some(Era::Modern),
-                    failure: None,
+                    error: None,
                 },
             ],
             problems: vec![ActiveProblem {

@@ -9,7 +9,7 @@ use mcp_transport::ServerInfo;
 
 /// What is known of a server beside its lists.
 #[derive(Debug, Clone, PartialEq)]
-pub struct AboutServer {
+pub struct ServerDetails {
     /// Whether one instance is for all, or each dialog has its own.
     pub sharing: Sharing,
     /// What it said about itself when it was connected last; `None` before that.

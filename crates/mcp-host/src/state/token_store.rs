@@ -22,14 +22,14 @@ const MOST_FILES: usize = 4096;
 
 /// Keeps grants in a folder.
 #[derive(Debug, Clone)]
-pub struct FileTokens {
+pub struct FileTokenStore {
     folder: PathBuf,
 }
 
-impl FileTokens {
+impl FileTokenStore {
     /// Keeps them in this folder, which is made when there is something to keep.
-    pub fn new(folder: impl Into<PathBuf>) -> FileTokens {
-        FileTokens { folder: folder.into() }
+    pub fn new(folder: impl Into<PathBuf>) -> FileTokenStore {
+        FileTokenStore { folder: folder.into() }
     }
 
     fn path(&self, resource: &Url, issuer: &str) -> PathBuf {
@@ -74,7 +74,7 @@ impl FileTokens {
     }
 }
 
-impl TokenStore for FileTokens {
+impl TokenStore for FileTokenStore {
     fn latest(&self, resource: &Url) -> Result<Option<Grant>, TokenStoreError> {
         let mut found = Vec::new();
         for path in self.files(resource)? {
@@ -187,7 +187,7 @@ mod tests {
     #[test]
     fn grants_are_kept_by_resource_and_issuer() {
         let place = tempfile::tempdir().unwrap();
-        let store = FileTokens::new(place.path().join("logins"));
+        let store = FileTokenStore::new(place.path().join("logins"));
         let (a, b) = ("https://a.example/mcp", "https://b.example/mcp");
         let url = |it: &str| Url::parse(it).unwrap();
         assert_eq!(store.latest(&url(a)), Ok(None));
@@ -207,7 +207,7 @@ mod tests {
     #[test]
     fn one_at_a_time_has_the_turn_at_a_resource() {
         let place = tempfile::tempdir().unwrap();
-        let [one, other] = [(); 2].map(|()| FileTokens::new(place.path().join("logins")));
+        let [one, other] = [(); 2].map(|()| FileTokenStore::new(place.path().join("logins")));
         let (a, b) =
             (Url::parse("https://a.example/mcp").unwrap(), Url::parse("https://b.example/mcp").unwrap());
         let turn = one.turn(&a).unwrap();
@@ -225,7 +225,7 @@ mod tests {
 
         let place = tempfile::tempdir().unwrap();
         let folder = place.path().join("logins");
-        let store = FileTokens::new(&folder);
+        let store = FileTokenStore::new(&folder);
         store.save(&grant("https://a.example/mcp?key=secret", "one", "t1")).unwrap();
         let files: Vec<PathBuf> = fs::read_dir(&folder).unwrap().map(|it| it.unwrap().path()).collect();
         let [file] = files.as_slice() else { panic!("{files:?}") };
@@ -237,7 +237,7 @@ mod tests {
     #[test]
     fn what_is_no_grant_is_not_there() {
         let place = tempfile::tempdir().unwrap();
-        let store = FileTokens::new(place.path());
+        let store = FileTokenStore::new(place.path());
         let url = Url::parse("https://a.example/mcp").unwrap();
         for text in [
             "",

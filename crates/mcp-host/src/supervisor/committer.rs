@@ -14,9 +14,9 @@ use tokio::task::{AbortHandle, Id, JoinError, JoinSet};
 use tokio::time::Instant;
 
 use crate::config::approval::Approval;
-use crate::config::desired::Wanted;
-use crate::event::{Happening, HostEvent};
-use crate::failure::Failure;
+use crate::config::desired::DesiredServers;
+use crate::event::{HostEvent, HostEventKind};
+use crate::failure::HostError;
 use crate::metrics::{Leased, Reload};
 use crate::notifications::subscriptions::Post;
 use crate::supervisor::clock_jump::Clocks;
@@ -37,12 +37,12 @@ pub(crate) type Shared = Arc<Instance>;
 /// Something the host asks of its committer.
 pub(crate) enum Command {
     /// Run these servers; answers when that is published.
-    Apply(Box<Wanted>, oneshot::Sender<()>),
+    Apply(Box<DesiredServers>, oneshot::Sender<()>),
     /// Run these servers if they are given, and know what is wrong with where they come from; answers when both is
     /// published.
     Adopt {
         /// What to run; as before where `None`.
-        wanted: Option<Box<Wanted>>,
+        wanted: Option<Box<DesiredServers>>,
         /// What is approved of servers; as before where `None`.
         approval: Option<Approval>,
         /// Everything that is wrong with the files.
@@ -267,10 +267,10 @@ impl Committer {
         // Told after it is published, so that who hears of it finds it.
         for News { server, what } in self.machine.take_news() {
             tracing::debug!(server, ?what, "it happened");
-            if matches!(what, Happening::Starting { setbacks } if setbacks > 0) {
+            if matches!(what, HostEventKind::Starting { failures } if failures > 0) {
                 self.connector.meter.restarted(&server);
             }
-            self.outlets.tell(HostEvent { at, server, what });
+            self.outlets.tell(HostEvent { at, server, kind: what });
         }
     }
 
@@ -374,7 +374,7 @@ impl Committer {
         tracing::error!(%error, "a task of the host failed");
         let failure = |ticket: &Ticket| {
             let message = format!("server '{}': a defect of this host ended its task", ticket.server);
-            Failure::new(ErrorKind::Connection, message)
+            HostError::new(ErrorKind::Connection, message)
         };
         match job {
             Job::Start(ticket) => Some(Event::Failed(ticket.clone(), failure(&ticket))),

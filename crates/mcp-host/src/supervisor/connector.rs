@@ -15,12 +15,12 @@ use tracing::Instrument;
 use tracing::field::Empty;
 
 use crate::config::approval::about as about_server;
-use crate::failure::Failure;
+use crate::failure::HostError;
 use crate::failure::excerpt::excerpt;
 use crate::metrics::Meter;
 use crate::notifications::dialog_callers::{Voices, joined};
 use crate::notifications::log_levels::Levels;
-use crate::notifications::stream::{Hub, ServerSaid};
+use crate::notifications::stream::{Hub, ServerNotification};
 use crate::notifications::subscriptions::{Post, Subscriptions};
 use crate::state::known_eras::KnownEras;
 use crate::state::server_info_cache::Acquaintances;
@@ -65,25 +65,25 @@ pub(crate) struct Connector {
     pub(crate) eras: KnownEras,
     pub(crate) wall_clock: WallClock,
     pub(crate) meter: Arc<Meter>,
-    pub(crate) not_connected: Option<OnNotConnected>,
+    pub(crate) not_connected: Option<OnConnectFailure>,
     #[cfg(feature = "oauth")]
     pub(crate) logins: Option<crate::state::logins::Logins>,
 }
 
 /// A connection that did not come about, as it was seen.
 #[derive(Debug, Clone, Copy)]
-pub struct NotConnected<'a> {
+pub struct ConnectFailure<'a> {
     /// The server.
     pub server: &'a ServerId,
     /// What is published about it, a moment later.
-    pub failure: &'a Failure,
+    pub error: &'a HostError,
     /// What it was made from. A server that was connected and whose tools could not be listed has none, and is not
     /// told about here.
-    pub error: &'a ConnectError,
+    pub cause: &'a ConnectError,
 }
 
 /// Hears of connections that did not come about, before that is published. Must not wait.
-pub type OnNotConnected = Arc<dyn Fn(NotConnected<'_>) + Send + Sync>;
+pub type OnConnectFailure = Arc<dyn Fn(ConnectFailure<'_>) + Send + Sync>;
 
 /// Which lists a start is to bring.
 #[derive(Debug, Clone)]
@@ -107,7 +107,7 @@ impl Connector {
         server: &Arc<ResolvedServer>,
         wish: Wish,
         dialog: Option<DialogId>,
-    ) -> Result<Started<Arc<Instance>>, Failure> {
+    ) -> Result<Started<Arc<Instance>>, HostError> {
         let id = &server.spec.id;
         let span = tracing::info_span!(
             "connect",
@@ -135,13 +135,13 @@ impl Connector {
         wish: Wish,
         dialog: Option<DialogId>,
         deadline: Instant,
-    ) -> Result<Started<Arc<Instance>>, Failure> {
+    ) -> Result<Started<Arc<Instance>>, HostError> {
         let ResolvedServer { spec, endpoint: _, config } = &**server;
         let label = server.endpoint.label();
         let refused = |error: &ConnectError| {
             let failure = connect_failure(spec.id.as_str(), &label, error);
             if let Some(hears) = &self.not_connected {
-                hears(NotConnected { server: &spec.id, failure: &failure, error });
+                hears(ConnectFailure { server: &spec.id, error: &failure, cause: error });
             }
             failure
         };
@@ -214,7 +214,7 @@ impl Connector {
     fn said(&self, server: ServerId, dialog: Option<DialogId>) -> OnSaid {
         let hub = Arc::clone(&self.hub);
         Arc::new(move |Said { event, owner }| {
-            hub.say(|| ServerSaid { server: server.clone(), dialog: dialog.clone(), owner, event });
+            hub.say(|| ServerNotification { server: server.clone(), dialog: dialog.clone(), owner, event });
         })
     }
 
@@ -228,7 +228,7 @@ impl Connector {
             // Nobody has told what changed while there was no instance.
             let event = mcp_transport::Event::ResourceUpdated { uri };
             let (server, dialog) = (server.clone(), dialog.clone());
-            self.hub.say(|| ServerSaid { server, dialog, owner: None, event });
+            self.hub.say(|| ServerNotification { server, dialog, owner: None, event });
         }
     }
 
@@ -239,7 +239,7 @@ impl Connector {
         session: &Session,
         server: &ResolvedServer,
         deadline: Instant,
-    ) -> Result<Listed, Failure> {
+    ) -> Result<Listed, HostError> {
         let kinds = kinds(server);
         // Looked at before the lists are read: what is announced meanwhile is read again.
         let seen = *session.changes().borrow();
@@ -354,26 +354,26 @@ async fn read(session: &Session, kind: ListKind) -> Result<Fresh, CallError> {
 }
 
 /// Why there is no session, for its user (HD-116, HD-FR021): names the server and its command or URL.
-fn connect_failure(id: &str, label: &str, error: &ConnectError) -> Failure {
+fn connect_failure(id: &str, label: &str, error: &ConnectError) -> HostError {
     let message = format!("server '{id}' ({label}): {}", excerpt(error.to_string()));
-    Failure { kind: error.kind(), message, help: error.help() }
+    HostError { kind: error.kind(), message, help: error.help() }
 }
 
 /// Why a request brought nothing, for its user.
-pub(crate) fn call_failure(server: &ResolvedServer, error: &CallError) -> Failure {
-    Failure { help: error.help(), ..about(server, error.kind(), error) }
+pub(crate) fn call_failure(server: &ResolvedServer, error: &CallError) -> HostError {
+    HostError { help: error.help(), ..about(server, error.kind(), error) }
 }
 
 /// A failure of `server`, named as every message names it. What the server said of it has bounds.
-pub(crate) fn about(server: &ResolvedServer, kind: ErrorKind, what: impl std::fmt::Display) -> Failure {
+pub(crate) fn about(server: &ResolvedServer, kind: ErrorKind, what: impl std::fmt::Display) -> HostError {
     let what = excerpt(what.to_string());
-    Failure::new(kind, format!("server '{}' ({}): {what}", server.spec.id, server.endpoint.label()))
+    HostError::new(kind, format!("server '{}' ({}): {what}", server.spec.id, server.endpoint.label()))
 }
 
-fn list_timeout(server: &ResolvedServer, kind: ListKind, after: Duration) -> Failure {
+fn list_timeout(server: &ResolvedServer, kind: ListKind, after: Duration) -> HostError {
     let Limits { startup, .. } = &server.spec.limits;
     let help =
         format!("raise its start-up limit of {} s if the server is merely slow", startup.as_secs_f64());
     let what = format!("it did not list its {} within {:.1} s", plural(kind), after.as_secs_f64());
-    Failure { help: Some(help), ..about(server, ErrorKind::Timeout, what) }
+    HostError { help: Some(help), ..about(server, ErrorKind::Timeout, what) }
 }

@@ -8,10 +8,10 @@ use std::time::{Duration, SystemTime};
 use mcp_model::{CallResult, PromptResult, RawJson, ReadResult, ServerId};
 use tokio::sync::mpsc;
 
-use crate::calls::pin::Pinned;
-use crate::calls::{Asking, ToolCall};
+use crate::calls::pin::PinnedGeneration;
 use crate::calls::{Desk, Sight};
-use crate::failure::Failure;
+use crate::calls::{RequestOptions, ToolCall};
+use crate::failure::HostError;
 use crate::notifications::dialog_callers::Voice;
 use crate::supervisor::committer::Command;
 use crate::supervisor::machine::Event;
@@ -47,15 +47,15 @@ impl fmt::Display for DialogId {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LeasePolicy {
     /// How long a lease may lie unused before it ends by itself; `None` for ever.
-    pub idle: Option<Duration>,
+    pub idle_timeout: Option<Duration>,
     /// How many instances may be leased at once, of all servers and dialogs.
-    pub most: usize,
+    pub max_leases: usize,
 }
 
 impl Default for LeasePolicy {
     /// Half an hour; 64 instances.
     fn default() -> LeasePolicy {
-        LeasePolicy { idle: Some(Duration::from_secs(30 * 60)), most: 64 }
+        LeasePolicy { idle_timeout: Some(Duration::from_secs(30 * 60)), max_leases: 64 }
     }
 }
 
@@ -71,9 +71,9 @@ pub struct LeaseReceipt {
     /// Since when it runs.
     pub started: SystemTime,
     /// When a call last began or ended; `None` before the first.
-    pub last_call: Option<SystemTime>,
+    pub last_used: Option<SystemTime>,
     /// When it ends by itself if it is not called before; `None` for never, or while a call runs or a turn counts on it.
-    pub deadline: Option<SystemTime>,
+    pub expires: Option<SystemTime>,
 }
 
 /// Something that a dialog's model should keep in mind until it is gone (DM-076).
@@ -176,26 +176,26 @@ impl Dialog {
         &self,
         name: &str,
         arguments: &RawJson,
-        asking: Asking,
-    ) -> Result<PromptResult, Failure> {
-        let asking = Asking { dialog: self.own(), ..asking };
+        asking: RequestOptions,
+    ) -> Result<PromptResult, HostError> {
+        let asking = RequestOptions { dialog: self.own(), ..asking };
         self.desk.get_prompt(name, arguments, asking, Sight::Latest).await
     }
 
     /// Reads a resource, as [`Host::read_resource`](crate::host::Host::read_resource) does, for this dialog.
-    pub async fn read_resource(&self, uri: &str, asking: Asking) -> Result<ReadResult, Failure> {
-        let asking = Asking { dialog: self.own(), ..asking };
+    pub async fn read_resource(&self, uri: &str, asking: RequestOptions) -> Result<ReadResult, HostError> {
+        let asking = RequestOptions { dialog: self.own(), ..asking };
         self.desk.read_resource(uri, asking, Sight::Latest).await
     }
 
     /// Keeps the latest generation for a turn of this dialog, as [`Host::pin`](crate::host::Host::pin) does; its calls are the
     /// dialog's, which is not over before the turn is.
-    pub fn pin(&self) -> Pinned {
-        Pinned::new(&self.desk, Some(Arc::clone(&self.course)))
+    pub fn pin(&self) -> PinnedGeneration {
+        PinnedGeneration::new(&self.desk, Some(Arc::clone(&self.course)))
     }
 
     /// Why it is stopped: to be looked at before its model is asked again. `None` where it is not.
-    pub fn stopped(&self) -> Option<Failure> {
+    pub fn stop_reason(&self) -> Option<HostError> {
         self.desk.stopped(self.id())
     }
 

@@ -9,7 +9,7 @@ use mcp_registry::ListKind;
 use mcp_transport::{Changes, Ended};
 use tokio::time::Instant;
 
-use crate::failure::Failure;
+use crate::failure::HostError;
 use crate::metrics::Meter;
 use crate::supervisor::connector::{about, kinds, read_within};
 use crate::supervisor::instance::Instance;
@@ -117,6 +117,6 @@ async fn settled(instance: &Instance, seen: Changes) -> Changes {
 }
 
 /// A connection that was lost, for its user (HD-117, HD-FR023).
-fn lost(server: &ResolvedServer, ended: &Ended) -> Failure {
+fn lost(server: &ResolvedServer, ended: &Ended) -> HostError {
     about(server, ErrorKind::Connection, format!("the server is no longer available: {ended}"))
 }

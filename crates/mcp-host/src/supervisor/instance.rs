@@ -11,7 +11,7 @@ use mcp_transport::{CallError, CallOptions, ProcessCell, Session, State};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use crate::failure::Failure;
+use crate::failure::HostError;
 use crate::metrics::Open;
 use crate::notifications::log_levels::Levels;
 use crate::notifications::subscriptions::{Post, Subscriptions};
@@ -107,7 +107,7 @@ impl Instance {
     }
 
     /// Asks for log messages from the level on that is wanted of it now, if it sends any and was asked for another one.
-    pub(crate) async fn follow_level(&self, levels: &Levels) -> Result<(), Failure> {
+    pub(crate) async fn follow_level(&self, levels: &Levels) -> Result<(), HostError> {
         let server = self.server();
         let mut level = self.level.lock().await;
         // Looked at behind the lock: of two who ask, the later one asks for what was wanted last.
@@ -163,7 +163,7 @@ impl Instance {
 
     /// Asks twice whether it lives, and gives the second failure. Whoever is busy with a call is not asked: many a
     /// server answers nothing meanwhile. An answer of any kind is a sign of life.
-    pub(crate) async fn probe(&self, within: Duration) -> Result<(), Failure> {
+    pub(crate) async fn probe(&self, within: Duration) -> Result<(), HostError> {
         let options = || CallOptions { deadline: Some(within), ..CallOptions::default() };
         let mut last = Ok(());
         for _ in 0..2 {

@@ -7,7 +7,7 @@ use mcp_registry::{ListKind, RejectedItem, ServerIdentity, ServerLists};
 use mcp_transport::Changes;
 use tokio::time::Instant;
 
-use crate::failure::Failure;
+use crate::failure::HostError;
 use crate::failure::excerpt::excerpt;
 use crate::supervisor::list_pacing::Pace;
 
@@ -17,7 +17,7 @@ pub(crate) struct Listed {
     /// The lists.
     pub(crate) lists: Arc<ServerLists>,
     /// Lists that could not be read: what stands in `lists` for them is what was there before.
-    pub(crate) notes: Vec<(ListKind, Failure)>,
+    pub(crate) notes: Vec<(ListKind, HostError)>,
     /// The server's announcements that these lists already know of.
     pub(crate) seen: Changes,
     /// When they may be read again.
@@ -99,7 +99,7 @@ pub(crate) enum Fresh {
         mcp_transport::Listing<mcp_model::ResourceTemplate>,
     ),
     /// It could not be read.
-    Failed(ListKind, Failure),
+    Failed(ListKind, HostError),
 }
 
 impl Fresh {
@@ -191,7 +191,7 @@ mod tests {
 
     #[test]
     fn hd_115_a_new_list_takes_the_old_ones_place_and_a_failed_one_does_not() {
-        let failed = || Fresh::Failed(ListKind::Tool, Failure::new(ErrorKind::Timeout, "late"));
+        let failed = || Fresh::Failed(ListKind::Tool, HostError::new(ErrorKind::Timeout, "late"));
         check(vec![tools("a b", "x"), tools("c", "")], "c");
         check(vec![tools("a", "x"), prompts("p"), tools("b", "y")], "b p:p -p! -y");
         check(vec![tools("a", ""), failed()], "a !tool");

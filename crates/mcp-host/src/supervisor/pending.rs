@@ -83,7 +83,7 @@ mod tests {
     use mcp_model::ErrorKind;
 
     use super::*;
-    use crate::failure::Failure;
+    use crate::failure::HostError;
     use crate::fixture::server;
     use crate::supervisor::machine::desired;
 
@@ -102,7 +102,7 @@ mod tests {
         for step in happens.split(' ') {
             let (at, what) = step.split_once(':').unwrap();
             let now = begun + Duration::from_millis(at.parse().unwrap());
-            let start = |number| Event::Failed(ticket(number), Failure::new(ErrorKind::Connection, "no"));
+            let start = |number| Event::Failed(ticket(number), HostError::new(ErrorKind::Connection, "no"));
             let event = |it| match it {
                 's' => start(1),
                 'l' => start(2),
@@ -138,7 +138,7 @@ mod tests {
         assert_eq!(pending.due(), None);
         pending.take(now);
         assert_eq!(pending.due(), None);
-        let failed = || Event::Failed(ticket(1), Failure::new(ErrorKind::Connection, "no"));
+        let failed = || Event::Failed(ticket(1), HostError::new(ErrorKind::Connection, "no"));
         pending.extend(vec![failed()]);
         pending.take(now);
         assert_eq!(pending.due(), None);

@@ -11,10 +11,10 @@ use mcp_registry::{Catalog, Problem};
 use tokio::sync::{broadcast, watch};
 
 use crate::ActiveProblem;
-use crate::config::desired::{FailedServer, Wanted};
+use crate::config::desired::{DesiredServers, FailedServer};
 use crate::event::HostEvent;
-use crate::failure::Failure;
-use crate::state::published::{Published, ServerState, ServerStatus};
+use crate::failure::HostError;
+use crate::state::published::{HostSnapshot, ServerState, ServerStatus};
 use crate::supervisor::committer::Shared;
 use crate::supervisor::machine::{LeaseTable, Snapshot};
 
@@ -32,7 +32,7 @@ pub(crate) struct Outlets {
 /// Where everything is sent. The host has them as well, for the case that there is no committer any more.
 pub(crate) struct Senders {
     pub(crate) snapshot: watch::Sender<Arc<Snapshot<Shared>>>,
-    pub(crate) published: watch::Sender<Arc<Published>>,
+    pub(crate) published: watch::Sender<Arc<HostSnapshot>>,
     pub(crate) leases: watch::Sender<Arc<LeaseTable<Shared>>>,
     pub(crate) events: broadcast::Sender<HostEvent>,
 }
@@ -40,7 +40,7 @@ pub(crate) struct Senders {
 impl Senders {
     /// Senders through which nothing went yet.
     pub(crate) fn new(events: usize) -> Senders {
-        let nothing = Arc::new(Published::nothing());
+        let nothing = Arc::new(HostSnapshot::nothing());
         Senders {
             snapshot: watch::Sender::new(Arc::new(Snapshot::nothing(&nothing))),
             published: watch::Sender::new(nothing),
@@ -56,21 +56,21 @@ impl Senders {
     }
 
     /// What is wanted of a host that has failed fails, too. Nothing, of one that has not.
-    pub(crate) fn publish_failed(&self, wanted: &Wanted) {
+    pub(crate) fn publish_failed(&self, wanted: &DesiredServers) {
         if self.snapshot.borrow().fault.is_some() {
             self.publish_fault(last_word(wanted), SystemTime::now());
         }
     }
 
     fn publish_fault(&self, servers: Vec<FailedServer>, since: SystemTime) {
-        let servers = servers.into_iter().map(|FailedServer { id, failure }| ServerStatus {
+        let servers = servers.into_iter().map(|FailedServer { id, error: failure }| ServerStatus {
             id,
             state: ServerState::Failed,
             era: None,
-            failure: Some(failure),
+            error: Some(failure),
         });
         let problem = Problem::workspace_config_error(FAULT);
-        let published = Arc::new(Published {
+        let published = Arc::new(HostSnapshot {
             generation: self.published.borrow().generation + 1,
             catalog: Arc::new(Catalog::empty()),
             servers: servers.collect(),
@@ -81,9 +81,9 @@ impl Senders {
 }
 
 /// What is to be told of each server that is wanted, should the host fail.
-fn last_word(wanted: &Wanted) -> Vec<FailedServer> {
+fn last_word(wanted: &DesiredServers) -> Vec<FailedServer> {
     let servers = wanted.servers.iter();
-    let servers = servers.map(|it| FailedServer { id: it.spec.id.to_string(), failure: fault() });
+    let servers = servers.map(|it| FailedServer { id: it.spec.id.to_string(), error: fault() });
     servers.chain(wanted.failed.iter().cloned()).collect()
 }
 
@@ -100,7 +100,7 @@ impl Outlets {
     }
 
     /// These servers are going to be wanted.
-    pub(crate) fn wanted(&mut self, wanted: &Wanted) {
+    pub(crate) fn wanted(&mut self, wanted: &DesiredServers) {
         self.last_word = last_word(wanted);
     }
 
@@ -143,6 +143,6 @@ impl Drop for Outlets {
     }
 }
 
-fn fault() -> Failure {
-    Failure::new(ErrorKind::Connection, FAULT)
+fn fault() -> HostError {
+    HostError::new(ErrorKind::Connection, FAULT)
 }

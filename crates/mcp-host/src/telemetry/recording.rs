@@ -22,7 +22,7 @@ use crate::supervisor::connector::{Dialer, own_wires};
 /// println!("{}", recorder.recording().to_text());
 /// # }
 /// ```
-pub fn record_into(recorder: &Recorder) -> Dialer {
+pub fn recording_dialer(recorder: &Recorder) -> Dialer {
     let (recorder, wires) = (recorder.clone(), own_wires());
     Arc::new(move |server, options| {
         let mut secrets = endpoint_secrets(&server.endpoint);

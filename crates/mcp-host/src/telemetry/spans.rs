@@ -18,7 +18,7 @@ use tokio::time::Instant;
 use tracing::Span;
 use tracing::field::Empty;
 
-use crate::failure::Failure;
+use crate::failure::HostError;
 use crate::metrics::{Meter, Operation, SUCCESS};
 use crate::supervisor::lists::Fresh;
 
@@ -142,7 +142,7 @@ impl Drop for CallRecord<'_> {
 pub(crate) fn connected(
     meter: &Meter,
     server: &str,
-    outcome: Result<mcp_model::Era, &Failure>,
+    outcome: Result<mcp_model::Era, &HostError>,
     record: Record,
 ) {
     match outcome {

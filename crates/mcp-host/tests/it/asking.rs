@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mcp_config::ResolvedServer;
-use mcp_host::{Asking, Dialer, DialogId, Failure, Host, HostOptions, Supervision, Wanted};
+use mcp_host::{DesiredServers, Dialer, DialogId, Host, HostError, HostOptions, RequestOptions, Supervision};
 use mcp_model::{Content, Filter, PromptResult, RawJson, ReadResult, ResourceBody, ServerId, Sharing};
 use mcp_transport::{CompletionArgument, CompletionOf};
 
@@ -16,13 +16,13 @@ async fn host(servers: Vec<ResolvedServer>) -> Host {
     let dialer: Dialer = Arc::new(|_, _| Ok(Arc::new(DemoDial(Arc::default()))));
     let host =
         Host::with_dialer(HostOptions { supervision: Supervision::Off, ..HostOptions::default() }, dialer);
-    host.apply(Wanted { servers, failed: Vec::new() }).await;
+    host.apply(DesiredServers { servers, failed: Vec::new() }).await;
     host.ready().await;
     host
 }
 
-fn of(server: &str) -> Asking {
-    Asking { server: Some(ServerId::parse(server).unwrap()), ..Asking::default() }
+fn of(server: &str) -> RequestOptions {
+    RequestOptions { server: Some(ServerId::parse(server).unwrap()), ..RequestOptions::default() }
 }
 
 fn json(text: &'static str) -> RawJson {
@@ -30,7 +30,7 @@ fn json(text: &'static str) -> RawJson {
 }
 
 /// What a prompt says, or why it is not there.
-fn said(result: Result<PromptResult, Failure>) -> String {
+fn said(result: Result<PromptResult, HostError>) -> String {
     match result {
         Err(failure) => failure.to_string(),
         Ok(result) => {
@@ -44,7 +44,7 @@ fn said(result: Result<PromptResult, Failure>) -> String {
 }
 
 /// What is in a resource, or why it is not there.
-fn read(result: Result<ReadResult, Failure>) -> String {
+fn read(result: Result<ReadResult, HostError>) -> String {
     match result {
         Err(failure) => failure.to_string(),
         Ok(result) => match &result.contents[0].body {
@@ -57,8 +57,9 @@ fn read(result: Result<ReadResult, Failure>) -> String {
 #[tokio::test(start_paused = true)]
 async fn hd_081_a_prompt_is_filled_in_by_its_shown_or_its_own_name() {
     let host = host(vec![server("a")]).await;
-    let ask =
-        async |name: &str, arguments| said(host.get_prompt(name, &json(arguments), Asking::default()).await);
+    let ask = async |name: &str, arguments| {
+        said(host.get_prompt(name, &json(arguments), RequestOptions::default()).await)
+    };
     let hello = ask("a__hello", "{}").await;
     assert!(!hello.is_empty() && !hello.contains("Error"), "{hello}");
     assert_eq!(ask("hello", "{}").await, hello);
@@ -79,7 +80,7 @@ async fn a_name_that_two_have_is_asked_of_the_one_that_is_named() {
     let host = host(vec![server("a"), server("b"), quiet]).await;
     let ask = async |name: &str, asking| said(host.get_prompt(name, &json("{}"), asking).await);
     let ambiguous = "ValidationError: Prompt 'hello' is ambiguous: say one of 'a__hello', 'b__hello'";
-    assert_eq!(ask("hello", Asking::default()).await, ambiguous);
+    assert_eq!(ask("hello", RequestOptions::default()).await, ambiguous);
     assert!(!ask("hello", of("b")).await.contains("Error"));
     let hidden = "ValidationError: Prompt 'hello' not found: server 'c' has it, but it is not shown: blacklist `hello`";
     assert_eq!(ask("hello", of("c")).await, hidden);
@@ -93,11 +94,11 @@ async fn a_name_that_two_have_is_asked_of_the_one_that_is_named() {
 async fn a_resource_is_read_of_whoever_lists_it_or_whose_template_fits() {
     let host = host(vec![server("a")]).await;
     let ask = async |uri: &str, asking| read(host.read_resource(uri, asking).await);
-    assert!(ask("demo://greeting", Asking::default()).await.contains("ello"));
-    assert!(ask("demo://picture", Asking::default()).await.ends_with(" bytes"));
-    assert_eq!(ask("demo://numbers/3", Asking::default()).await.trim(), "1\n2\n3");
+    assert!(ask("demo://greeting", RequestOptions::default()).await.contains("ello"));
+    assert!(ask("demo://picture", RequestOptions::default()).await.ends_with(" bytes"));
+    assert_eq!(ask("demo://numbers/3", RequestOptions::default()).await.trim(), "1\n2\n3");
     let nobodys = "ValidationError: Resource 'other://x' not found; say which server it is asked of";
-    assert_eq!(ask("other://x", Asking::default()).await, nobodys);
+    assert_eq!(ask("other://x", RequestOptions::default()).await, nobodys);
     // What no list has may be there all the same: its server knows.
     let answer = ask("other://x", of("a")).await;
     assert!(
@@ -123,8 +124,8 @@ async fn what_a_filter_hides_cannot_be_read() {
         assert_eq!(ask(hidden, of("a")).await, want);
     }
     let both = "ValidationError: Resource 'demo://greeting' is ambiguous: say which server: 'a', 'b'";
-    assert_eq!(ask("demo://greeting", Asking::default()).await, both);
-    assert!(ask("demo://picture", Asking::default()).await.ends_with(" bytes"), "only b shows it");
+    assert_eq!(ask("demo://greeting", RequestOptions::default()).await, both);
+    assert!(ask("demo://picture", RequestOptions::default()).await.ends_with(" bytes"), "only b shows it");
 }
 
 /// A template that is shown brings nothing back that a filter hides.
@@ -138,7 +139,7 @@ async fn what_a_filter_hides_is_not_read_by_way_of_a_template() {
     let hidden =
         "ValidationError: Resource 'demo://greeting' not found: server 'a' has it, but it is not shown";
     assert_eq!(ask("demo://greeting", of("a")).await, hidden);
-    assert_eq!(ask("demo://greeting", Asking::default()).await, hidden);
+    assert_eq!(ask("demo://greeting", RequestOptions::default()).await, hidden);
 }
 
 #[tokio::test(start_paused = true)]
@@ -148,13 +149,15 @@ async fn dm_074_who_asks_for_a_dialog_leases_and_a_turn_keeps_its_generation() {
     let host = host(vec![own]).await;
     let dialog = host.dialog(DialogId::new("d"));
     assert!(host.leases().is_empty());
-    assert!(!said(dialog.get_prompt("hello", &json("{}"), Asking::default()).await).contains("Error"));
+    assert!(
+        !said(dialog.get_prompt("hello", &json("{}"), RequestOptions::default()).await).contains("Error")
+    );
     let turn = dialog.pin();
-    assert!(read(turn.read_resource("demo://greeting", Asking::default()).await).contains("ello"));
+    assert!(read(turn.read_resource("demo://greeting", RequestOptions::default()).await).contains("ello"));
     let leased: Vec<String> = host.leases().iter().map(|it| format!("{}/{}", it.server, it.dialog)).collect();
     assert_eq!(leased, ["a/d"]);
-    host.apply(Wanted::default()).await;
-    let late = async || said(turn.get_prompt("hello", &json("{}"), Asking::default()).await);
+    host.apply(DesiredServers::default()).await;
+    let late = async || said(turn.get_prompt("hello", &json("{}"), RequestOptions::default()).await);
     tokio::time::sleep(Duration::from_secs(60)).await;
     let late = late().await;
     assert!(late.starts_with("MCPConnectionError: Replaced: server 'a'"), "{late}");
@@ -166,7 +169,7 @@ async fn hd_119_an_answer_that_does_not_come_costs_its_deadline() {
     *peer.prompts.lock().unwrap() = Some(vec![serde_json::json!({"name": "p"})]);
     peer.silent.lock().unwrap().push("prompts/get");
     let world = World::running(&[("a", peer)]).await;
-    let asking = Asking { deadline: Some(Duration::from_secs(2)), ..Asking::default() };
+    let asking = RequestOptions { deadline: Some(Duration::from_secs(2)), ..RequestOptions::default() };
     let begun = tokio::time::Instant::now();
     let answer = said(world.host.get_prompt("p", &json("{}"), asking).await);
     assert!(answer.starts_with("MCPTimeoutError: server 'a'") && answer.contains("within 2 s"), "{answer}");
@@ -179,12 +182,12 @@ async fn a_completion_is_asked_of_the_server_that_has_the_prompt_or_the_template
     let argument = CompletionArgument { name: "text".into(), value: "x".into(), known: Vec::new() };
     let of = CompletionOf::Prompt("a__summarise".into());
     // The demo server has nothing to propose, and says so.
-    let answer = host.complete(&of, &argument, Asking::default()).await.unwrap();
+    let answer = host.complete(&of, &argument, RequestOptions::default()).await.unwrap();
     assert!(answer.values.is_empty() && !answer.has_more);
     let of = CompletionOf::Prompt("nobody".into());
-    let failure = host.complete(&of, &argument, Asking::default()).await.unwrap_err().to_string();
+    let failure = host.complete(&of, &argument, RequestOptions::default()).await.unwrap_err().to_string();
     assert_eq!(failure, "ValidationError: Prompt 'nobody' not found");
     let of = CompletionOf::ResourceTemplate("demo://nowhere/{x}".into());
-    let failure = host.complete(&of, &argument, Asking::default()).await.unwrap_err().to_string();
+    let failure = host.complete(&of, &argument, RequestOptions::default()).await.unwrap_err().to_string();
     assert_eq!(failure, "ValidationError: Resource template 'demo://nowhere/{x}' not found");
 }

@@ -6,7 +6,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mcp_config::ResolvedServer;
-use mcp_host::{Asking, Dialer, DialogId, Heard, Hearing, Host, HostOptions, Supervision, ToolCall, Wanted};
+use mcp_host::{
+    DesiredServers, Dialer, DialogId, Host, HostOptions, NotificationStream, NotificationStreamItem,
+    RequestOptions, Supervision, ToolCall,
+};
 use mcp_model::{Era, LogLevel, RawJson, RpcError, ServerId, Sharing};
 use mcp_transport::{
     Caller, CallerId, ClientCapabilities, CompletionArgument, CompletionOf, Eras, Event, Handlers,
@@ -67,10 +70,14 @@ fn everything() -> Option<ClientCapabilities> {
 
 async fn demo(server: ResolvedServer, eras: Eras) -> Host {
     let dialer: Dialer = Arc::new(|_, _| Ok(Arc::new(DemoDial(Arc::default()))));
-    let options =
-        HostOptions { supervision: Supervision::Off, declared: everything(), eras, ..HostOptions::default() };
+    let options = HostOptions {
+        supervision: Supervision::Off,
+        declared_capabilities: everything(),
+        eras,
+        ..HostOptions::default()
+    };
     let host = Host::with_dialer(options, dialer);
-    host.apply(Wanted { servers: vec![server], failed: Vec::new() }).await;
+    host.apply(DesiredServers { servers: vec![server], failed: Vec::new() }).await;
     host.ready().await;
     host
 }
@@ -102,7 +109,7 @@ async fn in_the_modern_era_each_caller_answers_for_himself_however_many_share() 
 #[tokio::test(start_paused = true)]
 async fn in_the_legacy_era_what_is_shared_asks_one_at_a_time_and_what_is_leased_each_its_own() {
     let host = demo(server("a"), Eras::Legacy).await;
-    assert_eq!(host.published().servers[0].era, Some(Era::Legacy));
+    assert_eq!(host.snapshot().servers[0].era, Some(Era::Legacy));
     let (a, b) = (person("ann"), person("bob"));
     assert_eq!(told(&host.call(ask("user", Some(&a))).await), "the user answers: ann");
     assert_eq!(told(&host.call(ask("model", Some(&b))).await), "the model m answers: bob");
@@ -136,7 +143,11 @@ fn question(id: u64) -> Value {
 async fn a_leased_instance_asks_its_dialog_between_calls_and_is_told_what_that_can_do() {
     let world = World::with(
         &[("a", Peer::new(&["t"]))],
-        HostOptions { supervision: Supervision::Off, declared: everything(), ..HostOptions::default() },
+        HostOptions {
+            supervision: Supervision::Off,
+            declared_capabilities: everything(),
+            ..HostOptions::default()
+        },
     );
     world.apply(vec![leased("a")]).await;
     world.host.ready().await;
@@ -172,16 +183,16 @@ async fn what_is_asked_may_be_asked_from_any_task() {
         let host = Arc::clone(&host);
         async move {
             let uri = "demo://numbers/3".to_owned();
-            let read = host.read_resource_raw(&uri, Asking::default()).await.is_ok();
+            let read = host.read_resource_raw(&uri, RequestOptions::default()).await.is_ok();
             let call = host.call_raw(ToolCall::new("echo", raw(r#"{"text":"x"}"#))).await.is_ok();
             // The demo server tells of no resource.
-            read && call && host.subscribe_resource(&uri, Asking::default()).await.is_err()
+            read && call && host.subscribe_resource(&uri, RequestOptions::default()).await.is_err()
         }
     });
     assert!(tokio::spawn(asks).await.unwrap());
-    let about = host.about(&ServerId::parse("a").unwrap()).unwrap();
+    let about = host.details(&ServerId::parse("a").unwrap()).unwrap();
     assert_eq!((about.sharing, about.info.unwrap().name.is_empty()), (Sharing::Shared, false));
-    assert!(host.about(&ServerId::parse("x").unwrap()).is_none());
+    assert!(host.details(&ServerId::parse("x").unwrap()).is_none());
     host.shutdown().await;
 }
 
@@ -200,9 +211,9 @@ async fn results_and_errors_go_on_as_they_are() {
     let meta = world.host.call(call("meta")).await.text();
     assert_eq!(meta, r#"{"k":1.0}"#);
     let missing = world.host.call_raw(call("nowhere")).await.unwrap_err();
-    assert_eq!((missing.failure.kind.as_str(), missing.rpc), ("MCPToolNotFoundError", None));
+    assert_eq!((missing.error.kind.as_str(), missing.rpc), ("MCPToolNotFoundError", None));
 
-    let gone = world.host.read_resource_raw("x:1", Asking::default()).await.unwrap_err();
+    let gone = world.host.read_resource_raw("x:1", RequestOptions::default()).await.unwrap_err();
     let rpc = gone.rpc.unwrap();
     assert_eq!((rpc.code, rpc.message.as_str(), gone.server.unwrap().as_str()), (-32002, "gone", "a"));
     assert_eq!(rpc.data.unwrap().as_str(), r#"{"x":1.0}"#);
@@ -212,12 +223,12 @@ async fn results_and_errors_go_on_as_they_are() {
 #[tokio::test(start_paused = true)]
 async fn what_else_is_asked_is_handed_on_too() {
     let host = demo(server("a"), Eras::Modern).await;
-    let asking = || Asking { caller: Some(person("ann")), ..Asking::default() };
+    let asking = || RequestOptions { caller: Some(person("ann")), ..RequestOptions::default() };
     let text = raw(r#"{"text":"a long text"}"#);
     let prompt = host.get_prompt_raw("summarise", &text, asking()).await.unwrap();
     assert!(prompt.result.as_str().contains("a long text") && prompt.server.as_str() == "a");
     let few = host.get_prompt_raw("summarise", &RawJson::empty_object(), asking()).await.unwrap_err();
-    assert_eq!(few.failure.kind.as_str(), "ValidationError");
+    assert_eq!(few.error.kind.as_str(), "ValidationError");
     let read = host.read_resource_raw("demo://numbers/3", asking()).await.unwrap();
     assert!(read.result.as_str().contains(r#""text":"1\n2\n3\n""#), "{}", read.result.as_str());
     let of = CompletionOf::ResourceTemplate("demo://numbers/{count}".to_owned());
@@ -236,15 +247,17 @@ async fn what_else_is_asked_is_handed_on_too() {
     assert_eq!(first["resultType"], "input_required");
     let reply = json!({"answer": {"action": "accept", "content": {"answer": "by himself"}}});
     let more = json!({"inputResponses": reply, "requestState": first["requestState"]});
-    let call = ToolCall { input, more: Some(raw(&more.to_string())), ..ask("user", Some(&able)) };
+    let call = ToolCall { input, extra_params: Some(raw(&more.to_string())), ..ask("user", Some(&able)) };
     let second = host.call_raw(call).await.unwrap();
     assert!(second.result.as_str().contains("the user answers: by himself"), "{}", second.result.as_str());
     host.shutdown().await;
 }
 
 /// The next that is said, in words.
-async fn next(hearing: &mut Hearing) -> String {
-    let Some(Heard::Said(said)) = hearing.next().await else { panic!("nothing is said") };
+async fn next(hearing: &mut NotificationStream) -> String {
+    let Some(NotificationStreamItem::Notification(said)) = hearing.next().await else {
+        panic!("nothing is said")
+    };
     let what = match &said.event {
         Event::Log(message) => format!("{:?}", message.data.as_ref().unwrap().as_str()),
         Event::ResourceUpdated { uri } => uri.clone(),
@@ -264,7 +277,7 @@ async fn what_servers_say_comes_with_whose_it_is() {
     let world = World::new(&[("a", Peer::new(&["slow"])), ("b", Peer::new(&["t"]))]);
     world.apply(vec![server("a"), leased("b")]).await;
     world.host.ready().await;
-    let mut hearing = world.host.hear();
+    let mut hearing = world.host.notifications();
     world.peer("a").say(log("one"));
     assert_eq!(next(&mut hearing).await, r#"a - - "\"one\"""#);
     let dialog = world.host.dialog(DialogId::new("d"));
@@ -308,9 +321,9 @@ async fn a_resource_is_subscribed_to_once_for_all_and_again_after_a_restart() {
     *peer.resources.lock().unwrap() = Some(vec![json!({"uri": "x:1", "name": "n"})]);
     let world = World::supervised(&[("a", peer)]).started().await;
     let peer = world.peer("a");
-    let mut hearing = world.host.hear();
-    let one = world.host.subscribe_resource("x:1", Asking::default()).await.unwrap();
-    let two = world.host.subscribe_resource("x:1", Asking::default()).await.unwrap();
+    let mut hearing = world.host.notifications();
+    let one = world.host.subscribe_resource("x:1", RequestOptions::default()).await.unwrap();
+    let two = world.host.subscribe_resource("x:1", RequestOptions::default()).await.unwrap();
     assert_eq!((one.server().as_str(), one.uri(), one.dialog()), ("a", "x:1", None));
     assert_eq!(peer.count("subscribe x:1"), 1);
     let updated = || {
@@ -336,9 +349,9 @@ async fn a_resource_is_subscribed_to_once_for_all_and_again_after_a_restart() {
     assert_eq!(peer.count("unsubscribe x:1"), 1);
 
     peer.broken.lock().unwrap().push("resources/subscribe");
-    let refused = world.host.subscribe_resource("x:1", Asking::default()).await.unwrap_err();
+    let refused = world.host.subscribe_resource("x:1", RequestOptions::default()).await.unwrap_err();
     assert_eq!(refused.rpc.unwrap().message, "out of order");
-    let unknown = world.host.subscribe_resource("y:1", Asking::default()).await.unwrap_err();
+    let unknown = world.host.subscribe_resource("y:1", RequestOptions::default()).await.unwrap_err();
     assert_eq!(unknown.server, None);
     world.host.shutdown().await;
 }
@@ -351,7 +364,10 @@ async fn what_is_leased_tells_its_own_dialog() {
     world.apply(vec![leased("a")]).await;
     world.host.ready().await;
     let (one, two) = (world.host.dialog(DialogId::new("1")), world.host.dialog(DialogId::new("2")));
-    let of = |dialog: &mcp_host::Dialog| Asking { dialog: Some(dialog.id().clone()), ..Asking::default() };
+    let of = |dialog: &mcp_host::Dialog| RequestOptions {
+        dialog: Some(dialog.id().clone()),
+        ..RequestOptions::default()
+    };
     let wanted = world.host.subscribe_resource("x:1", of(&one)).await.unwrap();
     let other = world.host.subscribe_resource("x:1", of(&two)).await.unwrap();
     let peer = world.peer("a");

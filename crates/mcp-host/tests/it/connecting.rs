@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use mcp_host::{Host, HostOptions, NotConnected, OnNotConnected, Supervision, Wanted};
+use mcp_host::{ConnectFailure, DesiredServers, Host, HostOptions, OnConnectFailure, Supervision};
 use mcp_model::{Endpoint, ErrorKind, StdioEndpoint};
 
 use crate::peer::{Beginning, Peer};
@@ -41,7 +41,7 @@ async fn dm_102_hd_sc6_one_bad_server_never_hides_the_others() {
     for (id, want) in failures {
         assert_eq!(world.failure(id), want);
     }
-    assert_eq!(world.host.published().problems.len(), 3);
+    assert_eq!(world.host.snapshot().problems.len(), 3);
     for id in ["silent", "unlisted"] {
         assert_eq!(world.peer(id).open(), 0, "{id}");
     }
@@ -51,12 +51,12 @@ async fn dm_102_hd_sc6_one_bad_server_never_hides_the_others() {
 async fn hd_116_whoever_wants_it_hears_the_error_that_a_failure_is_made_from() {
     let heard = Arc::new(Mutex::new(Vec::new()));
     let hears = Arc::clone(&heard);
-    let not_connected: OnNotConnected = Arc::new(move |it| {
-        let NotConnected { server, failure, error } = it;
+    let not_connected: OnConnectFailure = Arc::new(move |it| {
+        let ConnectFailure { server, error: failure, cause: error } = it;
         hears.lock().unwrap().push((server.to_string(), failure.clone(), error.kind()));
     });
     let options = HostOptions {
-        not_connected: Some(not_connected),
+        on_connect_failure: Some(not_connected),
         supervision: Supervision::Off,
         ..HostOptions::default()
     };
@@ -102,7 +102,7 @@ async fn hd_115_a_storm_of_announcements_costs_one_reading() {
     }
     world.until("a:ready | a__t a__u").await;
     assert_eq!(peer.count("tools/list"), 2);
-    assert_eq!(world.host.published().generation, 3);
+    assert_eq!(world.host.snapshot().generation, 3);
 
     // A list that cannot be read leaves the old one, and says so until it can.
     peer.broken.lock().unwrap().push("tools/list");
@@ -110,7 +110,7 @@ async fn hd_115_a_storm_of_announcements_costs_one_reading() {
     let mut published = world.host.subscribe();
     published.wait_for(|it| !it.problems.is_empty()).await.unwrap();
     assert_eq!(world.seen(), "a:ready | a__t a__u");
-    let problem = &world.host.published().problems[0].problem;
+    let problem = &world.host.snapshot().problems[0].problem;
     assert_eq!(
         problem.message,
         "its tools could not be listed: MCPProtocolError: server 'a' (npx): the server answered with an error: out of \
@@ -120,7 +120,7 @@ async fn hd_115_a_storm_of_announcements_costs_one_reading() {
     peer.set_tools(&["v"]);
     peer.announce();
     world.until("a:ready | a__v").await;
-    assert!(world.host.published().problems.is_empty());
+    assert!(world.host.snapshot().problems.is_empty());
 }
 
 #[tokio::test(start_paused = true)]
@@ -143,9 +143,9 @@ async fn hd_116_a_command_that_is_missing_is_named() {
     let host = Host::start(HostOptions::default());
     let mut missing = server("a");
     missing.endpoint = Endpoint::Stdio(StdioEndpoint::new("no-such-program-anywhere"));
-    host.apply(Wanted { servers: vec![missing], failed: Vec::new() }).await;
+    host.apply(DesiredServers { servers: vec![missing], failed: Vec::new() }).await;
     host.ready().await;
-    let failure = host.published().servers[0].failure.clone().unwrap();
+    let failure = host.snapshot().servers[0].error.clone().unwrap();
     assert_eq!(
         failure.to_string(),
         "MCPConnectionError: server 'a' (no-such-program-anywhere): the server could not be started: the command was \
@@ -162,9 +162,9 @@ async fn the_command_mcp_host_is_this_executable() {
     let host = Host::start(HostOptions { own_executable, ..HostOptions::default() });
     let mut own = server("a");
     own.endpoint = Endpoint::Stdio(StdioEndpoint::new("mcp-host"));
-    host.apply(Wanted { servers: vec![own], failed: Vec::new() }).await;
+    host.apply(DesiredServers { servers: vec![own], failed: Vec::new() }).await;
     host.ready().await;
-    let failure = host.published().servers[0].failure.clone().unwrap().to_string();
+    let failure = host.snapshot().servers[0].error.clone().unwrap().to_string();
     let want =
         "MCPConnectionError: server 'a' (mcp-host): the server could not be started: its process ended with";
     assert!(failure.starts_with(want), "{failure}");

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use mcp_demo::Offer;
-use mcp_host::{Dialer, Host, HostOptions, ToolCall, Wanted};
+use mcp_host::{DesiredServers, Dialer, Host, HostOptions, ToolCall};
 use mcp_model::{Content, Era, RawJson};
 use mcp_transport::{Dial, EndReason, Ended, Lane, Link, Opening, Out, Transport};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
@@ -129,9 +129,9 @@ impl Dial for DemoDial {
 async fn hd_100_the_demo_server_is_used_from_beginning_to_end() {
     let dialer: Dialer = Arc::new(|_, _| Ok(Arc::new(DemoDial(Arc::default()))));
     let host = Host::with_dialer(HostOptions::default(), dialer);
-    host.apply(Wanted { servers: vec![server("demo")], failed: Vec::new() }).await;
+    host.apply(DesiredServers { servers: vec![server("demo")], failed: Vec::new() }).await;
     host.ready().await;
-    let published = host.published();
+    let published = host.snapshot();
     assert!(published.catalog.tool("demo__change_tools").is_some());
     assert!(!published.catalog.prompts().is_empty() && !published.catalog.resources().is_empty());
     assert!(!published.catalog.templates().is_empty());

@@ -51,7 +51,7 @@ async fn a_real_server_takes_a_call_that_says_its_trace() {
     let file = folder.path().join("mcp.json");
     std::fs::write(&file, servers.to_string()).unwrap();
     let host = Host::start(HostOptions::default());
-    host.apply(load(&LoadRequest::new(file)).unwrap().accepted().unwrap()).await;
+    host.apply(load(&LoadRequest::new(file)).unwrap().into_desired().unwrap()).await;
     host.ready().await;
     let parent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
     let trace = TraceContext::parse(parent, Some("vendor=1")).ok();

@@ -3,7 +3,7 @@
 use std::fmt::Debug;
 use std::time::Duration;
 
-use mcp_host::{FailedServer, Failure, Wanted};
+use mcp_host::{DesiredServers, FailedServer, HostError};
 use mcp_model::ErrorKind;
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
@@ -49,16 +49,16 @@ impl Visit for Message {
 #[tokio::test(start_paused = true)]
 async fn a_host_that_fails_says_so() {
     let world = World::running(&[("a", Peer::new(&["t"])), ("b", Peer::new(&["t"]))]).await;
-    let generation = world.host.published().generation;
+    let generation = world.host.snapshot().generation;
     let sabotage = tracing::subscriber::set_default(Saboteur);
     // Another test's thread may be about to note that nobody listens where this one's committer will speak.
     for _ in 0..100 {
         tracing::callsite::rebuild_interest_cache();
         std::thread::yield_now();
     }
-    let own = Failure { kind: ErrorKind::McpConfig, message: "bad".into(), help: None };
-    let failed = vec![FailedServer { id: "c".into(), failure: own }];
-    world.host.apply(Wanted { servers: vec![changed(server("a")), server("b")], failed }).await;
+    let own = HostError { kind: ErrorKind::McpConfig, message: "bad".into(), help: None };
+    let failed = vec![FailedServer { id: "c".into(), error: own }];
+    world.host.apply(DesiredServers { servers: vec![changed(server("a")), server("b")], failed }).await;
     drop(sabotage);
     world.host.ready().await;
 
@@ -68,7 +68,7 @@ async fn a_host_that_fails_says_so() {
         ["a", "b", "c"].map(|it| world.failure(it)),
         [fault.to_owned(), fault.to_owned(), "MCPConfigError: bad".to_owned()]
     );
-    let published = world.host.published();
+    let published = world.host.snapshot();
     assert_eq!(published.generation, generation + 1);
     let [problem] = &published.problems[..] else { panic!("{:?}", published.problems) };
     assert_eq!(problem.problem.id, "mcp/workspace_config_error");
@@ -86,7 +86,7 @@ async fn a_host_that_fails_says_so() {
     assert_eq!((world.seen().as_str(), world.failure("a").as_str()), ("a:failed |", fault));
     assert_eq!(told(&world.call("a__t", "{}").await), fault);
     world.host.shutdown().await;
-    assert_eq!(world.host.published().generation, generation + 2);
+    assert_eq!(world.host.snapshot().generation, generation + 2);
 }
 
 #[tokio::test(start_paused = true)]

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use mcp_host::{FollowEvent, FollowRequest, Following, LoadRequest, Watching};
+use mcp_host::{FollowEvent, FollowHandle, FollowRequest, LoadRequest, WatchMode};
 use tempfile::TempDir;
 use tokio::time::Instant;
 
@@ -14,7 +14,7 @@ use crate::world::World;
 struct Place {
     folder: TempDir,
     world: World,
-    following: Following,
+    following: FollowHandle,
 }
 
 /// `a b=2 c! d-`: servers, one with other arguments, one with a wrong entry, one that is switched off.
@@ -59,7 +59,7 @@ impl Place {
     /// Waits until this is seen, with these problems, and this often connected to `a`, `b` and `c`.
     async fn until(&self, want: &str, problems: &[&str], connected: [usize; 3]) {
         let now = || {
-            let problems = self.world.host.published().problems.clone();
+            let problems = self.world.host.snapshot().problems.clone();
             let ids: Vec<String> = problems.into_iter().map(|it| it.problem.id).collect();
             let connected = ["a", "b", "c"].map(|it| self.world.peer(it).count("connect"));
             format!("{} {ids:?} {connected:?}", self.world.seen())
@@ -91,8 +91,8 @@ impl Place {
                         it.files.iter().map(|it| it.diagnostics.len()).sum::<usize>()
                     );
                 }
-                FollowEvent::Refused(it) => return format!("refused: {}", it.failure),
-                FollowEvent::Watching(Watching::System) => {}
+                FollowEvent::Refused(it) => return format!("refused: {}", it.error),
+                FollowEvent::WatchModeChanged(WatchMode::System) => {}
                 other => panic!("{other:?}"),
             }
         }
@@ -315,7 +315,7 @@ async fn a_project_counts_before_its_user() {
     // What is switched off here does not run because it stands there.
     place.write("project/.minds/mcp.yaml", &dominds("c a-"));
     place.until("c:ready b:ready | tc tb", &[&shadowed("a")], [1, 3, 1]).await;
-    let problems = place.world.host.published().problems.clone();
+    let problems = place.world.host.snapshot().problems.clone();
     assert!(problems[0].problem.message.starts_with("server 'a' of "), "{}", problems[0].problem.message);
     // A problem for as long as it is so.
     place.write("project/.minds/mcp.yaml", &dominds("c"));
@@ -331,7 +331,7 @@ async fn what_stops_following_changes_nothing_else() {
     place.until("a:ready | ta", &[CONFIG_ERROR], [1, 0, 0]).await;
     let Place { folder, world, following } = place;
     following.stop().await;
-    assert!(world.host.published().problems.is_empty());
+    assert!(world.host.snapshot().problems.is_empty());
     std::fs::remove_file(folder.path().join(FILE)).unwrap();
     tokio::time::sleep(Duration::from_secs(10)).await;
     assert_eq!(world.seen(), "a:ready | ta");

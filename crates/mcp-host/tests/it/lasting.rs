@@ -4,7 +4,9 @@ use std::future::Future;
 use std::task::{Context, Waker};
 use std::time::Duration;
 
-use mcp_host::{Asking, Dialog, DialogId, HostOptions, LeasePolicy, Pinned, Supervision, ToolCall};
+use mcp_host::{
+    Dialog, DialogId, HostOptions, LeasePolicy, PinnedGeneration, RequestOptions, Supervision, ToolCall,
+};
 use mcp_model::{RawJson, ServerId};
 use metrics_util::debugging::{DebugValue, DebuggingRecorder, Snapshotter};
 
@@ -38,7 +40,7 @@ async fn a_moment() {
     tokio::time::sleep(Duration::from_millis(10)).await;
 }
 
-async fn check_called(turn: &Pinned) {
+async fn check_called(turn: &PinnedGeneration) {
     assert_eq!(told(&turn.call(tool("a__t")).await), "{}");
 }
 
@@ -76,8 +78,10 @@ async fn dm_074_what_a_dialog_asked_for_before_its_end_ends_with_it() {
 
 #[tokio::test(start_paused = true)]
 async fn dm_074_an_end_that_finds_the_queue_full_comes_after_what_is_in_it() {
-    let world =
-        world(HostOptions { leases: LeasePolicy { idle: None, most: 1000 }, ..HostOptions::default() });
+    let world = world(HostOptions {
+        leases: LeasePolicy { idle_timeout: None, max_leases: 1000 },
+        ..HostOptions::default()
+    });
     let world = world.await;
     for _ in 0..10 {
         let dialog = dialog(&world);
@@ -139,7 +143,7 @@ async fn dm_096_a_turn_leases_again_what_was_lost() {
     tokio::time::sleep(Duration::from_secs(60)).await;
     assert_eq!(world.peer("a").open(), 0);
     check_called(&turn).await;
-    let asking = Asking { server: Some(a()), ..Asking::default() };
+    let asking = RequestOptions { server: Some(a()), ..RequestOptions::default() };
     world.peer("a").die();
     tokio::time::sleep(Duration::from_secs(60)).await;
     // The peer has no resources, and says so itself: it was asked.
@@ -149,17 +153,17 @@ async fn dm_096_a_turn_leases_again_what_was_lost() {
 
 #[tokio::test(start_paused = true)]
 async fn dm_075_what_a_turn_counts_on_does_not_lie_unused() {
-    let leases = LeasePolicy { idle: Some(Duration::from_secs(60)), most: 8 };
+    let leases = LeasePolicy { idle_timeout: Some(Duration::from_secs(60)), max_leases: 8 };
     let world = world(HostOptions { leases, ..HostOptions::default() }).await;
     let dialog = dialog(&world);
     let turn = dialog.pin();
     check_called(&turn).await;
     tokio::time::sleep(Duration::from_secs(600)).await;
-    assert_eq!((world.peer("a").open(), world.host.leases()[0].deadline), (1, None));
+    assert_eq!((world.peer("a").open(), world.host.leases()[0].expires), (1, None));
     check_called(&turn).await;
     assert_eq!(world.peer("a").count("connect"), 2);
     drop(turn);
-    assert!(world.host.leases()[0].deadline.is_some());
+    assert!(world.host.leases()[0].expires.is_some());
     tokio::time::sleep(Duration::from_secs(130)).await;
     assert_eq!((world.peer("a").open(), world.host.leases().len()), (0, 0));
 }
@@ -229,7 +233,7 @@ async fn hd_119_a_deadline_covers_the_start_of_what_is_leased() {
                 started";
     assert_eq!((told(&dialog.call(call()).await), begun.elapsed().as_secs()), (want.to_owned(), 1));
     assert_eq!((told(&turn.call(call()).await), begun.elapsed().as_secs()), (want.to_owned(), 2));
-    let asking = Asking { server: Some(a()), deadline, ..Asking::default() };
+    let asking = RequestOptions { server: Some(a()), deadline, ..RequestOptions::default() };
     let asked = dialog.read_resource("x:y", asking).await.unwrap_err().to_string();
     assert_eq!((asked.as_str(), begun.elapsed().as_secs()), (want, 3));
     // The start was one, and goes on.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mcp_config::ResolvedServer;
-use mcp_host::{Admin, Dialog, DialogId, HostOptions, LeasePolicy, Supervision, ToolCall};
+use mcp_host::{AdminTools, Dialog, DialogId, HostOptions, LeasePolicy, Supervision, ToolCall};
 use mcp_model::{CallResult, RawJson, ServerId, Sharing};
 
 use crate::peer::{Beginning, Peer};
@@ -25,7 +25,7 @@ async fn world(peers: &[(&'static str, Arc<Peer>)], options: HostOptions) -> Wor
 }
 
 fn admin() -> HostOptions {
-    HostOptions { admin: Admin::Offered, ..HostOptions::default() }
+    HostOptions { admin: AdminTools::Enabled, ..HostOptions::default() }
 }
 
 async fn call(dialog: &Dialog, name: &str, arguments: &'static str) -> CallResult {
@@ -52,8 +52,8 @@ async fn dm_074_dm_075_dm_080_each_dialog_has_its_own() {
     let receipts = world.host.leases();
     let owners: Vec<_> = receipts.iter().map(|it| (it.server.as_str(), it.dialog.as_str())).collect();
     assert_eq!(owners, [("a", ""), ("a", "1"), ("a", "2")]);
-    assert!(receipts.iter().all(|it| it.pid.is_none() && it.last_call >= Some(it.started)));
-    assert!(receipts[0].deadline.unwrap() > receipts[0].started);
+    assert!(receipts.iter().all(|it| it.pid.is_none() && it.last_used >= Some(it.started)));
+    assert!(receipts[0].expires.unwrap() > receipts[0].started);
 
     // A dialog that is over has nothing any more; a call of it that runs has the grace.
     let (slow, ()) = tokio::join!(call(&two, "a__slow", "{}"), async {
@@ -184,7 +184,7 @@ async fn the_first_caller_may_stop_waiting() {
 
 #[tokio::test(start_paused = true)]
 async fn leases_are_few_and_end_when_they_lie_unused() {
-    let leases = LeasePolicy { idle: Some(Duration::from_secs(60)), most: 1 };
+    let leases = LeasePolicy { idle_timeout: Some(Duration::from_secs(60)), max_leases: 1 };
     let world = world(&[("a", Peer::new(&["t"]))], HostOptions { leases, ..HostOptions::default() }).await;
     let (one, two) = (world.host.dialog(DialogId::new("1")), world.host.dialog(DialogId::new("2")));
     assert!(call(&one, "a__t", "{}").await.success);

@@ -17,15 +17,15 @@ async fn hd_115_a_list_that_could_not_be_read_is_tried_again() {
     // At 0, 1, 3, 7, 15, 31, 63 and 123 s, each time with the same outcome.
     tokio::time::sleep(Duration::from_secs(130)).await;
     assert_eq!(peer.count("tools/list"), 1 + 8);
-    assert_eq!((world.host.published().generation, world.seen().as_str()), (3, "a:ready | a__t"));
-    assert_eq!(world.host.published().problems.len(), 1);
+    assert_eq!((world.host.snapshot().generation, world.seen().as_str()), (3, "a:ready | a__t"));
+    assert_eq!(world.host.snapshot().problems.len(), 1);
 
     // It says nothing of having been repaired.
     peer.broken.lock().unwrap().clear();
     peer.set_tools(&["u"]);
     tokio::time::sleep(Duration::from_secs(61)).await;
     assert_eq!(world.seen(), "a:ready | a__u");
-    assert_eq!(world.host.published().problems, []);
+    assert_eq!(world.host.snapshot().problems, []);
     tokio::time::sleep(Duration::from_secs(600)).await;
     assert_eq!(peer.count("tools/list"), 1 + 8 + 1);
 }
@@ -38,11 +38,11 @@ async fn hd_115_prompts_that_could_not_be_read_at_first_are_tried_again_and_noth
     peer.broken.lock().unwrap().push("prompts/list");
     world.apply(vec![server("a")]).await;
     world.host.ready().await;
-    assert_eq!(world.host.published().problems.len(), 1);
+    assert_eq!(world.host.snapshot().problems.len(), 1);
     tokio::time::sleep(Duration::from_millis(1500)).await;
     peer.broken.lock().unwrap().clear();
     tokio::time::sleep(Duration::from_secs(2)).await;
-    let published = world.host.published();
+    let published = world.host.snapshot();
     assert_eq!(published.catalog.prompts().len(), 1);
     assert_eq!(published.problems, []);
     assert_eq!((peer.count("prompts/list"), peer.count("tools/list")), (3, 1));
@@ -74,13 +74,13 @@ async fn hd_115_a_server_that_announces_whenever_it_is_read_is_read_less_and_les
     let peer = Peer::new(&["t"]);
     peer.restless.store(true, Ordering::Relaxed);
     let world = World::running(&[("a", peer)]).await;
-    let generation = world.host.published().generation;
+    let generation = world.host.snapshot().generation;
     let mut published = world.host.subscribe();
     published.mark_unchanged();
     tokio::time::sleep(Duration::from_secs(60)).await;
     let count = world.peer("a").count("tools/list");
     assert!((5..15).contains(&count), "{count}");
-    assert_eq!(world.host.published().generation, generation);
+    assert_eq!(world.host.snapshot().generation, generation);
     assert!(!published.has_changed().unwrap());
 
     // What it has to say is still heard.
@@ -104,7 +104,7 @@ async fn what_a_server_says_is_repeated_within_bounds() {
     world.host.ready().await;
     let failure = world.failure("a");
     assert!((2000..2200).contains(&failure.len()) && failure.ends_with('…'), "{}", failure.len());
-    let published = world.host.published();
+    let published = world.host.snapshot();
     assert_eq!(published.problems.len(), 3);
     for it in &published.problems {
         assert!(it.problem.message.len() < 2300, "{}", it.problem.message.len());

@@ -3,14 +3,17 @@
 use std::path::Path;
 
 use mcp_config::Profile;
-use mcp_host::{LoadError, LoadRequest, Loaded, load};
+use mcp_host::{LoadError, LoadRequest, LoadedConfig, load};
 use mcp_model::{Dialect, Endpoint};
 
 use crate::peer::Peer;
 use crate::world::World;
 
 /// Writes `files` into a folder and loads the first of them.
-fn load_files(files: &[(&str, &str)], change: impl Fn(&Path, &mut LoadRequest)) -> Result<Loaded, LoadError> {
+fn load_files(
+    files: &[(&str, &str)],
+    change: impl Fn(&Path, &mut LoadRequest),
+) -> Result<LoadedConfig, LoadError> {
     let folder = tempfile::tempdir().unwrap();
     for (name, text) in files {
         let path = folder.path().join(name);
@@ -24,10 +27,10 @@ fn load_files(files: &[(&str, &str)], change: impl Fn(&Path, &mut LoadRequest)) 
 
 /// `servers | failed servers with their messages`.
 #[track_caller]
-fn check(files: &[(&str, &str)], want_refused: bool, want: &str) -> Loaded {
+fn check(files: &[(&str, &str)], want_refused: bool, want: &str) -> LoadedConfig {
     let loaded = load_files(files, |_, _| {}).unwrap();
-    let servers = loaded.wanted.servers.iter().map(|it| it.spec.id.to_string());
-    let failed = loaded.wanted.failed.iter().map(|it| format!("{}: {}", it.id, it.failure));
+    let servers = loaded.desired.servers.iter().map(|it| it.spec.id.to_string());
+    let failed = loaded.desired.failed.iter().map(|it| format!("{}: {}", it.id, it.error));
     let (servers, failed): (Vec<_>, Vec<_>) = (servers.collect(), failed.collect());
     let got = format!("{} | {}", servers.join(" "), failed.join(" "));
     assert_eq!((loaded.refused, got.trim()), (want_refused, want), "{:#?}", loaded.diagnostics);
@@ -57,7 +60,7 @@ async fn dm_121_a_reload_that_is_refused_says_so_and_leaves_the_last_good_whole(
         let loaded = load_files(&[(".minds/mcp.yaml", text)], |_, _| {}).unwrap();
         assert_eq!(loaded.refused, text != DOMINDS, "{text}");
         if !loaded.refused {
-            world.host.apply(loaded.wanted).await;
+            world.host.apply(loaded.desired).await;
             world.host.ready().await;
         }
         assert_eq!(world.seen(), "good:ready poor:failed bad:failed | t", "{text}");
@@ -69,9 +72,9 @@ async fn dm_121_a_reload_that_is_refused_says_so_and_leaves_the_last_good_whole(
 fn dm_122_a_server_that_is_wrong_fails_alone() {
     let loaded = load_files(&[(".minds/mcp.yaml", DOMINDS)], |_, _| {}).unwrap();
     assert_eq!((loaded.profile, loaded.refused), (Profile::Dominds, false));
-    assert_eq!(loaded.wanted.servers.iter().map(|it| it.spec.id.as_str()).collect::<Vec<_>>(), ["good"]);
+    assert_eq!(loaded.desired.servers.iter().map(|it| it.spec.id.as_str()).collect::<Vec<_>>(), ["good"]);
     let failed: Vec<_> =
-        loaded.wanted.failed.iter().map(|it| (it.id.as_str(), it.failure.to_string())).collect();
+        loaded.desired.failed.iter().map(|it| (it.id.as_str(), it.error.to_string())).collect();
     assert_eq!(failed[0].0, "poor");
     assert!(failed[0].1.contains("MCP_HOST_TEST_UNSET"), "{failed:?}");
     assert_eq!(failed[1].0, "bad");
@@ -112,7 +115,7 @@ fn variables_come_from_the_file_that_is_named_where_we_have_none() {
         [("agent.yaml", HOLODECK), ("extra.env", "OTHER=1\n"), ("given.env", "MCP_HOST_TEST_UNSET=given\n")];
     let loaded = load_files(&files, |folder, it| it.env_file = Some(folder.join("given.env"))).unwrap();
     assert!(!loaded.refused, "{:#?}", loaded.diagnostics);
-    let Endpoint::Stdio(endpoint) = &loaded.wanted.servers[0].endpoint else {
+    let Endpoint::Stdio(endpoint) = &loaded.desired.servers[0].endpoint else {
         panic!("it is a child process")
     };
     let env: Vec<_> = endpoint.env.iter().map(|(name, value)| (name.as_str(), value.expose())).collect();
@@ -149,7 +152,7 @@ fn a_file_that_cannot_be_read_at_all_says_why() {
 fn what_is_asked_for_is_believed() {
     let read_as_dominds = |_: &Path, it: &mut LoadRequest| it.profile = Some(Profile::Dominds);
     let loaded = load_files(&[("any.txt", DOMINDS)], read_as_dominds).unwrap();
-    assert_eq!(loaded.wanted.servers.len(), 1);
+    assert_eq!(loaded.desired.servers.len(), 1);
 }
 
 #[test]
@@ -168,7 +171,7 @@ fn dia_06_a_server_of_an_editor_without_its_variable_fails_alone() {
          asks: ConfigError: server 'asks': the input 'mcp-host-test-unset' has no value",
     );
     assert_eq!(loaded.profile, Profile::McpJson);
-    let Endpoint::Stdio(good) = &loaded.wanted.servers[0].endpoint else { panic!() };
+    let Endpoint::Stdio(good) = &loaded.desired.servers[0].endpoint else { panic!() };
     let folder = Path::new(&loaded.path).parent().unwrap().parent().unwrap();
     assert_eq!(Path::new(good.args[0].expose()), folder.join("server.js"));
 }
@@ -182,13 +185,13 @@ fn acpx_11_a_session_request_is_refused_whole_or_taken() {
     let one_bad =
         request(&format!("{entry}, {}", entry.replace("/bin/cat", "cat").replace("\"a\"", "\"b\"")));
     let loaded = load_files(&[("request.json", &one_bad)], |_, _| {}).unwrap();
-    assert!(loaded.refused && loaded.wanted.servers.is_empty());
+    assert!(loaded.refused && loaded.desired.servers.is_empty());
     let extended = request(&format!(r#"{entry}, {{"type": "_pigeon", "name": "loft"}}"#));
     let loaded =
         load_files(&[("request.json", &extended)], |_, it| it.profile = Some(Profile::AcpV2)).unwrap();
-    assert_eq!((loaded.refused, loaded.wanted.servers.len()), (false, 1));
+    assert_eq!((loaded.refused, loaded.desired.servers.len()), (false, 1));
     assert_eq!(
-        loaded.wanted.failed[0].failure.to_string(),
+        loaded.desired.failed[0].error.to_string(),
         "MCPConfigError: server 'loft': its transport is an extension that is not spoken here"
     );
 }

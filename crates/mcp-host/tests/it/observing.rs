@@ -5,7 +5,7 @@ use std::fmt::Debug;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use mcp_host::{DialogId, HostOptions, Supervision, ToolCall, Wanted};
+use mcp_host::{DesiredServers, DialogId, HostOptions, Supervision, ToolCall};
 use mcp_model::{RawJson, Sharing, TraceContext};
 use metrics_util::debugging::{DebugValue, DebuggingRecorder, Snapshotter};
 use serde_json::json;
@@ -155,8 +155,9 @@ async fn what_is_given_up_is_cancelled() {
     asked.silent.lock().unwrap().push("prompts/get");
     let world = World::new(&[("a", asked), ("b", listless), ("c", silent)]);
     world.apply(vec![server("a"), server("b"), server("c")]).await;
-    let ask =
-        async { world.host.get_prompt("p", &RawJson::empty_object(), mcp_host::Asking::default()).await };
+    let ask = async {
+        world.host.get_prompt("p", &RawJson::empty_object(), mcp_host::RequestOptions::default()).await
+    };
     tokio::time::sleep(Duration::from_secs(1)).await;
     assert!(tokio::time::timeout(Duration::from_secs(1), ask).await.is_err());
     world.host.shutdown().await;
@@ -225,7 +226,7 @@ async fn everything_that_is_counted_is_documented_and_adds_up() {
             "cut_results_total{server=a} 1",
             "failures_total{server=(none),operation=call,kind=MCPToolNotFoundError} 1",
             "failures_total{server=a,operation=call,kind=MCPToolError} 1",
-            &format!("generation{{}} {}", world.host.published().generation),
+            &format!("generation{{}} {}", world.host.snapshot().generation),
             "leases{} 1",
             "reloads_total{outcome=taken} 1",
             "running_instances{server=a} 1",
@@ -236,7 +237,7 @@ async fn everything_that_is_counted_is_documented_and_adds_up() {
     // Lost and started again.
     let mut events = world.host.events();
     world.peer("a").die();
-    while !matches!(events.recv().await.unwrap().what, mcp_host::Happening::Ready { .. }) {}
+    while !matches!(events.recv().await.unwrap().kind, mcp_host::HostEventKind::Ready { .. }) {}
     drop(dialog);
     world.host.shutdown().await;
     let after = counted(&snapshotter);
@@ -284,8 +285,8 @@ fn no_public_value_prints_a_secret() {
     }});
     std::fs::write(&file, servers.to_string()).unwrap();
     let loaded = mcp_host::load(&mcp_host::LoadRequest::new(&file)).unwrap();
-    assert!(loaded.text.contains("hunter2") && loaded.wanted.servers.len() >= 2);
-    let printed = format!("{loaded:?} {:#?}", loaded.wanted);
+    assert!(loaded.text.contains("hunter2") && loaded.desired.servers.len() >= 2);
+    let printed = format!("{loaded:?} {:#?}", loaded.desired);
     assert!(printed.contains("***") && !printed.contains("hunter2"), "{printed}");
     let arguments = RawJson::parse(r#"{"k":"hunter2"}"#.into()).unwrap();
     let call = ToolCall { dialog: Some(DialogId::new("d")), ..ToolCall::new("t", arguments) };
@@ -305,11 +306,11 @@ async fn what_a_host_publishes_prints_no_secret() {
         endpoint.env.push(("KEY".to_owned(), "hunter2".into()));
     }
     let mut events = world.host.events();
-    let wanted = Wanted { servers: vec![secret], failed: Vec::new() };
+    let wanted = DesiredServers { servers: vec![secret], failed: Vec::new() };
     let printed = format!("{wanted:?}");
     world.host.apply(wanted).await;
     world.host.ready().await;
-    let published = world.host.published();
+    let published = world.host.snapshot();
     let event = events.recv().await.unwrap();
     let printed = format!(
         "{printed} {published:?} {event:?} {:?} {:?} {:?}",

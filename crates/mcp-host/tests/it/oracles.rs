@@ -12,7 +12,9 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use mcp_demo::Offer;
-use mcp_host::{DialogId, Host, HostOptions, LoadRequest, ServerState, Supervision, ToolCall, Wanted, load};
+use mcp_host::{
+    DesiredServers, DialogId, Host, HostOptions, LoadRequest, ServerState, Supervision, ToolCall, load,
+};
 use mcp_model::{Endpoint, RawJson, ServerId};
 use mcp_registry::Builtins;
 use mcp_transport::Dial;
@@ -97,7 +99,7 @@ impl Replay {
 
     async fn apply(&mut self, yaml: Option<&str>, env: &Value) {
         self.refused = false;
-        let Some(yaml) = yaml else { return self.host.apply(Wanted::default()).await };
+        let Some(yaml) = yaml else { return self.host.apply(DesiredServers::default()).await };
         let path = self.folder.path().join(".minds/mcp.yaml");
         std::fs::write(&path, yaml).unwrap();
         let variables = env.as_object().into_iter().flatten();
@@ -108,21 +110,21 @@ impl Replay {
         let loaded = load(&LoadRequest { env_file: Some(file), ..LoadRequest::new(path) }).unwrap();
         self.refused = loaded.refused;
         if !loaded.refused {
-            self.host.apply(loaded.wanted).await;
+            self.host.apply(loaded.desired).await;
         }
         self.host.ready().await;
     }
 
     /// What is there, in the words that both have in common.
     fn ours(&self) -> HashMap<&'static str, Vec<String>> {
-        let published = self.host.published();
+        let published = self.host.snapshot();
         let tools = published.catalog.tools();
         let toolsets = published.catalog.toolsets().iter().map(|id| {
             let own = tools.iter().filter(|it| it.server == *id).map(|it| it.name.to_string());
             format!("{id}={}", own.collect::<Vec<_>>().join(","))
         });
         let statuses = published.servers.iter().map(|it| {
-            let word = match (it.state, &it.failure) {
+            let word = match (it.state, &it.error) {
                 (ServerState::Ready, None) => "there",
                 (ServerState::Ready, Some(_)) => "as before",
                 (ServerState::Disabled, _) => "off",
@@ -245,7 +247,7 @@ async fn dm_074_to_dm_110_dm_121_to_dm_124_each_step_comes_to_the_same_or_has_a_
                 // A call that is in flight when its server is taken out ends well.
                 let (result, ()) = tokio::join!(replay.call("d", "slow"), async {
                     tokio::time::sleep(SLOW / 2).await;
-                    replay.host.apply(Wanted::default()).await;
+                    replay.host.apply(DesiredServers::default()).await;
                 });
                 slow = Some(result);
             }

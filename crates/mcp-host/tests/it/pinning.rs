@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use mcp_host::{Pinned, ToolCall};
+use mcp_host::{PinnedGeneration, ToolCall};
 use mcp_model::{CallResult, RawJson};
 
 use crate::leasing::leased;
 use crate::peer::Peer;
 use crate::world::{World, changed, server, told};
 
-async fn call(pinned: &Pinned, name: &str) -> CallResult {
+async fn call(pinned: &PinnedGeneration, name: &str) -> CallResult {
     pinned.call(ToolCall::new(name, RawJson::empty_object())).await
 }
 
@@ -25,7 +25,7 @@ async fn dm_096_a_turn_keeps_names_schemas_and_routes_until_the_grace_is_over() 
     world.until("a:ready | a__u").await;
     // The turn still sees and calls what there was; whoever looks for the latest does not.
     tokio::time::sleep(Duration::from_secs(4)).await;
-    assert_eq!(pinned.published().catalog.tools()[0].name.as_str(), "a__t");
+    assert_eq!(pinned.snapshot().catalog.tools()[0].name.as_str(), "a__t");
     assert_eq!(told(&call(&pinned, "a__t").await), "{}");
     assert!(told(&world.call("a__t", "{}").await).contains("not found"));
     assert_eq!(world.peer("a").open(), 2);

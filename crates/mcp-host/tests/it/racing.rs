@@ -165,11 +165,11 @@ async fn who_needs_some_servers_waits_for_no_others() {
     let states = |it: Vec<mcp_host::ServerStatus>| {
         it.iter().map(|it| format!("{}:{}", it.id, it.state.as_str())).collect::<Vec<_>>().join(" ")
     };
-    assert_eq!(states(world.host.ready_of(&ids(&["a", "nobody"])).await), "a:ready");
+    assert_eq!(states(world.host.wait_for(&ids(&["a", "nobody"])).await), "a:ready");
     assert!(begun.elapsed() < milliseconds(1000), "{:?}", begun.elapsed());
-    assert_eq!(states(world.host.ready_of(&ids(&["b", "a"])).await), "b:ready a:ready");
+    assert_eq!(states(world.host.wait_for(&ids(&["b", "a"])).await), "b:ready a:ready");
     assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
-    assert_eq!(states(world.host.ready_of(&ids(&["c"])).await), "c:failed");
+    assert_eq!(states(world.host.wait_for(&ids(&["c"])).await), "c:failed");
     world.host.shutdown().await;
-    assert_eq!(states(world.host.ready_of(&ids(&["a"])).await), "a:stopped");
+    assert_eq!(states(world.host.wait_for(&ids(&["a"])).await), "a:stopped");
 }

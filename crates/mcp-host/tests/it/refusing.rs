@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use mcp_host::{DialogId, NetworkFailure, ProviderFailure, ProviderRefusal, RetryDecision, ToolCall};
+use mcp_host::{DialogId, NetworkFailure, ProviderFailure, ProviderFailureReport, RetryDecision, ToolCall};
 use mcp_model::RawJson;
 
 use crate::peer::Peer;
 use crate::world::{World, told};
 
-fn refusal(dialog: &str, rejection: ProviderFailure) -> ProviderRefusal {
-    ProviderRefusal {
+fn refusal(dialog: &str, rejection: ProviderFailure) -> ProviderFailureReport {
+    ProviderFailureReport {
         provider: "p".to_owned(),
         dialog: DialogId::new(dialog),
         rejection,
@@ -28,7 +28,7 @@ fn call() -> ToolCall {
 }
 
 fn problems(world: &World) -> Vec<String> {
-    world.host.published().problems.iter().map(|it| it.problem.id.clone()).collect()
+    world.host.snapshot().problems.iter().map(|it| it.problem.id.clone()).collect()
 }
 
 #[tokio::test(start_paused = true)]
@@ -36,17 +36,17 @@ async fn dm_066_a_dialog_that_is_stopped_does_nothing_until_it_may_go_on() {
     let world = World::running(&[("a", Peer::new(&["t"]))]).await;
     let (one, two) = (world.host.dialog(DialogId::new("1")), world.host.dialog(DialogId::new("2")));
     let turn = one.pin();
-    assert!(turn.call(call()).await.success && one.stopped().is_none());
+    assert!(turn.call(call()).await.success && one.stop_reason().is_none());
 
     let mut generations = world.host.subscribe();
     generations.mark_unchanged();
-    assert_eq!(world.host.refused(refusal("1", status(400))).await, RetryDecision::Stop);
+    assert_eq!(world.host.report_provider_failure(refusal("1", status(400))).await, RetryDecision::Stop);
     // Who subscribes hears of it (DM-125).
     assert!(generations.has_changed().unwrap());
     let problem = generations.borrow_and_update().problems[0].problem.clone();
     assert_eq!(problem.id, "llm/p/provider_rejected/1");
     let why = "dialog '1' is stopped: provider `p` refused a request of dialog `1` because of tool `a__t`: schema is bad";
-    assert_eq!((problem.tool.as_deref(), one.stopped().unwrap().message.as_str()), (Some("a__t"), why));
+    assert_eq!((problem.tool.as_deref(), one.stop_reason().unwrap().message.as_str()), (Some("a__t"), why));
 
     let refused = format!("ValidationError: {why} (mend what was refused, then let the dialog go on)");
     assert_eq!(told(&one.call(call()).await), refused);
@@ -56,12 +56,12 @@ async fn dm_066_a_dialog_that_is_stopped_does_nothing_until_it_may_go_on() {
     assert_eq!(world.peer("a").count("tools/call"), 3);
 
     one.resume().await;
-    assert!(one.stopped().is_none() && problems(&world).is_empty());
+    assert!(one.stop_reason().is_none() && problems(&world).is_empty());
     assert!(one.call(call()).await.success && turn.call(call()).await.success);
     world.host.resume(&DialogId::new("nobody")).await;
 
     // A dialog that is over is nobody's problem (DM-124).
-    world.host.refused(refusal("2", status(422))).await;
+    world.host.report_provider_failure(refusal("2", status(422))).await;
     assert_eq!(problems(&world), ["llm/p/provider_rejected/2"]);
     let mut generations = world.host.subscribe();
     drop(two);
@@ -73,14 +73,14 @@ async fn dm_067_what_passes_is_tried_again_and_stops_nothing() {
     let world = World::running(&[("a", Peer::new(&["t"]))]).await;
     let lost = ProviderFailure { network: Some(NetworkFailure::Connection), ..ProviderFailure::default() };
     for rejection in [status(429), status(503), lost] {
-        let again = world.host.refused(refusal("1", rejection)).await;
+        let again = world.host.report_provider_failure(refusal("1", rejection)).await;
         assert_eq!(again, RetryDecision::Retry { after: Duration::from_secs(1) });
     }
-    assert!(problems(&world).is_empty() && world.host.stopped(&DialogId::new("1")).is_none());
+    assert!(problems(&world).is_empty() && world.host.stop_reason(&DialogId::new("1")).is_none());
     // Not for ever.
-    let last = ProviderRefusal { attempt: 6, ..refusal("1", status(429)) };
-    assert_eq!(world.host.refused(last).await, RetryDecision::Stop);
-    assert!(world.host.stopped(&DialogId::new("1")).is_some());
+    let last = ProviderFailureReport { attempt: 6, ..refusal("1", status(429)) };
+    assert_eq!(world.host.report_provider_failure(last).await, RetryDecision::Stop);
+    assert!(world.host.stop_reason(&DialogId::new("1")).is_some());
     world.host.shutdown().await;
-    assert_eq!(world.host.refused(refusal("1", status(400))).await, RetryDecision::Stop);
+    assert_eq!(world.host.report_provider_failure(refusal("1", status(400))).await, RetryDecision::Stop);
 }

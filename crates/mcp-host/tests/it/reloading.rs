@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use mcp_host::{FailedServer, Failure, Wanted};
+use mcp_host::{DesiredServers, FailedServer, HostError};
 use mcp_model::{ErrorKind, Transform};
 
 use crate::peer::{Beginning, Peer};
@@ -69,9 +69,9 @@ async fn dm_105_what_cannot_be_replaced_stays() {
     assert!(world.call("a__t", "{}").await.success);
 
     // The same when the entry is not even valid any more.
-    let failure = Failure { kind: ErrorKind::McpConfig, message: "bad".into(), help: None };
-    let failed = vec![FailedServer { id: "a".into(), failure }];
-    world.host.apply(Wanted { servers: Vec::new(), failed }).await;
+    let failure = HostError { kind: ErrorKind::McpConfig, message: "bad".into(), help: None };
+    let failed = vec![FailedServer { id: "a".into(), error: failure }];
+    world.host.apply(DesiredServers { servers: Vec::new(), failed }).await;
     assert_eq!(world.seen(), "a:ready | a__t");
     assert_eq!(world.failure("a"), "MCPConfigError: bad");
     assert_eq!(world.peer("a").count("connect"), 1);
@@ -93,16 +93,16 @@ async fn dm_101_a_start_that_is_not_wanted_any_more_leaves_nothing() {
 #[tokio::test(start_paused = true)]
 async fn generations_grow_and_older_ones_stand() {
     let world = World::running(&[("a", Peer::new(&["t"]))]).await;
-    let older = world.host.published();
+    let older = world.host.snapshot();
     world.peer("a").set_tools(&["u"]);
     world.peer("a").announce();
     world.until("a:ready | a__u").await;
-    assert_eq!(world.host.published().generation, older.generation + 1);
+    assert_eq!(world.host.snapshot().generation, older.generation + 1);
     assert_eq!(older.catalog.tools()[0].name.as_str(), "a__t");
     // The same again changes nothing that is shown.
-    let hash = world.host.published().catalog.hash();
+    let hash = world.host.snapshot().catalog.hash();
     world.apply(vec![server("a")]).await;
-    assert_eq!(world.host.published().catalog.hash(), hash);
+    assert_eq!(world.host.snapshot().catalog.hash(), hash);
 }
 
 #[tokio::test(start_paused = true)]
@@ -115,7 +115,7 @@ async fn dm_107_dm_124_a_view_that_names_a_toolset_which_is_not_there_is_a_probl
         ..ViewFilter::default()
     };
     let problems = || {
-        let published = world.host.published();
+        let published = world.host.snapshot();
         published
             .problems
             .iter()
@@ -123,16 +123,16 @@ async fn dm_107_dm_124_a_view_that_names_a_toolset_which_is_not_there_is_a_probl
             .collect::<Vec<String>>()
     };
     let none: Vec<String> = Vec::new();
-    world.host.use_views(vec![view(&["a", "b"]), view(&["b*"])]).await;
+    world.host.set_views(vec![view(&["a", "b"]), view(&["b*"])]).await;
     assert_eq!(problems(), none);
     world.apply(vec![server("a")]).await;
     assert_eq!(problems(), ["warning Toolset not found: b"]);
     // However many views name it.
-    world.host.use_views(vec![view(&["a", "b"]), view(&["b", "c"])]).await;
+    world.host.set_views(vec![view(&["a", "b"]), view(&["b", "c"])]).await;
     assert_eq!(problems(), ["warning Toolset not found: b", "warning Toolset not found: c"]);
     world.apply(vec![server("a"), server("b")]).await;
     world.host.ready().await;
     assert_eq!(problems(), ["warning Toolset not found: c"]);
-    world.host.use_views(Vec::new()).await;
+    world.host.set_views(Vec::new()).await;
     assert_eq!(problems(), none);
 }

@@ -95,12 +95,12 @@ async fn hd_133_what_cannot_be_written_is_cut_and_a_problem_until_it_can() {
 #[tokio::test]
 async fn hd_133_a_result_larger_than_all_files_may_be_is_cut_and_no_problem() {
     let folder = tempfile::tempdir().unwrap();
-    let spill = Some(SpillPolicy { directory: folder.path().to_owned(), most_bytes: 1000 });
+    let spill = Some(SpillPolicy { directory: folder.path().to_owned(), max_bytes: 1000 });
     let options = HostOptions { supervision: Supervision::Off, spill, ..HostOptions::default() };
     let world = World::with(&[("a", Peer::new(&["big"]))], options).started().await;
     let result = world.call("big", "{}").await;
     assert!(result.text().ends_with("é\n[137856 more bytes of this text are left out]"));
-    assert!(world.host.published().problems.is_empty());
+    assert!(world.host.snapshot().problems.is_empty());
 }
 
 fn promising() -> Arc<Peer> {
@@ -117,7 +117,7 @@ async fn hd_102_a_result_that_is_not_what_its_tool_promises_is_given_with_a_warn
     let world = World::running(&[("a", promising())]).await;
     let mut published = world.host.subscribe();
     let good = world.call("structured", r#"{"n": 1}"#).await;
-    assert!(good.success && good.metadata.warnings.is_empty() && world.host.published().problems.is_empty());
+    assert!(good.success && good.metadata.warnings.is_empty() && world.host.snapshot().problems.is_empty());
 
     let bad = world.call("structured", r#"{"n": "secret"}"#).await;
     assert!(bad.success);

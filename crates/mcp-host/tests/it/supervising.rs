@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
-use mcp_host::{Happening, HostOptions, Supervision};
+use mcp_host::{HostEventKind, HostOptions, Supervision};
 use tokio::time::Instant;
 
 use crate::peer::{Beginning, Peer};
@@ -41,16 +41,16 @@ async fn hd_117_a_server_that_dies_in_mid_call_ends_it_and_comes_back() {
     });
     assert_eq!(told(&slow), "at last");
     assert_eq!((world.peer("a").count("connect"), world.peer("b").count("connect")), (2, 1));
-    assert!(world.host.published().problems.is_empty());
+    assert!(world.host.snapshot().problems.is_empty());
 
     let mut heard = Vec::new();
     while let Ok(event) = events.try_recv() {
         assert_eq!(event.server, "a");
-        heard.push(match event.what {
-            Happening::Lost(_) => "lost",
-            Happening::TriedAgainIn { setbacks: 1, .. } => "again",
-            Happening::Starting { setbacks: 1 } => "starting",
-            Happening::Ready { .. } => "ready",
+        heard.push(match event.kind {
+            HostEventKind::Lost(_) => "lost",
+            HostEventKind::RestartScheduled { failures: 1, .. } => "again",
+            HostEventKind::Starting { failures: 1 } => "starting",
+            HostEventKind::Ready { .. } => "ready",
             other => panic!("{other:?}"),
         });
     }
@@ -102,7 +102,7 @@ async fn after_a_sleep_of_the_machine_servers_are_asked_whether_they_live() {
     let wall_clock =
         Arc::new(move || wall + begun.elapsed() + Duration::from_secs(also.load(Ordering::Relaxed)));
     let Supervision::Restart(mut policy) = supervision() else { panic!("it supervises") };
-    policy.probe.every = None;
+    policy.probe.interval = None;
     let supervision = Supervision::Restart(policy);
     let options = HostOptions { supervision, wall_clock, ..HostOptions::default() };
     let world = World::with(&[("a", Peer::new(&["t"]))], options).started().await;
@@ -151,7 +151,7 @@ async fn problems_come_and_go_with_their_causes() {
     let mut published = world.host.subscribe();
     published.mark_unchanged();
     world.peer("a").die();
-    let ids = |it: &mcp_host::Published| {
+    let ids = |it: &mcp_host::HostSnapshot| {
         it.problems.iter().map(|it| it.problem.id.clone()).collect::<Vec<_>>().join(" ")
     };
     for _ in 0..2 {

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mcp_config::ResolvedServer;
-use mcp_host::{Dialer, Host, HostOptions, Probe, RestartPolicy, ServerState, Supervision, ToolCall, Wanted};
+use mcp_host::{
+    DesiredServers, Dialer, Host, HostOptions, ProbePolicy, RestartPolicy, ServerState, Supervision, ToolCall,
+};
 use mcp_model::{
     CallResult, Dialect, Discovery, Endpoint, Exposure, Limits, NameClass, NamePolicy, Origin, RawJson,
     ServerId, ServerSpec, Sharing, StdioEndpoint, StdioSpec, TransportSpec,
@@ -57,7 +59,7 @@ impl World {
     }
 
     pub(crate) async fn apply(&self, servers: Vec<ResolvedServer>) {
-        self.host.apply(Wanted { servers, failed: Vec::new() }).await;
+        self.host.apply(DesiredServers { servers, failed: Vec::new() }).await;
     }
 
     /// Calls with `arguments` as JSON.
@@ -68,7 +70,7 @@ impl World {
 
     /// `a:ready b:failed | a__t a__u`.
     pub(crate) fn seen(&self) -> String {
-        let published = self.host.published();
+        let published = self.host.snapshot();
         let servers = published.servers.iter().map(|it| format!("{}:{}", it.id, it.state.as_str()));
         let tools = published.catalog.tools().iter().map(|it| it.name.to_string());
         let (servers, tools): (Vec<_>, Vec<_>) = (servers.collect(), tools.collect());
@@ -86,10 +88,10 @@ impl World {
 
     /// The failure of a server, as `<kind>: <message>`, or nothing.
     pub(crate) fn failure(&self, id: &str) -> String {
-        let published = self.host.published();
+        let published = self.host.snapshot();
         let status = published.servers.iter().find(|it| it.id == id).unwrap();
         assert_ne!(status.state, ServerState::Starting);
-        status.failure.as_ref().map(ToString::to_string).unwrap_or_default()
+        status.error.as_ref().map(ToString::to_string).unwrap_or_default()
     }
 }
 
@@ -97,11 +99,11 @@ impl World {
 pub(crate) fn supervision() -> Supervision {
     let seconds = Duration::from_secs;
     Supervision::Restart(RestartPolicy {
-        first_pause: seconds(2),
-        most_setbacks: 4,
-        rest: seconds(100),
-        sustained: seconds(30),
-        probe: Probe { every: Some(seconds(60)), within: seconds(5) },
+        initial_backoff: seconds(2),
+        max_failures: 4,
+        cooldown: seconds(100),
+        stable_after: seconds(30),
+        probe: ProbePolicy { interval: Some(seconds(60)), timeout: seconds(5) },
         seed: 1,
         ..RestartPolicy::default()
     })

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use mcp_config::ResolvedServer;
-use mcp_host::Offer;
+use mcp_host::ServerDefinitions;
 use mcp_model::{Endpoint, StdioEndpoint};
 use mcp_transport::{ClientInfo, ConnectError, DialOptions, Session, SessionOptions, dialer};
 use tokio::time::Instant;
@@ -110,7 +110,7 @@ async fn walk(course: &mut Course, server: &ResolvedServer, locked: &Locked) -> 
         course.step("messages", Said::doubtful(format!("{dropped} of its messages were dropped"), help))?;
     }
     let Offered { lists, read } = res?;
-    let offer = Offer::of(&session.server(), lists, read);
+    let offer = ServerDefinitions::of(&session.server(), lists, read);
     if let Some(said) = locked.compared(&server.spec.id, &offer) {
         course.step("lock", said)?;
     }

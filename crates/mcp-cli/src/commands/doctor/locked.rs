@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use mcp_host::{Approval, Offer};
+use mcp_host::{Approval, ServerDefinitions};
 use mcp_model::ServerId;
 use mcp_registry::{Enforcement, ItemDrift};
 
@@ -51,7 +51,7 @@ impl Locked {
     }
 
     /// What is to be said of what a server offers, if anything is.
-    pub(super) fn compared(&self, server: &ServerId, offer: &Offer) -> Option<Said> {
+    pub(super) fn compared(&self, server: &ServerId, offer: &ServerDefinitions) -> Option<Said> {
         match self {
             Locked::Not | Locked::Unusable(_) => None,
             Locked::Approved(approval) => Some(compared(approval, server, offer)),
@@ -59,9 +59,9 @@ impl Locked {
     }
 }
 
-fn compared(approval: &Approval, server: &ServerId, offer: &Offer) -> Said {
+fn compared(approval: &Approval, server: &ServerId, offer: &ServerDefinitions) -> Said {
     let drift = offer.drift(server, approval);
-    let count = match offer.seen.items.values().map(|it| it.len()).sum::<usize>() {
+    let count = match offer.observed.items.values().map(|it| it.len()).sum::<usize>() {
         1 => "1 item".to_owned(),
         many => format!("{many} items"),
     };

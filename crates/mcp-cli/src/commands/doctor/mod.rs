@@ -13,7 +13,7 @@ mod words;
 use std::path::Path;
 use std::time::Duration;
 
-use mcp_host::{FailedServer, Failure, Wanted};
+use mcp_host::{DesiredServers, FailedServer, HostError};
 use mcp_model::ErrorKind;
 use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
@@ -137,7 +137,7 @@ pub(crate) async fn run(context: &Context, servers: &Servers, signals: &mut Sign
 }
 
 /// What is to be examined. A file with mistakes is examined all the same: entries that are sound go on.
-async fn prepare(context: &Context, servers: &Servers) -> Result<(Wanted, Locked), Exit> {
+async fn prepare(context: &Context, servers: &Servers) -> Result<(DesiredServers, Locked), Exit> {
     let Servers { file, server } = servers;
     let colour = context.console.err;
     let file = file.clone().unwrap_or_default();
@@ -153,7 +153,7 @@ async fn prepare(context: &Context, servers: &Servers) -> Result<(Wanted, Locked
     context.tell(Report { out: String::new(), err, exit: Exit::Done, after: String::new() }).await;
     let locked = Locked::of(approval(context, &source.file).await);
     let wanted = match source.loaded.refused {
-        false => source.loaded.wanted,
+        false => source.loaded.desired,
         true => refused(&source),
     };
     match server {
@@ -166,19 +166,19 @@ async fn prepare(context: &Context, servers: &Servers) -> Result<(Wanted, Locked
 }
 
 /// A file that is refused as a whole starts nothing, here neither.
-fn refused(source: &crate::source::Source) -> Wanted {
+fn refused(source: &crate::source::Source) -> DesiredServers {
     let message = "the file has an error that spoils all of it, so that none of its servers is started";
-    let failure = Failure {
+    let failure = HostError {
         kind: ErrorKind::Config,
         message: message.to_owned(),
         help: Some("mend what `mcp-host check` shows, then examine again".to_owned()),
     };
     let entries = source.loaded.reading.entries.iter();
-    let failed = entries.map(|it| FailedServer { id: it.name.clone(), failure: failure.clone() });
-    Wanted { servers: Vec::new(), failed: failed.collect() }
+    let failed = entries.map(|it| FailedServer { id: it.name.clone(), error: failure.clone() });
+    DesiredServers { servers: Vec::new(), failed: failed.collect() }
 }
 
-async fn examine_all(context: &Context, wanted: Wanted, locked: Locked) -> Vec<Examined> {
+async fn examine_all(context: &Context, wanted: DesiredServers, locked: Locked) -> Vec<Examined> {
     let progress = context.progress();
     progress.say(&format!("examining {} servers", wanted.servers.len() + wanted.failed.len()));
     let mut examinations = JoinSet::new();
@@ -196,7 +196,7 @@ async fn examine_all(context: &Context, wanted: Wanted, locked: Locked) -> Vec<E
     }
     progress.clear();
     examined.sort_by_key(|(at, _)| *at);
-    let failed = wanted.failed.into_iter().map(|FailedServer { id, failure }| Examined {
+    let failed = wanted.failed.into_iter().map(|FailedServer { id, error: failure }| Examined {
         name: id,
         transport: None,
         target: None,

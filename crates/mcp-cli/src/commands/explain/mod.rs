@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use mcp_config::Colour;
-use mcp_host::{Approval, Loaded, Offer, Supervision};
+use mcp_host::{Approval, LoadedConfig, ServerDefinitions, Supervision};
 use mcp_model::{Exposure, Rules, ServerId};
 use mcp_registry::{Builtins, CompiledRules, Decision, ListKind, RuleStep, Verdict, decide_all};
 use serde::Serialize;
@@ -71,17 +71,17 @@ pub(crate) async fn run(context: &Context, words: Words, signals: &mut Signals) 
     if !starts {
         return tell(context, &prepared, None).await;
     }
-    let wanted = match only(prepared.source.loaded.wanted.clone(), prepared.server.as_str()) {
+    let wanted = match only(prepared.source.loaded.desired.clone(), prepared.server.as_str()) {
         Ok(wanted) => wanted,
         Err(message) => return context.tell(context.console.failure(Exit::Wrong, &message, None)).await,
     };
     // What is withheld is to be explained as well.
     hosted::with(wanted, (Supervision::Off, None), signals, async |host| {
         started(host, &context.progress(), Wanting::All).await;
-        if let Some(offer) = host.offers(&prepared.server) {
+        if let Some(offer) = host.definitions(&prepared.server) {
             return tell(context, &prepared, Some(&offer)).await;
         }
-        let err = status::servers(&host.published(), context.console.err);
+        let err = status::servers(&host.snapshot(), context.console.err);
         context.tell(Report { out: String::new(), err, exit: Exit::Unreachable, after: String::new() }).await
     })
     .await
@@ -115,7 +115,7 @@ async fn prepare(context: &Context, words: Words) -> Result<Prepared, Exit> {
 }
 
 /// Tells what becomes of each name.
-async fn tell(context: &Context, prepared: &Prepared, offer: Option<&Offer>) -> Exit {
+async fn tell(context: &Context, prepared: &Prepared, offer: Option<&ServerDefinitions>) -> Exit {
     let Prepared { source, server, names, approval } = prepared;
     let spec = source.loaded.reading.servers.iter().find(|it| it.id == *server);
     let Exposure { tools, prompts, resources } = &spec.expect("it has rules, which were found").exposure;
@@ -146,7 +146,7 @@ async fn tell(context: &Context, prepared: &Prepared, offer: Option<&Offer>) -> 
 }
 
 /// Everything that a server offers, by its own names.
-fn offered(offer: &Offer) -> Names {
+fn offered(offer: &ServerDefinitions) -> Names {
     let lists = &offer.lists;
     let resources = lists.resources.iter().map(|it| it.name.to_string());
     let templates = lists.templates.iter().map(|it| it.name.to_string());
@@ -159,7 +159,7 @@ fn offered(offer: &Offer) -> Names {
 
 /// The server that is meant, which has rules. Fails with a sentence.
 fn meant(source: &Source, name: Option<&str>) -> Result<ServerId, (Exit, String)> {
-    let Loaded { reading, .. } = &source.loaded;
+    let LoadedConfig { reading, .. } = &source.loaded;
     let names = || reading.entries.iter().map(|it| plain::line(&it.name)).collect::<Vec<_>>().join(", ");
     let entry = match (name, reading.entries.as_slice()) {
         (_, []) => return Err((Exit::Wrong, "there are no servers in it".to_owned())),

@@ -1,6 +1,6 @@
 //! How an item stands to the lock: by what the lock says alone, or compared with what its server says now.
 
-use mcp_host::{Approval, Offer};
+use mcp_host::{Approval, ServerDefinitions};
 use mcp_model::ServerId;
 use mcp_registry::{Enforcement, ItemKind, ListKind};
 use serde::Serialize;
@@ -36,7 +36,7 @@ enum State {
 pub(super) fn standing(
     approval: &Approval,
     server: &ServerId,
-    offer: Option<&Offer>,
+    offer: Option<&ServerDefinitions>,
     (list, name): (ListKind, &str),
 ) -> Option<Standing> {
     let (item, key) = known_by(offer, list, name)?;
@@ -59,7 +59,7 @@ pub(super) fn standing(
             }
         });
     };
-    if offer.seen.item(item, &key).is_none() {
+    if offer.observed.item(item, &key).is_none() {
         let message = "its server does not offer it";
         return is_listed
             .then(|| Standing::shown(State::Gone, &format!("it was approved, and {message} now")));
@@ -83,7 +83,7 @@ impl Standing {
 }
 
 /// What a lock knows an item by: resources by their URIs.
-fn known_by(offer: Option<&Offer>, list: ListKind, name: &str) -> Option<(ItemKind, String)> {
+fn known_by(offer: Option<&ServerDefinitions>, list: ListKind, name: &str) -> Option<(ItemKind, String)> {
     match list {
         ListKind::Tool => Some((ItemKind::Tool, name.to_owned())),
         ListKind::Prompt => Some((ItemKind::Prompt, name.to_owned())),

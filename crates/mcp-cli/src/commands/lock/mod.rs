@@ -8,7 +8,9 @@ mod shown;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use mcp_host::{Host, Offer, Published, Supervision, Wanted, create, lock_path, read_lock, save};
+use mcp_host::{
+    DesiredServers, Host, HostSnapshot, ServerDefinitions, Supervision, create, lock_path, read_lock, save,
+};
 use mcp_model::ServerId;
 use mcp_registry::{Drift, DriftPolicy, ItemKind, LockFile};
 
@@ -55,7 +57,7 @@ enum Wish {
 
 /// What there is before anything is started.
 struct Prepared {
-    wanted: Wanted,
+    wanted: DesiredServers,
     configuration: PathBuf,
     path: PathBuf,
     lock: LockFile,
@@ -126,13 +128,13 @@ async fn prepare(context: &Context, words: Words) -> Result<Prepared, Exit> {
         (true, false, true) => Wish::Look,
         (false, false, true) => Wish::Begin,
     };
-    Ok(Prepared { wanted: source.loaded.wanted, configuration: source.file, path, lock, before, wish })
+    Ok(Prepared { wanted: source.loaded.desired, configuration: source.file, path, lock, before, wish })
 }
 
 /// Compares, writes what is to be written, and tells of it.
 async fn finish(context: &Context, host: &Host, prepared: Prepared) -> Exit {
     let Prepared { wanted: _, configuration, path, lock: approved, before, wish } = prepared;
-    let published = host.published();
+    let published = host.snapshot();
     let offers = offers(host, &published);
     let mut lock = approved.clone();
     if let Err(message) = approve(&mut lock, &offers, &published, &wish) {
@@ -192,16 +194,16 @@ async fn finish(context: &Context, host: &Host, prepared: Prepared) -> Exit {
 }
 
 /// What those servers offer that could be reached.
-fn offers(host: &Host, published: &Published) -> Vec<(ServerId, Offer)> {
+fn offers(host: &Host, published: &HostSnapshot) -> Vec<(ServerId, ServerDefinitions)> {
     let ids = published.servers.iter().filter_map(|it| ServerId::parse(&it.id).ok());
-    ids.filter_map(|id| host.offers(&id).map(|offer| (id, offer))).collect()
+    ids.filter_map(|id| host.definitions(&id).map(|offer| (id, offer))).collect()
 }
 
-fn drift(lock: &LockFile, server: &ServerId, offer: &Offer) -> Drift {
-    Drift::compute(lock.server(server), &offer.seen, &offer.read, DriftPolicy::default())
+fn drift(lock: &LockFile, server: &ServerId, offer: &ServerDefinitions) -> Drift {
+    Drift::compute(lock.server(server), &offer.observed, &offer.read_lists, DriftPolicy::default())
 }
 
-fn look<'a>(server: &str, offers: &'a [(ServerId, Offer)], lock: &'a LockFile) -> Looked<'a> {
+fn look<'a>(server: &str, offers: &'a [(ServerId, ServerDefinitions)], lock: &'a LockFile) -> Looked<'a> {
     let found = offers.iter().find(|it| it.0.as_str() == server);
     Looked {
         server: server.to_owned(),
@@ -214,15 +216,15 @@ fn look<'a>(server: &str, offers: &'a [(ServerId, Offer)], lock: &'a LockFile) -
 /// Writes into the lock what is wished for. Fails with a sentence where there is no such thing.
 fn approve(
     lock: &mut LockFile,
-    offers: &[(ServerId, Offer)],
-    published: &Published,
+    offers: &[(ServerId, ServerDefinitions)],
+    published: &HostSnapshot,
     wish: &Wish,
 ) -> Result<(), String> {
-    let whole = |lock: &mut LockFile, id: &ServerId, offer: &Offer| {
-        let mut now = offer.seen.clone();
+    let whole = |lock: &mut LockFile, id: &ServerId, offer: &ServerDefinitions| {
+        let mut now = offer.observed.clone();
         // What could not be read now stays as it was approved.
         for (item, prints) in lock.server(id).into_iter().flat_map(|it| &it.items) {
-            if !offer.read.contains(&item.list()) {
+            if !offer.read_lists.contains(&item.list()) {
                 now.items.insert(*item, prints.clone());
             }
         }
@@ -245,7 +247,7 @@ fn approve(
                 let part = offers.iter().find_map(|(id, offer)| {
                     let key = name.strip_prefix(id.as_str())?.strip_prefix('/')?;
                     let is_there = |item: &ItemKind| {
-                        offer.seen.item(*item, key).is_some()
+                        offer.observed.item(*item, key).is_some()
                             || lock.server(id).is_some_and(|it| it.item(*item, key).is_some())
                     };
                     let items: Vec<ItemKind> = ItemKind::ALL.into_iter().filter(is_there).collect();
@@ -259,7 +261,7 @@ fn approve(
                         plain::line(&there.join(", "))
                     ));
                 };
-                items.into_iter().for_each(|item| lock.approve(id, item, key, &offer.seen));
+                items.into_iter().for_each(|item| lock.approve(id, item, key, &offer.observed));
             }
         }
     }

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use mcp_config::Colour;
-use mcp_host::Offer;
+use mcp_host::ServerDefinitions;
 use mcp_model::RawJson;
 use mcp_registry::{DefinitionPart, Drift, ItemChange, ItemDrift, ItemKind, ServerLists, ServerSnapshot};
 use serde::Serialize;
@@ -22,7 +22,7 @@ const LONGEST: usize = 400;
 pub(super) struct Looked<'a> {
     pub(super) server: String,
     /// What it offers; `None` where it could not be reached.
-    pub(super) offer: Option<&'a Offer>,
+    pub(super) offer: Option<&'a ServerDefinitions>,
     /// How that differs from what was approved.
     pub(super) drift: Option<Drift>,
     /// What was approved before.
@@ -93,7 +93,7 @@ impl Looked<'_> {
             change,
             parts: parts.iter().map(|it| it.as_str()).collect(),
             before: self.approved.and_then(|it| it.item(*item, key)).and_then(|it| it.text.clone()),
-            after: self.offer.and_then(|it| it.seen.item(*item, key)).and_then(|it| it.text.clone()),
+            after: self.offer.and_then(|it| it.observed.item(*item, key)).and_then(|it| it.text.clone()),
         }
     }
 
@@ -110,7 +110,7 @@ impl Looked<'_> {
                 "was not reached: nothing is known of it, and nothing of it is changed",
             );
         };
-        let count = match offer.seen.items.values().map(|it| it.len()).sum::<usize>() {
+        let count = match offer.observed.items.values().map(|it| it.len()).sum::<usize>() {
             1 => "1 item".to_owned(),
             many => format!("{many} items"),
         };
@@ -141,12 +141,12 @@ impl Looked<'_> {
         res
     }
 
-    fn item(&self, res: &mut String, offer: &Offer, drifted: &ItemDrift) {
+    fn item(&self, res: &mut String, offer: &ServerDefinitions, drifted: &ItemDrift) {
         let ItemDrift { item, key, change } = drifted;
         let name = plain::line(key);
         let kind = item.as_str();
         let before = self.approved.and_then(|it| it.item(*item, key)).and_then(|it| it.text.as_deref());
-        let after = offer.seen.item(*item, key).and_then(|it| it.text.as_deref());
+        let after = offer.observed.item(*item, key).and_then(|it| it.text.as_deref());
         match change {
             None => {
                 let _ = writeln!(res, "  {kind} `{name}` is gone");

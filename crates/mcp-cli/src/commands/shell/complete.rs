@@ -1,6 +1,6 @@
 //! What a word could become: commands, tools, servers, the arguments of a tool and their values. Pure.
 
-use mcp_host::Published;
+use mcp_host::HostSnapshot;
 use mcp_model::RawJson;
 use mcp_registry::ToolLookup;
 use serde_json::Value;
@@ -15,7 +15,7 @@ const MOST: usize = 200;
 const VALUES: usize = 100;
 
 /// Where the word begins that the cursor is in, and what it could become.
-pub(super) fn complete(line: &str, cursor: usize, published: &Published) -> (usize, Vec<String>) {
+pub(super) fn complete(line: &str, cursor: usize, published: &HostSnapshot) -> (usize, Vec<String>) {
     let before = line.get(..cursor).unwrap_or(line);
     let start = before
         .rfind(char::is_whitespace)
@@ -32,7 +32,7 @@ pub(super) fn complete(line: &str, cursor: usize, published: &Published) -> (usi
 }
 
 /// Everything that could stand here, before it is compared with what stands there.
-fn candidates(words: &[&str], word: &str, published: &Published) -> Vec<String> {
+fn candidates(words: &[&str], word: &str, published: &HostSnapshot) -> Vec<String> {
     let names = || published.catalog.tools().iter().map(|it| spaced(it.name.as_str()));
     match words {
         [] => COMMANDS.iter().map(|it| spaced(it.0)).chain(names()).collect(),
@@ -51,7 +51,7 @@ fn spaced(name: &str) -> String {
     format!("{} ", plain::line(name))
 }
 
-fn prompt_arguments(name: &str, given: &[&str], published: &Published) -> Vec<String> {
+fn prompt_arguments(name: &str, given: &[&str], published: &HostSnapshot) -> Vec<String> {
     let prompts = published.catalog.prompts();
     let Some(it) = prompts.iter().find(|it| it.name.as_str() == name) else { return Vec::new() };
     let names = it.prompt.arguments().into_iter().map(|it| it.name);
@@ -63,7 +63,7 @@ fn is_given(name: &str, given: &[&str]) -> bool {
 }
 
 /// The arguments of a tool that are not there yet, or the values of the one that is being written.
-fn arguments(tool: &str, given: &[&str], word: &str, published: &Published) -> Vec<String> {
+fn arguments(tool: &str, given: &[&str], word: &str, published: &HostSnapshot) -> Vec<String> {
     let ToolLookup::Found(tool) = published.catalog.find(tool) else { return Vec::new() };
     let Some(root) = schema(&tool.tool.input_schema) else { return Vec::new() };
     let top = resolved(&root, &root);
@@ -120,7 +120,7 @@ fn typed(value: &Value) -> Option<String> {
 
 /// May a line be kept in the history? Not one that gives a value to an argument that is called or marked as a secret,
 /// nor one that begins with a space.
-pub(super) fn is_kept(line: &str, published: &Published) -> bool {
+pub(super) fn is_kept(line: &str, published: &HostSnapshot) -> bool {
     if line.trim().is_empty() || line.starts_with(char::is_whitespace) {
         return false;
     }
@@ -190,7 +190,7 @@ mod tests {
     use super::*;
     use crate::fixture;
 
-    fn published() -> Published {
+    fn published() -> HostSnapshot {
         let tools = r##"{"tools":[
             {"name":"paint","inputSchema":{"type":"object","properties":{
                 "size":{"type":"integer"},"colour":{"enum":["red","dark red","it's",null]},"deep":{"$ref":"#/$defs/b"},
@@ -207,7 +207,7 @@ mod tests {
             lists: Arc::new(ServerLists { tools, prompts, ..ServerLists::default() }),
         };
         let catalog = Arc::new(Catalog::build(&Builtins::default(), &[entry]));
-        Published {
+        HostSnapshot {
             catalog,
             ..fixture::published(&[("demo", ServerState::Ready), ("other", ServerState::Failed)])
         }

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use mcp_config::Colour;
-use mcp_host::Published;
+use mcp_host::HostSnapshot;
 use nix::sys::termios::{SetArg, Termios, tcgetattr, tcsetattr};
 use rustyline::completion::{Completer, Pair};
 use rustyline::error::ReadlineError;
@@ -59,7 +59,7 @@ impl Drop for Terminal {
 impl Lines {
     /// Begins. What can be completed is looked up in the latest generation. Fails where the terminal cannot be used.
     pub(super) fn begin(
-        published: watch::Receiver<Arc<Published>>,
+        published: watch::Receiver<Arc<HostSnapshot>>,
         history: Option<PathBuf>,
         colour: Colour,
     ) -> io::Result<Lines> {
@@ -127,7 +127,7 @@ fn keep(editor: &mut Editor<Assistant, FileHistory>, path: Option<&std::path::Pa
 /// Helps with a line.
 #[derive(Clone)]
 struct Assistant {
-    published: watch::Receiver<Arc<Published>>,
+    published: watch::Receiver<Arc<HostSnapshot>>,
     colour: Colour,
 }
 

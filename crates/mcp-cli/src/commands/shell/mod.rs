@@ -16,8 +16,8 @@ use std::sync::Arc;
 
 use clap::Args;
 use mcp_host::{
-    FollowRequest, Following, Host, HostOptions, LoadRequest, Published, ServerState, ServerStatus,
-    Supervision, record_into,
+    FollowHandle, FollowRequest, Host, HostOptions, HostSnapshot, LoadRequest, ServerState, ServerStatus,
+    Supervision, recording_dialer,
 };
 use mcp_transport::recording::Recorder;
 use tokio::sync::mpsc;
@@ -68,9 +68,9 @@ struct Shell<'a> {
     context: &'a Context,
     host: &'a Host,
     request: FollowRequest,
-    following: Following,
+    following: FollowHandle,
     /// What was told of last.
-    told: Arc<Published>,
+    told: Arc<HostSnapshot>,
     untold: VecDeque<Line>,
 }
 
@@ -119,7 +119,7 @@ pub(crate) async fn run(context: &Context, asked: Words, signals: &mut Signals) 
     let recorder = record.as_ref().map(|_| Recorder::default());
     let options = HostOptions { approval, ..hosted::options(Supervision::default()) };
     let host = match &recorder {
-        Some(recorder) => Host::with_dialer(options, record_into(recorder)),
+        Some(recorder) => Host::with_dialer(options, recording_dialer(recorder)),
         None => Host::start(options),
     };
     let exit = session(context, &host, (request, interactive), signals).await;
@@ -138,7 +138,7 @@ async fn session(
     (request, interactive): (FollowRequest, bool),
     signals: &mut Signals,
 ) -> Exit {
-    let told = host.published();
+    let told = host.snapshot();
     let following = tokio::select! {
         biased;
         signal = signals.next() => return Exit::Signal(signal),
@@ -271,7 +271,7 @@ impl Shell<'_> {
     async fn tell_beginning(&mut self, interactive: bool) {
         self.hear().await;
         self.untold.retain(Line::is_mistake);
-        self.told = self.host.published();
+        self.told = self.host.snapshot();
         let shown = |it: &ServerStatus| interactive || it.state != ServerState::Ready;
         let mut err = status::some(&self.told, shown, self.context.console.err);
         if interactive {
@@ -294,7 +294,7 @@ impl Shell<'_> {
     /// Tells what has changed since the last prompt.
     async fn tell_changes(&mut self) {
         self.hear().await;
-        let now = self.host.published();
+        let now = self.host.snapshot();
         self.untold.extend(lines::between(&self.told, &now));
         self.told = now;
         let colour = self.context.console.err;

@@ -1,6 +1,6 @@
 //! What the shell's commands do, and show: what the program's own commands of these names show.
 
-use mcp_host::{Asking, Failure, Host, Published, ToolCall};
+use mcp_host::{Host, HostError, HostSnapshot, RequestOptions, ToolCall};
 use mcp_model::{Content, ErrorKind, PromptMessage, RawJson, ResourceBody, ResourceContent, ServerId};
 
 use super::command::{Command, help};
@@ -15,7 +15,7 @@ use crate::output::{json, paint, plain};
 
 /// Does it, and says what came of it.
 pub(super) async fn act(context: &Context, host: &Host, command: Command) -> Exit {
-    let published = host.published();
+    let published = host.snapshot();
     let report = match command {
         Command::Nothing | Command::Exit | Command::Reload => return Exit::Done,
         Command::Help => done(help()),
@@ -25,7 +25,7 @@ pub(super) async fn act(context: &Context, host: &Host, command: Command) -> Exi
         Command::Schema(tool) => schema(context, &published, &tool),
         Command::Call { tool, words } => called(context, host, &tool, words).await,
         Command::Prompt { name, words } => prompt(context, host, &name, words).await,
-        Command::Read(uri) => match host.read_resource(&uri, Asking::default()).await {
+        Command::Read(uri) => match host.read_resource(&uri, RequestOptions::default()).await {
             Ok(it) => done(match context.format {
                 Format::Json => json::line(&it.raw),
                 Format::Text => it.contents.iter().map(part).collect(),
@@ -36,7 +36,7 @@ pub(super) async fn act(context: &Context, host: &Host, command: Command) -> Exi
             let order = async |id: &ServerId| {
                 host.restart(id).await?;
                 // What is shown next is to show it.
-                host.ready_of(std::slice::from_ref(id)).await;
+                host.wait_for(std::slice::from_ref(id)).await;
                 Ok(())
             };
             ordered(context, &published, &server, order).await
@@ -52,7 +52,7 @@ fn done(out: String) -> Report {
     Report { out, err: String::new(), exit: Exit::Done, after: String::new() }
 }
 
-fn failed(context: &Context, failure: &Failure) -> Report {
+fn failed(context: &Context, failure: &HostError) -> Report {
     let message = plain::line(&failure.to_string());
     let help = failure.help.as_deref().map(plain::line);
     context.console.failure(Exit::Wrong, &message, help.as_deref())
@@ -62,7 +62,7 @@ fn refused(context: &Context, unusable: &Unusable) -> Report {
     context.console.failure(Exit::Usage, &plain::block(&unusable.message), Some(unusable.help))
 }
 
-fn list(context: &Context, command: &Command, published: &Published) -> String {
+fn list(context: &Context, command: &Command, published: &HostSnapshot) -> String {
     let look = Look { width: context.console.width, colour: context.console.out };
     let nothing =
         |text: String, what: &str| if text.is_empty() { format!("there are no {what}\n") } else { text };
@@ -80,7 +80,7 @@ fn list(context: &Context, command: &Command, published: &Published) -> String {
     }
 }
 
-fn schema(context: &Context, published: &Published, tool: &str) -> Report {
+fn schema(context: &Context, published: &HostSnapshot, tool: &str) -> Report {
     let look = Look { width: context.console.width, colour: context.console.out };
     match (tools::one(published, tool, look), context.format) {
         (Ok(text), Format::Text) => done(text),
@@ -94,7 +94,7 @@ async fn called(context: &Context, host: &Host, tool: &str, words: Vec<String>) 
         Ok(typed) => typed,
         Err(unusable) => return refused(context, &unusable),
     };
-    let result = match call::fitted(&host.published(), tool, typed) {
+    let result = match call::fitted(&host.snapshot(), tool, typed) {
         Ok(arguments) => call::call(host, &context.progress(), ToolCall::new(tool, arguments)).await,
         Err(unusable) => refused::result(tool, ErrorKind::Validation, unusable.message),
     };
@@ -126,7 +126,7 @@ async fn prompt(context: &Context, host: &Host, name: &str, words: Vec<String>) 
         Ok(arguments) => arguments,
         Err(unusable) => return refused(context, &unusable),
     };
-    match host.get_prompt(name, &arguments, Asking::default()).await {
+    match host.get_prompt(name, &arguments, RequestOptions::default()).await {
         Ok(it) => done(match context.format {
             Format::Json => json::line(&it.raw),
             Format::Text => it.messages.iter().map(message).collect(),
@@ -162,9 +162,9 @@ fn part(part: &ResourceContent) -> String {
 
 async fn ordered(
     context: &Context,
-    published: &Published,
+    published: &HostSnapshot,
     server: &str,
-    order: impl AsyncFnOnce(&ServerId) -> Result<(), Failure>,
+    order: impl AsyncFnOnce(&ServerId) -> Result<(), HostError>,
 ) -> Report {
     let known = published.servers.iter().any(|it| it.id == server);
     let Some(id) = ServerId::parse(server).ok().filter(|_| known) else {

@@ -3,8 +3,8 @@
 use anstyle::Style;
 use mcp_config::{Colour, Diagnostic};
 use mcp_host::{
-    ActiveProblem, Failure, FollowEvent, Presence, Published, ReadFile, RefusedFile, Reload, ServerState,
-    ServerStatus, Shadowed, Watching,
+    ActiveProblem, FilePresence, FollowEvent, HostError, HostSnapshot, RefusedFile, Reload, ReloadedFile,
+    ServerState, ServerStatus, ShadowedServer, WatchMode,
 };
 use mcp_model::{ServerId, Severity};
 use mcp_registry::{Catalog, CatalogDiff, ExposedName, ListDiff, ReloadPlan};
@@ -43,7 +43,7 @@ pub(crate) enum Line {
         /// The file.
         path: String,
         /// Why not.
-        error: Failure,
+        error: HostError,
         /// All that is wrong with it.
         diagnostics: Vec<Diagnostic>,
     },
@@ -107,33 +107,37 @@ pub(crate) struct Servers {
 /// What is told of an event of the files.
 pub(crate) fn of_event(event: FollowEvent) -> Vec<Line> {
     match event {
-        FollowEvent::Watching(Watching::System) => vec![Line::Watching { by: By::System, reason: None }],
-        FollowEvent::Watching(Watching::PollOnly(reason)) => vec![Line::Watching { by: By::Poll, reason }],
+        FollowEvent::WatchModeChanged(WatchMode::System) => {
+            vec![Line::Watching { by: By::System, reason: None }]
+        }
+        FollowEvent::WatchModeChanged(WatchMode::PollOnly(reason)) => {
+            vec![Line::Watching { by: By::Poll, reason }]
+        }
         FollowEvent::Reloaded(Reload { files, plan, shadowed }) => {
-            let file = |it: ReadFile| File {
+            let file = |it: ReloadedFile| File {
                 path: it.path,
-                present: it.presence == Presence::Present,
+                present: it.presence == FilePresence::Present,
                 diagnostics: it.diagnostics,
             };
             let ReloadPlan { added, removed, changed, re_exposed, unchanged } = plan;
             vec![Line::Reloaded {
                 files: files.into_iter().map(file).collect(),
                 servers: Servers { added, removed, changed, re_exposed, unchanged },
-                shadowed: shadowed.iter().map(Shadowed::to_string).collect(),
+                shadowed: shadowed.iter().map(ShadowedServer::to_string).collect(),
             }]
         }
-        FollowEvent::Refused(RefusedFile { path, failure, diagnostics }) => {
+        FollowEvent::Refused(RefusedFile { path, error: failure, diagnostics }) => {
             vec![Line::Refused { path, error: failure, diagnostics }]
         }
         FollowEvent::Approved(path) => vec![Line::Approved { path }],
-        FollowEvent::Missed(events) => vec![Line::Missed { events }],
+        FollowEvent::Lagged(events) => vec![Line::Missed { events }],
         // What is not known here yet is told by its effects.
         _ => Vec::new(),
     }
 }
 
 /// What is told of the way from one generation to a later one.
-pub(crate) fn between(before: &Published, after: &Published) -> Vec<Line> {
+pub(crate) fn between(before: &HostSnapshot, after: &HostSnapshot) -> Vec<Line> {
     let mut res = Vec::new();
     let gone = before.servers.iter().filter(|it| !after.servers.iter().any(|now| now.id == it.id));
     res.extend(gone.map(|it| Line::ServerRemoved { name: it.id.clone() }));
@@ -201,7 +205,7 @@ impl Line {
                 res.line(paint::BAD, "refused", &error.to_string());
                 res.mistakes(path, diagnostics);
             }
-            Line::Server(ServerStatus { id, state, era, failure }) => {
+            Line::Server(ServerStatus { id, state, era, error: failure }) => {
                 let style = match state {
                     ServerState::Ready => paint::GOOD,
                     ServerState::Starting | ServerState::Restarting => paint::DOUBTFUL,
@@ -309,7 +313,7 @@ mod tests {
     use super::*;
     use crate::fixture::published;
 
-    fn with_tools(names: &[&str], before: Published) -> Published {
+    fn with_tools(names: &[&str], before: HostSnapshot) -> HostSnapshot {
         let tools: Vec<String> =
             names.iter().map(|it| format!(r#"{{"name":"{it}","inputSchema":{{}}}}"#)).collect();
         let page = RawJson::parse(format!(r#"{{"tools":[{}]}}"#, tools.join(",")).into()).unwrap();
@@ -320,11 +324,11 @@ mod tests {
         let id = ServerId::parse("s").unwrap();
         let entry = ServerEntry { id, exposure: Exposure::all(NamePolicy::Reject), lists };
         let catalog = Arc::new(Catalog::build(&Builtins::default(), &[entry]));
-        Published { generation: before.generation + 1, catalog, ..before }
+        HostSnapshot { generation: before.generation + 1, catalog, ..before }
     }
 
     #[track_caller]
-    fn check(before: &Published, after: &Published, want: &str) {
+    fn check(before: &HostSnapshot, after: &HostSnapshot, want: &str) {
         let told: String = between(before, after).iter().map(|it| it.text(Colour::Never)).collect();
         assert_eq!(told, want);
     }
@@ -335,7 +339,7 @@ mod tests {
         let before = published(&[("a", Starting), ("b", Ready)]);
         check(&before, &before, "");
         let mut after = published(&[("a", Failed), ("c", Starting)]);
-        after.servers[0].failure = Some(Failure {
+        after.servers[0].error = Some(HostError {
             kind: ErrorKind::Connection,
             message: "it \u{1b}[2Jended\nat once".into(),
             help: None,
@@ -393,20 +397,20 @@ mod tests {
     #[test]
     fn what_happens_to_the_files_is_told() {
         check_event(
-            FollowEvent::Watching(Watching::System),
+            FollowEvent::WatchModeChanged(WatchMode::System),
             "watching for changes\n",
             "{\"event\":\"watching\",\"by\":\"system\",\"reason\":null}\n",
         );
         check_event(
-            FollowEvent::Watching(Watching::PollOnly(Some("too many".into()))),
+            FollowEvent::WatchModeChanged(WatchMode::PollOnly(Some("too many".into()))),
             "looking for changes now and then: too many\n",
             "{\"event\":\"watching\",\"by\":\"poll\",\"reason\":\"too many\"}\n",
         );
         let id = |it| ServerId::parse(it).unwrap();
         let plan =
             ReloadPlan { added: vec![id("a")], changed: vec![id("b"), id("c")], ..ReloadPlan::default() };
-        let file = ReadFile { path: "f".into(), presence: Presence::Absent, diagnostics: Vec::new() };
-        let shadowed = vec![Shadowed { server: "d".into(), file: "g".into(), by: "f".into() }];
+        let file = ReloadedFile { path: "f".into(), presence: FilePresence::Absent, diagnostics: Vec::new() };
+        let shadowed = vec![ShadowedServer { server: "d".into(), file: "g".into(), by: "f".into() }];
         check_event(
             FollowEvent::Reloaded(Reload { files: vec![file], plan, shadowed }),
             "reloaded f (it is not there): added a; changed b, c\n\
@@ -423,9 +427,9 @@ mod tests {
             "approved is what mcp.lock says\n",
             "{\"event\":\"approved\",\"path\":\"mcp.lock\"}\n",
         );
-        let failure = Failure { kind: ErrorKind::Config, message: "no".into(), help: None };
+        let failure = HostError { kind: ErrorKind::Config, message: "no".into(), help: None };
         check_event(
-            FollowEvent::Refused(RefusedFile { path: "f".into(), failure, diagnostics: Vec::new() }),
+            FollowEvent::Refused(RefusedFile { path: "f".into(), error: failure, diagnostics: Vec::new() }),
             "refused ConfigError: no\n",
             concat!(
                 r#"{"event":"refused","path":"f","error":{"kind":"ConfigError","message":"no"},"diagnostics":[]}"#,

@@ -148,7 +148,7 @@ pub(super) async fn run(context: &Context, host: &Host, request: FollowRequest, 
     let mut events = host.events();
     let mut changes = host.subscribe();
     changes.mark_changed();
-    let mut told = host.published();
+    let mut told = host.snapshot();
     let mut following = host.follow(request).await;
     let mut errands: FuturesUnordered<Errand<'_>> = FuturesUnordered::new();
     let mut due = Some(Instant::now());

@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use mcp_host::{Happening, HostEvent, LeaseReceipt, Published, ServerState};
+use mcp_host::{HostEvent, HostEventKind, HostSnapshot, LeaseReceipt, ServerState};
 use mcp_model::Severity;
 
 use crate::output::plain;
@@ -108,7 +108,7 @@ impl View {
     }
 
     /// This is so now.
-    pub(super) fn publish(&mut self, published: &Published, leases: &[LeaseReceipt]) {
+    pub(super) fn publish(&mut self, published: &HostSnapshot, leases: &[LeaseReceipt]) {
         self.generation = published.generation;
         let tools = published.catalog.tools();
         self.tools = tools.len();
@@ -125,8 +125,8 @@ impl View {
                 leases: leased.map(lease).collect(),
                 starts: counts.starts,
                 failures: counts.failures,
-                failure: it.failure.as_ref().map(|it| harmless(&it.to_string())),
-                help: it.failure.as_ref().and_then(|it| it.help.as_deref()).map(harmless),
+                failure: it.error.as_ref().map(|it| harmless(&it.to_string())),
+                help: it.error.as_ref().and_then(|it| it.help.as_deref()).map(harmless),
             }
         };
         self.servers = published.servers.iter().map(server).collect();
@@ -143,14 +143,14 @@ impl View {
     /// This happened to a server.
     pub(super) fn happened(&mut self, event: &HostEvent) {
         let counts = self.counts.entry(event.server.clone()).or_default();
-        match &event.what {
-            Happening::Starting { setbacks: _ } => counts.starts += 1,
-            Happening::NotStarted(_) | Happening::Lost(_) => counts.failures += 1,
-            Happening::TriedAgainIn { after, setbacks: _ } => {
+        match &event.kind {
+            HostEventKind::Starting { failures: _ } => counts.starts += 1,
+            HostEventKind::StartFailed(_) | HostEventKind::Lost(_) => counts.failures += 1,
+            HostEventKind::RestartScheduled { after, failures: _ } => {
                 let text = format!("{}: tried again in {:.1} s", event.server, after.as_secs_f64());
                 self.say(&text);
             }
-            Happening::LeftAlone { after, setbacks } => {
+            HostEventKind::RestartSuspended { after, failures: setbacks } => {
                 let seconds = after.as_secs();
                 let text =
                     format!("{}: went wrong {setbacks} times, left alone for {seconds} s", event.server);
@@ -324,7 +324,7 @@ pub(super) mod tests {
     use std::sync::Arc;
     use std::time::{Duration, UNIX_EPOCH};
 
-    use mcp_host::{ActiveProblem, Failure};
+    use mcp_host::{ActiveProblem, HostError};
     use mcp_model::{Era, ErrorKind, Exposure, NamePolicy, RawJson, ServerId, read_tools};
     use mcp_registry::{Builtins, Catalog, Problem, ServerEntry, ServerLists};
 
@@ -332,7 +332,7 @@ pub(super) mod tests {
     use crate::fixture;
 
     /// Three servers, one of which is hostile.
-    pub(in super::super) fn published() -> Published {
+    pub(in super::super) fn published() -> HostSnapshot {
         let page = r#"{"tools":[{"name":"echo","inputSchema":{}},{"name":"add\u001b[2J","inputSchema":{}}]}"#;
         let page = RawJson::parse(page.into()).unwrap();
         let lists = Arc::new(ServerLists {
@@ -354,7 +354,7 @@ pub(super) mod tests {
         res.generation = 7;
         res.catalog = Arc::new(Catalog::build(&Builtins::default(), &[entry]));
         res.servers[0].era = Some(Era::Modern);
-        res.servers[2].failure = Some(Failure {
+        res.servers[2].error = Some(HostError {
             kind: ErrorKind::Connection,
             message: "it \u{1b}[2Jended\r\n\u{202e}at once".into(),
             help: Some("start it \u{9b}31mby hand".into()),
@@ -366,13 +366,13 @@ pub(super) mod tests {
 
     pub(in super::super) fn view() -> View {
         let mut view = View::new(".minds/mcp.yaml");
-        let event = |server: &str, what| HostEvent { at: UNIX_EPOCH, server: server.to_owned(), what };
-        view.happened(&event("broken", Happening::Starting { setbacks: 0 }));
-        let failure = Failure { kind: ErrorKind::Connection, message: String::new(), help: None };
-        view.happened(&event("broken", Happening::Lost(failure)));
+        let event = |server: &str, what| HostEvent { at: UNIX_EPOCH, server: server.to_owned(), kind: what };
+        view.happened(&event("broken", HostEventKind::Starting { failures: 0 }));
+        let failure = HostError { kind: ErrorKind::Connection, message: String::new(), help: None };
+        view.happened(&event("broken", HostEventKind::Lost(failure)));
         view.happened(&event(
             "broken",
-            Happening::TriedAgainIn { after: Duration::from_millis(1500), setbacks: 1 },
+            HostEventKind::RestartScheduled { after: Duration::from_millis(1500), failures: 1 },
         ));
         view.publish(&published(), &[]);
         view

@@ -7,7 +7,7 @@ use mcp_model::{Content, RawJson};
 use super::*;
 
 fn spills(directory: &Path, most_bytes: u64) -> Spills {
-    Spills::new(Some(SpillPolicy { directory: directory.to_owned(), most_bytes }))
+    Spills::new(Some(SpillPolicy { directory: directory.to_owned(), max_bytes: most_bytes }))
 }
 
 fn text(text: &str) -> Whole {
@@ -188,7 +188,7 @@ impl Disk for Hanging {
 
 fn hanging(directory: &Path, patience: Duration) -> (Spills, mpsc::Sender<()>) {
     let (release, hangs) = mpsc::channel();
-    let policy = SpillPolicy { directory: directory.to_owned(), most_bytes: 100 };
+    let policy = SpillPolicy { directory: directory.to_owned(), max_bytes: 100 };
     (Spills::on(Box::new(Hanging(Mutex::new(hangs))), patience, Some(policy)), release)
 }
 

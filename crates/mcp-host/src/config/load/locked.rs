@@ -29,13 +29,13 @@ pub enum LockFileError {
     },
     /// It is no text.
     #[error("{path} is no UTF-8")]
-    NoText {
+    NotUtf8 {
         /// The file.
         path: String,
     },
     /// It is no lock.
     #[error("{path}: {error}")]
-    NoLock {
+    Invalid {
         /// The file.
         path: String,
         /// What is wrong.
@@ -57,7 +57,7 @@ pub fn read_lock(path: &Path) -> Result<Option<(LockFile, String)>, LockFileErro
 
 /// What a lock's text means.
 pub(crate) fn parse_lock(path: &Path, text: &str) -> Result<LockFile, LockFileError> {
-    LockFile::parse(text).map_err(|error| LockFileError::NoLock { path: path.display().to_string(), error })
+    LockFile::parse(text).map_err(|error| LockFileError::Invalid { path: path.display().to_string(), error })
 }
 
 /// The text of a lock; `None` where there is no such file. Blocks.
@@ -74,7 +74,7 @@ pub(crate) fn lock_text(path: &Path) -> Result<Option<String>, LockFileError> {
     let mut bytes = Vec::new();
     let file = File::open(path).map_err(refused)?;
     file.take(MOST).read_to_end(&mut bytes).map_err(refused)?;
-    String::from_utf8(bytes).map(Some).map_err(|_| LockFileError::NoText { path: shown() })
+    String::from_utf8(bytes).map(Some).map_err(|_| LockFileError::NotUtf8 { path: shown() })
 }
 
 #[cfg(test)]

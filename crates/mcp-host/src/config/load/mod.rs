@@ -14,8 +14,8 @@ use mcp_config::{
 };
 use mcp_model::{Dialect, ErrorKind, Severity};
 
-use crate::config::desired::{FailedServer, Wanted};
-use crate::failure::Failure;
+use crate::config::desired::{DesiredServers, FailedServer};
+use crate::failure::HostError;
 use environment::Environment;
 pub(crate) use files::read_text;
 pub use files::{FileError, Utf16};
@@ -45,7 +45,7 @@ impl LoadRequest {
 
 /// A file as it was read.
 #[derive(Clone)]
-pub struct Loaded {
+pub struct LoadedConfig {
     /// The file's name as it was asked for.
     pub path: String,
     /// Its text.
@@ -62,15 +62,15 @@ pub struct Loaded {
     ///
     /// Empty when the file is `refused`, and then not to be applied: wanting nothing stops every server. A host keeps
     /// the last good configuration whole by not hearing of a refused one.
-    pub wanted: Wanted,
+    pub desired: DesiredServers,
 }
 
-impl Loaded {
+impl LoadedConfig {
     /// What a [`Host`](crate::host::Host) is to run; an error where nothing of the file may be started.
-    pub fn accepted(self) -> Result<Wanted, Failure> {
+    pub fn into_desired(self) -> Result<DesiredServers, HostError> {
         match self.refused {
-            true => Err(Failure::new(ErrorKind::Config, self.refusal())),
-            false => Ok(self.wanted),
+            true => Err(HostError::new(ErrorKind::Config, self.refusal())),
+            false => Ok(self.desired),
         }
     }
 
@@ -84,10 +84,10 @@ impl Loaded {
     }
 }
 
-impl fmt::Debug for Loaded {
+impl fmt::Debug for LoadedConfig {
     /// Without the text, which may hold secrets.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Loaded { path, text, profile, reading, diagnostics, refused, wanted } = self;
+        let LoadedConfig { path, text, profile, reading, diagnostics, refused, desired: wanted } = self;
         f.debug_struct("Loaded")
             .field("path", path)
             .field("text", &format_args!("{} bytes", text.len()))
@@ -150,7 +150,7 @@ impl LoadError {
 }
 
 /// Reads a file and resolves its servers. Blocks while it reads.
-pub fn load(request: &LoadRequest) -> Result<Loaded, LoadError> {
+pub fn load(request: &LoadRequest) -> Result<LoadedConfig, LoadError> {
     load_through(request, &read_text)
 }
 
@@ -158,7 +158,7 @@ pub fn load(request: &LoadRequest) -> Result<Loaded, LoadError> {
 pub(crate) fn load_through(
     request: &LoadRequest,
     read_text: &dyn Fn(&Path) -> Result<String, FileError>,
-) -> Result<Loaded, LoadError> {
+) -> Result<LoadedConfig, LoadError> {
     let LoadRequest { path, dialect, profile, env_file } = request;
     let shown = path.display().to_string();
     let text = read_text(path).map_err(|source| LoadError::File { path: shown.clone(), source })?;
@@ -183,8 +183,8 @@ pub(crate) fn load_through(
     diagnostics.extend(unresolved.iter().map(|it| reading.diagnose(it)));
     diagnostics.sort_by_key(|it| it.span.start);
     let refused = reading.refused || (!unresolved.is_empty() && refuses_file(profile));
-    let wanted = if refused { Wanted::default() } else { wanted };
-    Ok(Loaded { path: shown, text, profile, reading, diagnostics, refused, wanted })
+    let wanted = if refused { DesiredServers::default() } else { wanted };
+    Ok(LoadedConfig { path: shown, text, profile, reading, diagnostics, refused, desired: wanted })
 }
 
 fn choose(
@@ -221,8 +221,8 @@ fn directory(path: &Path) -> PathBuf {
 }
 
 /// Every accepted server resolved, every other one with its reason, and what could not be resolved.
-fn wanted(reading: &Reading, surroundings: &ResolveContext<'_>) -> (Wanted, Vec<ResolveError>) {
-    let mut res = Wanted::default();
+fn wanted(reading: &Reading, surroundings: &ResolveContext<'_>) -> (DesiredServers, Vec<ResolveError>) {
+    let mut res = DesiredServers::default();
     let mut unresolved = Vec::new();
     for spec in &reading.servers {
         match resolve(spec, surroundings) {
@@ -230,7 +230,7 @@ fn wanted(reading: &Reading, surroundings: &ResolveContext<'_>) -> (Wanted, Vec<
             Err(errors) => {
                 let id = spec.id.to_string();
                 let all = errors.iter().map(|it| (it.kind, it.message.as_str(), it.help.as_deref()));
-                res.failed.push(FailedServer { failure: summary(&id, all), id });
+                res.failed.push(FailedServer { error: summary(&id, all), id });
                 unresolved.extend(errors);
             }
         }
@@ -239,8 +239,8 @@ fn wanted(reading: &Reading, surroundings: &ResolveContext<'_>) -> (Wanted, Vec<
         if entry.extension.is_some() {
             let message =
                 format!("server '{}': its transport is an extension that is not spoken here", entry.name);
-            let failure = Failure::new(ErrorKind::McpConfig, message);
-            res.failed.push(FailedServer { id: entry.name.clone(), failure });
+            let failure = HostError::new(ErrorKind::McpConfig, message);
+            res.failed.push(FailedServer { id: entry.name.clone(), error: failure });
             continue;
         }
         let own = |it: &&Diagnostic| {
@@ -248,18 +248,21 @@ fn wanted(reading: &Reading, surroundings: &ResolveContext<'_>) -> (Wanted, Vec<
         };
         let all = reading.diagnostics.iter().filter(own);
         let all = all.map(|it| (it.kind, it.message.as_str(), it.help.as_deref()));
-        res.failed.push(FailedServer { id: entry.name.clone(), failure: summary(&entry.name, all) });
+        res.failed.push(FailedServer { id: entry.name.clone(), error: summary(&entry.name, all) });
     }
     (res, unresolved)
 }
 
 /// All of an entry's mistakes as one failure: the first gives its kind and its help.
-fn summary<'a>(name: &str, mistakes: impl Iterator<Item = (ErrorKind, &'a str, Option<&'a str>)>) -> Failure {
+fn summary<'a>(
+    name: &str,
+    mistakes: impl Iterator<Item = (ErrorKind, &'a str, Option<&'a str>)>,
+) -> HostError {
     let mistakes: Vec<_> = mistakes.collect();
     let Some((kind, _, help)) = mistakes.first() else {
-        return Failure::new(ErrorKind::McpConfig, format!("server '{name}': its entry cannot be used"));
+        return HostError::new(ErrorKind::McpConfig, format!("server '{name}': its entry cannot be used"));
     };
     let messages: Vec<&str> = mistakes.iter().map(|it| it.1).collect();
     let message = format!("server '{name}': {}", messages.join("; "));
-    Failure { kind: *kind, message, help: help.map(str::to_owned) }
+    HostError { kind: *kind, message, help: help.map(str::to_owned) }
 }

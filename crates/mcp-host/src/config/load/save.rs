@@ -27,7 +27,7 @@ pub enum SaveError {
     },
     /// The file cannot be read any more.
     #[error("cannot read {path} again before it is written")]
-    Gone {
+    Unreadable {
         /// The file.
         path: String,
         /// Why not.
@@ -63,7 +63,7 @@ pub fn save(path: &Path, before: &str, after: &str) -> Result<(), SaveError> {
     }
     let file = written(&real, after, metadata.permissions()).map_err(refused)?;
     own_as(file.as_file(), &metadata).map_err(refused)?;
-    let now = read_text(&real).map_err(|source| SaveError::Gone { path: shown.clone(), source })?;
+    let now = read_text(&real).map_err(|source| SaveError::Unreadable { path: shown.clone(), source })?;
     if now != before {
         return Err(SaveError::Changed { path: shown });
     }

@@ -13,7 +13,7 @@ use super::event::{FollowEvent, RefusedFile};
 use super::look::Content;
 use crate::config::approval::Approval;
 use crate::config::load::{lock_text, parse_lock};
-use crate::failure::Failure;
+use crate::failure::HostError;
 
 /// A lock to follow beside the files that it is about.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,7 +31,7 @@ pub(super) struct Locked {
     /// One that could be used was there.
     counts: bool,
     /// Why it is not used as it is.
-    refusal: Option<Failure>,
+    refusal: Option<HostError>,
 }
 
 /// What a look at a lock showed.
@@ -76,7 +76,7 @@ impl Locked {
     }
 
     /// Why it is not used as it is.
-    pub(super) fn refusal(&self) -> Option<&Failure> {
+    pub(super) fn refusal(&self) -> Option<&HostError> {
         self.refusal.as_ref()
     }
 
@@ -102,9 +102,9 @@ impl Locked {
     }
 
     fn refuse(&mut self, path: String, why: String) -> LockNews {
-        let failure = Failure::new(ErrorKind::Config, format!("{why}; what was approved before stays so"));
+        let failure = HostError::new(ErrorKind::Config, format!("{why}; what was approved before stays so"));
         self.refusal = Some(failure.clone());
-        let refused = RefusedFile { path, failure, diagnostics: Vec::new() };
+        let refused = RefusedFile { path, error: failure, diagnostics: Vec::new() };
         LockNews { approval: None, event: Some(FollowEvent::Refused(refused)) }
     }
 }
@@ -135,8 +135,8 @@ mod tests {
                     "approved".to_owned()
                 }
                 LockNews { approval: None, event: Some(FollowEvent::Refused(file)) } => {
-                    let failure = file.failure.message.replace(&path.display().to_string(), "F");
-                    assert_eq!(locked.refusal().map(|it| &it.message), Some(&file.failure.message));
+                    let failure = file.error.message.replace(&path.display().to_string(), "F");
+                    assert_eq!(locked.refusal().map(|it| &it.message), Some(&file.error.message));
                     failure
                 }
                 LockNews { approval: None, event: None } => "nothing".to_owned(),

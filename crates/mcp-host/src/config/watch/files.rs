@@ -15,12 +15,12 @@ use mcp_registry::{DesiredServer, Problem, ReloadPlan};
 use tokio::time::Instant;
 
 use super::approved::{FollowLock, LockLook, LockNews, Locked};
-use super::event::{FollowEvent, Presence, ReadFile, RefusedFile, Reload, Shadowed};
+use super::event::{FilePresence, FollowEvent, RefusedFile, Reload, ReloadedFile, ShadowedServer};
 use super::look::{Content, Look, Sources, is_absent};
 use super::merge::{Good, merge};
-use crate::config::desired::Wanted;
-use crate::config::load::{LoadError, LoadRequest, Loaded};
-use crate::failure::Failure;
+use crate::config::desired::DesiredServers;
+use crate::config::load::{LoadError, LoadRequest, LoadedConfig};
+use crate::failure::HostError;
 use crate::supervisor::machine::desired;
 
 /// All files that are followed.
@@ -31,7 +31,7 @@ pub(crate) struct Files {
     /// What was wanted last, as a plan compares it.
     desired: Vec<DesiredServer>,
     /// What of it does not count.
-    shadowed: Vec<Shadowed>,
+    shadowed: Vec<ShadowedServer>,
     /// What is approved of the servers.
     lock: Option<Locked>,
 }
@@ -55,7 +55,7 @@ struct File {
     /// What it said last that could be used.
     good: Option<Good>,
     /// Why it is not used as it is.
-    refusal: Option<Failure>,
+    refusal: Option<HostError>,
 }
 
 /// Something has vanished.
@@ -91,7 +91,7 @@ pub(crate) enum Since {
 #[derive(Debug, Default)]
 pub(crate) struct Judgement {
     /// The configuration, where it is to be applied.
-    pub(crate) wanted: Option<Wanted>,
+    pub(crate) wanted: Option<DesiredServers>,
     /// What happened.
     pub(crate) events: Vec<FollowEvent>,
     /// When to look again, because something is not believed yet.
@@ -102,7 +102,7 @@ pub(crate) struct Judgement {
 enum Verdict {
     Same,
     Doubted,
-    Taken(ReadFile),
+    Taken(ReloadedFile),
     Refused(RefusedFile),
 }
 
@@ -192,7 +192,7 @@ impl Files {
     }
 
     /// The steps to `wanted`. An entry that is wrong now leaves its server as it is (DM-105).
-    fn plan(&mut self, wanted: &Wanted) -> ReloadPlan {
+    fn plan(&mut self, wanted: &DesiredServers) -> ReloadPlan {
         let mut new: Vec<DesiredServer> = wanted.servers.iter().map(desired).collect();
         let is_wrong = |it: &&DesiredServer| wanted.failed.iter().any(|failed| failed.id == it.id.as_str());
         let kept: Vec<DesiredServer> = self.desired.iter().filter(is_wrong).cloned().collect();
@@ -224,9 +224,9 @@ impl File {
             Err(LoadError::File { source, .. }) if is_absent(&source) && self.may_be_absent() => {
                 self.good = Some(Good { profile: self.profile(), ..Good::default() });
                 self.refusal = None;
-                Verdict::Taken(ReadFile {
+                Verdict::Taken(ReloadedFile {
                     path: self.path.clone(),
-                    presence: Presence::Absent,
+                    presence: FilePresence::Absent,
                     diagnostics: Vec::new(),
                 })
             }
@@ -234,19 +234,20 @@ impl File {
         }
     }
 
-    fn take(&mut self, loaded: Loaded) -> Verdict {
-        let Loaded { path, text: _, profile, reading, diagnostics, refused: _, wanted } = loaded;
+    fn take(&mut self, loaded: LoadedConfig) -> Verdict {
+        let LoadedConfig { path, text: _, profile, reading, diagnostics, refused: _, desired: wanted } =
+            loaded;
         let names = reading.entries.into_iter().map(|it| it.name).collect();
         self.good = Some(Good { profile: Some(profile), names, wanted });
         self.refusal = None;
-        Verdict::Taken(ReadFile { path, presence: Presence::Present, diagnostics })
+        Verdict::Taken(ReloadedFile { path, presence: FilePresence::Present, diagnostics })
     }
 
     fn refuse(&mut self, why: String, diagnostics: Vec<mcp_config::Diagnostic>) -> Verdict {
         let kept = if self.good.is_some() { "; what it said before stays" } else { "" };
-        let failure = Failure::new(ErrorKind::Config, format!("{why}{kept}"));
+        let failure = HostError::new(ErrorKind::Config, format!("{why}{kept}"));
         self.refusal = Some(failure.clone());
-        Verdict::Refused(RefusedFile { path: self.path.clone(), failure, diagnostics })
+        Verdict::Refused(RefusedFile { path: self.path.clone(), error: failure, diagnostics })
     }
 
     /// The rules that the file was read by, or would be.

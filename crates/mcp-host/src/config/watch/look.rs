@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::config::load::{FileError, LoadError, LoadRequest, Loaded};
+use crate::config::load::{FileError, LoadError, LoadRequest, LoadedConfig};
 use crate::config::load::{load_through, read_text};
 
 /// What a file held.
@@ -43,7 +43,7 @@ pub(crate) struct Look {
     /// The files that were read, the configuration itself among them.
     pub(crate) sources: Sources,
     /// What they say.
-    pub(crate) outcome: Result<Loaded, LoadError>,
+    pub(crate) outcome: Result<LoadedConfig, LoadError>,
 }
 
 /// Reads a configuration and whatever it refers to.

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use mcp_config::Profile;
 
-use super::event::Shadowed;
-use crate::config::desired::Wanted;
+use super::event::ShadowedServer;
+use crate::config::desired::DesiredServers;
 
 /// What a file said that could be used.
 #[derive(Debug, Clone, Default)]
@@ -16,12 +16,14 @@ pub(crate) struct Good {
     /// that happens to have it is not what the user of this one wants.
     pub(crate) names: Vec<String>,
     /// What it wants.
-    pub(crate) wanted: Wanted,
+    pub(crate) wanted: DesiredServers,
 }
 
 /// What all files want, and what does not count.
-pub(crate) fn merge<'a>(files: impl Iterator<Item = (&'a str, &'a Good)>) -> (Wanted, Vec<Shadowed>) {
-    let mut res = Wanted::default();
+pub(crate) fn merge<'a>(
+    files: impl Iterator<Item = (&'a str, &'a Good)>,
+) -> (DesiredServers, Vec<ShadowedServer>) {
+    let mut res = DesiredServers::default();
     let mut shadowed = Vec::new();
     let mut owners: HashMap<String, &str> = HashMap::new();
     for (path, good) in files {
@@ -29,11 +31,11 @@ pub(crate) fn merge<'a>(files: impl Iterator<Item = (&'a str, &'a Good)>) -> (Wa
             None => true,
             Some(by) => {
                 let (server, file, by) = (server.to_owned(), path.to_owned(), (*by).to_owned());
-                shadowed.push(Shadowed { server, file, by });
+                shadowed.push(ShadowedServer { server, file, by });
                 false
             }
         };
-        let Wanted { servers, failed } = &good.wanted;
+        let DesiredServers { servers, failed } = &good.wanted;
         res.servers.extend(servers.iter().filter(|it| counts(it.spec.id.as_str())).cloned());
         res.failed.extend(failed.iter().filter(|it| counts(&it.id)).cloned());
         // Only now: of two equal names in one file it is for others to complain.
@@ -48,7 +50,7 @@ pub(crate) fn merge<'a>(files: impl Iterator<Item = (&'a str, &'a Good)>) -> (Wa
 mod tests {
     use super::*;
     use crate::config::desired::FailedServer;
-    use crate::failure::Failure;
+    use crate::failure::HostError;
     use crate::fixture::server;
     use mcp_model::ErrorKind;
 
@@ -61,8 +63,8 @@ mod tests {
                 let id = word.trim_end_matches(['!', '-']);
                 res.names.push(id.to_owned());
                 if word.ends_with('!') {
-                    let failure = Failure::new(ErrorKind::Config, "bad entry");
-                    res.wanted.failed.push(FailedServer { id: id.to_owned(), failure });
+                    let failure = HostError::new(ErrorKind::Config, "bad entry");
+                    res.wanted.failed.push(FailedServer { id: id.to_owned(), error: failure });
                 } else if !word.ends_with('-') {
                     res.wanted.servers.push(server(&format!("{id}=1.1")));
                 }

@@ -25,7 +25,7 @@ use crate::supervisor::committer::Command;
 use task::Follower;
 
 pub use approved::FollowLock;
-pub use event::{FollowEvent, Presence, ReadFile, RefusedFile, Reload, Shadowed, Watching};
+pub use event::{FilePresence, FollowEvent, RefusedFile, Reload, ReloadedFile, ShadowedServer, WatchMode};
 
 /// How many events wait for whoever fetches them.
 const EVENTS: usize = 256;
@@ -37,20 +37,20 @@ pub struct FollowRequest {
     /// servers stand in the order of the files. A file need not be there, nor its folder.
     pub files: Vec<LoadRequest>,
     /// What is approved of their servers, as a lock says it, from when it is there on and whenever it changes; it is given
-    /// to the host as by [`Host::approve`](crate::host::Host::approve). One that cannot be used, or is gone, changes nothing, and is a problem until it
+    /// to the host as by [`Host::set_approval`](crate::host::Host::set_approval). One that cannot be used, or is gone, changes nothing, and is a problem until it
     /// can.
     pub lock: Option<FollowLock>,
     /// How long it must be quiet before files are read (DM-093); brought within 100 to 500 ms.
     pub debounce: Duration,
     /// After which time they are read although it is not quiet; at least `debounce`.
-    pub longest_wait: Duration,
+    pub max_delay: Duration,
     /// How long a file that had something in it must have nothing in it, or be gone, before that is believed.
     pub settle: Duration,
     /// How often they are looked at without being told (DM-092); brought within 100 ms to 1 hour.
-    pub poll: Duration,
+    pub poll_interval: Duration,
     /// How long reading them may take before it is given up, and tried again by the next look. Meanwhile what was read
     /// before stays, and a problem says so.
-    pub patience: Duration,
+    pub read_timeout: Duration,
 }
 
 impl FollowRequest {
@@ -61,10 +61,10 @@ impl FollowRequest {
             files,
             lock: None,
             debounce: Duration::from_millis(200),
-            longest_wait: Duration::from_secs(1),
+            max_delay: Duration::from_secs(1),
             settle: Duration::from_secs(1),
-            poll: Duration::from_secs(2),
-            patience: Duration::from_secs(10),
+            poll_interval: Duration::from_secs(2),
+            read_timeout: Duration::from_secs(10),
         }
     }
 }
@@ -72,21 +72,21 @@ impl FollowRequest {
 /// Files that are being followed; it ends when this is dropped. What runs then goes on, and nothing is said of the
 /// files any more.
 #[derive(Debug)]
-pub struct Following {
+pub struct FollowHandle {
     events: broadcast::Receiver<FollowEvent>,
     stop: oneshot::Sender<()>,
     task: JoinHandle<()>,
 }
 
-impl Following {
+impl FollowHandle {
     /// Begins; returns when the files were read once, and what they want is published, or cannot be read for now.
-    pub(crate) async fn begin(request: FollowRequest, commands: mpsc::Sender<Command>) -> Following {
+    pub(crate) async fn begin(request: FollowRequest, commands: mpsc::Sender<Command>) -> FollowHandle {
         let (tell, events) = broadcast::channel(EVENTS);
         let (stop, stopped) = oneshot::channel();
         let (begun, first) = oneshot::channel();
         let follower = Follower::new(request, commands, tell, ear::system_watch());
         let task = tokio::spawn(follower.run(stopped, begun));
-        let res = Following { events, stop, task };
+        let res = FollowHandle { events, stop, task };
         // It fails only for a host that was shut down, which follows nothing.
         let _ = first.await;
         res
@@ -96,14 +96,14 @@ impl Following {
     pub async fn next(&mut self) -> Option<FollowEvent> {
         match self.events.recv().await {
             Ok(event) => Some(event),
-            Err(broadcast::error::RecvError::Lagged(count)) => Some(FollowEvent::Missed(count)),
+            Err(broadcast::error::RecvError::Lagged(count)) => Some(FollowEvent::Lagged(count)),
             Err(broadcast::error::RecvError::Closed) => None,
         }
     }
 
     /// Follows no longer, and returns when nothing of it is left. What runs goes on.
     pub async fn stop(self) {
-        let Following { events: _, stop, task } = self;
+        let FollowHandle { events: _, stop, task } = self;
         // It fails when the host was shut down already.
         let _ = stop.send(());
         if let Err(error) = task.await {

@@ -15,7 +15,7 @@ use super::FollowRequest;
 use super::approved::{LockLook, LockNews, look_at_lock};
 use super::debounce::Debounce;
 use super::ear::{Ear, Heard, MakeWatch, Trust};
-use super::event::{FollowEvent, Watching};
+use super::event::{FollowEvent, WatchMode};
 use super::files::{Asked, Files, Judgement, Since};
 use super::look::{Look, Sources, absolute, is_same, look};
 use crate::config::load::LoadRequest;
@@ -44,7 +44,7 @@ pub(super) struct Follower {
     trust: Trust,
     /// What was heard before the files are read next.
     since: Since,
-    watching: Option<Watching>,
+    watching: Option<WatchMode>,
     /// What was last said of the files.
     said: Vec<Problem>,
 }
@@ -79,7 +79,15 @@ impl Follower {
         events: broadcast::Sender<FollowEvent>,
         make: Option<MakeWatch>,
     ) -> Follower {
-        let FollowRequest { files, lock, debounce, longest_wait, settle, poll, patience } = request;
+        let FollowRequest {
+            files,
+            lock,
+            debounce,
+            max_delay: longest_wait,
+            settle,
+            poll_interval: poll,
+            read_timeout: patience,
+        } = request;
         let debounce = debounce.clamp(Duration::from_millis(100), Duration::from_millis(500));
         let heard = Arc::new(Heard::default());
         Follower {
@@ -165,9 +173,9 @@ impl Follower {
             Err(error) => return self.not_read(&error.to_string()).await,
         };
         let watching = match (&self.make, ear.trouble()) {
-            (None, _) => Watching::PollOnly(None),
-            (Some(_), None) => Watching::System,
-            (Some(_), Some(why)) => Watching::PollOnly(Some(why.to_owned())),
+            (None, _) => WatchMode::PollOnly(None),
+            (Some(_), None) => WatchMode::System,
+            (Some(_), Some(why)) => WatchMode::PollOnly(Some(why.to_owned())),
         };
         self.ear = Some(ear);
         let (judgement, LockNews { approval, event }) = match news {
@@ -202,7 +210,7 @@ impl Follower {
             self.say((wanted, approval), problems, outcome).await;
         }
         let changed = self.watching.as_ref() != Some(&watching);
-        let news = changed.then(|| FollowEvent::Watching(watching.clone()));
+        let news = changed.then(|| FollowEvent::WatchModeChanged(watching.clone()));
         self.watching = Some(watching);
         for event in news.into_iter().chain(events).chain(event) {
             // Fails when nobody fetches them.
@@ -228,7 +236,7 @@ impl Follower {
     async fn say(
         &mut self,
         (wanted, approval): (
-            Option<crate::config::desired::Wanted>,
+            Option<crate::config::desired::DesiredServers>,
             Option<crate::config::approval::Approval>,
         ),
         problems: Vec<Problem>,
@@ -257,10 +265,10 @@ async fn finished(job: &mut Option<Work<Round>>) -> Option<Result<End<Round>, Jo
     }
 }
 
-fn unwatched(watching: &Watching) -> Option<Problem> {
+fn unwatched(watching: &WatchMode) -> Option<Problem> {
     match watching {
-        Watching::PollOnly(Some(why)) => Some(Problem::workspace_unwatched(why)),
-        Watching::System | Watching::PollOnly(None) => None,
+        WatchMode::PollOnly(Some(why)) => Some(Problem::workspace_unwatched(why)),
+        WatchMode::System | WatchMode::PollOnly(None) => None,
     }
 }
 

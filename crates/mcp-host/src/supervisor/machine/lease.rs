@@ -16,8 +16,8 @@ use tokio::time::Instant;
 
 use super::supervision::{later, next_probe};
 use super::{Action, Drain, Machine, News, Phase, Started, Ticket};
-use crate::event::{Happening, ReleaseReason};
-use crate::failure::Failure;
+use crate::event::{HostEventKind, ReleaseReason};
+use crate::failure::HostError;
 use crate::supervisor::dialog::DialogEnd;
 use crate::supervisor::dialog::DialogId;
 use crate::supervisor::lists::Listed;
@@ -33,7 +33,7 @@ pub(crate) enum Answer<I> {
     /// Here is the instance.
     Granted(I),
     /// There is none.
-    Refused(Failure),
+    Refused(HostError),
     /// The server is another one by now.
     Again,
     /// What was leased is given back, and closed.
@@ -202,7 +202,7 @@ impl<I: Clone> Machine<I> {
         if let Some(failure) = self.lease_refusal(&server, &dialog, now) {
             return vec![Action::Answer(waiter, Answer::Refused(failure))];
         }
-        let most = self.settings.leases.most;
+        let most = self.settings.leases.max_leases;
         if self.leases.held.len() >= most {
             let message = format!(
                 "server '{server}': {most} instances of servers are leased already; give one back (mcp_release), or \
@@ -210,7 +210,7 @@ impl<I: Clone> Machine<I> {
             );
             return vec![Action::Answer(
                 waiter,
-                Answer::Refused(Failure::new(ErrorKind::Connection, message)),
+                Answer::Refused(HostError::new(ErrorKind::Connection, message)),
             )];
         }
         self.starts += 1;
@@ -234,7 +234,7 @@ impl<I: Clone> Machine<I> {
         started: Started<I>,
         now: Instant,
     ) -> Result<Vec<Action<I>>, Box<Started<I>>> {
-        let idle = self.settings.leases.idle;
+        let idle = self.settings.leases.idle_timeout;
         let waits = |it: &&mut Lease<I>| it.ticket == *ticket && matches!(it.state, State::Starting(_));
         let Some(lease) = self.leases.held.iter_mut().find(waits) else { return Err(Box::new(started)) };
         let Started { instance, era, listed } = started;
@@ -258,7 +258,7 @@ impl<I: Clone> Machine<I> {
         actions.extend(answers);
         let owner = (lease.dialog.clone(), ticket.server.clone());
         self.lease_is_well(&owner.1, &owner.0, now);
-        let leased = Happening::Leased { dialog: owner.0.clone() };
+        let leased = HostEventKind::Leased { dialog: owner.0.clone() };
         self.news.push(News::new(ticket.server.as_str(), leased));
         if owner.0 != DialogId::none() && !self.leases.reminders.contains(&owner) {
             self.leases.reminders.push(owner);
@@ -283,7 +283,7 @@ impl<I: Clone> Machine<I> {
                 }
                 entry.listed.lists = Arc::clone(&listed.lists);
                 entry.listed.notes.clone_from(&listed.notes);
-                self.news.push(News::new(ticket.server.as_str(), Happening::Listed));
+                self.news.push(News::new(ticket.server.as_str(), HostEventKind::ListsChanged));
                 self.touch();
             }
         }
@@ -297,14 +297,14 @@ impl<I: Clone> Machine<I> {
         unused: Option<Instant>,
         now: Instant,
     ) -> Vec<Action<I>> {
-        let Some(idle) = self.settings.leases.idle else { return Vec::new() };
+        let Some(idle) = self.settings.leases.idle_timeout else { return Vec::new() };
         let Some((live, ..)) = self.leases.live_by(ticket) else { return Vec::new() };
         let end = later(unused.unwrap_or(now), idle);
         if end > now {
             live.look = Some(end);
             return Vec::new();
         }
-        self.end_leases(|it| it == ticket, Going::swapped(ReleaseReason::Unused))
+        self.end_leases(|it| it == ticket, Going::swapped(ReleaseReason::Idle))
     }
 
     /// A dialog gives back what it has leased of a server.
@@ -321,7 +321,7 @@ impl<I: Clone> Machine<I> {
         let going = Going {
             drain: Drain::Release,
             answer: Answer::Refused(released_meanwhile(server)),
-            reason: ReleaseReason::Asked,
+            reason: ReleaseReason::Requested,
         };
         let mut actions = self.end_leases(|it| own.contains(it), going);
         let retired = actions
@@ -347,9 +347,12 @@ impl<I: Clone> Machine<I> {
         }
         self.leases.reminders.retain(|it| it.0 != end.dialog || later.contains(&it.1));
         self.leases.changed = true;
-        let failure = Failure::new(ErrorKind::Connection, "the dialog is over");
-        let going =
-            Going { drain: Drain::Shut, answer: Answer::Refused(failure), reason: ReleaseReason::DialogOver };
+        let failure = HostError::new(ErrorKind::Connection, "the dialog is over");
+        let going = Going {
+            drain: Drain::Shut,
+            answer: Answer::Refused(failure),
+            reason: ReleaseReason::DialogEnded,
+        };
         self.end_leases(|it| own.contains(it), going)
     }
 
@@ -365,7 +368,7 @@ impl<I: Clone> Machine<I> {
         let going = Going {
             drain: Drain::Shut,
             answer: Answer::Refused(shut_down()),
-            reason: ReleaseReason::HostShutDown,
+            reason: ReleaseReason::HostShutdown,
         };
         self.leases.reminders.clear();
         self.end_leases(|_| true, going)
@@ -389,7 +392,7 @@ impl<I: Clone> Machine<I> {
 
     /// Does what is due at `now`.
     pub(super) fn tick_leases(&mut self, now: Instant) -> Vec<Action<I>> {
-        let within = self.probe().map(|it| it.within);
+        let within = self.probe().map(|it| it.timeout);
         let mut actions = Vec::new();
         for lease in &mut self.leases.held {
             let (ticket, State::Live(live)) = (&lease.ticket, &mut lease.state) else { continue };
@@ -444,15 +447,15 @@ impl<I: Clone> Machine<I> {
                     actions.extend(waiting.into_iter().map(|it| Action::Answer(it, going.answer.clone())));
                 }
                 State::Live(live) => {
-                    let what = Happening::Released { dialog: dialog.clone(), reason: going.reason };
+                    let what = HostEventKind::Released { dialog: dialog.clone(), reason: going.reason };
                     self.news.push(News::new(ticket.server.as_str(), what));
                     // A server that was lost comes back with the next call, and what is remembered of it stays.
                     match going.reason {
                         ReleaseReason::Lost | ReleaseReason::ServerChanged => {}
-                        ReleaseReason::Asked
-                        | ReleaseReason::DialogOver
-                        | ReleaseReason::Unused
-                        | ReleaseReason::HostShutDown => {
+                        ReleaseReason::Requested
+                        | ReleaseReason::DialogEnded
+                        | ReleaseReason::Idle
+                        | ReleaseReason::HostShutdown => {
                             self.leases.reminders.retain(|it| *it != (dialog.clone(), ticket.server.clone()));
                         }
                     }
@@ -486,13 +489,13 @@ pub(super) fn is_leased(server: &ResolvedServer) -> bool {
     }
 }
 
-fn shut_down() -> Failure {
-    Failure::new(ErrorKind::Connection, "the host was shut down")
+fn shut_down() -> HostError {
+    HostError::new(ErrorKind::Connection, "the host was shut down")
 }
 
-fn released_meanwhile(server: &ServerId) -> Failure {
+fn released_meanwhile(server: &ServerId) -> HostError {
     let message = format!("server '{server}': its lease was given back while it was being started");
-    Failure::new(ErrorKind::Connection, message)
+    HostError::new(ErrorKind::Connection, message)
 }
 
 #[cfg(test)]

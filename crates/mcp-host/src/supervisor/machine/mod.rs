@@ -23,16 +23,16 @@ use mcp_registry::{
 };
 use tokio::time::Instant;
 
-use crate::config::desired::{FailedServer, Wanted};
-use crate::event::Happening;
-use crate::failure::Failure;
+use crate::config::desired::{DesiredServers, FailedServer};
+use crate::event::HostEventKind;
+use crate::failure::HostError;
 use crate::supervisor::dialog::DialogId;
 use crate::supervisor::lists::Listed;
 use lease::{Leases, is_leased};
 use slot::{Live, Slot, Start};
 pub(crate) use stopped::Stop;
 use supervision::next_probe;
-pub use supervision::{Probe, RestartPolicy, Supervision};
+pub use supervision::{ProbePolicy, RestartPolicy, Supervision};
 
 pub(crate) use lease::{Answer, LeaseTable, Waiter, Wanting};
 pub(crate) use supervision::{later, slept};
@@ -141,7 +141,7 @@ impl<I: Clone> Machine<I> {
         }
     }
 
-    fn configure(&mut self, wanted: Wanted) -> Vec<Action<I>> {
+    fn configure(&mut self, wanted: DesiredServers) -> Vec<Action<I>> {
         self.touch();
         // An entry that never ran is nothing to compare with.
         self.slots.retain(|it| it.desired().is_some());
@@ -160,8 +160,8 @@ impl<I: Clone> Machine<I> {
         for (at, (server, desired)) in wanted.servers.into_iter().zip(new).enumerate() {
             if order[..at].iter().any(|it| it == desired.id.as_str()) {
                 let message = format!("another server is named '{}'", desired.id);
-                let failure = Failure::new(ErrorKind::McpConfig, message);
-                refused.push(FailedServer { id: desired.id.to_string(), failure });
+                let failure = HostError::new(ErrorKind::McpConfig, message);
+                refused.push(FailedServer { id: desired.id.to_string(), error: failure });
                 continue;
             }
             if added.contains(&desired.id) {
@@ -171,11 +171,11 @@ impl<I: Clone> Machine<I> {
             let slot = slot.expect("a server of the plan was there, or has just been added");
             let started = slot.wish(Arc::new(server), desired, &mut self.starts);
             if started.iter().any(|it| matches!(it, Action::Start(..))) {
-                self.news.push(News::new(&slot.name, Happening::Starting { setbacks: 0 }));
+                self.news.push(News::new(&slot.name, HostEventKind::Starting { failures: 0 }));
             }
             actions.extend(started);
         }
-        for FailedServer { id, failure } in refused {
+        for FailedServer { id, error: failure } in refused {
             self.slots.push(Slot::refused(&id, failure));
         }
         actions.extend(self.limit_leases());
@@ -192,12 +192,12 @@ impl<I: Clone> Machine<I> {
         let mut actions = self.slots[at].abort();
         let entry = refused.iter().position(|it| it.id == id.as_str());
         if let (Some(entry), Some(_)) = (entry, &self.slots[at].live) {
-            self.slots[at].refuse(refused.remove(entry).failure);
+            self.slots[at].refuse(refused.remove(entry).error);
             return actions;
         }
         let slot = self.slots.remove(at);
         if let Some(instance) = slot.live.and_then(|it| it.instance) {
-            self.news.push(News::new(id.as_str(), Happening::Retired));
+            self.news.push(News::new(id.as_str(), HostEventKind::Retired));
             actions.push(Action::retire(instance, Drain::Swap));
         }
         actions.extend(self.rebase(id, None));
@@ -242,10 +242,10 @@ impl<I: Clone> Machine<I> {
         live.probe = next.filter(|_| live.is_asked());
         let before = slot.live.replace(live);
         slot.last = None;
-        self.news.push(News::new(&slot.name, Happening::Ready { era }));
+        self.news.push(News::new(&slot.name, HostEventKind::Ready { era }));
         let before = before.and_then(|it| it.instance);
         if before.is_some() {
-            self.news.push(News::new(&slot.name, Happening::Retired));
+            self.news.push(News::new(&slot.name, HostEventKind::Retired));
         }
         self.touch();
         actions.extend(before.map(|it| Action::retire(it, Drain::Swap)));
@@ -267,7 +267,7 @@ impl<I: Clone> Machine<I> {
         let is_news = live.listed.lists != listed.lists || live.listed.notes != listed.notes;
         live.listed = listed.clone();
         if is_news {
-            self.news.push(News::new(&name, Happening::Listed));
+            self.news.push(News::new(&name, HostEventKind::ListsChanged));
             self.touch();
         }
         vec![Action::Follow { ticket, instance, listed }]
@@ -324,7 +324,7 @@ impl<I: Clone> Machine<I> {
         for slot in &mut self.slots {
             actions.extend(slot.abort());
             if let Some(instance) = slot.live.take().and_then(|it| it.instance) {
-                self.news.push(News::new(&slot.name, Happening::Retired));
+                self.news.push(News::new(&slot.name, HostEventKind::Retired));
                 actions.push(Action::retire(instance, Drain::Shut));
             }
         }
@@ -339,7 +339,7 @@ impl<I: Clone> Machine<I> {
         let Some(slot) = slot.filter(|_| open) else { return Vec::new() };
         let actions = slot.restart(&mut self.starts);
         if !actions.is_empty() {
-            self.news.push(News::new(&slot.name, Happening::Starting { setbacks: 0 }));
+            self.news.push(News::new(&slot.name, HostEventKind::Starting { failures: 0 }));
             self.changed = true;
         }
         actions
@@ -351,7 +351,7 @@ impl<I: Clone> Machine<I> {
         let slot = self.slots.iter_mut().find(|it| it.name == server.as_str());
         let Some(slot) = slot.filter(|_| open) else { return Vec::new() };
         let mut actions = slot.disable();
-        self.news.push(News::new(&slot.name, Happening::Disabled));
+        self.news.push(News::new(&slot.name, HostEventKind::Disabled));
         self.touch();
         actions.extend(self.rebase(server, None));
         actions

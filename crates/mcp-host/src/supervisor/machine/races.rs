@@ -16,8 +16,8 @@ use super::{
     Wanting,
 };
 use crate::ActiveProblem;
-use crate::config::desired::Wanted;
-use crate::failure::Failure;
+use crate::config::desired::DesiredServers;
+use crate::failure::HostError;
 use crate::fixture::{listed, server};
 use crate::supervisor::dialog::DialogEnd;
 use crate::supervisor::dialog::{DialogId, LeasePolicy};
@@ -71,7 +71,7 @@ impl<'a> Story<'a> {
     fn new(hands: &'a [&'a [&'a str]], weather: Weather) -> Story<'a> {
         let settings = Settings {
             supervision: Supervision::Off,
-            leases: LeasePolicy { idle: Some(Duration::from_secs(20)), most: 9 },
+            leases: LeasePolicy { idle_timeout: Some(Duration::from_secs(20)), max_leases: 9 },
             ..Settings::default()
         };
         let blows = match weather {
@@ -144,12 +144,12 @@ impl<'a> Story<'a> {
             Choice::Fails(at) => {
                 self.blows.retain(|it| *it != "fail");
                 let (ticket, _) = self.starts.remove(at);
-                self.happens(Event::Failed(ticket, Failure::new(ErrorKind::Connection, "no start")));
+                self.happens(Event::Failed(ticket, HostError::new(ErrorKind::Connection, "no start")));
             }
             Choice::Dies(instance) => {
                 self.blows.retain(|it| *it != "die");
                 let ticket = self.followed.remove(&instance).expect("it was chosen from these");
-                self.happens(Event::Died(ticket, Failure::new(ErrorKind::Connection, "lost")));
+                self.happens(Event::Died(ticket, HostError::new(ErrorKind::Connection, "lost")));
             }
             Choice::Lists(instance) => {
                 self.blows.retain(|it| *it != "lists");
@@ -167,7 +167,7 @@ impl<'a> Story<'a> {
             ["want", ref servers @ ..] => {
                 self.wanted.extend(servers.iter().map(|it| (*it).to_owned()));
                 let servers = servers.iter().map(|it| server(it)).collect();
-                self.happens(Event::Config(Wanted { servers, failed: Vec::new() }));
+                self.happens(Event::Config(DesiredServers { servers, failed: Vec::new() }));
             }
             ["lease", dialog, server] => self.lease(dialog, server),
             ["release", dialog, server] => {
@@ -265,7 +265,7 @@ impl<'a> Story<'a> {
             let server = problem.server.as_ref().map(ServerId::as_str).unwrap_or_default();
             let status = snapshot.published.servers.iter().find(|it| it.id == server);
             let status = status.expect("a problem is of a server that is there");
-            let is_down = status.failure.is_some();
+            let is_down = status.error.is_some();
             assert!(problem.kind != ProblemKind::ServerError || is_down, "{problem:?} of {status:?}");
         }
         for (instance, retired) in &self.instances {

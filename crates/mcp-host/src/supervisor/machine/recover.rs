@@ -6,20 +6,20 @@ use mcp_model::Era;
 use tokio::time::Instant;
 
 use super::slot::{Live, Slot, Start};
-use super::supervision::{Down, Probe, RestartPolicy, Supervision, Verdict, next_probe};
+use super::supervision::{Down, ProbePolicy, RestartPolicy, Supervision, Verdict, next_probe};
 use super::{Action, Machine, News, Phase, Ticket};
-use crate::event::Happening;
-use crate::failure::Failure;
+use crate::event::HostEventKind;
+use crate::failure::HostError;
 
 impl<I: Clone> Machine<I> {
     /// A start failed.
-    pub(super) fn failed(&mut self, ticket: &Ticket, failure: Failure, now: Instant) -> Vec<Action<I>> {
+    pub(super) fn failed(&mut self, ticket: &Ticket, failure: HostError, now: Instant) -> Vec<Action<I>> {
         let Some(slot) = self.slots.iter_mut().find(|it| it.waits_for(ticket)) else {
             return self.lease_failed(ticket, failure, now);
         };
         let before = (slot.state(), slot.failure().cloned());
         let down = Down { kind: failure.kind, uptime: None };
-        self.news.push(News::new(&slot.name, Happening::NotStarted(failure.clone())));
+        self.news.push(News::new(&slot.name, HostEventKind::StartFailed(failure.clone())));
         slot.start = Start::Failed(failure);
         self.news.extend(slot.set_back(&self.settings.supervision, down, now));
         // A server that fails for the tenth time in the same way wakes nobody.
@@ -30,13 +30,13 @@ impl<I: Clone> Machine<I> {
     }
 
     /// What ran is gone.
-    pub(super) fn died(&mut self, ticket: &Ticket, failure: Failure, now: Instant) -> Vec<Action<I>> {
+    pub(super) fn died(&mut self, ticket: &Ticket, failure: HostError, now: Instant) -> Vec<Action<I>> {
         let Some(slot) = self.slots.iter_mut().find(|it| it.runs_by(ticket)) else {
             return self.lease_died(ticket, failure, now);
         };
         let uptime = slot.live.as_ref().map(|it| now.saturating_duration_since(it.since));
         let down = Down { kind: failure.kind, uptime };
-        self.news.push(News::new(&slot.name, Happening::Lost(failure.clone())));
+        self.news.push(News::new(&slot.name, HostEventKind::Lost(failure.clone())));
         let actions = slot.lose(failure);
         match slot.start {
             Start::Failed(_) => {
@@ -54,7 +54,7 @@ impl<I: Clone> Machine<I> {
         if self.phase == Phase::Closed {
             return actions;
         }
-        let within = self.probe().map(|it| it.within);
+        let within = self.probe().map(|it| it.timeout);
         for slot in &mut self.slots {
             if slot.trouble.next().is_some_and(|it| it <= now) {
                 let setbacks = slot.trouble.setbacks();
@@ -63,7 +63,7 @@ impl<I: Clone> Machine<I> {
                 slot.trouble.tried();
                 self.changed |= before != slot.state();
                 if again.is_some() {
-                    self.news.push(News::new(&slot.name, Happening::Starting { setbacks }));
+                    self.news.push(News::new(&slot.name, HostEventKind::Starting { failures: setbacks }));
                 }
                 actions.extend(again);
             }
@@ -85,7 +85,7 @@ impl<I: Clone> Machine<I> {
     /// The machine that we run on has slept: whoever was there may be gone without a word.
     pub(super) fn woke(&mut self, slept: Duration, now: Instant) -> Vec<Action<I>> {
         tracing::info!(?slept, "this machine has slept; servers are asked whether they live");
-        let within = self.probe().map(|it| it.within);
+        let within = self.probe().map(|it| it.timeout);
         let alive = self.slots.iter_mut().filter_map(|it| it.live.as_mut()).filter(|it| it.is_asked());
         let asked = alive.zip(within.into_iter().cycle()).filter_map(|(live, within)| live.ask(within));
         let mut actions: Vec<_> = asked.collect();
@@ -103,7 +103,7 @@ impl<I: Clone> Machine<I> {
         Vec::new()
     }
 
-    pub(super) fn probe(&self) -> Option<&Probe> {
+    pub(super) fn probe(&self) -> Option<&ProbePolicy> {
         match &self.settings.supervision {
             Supervision::Off => None,
             Supervision::Restart(RestartPolicy { probe, .. }) => Some(probe),
@@ -133,14 +133,14 @@ impl<I: Clone> Slot<I> {
         let verdict = self.trouble.setback(policy, &self.name, down, now);
         let setbacks = self.trouble.setbacks();
         let what = match verdict {
-            Verdict::Again(after) => Happening::TriedAgainIn { after, setbacks },
-            Verdict::Rest(after) => Happening::LeftAlone { after, setbacks },
+            Verdict::Again(after) => HostEventKind::RestartScheduled { after, failures: setbacks },
+            Verdict::Rest(after) => HostEventKind::RestartSuspended { after, failures: setbacks },
             Verdict::Nothing => return None,
         };
         if let (Verdict::Rest(_), Start::Failed(failure)) = (verdict, &mut self.start) {
             failure.message.push_str(&format!(
                 "; it went wrong {setbacks} times in a row, and is left alone for up to {} s",
-                policy.rest.as_secs()
+                policy.cooldown.as_secs()
             ));
         }
         Some(News::new(&self.name, what))

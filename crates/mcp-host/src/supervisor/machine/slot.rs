@@ -11,7 +11,7 @@ use tokio::time::Instant;
 use super::lease::{Past, is_leased};
 use super::supervision::Trouble;
 use super::{Action, Drain, Ticket, ToolNote, desired};
-use crate::failure::Failure;
+use crate::failure::HostError;
 use crate::supervisor::lists::Listed;
 
 /// One server's place.
@@ -39,7 +39,7 @@ pub(super) enum Wish {
     /// Run this.
     Server(Arc<ResolvedServer>, DesiredServer),
     /// The entry is wrong.
-    Refused(Failure),
+    Refused(HostError),
     /// Nothing yet.
     Nothing,
 }
@@ -61,12 +61,12 @@ pub(super) enum Start {
         /// What is started.
         server: Arc<ResolvedServer>,
         /// Why it is tried again; `None` where it is tried for the first time.
-        after: Option<Failure>,
+        after: Option<HostError>,
     },
     /// There is nothing to start: it runs, or cannot be run.
     Done,
     /// It could not be started, or was lost.
-    Failed(Failure),
+    Failed(HostError),
 }
 
 /// A running instance.
@@ -103,7 +103,7 @@ impl<I: Clone> Slot<I> {
     }
 
     /// The place of an entry that is wrong.
-    pub(super) fn refused(name: &str, failure: Failure) -> Slot<I> {
+    pub(super) fn refused(name: &str, failure: HostError) -> Slot<I> {
         Slot { wish: Wish::Refused(failure), ..Slot::new(name) }
     }
 
@@ -187,13 +187,13 @@ impl<I: Clone> Slot<I> {
         Some(self.begin(Ticket { server: id, runtime, number: *starts }, server, Some(failure)))
     }
 
-    fn begin(&mut self, ticket: Ticket, server: Arc<ResolvedServer>, after: Option<Failure>) -> Action<I> {
+    fn begin(&mut self, ticket: Ticket, server: Arc<ResolvedServer>, after: Option<HostError>) -> Action<I> {
         self.start = Start::Pending { ticket: ticket.clone(), server: Arc::clone(&server), after };
         Action::Start(ticket, server)
     }
 
     /// The entry is wrong from now on; what runs goes on.
-    pub(super) fn refuse(&mut self, failure: Failure) {
+    pub(super) fn refuse(&mut self, failure: HostError) {
         self.wish = Wish::Refused(failure);
     }
 
@@ -207,7 +207,7 @@ impl<I: Clone> Slot<I> {
     }
 
     /// What ran is gone, for the reason `failure`.
-    pub(super) fn lose(&mut self, failure: Failure) -> Vec<Action<I>> {
+    pub(super) fn lose(&mut self, failure: HostError) -> Vec<Action<I>> {
         let Some(live) = self.live.take() else { return Vec::new() };
         // Of a failed change and the later death of what stayed, the death is what a user sees; a start under way
         // may still bring the server back.

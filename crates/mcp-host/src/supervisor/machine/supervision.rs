@@ -24,17 +24,17 @@ pub enum Supervision {
 pub struct RestartPolicy {
     /// The pause before the first attempt. The pause doubles with each setback, and what is waited is between half of
     /// it and all of it.
-    pub first_pause: Duration,
+    pub initial_backoff: Duration,
     /// The longest pause.
-    pub longest_pause: Duration,
+    pub max_backoff: Duration,
     /// How long a server must have run for its setbacks to be forgotten.
-    pub sustained: Duration,
+    pub stable_after: Duration,
     /// After so many setbacks in a row a server is left alone.
-    pub most_setbacks: u32,
+    pub max_failures: u32,
     /// For how long, before it is tried once more.
-    pub rest: Duration,
+    pub cooldown: Duration,
     /// How servers are asked whether they still live.
-    pub probe: Probe,
+    pub probe: ProbePolicy,
     /// What spreads the pauses.
     pub seed: u64,
 }
@@ -44,11 +44,11 @@ pub struct RestartPolicy {
 /// that is reached by an event stream with a limit of silence (HD-026) is asked three times within that, for its
 /// answer is what keeps the stream: it is none that has merely nothing to say.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Probe {
+pub struct ProbePolicy {
     /// How often; `None` for only after a sleep, and where a stream has to be kept.
-    pub every: Option<Duration>,
+    pub interval: Option<Duration>,
     /// How long an answer may take.
-    pub within: Duration,
+    pub timeout: Duration,
 }
 
 impl Default for RestartPolicy {
@@ -57,12 +57,12 @@ impl Default for RestartPolicy {
     fn default() -> RestartPolicy {
         use std::hash::{BuildHasher, RandomState};
         RestartPolicy {
-            first_pause: Duration::from_millis(500),
-            longest_pause: Duration::from_secs(60),
-            sustained: Duration::from_secs(60),
-            most_setbacks: 8,
-            rest: Duration::from_secs(300),
-            probe: Probe { every: Some(Duration::from_secs(60)), within: Duration::from_secs(10) },
+            initial_backoff: Duration::from_millis(500),
+            max_backoff: Duration::from_secs(60),
+            stable_after: Duration::from_secs(60),
+            max_failures: 8,
+            cooldown: Duration::from_secs(300),
+            probe: ProbePolicy { interval: Some(Duration::from_secs(60)), timeout: Duration::from_secs(10) },
             seed: RandomState::new().hash_one(0),
         }
     }
@@ -106,7 +106,7 @@ impl Trouble {
     ) -> Verdict {
         let Down { kind, uptime } = down;
         self.tried();
-        if uptime.is_some_and(|it| it >= policy.sustained) {
+        if uptime.is_some_and(|it| it >= policy.stable_after) {
             self.setbacks = 0;
         }
         self.setbacks = self.setbacks.saturating_add(1);
@@ -114,11 +114,11 @@ impl Trouble {
             return Verdict::Nothing;
         }
         let fraction = fraction(policy.seed, server, self.setbacks);
-        let verdict = if self.setbacks >= policy.most_setbacks.max(1) {
-            Verdict::Rest(spread(policy.rest, fraction))
+        let verdict = if self.setbacks >= policy.max_failures.max(1) {
+            Verdict::Rest(spread(policy.cooldown, fraction))
         } else {
             let doubled = 2_u32.saturating_pow(self.setbacks - 1);
-            let pause = policy.first_pause.saturating_mul(doubled).min(policy.longest_pause);
+            let pause = policy.initial_backoff.saturating_mul(doubled).min(policy.max_backoff);
             Verdict::Again(spread(pause, fraction))
         };
         self.next = match verdict {
@@ -175,7 +175,7 @@ pub(super) fn next_probe(
         Endpoint::Stdio(_) | Endpoint::WebSocket(_) => false,
     };
     let stream = is_stream.then(|| (server.spec.limits.sse_read / 3).max(LEAST));
-    Some(later(now, probe.every.into_iter().chain(stream).min()?))
+    Some(later(now, probe.interval.into_iter().chain(stream).min()?))
 }
 
 /// The moment `after` from `now`; one that the clock cannot count to is as good as a year.
@@ -214,7 +214,7 @@ mod tests {
     use super::*;
 
     fn policy() -> RestartPolicy {
-        RestartPolicy { most_setbacks: 6, seed: 7, ..RestartPolicy::default() }
+        RestartPolicy { max_failures: 6, seed: 7, ..RestartPolicy::default() }
     }
 
     /// Setbacks as words: `x` a start that failed, `c` one that would fail again, a number an end after so many
@@ -300,7 +300,8 @@ mod tests {
             server.endpoint = Endpoint::Sse(mcp_model::UrlEndpoint::new(url.parse().unwrap()));
         }
         server.spec.limits.sse_read = Duration::from_secs_f64(silence);
-        let probe = Probe { every: every.map(Duration::from_secs), within: Duration::from_secs(10) };
+        let probe =
+            ProbePolicy { interval: every.map(Duration::from_secs), timeout: Duration::from_secs(10) };
         let supervision = Supervision::Restart(RestartPolicy { probe, ..policy() });
         let now = Instant::now();
         let got = next_probe(&supervision, &server, now).map(|it| (it - now).as_millis());
@@ -322,17 +323,17 @@ mod tests {
     #[test]
     fn no_policy_is_more_than_the_clock_can_count_to() {
         let policy = RestartPolicy {
-            first_pause: Duration::MAX,
-            longest_pause: Duration::MAX,
-            rest: Duration::MAX,
-            most_setbacks: 0,
+            initial_backoff: Duration::MAX,
+            max_backoff: Duration::MAX,
+            cooldown: Duration::MAX,
+            max_failures: 0,
             ..policy()
         };
         let mut trouble = Trouble::default();
         let down = Down { kind: ErrorKind::Connection, uptime: Some(Duration::MAX) };
         assert!(matches!(trouble.setback(&policy, "a", down, Instant::now()), Verdict::Rest(_)));
         let mut many = Trouble { setbacks: u32::MAX, ..Trouble::default() };
-        let policy = RestartPolicy { most_setbacks: u32::MAX, ..policy };
+        let policy = RestartPolicy { max_failures: u32::MAX, ..policy };
         many.setback(&policy, "a", Down { kind: ErrorKind::Connection, uptime: None }, Instant::now());
         assert_eq!(many.setbacks(), u32::MAX);
     }

@@ -11,21 +11,21 @@ use mcp_registry::{Catalog, ListKind, Problem, ProblemKind, ServerEntry, ServerI
 use super::slot::{Mode, Slot, Start, Wish};
 use super::{Machine, Phase, Stop, plural};
 use crate::ActiveProblem;
-use crate::failure::Failure;
-use crate::state::published::{Published, ServerState, ServerStatus};
+use crate::failure::HostError;
+use crate::state::published::{HostSnapshot, ServerState, ServerStatus};
 use crate::supervisor::dialog::DialogId;
 
 /// A generation with the instances that belong to it.
 #[derive(Debug, Clone)]
 pub(crate) struct Snapshot<I> {
     /// What the world sees.
-    pub(crate) published: Arc<Published>,
+    pub(crate) published: Arc<HostSnapshot>,
     /// Where calls go: every server of the catalog has a route.
     pub(crate) routes: ahash::HashMap<ServerId, Route<I>>,
     /// Servers that cannot be called, in order.
     pub(crate) absent: Vec<Absent>,
     /// What is wrong with the host itself: then nothing can be called.
-    pub(crate) fault: Option<Failure>,
+    pub(crate) fault: Option<HostError>,
     /// Dialogs that are stopped, and why.
     pub(crate) stopped: Arc<BTreeMap<DialogId, Stop>>,
 }
@@ -77,14 +77,14 @@ pub(crate) struct Absent {
     /// What it offered when it ran.
     pub(crate) lists: Option<Arc<ServerLists>>,
     /// Why it cannot be called; `None` while it is being started.
-    pub(crate) failure: Option<Failure>,
+    pub(crate) failure: Option<HostError>,
     /// What is being done about it.
     pub(crate) state: ServerState,
 }
 
 impl<I> Snapshot<I> {
     /// What goes with `published`, which shows no server.
-    pub(crate) fn nothing(published: &Arc<Published>) -> Snapshot<I> {
+    pub(crate) fn nothing(published: &Arc<HostSnapshot>) -> Snapshot<I> {
         Snapshot {
             published: Arc::clone(published),
             routes: ahash::HashMap::default(),
@@ -126,7 +126,7 @@ impl<I: Clone> Machine<I> {
                 None => absent.push(slot.absent()),
             }
         }
-        let published = Published { generation: self.generation, catalog, servers, problems };
+        let published = HostSnapshot { generation: self.generation, catalog, servers, problems };
         let stopped = Arc::clone(&self.stopped);
         Snapshot { published: Arc::new(published), routes, absent, fault: None, stopped }
     }
@@ -147,7 +147,7 @@ impl<I: Clone> Machine<I> {
             Phase::Open => slot.state(),
         };
         let era = slot.live.as_ref().map(|it| it.era);
-        ServerStatus { id: slot.name.clone(), state, era, failure: slot.failure().cloned() }
+        ServerStatus { id: slot.name.clone(), state, era, error: slot.failure().cloned() }
     }
 
     /// Every problem there is now. Only the moment since when is kept from one generation to the next (DM-124).
@@ -180,7 +180,7 @@ impl<I: Clone> Slot<I> {
     }
 
     /// Why the server is not there as it is wanted.
-    pub(super) fn failure(&self) -> Option<&Failure> {
+    pub(super) fn failure(&self) -> Option<&HostError> {
         match (&self.start, &self.wish) {
             (Start::Failed(failure), _)
             | (Start::Pending { after: Some(failure), .. }, _)

@@ -11,9 +11,9 @@ use tokio::time::Instant;
 use super::lease::{Answer, Waiter, Wanting};
 use super::supervision::Supervision;
 use crate::config::approval::Approval;
-use crate::config::desired::Wanted;
-use crate::event::Happening;
-use crate::failure::Failure;
+use crate::config::desired::DesiredServers;
+use crate::event::HostEventKind;
+use crate::failure::HostError;
 use crate::supervisor::dialog::DialogEnd;
 use crate::supervisor::dialog::{DialogId, LeasePolicy};
 use crate::supervisor::lists::Listed;
@@ -33,7 +33,7 @@ pub(crate) struct Ticket {
 #[derive(Debug)]
 pub(crate) enum Event<I> {
     /// These servers are wanted from now on.
-    Config(Wanted),
+    Config(DesiredServers),
     /// This, and nothing else, is wrong with where the configuration comes from.
     Source(Vec<Problem>),
     /// These views of the catalog are in use.
@@ -43,11 +43,11 @@ pub(crate) enum Event<I> {
     /// A start succeeded.
     Ready(Ticket, Started<I>),
     /// A start failed.
-    Failed(Ticket, Failure),
+    Failed(Ticket, HostError),
     /// A running server's lists were read again.
     Lists(Ticket, Listed),
     /// A running server's connection is over.
-    Died(Ticket, Failure),
+    Died(Ticket, HostError),
     /// A call found something out about a tool, or that it is no longer so.
     Noted {
         /// The tool's server.
@@ -193,11 +193,11 @@ pub(crate) struct News {
     /// The server's name as written.
     pub(crate) server: String,
     /// What happened to it.
-    pub(crate) what: Happening,
+    pub(crate) what: HostEventKind,
 }
 
 impl News {
-    pub(super) fn new(server: &str, what: Happening) -> News {
+    pub(super) fn new(server: &str, what: HostEventKind) -> News {
         News { server: server.to_owned(), what }
     }
 }

@@ -92,7 +92,7 @@ fn check(paths: &[&str], steps: &[Step<'_>]) {
 fn shown(event: &FollowEvent) -> String {
     match event {
         FollowEvent::Reloaded(Reload { files, plan, shadowed }) => {
-            let absent = files.iter().filter(|it| it.presence == Presence::Absent);
+            let absent = files.iter().filter(|it| it.presence == FilePresence::Absent);
             let mut words: Vec<String> = absent.map(|it| format!("no {}", it.path)).collect();
             let ReloadPlan { added, removed, changed, re_exposed, unchanged } = plan;
             let lists = [('+', added), ('-', removed), ('*', changed), ('~', re_exposed), ('=', unchanged)];
@@ -101,11 +101,11 @@ fn shown(event: &FollowEvent) -> String {
             words.extend(shadowed.iter().map(|it| format!("{}<{}", it.server, it.by)));
             format!("reloaded {}", words.join(" ")).trim().to_owned()
         }
-        FollowEvent::Refused(RefusedFile { path, failure, diagnostics: _ }) => {
+        FollowEvent::Refused(RefusedFile { path, error: failure, diagnostics: _ }) => {
             let kept = if failure.message.ends_with("; what it said before stays") { ", keeps" } else { "" };
             format!("refused {path}{kept}")
         }
-        FollowEvent::Approved(_) | FollowEvent::Watching(_) | FollowEvent::Missed(_) => {
+        FollowEvent::Approved(_) | FollowEvent::WatchModeChanged(_) | FollowEvent::Lagged(_) => {
             panic!("files know nothing of that")
         }
     }

@@ -121,9 +121,9 @@ impl Place {
     }
 
     /// How changes are noticed from now on.
-    async fn watching(&mut self) -> Watching {
+    async fn watching(&mut self) -> WatchMode {
         loop {
-            if let FollowEvent::Watching(watching) = self.events.recv().await.unwrap() {
+            if let FollowEvent::WatchModeChanged(watching) = self.events.recv().await.unwrap() {
                 return watching;
             }
         }
@@ -141,7 +141,7 @@ impl Place {
 
 #[tokio::test(start_paused = true)]
 async fn dm_092_dm_093_what_is_heard_is_read_after_a_pause() {
-    let mut place = Place::new(None, |it| it.poll = Duration::from_secs(600));
+    let mut place = Place::new(None, |it| it.poll_interval = Duration::from_secs(600));
     assert_eq!(place.asked().await, (0, "[]".to_owned()));
     // There is no such folder yet.
     place.check_watched(&[""]);
@@ -165,19 +165,19 @@ async fn dm_092_without_watches_files_are_looked_at() {
     let mut place = Place::new(Some("too many"), |_| {});
     let (at, asked) = place.asked().await;
     assert_eq!((at, asked.as_str()), (0, "[] workspace_unwatched"));
-    assert_eq!(place.watching().await, Watching::PollOnly(Some("too many".to_owned())));
+    assert_eq!(place.watching().await, WatchMode::PollOnly(Some("too many".to_owned())));
     place.write("a");
     assert_eq!(place.asked().await, (2200, "[a] workspace_unwatched".to_owned()));
     // The next look tries again, and the problem is gone without anybody's doing.
     place.watches.lock().unwrap().broken = None;
     assert_eq!(place.asked().await, (4200, "as before".to_owned()));
-    assert_eq!(place.watching().await, Watching::System);
+    assert_eq!(place.watching().await, WatchMode::System);
     place.check_watched(&["", ".minds"]);
     // The same, when what worked is lost.
     place.watches.lock().unwrap().broken = Some("gone");
     place.watches.lock().unwrap().heard.as_ref().unwrap().lost("unmounted".to_owned());
     assert_eq!(place.asked().await, (4400, "as before workspace_unwatched".to_owned()));
-    assert_eq!(place.watching().await, Watching::PollOnly(Some("gone".to_owned())));
+    assert_eq!(place.watching().await, WatchMode::PollOnly(Some("gone".to_owned())));
 }
 
 #[tokio::test(start_paused = true)]
@@ -195,7 +195,7 @@ async fn dm_092_watches_that_miss_something_are_set_anew() {
 
 #[tokio::test(start_paused = true)]
 async fn dm_093_a_busy_file_is_read_in_the_end() {
-    let mut place = Place::new(None, |it| it.poll = Duration::from_secs(600));
+    let mut place = Place::new(None, |it| it.poll_interval = Duration::from_secs(600));
     place.write("a");
     assert_eq!(place.asked().await.1, "[a]");
     place.write("b");
@@ -219,7 +219,7 @@ async fn dm_124_when_it_stops_nothing_is_said_of_the_files_any_more() {
 
 #[tokio::test(start_paused = true)]
 async fn a_disk_that_does_not_answer_holds_up_nobody() {
-    let mut place = Place::new(None, |it| it.patience = Duration::from_millis(100));
+    let mut place = Place::new(None, |it| it.read_timeout = Duration::from_millis(100));
     assert_eq!(place.asked().await.1, "[]");
     let (release, hangs) = std::sync::mpsc::channel();
     place.watches.lock().unwrap().hangs = Some(hangs);
@@ -247,7 +247,7 @@ async fn a_disk_that_does_not_answer_holds_up_nobody() {
 #[tokio::test(start_paused = true)]
 async fn a_lock_counts_as_it_is_saved_and_one_that_is_lost_goes_on_counting() {
     let mut place = Place::new(None, |it| {
-        it.poll = Duration::from_secs(600);
+        it.poll_interval = Duration::from_secs(600);
         let path = crate::config::load::lock_path(&it.files[0].path);
         it.lock = Some(FollowLock { path, policy: mcp_registry::DriftPolicy::default() });
     });

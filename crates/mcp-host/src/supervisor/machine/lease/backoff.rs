@@ -15,8 +15,8 @@ use tokio::time::Instant;
 
 use super::super::supervision::{Down, RestartPolicy, Supervision, Trouble};
 use super::{Action, Answer, Drain, Going, Live, Machine, News, State, Ticket};
-use crate::event::{Happening, ReleaseReason};
-use crate::failure::Failure;
+use crate::event::{HostEventKind, ReleaseReason};
+use crate::failure::HostError;
 use crate::supervisor::dialog::DialogId;
 
 /// How many dialogs are remembered, of each server, whose instances have fallen over. Of more than these, what happens to
@@ -37,7 +37,7 @@ pub(in crate::supervisor::machine) struct Past {
 struct Tries {
     trouble: Trouble,
     /// Why the last one is not there; `None` once one is.
-    failure: Option<Failure>,
+    failure: Option<HostError>,
     /// Since when they come up.
     well: Option<Instant>,
     /// The last start that had begun when something last went wrong: those before it fail for the same reason.
@@ -47,13 +47,13 @@ struct Tries {
 /// Something went wrong with an instance.
 struct Setback<'a> {
     ticket: &'a Ticket,
-    failure: Failure,
+    failure: HostError,
     down: Down,
 }
 
 impl Tries {
     /// Why a call gets no instance at `now`; `None` where one may be started for it.
-    fn refusal(&self, is_tried: bool, now: Instant) -> Option<Failure> {
+    fn refusal(&self, is_tried: bool, now: Instant) -> Option<HostError> {
         let failure = self.failure.as_ref()?;
         let when = match self.trouble.next().and_then(|it| it.checked_duration_since(now)) {
             Some(left) if left > Duration::ZERO => {
@@ -62,7 +62,7 @@ impl Tries {
             Some(_) | None if is_tried => "it is being started again just now".to_owned(),
             Some(_) | None => return None,
         };
-        Some(Failure { message: format!("{}; {when}", failure.message), ..failure.clone() })
+        Some(HostError { message: format!("{}; {when}", failure.message), ..failure.clone() })
     }
 
     /// One came up at `now`.
@@ -89,7 +89,7 @@ impl Tries {
 
 impl Past {
     /// Why an instance could not be had or kept, as long as that is so: the first such reason.
-    pub(in crate::supervisor::machine) fn failure(&self) -> Option<&Failure> {
+    pub(in crate::supervisor::machine) fn failure(&self) -> Option<&HostError> {
         let fallen = self.fallen.iter().filter_map(|it| it.1.failure.as_ref());
         self.starts.failure.iter().chain(fallen).next()
     }
@@ -126,7 +126,7 @@ impl<I: Clone> Machine<I> {
         server: &ServerId,
         dialog: &DialogId,
         now: Instant,
-    ) -> Option<Failure> {
+    ) -> Option<HostError> {
         let is_tried = self.leases.held.iter().any(|it| match it.state {
             State::Starting(_) => it.ticket.server == *server,
             State::Live(_) => false,
@@ -151,13 +151,13 @@ impl<I: Clone> Machine<I> {
     pub(in crate::supervisor::machine) fn lease_failed(
         &mut self,
         ticket: &Ticket,
-        failure: Failure,
+        failure: HostError,
         now: Instant,
     ) -> Vec<Action<I>> {
         let Some(at) = self.leases.held.iter().position(|it| it.ticket == *ticket) else { return Vec::new() };
         let lease = self.leases.held.remove(at);
         let (server, dialog) = (ticket.server.as_str(), lease.dialog);
-        self.news.push(News::new(server, Happening::NotLeased { dialog, failure: failure.clone() }));
+        self.news.push(News::new(server, HostEventKind::LeaseFailed { dialog, error: failure.clone() }));
         let down = Down { kind: failure.kind, uptime: None };
         self.lease_set_back(Setback { ticket, failure: failure.clone(), down }, None, now);
         match lease.state {
@@ -173,7 +173,7 @@ impl<I: Clone> Machine<I> {
     pub(in crate::supervisor::machine) fn lease_died(
         &mut self,
         ticket: &Ticket,
-        failure: Failure,
+        failure: HostError,
         now: Instant,
     ) -> Vec<Action<I>> {
         let Some((Live { since, .. }, _, dialog)) = self.leases.live_by(ticket) else { return Vec::new() };
@@ -181,13 +181,13 @@ impl<I: Clone> Machine<I> {
         let uptime = now.saturating_duration_since(*since);
         let lasted = match &self.settings.supervision {
             Supervision::Off => true,
-            Supervision::Restart(policy) => uptime >= policy.sustained,
+            Supervision::Restart(policy) => uptime >= policy.stable_after,
         };
         if !lasted {
             let down = Down { kind: failure.kind, uptime: Some(uptime) };
             self.lease_set_back(Setback { ticket, failure: failure.clone(), down }, Some(&dialog), now);
         }
-        self.news.push(News::new(ticket.server.as_str(), Happening::Lost(failure)));
+        self.news.push(News::new(ticket.server.as_str(), HostEventKind::Lost(failure)));
         self.end_leases(|it| it == ticket, Going::swapped(ReleaseReason::Lost))
     }
 

@@ -151,7 +151,7 @@ fn a_server_that_fails_in_the_same_way_again_makes_no_new_generation() {
     run.step("due");
     run.step("fail 4");
     assert!(run.machine.is_changed(), "it is left alone now");
-    let failure = run.machine.snapshot(std::time::UNIX_EPOCH).published.servers[0].failure.clone().unwrap();
+    let failure = run.machine.snapshot(std::time::UNIX_EPOCH).published.servers[0].error.clone().unwrap();
     assert_eq!(
         failure.message,
         "no start; it went wrong 4 times in a row, and is left alone for up to 100 s"
