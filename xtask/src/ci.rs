@@ -1,7 +1,7 @@
-//! `cargo xtask ci`: every gate that is no test.
+//! `cargo xtask ci`: every gate that is not a test.
 //!
-//! All of them run, whatever the first one finds: one look shows everything that is wrong. Those that build into folders
-//! of their own are commands of their own, too, and run beside the others: a build seldom has work for all processors.
+//! All gates run, even after a failure. Gates with their own build folder run in a child process in parallel to the
+//! others, because one build seldom keeps all processors busy.
 
 use std::io::Read;
 use std::process::{Command, Stdio};
@@ -10,26 +10,26 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 use std::{env, fs};
 
 use crate::cargo::{cargo, exit_code, run as run_command};
-use crate::failure::Failure;
-use crate::generated::{self, Mode};
-use crate::tree::{self, Source};
-use crate::{floors, rules, tidy};
+use crate::error::Error;
+use crate::gates::{layers, rules, tidy};
+use crate::generated_files::{self, Mode};
+use crate::tree::{self, Source, Tree};
 
-/// One thing that must hold.
+/// A check with its name.
 struct Gate {
     name: String,
-    run: Box<dyn Fn() -> Result<(), Failure>>,
+    run: Box<dyn Fn() -> Result<(), Error>>,
 }
 
 impl Gate {
-    fn new(name: impl Into<String>, run: impl Fn() -> Result<(), Failure> + 'static) -> Self {
+    fn new(name: impl Into<String>, run: impl Fn() -> Result<(), Error> + 'static) -> Self {
         Self { name: name.into(), run: Box::new(run) }
     }
 
-    /// A gate that is one Cargo command; the command is its name.
+    /// A gate that is one Cargo command.
     fn cargo(arguments: &str) -> Self {
-        let words = arguments.to_owned();
-        Self::new(format!("cargo {arguments}"), move || run_command(&mut command(&words)))
+        let owned = arguments.to_owned();
+        Self::new(format!("cargo {arguments}"), move || run_command(&mut command(&owned)))
     }
 }
 
@@ -42,93 +42,95 @@ fn command(arguments: &str) -> Command {
     res
 }
 
-/// The gates beside the others, as commands of this program. What they print is shown when they are over.
-const BESIDE: [&str; 3] = ["deny", "package", "counts"];
+/// Commands of this program that run in parallel to the gates. Their output is printed when they end.
+const PARALLEL: [&str; 3] = ["deny", "package", "counts"];
 
-/// What became of a gate.
-struct Ended {
+/// The outcome of a gate.
+struct GateResult {
     name: String,
     seconds: f64,
-    done: Result<(), Failure>,
+    result: Result<(), Error>,
 }
 
-impl Ended {
-    fn of(name: &str, run: impl FnOnce() -> Result<(), Failure>) -> Ended {
+impl GateResult {
+    fn measure(name: &str, run: impl FnOnce() -> Result<(), Error>) -> GateResult {
         let start = Instant::now();
-        let done = run();
-        Ended { name: name.to_owned(), seconds: start.elapsed().as_secs_f64(), done }
+        let result = run();
+        GateResult { name: name.to_owned(), seconds: start.elapsed().as_secs_f64(), result }
     }
 
-    fn show(&self) {
-        let Ended { name: _, seconds, done } = self;
-        println!("== {} in {seconds:.1} s", if done.is_ok() { "ok" } else { "FAILED" });
+    fn print(&self) {
+        let GateResult { name: _, seconds, result } = self;
+        println!("== {} in {seconds:.1} s", if result.is_ok() { "ok" } else { "FAILED" });
     }
 }
 
 /// Runs all gates, and reports all failures at the end.
-pub(crate) fn run() -> Result<(), Failure> {
-    let gates = gates(&tree::sources()?);
-    let ended = thread::scope(|scope| {
-        let beside = scope.spawn(|| BESIDE.map(beside));
-        let mut ended = Vec::new();
+pub(crate) fn run() -> Result<(), Error> {
+    let gates = gates(&Tree::read()?.sources);
+    let results = thread::scope(|scope| {
+        let parallel = scope.spawn(|| PARALLEL.map(run_captured));
+        let mut results = Vec::new();
         for Gate { name, run } in &gates {
             println!("== {name}");
-            let gate = Ended::of(name, run);
-            gate.show();
-            ended.push(gate);
+            let result = GateResult::measure(name, run);
+            result.print();
+            results.push(result);
         }
-        for (gate, said) in beside.join().expect("a gate does not panic") {
-            println!("== {}", gate.name);
-            print!("{said}");
-            gate.show();
-            ended.push(gate);
+        for (result, output) in parallel.join().expect("a gate does not panic") {
+            println!("== {}", result.name);
+            print!("{output}");
+            result.print();
+            results.push(result);
         }
-        ended
+        results
     });
-    let (all, mut failures) = (ended.len(), Vec::new());
-    for Ended { name, seconds: _, done } in ended {
-        if let Err(failure) = done {
-            failures.push(format!("{name}\n{failure}"));
+    let (all, mut failures) = (results.len(), Vec::new());
+    for GateResult { name, seconds: _, result } in results {
+        if let Err(error) = result {
+            failures.push(format!("{name}\n{error}"));
         }
     }
     println!();
     if failures.is_empty() {
-        println!("all {all} gates hold");
+        println!("all {all} gates passed");
         return Ok(());
     }
-    Err(Failure::words(format!("{} of {all} gates failed\n\n{}", failures.len(), failures.join("\n\n"))))
+    Err(Error::message(format!("{} of {all} gates failed\n\n{}", failures.len(), failures.join("\n\n"))))
 }
 
-/// Runs a gate beside the others: what became of it, and what it said.
-fn beside(name: &str) -> (Ended, String) {
-    let mut said = String::new();
-    let ended = Ended::of(&format!("xtask {name}"), || {
-        let words = |error: std::io::Error| Failure::words(format!("could not run xtask {name}: {error}"));
-        // One pipe for both, so that they stay in the order in which they were said.
-        let (mut from, into) = std::io::pipe().map_err(words)?;
-        let mut command = Command::new(env::current_exe().map_err(words)?);
-        command.arg(name).stdin(Stdio::null()).stdout(into.try_clone().map_err(words)?).stderr(into);
-        let mut child = command.spawn().map_err(words)?;
-        // It holds the pipe's other end, which must be closed for the reading to end.
+/// Runs a command of this program, and returns its outcome and its output.
+fn run_captured(name: &str) -> (GateResult, String) {
+    let mut output = String::new();
+    let result = GateResult::measure(&format!("xtask {name}"), || {
+        let failed = |error: std::io::Error| Error::message(format!("could not run xtask {name}: {error}"));
+        // One pipe for standard output and error keeps their order.
+        let (mut reader, writer) = std::io::pipe().map_err(failed)?;
+        let mut command = Command::new(env::current_exe().map_err(failed)?);
+        command.arg(name).stdin(Stdio::null()).stdout(writer.try_clone().map_err(failed)?).stderr(writer);
+        let mut child = command.spawn().map_err(failed)?;
+        // The command owns the write end; reading ends only when that is closed.
         drop(command);
         let mut bytes = Vec::new();
-        let read = from.read_to_end(&mut bytes);
-        said = String::from_utf8_lossy(&bytes).into_owned();
-        let status = child.wait().map_err(words)?;
-        read.map_err(words)?;
-        if status.success() { Ok(()) } else { Err(Failure::Exit(exit_code(status.code()))) }
+        let read = reader.read_to_end(&mut bytes);
+        output = String::from_utf8_lossy(&bytes).into_owned();
+        let status = child.wait().map_err(failed)?;
+        read.map_err(failed)?;
+        if status.success() { Ok(()) } else { Err(Error::Exit(exit_code(status.code()))) }
     });
-    (ended, said)
+    (result, output)
 }
 
-/// Cheap gates first, so that a person sees the common mistakes soon.
+/// All gates, cheap ones first.
 fn gates(sources: &[Source]) -> Vec<Gate> {
     let mut res = vec![
         Gate::cargo("fmt --all --check"),
-        Gate::new("floors", floors::run),
+        Gate::new("layers", layers::run),
         Gate::new("tidy", tidy::run),
-        Gate::new("schema --check", || generated::schemas(Mode::Check).and_then(|()| generated::evolution())),
-        Gate::new("docs --check", || generated::pages(Mode::Check)),
+        Gate::new("schema --check", || {
+            generated_files::schemas(Mode::Check).and_then(|()| generated_files::check_compatibility())
+        }),
+        Gate::new("docs --check", || generated_files::pages(Mode::Check)),
         Gate::new("features", || rules::run().map(|report| println!("{report}"))),
         Gate::cargo("clippy --workspace --all-targets --all-features -- -D warnings"),
         Gate::cargo("doc --workspace --no-deps --all-features"),
@@ -136,8 +138,8 @@ fn gates(sources: &[Source]) -> Vec<Gate> {
     for library in libraries(sources) {
         res.push(Gate::cargo(&format!("check -p {library} --no-default-features")));
     }
-    for wire in ["stdio", "http", "sse", "websocket", "rmcp", "oauth"] {
-        res.push(Gate::cargo(&format!("check -p mcp-transport --no-default-features --features {wire}")));
+    for feature in ["stdio", "http", "sse", "websocket", "rmcp", "oauth"] {
+        res.push(Gate::cargo(&format!("check -p mcp-transport --no-default-features --features {feature}")));
     }
     for (library, feature) in [
         ("mcp-acp", "schema"),
@@ -151,56 +153,54 @@ fn gates(sources: &[Source]) -> Vec<Gate> {
     res
 }
 
-/// Packs and builds what would be published, in a target folder that no run had before.
+/// Packages and builds the published crates in a new target folder.
 ///
-/// Cargo unpacks the packages where the folder's path says, and takes what it finds there for the same version, however
-/// old it is: in a folder of the same name a crate would be built against yesterday's neighbours. Nobody runs what is built
-/// there: without what a debugger needs it takes two thirds of the time.
-pub(crate) fn pack() -> Result<(), Failure> {
+/// Cargo reuses an unpacked package of the same version even if its content is old, so an existing folder would build
+/// against stale crates. Without debug information the build takes two thirds of the time.
+pub(crate) fn pack() -> Result<(), Error> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |it| it.as_nanos());
     let folder = tree::root().join(format!("target/packed-{now}"));
     let environment = [("CARGO_PROFILE_DEV_DEBUG", "none"), ("CARGO_INCREMENTAL", "0")];
-    let done = run_command(command(package(is_ci())).envs(environment).env("CARGO_TARGET_DIR", &folder));
-    // It is as large as a whole build, and is never used again.
+    let result = run_command(command(package(is_ci())).envs(environment).env("CARGO_TARGET_DIR", &folder));
+    // The folder is as large as a whole build and is not used again.
     let _ = fs::remove_dir_all(&folder);
-    done
+    result
 }
 
-/// What is packed must be what is committed; a person at work may pack what is not yet.
+/// The arguments for Cargo. CI packages only what is committed.
 fn package(in_ci: bool) -> &'static str {
-    match in_ci {
-        true => {
-            "package --workspace --exclude xtask --exclude mcp-tests --exclude mcp-benches --exclude acp-agent --exclude acp-proxy"
-        }
-        false => {
-            "package --workspace --exclude xtask --exclude mcp-tests --exclude mcp-benches --exclude acp-agent --exclude acp-proxy --allow-dirty"
-        }
+    if in_ci {
+        "package --workspace --exclude xtask --exclude mcp-tests --exclude mcp-benches --exclude acp-agent --exclude acp-proxy"
+    } else {
+        "package --workspace --exclude xtask --exclude mcp-tests --exclude mcp-benches --exclude acp-agent --exclude acp-proxy --allow-dirty"
     }
 }
 
 fn is_ci() -> bool {
-    env::var("CI").is_ok_and(|it| it == "true" || it == "1")
+    env::var("CI").is_ok_and(|value| value == "true" || value == "1")
 }
 
-/// The crates that others can depend on.
+/// The crates of the workspace that are libraries.
 fn libraries(sources: &[Source]) -> Vec<&str> {
-    let roots = sources.iter().filter_map(|it| it.path.strip_prefix("crates/")?.strip_suffix("/src/lib.rs"));
-    roots.collect()
+    sources
+        .iter()
+        .filter_map(|source| source.path.strip_prefix("crates/")?.strip_suffix("/src/lib.rs"))
+        .collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tree::planted;
 
     #[test]
-    fn each_library_is_built_alone() {
-        let sources = planted(&[
+    fn each_library_is_built_on_its_own() {
+        let sources = Tree::of(&[
             ("crates/mcp-cli/src/main.rs", ""),
             ("crates/mcp-host/src/lib.rs", ""),
             ("crates/mcp-model/src/lib.rs", ""),
             ("tests/src/lib.rs", ""),
-        ]);
+        ])
+        .sources;
         assert_eq!(libraries(&sources), ["mcp-host", "mcp-model"]);
         let names: Vec<String> = gates(&sources).into_iter().map(|it| it.name).collect();
         for name in [
@@ -216,20 +216,20 @@ mod tests {
     }
 
     #[test]
-    fn what_runs_beside_is_a_command() {
-        for name in BESIDE {
-            assert!(crate::USAGE.contains(&format!("\n  {name} ")), "{name} is no command");
+    fn parallel_gates_are_commands() {
+        for name in PARALLEL {
+            assert!(crate::USAGE.contains(&format!("\n  {name} ")), "{name} is not a command");
         }
     }
 
     #[test]
-    fn ci_packs_only_what_is_committed() {
+    fn ci_packages_only_committed_files() {
         assert!(!package(true).contains("--allow-dirty"));
         assert!(package(false).contains("--allow-dirty"));
     }
 
     #[test]
-    fn warnings_of_the_docs_are_errors() {
+    fn rustdoc_warnings_are_errors() {
         let flags = |arguments: &str| {
             let command = command(arguments);
             let value = command.get_envs().find(|(name, _)| *name == "RUSTDOCFLAGS").and_then(|it| it.1);

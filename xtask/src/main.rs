@@ -1,63 +1,55 @@
 //! The project's own commands: `cargo xtask <command>`.
 //!
-//! The rules of the house are commands here, so that breaking one fails instead of being remembered. Each gate is a
-//! pure function over the texts of the tree, and a test besides: `cargo test` alone finds a trespass. There is no
-//! argument parser: it would be the largest dependency of a tool that everybody builds first.
+//! Each gate is a pure function over the files of the tree and also a test, so `cargo test` finds every violation.
+//! There is no argument parser, because it would be the largest dependency of a tool that is built first.
 
 #![forbid(unsafe_code)]
-#![expect(clippy::print_stdout, clippy::print_stderr, reason = "a command line tool speaks by printing")]
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "a command line tool prints")]
 
-mod bench;
 mod cargo;
 mod ci;
-mod conformance;
-mod counts;
-mod deny;
-mod evolution;
-mod failure;
-mod faults;
-mod floors;
-mod fuzz;
-mod generated;
-mod page;
-mod rules;
-mod rust;
-mod soak;
-mod test_run;
-mod tidy;
+mod error;
+mod gates;
+mod generated_files;
+mod measurements;
+mod schema_compatibility;
+mod suites;
 mod tree;
 
 use std::env;
 use std::process::ExitCode;
 
-use failure::Failure;
-use generated::Mode;
+use error::Error;
+use gates::{deny, layers, rules, tidy};
+use generated_files::Mode;
+use measurements::{bench, counts};
+use suites::{conformance, faults, fuzz, soak, test_run};
 
 const USAGE: &str = "\
 Usage: cargo xtask <command>
 
-  test [-- <cargo test arguments>]  install what the tests need, then run all tests; without arguments then conformance, too
-  conformance [client|server]       the official conformance suite, against the client and the gateway
-  faults                            the fault matrix: every fault on every wire, at every face
-  bench [ROUNDS]                    our clients beside the floor and the official SDK; writes docs/performance.md
-  counts [--renew]                  instructions and allocations of the hot paths, against what they were; or writes them down
-  ci                                every gate that is no test: format, lints, docs, builds, packages, licences, counts, house rules
-  soak [SECONDS [SEED]]             the soak: an hour unless told otherwise, in full from ten minutes on
-  schema [--check]                  write schemas/<dialect>.schema.json, or fail if they are stale or break a release
+  test [-- <cargo test arguments>]  install test packages and run all tests; without arguments also the conformance suite
+  conformance [client|server]       run the official conformance suite against the client and the gateway
+  faults                            run the whole fault matrix: every fault on every transport at every API
+  bench [ROUNDS]                    compare our clients with a hand-written one and rmcp; writes docs/performance.md
+  counts [--renew]                  compare instructions and allocations of hot paths with the baseline, or renew it
+  ci                                run every gate that is not a test: format, lints, docs, builds, packages, licences
+  soak [SECONDS [SEED]]             run the soak test, 3600 s by default, in full size from 600 s
+  schema [--check]                  write schemas/<dialect>.schema.json, or fail if one is stale or incompatible
   schema --release                  freeze the schemas as the release of this version
-  docs [--check]                    write the pages that are made from the code, or fail if one is stale
-  package                           packs the crates that are published, and builds what was packed
-  deny                              what the tree of dependencies may hold, by deny.toml
-  floors                            dependencies, forbidden words, error numbers, unsafe
-  tidy                              heads, lengths, unfinished code, forgotten files, paths of one machine
-  fuzz [--seconds N] [target…]      the fuzz targets in turn, 10 s each; needs nightly and cargo-fuzz
-  features                          which rules of docs/rules.md some test proves
+  docs [--check]                    write the generated pages, or fail if one is stale
+  package                           package the published crates and build the packages
+  deny                              check the dependency tree with deny.toml
+  layers                            check dependencies, module order, forbidden words, error numbers, unsafe
+  tidy                              check file heads, lengths, plain language, unfinished code, undeclared files
+  fuzz [--seconds N] [target…]      run the fuzz targets, 10 s each; needs nightly and cargo-fuzz
+  features                          list the rules of docs/rules.md with and without a test
 ";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = env::args().skip(1).collect();
-    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    let done = match words.as_slice() {
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let result = match arguments.as_slice() {
         ["test", "--", rest @ ..] => test_run::run(rest),
         ["test"] => test_run::run(&[]),
         ["conformance"] => conformance::both(),
@@ -65,21 +57,25 @@ fn main() -> ExitCode {
         ["conformance", "server"] => conformance::server(),
         ["ci"] => ci::run(),
         ["bench"] => bench::run(bench::ROUNDS),
-        ["bench", rounds] if rounds.parse::<usize>().is_ok_and(|it| it > 0) => {
-            bench::run(rounds.parse().expect("that was looked at"))
+        ["bench", rounds] if rounds.parse::<usize>().is_ok_and(|rounds| rounds > 0) => {
+            bench::run(rounds.parse().expect("the guard has parsed it"))
         }
         ["counts"] => counts::run(counts::Mode::Compare),
         ["counts", "--renew"] => counts::run(counts::Mode::Renew),
-        ["schema"] => generated::schemas(Mode::Write),
-        ["schema", "--check"] => generated::schemas(Mode::Check).and_then(|()| generated::evolution()),
-        ["schema", "--release"] => generated::schemas(Mode::Check).and_then(|()| generated::release()),
+        ["schema"] => generated_files::schemas(Mode::Write),
+        ["schema", "--check"] => {
+            generated_files::schemas(Mode::Check).and_then(|()| generated_files::check_compatibility())
+        }
+        ["schema", "--release"] => {
+            generated_files::schemas(Mode::Check).and_then(|()| generated_files::freeze_schemas())
+        }
         ["faults"] => faults::run(),
         ["soak", rest @ ..] => soak::run(rest),
-        ["docs"] => generated::pages(Mode::Write),
-        ["docs", "--check"] => generated::pages(Mode::Check),
+        ["docs"] => generated_files::pages(Mode::Write),
+        ["docs", "--check"] => generated_files::pages(Mode::Check),
         ["package"] => ci::pack(),
         ["deny"] => deny::run(),
-        ["floors"] => floors::run(),
+        ["layers"] => layers::run(),
         ["tidy"] => tidy::run(),
         ["fuzz", rest @ ..] => fuzz::run(rest),
         ["features"] => rules::run().map(|report| println!("{report}")),
@@ -92,11 +88,11 @@ fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    match done {
+    match result {
         Ok(()) => ExitCode::SUCCESS,
-        Err(Failure::Exit(code)) => ExitCode::from(code),
-        Err(failure) => {
-            eprintln!("{failure}");
+        Err(Error::Exit(code)) => ExitCode::from(code),
+        Err(error) => {
+            eprintln!("{error}");
             ExitCode::FAILURE
         }
     }

@@ -1,0 +1,128 @@
+//! Dependencies of each crate, compared with its list.
+//!
+//! A dependency that is allowed under some features must be optional, and no other feature may enable it.
+
+use toml::{Table, Value};
+
+use super::crate_of;
+use super::crates::{CRATES, CrateRules};
+use crate::error::Violation;
+use crate::tree::Source;
+
+/// Every `crates/*/Cargo.toml` of the tree.
+pub(super) fn check(sources: &[Source]) -> Vec<Violation> {
+    let mut res = Vec::new();
+    for source in sources {
+        let Some(name) = crate_of(&source.path) else { continue };
+        if source.path != format!("crates/{name}/Cargo.toml") {
+            continue;
+        }
+        let rules = CRATES.iter().find(|rules| rules.name == name);
+        let messages = match (rules, source.text.parse::<Table>()) {
+            (Some(rules), Ok(manifest)) => check_manifest(rules, &manifest),
+            (None, _) => vec![format!("`{name}` has no entry in xtask/src/gates/layers/crates.rs")],
+            (_, Err(error)) => vec![format!("it is not TOML: {error}")],
+        };
+        res.extend(messages.into_iter().map(|message| Violation::new(&source.path, 0, message)));
+    }
+    res
+}
+
+/// The violations of one manifest.
+pub(super) fn check_manifest(rules: &CrateRules, manifest: &Table) -> Vec<String> {
+    let mut res = Vec::new();
+    let package = manifest.get("package").and_then(|package| package.get("name")).and_then(Value::as_str);
+    if package != Some(rules.name) {
+        res.push(format!("the folder is `{}`, the package is `{}`", rules.name, package.unwrap_or_default()));
+    }
+    if manifest.get("lints").and_then(|lints| lints.get("workspace")) != Some(&Value::Boolean(true)) {
+        res.push("it does not use the lints of the workspace: add `[lints] workspace = true`".to_owned());
+    }
+    for section in sections(manifest) {
+        for (name, dependency) in section.dependencies {
+            if dependency.get("workspace") != Some(&Value::Boolean(true)) {
+                res.push(format!("`{name}` has its own version: use the version of the workspace"));
+            }
+            let violation = match section.kind {
+                DependencyKind::Development => check_development(rules, name),
+                DependencyKind::Normal => check_normal(rules, manifest, name, dependency),
+                DependencyKind::Build => Some(format!("`{name}`: no crate has a build script")),
+            };
+            res.extend(violation);
+        }
+    }
+    res
+}
+
+#[derive(Clone, Copy)]
+enum DependencyKind {
+    Normal,
+    Development,
+    Build,
+}
+
+struct Section<'a> {
+    kind: DependencyKind,
+    dependencies: &'a Table,
+}
+
+/// All tables of dependencies, including those for one platform.
+fn sections(manifest: &Table) -> Vec<Section<'_>> {
+    let targets = manifest.get("target").and_then(Value::as_table);
+    let platforms = targets.into_iter().flat_map(Table::values).filter_map(Value::as_table);
+    let mut res = Vec::new();
+    for table in std::iter::once(manifest).chain(platforms) {
+        for (key, kind) in [
+            ("dependencies", DependencyKind::Normal),
+            ("dev-dependencies", DependencyKind::Development),
+            ("build-dependencies", DependencyKind::Build),
+        ] {
+            if let Some(dependencies) = table.get(key).and_then(Value::as_table) {
+                res.push(Section { kind, dependencies });
+            }
+        }
+    }
+    res
+}
+
+fn check_development(rules: &CrateRules, name: &str) -> Option<String> {
+    let gated = rules.under_feature.iter().flat_map(|(_, names)| *names);
+    let mut allowed = rules.ours.iter().chain(rules.others).chain(rules.development).chain(gated);
+    (!allowed.any(|&it| it == name)).then(|| format!("`{name}` is not in the list for the crate's tests"))
+}
+
+fn check_normal(rules: &CrateRules, manifest: &Table, name: &str, dependency: &Value) -> Option<String> {
+    if rules.ours.contains(&name) || rules.others.contains(&name) {
+        return None;
+    }
+    let listed = rules.under_feature.iter().filter(|(_, names)| names.contains(&name));
+    let features: Vec<&str> = listed.map(|(feature, _)| *feature).collect();
+    if features.is_empty() {
+        return Some(format!("`{name}` is not in the list for `{}`", rules.name));
+    }
+    let allowed = features.join("` or `");
+    if dependency.get("optional") != Some(&Value::Boolean(true)) {
+        return Some(format!("`{name}` is allowed under the feature `{allowed}` only: make it optional"));
+    }
+    let enabling = enabled_by(manifest, name);
+    match enabling.iter().find(|feature| !features.contains(feature)) {
+        Some(other) => {
+            Some(format!("`{name}` is allowed under the feature `{allowed}`, but `{other}` enables it"))
+        }
+        None if enabling.is_empty() => Some(format!("no feature enables `{name}`: `{allowed}` should")),
+        None => None,
+    }
+}
+
+/// The features that enable an optional dependency. `name?/feature` does not.
+fn enabled_by<'a>(manifest: &'a Table, name: &str) -> Vec<&'a str> {
+    let dependency = format!("dep:{name}");
+    let with_feature = format!("{name}/");
+    let enables = |value: &Value| {
+        value.as_str().is_some_and(|text| text == dependency || text.starts_with(&with_feature))
+    };
+    let features = manifest.get("features").and_then(Value::as_table);
+    let enabling = features.into_iter().flatten();
+    let enabling = enabling.filter(|(_, values)| values.as_array().is_some_and(|it| it.iter().any(enables)));
+    enabling.map(|(feature, _)| feature.as_str()).collect()
+}

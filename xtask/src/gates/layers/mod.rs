@@ -1,0 +1,51 @@
+//! `cargo xtask layers`: dependencies of crates, order of modules, and forbidden words.
+//!
+//! The lists are data, in [`crates`] and [`modules`]; the checks are functions of the files' texts. No single line can
+//! be excused: an exception is a row of a list.
+
+mod crates;
+mod dependencies;
+mod error_numbers;
+mod forbidden_words;
+mod module_order;
+mod modules;
+mod unsafe_code;
+
+use crate::error::{Error, Violation};
+use crate::tree::Tree;
+
+/// Checks the tree on disk.
+pub(crate) fn run() -> Result<(), Error> {
+    Error::from_violations(check(Tree::read()?, crates::PURE_FILES, modules::MODULES))
+}
+
+fn check(tree: &Tree, pure_files: &[&str], modules: &[modules::Row]) -> Vec<Violation> {
+    let files = &tree.rust_files;
+    let mut res = dependencies::check(&tree.sources);
+    res.extend(forbidden_words::check(files, pure_files));
+    res.extend(error_numbers::check(files));
+    res.extend(unsafe_code::check(files));
+    let order = module_order::check(files, modules);
+    let (pending, order): (Vec<_>, Vec<_>) =
+        order.into_iter().partition(|violation| is_pending(&violation.path));
+    for violation in pending {
+        eprintln!("WARNING: {violation}");
+    }
+    res.extend(order);
+    res
+}
+
+fn is_pending(path: &str) -> bool {
+    modules::PENDING.iter().any(|name| crate_of(path) == Some(name))
+}
+
+/// The name of the crate whose folder contains `path`.
+fn crate_of(path: &str) -> Option<&str> {
+    if path.starts_with("xtask/") {
+        return Some("xtask");
+    }
+    path.strip_prefix("crates/")?.split('/').next()
+}
+
+#[cfg(test)]
+mod tests;

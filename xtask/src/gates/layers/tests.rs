@@ -1,0 +1,299 @@
+//! Tests of the layers gate: the tree passes, and each check finds a violation.
+
+use super::crates::{CRATES, CrateRules};
+use super::dependencies::check_manifest;
+use super::modules::Row;
+use super::{check, forbidden_words, module_order, run};
+use crate::tree::Tree;
+
+#[test]
+fn the_tree_has_no_violation() {
+    if let Err(error) = run() {
+        panic!("{error}");
+    }
+}
+
+const RULES: CrateRules = CrateRules {
+    name: "a",
+    ours: &["below"],
+    others: &["bytes"],
+    under_feature: &[("stdio", &["nix"]), ("http", &["url"]), ("sse", &["url"])],
+    development: &["proptest"],
+};
+
+#[track_caller]
+fn check_dependencies(tables: &str, expected: &[&str]) {
+    let manifest = format!("package.name = 'a'\nlints.workspace = true\n{tables}");
+    let manifest = manifest.parse().expect("the row is TOML");
+    assert_eq!(check_manifest(&RULES, &manifest), expected);
+}
+
+#[test]
+fn a_dependency_that_is_not_listed_is_found() {
+    check_dependencies("[dependencies]\nbytes.workspace = true\nbelow.workspace = true", &[]);
+    check_dependencies("[dependencies]\ntokio.workspace = true", &["`tokio` is not in the list for `a`"]);
+    check_dependencies(
+        "[target.'cfg(unix)'.dependencies]\nabove.workspace = true",
+        &["`above` is not in the list for `a`"],
+    );
+    check_dependencies(
+        "[dependencies]\nproptest.workspace = true",
+        &["`proptest` is not in the list for `a`"],
+    );
+    check_dependencies("[dev-dependencies]\nproptest.workspace = true\nnix.workspace = true", &[]);
+    check_dependencies(
+        "[dev-dependencies]\ntokio.workspace = true",
+        &["`tokio` is not in the list for the crate's tests"],
+    );
+    check_dependencies(
+        "[build-dependencies]\nbytes.workspace = true",
+        &["`bytes`: no crate has a build script"],
+    );
+}
+
+#[test]
+fn an_own_version_is_found() {
+    check_dependencies(
+        "[dependencies]\nbytes = '1'",
+        &["`bytes` has its own version: use the version of the workspace"],
+    );
+}
+
+#[test]
+fn an_optional_dependency_is_enabled_by_its_feature_only() {
+    let optional = "[dependencies]\nnix = { workspace = true, optional = true }";
+    check_dependencies(&format!("{optional}\n[features]\nstdio = ['dep:nix']\nx = ['nix?/signal']"), &[]);
+    check_dependencies(
+        "[dependencies]\nnix.workspace = true",
+        &["`nix` is allowed under the feature `stdio` only: make it optional"],
+    );
+    check_dependencies(
+        &format!("{optional}\n[features]\nhttp = ['dep:nix']"),
+        &["`nix` is allowed under the feature `stdio`, but `http` enables it"],
+    );
+    check_dependencies(
+        &format!("{optional}\n[features]\nstdio = ['dep:nix']\ndefault = ['nix/signal']"),
+        &["`nix` is allowed under the feature `stdio`, but `default` enables it"],
+    );
+    check_dependencies(optional, &["no feature enables `nix`: `stdio` should"]);
+    let optional = "[dependencies]\nurl = { workspace = true, optional = true }";
+    check_dependencies(&format!("{optional}\n[features]\nhttp = ['dep:url']\nsse = ['dep:url']"), &[]);
+    check_dependencies(
+        &format!("{optional}\n[features]\nhttp = ['dep:url']\nstdio = ['dep:url']"),
+        &["`url` is allowed under the feature `http` or `sse`, but `stdio` enables it"],
+    );
+}
+
+#[test]
+fn crates_depend_on_lower_layers_only() {
+    let position = |name: &str| CRATES.iter().position(|rules| rules.name == name);
+    for rules in CRATES {
+        for dependency in rules.ours {
+            assert!(position(dependency).is_some(), "{dependency} has no entry");
+            assert!(position(dependency) < position(rules.name), "{dependency} is not below {}", rules.name);
+        }
+    }
+}
+
+/// Checks a tree of one file.
+#[track_caller]
+fn check_file(path: &str, text: &str, expected: &[&str]) {
+    let found: Vec<String> =
+        check(&Tree::of(&[(path, text)]), &[], &[]).iter().map(ToString::to_string).collect();
+    assert_eq!(found, expected, "{text}");
+}
+
+#[test]
+fn a_crate_without_an_entry_is_found() {
+    check_file(
+        "crates/mcp-new/Cargo.toml",
+        "[package]\nname = 'mcp-new'",
+        &["crates/mcp-new/Cargo.toml: `mcp-new` has no entry in xtask/src/gates/layers/crates.rs"],
+    );
+    check_file(
+        "crates/mcp-model/Cargo.toml",
+        "[package]\nname = 'mcp-noun'",
+        &[
+            "crates/mcp-model/Cargo.toml: the folder is `mcp-model`, the package is `mcp-noun`",
+            "crates/mcp-model/Cargo.toml: it does not use the lints of the workspace: add `[lints] workspace = true`",
+        ],
+    );
+    check_file("fixtures/x/Cargo.toml", "[dependencies]\nx = '1'", &[]);
+}
+
+#[test]
+fn impure_words_are_found_in_pure_crates() {
+    let path = "crates/mcp-config/src/read.rs";
+    for (word, code) in [
+        ("tokio", "use tokio::sync;"),
+        ("async", "pub async fn f() {}"),
+        ("std::fs", "fn f() { std::fs::read(p) }"),
+        ("std::env", "fn f() { std::env::var(p) }"),
+        ("std::fs", "use std::{fmt, fs, io};"),
+        ("std::env", "use std::{\n    collections::{BTreeMap, BTreeSet},\n    env::var,\n};"),
+        ("::now(", "fn f() { Instant::now() }"),
+    ] {
+        check_file(path, code, &[&format!("{path}:1: `{word}` is forbidden here")]);
+        check_file("crates/mcp-host/src/read.rs", code, &[]);
+        check_file(path, &format!("#[cfg(test)]\nmod tests {{ {code} }}"), &[]);
+        check_file("crates/mcp-config/tests/it/main.rs", code, &[]);
+        check_file(path, &format!("/* {code} */"), &[]);
+    }
+    check_file(path, "fn f() { print(\"tokio\"); asynchronous() } use std::{io::{env, fs}};", &[]);
+}
+
+#[test]
+fn impure_words_are_found_in_pure_files() {
+    let life = "//! Why.\nuse tokio::time::Instant;\nuse tokio::time::sleep;";
+    let tree = Tree::of(&[("crates/mcp-host/src/life.rs", life)]);
+    let pure = ["crates/mcp-host/src/life.rs", "crates/mcp-host/src/gone.rs"];
+    let found: Vec<String> =
+        forbidden_words::check(&tree.rust_files, &pure).iter().map(ToString::to_string).collect();
+    assert_eq!(
+        found,
+        [
+            "crates/mcp-host/src/gone.rs: it is in the list of pure files and does not exist",
+            "crates/mcp-host/src/life.rs:3: `tokio` is forbidden here",
+        ]
+    );
+}
+
+#[test]
+fn rmcp_is_used_in_listed_places_only() {
+    let code = "use rmcp::ServiceExt;";
+    check_file("crates/mcp-host/src/a.rs", code, &["crates/mcp-host/src/a.rs:1: `rmcp::` is forbidden here"]);
+    check_file("crates/mcp-demo/src/a.rs", code, &[]);
+    check_file("crates/mcp-transport/src/rmcp_client/mod.rs", code, &[]);
+    check_file("tests/it/peer.rs", code, &[]);
+}
+
+#[test]
+fn error_numbers_are_constants() {
+    let path = "crates/mcp-host/src/a.rs";
+    for (number, code) in [
+        ("-32602", "const A: i64 = -32602;"),
+        ("-32602", "const A: i64 = -32_602_i64;"),
+        ("-32000", r#"const A: &str = r"{'code':-32000}";"#),
+    ] {
+        let what = format!("{path}:1: {number} has a name in code.rs of mcp-model or mcp-acp: use it");
+        check_file(path, code, &[&what]);
+        check_file("crates/mcp-model/src/code.rs", code, &[]);
+        check_file("crates/mcp-acp/src/code.rs", code, &[]);
+        check_file(path, &format!("/// {code}\n#[cfg(test)] mod tests {{ {code} }}"), &[]);
+    }
+    check_file(path, "const A: i64 = -32; const B: i64 = -320000; const C: &str = \"a-32602\";", &[]);
+}
+
+#[test]
+fn unsafe_is_allowed_in_one_file() {
+    let elsewhere = "`unsafe` is allowed only in the file that starts child processes";
+    let spawn = "#![expect(unsafe_code, reason = \"why\")]\nfn g() { unsafe { f() } }";
+    check_file("crates/mcp-transport/src/stdio/spawn.rs", spawn, &[]);
+    check_file(
+        "crates/mcp-transport/src/http.rs",
+        spawn,
+        &[
+            "crates/mcp-transport/src/http.rs: only one file of crates/mcp-transport/src/stdio/ may expect `unsafe`",
+        ],
+    );
+    let path = "crates/mcp-host/src/a.rs";
+    check_file(path, "fn f() { unsafe { g() } }", &[&format!("{path}:1: {elsewhere}")]);
+    check_file(
+        path,
+        "#[cfg(test)] mod t { fn f() { unsafe { g() } } }",
+        &[&format!("{path}:1: {elsewhere}")],
+    );
+    check_file(path, "// unsafe\nconst A: &str = \"unsafe\";", &[]);
+    check_file(
+        path,
+        "#[expect(unsafe_code, reason = \"why\")]\nfn f() {}",
+        &[&format!("{path}:1: the lint `unsafe_code` may not be relaxed here")],
+    );
+    let both = Tree::of(&[
+        ("crates/mcp-transport/src/stdio/a.rs", spawn),
+        ("crates/mcp-transport/src/stdio/b.rs", spawn),
+    ]);
+    assert_eq!(check(&both, &[], &[]).len(), 1);
+}
+
+#[test]
+fn every_crate_forbids_unsafe() {
+    let path = "crates/mcp-host/src/lib.rs";
+    check_file(path, "//! Why.\n", &[&format!("{path}: `#![forbid(unsafe_code)]` is missing")]);
+    check_file(path, "//! Why.\n#![forbid(unsafe_code)]\n", &[]);
+    check_file(
+        path,
+        "// #![forbid(unsafe_code)]\n",
+        &[&format!("{path}: `#![forbid(unsafe_code)]` is missing")],
+    );
+    check_file("crates/mcp-transport/src/lib.rs", "//! Why.\n", &[]);
+}
+
+const ROWS: &[Row] = &[("mcp-a", &["low", "high"])];
+
+#[track_caller]
+fn check_order(files: &[(&str, &str)], expected: &[&str]) {
+    let mut tree = vec![("crates/mcp-a/src/lib.rs", "mod high; mod low; #[cfg(test)] mod fixture;")];
+    tree.extend(files);
+    let tree = Tree::of(&tree);
+    let found: Vec<String> =
+        module_order::check(&tree.rust_files, ROWS).iter().map(ToString::to_string).collect();
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn a_module_imports_modules_before_it() {
+    let upward = "imports `high`, which xtask/src/gates/layers/modules.rs lists after it";
+    check_order(&[("crates/mcp-a/src/high.rs", "use crate::low::A; use crate::high::B;")], &[]);
+    for text in [
+        "use crate::high::A;",
+        "fn f() { assert!(crate::high::g()) }",
+        "use crate::{low::B, high::A};",
+        "use super::high::A;",
+        "mod inner { use super::super::high::A; }",
+    ] {
+        let message = format!("crates/mcp-a/src/low.rs:1: `low` {upward}");
+        check_order(&[("crates/mcp-a/src/low.rs", text)], &[&message]);
+        check_order(&[("crates/mcp-a/src/low.rs", &format!("#[cfg(test)] mod tests {{ {text} }}"))], &[]);
+        check_order(&[("crates/mcp-a/src/low/tests.rs", text)], &[]);
+    }
+    let message = format!("crates/mcp-a/src/low/part.rs:1: `low` {upward}");
+    check_order(
+        &[("crates/mcp-a/src/low/part.rs", "use super::super::high::A; use super::high::B;")],
+        &[&message],
+    );
+}
+
+#[test]
+fn an_import_through_the_crate_root_is_found() {
+    check_order(
+        &[("crates/mcp-a/src/low.rs", "use crate::Name;")],
+        &["crates/mcp-a/src/low.rs:1: `Name` is imported through the crate root: import it from its module"],
+    );
+}
+
+#[test]
+fn the_table_of_modules_is_complete() {
+    let tree =
+        Tree::of(&[("crates/mcp-a/src/lib.rs", "mod low; mod new;"), ("crates/mcp-b/src/main.rs", "")]);
+    let found: Vec<String> =
+        module_order::check(&tree.rust_files, ROWS).iter().map(ToString::to_string).collect();
+    assert_eq!(
+        found,
+        [
+            "crates/mcp-a/src/lib.rs: `new` is missing in xtask/src/gates/layers/modules.rs",
+            "crates/mcp-a/src/lib.rs: `high` of xtask/src/gates/layers/modules.rs does not exist",
+            "crates/mcp-b/src/main.rs: `mcp-b` has no row in xtask/src/gates/layers/modules.rs",
+        ]
+    );
+}
+
+#[test]
+fn a_crate_has_few_entries() {
+    let names: Vec<String> = (0..13).map(|number| format!("crates/mcp-a/src/m{number}/mod.rs")).collect();
+    let mut files: Vec<(&str, &str)> = names.iter().map(|name| (name.as_str(), "")).collect();
+    files.push(("crates/mcp-a/src/tests.rs", ""));
+    check_order(&files, &["crates/mcp-a/src/: 14 files and folders, more than 13"]);
+    files.remove(0);
+    check_order(&files, &[]);
+}

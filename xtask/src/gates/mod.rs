@@ -1,0 +1,6 @@
+//! Checks of the tree that run no tests.
+
+pub(crate) mod deny;
+pub(crate) mod layers;
+pub(crate) mod rules;
+pub(crate) mod tidy;

@@ -1,0 +1,65 @@
+//! `cargo xtask tidy`: rules for every file, such as its first line, its length and its language.
+
+mod language;
+mod machine_paths;
+mod orphan_files;
+
+use crate::error::{Error, Violation};
+use crate::suites::fuzz;
+use crate::tree::rust::RustFile;
+use crate::tree::{self, Tree};
+
+/// The longest file. A longer one has more than one subject.
+const MAX_LINES: usize = 500;
+
+/// Marks of code that is not finished, or of a test that does not run.
+const UNFINISHED: &[&str] = &["todo!(", "unimplemented!(", "#[ignore"];
+
+/// Checks the tree on disk.
+pub(crate) fn run() -> Result<(), Error> {
+    let tree = Tree::read()?;
+    let mut res = check(tree);
+    res.extend(machine_paths::check(&tree.sources, &machine_paths::forbidden_here()));
+    res.extend(language::check(tree, &language::Rules::read()?));
+    for suffix in [".snap.new", ".pending-snap"] {
+        let pending = tree::files_with_suffix(suffix)?;
+        let message = "a pending snapshot: accept or delete it";
+        res.extend(pending.iter().map(|path| Violation::new(path, 0, message)));
+    }
+    Error::from_violations(res)
+}
+
+fn check(tree: &Tree) -> Vec<Violation> {
+    let mut res = tree.unparsable.clone();
+    res.extend(orphan_files::check(&tree.rust_files));
+    res.extend(fuzz::check(&tree.sources));
+    for file in &tree.rust_files {
+        res.extend(check_file(file));
+    }
+    res
+}
+
+fn check_file(file: &RustFile) -> Vec<Violation> {
+    let mut res = Vec::new();
+    if !file.text.starts_with("//!") {
+        res.push(Violation::new(
+            &file.path,
+            1,
+            "the file does not begin with a `//!` that names its subject",
+        ));
+    }
+    let lines = file.text.lines().count();
+    if lines > MAX_LINES {
+        let message = format!("{lines} lines, more than {MAX_LINES}: split it by subject");
+        res.push(Violation::new(&file.path, 0, message));
+    }
+    for mark in UNFINISHED {
+        for at in file.find(mark) {
+            res.push(Violation::new(&file.path, file.line(at), format!("`{mark}`: unfinished code")));
+        }
+    }
+    res
+}
+
+#[cfg(test)]
+mod tests;

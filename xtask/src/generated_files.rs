@@ -1,0 +1,225 @@
+//! Generated files in the repository: JSON Schemas, pages of diagnostics, and the fault matrix.
+//!
+//! A check writes nothing. Its message names the command that writes.
+
+use std::path::Path;
+use std::{fs, io};
+
+use mcp_config::{Code, Profile};
+use mcp_tests::faults;
+
+use crate::error::{Error, Violation};
+use crate::schema_compatibility::{self, CurrentSchema};
+use crate::tree;
+
+/// Whether to write the files or to compare them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Mode {
+    Write,
+    Check,
+}
+
+struct GeneratedFile {
+    path: String,
+    text: String,
+}
+
+/// The profiles that have a schema: the current one of each dialect, and both ACP versions.
+const PROFILES: [Profile; 5] =
+    [Profile::HoloDeck, Profile::Dominds, Profile::AcpV1, Profile::AcpV2, Profile::McpJson];
+
+/// Writes or checks `schemas/<profile>.schema.json`.
+pub(crate) fn schemas(mode: Mode) -> Result<(), Error> {
+    let files = generated_schemas()
+        .map(|(name, text)| GeneratedFile { path: format!("schemas/{name}.schema.json"), text });
+    write_or_check(&tree::root(), &files, "cargo xtask schema", mode)
+}
+
+/// Compares each schema with its last release.
+pub(crate) fn check_compatibility() -> Result<(), Error> {
+    let schemas = generated_schemas();
+    let current = schemas.each_ref().map(|(name, text)| CurrentSchema { name, text });
+    schema_compatibility::check(&tree::root(), VERSION, &current)
+}
+
+/// Freezes each schema as the release of this version.
+pub(crate) fn freeze_schemas() -> Result<(), Error> {
+    let schemas = generated_schemas();
+    let current = schemas.each_ref().map(|(name, text)| CurrentSchema { name, text });
+    schema_compatibility::release(&tree::root(), VERSION, &current)
+}
+
+/// The version that all crates of the workspace share.
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+fn generated_schemas() -> [(&'static str, String); 5] {
+    PROFILES.map(|profile| {
+        let text =
+            serde_json::to_string_pretty(&mcp_config::schema(profile)).expect("a JSON value serializes");
+        (profile.as_str(), text + "\n")
+    })
+}
+
+/// Writes or checks the generated pages of docs/.
+pub(crate) fn pages(mode: Mode) -> Result<(), Error> {
+    diagnostics(mode)?;
+    fault_matrix(mode)
+}
+
+/// `docs/diagnostics.md` and a page for each code.
+fn diagnostics(mode: Mode) -> Result<(), Error> {
+    let codes: Vec<(String, String)> =
+        Code::ALL.iter().map(|it| (it.as_str().to_owned(), it.explain().to_owned())).collect();
+    write_or_check(&tree::root(), &pages_of(&codes), "cargo xtask docs", mode)
+}
+
+/// `docs/reliability/faults.md` from the fault table of the tests, and the totals in `docs/reliability.md`, which is
+/// otherwise written by hand.
+fn fault_matrix(mode: Mode) -> Result<(), Error> {
+    const PAGE: &str = "docs/reliability.md";
+    let text = fs::read_to_string(tree::root().join(PAGE))
+        .map_err(|error| Error::message(format!("could not read {PAGE}: {error}")))?;
+    let totals = faults::totals();
+    let table = format!(
+        "\n| faults | transports | eras | APIs | tested cells | excluded cells, with a reason | different outcomes | machine faults |\n\
+         |---|---|---|---|---|---|---|---|\n| {} | {} | 2 | {} | {} | {} | {} | {} |\n\n",
+        totals.faults,
+        faults::Wire::ALL.len(),
+        faults::Face::ALL.len(),
+        totals.cells,
+        totals.absent,
+        totals.outcomes,
+        faults::machine().len()
+    );
+    let text = between(&text, &table)
+        .ok_or_else(|| Error::message(format!("{PAGE} has no markers for the fault totals")))?;
+    let files = [
+        GeneratedFile { path: "docs/reliability/faults.md".to_owned(), text: faults::page() },
+        GeneratedFile { path: PAGE.to_owned(), text },
+    ];
+    write_or_check(&tree::root(), &files, "cargo xtask docs", mode)
+}
+
+/// Replaces the text between the two markers.
+fn between(text: &str, part: &str) -> Option<String> {
+    const MARKERS: [&str; 2] = ["<!-- totals of the faults -->\n", "<!-- end of the totals -->\n"];
+    let (before, rest) = text.split_once(MARKERS[0])?;
+    let (_, after) = rest.split_once(MARKERS[1])?;
+    Some([before, MARKERS[0], part, MARKERS[1], after].concat())
+}
+
+/// The list of all codes, and a page for each code.
+fn pages_of(codes: &[(String, String)]) -> Vec<GeneratedFile> {
+    let mut list = String::from(
+        "# Diagnostics\n\n\
+         The meaning of each code, and what to do about it. `mcp-host check` prints the code of each diagnostic.\n\
+         `cargo xtask docs` generates this page and the pages of the codes.\n\n\
+         | code | meaning |\n|---|---|\n",
+    );
+    let mut res = Vec::new();
+    for (code, explanation) in codes {
+        let path = format!("diagnostics/{}.md", code.to_lowercase());
+        list += &format!("| [{code}]({path}) | {} |\n", first_sentence(explanation));
+        let text = format!("# {code}\n\n{}\n", explanation.trim());
+        res.push(GeneratedFile { path: format!("docs/{path}"), text });
+    }
+    res.insert(0, GeneratedFile { path: "docs/diagnostics.md".to_owned(), text: list });
+    res
+}
+
+/// The text before the first full stop, colon or semicolon, escaped for a table cell.
+fn first_sentence(text: &str) -> String {
+    let paragraph = text.trim().split("\n\n").next().unwrap_or_default().replace('\n', " ");
+    let end = [". ", ": ", "; "].iter().filter_map(|it| paragraph.find(it)).min();
+    let sentence = end.map_or(paragraph.as_str(), |it| &paragraph[..it]);
+    sentence.trim_end_matches(['.', ':']).replace('|', "\\|")
+}
+
+fn write_or_check(root: &Path, files: &[GeneratedFile], command: &str, mode: Mode) -> Result<(), Error> {
+    let mut stale = Vec::new();
+    for GeneratedFile { path, text } in files {
+        let file = root.join(path);
+        match mode {
+            Mode::Write => {
+                let folder = file.parent().expect("each path has a folder");
+                let written = fs::create_dir_all(folder).and_then(|()| fs::write(&file, text));
+                written.map_err(|error| Error::message(format!("could not write {path}: {error}")))?;
+            }
+            Mode::Check => match fs::read_to_string(&file) {
+                Ok(found) if found == *text => {}
+                Ok(_) => stale.push(Violation::new(path, 0, format!("the file is stale: run `{command}`"))),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                    stale.push(Violation::new(path, 0, format!("the file is missing: run `{command}`")));
+                }
+                Err(error) => return Err(Error::message(format!("could not read {path}: {error}"))),
+            },
+        }
+    }
+    Error::from_violations(stale)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn schemas_are_up_to_date() {
+        if let Err(error) = schemas(Mode::Check) {
+            panic!("{error}");
+        }
+    }
+
+    #[test]
+    fn pages_are_up_to_date() {
+        if let Err(error) = pages(Mode::Check) {
+            panic!("{error}");
+        }
+    }
+
+    #[test]
+    fn a_check_finds_stale_files_and_writes_nothing() {
+        let root = std::env::temp_dir().join(format!("xtask-generated-{}", std::process::id()));
+        let files = |text: &str| [GeneratedFile { path: "docs/page.md".into(), text: text.into() }];
+        let check = |text: &str| write_or_check(&root, &files(text), "cargo xtask docs", Mode::Check).err();
+        let message = |text: &str| check(text).map(|error| error.to_string());
+
+        assert_eq!(
+            message("a").as_deref(),
+            Some("docs/page.md: the file is missing: run `cargo xtask docs`\n1 found")
+        );
+        assert!(!root.exists(), "a check writes nothing");
+        write_or_check(&root, &files("a"), "cargo xtask docs", Mode::Write).unwrap();
+        assert_eq!(message("a"), None);
+        assert_eq!(
+            message("b").as_deref(),
+            Some("docs/page.md: the file is stale: run `cargo xtask docs`\n1 found")
+        );
+        assert_eq!(fs::read_to_string(root.join("docs/page.md")).unwrap(), "a");
+        fs::remove_dir_all(&root).unwrap();
+    }
+
+    #[test]
+    fn totals_are_replaced_between_the_markers() {
+        let text = "a\n<!-- totals of the faults -->\nold\n<!-- end of the totals -->\nb\n";
+        let want = "a\n<!-- totals of the faults -->\nnew\n<!-- end of the totals -->\nb\n";
+        assert_eq!(between(text, "new\n").as_deref(), Some(want));
+        assert_eq!(between("a\n", "new\n"), None);
+    }
+
+    #[test]
+    fn each_code_has_a_page_and_a_row_in_the_list() {
+        let pages = pages_of(&[
+            ("MCP0001".into(), "One: it | is.\n".into()),
+            ("MCP0002".into(), "Two\nlines. More.".into()),
+        ]);
+        let paths: Vec<&str> = pages.iter().map(|it| it.path.as_str()).collect();
+        assert_eq!(
+            paths,
+            ["docs/diagnostics.md", "docs/diagnostics/mcp0001.md", "docs/diagnostics/mcp0002.md"]
+        );
+        let list = &pages[0].text;
+        assert!(list.contains("| [MCP0001](diagnostics/mcp0001.md) | One |\n"), "{list}");
+        assert!(list.contains("| [MCP0002](diagnostics/mcp0002.md) | Two lines |\n"), "{list}");
+        assert_eq!(pages[1].text, "# MCP0001\n\nOne: it | is.\n");
+    }
+}

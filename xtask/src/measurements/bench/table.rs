@@ -1,0 +1,107 @@
+//! From what was measured to the tables of a page. Pure, but for the machine's name.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use super::cases::{Better, Case, Row};
+use crate::measurements::page::grouped;
+
+/// The values of a case and a row, a round each.
+pub(super) type Measured = BTreeMap<(&'static str, Row), Vec<f64>>;
+
+/// What the figures were measured on.
+pub(super) fn machine(rounds: usize, compiler: &str) -> String {
+    let processors = std::thread::available_parallelism().map_or(1, usize::from);
+    let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let model = text.lines().find_map(|it| it.strip_prefix("model name")?.split_once(':'));
+    let model = model.map_or("an unknown processor", |it| it.1.trim());
+    let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    let load = load.split(' ').next().unwrap_or("?").to_owned();
+    format!(
+        "Medians of {rounds} rounds on {processors} processors ({model}), load {load} at the beginning, {compiler}.\n"
+    )
+}
+
+/// A line for each case, a cell for each row: the median, and its ratio to the floor of the same round.
+pub(super) fn rows(cases: &[Case], measured: &Measured) -> String {
+    let mut columns: Vec<Row> = cases.iter().flat_map(|it| it.rows.iter().copied()).collect();
+    columns.sort_unstable();
+    columns.dedup();
+    let mut res = "| case |".to_owned();
+    columns.iter().for_each(|it| res.push_str(&format!(" {} |", it.name())));
+    res.push_str("\n|---|");
+    columns.iter().for_each(|_| res.push_str("---|"));
+    res.push('\n');
+    for case in cases {
+        let sense = if case.better == Better::More { ", more is better" } else { "" };
+        // Writing to a text does not fail.
+        let _ = write!(res, "| {}{sense} |", case.title);
+        let floor = measured.get(&(case.title, Row::Floor));
+        for row in &columns {
+            let _ = match measured.get(&(case.title, *row)) {
+                None => write!(res, " |"),
+                Some(values) => {
+                    write!(res, " {} |", cell(values, floor.filter(|_| *row != Row::Floor), case.unit))
+                }
+            };
+        }
+        res.push('\n');
+    }
+    res
+}
+
+fn cell(values: &[f64], floor: Option<&Vec<f64>>, unit: &str) -> String {
+    let value = format!("{} {unit}", number(median(values)));
+    match floor {
+        None => value,
+        Some(floor) => {
+            let ratios: Vec<f64> = values
+                .iter()
+                .zip(floor)
+                .filter(|it| *it.1 > 0.0)
+                .map(|(value, floor)| value / floor)
+                .collect();
+            format!("{value} ({:.2}×)", median(&ratios))
+        }
+    }
+}
+
+fn median(values: &[f64]) -> f64 {
+    let mut values = values.to_vec();
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
+}
+
+fn number(value: f64) -> String {
+    match value.abs() {
+        it if it >= 1000.0 => grouped(value),
+        it if it >= 100.0 => format!("{value:.0}"),
+        it if it >= 10.0 => format!("{value:.1}"),
+        _ => format!("{value:.2}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::measurements::bench::cases::CASES;
+
+    #[test]
+    fn a_ratio_is_taken_within_a_round() {
+        let floor = vec![1.0, 10.0, 100.0];
+        assert_eq!(cell(&[2.0, 20.0, 200.0], Some(&floor), "ms"), "20.0 ms (2.00×)");
+        assert_eq!(cell(&[400.0, 20.0, 200.0], Some(&floor), "ms"), "200 ms (2.00×)");
+        assert_eq!(cell(&[123_456.0], None, "/s"), "123,456 /s");
+    }
+
+    #[test]
+    fn a_table_has_a_line_for_each_case_and_says_nothing_where_nothing_was_measured() {
+        let measured = Measured::from([((CASES[0].title, Row::Floor), vec![7.0])]);
+        let text = rows(&CASES[..1], &measured);
+        assert_eq!(
+            text,
+            "| case | floor | `Session` | `Host` | rmcp |\n|---|---|---|---|---|\n\
+             | stdio, one by one: time of a call | 7.00 µs | | | |\n"
+        );
+    }
+}

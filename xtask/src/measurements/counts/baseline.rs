@@ -1,0 +1,200 @@
+//! The figures of before, and what is said about those of now. Pure.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use serde_json::{Value, json};
+
+use super::callgrind::Counts;
+use crate::measurements::page::grouped;
+
+/// What each case costs.
+pub(super) type Figures = BTreeMap<String, Counts>;
+
+/// How much more than before something may cost.
+const TOLERANCE: f64 = 1.10;
+
+/// A difference in allocations below this is none: a case with several callers is not the same twice.
+const ALLOCATIONS: f64 = 0.5;
+
+/// The figures by what they were counted with.
+pub(super) struct Baseline(BTreeMap<String, Figures>);
+
+/// What a comparison brought.
+pub(super) struct Verdict {
+    /// All figures.
+    pub(super) table: String,
+    /// What costs too much, in words.
+    pub(super) complaints: Vec<String>,
+    /// There was nothing to compare with.
+    pub(super) is_new: bool,
+}
+
+impl Baseline {
+    /// Reads the file.
+    pub(super) fn parse(text: &str) -> Result<Baseline, String> {
+        let value: Value = serde_json::from_str(text).map_err(|it| it.to_string())?;
+        let mut res = BTreeMap::new();
+        for (key, cases) in value.as_object().ok_or("it is no object")? {
+            let mut figures = Figures::new();
+            for (name, counts) in cases.as_object().ok_or("the figures are no object")? {
+                let number = |of: &str| counts.get(of).and_then(Value::as_f64);
+                let (Some(instructions), Some(allocations)) = (number("instructions"), number("allocations"))
+                else {
+                    return Err(format!("{name} has no figures"));
+                };
+                figures.insert(name.clone(), Counts { instructions, allocations });
+            }
+            res.insert(key.clone(), figures);
+        }
+        Ok(Baseline(res))
+    }
+
+    /// The file.
+    pub(super) fn text(&self) -> String {
+        let figures = |it: &Figures| {
+            let cases = it.iter().map(|(name, it)| {
+                let Counts { instructions, allocations } = it;
+                let rounded = (allocations * 10.0).round() / 10.0;
+                (name.clone(), json!({ "instructions": instructions.round() as i64, "allocations": rounded }))
+            });
+            Value::Object(cases.collect())
+        };
+        let all: BTreeMap<&String, Value> = self.0.iter().map(|(key, it)| (key, figures(it))).collect();
+        let text = serde_json::to_string_pretty(&all).expect("numbers and texts are JSON");
+        text + "\n"
+    }
+
+    /// Writes figures down. Those that were counted with another lock file are never asked for again.
+    pub(super) fn renew(&mut self, key: &str, figures: Figures) {
+        let lock = |key: &str| key.rsplit_once(' ').map(|it| it.1.to_owned());
+        let now = lock(key);
+        self.0.retain(|it, _| lock(it) == now);
+        self.0.insert(key.to_owned(), figures);
+    }
+
+    /// Compares.
+    pub(super) fn compare(&self, key: &str, figures: &Figures) -> Verdict {
+        let before = self.0.get(key);
+        let mut complaints = Vec::new();
+        let mut table = format!(
+            "{:<28} {:>14} {:>8} {:>12} {:>8}\n",
+            "counted with callgrind", "instructions", "before", "allocations", "before"
+        );
+        for (name, now) in figures {
+            let then = before.and_then(|it| it.get(name));
+            let ratio = |now: f64, then: Option<f64>| {
+                then.filter(|it| *it > 0.0).map_or("-".to_owned(), |it| format!("{:.2}x", now / it))
+            };
+            let (instructions, allocations) = (then.map(|it| it.instructions), then.map(|it| it.allocations));
+            // Writing to a text does not fail.
+            let _ = writeln!(
+                table,
+                "{name:<28} {:>14.0} {:>8} {:>12.1} {:>8}",
+                now.instructions,
+                ratio(now.instructions, instructions),
+                now.allocations,
+                ratio(now.allocations, allocations)
+            );
+            let Some(then) = then else { continue };
+            let complaint = |what: &str, now: f64, then: f64| {
+                format!("{name} costs {now:.0} {what}, and {then:.0} before")
+            };
+            if now.instructions > then.instructions * TOLERANCE {
+                complaints.push(complaint("instructions", now.instructions, then.instructions));
+            }
+            if now.allocations > (then.allocations * TOLERANCE).max(then.allocations + ALLOCATIONS) {
+                complaints.push(complaint("allocations", now.allocations, then.allocations));
+            }
+        }
+        // A case that is gone without a word would be one that nobody counts any more.
+        let gone = before.into_iter().flatten().filter(|(name, _)| !figures.contains_key(*name));
+        complaints.extend(gone.map(|(name, _)| format!("{name} is not counted any more")));
+        Verdict { table, complaints, is_new: before.is_none() }
+    }
+}
+
+/// The figures as a table of a page.
+pub(super) fn page(figures: &Figures, key: &str) -> String {
+    let compiler = key.rsplit_once(' ').map_or(key, |it| it.0);
+    let mut res =
+        format!("Counted with {compiler}.\n\n| case | instructions | allocations |\n|---|---|---|\n");
+    for (name, Counts { instructions, allocations }) in figures {
+        // Writing to a text does not fail.
+        let _ = writeln!(res, "| `{name}` | {} | {allocations:.1} |", grouped(*instructions));
+    }
+    res
+}
+
+/// A name for what figures depend on: the compiler's version, and the lock file's text as a number (FNV-1a).
+pub(super) fn key(version: &str, lock: &str) -> String {
+    let mut hash = 0xcbf2_9ce4_8422_2325_u64;
+    for byte in lock.bytes().filter(|it| *it != b'\r') {
+        hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+    }
+    let version: Vec<&str> = version.split_whitespace().take(2).collect();
+    format!("{} {hash:016x}", version.join(" "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn figures(all: &[(&str, f64, f64)]) -> Figures {
+        let figure = |(name, instructions, allocations): &(&str, f64, f64)| {
+            ((*name).to_owned(), Counts { instructions: *instructions, allocations: *allocations })
+        };
+        all.iter().map(figure).collect()
+    }
+
+    fn baseline(key: &str, all: &[(&str, f64, f64)]) -> Baseline {
+        let mut res = Baseline::parse("{}").unwrap();
+        res.renew(key, figures(all));
+        Baseline::parse(&res.text()).unwrap()
+    }
+
+    #[track_caller]
+    fn check(before: (f64, f64), now: (f64, f64), want: &[&str]) {
+        let verdict =
+            baseline("k 1", &[("a", before.0, before.1)]).compare("k 1", &figures(&[("a", now.0, now.1)]));
+        assert_eq!(
+            (verdict.complaints, verdict.is_new),
+            (want.iter().map(|it| (*it).to_owned()).collect(), false)
+        );
+    }
+
+    #[test]
+    fn more_than_a_tenth_more_is_too_much() {
+        check((10_000.0, 7.0), (11_000.0, 7.0), &[]);
+        check((10_000.0, 7.0), (5_000.0, 2.0), &[]);
+        check((10_000.0, 7.0), (11_001.0, 7.0), &["a costs 11001 instructions, and 10000 before"]);
+        check((10_000.0, 7.0), (10_000.0, 8.0), &["a costs 8 allocations, and 7 before"]);
+        check((10_000.0, 3.0), (10_000.0, 3.4), &[]);
+        check((10_000.0, 0.0), (10_000.0, 1.0), &["a costs 1 allocations, and 0 before"]);
+    }
+
+    #[test]
+    fn what_is_not_counted_any_more_is_missed_and_what_is_new_is_not() {
+        let before = baseline("k 1", &[("a", 1.0, 1.0)]);
+        let verdict = before.compare("k 1", &figures(&[("b", 1.0, 1.0)]));
+        assert_eq!(verdict.complaints, ["a is not counted any more"]);
+        let verdict = before.compare("k 2", &figures(&[("b", 1.0, 1.0)]));
+        assert!(verdict.is_new && verdict.complaints.is_empty());
+    }
+
+    #[test]
+    fn figures_of_another_lock_file_go_and_those_of_another_compiler_stay() {
+        let mut all = baseline("rustc 1.0 1", &[]);
+        all.renew("rustc 2.0 1", figures(&[]));
+        assert_eq!(all.0.keys().collect::<Vec<_>>(), ["rustc 1.0 1", "rustc 2.0 1"]);
+        all.renew("rustc 2.0 2", figures(&[]));
+        assert_eq!(all.0.keys().collect::<Vec<_>>(), ["rustc 2.0 2"]);
+    }
+
+    #[test]
+    fn a_key_depends_on_both() {
+        assert_eq!(key("rustc 1.95.0 (5980 2026-04-14)\n", ""), "rustc 1.95.0 cbf29ce484222325");
+        assert_ne!(key("rustc 1.95.0", "a"), key("rustc 1.95.0", "b"));
+        assert_eq!(key("rustc 1.95.0", "a\r\n"), key("rustc 1.95.0", "a\n"));
+    }
+}

@@ -1,0 +1,5 @@
+//! Measurements for docs/performance.md.
+
+pub(crate) mod bench;
+pub(crate) mod counts;
+pub(crate) mod page;

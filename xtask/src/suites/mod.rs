@@ -1,0 +1,7 @@
+//! Test suites: all tests, conformance, the fault matrix, the soak and the fuzz targets.
+
+pub(crate) mod conformance;
+pub(crate) mod faults;
+pub(crate) mod fuzz;
+pub(crate) mod soak;
+pub(crate) mod test_run;

@@ -1,0 +1,150 @@
+//! Locked npm and Python packages, installed into `target` and nowhere else.
+//!
+//! A stamp holds what was installed, so a second run installs nothing. The stamp is written last: an install that
+//! was broken off is done again from the start.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use crate::error::Error;
+use crate::{cargo, tree};
+
+const STAMP: &str = "installed.stamp";
+
+/// `target/node/node_modules`, as tests/node/package-lock.json wants it.
+pub(super) fn node_modules() -> Result<PathBuf, Error> {
+    npm_packages("node")
+}
+
+/// The environment variable that names what [`conformance_suite`] has installed.
+pub(crate) const CONFORMANCE: &str = "MCP_HOST_CONFORMANCE";
+
+/// `target/conformance/node_modules`, as tests/conformance/package-lock.json wants it: the official suite, SDKs and
+/// clients, with a Node of their own.
+pub(crate) fn conformance_suite() -> Result<PathBuf, Error> {
+    npm_packages("conformance")
+}
+
+/// The packages that are locked in this folder of tests, in a folder of the same name below `target`.
+fn npm_packages(name: &str) -> Result<PathBuf, Error> {
+    let root = tree::root();
+    let (locked, folder) = (root.join("tests").join(name), root.join("target").join(name));
+    let names = ["package.json", "package-lock.json"];
+    let mut stamp = version_of(program("node"))?;
+    for name in names {
+        stamp += &read(&locked.join(name))?;
+    }
+    if !is_installed(&folder, &stamp) {
+        begin(&folder)?;
+        for name in names {
+            let (from, to) = (locked.join(name), folder.join(name));
+            fs::copy(&from, &to).map_err(|error| failed("copy", &from, error))?;
+        }
+        let mut npm = Command::new(program("npm"));
+        npm.args(["ci", "--no-audit", "--no-fund", "--loglevel=error"]).current_dir(&folder);
+        install("npm", &mut npm)?;
+        write(&folder.join(STAMP), &stamp)?;
+    }
+    Ok(folder.join("node_modules"))
+}
+
+/// `target/venv`, as tests/python/requirements.txt wants it, with what `uvx` starts in the tests.
+pub(super) fn venv() -> Result<PathBuf, Error> {
+    let requirements = tree::root().join("tests/python/requirements.txt");
+    environment("venv", &requirements, "with uv tools\n", |folder, python| {
+        uv_tools(folder, python, &requirements)
+    })
+}
+
+/// `target/venv-mcp1`, as tests/python/mcp1.requirements.txt wants it: two generations of one package do not fit into
+/// one environment.
+pub(super) fn mcp1_venv() -> Result<PathBuf, Error> {
+    let requirements = tree::root().join("tests/python/mcp1.requirements.txt");
+    environment("venv-mcp1", &requirements, "", |_, _| Ok(()))
+}
+
+/// A virtual environment below `target`, with what `more` adds to its folder by its Python; `kind` says what that is.
+fn environment(
+    name: &str,
+    requirements: &Path,
+    kind: &str,
+    more: impl FnOnce(&Path, &Path) -> Result<(), Error>,
+) -> Result<PathBuf, Error> {
+    let folder = tree::root().join("target").join(name);
+    // A venv holds absolute paths, and links to the Python that made it.
+    let stamp = format!("{kind}{}{}\n{}", version_of("python3")?, folder.display(), read(requirements)?);
+    if !is_installed(&folder, &stamp) {
+        begin(&folder)?;
+        install("python3", Command::new("python3").args(["-m", "venv"]).arg(&folder))?;
+        let python = folder.join(if cfg!(windows) { "Scripts/python.exe" } else { "bin/python" });
+        let mut pip = Command::new(&python);
+        pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--requirement"]);
+        install("pip", pip.arg(requirements))?;
+        more(&folder, &python)?;
+        write(&folder.join(STAMP), &stamp)?;
+    }
+    Ok(folder)
+}
+
+/// What `uvx` starts in the tests, at the locked versions: with it in place no test asks an index.
+fn uv_tools(venv: &Path, python: &Path, requirements: &Path) -> Result<(), Error> {
+    let mut uv = Command::new(venv.join(if cfg!(windows) { "Scripts/uv.exe" } else { "bin/uv" }));
+    uv.args(["tool", "install", "--quiet", "mcp-server-time", "--constraints"]).arg(requirements);
+    uv.env("UV_TOOL_DIR", venv.join("uv-tools")).env("UV_TOOL_BIN_DIR", venv.join("uv-tools/bin"));
+    // uv reads no settings of pip's: a machine that has an index of its own says so to pip only.
+    let index = Command::new(python).args(["-m", "pip", "config", "get", "global.index-url"]).output();
+    if let Ok(index) =
+        index.map_err(drop).and_then(|it| if it.status.success() { Ok(it.stdout) } else { Err(()) })
+    {
+        uv.env("UV_DEFAULT_INDEX", String::from_utf8_lossy(&index).trim());
+    }
+    install("uv", &mut uv)
+}
+
+/// npm's programs are scripts on Windows.
+fn program(name: &'static str) -> &'static str {
+    match name {
+        "npm" if cfg!(windows) => "npm.cmd",
+        _ => name,
+    }
+}
+
+fn version_of(program: &str) -> Result<String, Error> {
+    let output = Command::new(program).arg("--version").output();
+    let output = output.map_err(|error| Error::message(format!("could not start {program}: {error}")))?;
+    if !output.status.success() {
+        return Err(Error::message(format!("`{program} --version` failed")));
+    }
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+pub(super) fn is_installed(folder: &Path, stamp: &str) -> bool {
+    fs::read_to_string(folder.join(STAMP)).is_ok_and(|it| it == stamp)
+}
+
+fn begin(folder: &Path) -> Result<(), Error> {
+    if folder.exists() {
+        fs::remove_dir_all(folder).map_err(|error| failed("remove", folder, error))?;
+    }
+    fs::create_dir_all(folder).map_err(|error| failed("make", folder, error))
+}
+
+/// Its standard output goes to our standard error: ours belongs to the tests.
+fn install(what: &str, command: &mut Command) -> Result<(), Error> {
+    eprintln!("installing with {what} into target");
+    command.stdout(Stdio::from(std::io::stderr()));
+    cargo::run(command).map_err(|failure| Error::message(format!("{what}: {failure}")))
+}
+
+fn read(path: &Path) -> Result<String, Error> {
+    fs::read_to_string(path).map_err(|error| failed("read", path, error))
+}
+
+fn write(path: &Path, text: &str) -> Result<(), Error> {
+    fs::write(path, text).map_err(|error| failed("write", path, error))
+}
+
+fn failed(what: &str, path: &Path, error: std::io::Error) -> Error {
+    Error::message(format!("could not {what} {}: {error}", path.display()))
+}

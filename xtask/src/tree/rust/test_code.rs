@@ -1,0 +1,129 @@
+//! The parts of a Rust file that are compiled for tests or fuzzing only.
+
+use std::ops::Range;
+
+use syn::spanned::Spanned;
+use syn::visit::{self, Visit};
+use syn::{Attribute, Field, File, ImplItem, Item, Local, Meta, Stmt, Token, Variant};
+
+use super::module_folder;
+
+/// Whether the whole file is test code because of its path.
+pub(super) fn is_test_path(path: &str) -> bool {
+    let mut folders: Vec<&str> = path.split('/').collect();
+    let name = folders.pop().unwrap_or_default();
+    name == "tests.rs" || folders.iter().any(|folder| ["tests", "benches", "examples"].contains(folder))
+}
+
+/// The modules and the test code of one file.
+#[derive(Debug, Default)]
+pub(super) struct Items {
+    /// The files, without their extension, that are declared by `mod name;`.
+    pub modules: Vec<String>,
+    /// Those of them that are compiled for tests only.
+    pub test_modules: Vec<String>,
+    /// Whether the file as a whole is test code (`#![cfg(test)]`).
+    pub is_test: bool,
+    pub test_code: Vec<Range<usize>>,
+}
+
+pub(super) fn items(path: &str, file: &File) -> Items {
+    let is_test = file.attrs.iter().any(is_test_condition);
+    let mut visitor = Visitor { folder: module_folder(path), items: Items { is_test, ..Items::default() } };
+    visitor.visit_file(file);
+    visitor.items
+}
+
+struct Visitor<'a> {
+    folder: &'a str,
+    items: Items,
+}
+
+impl Visitor<'_> {
+    fn record(&mut self, attributes: &[Attribute], node: &impl Spanned) {
+        if !attributes.iter().any(is_test_condition) {
+            return;
+        }
+        let range = node.span().byte_range();
+        if !self.items.test_code.iter().any(|outer| outer.contains(&range.start)) {
+            self.items.test_code.push(range);
+        }
+    }
+}
+
+impl<'ast> Visit<'ast> for Visitor<'_> {
+    fn visit_item(&mut self, item: &'ast Item) {
+        let attributes = attributes(item);
+        self.record(attributes, item);
+        if let Item::Mod(module) = item
+            && module.semi.is_some()
+        {
+            let file = format!("{}/{}", self.folder, module.ident);
+            if attributes.iter().any(is_test_condition) {
+                self.items.test_modules.push(file.clone());
+            }
+            self.items.modules.push(file);
+        }
+        visit::visit_item(self, item);
+    }
+
+    fn visit_impl_item(&mut self, item: &'ast ImplItem) {
+        if let ImplItem::Fn(function) = item {
+            self.record(&function.attrs, item);
+        }
+        visit::visit_impl_item(self, item);
+    }
+
+    fn visit_field(&mut self, field: &'ast Field) {
+        self.record(&field.attrs, field);
+        visit::visit_field(self, field);
+    }
+
+    fn visit_variant(&mut self, variant: &'ast Variant) {
+        self.record(&variant.attrs, variant);
+        visit::visit_variant(self, variant);
+    }
+
+    fn visit_stmt(&mut self, statement: &'ast Stmt) {
+        if let Stmt::Local(Local { attrs, .. }) = statement {
+            self.record(attrs, statement);
+        }
+        visit::visit_stmt(self, statement);
+    }
+}
+
+fn attributes(item: &Item) -> &[Attribute] {
+    match item {
+        Item::Const(item) => &item.attrs,
+        Item::Enum(item) => &item.attrs,
+        Item::ExternCrate(item) => &item.attrs,
+        Item::Fn(item) => &item.attrs,
+        Item::Impl(item) => &item.attrs,
+        Item::Macro(item) => &item.attrs,
+        Item::Mod(item) => &item.attrs,
+        Item::Static(item) => &item.attrs,
+        Item::Struct(item) => &item.attrs,
+        Item::Trait(item) => &item.attrs,
+        Item::Type(item) => &item.attrs,
+        Item::Use(item) => &item.attrs,
+        _ => &[],
+    }
+}
+
+/// `cfg(test)`, `cfg(all(test, …))` or `cfg(any(test, fuzzing))`: never true in a product build.
+fn is_test_condition(attribute: &Attribute) -> bool {
+    attribute.path().is_ident("cfg") && attribute.parse_args().is_ok_and(|condition| is_test_only(&condition))
+}
+
+fn is_test_only(condition: &Meta) -> bool {
+    let parts = |list: &syn::MetaList| {
+        let parts = list.parse_args_with(syn::punctuated::Punctuated::<Meta, Token![,]>::parse_terminated);
+        parts.map(|parts| parts.into_iter().collect::<Vec<_>>()).unwrap_or_default()
+    };
+    match condition {
+        Meta::Path(path) => path.is_ident("test") || path.is_ident("fuzzing"),
+        Meta::List(list) if list.path.is_ident("all") => parts(list).iter().any(is_test_only),
+        Meta::List(list) if list.path.is_ident("any") => parts(list).iter().all(is_test_only),
+        Meta::List(_) | Meta::NameValue(_) => false,
+    }
+}
