@@ -152,7 +152,7 @@ impl Front {
                 }
             }
             Front::Gateway { client, .. } => {
-                let options = CallOptions { deadline: Some(2 * LONG), ..CallOptions::default() };
+                let options = CallOptions { timeout: Some(2 * LONG), ..CallOptions::default() };
                 match client.call_tool(name, arguments, options).await {
                     Err(CallError::Rpc(error)) => {
                         kind_of(&error.message).map_or_else(|| format!("error {}", error.code), str::to_owned)

@@ -73,7 +73,7 @@ async fn connect(
 /// The faulty call. One that is not read has to be larger than what fits into a pipe.
 async fn first(session: &Session, row: &Row, deadline: Duration) -> String {
     let arguments = arguments(row);
-    let options = CallOptions { deadline: Some(deadline), ..CallOptions::default() };
+    let options = CallOptions { timeout: Some(deadline), ..CallOptions::default() };
     told(session.call_tool("first", &arguments, options).await.map(|it| it.value.text()))
 }
 
@@ -86,7 +86,7 @@ pub(crate) fn arguments(row: &Row) -> RawJson {
 }
 
 async fn call(session: &Session, name: &str, deadline: Duration) -> String {
-    let options = CallOptions { deadline: Some(deadline), ..CallOptions::default() };
+    let options = CallOptions { timeout: Some(deadline), ..CallOptions::default() };
     told(session.call_tool(name, &RawJson::empty_object(), options).await.map(|it| it.value.text()))
 }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use mcp_model::Limits;
 use mcp_tests::faults::{At, Era};
-use mcp_transport::{CallError, ConnectError, EndReason, Ended, Eras};
+use mcp_transport::{CallError, ConnectError, Disconnect, DisconnectReason, Eras};
 
 /// What is waited for in vain.
 const SHORT: Duration = Duration::from_millis(1500);
@@ -91,12 +91,12 @@ pub(crate) fn told(outcome: Result<String, CallError>) -> String {
         Err(CallError::NotSent(ended)) => format!("not sent: {}", reason(&ended)),
         Err(CallError::TimedOut(_)) => "timed out".to_owned(),
         Err(CallError::Rpc(error)) => format!("error {}", error.code),
-        Err(CallError::Unreadable(_)) => "unreadable".to_owned(),
+        Err(CallError::InvalidResponse(_)) => "unreadable".to_owned(),
         Err(CallError::OutcomeUnknown(_)) => "outcome unknown".to_owned(),
-        Err(CallError::AnswerLost(_)) => "answer lost".to_owned(),
+        Err(CallError::ResponseLost(_)) => "answer lost".to_owned(),
         Err(CallError::Refused(_)) => "refused".to_owned(),
-        Err(CallError::TooLarge(_)) => "too large".to_owned(),
-        Err(CallError::TooMuch(_)) => "too much".to_owned(),
+        Err(CallError::ResponseTooLarge(_)) => "too large".to_owned(),
+        Err(CallError::ListTooLarge(_)) => "too much".to_owned(),
         Err(CallError::Reopen(_)) => "not reopened".to_owned(),
         Err(other) => format!("{other:?}"),
     }
@@ -105,24 +105,24 @@ pub(crate) fn told(outcome: Result<String, CallError>) -> String {
 /// Why there is no session.
 pub(crate) fn unconnected(error: &ConnectError) -> String {
     let why = match error {
-        ConnectError::Ended(ended) => reason(ended),
+        ConnectError::Disconnected(ended) => reason(ended),
         ConnectError::TimedOut { .. } => "timed out".to_owned(),
         ConnectError::Silent { .. } => "silent".to_owned(),
         ConnectError::Refused(_) => "refused".to_owned(),
         ConnectError::Rejected { .. } => "rejected".to_owned(),
-        ConnectError::Unreadable(_) => "unreadable".to_owned(),
+        ConnectError::InvalidResponse(_) => "unreadable".to_owned(),
         other => format!("{other:?}"),
     };
     format!("no session: {why}")
 }
 
-fn reason(ended: &Ended) -> String {
+fn reason(ended: &Disconnect) -> String {
     match &ended.reason {
-        EndReason::Stopped => "stopped".to_owned(),
-        EndReason::PeerClosed => "closed".to_owned(),
-        EndReason::Broken(_) => "broken".to_owned(),
-        EndReason::Stalled(_) => "stalled".to_owned(),
-        EndReason::NotStarted(_) => "not started".to_owned(),
+        DisconnectReason::Stopped => "stopped".to_owned(),
+        DisconnectReason::PeerClosed => "closed".to_owned(),
+        DisconnectReason::Broken(_) => "broken".to_owned(),
+        DisconnectReason::Stalled(_) => "stalled".to_owned(),
+        DisconnectReason::NotStarted(_) => "not started".to_owned(),
         other => format!("{other:?}"),
     }
 }

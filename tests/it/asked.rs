@@ -9,7 +9,9 @@ use async_trait::async_trait;
 use mcp_host::{DialogId, Host, HostOptions, LoadRequest, ToolCall, load};
 use mcp_model::{CallResult, Era, RawJson, RpcError, Sharing};
 use mcp_tests::binary;
-use mcp_transport::{Caller, CallerId, ClientCapabilities, Eras, Handlers, Questions, RawQuestion};
+use mcp_transport::{
+    Caller, CallerId, ClientCapabilities, Eras, Handlers, RawRequestHandler, RawServerRequest,
+};
 
 use crate::same::{demo, holodeck, over_stdio};
 
@@ -17,12 +19,12 @@ use crate::same::{demo, holodeck, over_stdio};
 struct Person(&'static str);
 
 #[async_trait]
-impl Questions for Person {
-    fn takes(&self, method: &str) -> bool {
+impl RawRequestHandler for Person {
+    fn handles(&self, method: &str) -> bool {
         matches!(method, "elicitation/create" | "sampling/createMessage")
     }
 
-    async fn answer(&self, question: RawQuestion) -> Result<RawJson, RpcError> {
+    async fn handle(&self, question: RawServerRequest) -> Result<RawJson, RpcError> {
         tokio::time::sleep(Duration::from_millis(200)).await;
         let answer = match question.method.as_str() {
             "elicitation/create" => format!(r#"{{"action":"accept","content":{{"answer":"{}"}}}}"#, self.0),
@@ -40,7 +42,7 @@ fn json(text: String) -> RawJson {
 }
 
 fn person(name: &'static str) -> Arc<Caller> {
-    let handlers = Handlers { questions: Some(Arc::new(Person(name))), ..Handlers::default() };
+    let handlers = Handlers { raw_requests: Some(Arc::new(Person(name))), ..Handlers::default() };
     Arc::new(Caller::new(CallerId::unique(), handlers))
 }
 

@@ -13,7 +13,7 @@ use mcp_host::{FileTokenStore, lock_path, read_lock, replace, save};
 use mcp_model::Secret;
 use mcp_registry::{LockFile, ServerSnapshot};
 use mcp_tests::{Run, binary, eventually, lives};
-use mcp_transport::{Grant, KnownClient, TokenStore};
+use mcp_transport::{Grant, RegisteredClient, TokenStore};
 
 /// Set in a process that writes one sort of file until it is killed.
 const WRITER: &str = "MCP_TEST_WRITER";
@@ -110,7 +110,7 @@ fn grants() -> [Grant; 2] {
     ["a", "b"].map(|name| Grant {
         resource: "https://a.example/mcp".parse().unwrap(),
         issuer: "https://login.a.example".to_owned(),
-        client: KnownClient { id: "c".to_owned(), secret: None, redirect: None },
+        client: RegisteredClient { id: "c".to_owned(), secret: None, redirect_uri: None },
         access_token: Secret::new(name.repeat(100_000)),
         refresh_token: Some(Secret::new(name.repeat(100))),
         expires_at: None,

@@ -11,14 +11,14 @@ use mcp_model::{
 };
 use mcp_tests::{Run, binary, installed};
 use mcp_transport::{
-    CallError, CallOptions, CompletionArgument, CompletionOf, DialOptions, ElicitAnswer, ElicitMode,
-    ElicitRequest, Elicitation, Eras, Event, Handlers, Listener, Progress, Root, Roots, Sampling,
-    SamplingRequest, SamplingResult, Session, SessionOptions, dialer,
+    CallError, CallOptions, CompletionArgument, CompletionReference, DialOptions, ElicitMode, ElicitRequest,
+    ElicitResult, Elicitation, Eras, Handlers, Listener, Progress, Root, Roots, Sampling, SamplingRequest,
+    SamplingResult, ServerEvent, Session, SessionOptions, dialer,
 };
 
 /// A model, a user and a place, and everything that was heard.
 #[derive(Default)]
-struct Somebody(Mutex<Vec<Event>>);
+struct Somebody(Mutex<Vec<ServerEvent>>);
 
 #[async_trait]
 impl Sampling for Somebody {
@@ -34,12 +34,12 @@ impl Elicitation for Somebody {
         &[ElicitMode::Form]
     }
 
-    async fn elicit(&self, request: ElicitRequest) -> Result<ElicitAnswer, RpcError> {
+    async fn elicit(&self, request: ElicitRequest) -> Result<ElicitResult, RpcError> {
         let values = match request.message.as_str() {
             "colour?" => json(r#"{"answer":"green"}"#),
             _ => json(r#"{"name":"Ada","check":true}"#),
         };
-        Ok(ElicitAnswer::Accept(Some(values)))
+        Ok(ElicitResult::Accept(Some(values)))
     }
 }
 
@@ -52,7 +52,7 @@ impl Roots for Somebody {
 
 #[async_trait]
 impl Listener for Somebody {
-    async fn hear(&self, event: Event) {
+    async fn on_event(&self, event: ServerEvent) {
         self.0.lock().unwrap().push(event);
     }
 }
@@ -64,12 +64,12 @@ impl Somebody {
             elicitation: Some(Arc::clone(self) as Arc<dyn Elicitation>),
             roots: Some(Arc::clone(self) as Arc<dyn Roots>),
             listener: Some(Arc::clone(self) as Arc<dyn Listener>),
-            questions: None,
+            raw_requests: None,
         }
     }
 
     /// Waits until something was heard.
-    async fn heard(&self, what: impl Fn(&Event) -> bool) -> Event {
+    async fn heard(&self, what: impl Fn(&ServerEvent) -> bool) -> ServerEvent {
         let found = || self.0.lock().unwrap().iter().find(|it| what(it)).cloned();
         for _ in 0..2000 {
             match found() {
@@ -134,9 +134,9 @@ async fn a_real_server_is_asked_for_everything_it_has() {
     let argument = CompletionArgument {
         name: "name".to_owned(),
         value: "D".to_owned(),
-        known: vec![("department".to_owned(), "Sales".to_owned())],
+        context: vec![("department".to_owned(), "Sales".to_owned())],
     };
-    let of = CompletionOf::Prompt("completable-prompt".to_owned());
+    let of = CompletionReference::Prompt("completable-prompt".to_owned());
     assert_eq!(session.complete(&of, &argument, options()).await.unwrap().values, ["David"]);
 
     let resources = session.list_resources().await.unwrap();
@@ -160,7 +160,7 @@ async fn hd_fr027_hd_fr028_a_real_server_asks_and_tells() {
     let somebody = Arc::new(Somebody::default());
     let session = everything(&modules, &somebody).await;
     // It offers these tools only to those who can answer, and says so when it has found out.
-    somebody.heard(|it| *it == Event::ToolsChanged).await;
+    somebody.heard(|it| *it == ServerEvent::ToolsChanged).await;
     let said = text(&session, "trigger-sampling-request", r#"{"prompt":"hi","maxTokens":7}"#).await;
     assert!(said.contains("at most 7 tokens") && said.contains("test-model"), "{said}");
     let said = text(&session, "trigger-elicitation-request", "{}").await;
@@ -169,7 +169,9 @@ async fn hd_fr027_hd_fr028_a_real_server_asks_and_tells() {
     assert!(said.contains("file:///work"), "{said}");
 
     text(&session, "toggle-simulated-logging", "{}").await;
-    let Event::Log(message) = somebody.heard(|it| matches!(it, Event::Log(_))).await else { unreachable!() };
+    let ServerEvent::Log(message) = somebody.heard(|it| matches!(it, ServerEvent::Log(_))).await else {
+        unreachable!()
+    };
     assert!(message.level.is_some() && message.data.is_some(), "{message:?}");
 
     let steps = Arc::new(Mutex::new(Vec::new()));
@@ -179,12 +181,14 @@ async fn hd_fr027_hd_fr028_a_real_server_asks_and_tells() {
     let arguments = json(r#"{"duration":1,"steps":3}"#);
     session.call_tool("trigger-long-running-operation", &arguments, call).await.unwrap();
     assert_eq!(*steps.lock().unwrap(), [1.0, 2.0, 3.0]);
-    somebody.heard(|it| matches!(it, Event::Progress { progress, .. } if progress.progress == 3.0)).await;
+    somebody
+        .heard(|it| matches!(it, ServerEvent::Progress { progress, .. } if progress.progress == 3.0))
+        .await;
 
     let uri = "demo://resource/dynamic/text/1";
     session.subscribe_resource(uri).await.unwrap();
     text(&session, "toggle-subscriber-updates", "{}").await;
-    somebody.heard(|it| matches!(it, Event::ResourceUpdated { uri: updated } if updated == uri)).await;
+    somebody.heard(|it| matches!(it, ServerEvent::ResourceUpdated { uri: updated } if updated == uri)).await;
     session.unsubscribe_resource(uri).await.unwrap();
     session.close(Duration::from_secs(2)).await;
 }
@@ -201,7 +205,7 @@ async fn check(endpoint: Endpoint, eras: Eras) {
     let said = text(&session, "log", "{}").await;
     assert_eq!(said, "sent 8 of 8 log messages", "{era:?}");
     for level in LogLevel::ALL {
-        somebody.heard(|it| matches!(it, Event::Log(message) if message.level == Some(level))).await;
+        somebody.heard(|it| matches!(it, ServerEvent::Log(message) if message.level == Some(level))).await;
     }
     let summary = json(r#"{"text":"a long text"}"#);
     let prompt = session.get_prompt("summarise", &summary, options()).await.unwrap().value;
@@ -212,7 +216,7 @@ async fn check(endpoint: Endpoint, eras: Eras) {
     assert!(matches!(missing, CallError::ResourceNotFound(_)), "{era:?}: {missing}");
     assert_eq!(session.list_resource_templates().await.unwrap().items.len(), 1);
     text(&session, "change_tools", r#"{"name":"fresh"}"#).await;
-    somebody.heard(|it| *it == Event::ToolsChanged).await;
+    somebody.heard(|it| *it == ServerEvent::ToolsChanged).await;
     assert!(session.list_tools().await.unwrap().items.iter().any(|it| &*it.name == "fresh"));
     session.close(Duration::from_secs(2)).await;
 }

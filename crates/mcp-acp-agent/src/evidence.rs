@@ -8,7 +8,7 @@ use std::time::Duration;
 use mcp_acp::{Failure, FailureKind};
 use mcp_host::ConnectFailure;
 use mcp_model::{ErrorKind, ProtocolVersion};
-use mcp_transport::{ConnectError, EndReason, Ended, Fault, StartFailure};
+use mcp_transport::{ConnectError, Disconnect, DisconnectReason, RequestError, StartError};
 
 use crate::wanted::Described;
 
@@ -59,12 +59,13 @@ fn words(failure: &mcp_host::HostError) -> String {
 
 fn of_error(error: &ConnectError, server: &Described) -> FailureKind {
     match error {
-        ConnectError::Ended(ended) => of_end(ended, server),
-        ConnectError::TimedOut { after, ended } | ConnectError::Silent { after, ended } => {
+        ConnectError::Disconnected(ended) => of_end(ended, server),
+        ConnectError::TimedOut { after, disconnect: ended }
+        | ConnectError::Silent { after, disconnect: ended } => {
             FailureKind::TimedOut { limit: *after, stderr: ended.evidence.stderr.join("\n") }
         }
         ConnectError::Refused(fault) => of_fault(fault),
-        ConnectError::Version { offered } => FailureKind::NoCommonVersion {
+        ConnectError::UnsupportedVersion { offered } => FailureKind::NoCommonVersion {
             expected: ProtocolVersion::LATEST.as_str().to_owned(),
             actual: offered.clone(),
         },
@@ -73,14 +74,18 @@ fn of_error(error: &ConnectError, server: &Described) -> FailureKind {
     }
 }
 
-fn of_end(ended: &Arc<Ended>, server: &Described) -> FailureKind {
+fn of_end(ended: &Arc<Disconnect>, server: &Described) -> FailureKind {
     let Some(command) = server.command.clone() else {
         return FailureKind::ConnectionFailed { error: ended.to_string() };
     };
     match &ended.reason {
-        EndReason::NotStarted(StartFailure::CommandNotFound) => FailureKind::ExecutableNotFound { command },
-        EndReason::NotStarted(failure) => FailureKind::SpawnFailed { command, error: failure.to_string() },
-        EndReason::PeerClosed if ended.evidence.exit.is_some() => FailureKind::Exited {
+        DisconnectReason::NotStarted(StartError::CommandNotFound) => {
+            FailureKind::ExecutableNotFound { command }
+        }
+        DisconnectReason::NotStarted(failure) => {
+            FailureKind::SpawnFailed { command, error: failure.to_string() }
+        }
+        DisconnectReason::PeerClosed if ended.evidence.exit.is_some() => FailureKind::Exited {
             command,
             exit_code: ended.evidence.exit.as_deref().and_then(exit_code),
             stderr: ended.evidence.stderr.join("\n"),
@@ -94,7 +99,7 @@ fn exit_code(words: &str) -> Option<i32> {
     words.strip_prefix("exit status ")?.parse().ok()
 }
 
-fn of_fault(fault: &Fault) -> FailureKind {
+fn of_fault(fault: &RequestError) -> FailureKind {
     let error = fault.to_string();
     match fault.status {
         Some(401 | 403) => FailureKind::AuthenticationFailed { error },

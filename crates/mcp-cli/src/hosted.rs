@@ -13,7 +13,7 @@ use mcp_host::{
     Approval, DesiredServers, FileTokenStore, Host, HostOptions, LoginOptions, Logins, Supervision,
 };
 use mcp_model::LogLevel;
-use mcp_transport::{ClientInfo, KnownClient, UserAgent};
+use mcp_transport::{ClientInfo, RegisteredClient, UserAgent};
 use tokio::time::timeout;
 
 use crate::exit::Exit;
@@ -98,7 +98,7 @@ pub(crate) enum Asked {
 }
 
 /// The logins that are kept, and how to get more. `None` where there is no place to keep them.
-pub(crate) fn logins(asked: Asked, client: Option<KnownClient>) -> Option<Logins> {
+pub(crate) fn logins(asked: Asked, client: Option<RegisteredClient>) -> Option<Logins> {
     let user = match asked {
         Asked::Nobody => None,
         Asked::User(user) => Some(user),

@@ -25,7 +25,7 @@ use mcp_model::{
     Dialect, Discovery, Endpoint, Exposure, Limits, NameClass, NamePolicy, Origin, ServerId, ServerSpec,
     Sharing, StdioEndpoint, StdioSpec, TransportSpec, code,
 };
-use mcp_transport::{Dial, EndReason, Ended, Lane, Link, Opening, Out, Transport};
+use mcp_transport::{Dial, Disconnect, DisconnectReason, HandshakeMode, Link, Outbound, StreamId, Transport};
 
 type Outcome<T> = Result<T, Box<dyn Error>>;
 
@@ -328,14 +328,14 @@ impl Dial for Echo {
         text.to_owned()
     }
 
-    fn opening(&self) -> Opening {
-        Opening::Negotiate
+    fn handshake_mode(&self) -> HandshakeMode {
+        HandshakeMode::Negotiate
     }
 }
 
 #[async_trait]
 impl Transport for Echo {
-    async fn run(self: Box<Self>, mut link: Link) -> Ended {
+    async fn run(self: Box<Self>, mut link: Link) -> Disconnect {
         let schema = r#"{"type":"object","properties":{"text":{"type":"string"}},"required":["text"]}"#;
         let tools: Vec<String> = (0..TOOLS)
             .map(|it| {
@@ -345,12 +345,12 @@ impl Transport for Echo {
         let tools = format!(r#"{{"tools":[{}]}}"#, tools.join(","));
         loop {
             let message = tokio::select! {
-                out = link.out.next() => match out {
-                    Some(Out::Message(message)) => message,
-                    Some(Out::Abandon { .. }) => continue,
+                out = link.outbound.next() => match out {
+                    Some(Outbound::Send(message)) => message,
+                    Some(Outbound::Cancel { .. }) => continue,
                     None => break,
                 },
-                _ = link.stop.requested() => break,
+                _ = link.shutdown.requested() => break,
             };
             let Some(id) = message.head.id else { continue };
             let answer = match &*message.head.method {
@@ -364,9 +364,9 @@ impl Transport for Echo {
                 _ => format!(r#""error":{{"code":{},"message":"unknown"}}"#, code::METHOD_NOT_FOUND),
             };
             let frame = format!(r#"{{"jsonrpc":"2.0","id":{id},{answer}}}"#);
-            link.inbox.deliver(Lane::Shared, Bytes::from(frame));
+            link.inbound.deliver(StreamId::Shared, Bytes::from(frame));
         }
-        Ended::new(EndReason::Stopped)
+        Disconnect::new(DisconnectReason::Stopped)
     }
 }
 

@@ -9,7 +9,7 @@ use mcp_model::{
     ServerId, ServerSpec, Sharing, StdioEndpoint, StdioSpec, Transform, TransportSpec, read_tools,
 };
 use mcp_registry::{Builtins, ListKind, Problem, ProviderRejection, ServerLists};
-use mcp_transport::Changes;
+use mcp_transport::ListChangeCounts;
 use tokio::time::Instant;
 
 use crate::config::desired::{DesiredServers, FailedServer};
@@ -78,7 +78,7 @@ pub(crate) fn listed(names: &str) -> Listed {
     let lists = ServerLists { tools: read_tools(&page).unwrap().into_shared(), ..ServerLists::default() };
     let notes = names.split(',').filter(|it| it.starts_with('!'));
     let notes = notes.map(|it| (ListKind::Tool, HostError::new(ErrorKind::Timeout, it))).collect();
-    Listed { lists: Arc::new(lists), notes, ..Listed::nothing(Changes::default()) }
+    Listed { lists: Arc::new(lists), notes, ..Listed::nothing(ListChangeCounts::default()) }
 }
 
 /// A machine with the tickets it has given out.

@@ -12,8 +12,8 @@ use mcp_model::{
 };
 use mcp_registry::{Builtins, RetryDecision, ValidatorCache, ViewFilter};
 use mcp_transport::{
-    Authorities, Caller, ClientCapabilities, ClientInfo, CompletionArgument, CompletionOf, Eras, Handlers,
-    OlderServers, Receipts, SessionOptions,
+    Authorities, Caller, ClientCapabilities, ClientInfo, CompletionArgument, CompletionReference, Eras,
+    Handlers, ReceiptDirectory, SessionOptions, SseServerCache,
 };
 use tokio::sync::{broadcast, mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
@@ -206,8 +206,8 @@ impl Host {
         let acquaintances = Arc::new(Acquaintances::default());
         let connector = Connector {
             client,
-            receipts: receipts.map(Receipts::in_directory),
-            older_servers: OlderServers::default(),
+            receipts: receipts.map(ReceiptDirectory::new),
+            older_servers: SseServerCache::default(),
             authorities,
             // A path that is no Unicode cannot be a command; the name is then looked up like any other.
             own_executable: own_executable.and_then(|it| it.into_os_string().into_string().ok()),
@@ -382,7 +382,7 @@ impl Host {
     /// Says what an argument of a prompt, by its exposed name, or of a resource template could be.
     pub async fn complete(
         &self,
-        of: &CompletionOf,
+        of: &CompletionReference,
         argument: &CompletionArgument,
         asking: RequestOptions,
     ) -> Result<Completion, HostError> {

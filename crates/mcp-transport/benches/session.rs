@@ -7,7 +7,8 @@ use bytes::Bytes;
 use divan::AllocProfiler;
 use mcp_model::RawJson;
 use mcp_transport::{
-    CallOptions, Dial, EndReason, Ended, Eras, Lane, Link, Opening, Out, Session, SessionOptions, Transport,
+    CallOptions, Dial, Disconnect, DisconnectReason, Eras, HandshakeMode, Link, Outbound, Session,
+    SessionOptions, StreamId, Transport,
 };
 
 #[global_allocator]
@@ -33,23 +34,23 @@ impl Dial for Echo {
         text.to_owned()
     }
 
-    fn opening(&self) -> Opening {
-        Opening::Negotiate
+    fn handshake_mode(&self) -> HandshakeMode {
+        HandshakeMode::Negotiate
     }
 }
 
 #[async_trait]
 impl Transport for Echo {
-    async fn run(self: Box<Self>, mut link: Link) -> Ended {
+    async fn run(self: Box<Self>, mut link: Link) -> Disconnect {
         let text = "x".repeat(self.0);
         loop {
             let message = tokio::select! {
-                out = link.out.next() => match out {
-                    Some(Out::Message(message)) => message,
-                    Some(Out::Abandon { .. }) => continue,
+                out = link.outbound.next() => match out {
+                    Some(Outbound::Send(message)) => message,
+                    Some(Outbound::Cancel { .. }) => continue,
                     None => break,
                 },
-                _ = link.stop.requested() => break,
+                _ = link.shutdown.requested() => break,
             };
             let Some(id) = message.head.id else { continue };
             let result = match &*message.head.method {
@@ -60,9 +61,9 @@ impl Transport for Echo {
                 _ => format!(r#"{{"content":[{{"type":"text","text":"{text}"}}]}}"#),
             };
             let frame = format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#);
-            link.inbox.deliver(Lane::Shared, Bytes::from(frame));
+            link.inbound.deliver(StreamId::Shared, Bytes::from(frame));
         }
-        Ended::new(EndReason::Stopped)
+        Disconnect::new(DisconnectReason::Stopped)
     }
 }
 

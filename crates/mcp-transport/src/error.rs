@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use mcp_model::{ErrorKind, ProtocolVersion, RpcError, TransportKind, code};
 
-use crate::error::end::{EndReason, Ended, Fault, StartFailure};
+use crate::error::end::{Disconnect, DisconnectReason, RequestError, StartError};
 use crate::rpc::deadline::Expiry;
 
 /// Why there is no session.
@@ -24,14 +24,14 @@ pub enum ConnectError {
     Invalid(String),
     /// The connection ended before the handshake was over.
     #[error("the server could not be started: {0}")]
-    Ended(Arc<Ended>),
+    Disconnected(Arc<Disconnect>),
     /// The handshake took too long.
     #[error("the server did not finish its handshake within {} s{}", .after.as_secs_f64(), seen(.ended))]
     TimedOut {
         /// The time it was given.
         after: Duration,
         /// How it was ended, with what was seen.
-        ended: Arc<Ended>,
+        disconnect: Arc<Disconnect>,
     },
     /// The handshake took too long, and nothing was heard of the server all the while.
     #[error("the server is silent: it answered nothing within {} s{}", .after.as_secs_f64(), seen(.ended))]
@@ -39,7 +39,7 @@ pub enum ConnectError {
         /// The time it was given.
         after: Duration,
         /// How it was ended, with what was seen.
-        ended: Arc<Ended>,
+        disconnect: Arc<Disconnect>,
     },
     /// The server answered the handshake with an error.
     #[error("the server refused the handshake: {error}{}", .ended.evidence)]
@@ -47,43 +47,43 @@ pub enum ConnectError {
         /// The server's words.
         error: RpcError,
         /// How the connection was ended, with what was seen.
-        ended: Arc<Ended>,
+        disconnect: Arc<Disconnect>,
     },
     /// The answer to the handshake's request never came, or was no answer.
     #[error("{0}")]
-    Refused(Fault),
+    Refused(RequestError),
     /// The server speaks no version that we do.
     #[error("the server speaks protocol version {offered}, which this client does not")]
-    Version {
+    UnsupportedVersion {
         /// What it offered, in its own words.
         offered: String,
     },
     /// The server's answer is no handshake.
     #[error("the server's answer to the handshake cannot be read: {0}")]
-    Unreadable(String),
+    InvalidResponse(String),
 }
 
 impl ConnectError {
     /// A connection that ended before its handshake was over; where the peer would not have us, that says it best.
-    pub(crate) fn ended(ended: Arc<Ended>) -> ConnectError {
+    pub(crate) fn ended(ended: Arc<Disconnect>) -> ConnectError {
         match &ended.reason {
-            EndReason::NotStarted(StartFailure::Refused(fault)) => ConnectError::Refused(fault.clone()),
-            EndReason::NotStarted(
-                StartFailure::CommandNotFound
-                | StartFailure::NoDirectory(_)
-                | StartFailure::System(_)
-                | StartFailure::Invalid(_),
+            DisconnectReason::NotStarted(StartError::Refused(fault)) => ConnectError::Refused(fault.clone()),
+            DisconnectReason::NotStarted(
+                StartError::CommandNotFound
+                | StartError::NoDirectory(_)
+                | StartError::System(_)
+                | StartError::Invalid(_),
             )
-            | EndReason::Stopped
-            | EndReason::PeerClosed
-            | EndReason::Stalled(_)
-            | EndReason::Broken(_) => ConnectError::Ended(ended),
+            | DisconnectReason::Stopped
+            | DisconnectReason::PeerClosed
+            | DisconnectReason::Stalled(_)
+            | DisconnectReason::Broken(_) => ConnectError::Disconnected(ended),
         }
     }
 
     /// The same after another wire to the server was refused, which is told, too. A server that was reached in the end
     /// is told about alone.
-    pub(crate) fn after(self, before: Option<Fault>) -> ConnectError {
+    pub(crate) fn after(self, before: Option<RequestError>) -> ConnectError {
         match (self, before) {
             (ConnectError::Refused(fault), Some(before)) => {
                 // A path may well be wrong when both ways are refused; who wants authorization is there.
@@ -92,7 +92,7 @@ impl ConnectError {
                     _ => before.status,
                 };
                 let message = format!("{before}; and with server-sent events: {fault}");
-                ConnectError::Refused(Fault { status, message, error: None })
+                ConnectError::Refused(RequestError { status, message, error: None })
             }
             (error, _) => error,
         }
@@ -102,11 +102,11 @@ impl ConnectError {
     pub fn kind(&self) -> ErrorKind {
         match self {
             ConnectError::TimedOut { .. } | ConnectError::Silent { .. } => ErrorKind::Timeout,
-            ConnectError::Rejected { .. } | ConnectError::Version { .. } | ConnectError::Unreadable(_) => {
-                ErrorKind::Protocol
-            }
+            ConnectError::Rejected { .. }
+            | ConnectError::UnsupportedVersion { .. }
+            | ConnectError::InvalidResponse(_) => ErrorKind::Protocol,
             ConnectError::Invalid(_) => ErrorKind::McpConfig,
-            ConnectError::Unsupported(_) | ConnectError::Ended(_) | ConnectError::Refused(_) => {
+            ConnectError::Unsupported(_) | ConnectError::Disconnected(_) | ConnectError::Refused(_) => {
                 ErrorKind::Connection
             }
         }
@@ -115,8 +115,8 @@ impl ConnectError {
     /// What to try.
     pub fn help(&self) -> Option<String> {
         Some(match self {
-            ConnectError::Ended(ended) => end_help(ended),
-            ConnectError::TimedOut { after: _, ended } | ConnectError::Silent { after: _, ended } => {
+            ConnectError::Disconnected(ended) => end_help(ended),
+            ConnectError::TimedOut { after: _, disconnect: ended } | ConnectError::Silent { after: _, disconnect: ended } => {
                 match cause::of(&ended.evidence) {
                     Some(cause) => cause.help.to_owned(),
                     None if ended.evidence.pid.is_some() => {
@@ -134,10 +134,10 @@ impl ConnectError {
                 "the server is there and will not have us: its words say why; see that its version and its settings are right"
                     .to_owned()
             }
-            ConnectError::Version { .. } => {
+            ConnectError::UnsupportedVersion { .. } => {
                 format!("update the server, or this program: the versions spoken here are {}", versions())
             }
-            ConnectError::Unreadable(what) => unreadable_help(what),
+            ConnectError::InvalidResponse(what) => unreadable_help(what),
             ConnectError::Invalid(_) => "correct the server's entry in the configuration".to_owned(),
             ConnectError::Unsupported(_) => {
                 "take a build with this transport, or another transport of the server's".to_owned()
@@ -147,7 +147,7 @@ impl ConnectError {
 }
 
 /// What was seen of a server that did not come to an end with its handshake: the cause first, where it is a known one.
-fn seen(ended: &Ended) -> String {
+fn seen(ended: &Disconnect) -> String {
     match cause::of(&ended.evidence) {
         Some(cause) => format!(": {}{}", cause.words, ended.evidence),
         None => ended.evidence.to_string(),
@@ -155,41 +155,41 @@ fn seen(ended: &Ended) -> String {
 }
 
 /// What to do about a connection that ended.
-fn end_help(ended: &Ended) -> String {
+fn end_help(ended: &Disconnect) -> String {
     if let Some(cause) = ended.cause() {
         return cause.help.to_owned();
     }
     match &ended.reason {
-        EndReason::NotStarted(StartFailure::CommandNotFound) => {
+        DisconnectReason::NotStarted(StartError::CommandNotFound) => {
             "check that the program is installed and on the PATH that the server is given".to_owned()
         }
-        EndReason::NotStarted(StartFailure::NoDirectory(_)) => {
+        DisconnectReason::NotStarted(StartError::NoDirectory(_)) => {
             "create the directory, or correct `cwd`".to_owned()
         }
-        EndReason::NotStarted(StartFailure::Refused(fault)) => refusal_help(fault),
+        DisconnectReason::NotStarted(StartError::Refused(fault)) => refusal_help(fault),
         // Only a process can be run by hand, and has a standard output.
-        EndReason::PeerClosed | EndReason::Stalled(_) | EndReason::Broken(_)
+        DisconnectReason::PeerClosed | DisconnectReason::Stalled(_) | DisconnectReason::Broken(_)
             if ended.evidence.pid.is_none() =>
         {
             "see what the server itself says of it, in its log".to_owned()
         }
-        EndReason::PeerClosed | EndReason::Stalled(_) | EndReason::Broken(_)
+        DisconnectReason::PeerClosed | DisconnectReason::Stalled(_) | DisconnectReason::Broken(_)
             if ended.evidence.noise_bytes > 0 =>
         {
             cause::NOISE.help.to_owned()
         }
-        EndReason::PeerClosed
-        | EndReason::Stalled(_)
-        | EndReason::Broken(_)
-        | EndReason::Stopped
-        | EndReason::NotStarted(StartFailure::System(_) | StartFailure::Invalid(_)) => {
+        DisconnectReason::PeerClosed
+        | DisconnectReason::Stalled(_)
+        | DisconnectReason::Broken(_)
+        | DisconnectReason::Stopped
+        | DisconnectReason::NotStarted(StartError::System(_) | StartError::Invalid(_)) => {
             "run the command by hand to see what it says".to_owned()
         }
     }
 }
 
 /// What to do about a peer that would not have us, or could not be reached.
-fn refusal_help(fault: &Fault) -> String {
+fn refusal_help(fault: &RequestError) -> String {
     let help = match fault.status {
         _ if fault.message.contains(OLDER) => {
             "say that its transport is `sse`, or take the URL at which it speaks Streamable HTTP, usually /mcp"
@@ -249,10 +249,10 @@ pub(crate) const OLDER: &str = "it speaks HTTP with server-sent events";
 pub enum CallError {
     /// The connection is over. When it ended during the call, it is not known whether the call ran.
     #[error("the server is no longer available: {0}")]
-    Closed(Arc<Ended>),
+    Closed(Arc<Disconnect>),
     /// The connection was over before the call was sent, which therefore did not run.
     #[error("the server is no longer available: {0}")]
-    NotSent(Arc<Ended>),
+    NotSent(Arc<Disconnect>),
     /// A deadline passed; the server was told.
     #[error("{}", expiry_text(.0))]
     TimedOut(Expiry),
@@ -261,16 +261,16 @@ pub enum CallError {
     Rpc(RpcError),
     /// The server's answer is not what the method answers.
     #[error("the server's answer cannot be read: {0}")]
-    Unreadable(String),
+    InvalidResponse(String),
     /// The answer was lost, and the call may or may not have run.
     #[error("the answer was lost ({0}), and it is not known whether the call ran")]
-    OutcomeUnknown(Fault),
+    OutcomeUnknown(RequestError),
     /// The answer was lost, to a request that only reads: to ask again does no harm.
     #[error("the answer was lost ({0})")]
-    AnswerLost(Fault),
+    ResponseLost(RequestError),
     /// The call was refused before it ran.
     #[error("{0}")]
-    Refused(Fault),
+    Refused(RequestError),
     /// The server forgot the session, and opening it again failed.
     #[error("the server had forgotten the session, and it could not be opened again: {0}")]
     Reopen(Arc<ConnectError>),
@@ -285,29 +285,31 @@ pub enum CallError {
     ResourceNotFound(RpcError),
     /// The server, or the version of the protocol that it speaks, does not have this.
     #[error("{0}")]
-    NotOffered(String),
+    Unsupported(String),
     /// A list has no end, or more items than are kept.
     #[error("{0}")]
-    TooMuch(String),
+    ListTooLarge(String),
     /// The server has answered, with more than this many bytes, which is what a message may have.
     #[error("the server has answered, and its answer is larger than the {0} bytes that a message may have")]
-    TooLarge(usize),
+    ResponseTooLarge(usize),
 }
 
 impl CallError {
     /// The kind of failure.
     pub fn kind(&self) -> ErrorKind {
         match self {
-            CallError::Closed(_) | CallError::NotSent(_) | CallError::AnswerLost(_) => ErrorKind::Connection,
+            CallError::Closed(_) | CallError::NotSent(_) | CallError::ResponseLost(_) => {
+                ErrorKind::Connection
+            }
             CallError::Refused(_) | CallError::Reopen(_) => ErrorKind::Connection,
             CallError::TimedOut(_) => ErrorKind::Timeout,
             CallError::Rpc(_)
-            | CallError::Unreadable(_)
+            | CallError::InvalidResponse(_)
             | CallError::InputRequired(_)
             | CallError::ResourceNotFound(_)
-            | CallError::NotOffered(_)
-            | CallError::TooMuch(_)
-            | CallError::TooLarge(_) => ErrorKind::Protocol,
+            | CallError::Unsupported(_)
+            | CallError::ListTooLarge(_)
+            | CallError::ResponseTooLarge(_) => ErrorKind::Protocol,
             CallError::OutcomeUnknown(_) => ErrorKind::OutcomeUnknown,
             CallError::InvalidParams(_) => ErrorKind::Validation,
         }
@@ -327,11 +329,15 @@ impl CallError {
             CallError::OutcomeUnknown(_) => {
                 Some("look whether it was done before it is done again".to_owned())
             }
-            CallError::AnswerLost(Fault { status: None, .. }) => Some("ask again, or see its log".to_owned()),
-            CallError::AnswerLost(fault) => Some(refusal_help(fault)),
+            CallError::ResponseLost(RequestError { status: None, .. }) => {
+                Some("ask again, or see its log".to_owned())
+            }
+            CallError::ResponseLost(fault) => Some(refusal_help(fault)),
             CallError::ResourceNotFound(_) => Some("list the resources again: it may be gone".to_owned()),
             // What we end ourselves needs no remedy.
-            CallError::Closed(ended) | CallError::NotSent(ended) if ended.reason == EndReason::Stopped => {
+            CallError::Closed(ended) | CallError::NotSent(ended)
+                if ended.reason == DisconnectReason::Stopped =>
+            {
                 None
             }
             CallError::Closed(ended) | CallError::NotSent(ended) => Some(match ended.cause() {
@@ -343,12 +349,12 @@ impl CallError {
                 Some("ask for less, or raise the time that the server has for a request".to_owned())
             }
             CallError::Reopen(error) => error.help(),
-            CallError::Unreadable(what) => Some(unreadable_help(what)),
-            CallError::TooMuch(_) => Some("let the server offer less, or raise the limit".to_owned()),
-            CallError::TooLarge(_) => {
+            CallError::InvalidResponse(what) => Some(unreadable_help(what)),
+            CallError::ListTooLarge(_) => Some("let the server offer less, or raise the limit".to_owned()),
+            CallError::ResponseTooLarge(_) => {
                 Some("ask the server for less: for a part, for a page, or with a filter".to_owned())
             }
-            CallError::NotOffered(_) => {
+            CallError::Unsupported(_) => {
                 Some("take another server, or another version of it, that has this".to_owned())
             }
             CallError::InvalidParams(_) => None,
@@ -357,7 +363,7 @@ impl CallError {
 }
 
 /// What to do about a server that wants authorization. Where a login was tried, how to get one is said already.
-fn authorization_help(fault: &Fault) -> &'static str {
+fn authorization_help(fault: &RequestError) -> &'static str {
     #[cfg(any(feature = "http", feature = "sse"))]
     if fault.message.starts_with(crate::net::authorization::NOT_AUTHORIZED) {
         return "if it takes a token of yours instead, put that into an `Authorization` header";
@@ -368,13 +374,13 @@ fn authorization_help(fault: &Fault) -> &'static str {
 
 /// What to do where TLS failed.
 #[cfg(any(feature = "http", feature = "sse", feature = "websocket"))]
-fn tls_help(fault: &Fault) -> Option<String> {
+fn tls_help(fault: &RequestError) -> Option<String> {
     crate::net::tls::help(&fault.message).map(str::to_owned)
 }
 
 /// A build without TLS has no trouble with it.
 #[cfg(not(any(feature = "http", feature = "sse", feature = "websocket")))]
-fn tls_help(_: &Fault) -> Option<String> {
+fn tls_help(_: &RequestError) -> Option<String> {
     None
 }
 
@@ -428,61 +434,68 @@ mod tests {
 
     use super::*;
 
-    fn fault(status: Option<u16>, message: &str) -> Fault {
-        Fault { status, message: message.to_owned(), error: None }
+    fn fault(status: Option<u16>, message: &str) -> RequestError {
+        RequestError { status, message: message.to_owned(), error: None }
     }
 
-    fn ended(reason: EndReason) -> Arc<Ended> {
-        Arc::new(Ended::new(reason))
+    fn ended(reason: DisconnectReason) -> Arc<Disconnect> {
+        Arc::new(Disconnect::new(reason))
     }
 
     /// One of each, and of those that are told in several ways each way.
     fn connecting() -> Vec<ConnectError> {
         let after = Duration::from_secs(1);
         let starts = [
-            StartFailure::CommandNotFound,
-            StartFailure::NoDirectory("/x".to_owned()),
-            StartFailure::System("no".to_owned()),
-            StartFailure::Invalid("no".to_owned()),
+            StartError::CommandNotFound,
+            StartError::NoDirectory("/x".to_owned()),
+            StartError::System("no".to_owned()),
+            StartError::Invalid("no".to_owned()),
         ];
         let statuses =
             [None, Some(200), Some(302), Some(400), Some(401), Some(404), Some(407), Some(429), Some(503)];
-        let reasons = [EndReason::PeerClosed, EndReason::Stalled(after), EndReason::Broken("no".to_owned())];
+        let reasons = [
+            DisconnectReason::PeerClosed,
+            DisconnectReason::Stalled(after),
+            DisconnectReason::Broken("no".to_owned()),
+        ];
         let mut res = vec![
             ConnectError::Unsupported(TransportKind::Http),
             ConnectError::Invalid("no".to_owned()),
-            ConnectError::TimedOut { after, ended: ended(EndReason::Stopped) },
-            ConnectError::Silent { after, ended: ended(EndReason::Stopped) },
-            ConnectError::Rejected { error: RpcError::new(-1, "no"), ended: ended(EndReason::Stopped) },
-            ConnectError::Version { offered: "1".to_owned() },
-            ConnectError::Unreadable("no".to_owned()),
-            ConnectError::Unreadable(NOT_UTF8.to_owned()),
+            ConnectError::TimedOut { after, disconnect: ended(DisconnectReason::Stopped) },
+            ConnectError::Silent { after, disconnect: ended(DisconnectReason::Stopped) },
+            ConnectError::Rejected {
+                error: RpcError::new(-1, "no"),
+                disconnect: ended(DisconnectReason::Stopped),
+            },
+            ConnectError::UnsupportedVersion { offered: "1".to_owned() },
+            ConnectError::InvalidResponse("no".to_owned()),
+            ConnectError::InvalidResponse(NOT_UTF8.to_owned()),
             ConnectError::Refused(fault(None, "cannot connect to x: the proxy y:1: no")),
         ];
         res.extend(statuses.map(|it| ConnectError::Refused(fault(it, "no"))));
-        let ends = starts.into_iter().map(EndReason::NotStarted).chain(reasons);
-        res.extend(ends.map(|it| ConnectError::Ended(ended(it))));
+        let ends = starts.into_iter().map(DisconnectReason::NotStarted).chain(reasons);
+        res.extend(ends.map(|it| ConnectError::Disconnected(ended(it))));
         res
     }
 
     fn calling() -> Vec<CallError> {
         let expiries = [Expiry::Absolute(Duration::ZERO), Expiry::Idle(Duration::ZERO)];
         let mut res = vec![
-            CallError::Closed(ended(EndReason::PeerClosed)),
-            CallError::NotSent(ended(EndReason::PeerClosed)),
+            CallError::Closed(ended(DisconnectReason::PeerClosed)),
+            CallError::NotSent(ended(DisconnectReason::PeerClosed)),
             CallError::Rpc(RpcError::new(code::METHOD_NOT_FOUND, "no")),
-            CallError::Unreadable("no".to_owned()),
+            CallError::InvalidResponse("no".to_owned()),
             CallError::OutcomeUnknown(fault(None, "no")),
-            CallError::AnswerLost(fault(None, "no")),
-            CallError::AnswerLost(fault(Some(503), "no")),
+            CallError::ResponseLost(fault(None, "no")),
+            CallError::ResponseLost(fault(Some(503), "no")),
             CallError::Refused(fault(Some(401), "no")),
-            CallError::Reopen(Arc::new(ConnectError::Unreadable("no".to_owned()))),
+            CallError::Reopen(Arc::new(ConnectError::InvalidResponse("no".to_owned()))),
             CallError::InvalidParams("no".to_owned()),
             CallError::InputRequired("no".to_owned()),
             CallError::ResourceNotFound(RpcError::new(-1, "no")),
-            CallError::NotOffered("no".to_owned()),
-            CallError::TooMuch("no".to_owned()),
-            CallError::TooLarge(1),
+            CallError::Unsupported("no".to_owned()),
+            CallError::ListTooLarge("no".to_owned()),
+            CallError::ResponseTooLarge(1),
         ];
         res.extend(expiries.map(CallError::TimedOut));
         res

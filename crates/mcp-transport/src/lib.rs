@@ -63,10 +63,10 @@ mod transport;
 #[cfg(feature = "websocket")]
 mod websocket;
 
-pub use dial::endpoint::{DialOptions, ProcessCell, dialer};
+pub use dial::endpoint::{DialOptions, ProcessIdCell, dialer};
 #[cfg(all(feature = "http", feature = "sse"))]
-pub use dial::sse_fallback::OlderServers;
-pub use error::end::{EndReason, Ended, Evidence, Fault, StartFailure};
+pub use dial::sse_fallback::SseServerCache;
+pub use error::end::{Disconnect, DisconnectReason, Evidence, RequestError, StartError};
 pub use error::{CallError, ConnectError};
 #[cfg(any(feature = "http", feature = "sse"))]
 pub use net::authorization::{Authorization, Challenge, Remedy, Unauthorized};
@@ -78,8 +78,8 @@ pub use net::proxy_diagnosis::ProxyAddress;
 pub use net::tls::Authorities;
 #[cfg(feature = "oauth")]
 pub use oauth::{
-    Grant, KnownClient, LoopbackRedirect, MemoryTokens, OAuth, OAuthOptions, Revocation, TokenStore,
-    TokenStoreError, Turn, UserAgent, Visit,
+    Grant, Login, LoopbackRedirect, MemoryTokenStore, OAuth, OAuthOptions, RefreshLock, RegisteredClient,
+    Revocation, TokenStore, TokenStoreError, UserAgent,
 };
 pub use redact::secret_parts;
 #[cfg(feature = "rmcp")]
@@ -90,15 +90,15 @@ pub use rmcp_client::{
 pub use rpc::deadline::Expiry;
 pub use rpc::progress::{OnProgress, Progress};
 pub use session::{
-    Answer, CallOptions, Caller, CallerId, Changes, ClientCapabilities, ClientInfo, CompletionArgument,
-    CompletionOf, ElicitAnswer, ElicitMode, ElicitRequest, Elicitation, Eras, Event, Handlers, InputRequired,
-    Listener, Listing, LogMessage, OnEvent, OnSaid, Question, Questions, RawQuestion, Replay, Root, Roots,
-    Said, Sampling, SamplingRequest, SamplingResult, ServerCapabilities, ServerInfo, Session, SessionOptions,
-    State,
+    CallOptions, CallResponse, Caller, CallerId, ClientCapabilities, ClientInfo, CompletionArgument,
+    CompletionReference, ElicitMode, ElicitParams, ElicitRequest, ElicitResult, Elicitation, Eras, Handlers,
+    InputHandling, ListChangeCounts, Listener, Listing, LogMessage, OnServerEvent, OnServerNotification,
+    RawRequestHandler, RawServerRequest, RetryPolicy, Root, Roots, Sampling, SamplingRequest, SamplingResult,
+    ServerCapabilities, ServerEvent, ServerInfo, ServerNotification, Session, SessionOptions, SessionState,
 };
 #[cfg(feature = "stdio")]
-pub use stdio::{Owner, Reaped, Receipts};
+pub use stdio::{ProcessIdentity, ReapedGroup, ReceiptDirectory};
 pub use transport::{
-    Dial, Epoch, Head, Inbox, Lane, LaneEnd, Link, Mirrored, Named, Opening, Out, OutQueue, Outgoing,
-    RequestId, Stop, Transport, Worth,
+    Dial, Epoch, FrameSink, HandshakeMode, HeaderParam, Link, MessageClass, MessageHead, Outbound,
+    OutboundMessage, OutboundQueue, RequestId, ShutdownSignal, StreamError, StreamId, TargetName, Transport,
 };

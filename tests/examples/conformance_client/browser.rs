@@ -1,7 +1,7 @@
 //! A browser whose user agrees at once: it asks for the login page, and is sent back from there.
 
 use async_trait::async_trait;
-use mcp_transport::{UserAgent, Visit};
+use mcp_transport::{Login, UserAgent};
 use url::Url;
 
 /// Follows no redirect: where it is sent is the answer.
@@ -11,7 +11,7 @@ struct Window(Url);
 
 #[async_trait]
 impl UserAgent for Browser {
-    async fn prepare(&self) -> Result<Box<dyn Visit>, String> {
+    async fn start_login(&self) -> Result<Box<dyn Login>, String> {
         // Nobody listens there, nor has to.
         let redirect = Url::parse("http://localhost:3000/callback").map_err(|it| it.to_string())?;
         Ok(Box::new(Window(redirect)))
@@ -19,12 +19,12 @@ impl UserAgent for Browser {
 }
 
 #[async_trait]
-impl Visit for Window {
-    fn redirect(&self) -> &Url {
+impl Login for Window {
+    fn redirect_uri(&self) -> &Url {
         &self.0
     }
 
-    async fn visit(self: Box<Self>, page: Url) -> Result<Url, String> {
+    async fn authorize(self: Box<Self>, page: Url) -> Result<Url, String> {
         let browser = reqwest::Client::builder().redirect(reqwest::redirect::Policy::none()).no_proxy();
         let browser = browser.tls_certs_only([]).build().map_err(|it| it.to_string())?;
         let answer = browser.get(page.clone()).send().await.map_err(|it| it.to_string())?;

@@ -18,8 +18,8 @@ use std::time::Duration;
 
 use mcp_model::{Endpoint, Secret, UrlEndpoint};
 use mcp_transport::{
-    Authorities, DialOptions, Eras, Handlers, KnownClient, MemoryTokens, OAuth, OAuthOptions, Session,
-    SessionOptions, dialer,
+    Authorities, DialOptions, Eras, Handlers, MemoryTokenStore, OAuth, OAuthOptions, RegisteredClient,
+    Session, SessionOptions, dialer,
 };
 use serde_json::Value;
 
@@ -86,7 +86,7 @@ async fn run(assignment: &Assignment) -> Result<(), String> {
         elicitation: Some(Arc::clone(&user) as _),
         roots: Some(user),
         listener: None,
-        questions: None,
+        raw_requests: None,
     };
     // What is asked in the wrong era counts against a client, and a server that is slow with forty others may well be
     // asked in both. The older revisions are found by asking, as for any host.
@@ -102,18 +102,18 @@ async fn run(assignment: &Assignment) -> Result<(), String> {
 /// How the client logs in, where a server wants that. A client that was registered by hand stands in the context.
 fn login(assignment: &Assignment) -> OAuthOptions {
     let text = |key: &str| assignment.context[key].as_str();
-    let by_hand = text("client_id").map(|id| KnownClient {
+    let by_hand = text("client_id").map(|id| RegisteredClient {
         id: id.to_owned(),
         secret: text("client_secret").map(Secret::from),
-        redirect: None,
+        redirect_uri: None,
     });
     OAuthOptions {
-        store: Arc::new(MemoryTokens::default()),
-        user: Some(Arc::new(Browser)),
+        store: Arc::new(MemoryTokenStore::default()),
+        user_agent: Some(Arc::new(Browser)),
         client_name: "mcp-host conformance".to_owned(),
         client_metadata: DOCUMENT.parse().ok(),
         client: by_hand,
         authorities: Authorities::default(),
-        hint: "there is a browser".to_owned(),
+        login_hint: "there is a browser".to_owned(),
     }
 }

@@ -3,8 +3,8 @@
 use async_trait::async_trait;
 use mcp_model::{RawJson, RpcError};
 use mcp_transport::{
-    ElicitAnswer, ElicitMode, ElicitRequest, Elicitation, Question, Root, Roots, Sampling, SamplingRequest,
-    SamplingResult,
+    ElicitMode, ElicitParams, ElicitRequest, ElicitResult, Elicitation, Root, Roots, Sampling,
+    SamplingRequest, SamplingResult,
 };
 use serde_json::Value;
 
@@ -19,10 +19,10 @@ impl Elicitation for User {
         &[ElicitMode::Form]
     }
 
-    async fn elicit(&self, request: ElicitRequest) -> Result<ElicitAnswer, RpcError> {
-        let Question::Form { schema } = request.question else { return Ok(ElicitAnswer::Decline) };
-        let Ok(schema) = schema.read::<Value>() else { return Ok(ElicitAnswer::Decline) };
-        Ok(ElicitAnswer::Accept(RawJson::from_value(&form::filled(&schema)).ok()))
+    async fn elicit(&self, request: ElicitRequest) -> Result<ElicitResult, RpcError> {
+        let ElicitParams::Form { schema } = request.params else { return Ok(ElicitResult::Decline) };
+        let Ok(schema) = schema.read::<Value>() else { return Ok(ElicitResult::Decline) };
+        Ok(ElicitResult::Accept(RawJson::from_value(&form::filled(&schema)).ok()))
     }
 }
 

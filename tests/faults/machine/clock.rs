@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime};
 use mcp_host::{DesiredServers, FileTokenStore, Host, HostEventKind, HostOptions, ToolCall};
 use mcp_model::{Limits, RawJson, Secret};
 use mcp_tests::faults::{BACK, FORWARD, LATEST, RUNNING, Wire};
-use mcp_transport::{Grant, KnownClient, TokenStore};
+use mcp_transport::{Grant, RegisteredClient, TokenStore};
 use serde_json::Value;
 
 use super::check;
@@ -59,7 +59,7 @@ fn hd_117_the_login_that_was_kept_last_counts() {
     let grant = |issuer: &str| Grant {
         resource: resource.parse().unwrap(),
         issuer: issuer.to_owned(),
-        client: KnownClient { id: "c".to_owned(), secret: None, redirect: None },
+        client: RegisteredClient { id: "c".to_owned(), secret: None, redirect_uri: None },
         access_token: Secret::from("t"),
         refresh_token: None,
         expires_at: None,

@@ -8,7 +8,7 @@ use mcp_host::{DesiredServers, FileTokenStore, Host, HostOptions, SpillPolicy, T
 use mcp_model::{Limits, RawJson, Secret};
 use mcp_tests::faults::{FULL, LOGINS, NO_FOLDER, RECEIPTS, RESULTS, Wire};
 use mcp_tests::{Alone, alone_in};
-use mcp_transport::{Grant, KnownClient, TokenStore};
+use mcp_transport::{Grant, RegisteredClient, TokenStore};
 
 use super::check;
 use crate::host::server;
@@ -89,7 +89,7 @@ fn grant(token: &str) -> Grant {
     Grant {
         resource: "https://a.example/mcp".parse().unwrap(),
         issuer: "https://b.example".to_owned(),
-        client: KnownClient { id: "c".to_owned(), secret: None, redirect: None },
+        client: RegisteredClient { id: "c".to_owned(), secret: None, redirect_uri: None },
         access_token: Secret::from(token),
         refresh_token: None,
         expires_at: None,

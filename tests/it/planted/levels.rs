@@ -11,7 +11,7 @@ use mcp_host::{
 };
 use mcp_model::{LogLevel, RawJson};
 use mcp_tests::{Alone, alone};
-use mcp_transport::{LoopbackRedirect, MemoryTokens, TokenStore};
+use mcp_transport::{LoopbackRedirect, MemoryTokenStore, TokenStore};
 use tracing_subscriber::EnvFilter;
 
 use super::marks::{Spot, holds};
@@ -133,7 +133,7 @@ fn hd_sc5_no_level_of_our_log_has_a_token() {
     runtime.block_on(async {
         let authority = Authority::start().await;
         authority.books().revokes = true;
-        let store = Arc::new(MemoryTokens::default());
+        let store = Arc::new(MemoryTokenStore::default());
         let browser = LoopbackRedirect::new(|page| {
             let page = page.clone();
             tokio::spawn(async move { crate::login::browser().get(page).send().await.unwrap() });

@@ -13,8 +13,8 @@ use mcp_gateway::{GatewayOptions, HttpOptions, Tokens};
 use mcp_host::{DesiredServers, FileTokenStore, LoginOptions, Logins, ToolCall};
 use mcp_model::{Endpoint, RawJson, Secret, ServerId, StdioEndpoint, UrlEndpoint};
 use mcp_transport::{
-    Authorities, Challenge, DialOptions, Grant, KnownClient, MemoryTokens, OAuth, OAuthOptions, TokenStore,
-    dialer,
+    Authorities, Challenge, DialOptions, Grant, MemoryTokenStore, OAuth, OAuthOptions, RegisteredClient,
+    TokenStore, dialer,
 };
 
 use super::marks::{Spot, found};
@@ -32,10 +32,10 @@ fn grant() -> Grant {
     Grant {
         resource: url("mcp"),
         issuer: "https://issuer.example".to_owned(),
-        client: KnownClient {
+        client: RegisteredClient {
             id: "c".to_owned(),
             secret: Some(secret(Spot::ClientSecret)),
-            redirect: Some("http://127.0.0.1:1/callback".parse().unwrap()),
+            redirect_uri: Some("http://127.0.0.1:1/callback".parse().unwrap()),
         },
         access_token: secret(Spot::Header),
         refresh_token: Some(secret(Spot::SessionId)),
@@ -144,7 +144,7 @@ fn hd_sc5_values_of_sessions_show_no_secret() {
 
 #[test]
 fn hd_sc5_values_of_logins_and_of_the_gateway_show_no_secret() {
-    let store = MemoryTokens::default();
+    let store = MemoryTokenStore::default();
     store.save(&grant()).unwrap();
     check("a grant", format!("{:#?} {:?}", grant(), grant().client));
     check("a store", format!("{store:#?}"));
@@ -153,12 +153,12 @@ fn hd_sc5_values_of_logins_and_of_the_gateway_show_no_secret() {
     let store: Arc<dyn TokenStore> = Arc::new(store);
     let options = OAuthOptions {
         store: Arc::clone(&store),
-        user: None,
+        user_agent: None,
         client_name: "c".to_owned(),
         client_metadata: None,
         client: Some(grant().client),
         authorities: Authorities::default(),
-        hint: "h".to_owned(),
+        login_hint: "h".to_owned(),
     };
     check("what a login needs", format!("{options:#?}"));
     let login = OAuth::new(&url("mcp"), options).unwrap();

@@ -4,7 +4,7 @@ use std::fmt;
 
 use agent_client_protocol::{Error, JsonRpcMessage, JsonRpcNotification, JsonRpcRequest, UntypedMessage};
 use bytes::Bytes;
-use mcp_transport::{Fault, LaneEnd, RequestId};
+use mcp_transport::{RequestError, RequestId, StreamError};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
@@ -76,7 +76,7 @@ pub(super) fn params(frame: &[u8]) -> Result<Option<Map<String, Value>>, serde_j
 }
 
 /// The answer inside a response, as a frame of MCP: its result, or else its error.
-pub(super) fn answer(id: RequestId, response: Value, longest: usize) -> Result<Bytes, LaneEnd> {
+pub(super) fn answer(id: RequestId, response: Value, longest: usize) -> Result<Bytes, StreamError> {
     let Value::Object(mut response) = response else { return Err(lost("the client's answer is no object")) };
     let frame = match (response.remove("result"), response.remove("error")) {
         (Some(result), _) => json!({ "jsonrpc": "2.0", "id": id, "result": result }),
@@ -91,7 +91,7 @@ pub(super) fn answer(id: RequestId, response: Value, longest: usize) -> Result<B
 }
 
 /// What an error of ACP itself says about the request: whether it may have run.
-pub(super) fn lane_end(error: &Error) -> LaneEnd {
+pub(super) fn lane_end(error: &Error) -> StreamError {
     let number = i64::from(i32::from(error.code));
     let what = match number {
         mcp_acp::code::OVER_ACP_LIMIT => "the client takes no more, or nothing so large",
@@ -102,19 +102,19 @@ pub(super) fn lane_end(error: &Error) -> LaneEnd {
     };
     let words: String = error.message.chars().filter(|it| !it.is_control()).take(200).collect();
     let message = format!("{what}: {words} (code {number})");
-    let fault = Fault { status: None, message, error: None };
+    let fault = RequestError { status: None, message, error: None };
     match number {
         mcp_acp::code::OVER_ACP_LIMIT
         | mcp_acp::code::OVER_ACP_UNAVAILABLE
         | mcp_acp::code::METHOD_NOT_FOUND
         | mcp_acp::code::INVALID_PARAMS
-        | mcp_acp::code::INVALID_REQUEST => LaneEnd::Refused(fault),
-        _ => LaneEnd::Lost(fault),
+        | mcp_acp::code::INVALID_REQUEST => StreamError::Refused(fault),
+        _ => StreamError::Lost(fault),
     }
 }
 
-fn lost(message: &str) -> LaneEnd {
-    LaneEnd::Lost(Fault { status: None, message: message.to_owned(), error: None })
+fn lost(message: &str) -> StreamError {
+    StreamError::Lost(RequestError { status: None, message: message.to_owned(), error: None })
 }
 
 #[cfg(test)]
@@ -125,7 +125,7 @@ mod tests {
     fn check(response: Value, want: &str) {
         let got = match answer(7, response, 200) {
             Ok(frame) => String::from_utf8(frame.to_vec()).unwrap(),
-            Err(LaneEnd::Lost(fault)) => format!("lost: {fault}"),
+            Err(StreamError::Lost(fault)) => format!("lost: {fault}"),
             Err(other) => format!("{other:?}"),
         };
         // The order of members depends on what else is built.
@@ -153,9 +153,9 @@ mod tests {
         fn check(number: i64, want: &str) {
             let error = Error::new(i32::try_from(number).unwrap(), "so\u{1b} it is");
             let got = match lane_end(&error) {
-                LaneEnd::Lost(fault) => format!("lost: {fault}"),
-                LaneEnd::Refused(fault) => format!("refused: {fault}"),
-                LaneEnd::NotExecuted(_) | LaneEnd::TooLarge(_) => String::new(),
+                StreamError::Lost(fault) => format!("lost: {fault}"),
+                StreamError::Refused(fault) => format!("refused: {fault}"),
+                StreamError::NotExecuted(_) | StreamError::TooLarge(_) => String::new(),
             };
             assert_eq!(got, format!("{want}: so it is (code {number})"));
         }

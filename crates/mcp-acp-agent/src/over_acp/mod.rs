@@ -16,7 +16,7 @@ use agent_client_protocol::{
     Client, ConnectionTo, Dispatch, DynamicHandlerGuard, Error, HandleDispatchFrom, Handled, JsonRpcMessage,
 };
 use mcp_host::Dialer;
-use mcp_transport::{Epoch, Inbox, Lane, RequestId};
+use mcp_transport::{Epoch, FrameSink, RequestId, StreamId};
 
 use message::Message;
 use wire::OverAcpDial;
@@ -72,7 +72,7 @@ struct Routes {
 
 struct Route {
     server_id: String,
-    inbox: Weak<dyn Inbox>,
+    inbox: Weak<dyn FrameSink>,
     id: RequestId,
     epoch: Epoch,
 }
@@ -96,7 +96,7 @@ impl Routes {
         match found {
             Some((inbox, id, epoch)) => {
                 // The pipe is the client's, and carries more than this: it is not for us to slow it.
-                inbox.deliver(Lane::Request(id, epoch), message.notification());
+                inbox.deliver(StreamId::Request(id, epoch), message.notification());
             }
             None => tracing::debug!("a message of MCP over ACP that belongs to no request"),
         }

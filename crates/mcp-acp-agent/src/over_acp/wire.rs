@@ -8,8 +8,8 @@ use futures_util::StreamExt;
 use futures_util::future::{AbortHandle, abortable};
 use futures_util::stream::FuturesUnordered;
 use mcp_transport::{
-    Dial, EndReason, Ended, Epoch, Fault, Inbox, Lane, LaneEnd, Link, Opening, Out, Outgoing, RequestId,
-    Transport,
+    Dial, Disconnect, DisconnectReason, Epoch, FrameSink, HandshakeMode, Link, Outbound, OutboundMessage,
+    RequestError, RequestId, StreamError, StreamId, Transport,
 };
 use serde_json::Value;
 
@@ -47,8 +47,8 @@ impl Dial for OverAcpDial {
         None
     }
 
-    fn opening(&self) -> Opening {
-        Opening::Negotiate
+    fn handshake_mode(&self) -> HandshakeMode {
+        HandshakeMode::Negotiate
     }
 }
 
@@ -57,7 +57,7 @@ struct OverAcpWire {
     server_id: String,
     longest: usize,
     /// How `server/discover` was refused.
-    refused: Option<Fault>,
+    refused: Option<RequestError>,
 }
 
 /// How a request ended.
@@ -69,8 +69,8 @@ struct Done {
 
 #[async_trait]
 impl Transport for OverAcpWire {
-    async fn run(mut self: Box<Self>, link: Link) -> Ended {
-        let Link { mut out, inbox, mut stop } = link;
+    async fn run(mut self: Box<Self>, link: Link) -> Disconnect {
+        let Link { outbound: mut out, inbound: inbox, shutdown: mut stop } = link;
         let connection = self.over.0.connection.clone();
         let over = connection.terminated();
         tokio::pin!(over);
@@ -79,8 +79,8 @@ impl Transport for OverAcpWire {
         let mut abandons: HashMap<RequestId, AbortHandle> = HashMap::new();
         loop {
             tokio::select! {
-                _ = stop.requested() => return Ended::new(EndReason::Stopped),
-                _ = &mut over => return Ended::new(EndReason::PeerClosed),
+                _ = stop.requested() => return Disconnect::new(DisconnectReason::Stopped),
+                _ = &mut over => return Disconnect::new(DisconnectReason::PeerClosed),
                 Some(done) = pending.next() => {
                     if let Ok(Done { id, epoch, outcome }) = done {
                         abandons.remove(&id);
@@ -88,13 +88,13 @@ impl Transport for OverAcpWire {
                     }
                 }
                 next = out.next() => match next {
-                    None => return Ended::new(EndReason::Stopped),
-                    Some(Out::Abandon { id, notice: _ }) => {
+                    None => return Disconnect::new(DisconnectReason::Stopped),
+                    Some(Outbound::Cancel { id, notice: _ }) => {
                         if let Some(abandon) = abandons.remove(&id) {
                             abandon.abort();
                         }
                     }
-                    Some(Out::Message(message)) => {
+                    Some(Outbound::Send(message)) => {
                         if let Some((id, sent)) = self.send(&inbox, &message) {
                             let (sent, abandon) = abortable(sent);
                             abandons.insert(id, abandon);
@@ -112,19 +112,22 @@ impl OverAcpWire {
     /// not spoken here.
     fn send(
         &self,
-        inbox: &Arc<dyn Inbox>,
-        message: &Outgoing,
+        inbox: &Arc<dyn FrameSink>,
+        message: &OutboundMessage,
     ) -> Option<(RequestId, impl Future<Output = Done> + Send + use<>)> {
         let (id, epoch) = (message.head.id?, message.epoch);
         if message.head.method == "initialize" {
-            inbox.lane_ended(id, LaneEnd::Refused(self.only_modern()));
+            inbox.stream_failed(id, StreamError::Refused(self.only_modern()));
             return None;
         }
         let params = match params(&message.body) {
             Ok(params) => params,
             Err(error) => {
                 let message = format!("the request cannot be put into ACP: {error}");
-                inbox.lane_ended(id, LaneEnd::Refused(Fault { status: None, message, error: None }));
+                inbox.stream_failed(
+                    id,
+                    StreamError::Refused(RequestError { status: None, message, error: None }),
+                );
                 return None;
             }
         };
@@ -146,7 +149,7 @@ impl OverAcpWire {
 
     fn settle(
         &mut self,
-        inbox: &dyn Inbox,
+        inbox: &dyn FrameSink,
         id: RequestId,
         epoch: Epoch,
         outcome: Result<Value, agent_client_protocol::Error>,
@@ -157,20 +160,20 @@ impl OverAcpWire {
         };
         match answer {
             Ok(frame) => {
-                inbox.deliver(Lane::Request(id, epoch), frame);
+                inbox.deliver(StreamId::Request(id, epoch), frame);
             }
             Err(end) => {
-                if let LaneEnd::Refused(fault) | LaneEnd::Lost(fault) = &end {
+                if let StreamError::Refused(fault) | StreamError::Lost(fault) = &end {
                     self.refused.get_or_insert_with(|| fault.clone());
                 }
-                inbox.lane_ended(id, end);
+                inbox.stream_failed(id, end);
             }
         }
     }
 
     /// Why the older era is not tried: the way the stateless one was refused says it best.
-    fn only_modern(&self) -> Fault {
-        self.refused.clone().unwrap_or_else(|| Fault {
+    fn only_modern(&self) -> RequestError {
+        self.refused.clone().unwrap_or_else(|| RequestError {
             status: None,
             message: "only MCP's stateless era goes over ACP, which the server does not speak".to_owned(),
             error: None,

@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use mcp_acp_agent::{ConnectOptions, SessionMcp};
 use mcp_model::{RawJson, RpcError};
 use mcp_transport::{
-    ElicitAnswer, ElicitMode, ElicitRequest, Elicitation, Handlers, Sampling, SamplingRequest, SamplingResult,
+    ElicitMode, ElicitRequest, ElicitResult, Elicitation, Handlers, Sampling, SamplingRequest, SamplingResult,
 };
 use serde_json::json;
 
@@ -21,9 +21,9 @@ impl Elicitation for Says {
         &[ElicitMode::Form]
     }
 
-    async fn elicit(&self, request: ElicitRequest) -> Result<ElicitAnswer, RpcError> {
+    async fn elicit(&self, request: ElicitRequest) -> Result<ElicitResult, RpcError> {
         let answer = json!({ "answer": format!("{} {}", request.message, self.0) });
-        Ok(ElicitAnswer::Accept(Some(RawJson::from_value(&answer).unwrap())))
+        Ok(ElicitResult::Accept(Some(RawJson::from_value(&answer).unwrap())))
     }
 }
 

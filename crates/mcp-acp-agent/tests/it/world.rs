@@ -9,7 +9,10 @@ use mcp_acp::{Agent, Capabilities, Method, SetUp, Validated, Version, validate};
 use mcp_acp_agent::{ConnectOptions, SessionMcp, State, ToolCall};
 use mcp_host::{Dialer, HostOptions, Supervision};
 use mcp_model::{CallResult, RawJson};
-use mcp_transport::{Dial, EndReason, Ended, Fault, Lane, Link, Opening, Out, StartFailure, Transport};
+use mcp_transport::{
+    Dial, Disconnect, DisconnectReason, HandshakeMode, Link, Outbound, RequestError, StartError, StreamId,
+    Transport,
+};
 use serde_json::Value;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 
@@ -41,29 +44,29 @@ impl Dial for PeerDial {
         text.to_owned()
     }
 
-    fn opening(&self) -> Opening {
-        Opening::Negotiate
+    fn handshake_mode(&self) -> HandshakeMode {
+        HandshakeMode::Negotiate
     }
 }
 
 struct PeerWire(Peer);
 
 impl Transport for PeerWire {
-    fn run<'a>(self: Box<Self>, link: Link) -> Pin<Box<dyn Future<Output = Ended> + Send + 'a>>
+    fn run<'a>(self: Box<Self>, link: Link) -> Pin<Box<dyn Future<Output = Disconnect> + Send + 'a>>
     where
         Self: 'a,
     {
         let refused = |status, message: &str| {
-            let fault = Fault { status, message: message.to_owned(), error: None };
-            Ended::new(EndReason::NotStarted(StartFailure::Refused(fault)))
+            let fault = RequestError { status, message: message.to_owned(), error: None };
+            Disconnect::new(DisconnectReason::NotStarted(StartError::Refused(fault)))
         };
         Box::pin(async move {
             match self.0 {
                 Peer::Demo => demo(link).await,
                 Peer::Silent => {
-                    let Link { out: _out, inbox: _inbox, mut stop } = link;
+                    let Link { outbound: _out, inbound: _inbox, shutdown: mut stop } = link;
                     stop.requested().await;
-                    Ended::new(EndReason::Stopped)
+                    Disconnect::new(DisconnectReason::Stopped)
                 }
                 Peer::Gone => refused(None, "connection refused"),
                 Peer::Locked => refused(Some(401), "the server answered with status 401"),
@@ -73,8 +76,8 @@ impl Transport for PeerWire {
 }
 
 /// The demo server on the other side of a pair of streams, one message a line.
-async fn demo(link: Link) -> Ended {
-    let Link { mut out, inbox, mut stop } = link;
+async fn demo(link: Link) -> Disconnect {
+    let Link { outbound: mut out, inbound: inbox, shutdown: mut stop } = link;
     let (here, there) = tokio::io::duplex(1 << 16);
     let (read, write) = tokio::io::split(there);
     let mut served = Box::pin(mcp_demo::serve_stream(read, write));
@@ -82,20 +85,20 @@ async fn demo(link: Link) -> Ended {
     let mut lines = BufReader::new(read).lines();
     loop {
         tokio::select! {
-                    _ = stop.requested() => return Ended::new(EndReason::Stopped),
-                    _ = &mut served => return Ended::new(EndReason::PeerClosed),
+                    _ = stop.requested() => return Disconnect::new(DisconnectReason::Stopped),
+                    _ = &mut served => return Disconnect::new(DisconnectReason::PeerClosed),
                     line = lines.next_line() => match line.unwrap() {
                         Some(line) => {
-        inbox.deliver(Lane::Shared, line.into());
+        inbox.deliver(StreamId::Shared, line.into());
         }
-                        None => return Ended::new(EndReason::PeerClosed),
+                        None => return Disconnect::new(DisconnectReason::PeerClosed),
                     },
                     out = out.next() => {
                         let body = match out {
-                            Some(Out::Message(message)) => message.body,
-                            Some(Out::Abandon { notice: Some(notice), .. }) => notice,
-                            Some(Out::Abandon { notice: None, .. }) => continue,
-                            None => return Ended::new(EndReason::Stopped),
+                            Some(Outbound::Send(message)) => message.body,
+                            Some(Outbound::Cancel { notice: Some(notice), .. }) => notice,
+                            Some(Outbound::Cancel { notice: None, .. }) => continue,
+                            None => return Disconnect::new(DisconnectReason::Stopped),
                         };
                         write.write_all(&body).await.unwrap();
                         write.write_all(b"\n").await.unwrap();

@@ -14,7 +14,7 @@ use std::time::Duration;
 use mcp_config::ResolvedServer;
 use mcp_model::{Endpoint, ErrorKind, Secret, Severity};
 use mcp_transport::{
-    CallError, ClientInfo, DialOptions, Grant, KnownClient, LoopbackRedirect, Revocation, Session,
+    CallError, ClientInfo, DialOptions, Grant, LoopbackRedirect, RegisteredClient, Revocation, Session,
     SessionOptions, TokenStore, dialer,
 };
 use serde::Serialize;
@@ -125,7 +125,7 @@ async fn logged_in(context: &Context, words: &Words) -> Result<Report, Report> {
     if let Manner::Show = manner {
         let refused =
             "this is not the address that the login ended at: it begins with http://127.0.0.1 and has a code";
-        user = user.or_typed(typed(), move || anstream::eprintln!("{refused}"));
+        user = user.with_manual_input(typed(), move || anstream::eprintln!("{refused}"));
     }
     let logins = hosted::logins(Asked::User(Arc::new(user)), client).ok_or_else(|| homeless(context))?;
     let store = hosted::tokens().ok_or_else(|| homeless(context))?;
@@ -194,7 +194,7 @@ async fn connect(place: &Place, logins: &mcp_host::Logins) -> Result<(), (ErrorK
     let mut limits = spec.limits.clone();
     (limits.startup, limits.request) = (PATIENCE, PATIENCE);
     let given = config.iter().cloned().collect();
-    let mut dial = DialOptions { limits: limits.clone(), given, ..DialOptions::default() };
+    let mut dial = DialOptions { limits: limits.clone(), extra_secrets: given, ..DialOptions::default() };
     dial.authorization = logins.authorization(&spec.id, endpoint, &dial.authorities);
     let dial = dialer(endpoint, &dial).map_err(|it| (it.kind(), it.to_string()))?;
     let client = ClientInfo { name: "mcp-host".to_owned(), version: env!("CARGO_PKG_VERSION").to_owned() };
@@ -239,7 +239,7 @@ async fn place(context: &Context, which: &Which) -> Result<Place, Report> {
 }
 
 /// The client that the words name.
-fn client(words: &Words) -> Result<Option<KnownClient>, String> {
+fn client(words: &Words) -> Result<Option<RegisteredClient>, String> {
     let Some(id) = &words.client_id else { return Ok(None) };
     let secret = match &words.client_secret_env {
         Some(name) => {
@@ -249,7 +249,7 @@ fn client(words: &Words) -> Result<Option<KnownClient>, String> {
         }
         None => None,
     };
-    Ok(Some(KnownClient { id: id.clone(), secret, redirect: None }))
+    Ok(Some(RegisteredClient { id: id.clone(), secret, redirect_uri: None }))
 }
 
 fn outcome(place: &Place, grant: Option<Grant>) -> Outcome<'_> {

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use mcp_host::{DesiredServers, Host, ServerState, Supervision, ToolCall, recording_dialer, replace};
 use mcp_model::{CallResult, ErrorKind};
-use mcp_transport::recording::{Between, Recorder, Recording, environment_secrets};
+use mcp_transport::recording::{Recorder, Recording, RecordingProxy, environment_secrets};
 use serde::Serialize;
 
 use crate::args::Format;
@@ -231,7 +231,7 @@ async fn between(
     // As in a configuration, this very program stands behind its name.
     let own = std::env::current_exe().ok().and_then(|it| it.into_os_string().into_string().ok());
     let command = own.filter(|_| command == "mcp-host").unwrap_or_else(|| command.to_owned());
-    let between = Between {
+    let between = RecordingProxy {
         server,
         command,
         arguments: arguments.iter().map(|it| it.as_str().into()).collect(),
@@ -279,12 +279,12 @@ async fn written(
     if let Err(message) = save(out, recording).await {
         return context.tell(context.console.failure(worse(exit), &message, None)).await;
     }
-    let servers = recording.tapes().iter().map(|it| Line {
+    let servers = recording.servers().iter().map(|it| Line {
         name: &it.server,
         era: it.version.map(|it| it.era().as_str()),
         requests: it.exchanges.len(),
     });
-    let left_out = recording.left_out();
+    let left_out = recording.omitted();
     let report = match context.format {
         Format::Text => {
             Report { out: String::new(), err: summary(out, recording), exit, after: String::new() }
@@ -313,16 +313,16 @@ fn worse(exit: Exit) -> Exit {
 
 /// `wrote session.jsonl: demo (modern), 5 requests`.
 fn summary(out: &Path, recording: &Recording) -> String {
-    let one = |it: &std::sync::Arc<mcp_transport::recording::Tape>| {
+    let one = |it: &std::sync::Arc<mcp_transport::recording::ServerRecording>| {
         let era = it.version.map(|it| format!(" ({})", it.era().as_str())).unwrap_or_default();
         let count = it.exchanges.len();
         format!("{}{era}, {count} request{}", plain::line(&it.server), if count == 1 { "" } else { "s" })
     };
-    let servers: Vec<String> = recording.tapes().iter().map(one).collect();
+    let servers: Vec<String> = recording.servers().iter().map(one).collect();
     let servers = if servers.is_empty() { "nothing".to_owned() } else { servers.join("; ") };
     let mut res = format!("wrote {}: {servers}\n", plain::line(&out.display().to_string()));
-    if recording.left_out() > 0 {
-        let count = recording.left_out();
+    if recording.omitted() > 0 {
+        let count = recording.omitted();
         res.push_str(&format!("{count} messages had no room in it: record less at once\n"));
     }
     res

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use mcp_model::{LogLevel, RawJson, RpcError, code};
-use mcp_transport::{CompletionArgument, CompletionOf};
+use mcp_transport::{CompletionArgument, CompletionReference};
 use serde::Deserialize;
 
 use super::Asked;
@@ -53,14 +53,14 @@ impl Asked<'_> {
         let (of, server) = match (of.kind.as_str(), of.name, of.uri) {
             ("ref/prompt", Some(name), _) => {
                 let Target { server, name } = self.prompt(&name)?;
-                (CompletionOf::Prompt(name), server)
+                (CompletionReference::Prompt(name), server)
             }
             ("ref/resource", _, Some(uri)) => {
                 let listing = self.listing();
                 let target = listing.template(&uri).or_else(|| listing.resource(&uri)).cloned();
                 let Target { server, name } =
                     target.ok_or_else(|| invalid("`ref` names no resource template that is shown"))?;
-                (CompletionOf::ResourceTemplate(name), server)
+                (CompletionReference::ResourceTemplate(name), server)
             }
             _ => {
                 return Err(invalid(
@@ -70,7 +70,7 @@ impl Asked<'_> {
         };
         let Argument { name, value } = argument;
         let known = context.and_then(|it| it.arguments).unwrap_or_default().into_iter().collect();
-        let argument = CompletionArgument { name, value, known };
+        let argument = CompletionArgument { name, value, context: known };
         let asking = self.asking(Some(server), "", &["ref", "argument", "context"])?;
         let received = self.gateway.host.complete_raw(&of, &argument, asking).await;
         self.received(received.map_err(|it| self.refused(it))?, "")

@@ -18,7 +18,9 @@ use std::sync::Arc;
 use bytes::Bytes;
 use mcp_host::{DialogId, RequestOptions};
 use mcp_model::{Era, RawJson, RpcError, ServerId, code};
-use mcp_transport::{Event, Handlers, InputRequired, LogMessage, OnEvent, OnProgress, Progress, Questions};
+use mcp_transport::{
+    Handlers, InputHandling, LogMessage, OnProgress, OnServerEvent, Progress, RawRequestHandler, ServerEvent,
+};
 use serde::Deserialize;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
@@ -283,10 +285,10 @@ impl Asked<'_> {
     }
 
     /// Who answers that a server needs input before it has a result: a client without sessions does so himself.
-    fn input(&self) -> InputRequired {
+    fn input(&self) -> InputHandling {
         match self.caller.era() {
-            Era::Legacy => InputRequired::Answered,
-            Era::Modern => InputRequired::HandedOn,
+            Era::Legacy => InputHandling::ByHandlers,
+            Era::Modern => InputHandling::ReturnToCaller,
         }
     }
 
@@ -295,7 +297,7 @@ impl Asked<'_> {
         let Caller { able, outlet, session, owner, .. } = self.caller;
         let answers = able.answers();
         let limit = self.gateway.options.bounds.answer;
-        let questions: Option<Arc<dyn Questions>> = match (session, &self.desk) {
+        let questions: Option<Arc<dyn RawRequestHandler>> = match (session, &self.desk) {
             (Some(session), _) => {
                 let (session, outlet) = (Arc::clone(session), outlet.clone());
                 Some(Arc::new(AskedInSession { answers, session, outlet, limit }))
@@ -303,27 +305,27 @@ impl Asked<'_> {
             (None, Some(desk)) => Some(Arc::new(AskedByResult { answers, desk: desk.clone(), limit })),
             (None, None) => None,
         };
-        let handlers = Handlers { questions, ..Handlers::default() };
+        let handlers = Handlers { raw_requests: questions, ..Handlers::default() };
         let mut res = mcp_transport::Caller::new(*owner, handlers);
-        res.patience = limit;
-        res.hears = Some(self.hears());
+        res.max_deadline_pause = limit;
+        res.on_event = Some(self.hears());
         res.capabilities = able.told();
         Arc::new(res)
     }
 
     /// Tells the client what servers say while his request runs.
-    fn hears(&self) -> OnEvent {
+    fn hears(&self) -> OnServerEvent {
         let from = self.caller.log_level(&self.request.meta);
         let (outlet, session) = (self.caller.outlet.clone(), self.caller.session.clone());
         Arc::new(move |event| {
             let message = match event {
-                Event::Log(LogMessage { level, raw, .. }) => {
+                ServerEvent::Log(LogMessage { level, raw, .. }) => {
                     // In the era with sessions the level may have been said since.
                     let from = session.as_ref().and_then(|it| it.log_level()).or(from);
                     let loud = from.is_some_and(|from| level.is_none_or(|it| it >= from));
                     loud.then(|| response::notification("notifications/message", raw.as_str()))
                 }
-                Event::Notification { method, params } => {
+                ServerEvent::Notification { method, params } => {
                     let params = params.unwrap_or_else(RawJson::empty_object);
                     let passes = watch::passes(&method, &params);
                     passes.then(|| response::notification(&method, params.as_str()))

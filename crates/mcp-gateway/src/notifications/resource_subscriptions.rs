@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 
 use mcp_host::{ServerNotification, Subscription};
 use mcp_model::{RpcError, code};
-use mcp_transport::Event;
+use mcp_transport::ServerEvent;
 
 /// How many one client may want to hear of.
 const MOST: usize = 256;
@@ -54,7 +54,7 @@ impl Subscribed {
 
     /// The resource that has changed, where it is one of these, or lies in one of these.
     pub(crate) fn updated<'a>(&self, said: &'a ServerNotification) -> Option<&'a str> {
-        let Event::ResourceUpdated { uri } = &said.event else { return None };
+        let ServerEvent::ResourceUpdated { uri } = &said.event else { return None };
         let is_its = |it: &Subscription| {
             it.server() == &said.server && it.dialog() == said.dialog.as_ref() && covers(it.uri(), uri)
         };

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use mcp_host::{DialogId, HostSnapshot, NotificationStream, NotificationStreamItem, ServerNotification};
 use mcp_model::LogLevel;
-use mcp_transport::Event;
+use mcp_transport::ServerEvent;
 use tokio::sync::watch;
 
 use crate::access::scope::Scope;
@@ -106,11 +106,11 @@ pub(crate) fn told(
     }
     let is_own = said.owner.is_none() && said.dialog.as_ref() == Some(dialog);
     match &said.event {
-        Event::Log(log) if is_own => {
+        ServerEvent::Log(log) if is_own => {
             let loud = from.is_none_or(|from| log.level.is_none_or(|it| it >= from));
             loud.then(|| ("notifications/message".to_owned(), log.raw.as_str().to_owned()))
         }
-        Event::Notification { method, params }
+        ServerEvent::Notification { method, params }
             if is_own && passes(method, params.as_ref().unwrap_or(&mcp_model::RawJson::empty_object())) =>
         {
             let params = params.as_ref().map_or("{}", |it| it.as_str());

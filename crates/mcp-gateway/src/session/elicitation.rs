@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use mcp_model::{RawJson, RpcError, code};
-use mcp_transport::{Questions, RawQuestion};
+use mcp_transport::{RawRequestHandler, RawServerRequest};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::protocol::json_splice;
@@ -116,13 +116,13 @@ pub(crate) struct AskedInSession {
 }
 
 #[async_trait]
-impl Questions for AskedInSession {
-    fn takes(&self, method: &str) -> bool {
+impl RawRequestHandler for AskedInSession {
+    fn handles(&self, method: &str) -> bool {
         self.answers.takes(method)
     }
 
-    async fn answer(&self, question: RawQuestion) -> Result<RawJson, RpcError> {
-        let RawQuestion { method, params } = question;
+    async fn handle(&self, question: RawServerRequest) -> Result<RawJson, RpcError> {
+        let RawServerRequest { method, params } = question;
         self.answers.admit(&method, &params)?;
         // A stream of the call's own that nobody reads any more: the session's may still be heard.
         let outlet = match self.outlet.is_closed() {
@@ -136,7 +136,7 @@ impl Questions for AskedInSession {
 /// A question that waits for a client to come back with its answer.
 #[derive(Debug)]
 pub(crate) struct LaidDown {
-    pub(crate) question: RawQuestion,
+    pub(crate) question: RawServerRequest,
     pub(crate) answer: oneshot::Sender<RawJson>,
 }
 
@@ -148,12 +148,12 @@ pub(crate) struct AskedByResult {
 }
 
 #[async_trait]
-impl Questions for AskedByResult {
-    fn takes(&self, method: &str) -> bool {
+impl RawRequestHandler for AskedByResult {
+    fn handles(&self, method: &str) -> bool {
         self.answers.takes(method)
     }
 
-    async fn answer(&self, question: RawQuestion) -> Result<RawJson, RpcError> {
+    async fn handle(&self, question: RawServerRequest) -> Result<RawJson, RpcError> {
         self.answers.admit(&question.method, &question.params)?;
         let (answer, taken) = oneshot::channel();
         let failed = |message: &str| RpcError::new(code::INTERNAL_ERROR, message);

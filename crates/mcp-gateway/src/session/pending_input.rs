@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use mcp_model::{RawJson, RpcError, code};
-use mcp_transport::RawQuestion;
+use mcp_transport::RawServerRequest;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
@@ -179,7 +179,7 @@ impl Call {
 fn asks(state: &str, open: &[(String, LaidDown)]) -> Bytes {
     let requests: Vec<String> = open
         .iter()
-        .map(|(key, LaidDown { question: RawQuestion { method, params }, .. })| {
+        .map(|(key, LaidDown { question: RawServerRequest { method, params }, .. })| {
             format!(
                 "{}:{{\"method\":{},\"params\":{}}}",
                 response::text(key),
@@ -211,7 +211,7 @@ pub(crate) fn desk() -> (mpsc::Sender<LaidDown>, mpsc::Receiver<LaidDown>) {
 
 #[cfg(test)]
 mod tests {
-    use mcp_transport::Questions;
+    use mcp_transport::RawRequestHandler;
 
     use super::*;
     use crate::session::elicitation::{Answers, AskedByResult};
@@ -225,8 +225,8 @@ mod tests {
         let (sender, receiver) = desk();
         let answers = Answers::of(&json(r#"{"roots":{}}"#));
         let asked = AskedByResult { answers, desk: sender, limit: Duration::from_secs(60) };
-        let question = RawQuestion { method: "roots/list".to_owned(), params: RawJson::empty_object() };
-        Call::begin(async move { asked.answer(question).await.map(RawJson::into_bytes) }, receiver)
+        let question = RawServerRequest { method: "roots/list".to_owned(), params: RawJson::empty_object() };
+        Call::begin(async move { asked.handle(question).await.map(RawJson::into_bytes) }, receiver)
     }
 
     fn state(result: &Bytes) -> String {

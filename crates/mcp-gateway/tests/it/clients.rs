@@ -5,13 +5,13 @@ use std::sync::{Arc, Mutex};
 use async_trait::async_trait;
 use mcp_model::{Era, RawJson, RpcError};
 use mcp_transport::{
-    CallOptions, CompletionArgument, CompletionOf, ElicitAnswer, ElicitMode, ElicitRequest, Elicitation,
-    Eras, Event, Handlers, Listener, SessionOptions,
+    CallOptions, CompletionArgument, CompletionReference, ElicitMode, ElicitRequest, ElicitResult,
+    Elicitation, Eras, Handlers, Listener, ServerEvent, SessionOptions,
 };
 
 use crate::world::World;
 
-struct Answering(Mutex<Vec<Event>>);
+struct Answering(Mutex<Vec<ServerEvent>>);
 
 #[async_trait]
 impl Elicitation for Answering {
@@ -19,16 +19,16 @@ impl Elicitation for Answering {
         &[ElicitMode::Form]
     }
 
-    async fn elicit(&self, request: ElicitRequest) -> Result<ElicitAnswer, RpcError> {
+    async fn elicit(&self, request: ElicitRequest) -> Result<ElicitResult, RpcError> {
         assert!(!request.message.is_empty());
         let answer = RawJson::parse(r#"{"answer":"blue"}"#.into()).unwrap();
-        Ok(ElicitAnswer::Accept(Some(answer)))
+        Ok(ElicitResult::Accept(Some(answer)))
     }
 }
 
 #[async_trait]
 impl Listener for Answering {
-    async fn hear(&self, event: Event) {
+    async fn on_event(&self, event: ServerEvent) {
         self.0.lock().unwrap().push(event);
     }
 }
@@ -100,14 +100,14 @@ async fn check(eras: Eras, era: Era) {
     assert_eq!(read.contents.len(), 1);
     session.read_resource("demo://nowhere", CallOptions::default()).await.unwrap_err();
     let templates = session.list_resource_templates().await.unwrap().items;
-    let of = CompletionOf::ResourceTemplate(templates[0].uri_template.to_string());
-    let argument = CompletionArgument { name: "count".to_owned(), value: String::new(), known: Vec::new() };
+    let of = CompletionReference::ResourceTemplate(templates[0].uri_template.to_string());
+    let argument = CompletionArgument { name: "count".to_owned(), value: String::new(), context: Vec::new() };
     // Whether the server completes is its own affair; that it is asked is ours.
     drop(session.complete(&of, &argument, CallOptions::default()).await);
 
     call("demo__log", "{}", CallOptions::default()).await.unwrap();
     call("demo__change_tools", r#"{"name":"later"}"#, CallOptions::default()).await.unwrap();
-    let mut changes = session.changes();
+    let mut changes = session.list_changes();
     changes.wait_for(|it| it.tools > 0).await.unwrap();
     let tools = session.list_tools().await.unwrap().items;
     assert!(tools.iter().any(|it| &*it.name == "demo__later"));

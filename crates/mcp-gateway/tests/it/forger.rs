@@ -3,7 +3,7 @@
 use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 
-use mcp_transport::{Dial, Ended, Link, Opening, Transport};
+use mcp_transport::{Dial, Disconnect, HandshakeMode, Link, Transport};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, split};
 
@@ -99,13 +99,13 @@ impl Dial for Forger {
         text.to_owned()
     }
 
-    fn opening(&self) -> Opening {
-        Opening::Negotiate
+    fn handshake_mode(&self) -> HandshakeMode {
+        HandshakeMode::Negotiate
     }
 }
 
 impl Transport for Forger {
-    fn run<'a>(self: Box<Self>, link: Link) -> Pin<Box<dyn Future<Output = Ended> + Send + 'a>>
+    fn run<'a>(self: Box<Self>, link: Link) -> Pin<Box<dyn Future<Output = Disconnect> + Send + 'a>>
     where
         Self: 'a,
     {

@@ -13,7 +13,7 @@ async fn check(eras: Eras) {
         session.list_tools().await.unwrap().items.iter().map(|it| it.name.to_string()).collect()
     };
     assert!(names().await.contains(&"demo__echo".to_owned()));
-    let mut changes = session.changes();
+    let mut changes = session.list_changes();
     let before = changes.borrow_and_update().tools;
 
     let mut renamed = server("demo");

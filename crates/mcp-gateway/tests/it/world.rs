@@ -15,8 +15,8 @@ use mcp_model::{
     ServerSpec, Sharing, StdioEndpoint, StdioSpec, TransportSpec, UrlEndpoint,
 };
 use mcp_transport::{
-    ClientCapabilities, Dial, DialOptions, EndReason, Ended, Eras, Lane, Link, Opening, Out, Session,
-    SessionOptions, Transport, dialer,
+    ClientCapabilities, Dial, DialOptions, Disconnect, DisconnectReason, Eras, HandshakeMode, Link, Outbound,
+    Session, SessionOptions, StreamId, Transport, dialer,
 };
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader, DuplexStream};
 use tokio::net::TcpStream;
@@ -53,8 +53,8 @@ impl Dial for DemoDial {
         text.to_owned()
     }
 
-    fn opening(&self) -> Opening {
-        Opening::Negotiate
+    fn handshake_mode(&self) -> HandshakeMode {
+        HandshakeMode::Negotiate
     }
 }
 
@@ -70,7 +70,7 @@ impl Drop for Open {
 }
 
 impl Transport for Demo {
-    fn run<'a>(self: Box<Self>, link: Link) -> Pin<Box<dyn Future<Output = Ended> + Send + 'a>>
+    fn run<'a>(self: Box<Self>, link: Link) -> Pin<Box<dyn Future<Output = Disconnect> + Send + 'a>>
     where
         Self: 'a,
     {
@@ -85,27 +85,27 @@ impl Transport for Demo {
 }
 
 /// Brings messages to and from what is `served` on the other end of `here`, one a line.
-pub(crate) async fn run<T>(link: Link, here: DuplexStream, served: impl Future<Output = T>) -> Ended {
-    let Link { mut out, inbox, mut stop } = link;
+pub(crate) async fn run<T>(link: Link, here: DuplexStream, served: impl Future<Output = T>) -> Disconnect {
+    let Link { outbound: mut out, inbound: inbox, shutdown: mut stop } = link;
     tokio::pin!(served);
     let (read, mut write) = tokio::io::split(here);
     let mut lines = BufReader::new(read).lines();
     loop {
         tokio::select! {
-            _ = stop.requested() => return Ended::new(EndReason::Stopped),
-            _ = &mut served => return Ended::new(EndReason::PeerClosed),
+            _ = stop.requested() => return Disconnect::new(DisconnectReason::Stopped),
+            _ = &mut served => return Disconnect::new(DisconnectReason::PeerClosed),
             line = lines.next_line() => match line.unwrap() {
                 Some(line) => {
-                    inbox.deliver(Lane::Shared, line.into());
+                    inbox.deliver(StreamId::Shared, line.into());
                 }
-                None => return Ended::new(EndReason::PeerClosed),
+                None => return Disconnect::new(DisconnectReason::PeerClosed),
             },
             out = out.next() => {
                 let body = match out {
-                    Some(Out::Message(message)) => message.body,
-                    Some(Out::Abandon { notice: Some(notice), .. }) => notice,
-                    Some(Out::Abandon { notice: None, .. }) => continue,
-                    None => return Ended::new(EndReason::Stopped),
+                    Some(Outbound::Send(message)) => message.body,
+                    Some(Outbound::Cancel { notice: Some(notice), .. }) => notice,
+                    Some(Outbound::Cancel { notice: None, .. }) => continue,
+                    None => return Disconnect::new(DisconnectReason::Stopped),
                 };
                 write.write_all(&body).await.unwrap();
                 write.write_all(b"\n").await.unwrap();

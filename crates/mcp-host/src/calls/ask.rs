@@ -12,8 +12,8 @@ use mcp_config::ResolvedServer;
 use mcp_model::{Completion, ErrorKind, PromptResult, RawJson, ReadResult, ServerId, TraceContext};
 use mcp_registry::ExposedPrompt;
 use mcp_transport::{
-    Answer, CallError, CallOptions, Caller, CompletionArgument, CompletionOf, InputRequired, OnProgress,
-    Replay, Session,
+    CallError, CallOptions, CallResponse, Caller, CompletionArgument, CompletionReference, InputHandling,
+    OnProgress, RetryPolicy, Session,
 };
 use tokio::time::Instant;
 use tracing::Instrument;
@@ -50,7 +50,7 @@ pub struct RequestOptions {
     /// More members of the parameters, as in [`ToolCall::more`](crate::calls::ToolCall::more).
     pub extra_params: Option<RawJson>,
     /// What becomes of a result that asks for input; only where it is asked for as bytes.
-    pub input: InputRequired,
+    pub input: InputHandling,
 }
 
 /// How something is asked of a session, under the name that its server knows it by. Boxed: of a future that borrows what
@@ -84,7 +84,7 @@ impl Desk {
         sight: Sight<'_>,
     ) -> Result<RawResult, RequestError> {
         let given = arguments.clone();
-        let send: Sending<Answer<RawJson>> = Arc::new(move |session, name, options| {
+        let send: Sending<CallResponse<RawJson>> = Arc::new(move |session, name, options| {
             let given = given.clone();
             Box::pin(async move { session.get_prompt_raw(name, &given, options).await })
         });
@@ -126,7 +126,7 @@ impl Desk {
         asking: RequestOptions,
         sight: Sight<'_>,
     ) -> Result<RawResult, RequestError> {
-        let send: Sending<Answer<RawJson>> =
+        let send: Sending<CallResponse<RawJson>> =
             Arc::new(|session, uri, options| Box::pin(session.read_resource_raw(uri, options)));
         self.ask("resources/read", Wish::Resource(uri), asking, sight, send).await.map(raw)
     }
@@ -134,7 +134,7 @@ impl Desk {
     /// Says what an argument could be.
     pub(crate) async fn complete(
         &self,
-        of: &CompletionOf,
+        of: &CompletionReference,
         argument: &CompletionArgument,
         asking: RequestOptions,
         sight: Sight<'_>,
@@ -151,13 +151,13 @@ impl Desk {
     /// Says what an argument could be, and hands the result on as it is.
     pub(crate) async fn complete_raw(
         &self,
-        of: &CompletionOf,
+        of: &CompletionReference,
         argument: &CompletionArgument,
         asking: RequestOptions,
         sight: Sight<'_>,
     ) -> Result<RawResult, RequestError> {
         let known = (of.clone(), argument.clone());
-        let send: Sending<Answer<RawJson>> = Arc::new(move |session, name, options| {
+        let send: Sending<CallResponse<RawJson>> = Arc::new(move |session, name, options| {
             let (of, argument) = known.clone();
             Box::pin(async move { session.complete_raw(&renamed(&of, name), &argument, options).await })
         });
@@ -246,14 +246,14 @@ impl Desk {
         let limits = &server.spec.limits;
         let deadline = due.rest(limits.request);
         let options = CallOptions {
-            deadline: Some(deadline),
-            idle: limits.idle,
-            replay: Replay::Allowed,
+            timeout: Some(deadline),
+            idle_timeout: limits.idle,
+            retry: RetryPolicy::Once,
             progress: asking.progress.clone(),
             trace: self.traced(asking.trace.as_ref()),
             caller: self.caller(asking.caller.as_ref(), asking.dialog.as_ref()),
             meta: asking.meta.clone(),
-            more: asking.extra_params.clone(),
+            extra_params: asking.extra_params.clone(),
             input: asking.input,
         };
         match tokio::time::timeout(outer(deadline, &options), send(options)).await {
@@ -267,23 +267,23 @@ impl Desk {
     }
 }
 
-fn raw((answer, server): (Answer<RawJson>, ServerId)) -> RawResult {
+fn raw((answer, server): (CallResponse<RawJson>, ServerId)) -> RawResult {
     RawResult { result: answer.value, server, request_id: Some(answer.request_id) }
 }
 
 /// What a completion is of, in the words of the catalog.
-fn completion(of: &CompletionOf) -> Wish<'_> {
+fn completion(of: &CompletionReference) -> Wish<'_> {
     match of {
-        CompletionOf::Prompt(name) => Wish::Prompt(name),
-        CompletionOf::ResourceTemplate(uri) => Wish::Template(uri),
+        CompletionReference::Prompt(name) => Wish::Prompt(name),
+        CompletionReference::ResourceTemplate(uri) => Wish::Template(uri),
     }
 }
 
 /// The same by the name that its server knows.
-fn renamed(of: &CompletionOf, name: &str) -> CompletionOf {
+fn renamed(of: &CompletionReference, name: &str) -> CompletionReference {
     match of {
-        CompletionOf::Prompt(_) => CompletionOf::Prompt(name.to_owned()),
-        CompletionOf::ResourceTemplate(_) => CompletionOf::ResourceTemplate(name.to_owned()),
+        CompletionReference::Prompt(_) => CompletionReference::Prompt(name.to_owned()),
+        CompletionReference::ResourceTemplate(_) => CompletionReference::ResourceTemplate(name.to_owned()),
     }
 }
 

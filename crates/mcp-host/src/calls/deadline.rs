@@ -19,7 +19,7 @@ const OVERTIME: Duration = Duration::from_secs(1);
 
 /// The bound around a call that its own deadline should have ended: what the caller may take for himself is not in that.
 pub(super) fn outer(deadline: Duration, options: &CallOptions) -> Duration {
-    let patience = options.caller.as_ref().map_or(Duration::ZERO, |it| it.patience);
+    let patience = options.caller.as_ref().map_or(Duration::ZERO, |it| it.max_deadline_pause);
     deadline.saturating_add(patience).saturating_add(OVERTIME)
 }
 

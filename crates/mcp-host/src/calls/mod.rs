@@ -23,7 +23,7 @@ use std::time::Duration;
 use mcp_config::ResolvedServer;
 use mcp_model::{CallResult, ErrorKind, RawJson, ServerId, Tool, TraceContext};
 use mcp_registry::{ValidationOutcome, ValidatorCache};
-use mcp_transport::{CallError, CallOptions, Caller, InputRequired, OnProgress, Replay, RequestId};
+use mcp_transport::{CallError, CallOptions, Caller, InputHandling, OnProgress, RequestId, RetryPolicy};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::Instant;
 use tracing::Instrument;
@@ -84,7 +84,7 @@ pub struct ToolCall {
     /// More members of the request's parameters, a JSON object, handed on.
     pub extra_params: Option<RawJson>,
     /// What becomes of a result that asks for input; only [`Host::call_raw`](crate::host::Host::call_raw) can hand it on.
-    pub input: InputRequired,
+    pub input: InputHandling,
 }
 
 impl ToolCall {
@@ -101,7 +101,7 @@ impl ToolCall {
             caller: None,
             meta: None,
             extra_params: None,
-            input: InputRequired::Answered,
+            input: InputHandling::ByHandlers,
         }
     }
 }
@@ -407,16 +407,16 @@ impl Desk {
         self.validate(call, &server.spec.id, tool)?;
         let limits = &server.spec.limits;
         let deadline = due.rest(limits.request);
-        let replay = if tool.hints.is_repeatable() { Replay::Allowed } else { Replay::Forbidden };
+        let replay = if tool.hints.is_repeatable() { RetryPolicy::Once } else { RetryPolicy::Never };
         let options = CallOptions {
-            deadline: Some(deadline),
-            idle: limits.idle,
-            replay,
+            timeout: Some(deadline),
+            idle_timeout: limits.idle,
+            retry: replay,
             progress: call.progress.clone(),
             trace: self.traced(call.trace.as_ref()),
             caller: self.caller(call.caller.as_ref(), call.dialog.as_ref()),
             meta: call.meta.clone(),
-            more: call.extra_params.clone(),
+            extra_params: call.extra_params.clone(),
             input: call.input,
         };
         let outer = outer(deadline, &options);
@@ -426,7 +426,7 @@ impl Desk {
                 let warnings = answer.value.judge(self, &server.spec.id, tool);
                 Ok(Done { request_id: Some(answer.request_id), value: answer.value, warnings })
             }
-            Ok(Err(error @ CallError::Closed(_))) if replay == Replay::Forbidden => {
+            Ok(Err(error @ CallError::Closed(_))) if replay == RetryPolicy::Never => {
                 let mut res = call_failure(server, &error);
                 res.message.push_str("; it is not known whether the call ran");
                 Err(res.into())

@@ -1,7 +1,7 @@
 //! As what a caller wants the result of a call: read and judged, or as the bytes that its server sent.
 
 use mcp_model::{Content, RawJson, RpcError, ServerId, Tool, ToolResult};
-use mcp_transport::{Answer, CallError, CallOptions, RequestId, Session};
+use mcp_transport::{CallError, CallOptions, CallResponse, RequestId, Session};
 use serde_json::json;
 
 use super::Desk;
@@ -74,7 +74,7 @@ pub(super) trait Form: Sized {
         tool: &str,
         arguments: &RawJson,
         options: CallOptions,
-    ) -> Result<Answer<Self>, CallError>;
+    ) -> Result<CallResponse<Self>, CallError>;
 
     /// The answer of one of the host's own tools.
     fn own(text: String) -> Self;
@@ -89,7 +89,7 @@ impl Form for ToolResult {
         tool: &str,
         arguments: &RawJson,
         options: CallOptions,
-    ) -> Result<Answer<ToolResult>, CallError> {
+    ) -> Result<CallResponse<ToolResult>, CallError> {
         session.call_tool(tool, arguments, options).await
     }
 
@@ -108,7 +108,7 @@ impl Form for RawJson {
         tool: &str,
         arguments: &RawJson,
         options: CallOptions,
-    ) -> Result<Answer<RawJson>, CallError> {
+    ) -> Result<CallResponse<RawJson>, CallError> {
         session.call_tool_raw(tool, arguments, options).await
     }
 

@@ -2,7 +2,7 @@
 //! and what clients want of servers for longer than a call.
 
 use mcp_model::{LogLevel, RawJson, ServerId};
-use mcp_transport::{CompletionArgument, CompletionOf};
+use mcp_transport::{CompletionArgument, CompletionReference};
 
 use super::Host;
 use crate::calls::{RawResult, RequestError, RequestOptions, Sight, ToolCall};
@@ -42,7 +42,7 @@ impl Host {
     /// Says what an argument could be as [`Host::complete`] does, and hands the result on as its server sent it.
     pub async fn complete_raw(
         &self,
-        of: &CompletionOf,
+        of: &CompletionReference,
         argument: &CompletionArgument,
         asking: RequestOptions,
     ) -> Result<RawResult, RequestError> {

@@ -52,12 +52,12 @@ impl fmt::Debug for Voice {
 
 /// A dialog's handlers, and where it has none, the host's. What is said on its own is heard by the host.
 pub(crate) fn joined(own: &Handlers, host: &Handlers) -> Handlers {
-    let Handlers { sampling, elicitation, roots, listener: _, questions } = own.clone();
+    let Handlers { sampling, elicitation, roots, listener: _, raw_requests: questions } = own.clone();
     Handlers {
         sampling: sampling.or_else(|| host.sampling.clone()),
         elicitation: elicitation.or_else(|| host.elicitation.clone()),
         roots: roots.or_else(|| host.roots.clone()),
         listener: host.listener.clone(),
-        questions: questions.or_else(|| host.questions.clone()),
+        raw_requests: questions.or_else(|| host.raw_requests.clone()),
     }
 }

@@ -8,7 +8,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use mcp_model::{RawJson, ServerId};
-use mcp_transport::{CallerId, Event};
+use mcp_transport::{CallerId, ServerEvent};
 use tokio::sync::Notify;
 
 use crate::supervisor::dialog::DialogId;
@@ -30,7 +30,7 @@ pub struct ServerNotification {
     /// told already.
     pub owner: Option<CallerId>,
     /// What it says: [`Event::Log`], [`Event::ResourceUpdated`] or [`Event::Notification`].
-    pub event: Event,
+    pub event: ServerEvent,
 }
 
 /// What a [`NotificationStream`] brings.
@@ -156,13 +156,13 @@ impl Waiting {
 }
 
 /// How much memory it keeps, about.
-fn weight(event: &Event) -> usize {
+fn weight(event: &ServerEvent) -> usize {
     let json = |it: Option<&RawJson>| it.map_or(0, |it| it.as_bytes().len());
     match event {
-        Event::Log(message) => json(Some(&message.raw)) + json(message.data.as_ref()),
-        Event::ResourceUpdated { uri } => uri.len(),
-        Event::Notification { method, params } => method.len() + json(params.as_ref()),
-        Event::Fault(what) => what.len(),
+        ServerEvent::Log(message) => json(Some(&message.raw)) + json(message.data.as_ref()),
+        ServerEvent::ResourceUpdated { uri } => uri.len(),
+        ServerEvent::Notification { method, params } => method.len() + json(params.as_ref()),
+        ServerEvent::ProtocolError(what) => what.len(),
         // What else there is or will be is small, or not told here.
         _ => 0,
     }
@@ -178,7 +178,7 @@ mod tests {
     use super::*;
 
     fn said(number: usize, size: usize) -> ServerNotification {
-        let event = Event::ResourceUpdated { uri: format!("{number}:{}", "x".repeat(size)) };
+        let event = ServerEvent::ResourceUpdated { uri: format!("{number}:{}", "x".repeat(size)) };
         ServerNotification { server: ServerId::parse("a").unwrap(), dialog: None, owner: None, event }
     }
 
@@ -187,7 +187,7 @@ mod tests {
             None => "over".to_owned(),
             Some(NotificationStreamItem::Lagged(many)) => format!("missed {many}"),
             Some(NotificationStreamItem::Notification(said)) => match &said.event {
-                Event::ResourceUpdated { uri } => uri.split(':').next().unwrap().to_owned(),
+                ServerEvent::ResourceUpdated { uri } => uri.split(':').next().unwrap().to_owned(),
                 other => panic!("{other:?}"),
             },
         }

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use mcp_model::{Endpoint, ServerId};
 use mcp_transport::{
-    Authorities, Authorization, KnownClient, OAuth, OAuthOptions, Revocation, TokenStore, Unauthorized,
+    Authorities, Authorization, OAuth, OAuthOptions, RegisteredClient, Revocation, TokenStore, Unauthorized,
     UserAgent,
 };
 use url::Url;
@@ -26,7 +26,7 @@ pub struct LoginOptions {
     /// Where a document of ours describes us: an https URL with a path.
     pub client_metadata: Option<Url>,
     /// A client that was registered by hand, for every server.
-    pub client: Option<KnownClient>,
+    pub client: Option<RegisteredClient>,
     /// What to do about a server that nobody has logged in to: `` run `mcp-host login weather` ``.
     pub hint: LoginHint,
 }
@@ -72,7 +72,7 @@ impl Logins {
     ) -> Result<Revocation, Unauthorized> {
         match self.of(server, endpoint, authorities) {
             Some(login) => login.revoke().await,
-            None => Ok(Revocation::Nothing),
+            None => Ok(Revocation::NoGrant),
         }
     }
 
@@ -95,12 +95,12 @@ impl Logins {
         let LoginOptions { store, user, client_name, client_metadata, client, hint } = self.0.options.clone();
         let options = OAuthOptions {
             store,
-            user,
+            user_agent: user,
             client_name,
             client_metadata,
             client,
             authorities: authorities.clone(),
-            hint: hint(server),
+            login_hint: hint(server),
         };
         match OAuth::new(url, options) {
             Ok(new) => {
@@ -126,13 +126,13 @@ impl fmt::Debug for Logins {
 #[cfg(test)]
 mod tests {
     use mcp_model::UrlEndpoint;
-    use mcp_transport::MemoryTokens;
+    use mcp_transport::MemoryTokenStore;
 
     use super::*;
 
     fn logins() -> Logins {
         Logins::new(LoginOptions {
-            store: Arc::new(MemoryTokens::default()),
+            store: Arc::new(MemoryTokenStore::default()),
             user: None,
             client_name: "test".to_owned(),
             client_metadata: None,

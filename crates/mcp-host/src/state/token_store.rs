@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use fs4::{FileExt, TryLockError};
-use mcp_transport::{Grant, TokenStore, TokenStoreError, Turn};
+use mcp_transport::{Grant, RefreshLock, TokenStore, TokenStoreError};
 use serde_json::{Value, json};
 use url::Url;
 
@@ -83,7 +83,7 @@ impl TokenStore for FileTokenStore {
         Ok(found.into_iter().max_by_key(|(saved, _)| *saved).map(|(_, grant)| grant))
     }
 
-    fn of(&self, resource: &Url, issuer: &str) -> Result<Option<Grant>, TokenStoreError> {
+    fn get(&self, resource: &Url, issuer: &str) -> Result<Option<Grant>, TokenStoreError> {
         let found = read(&self.path(resource, issuer))?;
         Ok(found.map(|(_, it)| it).filter(|it| it.resource == *resource && it.issuer == issuer))
     }
@@ -113,10 +113,10 @@ impl TokenStore for FileTokenStore {
         Ok(files.len())
     }
 
-    fn turn(&self, resource: &Url) -> Result<Option<Turn>, TokenStoreError> {
+    fn lock_refresh(&self, resource: &Url) -> Result<Option<RefreshLock>, TokenStoreError> {
         let file = self.lock(resource)?;
         match FileExt::try_lock(&file) {
-            Ok(()) => Ok(Some(Turn::new(file))),
+            Ok(()) => Ok(Some(RefreshLock::new(file))),
             Err(TryLockError::WouldBlock) => Ok(None),
             Err(TryLockError::Error(error)) => Err(failed("lock a file in", &self.folder, &error)),
         }
@@ -168,7 +168,7 @@ fn failed(what: &str, path: &Path, error: &io::Error) -> TokenStoreError {
 #[cfg(test)]
 mod tests {
     use mcp_model::Secret;
-    use mcp_transport::KnownClient;
+    use mcp_transport::RegisteredClient;
 
     use super::*;
 
@@ -176,7 +176,7 @@ mod tests {
         Grant {
             resource: resource.parse().unwrap(),
             issuer: issuer.to_owned(),
-            client: KnownClient { id: "c".to_owned(), secret: None, redirect: None },
+            client: RegisteredClient { id: "c".to_owned(), secret: None, redirect_uri: None },
             access_token: Secret::from(token),
             refresh_token: None,
             expires_at: None,
@@ -197,8 +197,8 @@ mod tests {
             store.save(&grant(resource, issuer, token)).unwrap();
         }
         assert_eq!(store.latest(&url(a)), Ok(Some(grant(a, "one", "t4"))));
-        assert_eq!(store.of(&url(a), "two"), Ok(Some(grant(a, "two", "t2"))));
-        assert_eq!(store.of(&url(b), "two"), Ok(None));
+        assert_eq!(store.get(&url(a), "two"), Ok(Some(grant(a, "two", "t2"))));
+        assert_eq!(store.get(&url(b), "two"), Ok(None));
         assert_eq!(store.remove(&url(a)), Ok(2));
         assert_eq!((store.latest(&url(a)), store.remove(&url(a))), (Ok(None), Ok(0)));
         assert_eq!(store.latest(&url(b)), Ok(Some(grant(b, "one", "t3"))));
@@ -210,11 +210,15 @@ mod tests {
         let [one, other] = [(); 2].map(|()| FileTokenStore::new(place.path().join("logins")));
         let (a, b) =
             (Url::parse("https://a.example/mcp").unwrap(), Url::parse("https://b.example/mcp").unwrap());
-        let turn = one.turn(&a).unwrap();
-        assert!(turn.is_some() && other.turn(&a).unwrap().is_none() && one.turn(&a).unwrap().is_none());
-        assert!(other.turn(&b).unwrap().is_some(), "another resource is nobody's business");
+        let turn = one.lock_refresh(&a).unwrap();
+        assert!(
+            turn.is_some()
+                && other.lock_refresh(&a).unwrap().is_none()
+                && one.lock_refresh(&a).unwrap().is_none()
+        );
+        assert!(other.lock_refresh(&b).unwrap().is_some(), "another resource is nobody's business");
         drop(turn);
-        assert!(other.turn(&a).unwrap().is_some());
+        assert!(other.lock_refresh(&a).unwrap().is_some());
         assert_eq!(one.latest(&a), Ok(None), "a lock is no grant");
     }
 

@@ -8,7 +8,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use mcp_transport::{Dial, EndReason, Ended, Fault, Link, Opening, Transport};
+use mcp_transport::{Dial, Disconnect, DisconnectReason, HandshakeMode, Link, RequestError, Transport};
 use tokio::sync::watch;
 
 use crate::supervisor::gate::Gate;
@@ -69,22 +69,22 @@ impl Dial for CountedDial {
         self.dial.redact_json(json)
     }
 
-    fn opening(&self) -> Opening {
-        self.dial.opening()
+    fn handshake_mode(&self) -> HandshakeMode {
+        self.dial.handshake_mode()
     }
 
-    fn otherwise(&self, refusal: &Fault) -> Option<Arc<dyn Dial>> {
-        let dial = self.dial.otherwise(refusal)?;
+    fn fallback(&self, refusal: &RequestError) -> Option<Arc<dyn Dial>> {
+        let dial = self.dial.fallback(refusal)?;
         Some(Arc::new(CountedDial { dial, place: Arc::clone(&self.place) }))
     }
 
-    fn instead(&self, refusal: &Fault) -> Option<Arc<dyn Dial>> {
-        let dial = self.dial.instead(refusal)?;
+    fn diagnostic_probe(&self, refusal: &RequestError) -> Option<Arc<dyn Dial>> {
+        let dial = self.dial.diagnostic_probe(refusal)?;
         Some(Arc::new(CountedDial { dial, place: Arc::clone(&self.place) }))
     }
 
-    fn is_kept_waiting(&self) -> bool {
-        self.dial.is_kept_waiting()
+    fn is_authorizing(&self) -> bool {
+        self.dial.is_authorizing()
     }
 }
 
@@ -94,19 +94,19 @@ struct CountedWire {
 }
 
 impl Transport for CountedWire {
-    fn run<'a>(self: Box<Self>, link: Link) -> Pin<Box<dyn Future<Output = Ended> + Send + 'a>>
+    fn run<'a>(self: Box<Self>, link: Link) -> Pin<Box<dyn Future<Output = Disconnect> + Send + 'a>>
     where
         Self: 'a,
     {
         let CountedWire { wire, place } = *self;
         Box::pin(async move {
             let mut cut = place.cut.subscribe();
-            let Some(guard) = place.gate.begin() else { return Ended::new(EndReason::Stopped) };
+            let Some(guard) = place.gate.begin() else { return Disconnect::new(DisconnectReason::Stopped) };
             // When this is dropped, the wire goes before the guard, for it was made after it. What it holds goes with
             // it, by its contract.
             let ended = tokio::select! {
                 ended = wire.run(link) => ended,
-                _ = cut.wait_for(|it| *it) => Ended::new(EndReason::Stopped),
+                _ = cut.wait_for(|it| *it) => Disconnect::new(DisconnectReason::Stopped),
             };
             drop(guard);
             ended
@@ -125,14 +125,14 @@ mod tests {
     struct Silent;
 
     impl Transport for Silent {
-        fn run<'a>(self: Box<Self>, link: Link) -> Pin<Box<dyn Future<Output = Ended> + Send + 'a>>
+        fn run<'a>(self: Box<Self>, link: Link) -> Pin<Box<dyn Future<Output = Disconnect> + Send + 'a>>
         where
             Self: 'a,
         {
             Box::pin(async move {
-                let Link { out: _out, inbox: _inbox, mut stop } = link;
+                let Link { outbound: _out, inbound: _inbox, shutdown: mut stop } = link;
                 stop.requested().await;
-                Ended::new(EndReason::Stopped)
+                Disconnect::new(DisconnectReason::Stopped)
             })
         }
     }
@@ -150,8 +150,8 @@ mod tests {
             text.to_owned()
         }
 
-        fn opening(&self) -> Opening {
-            Opening::Negotiate
+        fn handshake_mode(&self) -> HandshakeMode {
+            HandshakeMode::Negotiate
         }
     }
 
@@ -169,6 +169,6 @@ mod tests {
         assert_eq!(begun.elapsed(), Duration::ZERO);
         // None begins any more.
         let refused = start().await.map(|_| ()).unwrap_err();
-        assert!(matches!(refused, ConnectError::Ended(it) if it.reason == EndReason::Stopped));
+        assert!(matches!(refused, ConnectError::Disconnected(it) if it.reason == DisconnectReason::Stopped));
     }
 }

@@ -7,8 +7,9 @@ use mcp_config::ResolvedServer;
 use mcp_model::{Endpoint, Era, ErrorKind, Limits, ServerId};
 use mcp_registry::{ListKind, ServerLists};
 use mcp_transport::{
-    Authorities, CallError, Changes, ClientCapabilities, ClientInfo, ConnectError, Dial, DialOptions, Eras,
-    Handlers, Listing, OlderServers, OnSaid, Receipts, Said, Session, SessionOptions, dialer,
+    Authorities, CallError, ClientCapabilities, ClientInfo, ConnectError, Dial, DialOptions, Eras, Handlers,
+    ListChangeCounts, Listing, OnServerNotification, ReceiptDirectory, ServerNotification, Session,
+    SessionOptions, SseServerCache, dialer,
 };
 use tokio::time::Instant;
 use tracing::Instrument;
@@ -46,8 +47,8 @@ const PARTING: Duration = Duration::from_millis(500);
 /// What every start of a host has in common.
 pub(crate) struct Connector {
     pub(crate) client: ClientInfo,
-    pub(crate) receipts: Option<Receipts>,
-    pub(crate) older_servers: OlderServers,
+    pub(crate) receipts: Option<ReceiptDirectory>,
+    pub(crate) older_servers: SseServerCache,
     pub(crate) authorities: Authorities,
     pub(crate) own_executable: Option<String>,
     pub(crate) handlers: Handlers,
@@ -148,14 +149,14 @@ impl Connector {
         let dial_options = DialOptions {
             limits: spec.limits.clone(),
             receipts: self.receipts.clone(),
-            older_servers: self.older_servers.clone(),
+            sse_servers: self.older_servers.clone(),
             authorities: self.authorities.clone(),
             #[cfg(feature = "oauth")]
             authorization: self
                 .logins
                 .as_ref()
                 .and_then(|it| it.authorization(&spec.id, &server.endpoint, &self.authorities)),
-            given: config.iter().cloned().collect(),
+            extra_secrets: config.iter().cloned().collect(),
             ..DialOptions::default()
         };
         let dial = (self.dialer)(&self.named(server), &dial_options).map_err(|it| refused(&it))?;
@@ -167,10 +168,10 @@ impl Connector {
             eras: self.spoken,
             config: config.clone(),
             handlers,
-            declared,
-            said: Some(self.said(spec.id.clone(), dialog.clone())),
+            client_capabilities: declared,
+            on_notification: Some(self.said(spec.id.clone(), dialog.clone())),
             log_level: level,
-            remembered: self.eras.of(&spec.id, &label),
+            known_era: self.eras.of(&spec.id, &label),
             ..SessionOptions::default()
         };
         let session = Session::connect(self.wires.counted(dial), options).await.map_err(|it| refused(&it))?;
@@ -211,9 +212,9 @@ impl Connector {
     }
 
     /// Where it goes what an instance says on its own.
-    fn said(&self, server: ServerId, dialog: Option<DialogId>) -> OnSaid {
+    fn said(&self, server: ServerId, dialog: Option<DialogId>) -> OnServerNotification {
         let hub = Arc::clone(&self.hub);
-        Arc::new(move |Said { event, owner }| {
+        Arc::new(move |ServerNotification { event, caller: owner }| {
             hub.say(|| ServerNotification { server: server.clone(), dialog: dialog.clone(), owner, event });
         })
     }
@@ -226,7 +227,7 @@ impl Connector {
         let Post { server, dialog } = instance.post();
         for uri in instance.follow_subscriptions(&self.subscriptions).await {
             // Nobody has told what changed while there was no instance.
-            let event = mcp_transport::Event::ResourceUpdated { uri };
+            let event = mcp_transport::ServerEvent::ResourceUpdated { uri };
             let (server, dialog) = (server.clone(), dialog.clone());
             self.hub.say(|| ServerNotification { server, dialog, owner: None, event });
         }
@@ -242,7 +243,7 @@ impl Connector {
     ) -> Result<Listed, HostError> {
         let kinds = kinds(server);
         // Looked at before the lists are read: what is announced meanwhile is read again.
-        let seen = *session.changes().borrow();
+        let seen = *session.list_changes().borrow();
         // Boxed: all servers start at once, and each start would have the room of three lists from its beginning to its end.
         let read = |kind| Box::pin(read_within(session, server, kind, deadline, &self.meter));
         let (tools, prompts, resources) = tokio::join!(
@@ -271,12 +272,12 @@ impl Connector {
 
 /// What a server whose lists are not read now has announced so far. One of the modern era tells its changes only once
 /// it is listened to, a moment after the first call may begin: its lists are read again beside that, to miss none.
-fn heard(session: &Session) -> Changes {
-    let now = *session.changes().borrow();
+fn heard(session: &Session) -> ListChangeCounts {
+    let now = *session.list_changes().borrow();
     let before = |it: u64| it.wrapping_sub(1);
     match session.era() {
         Era::Legacy => now,
-        Era::Modern => Changes {
+        Era::Modern => ListChangeCounts {
             tools: before(now.tools),
             prompts: before(now.prompts),
             resources: before(now.resources),

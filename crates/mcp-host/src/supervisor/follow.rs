@@ -6,7 +6,7 @@ use std::time::Duration;
 use mcp_config::ResolvedServer;
 use mcp_model::ErrorKind;
 use mcp_registry::ListKind;
-use mcp_transport::{Changes, Ended};
+use mcp_transport::{Disconnect, ListChangeCounts};
 use tokio::time::Instant;
 
 use crate::failure::HostError;
@@ -67,7 +67,7 @@ async fn next_lists(instance: &Instance, mut listed: Listed, meter: &Meter) -> L
 /// Lists that a server has announced, of those that are shown.
 struct Announced {
     kinds: Vec<ListKind>,
-    seen: Changes,
+    seen: ListChangeCounts,
     asked: Instant,
 }
 
@@ -86,7 +86,7 @@ async fn announced(instance: &Instance, listed: &Listed) -> Announced {
         let asked = Instant::now();
         tokio::time::sleep_until(listed.pace.begin(asked)).await;
         // What was announced during the pause belongs to the same reading.
-        let seen = *instance.session.changes().borrow();
+        let seen = *instance.session.list_changes().borrow();
         return Announced { kinds: anew(seen), seen, asked };
     }
 }
@@ -100,8 +100,8 @@ async fn retry(listed: &Listed) {
 }
 
 /// Waits for an announcement after `seen`, and then for a pause, so that a storm of them costs one reading.
-async fn settled(instance: &Instance, seen: Changes) -> Changes {
-    let mut changes = instance.session.changes();
+async fn settled(instance: &Instance, seen: ListChangeCounts) -> ListChangeCounts {
+    let mut changes = instance.session.list_changes();
     if changes.wait_for(|it| *it != seen).await.is_err() {
         // The connection is over, and its end is told by another way.
         std::future::pending::<()>().await;
@@ -117,6 +117,6 @@ async fn settled(instance: &Instance, seen: Changes) -> Changes {
 }
 
 /// A connection that was lost, for its user (HD-117, HD-FR023).
-fn lost(server: &ResolvedServer, ended: &Ended) -> HostError {
+fn lost(server: &ResolvedServer, ended: &Disconnect) -> HostError {
     about(server, ErrorKind::Connection, format!("the server is no longer available: {ended}"))
 }

@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 
 use mcp_config::ResolvedServer;
 use mcp_model::{Era, ErrorKind, LogLevel, RawJson};
-use mcp_transport::{CallError, CallOptions, ProcessCell, Session, State};
+use mcp_transport::{CallError, CallOptions, ProcessIdCell, Session, SessionState};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
@@ -35,7 +35,7 @@ pub(crate) struct Instance {
     made: (Instant, SystemTime),
     /// When a call last began or ended, in milliseconds after that; 0 before the first.
     used: AtomicU64,
-    process: ProcessCell,
+    process: ProcessIdCell,
     /// Counted as long as the connection is open.
     open: Mutex<Option<Open>>,
     /// From which level on its log messages were asked for. Held while another one is asked for.
@@ -50,7 +50,7 @@ pub(crate) struct Instance {
 pub(crate) struct Parts {
     pub(crate) session: Session,
     pub(crate) server: Arc<ResolvedServer>,
-    pub(crate) process: ProcessCell,
+    pub(crate) process: ProcessIdCell,
     pub(crate) made: SystemTime,
     pub(crate) open: Open,
     pub(crate) level: Option<LogLevel>,
@@ -164,7 +164,7 @@ impl Instance {
     /// Asks twice whether it lives, and gives the second failure. Whoever is busy with a call is not asked: many a
     /// server answers nothing meanwhile. An answer of any kind is a sign of life.
     pub(crate) async fn probe(&self, within: Duration) -> Result<(), HostError> {
-        let options = || CallOptions { deadline: Some(within), ..CallOptions::default() };
+        let options = || CallOptions { timeout: Some(within), ..CallOptions::default() };
         let mut last = Ok(());
         for _ in 0..2 {
             if self.gate.is_busy() || self.session.era() == Era::Modern {
@@ -235,7 +235,7 @@ impl Instance {
 
     /// Is its connection over?
     pub(crate) fn is_over(&self) -> bool {
-        matches!(*self.session.state().borrow(), State::Disconnected | State::Error(_))
+        matches!(*self.session.state().borrow(), SessionState::Disconnected | SessionState::Error(_))
     }
 
     /// Nobody comes in any more, and it is no longer counted: its host is gone, and its wire was cut.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use mcp_model::InvalidItem;
 use mcp_registry::{ListKind, RejectedItem, ServerIdentity, ServerLists};
-use mcp_transport::Changes;
+use mcp_transport::ListChangeCounts;
 use tokio::time::Instant;
 
 use crate::failure::HostError;
@@ -19,7 +19,7 @@ pub(crate) struct Listed {
     /// Lists that could not be read: what stands in `lists` for them is what was there before.
     pub(crate) notes: Vec<(ListKind, HostError)>,
     /// The server's announcements that these lists already know of.
-    pub(crate) seen: Changes,
+    pub(crate) seen: ListChangeCounts,
     /// When they may be read again.
     pub(crate) pace: Pace,
     /// What the server says about itself.
@@ -28,7 +28,7 @@ pub(crate) struct Listed {
 
 impl Listed {
     /// The lists of a server that was not read yet.
-    pub(crate) fn nothing(seen: Changes) -> Listed {
+    pub(crate) fn nothing(seen: ListChangeCounts) -> Listed {
         Listed {
             lists: Arc::default(),
             notes: Vec::new(),
@@ -130,7 +130,7 @@ impl Fresh {
 }
 
 /// Which lists a server has announced anew since `seen`.
-pub(crate) fn changed(seen: Changes, now: Changes) -> Vec<ListKind> {
+pub(crate) fn changed(seen: ListChangeCounts, now: ListChangeCounts) -> Vec<ListKind> {
     let all = [
         (ListKind::Tool, seen.tools != now.tools),
         (ListKind::Prompt, seen.prompts != now.prompts),
@@ -180,7 +180,7 @@ mod tests {
 
     #[track_caller]
     fn check(steps: Vec<Fresh>, want: &str) {
-        let listed = steps.into_iter().fold(Listed::nothing(Changes::default()), Listed::with);
+        let listed = steps.into_iter().fold(Listed::nothing(ListChangeCounts::default()), Listed::with);
         let ServerLists { tools, prompts, resources: _, templates: _, rejected } = &*listed.lists;
         let words = tools.iter().map(|it| it.name.to_string());
         let words = words.chain(prompts.iter().map(|it| format!("p:{}", it.name)));
@@ -200,8 +200,8 @@ mod tests {
 
     #[test]
     fn hd_115_only_what_was_announced_is_read_again() {
-        let now = Changes { tools: 2, prompts: 0, resources: 1 };
-        assert_eq!(changed(Changes::default(), now), [ListKind::Tool, ListKind::Resource]);
+        let now = ListChangeCounts { tools: 2, prompts: 0, resources: 1 };
+        assert_eq!(changed(ListChangeCounts::default(), now), [ListKind::Tool, ListKind::Resource]);
         assert_eq!(changed(now, now), []);
     }
 }

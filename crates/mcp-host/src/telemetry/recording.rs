@@ -27,6 +27,6 @@ pub fn recording_dialer(recorder: &Recorder) -> Dialer {
     Arc::new(move |server, options| {
         let mut secrets = endpoint_secrets(&server.endpoint);
         secrets.extend(server.config.iter().flat_map(json_secrets));
-        Ok(recorder.around(server.spec.id.as_str(), wires(server, options)?, &secrets))
+        Ok(recorder.wrap(server.spec.id.as_str(), wires(server, options)?, &secrets))
     })
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use mcp_config::ResolvedServer;
 use mcp_host::{DesiredServers, Dialer, DialogId, Host, HostError, HostOptions, RequestOptions, Supervision};
 use mcp_model::{Content, Filter, PromptResult, RawJson, ReadResult, ResourceBody, ServerId, Sharing};
-use mcp_transport::{CompletionArgument, CompletionOf};
+use mcp_transport::{CompletionArgument, CompletionReference};
 
 use crate::demo::DemoDial;
 use crate::peer::Peer;
@@ -179,15 +179,15 @@ async fn hd_119_an_answer_that_does_not_come_costs_its_deadline() {
 #[tokio::test(start_paused = true)]
 async fn a_completion_is_asked_of_the_server_that_has_the_prompt_or_the_template() {
     let host = host(vec![server("a")]).await;
-    let argument = CompletionArgument { name: "text".into(), value: "x".into(), known: Vec::new() };
-    let of = CompletionOf::Prompt("a__summarise".into());
+    let argument = CompletionArgument { name: "text".into(), value: "x".into(), context: Vec::new() };
+    let of = CompletionReference::Prompt("a__summarise".into());
     // The demo server has nothing to propose, and says so.
     let answer = host.complete(&of, &argument, RequestOptions::default()).await.unwrap();
     assert!(answer.values.is_empty() && !answer.has_more);
-    let of = CompletionOf::Prompt("nobody".into());
+    let of = CompletionReference::Prompt("nobody".into());
     let failure = host.complete(&of, &argument, RequestOptions::default()).await.unwrap_err().to_string();
     assert_eq!(failure, "ValidationError: Prompt 'nobody' not found");
-    let of = CompletionOf::ResourceTemplate("demo://nowhere/{x}".into());
+    let of = CompletionReference::ResourceTemplate("demo://nowhere/{x}".into());
     let failure = host.complete(&of, &argument, RequestOptions::default()).await.unwrap_err().to_string();
     assert_eq!(failure, "ValidationError: Resource template 'demo://nowhere/{x}' not found");
 }

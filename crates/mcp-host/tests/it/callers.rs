@@ -12,8 +12,8 @@ use mcp_host::{
 };
 use mcp_model::{Era, LogLevel, RawJson, RpcError, ServerId, Sharing};
 use mcp_transport::{
-    Caller, CallerId, ClientCapabilities, CompletionArgument, CompletionOf, Eras, Event, Handlers,
-    InputRequired, Questions, RawQuestion,
+    Caller, CallerId, ClientCapabilities, CompletionArgument, CompletionReference, Eras, Handlers,
+    InputHandling, RawRequestHandler, RawServerRequest, ServerEvent,
 };
 use serde_json::{Value, json};
 
@@ -25,14 +25,14 @@ use crate::world::{World, server, told};
 /// Answers everything with his name, after a second.
 struct Person(&'static str);
 
-impl Questions for Person {
-    fn takes(&self, method: &str) -> bool {
+impl RawRequestHandler for Person {
+    fn handles(&self, method: &str) -> bool {
         matches!(method, "elicitation/create" | "sampling/createMessage" | "roots/list")
     }
 
-    fn answer<'a, 'b>(
+    fn handle<'a, 'b>(
         &'a self,
-        question: RawQuestion,
+        question: RawServerRequest,
     ) -> Pin<Box<dyn Future<Output = Result<RawJson, RpcError>> + Send + 'b>>
     where
         'a: 'b,
@@ -56,7 +56,7 @@ impl Questions for Person {
 }
 
 fn person(name: &'static str) -> Arc<Caller> {
-    let handlers = Handlers { questions: Some(Arc::new(Person(name))), ..Handlers::default() };
+    let handlers = Handlers { raw_requests: Some(Arc::new(Person(name))), ..Handlers::default() };
     Arc::new(Caller::new(CallerId::unique(), handlers))
 }
 
@@ -231,13 +231,14 @@ async fn what_else_is_asked_is_handed_on_too() {
     assert_eq!(few.error.kind.as_str(), "ValidationError");
     let read = host.read_resource_raw("demo://numbers/3", asking()).await.unwrap();
     assert!(read.result.as_str().contains(r#""text":"1\n2\n3\n""#), "{}", read.result.as_str());
-    let of = CompletionOf::ResourceTemplate("demo://numbers/{count}".to_owned());
-    let argument = CompletionArgument { name: "count".to_owned(), value: "1".to_owned(), known: Vec::new() };
+    let of = CompletionReference::ResourceTemplate("demo://numbers/{count}".to_owned());
+    let argument =
+        CompletionArgument { name: "count".to_owned(), value: "1".to_owned(), context: Vec::new() };
     let completed = host.complete_raw(&of, &argument, asking()).await.unwrap();
     assert!(completed.result.as_str().contains(r#""completion""#), "{}", completed.result.as_str());
 
     // Whoever makes the request again himself gets the question as it is.
-    let input = InputRequired::HandedOn;
+    let input = InputHandling::ReturnToCaller;
     let able = Arc::new(Caller {
         capabilities: everything(),
         ..Caller::new(CallerId::unique(), Handlers::default())
@@ -259,9 +260,9 @@ async fn next(hearing: &mut NotificationStream) -> String {
         panic!("nothing is said")
     };
     let what = match &said.event {
-        Event::Log(message) => format!("{:?}", message.data.as_ref().unwrap().as_str()),
-        Event::ResourceUpdated { uri } => uri.clone(),
-        Event::Notification { method, params: _ } => method.clone(),
+        ServerEvent::Log(message) => format!("{:?}", message.data.as_ref().unwrap().as_str()),
+        ServerEvent::ResourceUpdated { uri } => uri.clone(),
+        ServerEvent::Notification { method, params: _ } => method.clone(),
         other => panic!("{other:?}"),
     };
     let dialog = said.dialog.as_ref().map_or("-", |it| it.as_str());

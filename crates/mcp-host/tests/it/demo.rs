@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use mcp_demo::Offer;
 use mcp_host::{DesiredServers, Dialer, Host, HostOptions, ToolCall};
 use mcp_model::{Content, Era, RawJson};
-use mcp_transport::{Dial, EndReason, Ended, Lane, Link, Opening, Out, Transport};
+use mcp_transport::{Dial, Disconnect, DisconnectReason, HandshakeMode, Link, Outbound, StreamId, Transport};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 
 use crate::world::{server, told};
@@ -43,7 +43,7 @@ impl Site {
 struct Demo(Arc<Site>);
 
 impl Transport for Demo {
-    fn run<'a>(self: Box<Self>, link: Link) -> Pin<Box<dyn Future<Output = Ended> + Send + 'a>>
+    fn run<'a>(self: Box<Self>, link: Link) -> Pin<Box<dyn Future<Output = Disconnect> + Send + 'a>>
     where
         Self: 'a,
     {
@@ -71,8 +71,8 @@ impl Drop for Open {
     }
 }
 
-async fn run(site: &Site, link: Link) -> Ended {
-    let Link { mut out, inbox, mut stop } = link;
+async fn run(site: &Site, link: Link) -> Disconnect {
+    let Link { outbound: mut out, inbound: inbox, shutdown: mut stop } = link;
     let (here, there) = tokio::io::duplex(1 << 16);
     let (read, write) = tokio::io::split(there);
     let mut served: Pin<Box<dyn Future<Output = _> + Send>> = match site.offer.clone() {
@@ -83,20 +83,20 @@ async fn run(site: &Site, link: Link) -> Ended {
     let mut lines = BufReader::new(read).lines();
     loop {
         tokio::select! {
-                    _ = stop.requested() => return Ended::new(EndReason::Stopped),
-                    _ = &mut served => return Ended::new(EndReason::PeerClosed),
+                    _ = stop.requested() => return Disconnect::new(DisconnectReason::Stopped),
+                    _ = &mut served => return Disconnect::new(DisconnectReason::PeerClosed),
                     line = lines.next_line() => match line.unwrap() {
                         Some(line) => {
-        inbox.deliver(Lane::Shared, line.into());
+        inbox.deliver(StreamId::Shared, line.into());
         }
-                        None => return Ended::new(EndReason::PeerClosed),
+                        None => return Disconnect::new(DisconnectReason::PeerClosed),
                     },
                     out = out.next() => {
                         let body = match out {
-                            Some(Out::Message(message)) => message.body,
-                            Some(Out::Abandon { notice: Some(notice), .. }) => notice,
-                            Some(Out::Abandon { notice: None, .. }) => continue,
-                            None => return Ended::new(EndReason::Stopped),
+                            Some(Outbound::Send(message)) => message.body,
+                            Some(Outbound::Cancel { notice: Some(notice), .. }) => notice,
+                            Some(Outbound::Cancel { notice: None, .. }) => continue,
+                            None => return Disconnect::new(DisconnectReason::Stopped),
                         };
                         write.write_all(&body).await.unwrap();
                         write.write_all(b"\n").await.unwrap();
@@ -120,8 +120,8 @@ impl Dial for DemoDial {
         text.to_owned()
     }
 
-    fn opening(&self) -> Opening {
-        Opening::Negotiate
+    fn handshake_mode(&self) -> HandshakeMode {
+        HandshakeMode::Negotiate
     }
 }
 

@@ -8,7 +8,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use mcp_transport::{
-    Dial, EndReason, Ended, Fault, Inbox, Lane, LaneEnd, Link, Opening, Out, StartFailure, Transport,
+    Dial, Disconnect, DisconnectReason, FrameSink, HandshakeMode, Link, Outbound, RequestError, StartError,
+    StreamError, StreamId, Transport,
 };
 use serde_json::{Value, json};
 use tokio::sync::{Notify, broadcast};
@@ -226,7 +227,7 @@ impl Peer {
 struct Wire(Arc<Peer>);
 
 impl Transport for Wire {
-    fn run<'a>(self: Box<Self>, link: Link) -> Pin<Box<dyn Future<Output = Ended> + Send + 'a>>
+    fn run<'a>(self: Box<Self>, link: Link) -> Pin<Box<dyn Future<Output = Disconnect> + Send + 'a>>
     where
         Self: 'a,
     {
@@ -243,10 +244,10 @@ impl Drop for Noted {
     }
 }
 
-async fn run(peer: Arc<Peer>, link: Link) -> Ended {
-    let Link { mut out, inbox, mut stop } = link;
+async fn run(peer: Arc<Peer>, link: Link) -> Disconnect {
+    let Link { outbound: mut out, inbound: inbox, shutdown: mut stop } = link;
     if *peer.beginning.lock().unwrap() == Beginning::NotFound {
-        return Ended::new(EndReason::NotStarted(StartFailure::CommandNotFound));
+        return Disconnect::new(DisconnectReason::NotStarted(StartError::CommandNotFound));
     }
     let mut orders = peer.orders.subscribe();
     peer.note("connect");
@@ -254,33 +255,33 @@ async fn run(peer: Arc<Peer>, link: Link) -> Ended {
     let mut answering = tokio::task::JoinSet::new();
     let reason = loop {
         tokio::select! {
-                    _ = stop.requested() => break EndReason::Stopped,
+                    _ = stop.requested() => break DisconnectReason::Stopped,
                     order = orders.recv() => match order.unwrap() {
                         Order::Say(message) => {
-        inbox.deliver(Lane::Shared, message.to_string().into());
+        inbox.deliver(StreamId::Shared, message.to_string().into());
         }
-                        Order::Die => break EndReason::PeerClosed,
+                        Order::Die => break DisconnectReason::PeerClosed,
                     },
                     out = out.next() => match out {
-                        Some(Out::Message(message)) => {
+                        Some(Outbound::Send(message)) => {
                             let message: Value = serde_json::from_slice(&message.body).unwrap();
                             answering.spawn(take(Arc::clone(&peer), message, Arc::clone(&inbox)));
                         }
-                        Some(Out::Abandon { .. }) => peer.note("abandon"),
-                        None => break EndReason::Stopped,
+                        Some(Outbound::Cancel { .. }) => peer.note("abandon"),
+                        None => break DisconnectReason::Stopped,
                     },
                 }
     };
     drop(noted);
-    let mut ended = Ended::new(reason);
-    if ended.reason == EndReason::PeerClosed {
+    let mut ended = Disconnect::new(reason);
+    if ended.reason == DisconnectReason::PeerClosed {
         ended.evidence.exit = Some("exit status 3".to_owned());
         ended.evidence.stderr = vec!["out of memory".to_owned()];
     }
     ended
 }
 
-async fn take(peer: Arc<Peer>, message: Value, inbox: Arc<dyn Inbox>) {
+async fn take(peer: Arc<Peer>, message: Value, inbox: Arc<dyn FrameSink>) {
     let method = message["method"].as_str().unwrap_or("answer").to_owned();
     peer.note(&method);
     if message["method"].is_null() {
@@ -297,8 +298,9 @@ async fn take(peer: Arc<Peer>, message: Value, inbox: Arc<dyn Inbox>) {
     }
     // Every other answer of this tool is lost on its way.
     if message["params"]["name"] == "vanish" && peer.count("tools/call") % 2 == 1 {
-        let message_lost = Fault { status: None, message: "the response broke off".to_owned(), error: None };
-        inbox.lane_ended(message["id"].as_u64().unwrap(), LaneEnd::Lost(message_lost));
+        let message_lost =
+            RequestError { status: None, message: "the response broke off".to_owned(), error: None };
+        inbox.stream_failed(message["id"].as_u64().unwrap(), StreamError::Lost(message_lost));
         return;
     }
     let delay = *peer.delay.lock().unwrap();
@@ -309,7 +311,7 @@ async fn take(peer: Arc<Peer>, message: Value, inbox: Arc<dyn Inbox>) {
         Ok(result) => res.insert("result", result),
         Err(error) => res.insert("error", error),
     };
-    inbox.deliver(Lane::Shared, serde_json::to_vec(&res).unwrap().into());
+    inbox.deliver(StreamId::Shared, serde_json::to_vec(&res).unwrap().into());
     if method == "tools/list" {
         while let Some(step) = peer.next_step() {
             peer.step(step).await;
@@ -333,7 +335,7 @@ impl Dial for PeerDial {
         text.to_owned()
     }
 
-    fn opening(&self) -> Opening {
-        Opening::Negotiate
+    fn handshake_mode(&self) -> HandshakeMode {
+        HandshakeMode::Negotiate
     }
 }

@@ -18,10 +18,10 @@ pub struct DialOptions {
     /// Where receipts for process groups are kept; without, a group that our sudden death leaves behind is not found
     /// again.
     #[cfg(feature = "stdio")]
-    pub receipts: Option<crate::stdio::Receipts>,
+    pub receipts: Option<crate::stdio::ReceiptDirectory>,
     /// What is known of URLs that may be spoken to in either of the two ways over HTTP.
     #[cfg(all(feature = "http", feature = "sse"))]
-    pub older_servers: crate::dial::sse_fallback::OlderServers,
+    pub sse_servers: crate::dial::sse_fallback::SseServerCache,
     /// Certificate authorities that are trusted besides the system's.
     #[cfg(any(feature = "http", feature = "sse", feature = "websocket"))]
     pub authorities: crate::net::tls::Authorities,
@@ -30,32 +30,32 @@ pub struct DialOptions {
     #[cfg(any(feature = "http", feature = "sse"))]
     pub authorization: Option<Arc<dyn crate::net::authorization::Authorization>>,
     /// Where a wire that starts a process tells its id.
-    pub process: ProcessCell,
+    pub process: ProcessIdCell,
     /// What the server is given besides what its endpoint says, and may repeat: its configuration, which goes with the
     /// handshake. Taken out of its words like what the endpoint says.
-    pub given: Vec<Secret>,
+    pub extra_secrets: Vec<Secret>,
 }
 
 impl DialOptions {
     /// The secrets in what the server is given besides: each whole, and the texts in it.
     #[cfg(any(feature = "stdio", feature = "http", feature = "sse", feature = "websocket"))]
     pub(crate) fn given_secrets(&self) -> impl Iterator<Item = Secret> {
-        self.given.iter().flat_map(|it| std::iter::once(it.clone()).chain(json_secrets(it)))
+        self.extra_secrets.iter().flat_map(|it| std::iter::once(it.clone()).chain(json_secrets(it)))
     }
 }
 
 /// The id of a wire's process, once there is one. All clones show the same; of several processes, the last.
 #[derive(Debug, Clone, Default)]
-pub struct ProcessCell(Arc<AtomicU32>);
+pub struct ProcessIdCell(Arc<AtomicU32>);
 
-impl ProcessCell {
+impl ProcessIdCell {
     /// The id; `None` before the process is started, and for a wire without one.
     pub fn id(&self) -> Option<u32> {
         Some(self.0.load(Ordering::Relaxed)).filter(|it| *it != 0)
     }
 
     /// A process was started.
-    pub fn tell(&self, id: u32) {
+    pub fn set(&self, id: u32) {
         self.0.store(id, Ordering::Relaxed);
     }
 }

@@ -14,10 +14,10 @@ use url::Url;
 
 use crate::dial::endpoint::DialOptions;
 use crate::error::ConnectError;
-use crate::error::end::Fault;
+use crate::error::end::RequestError;
 use crate::http::HttpDial;
 use crate::sse::{Opened, SseDial};
-use crate::transport::{Dial, Opening, Transport};
+use crate::transport::{Dial, HandshakeMode, Transport};
 
 /// How many URLs are remembered. What is forgotten is found out again.
 const MOST_REMEMBERED: usize = 1024;
@@ -25,9 +25,9 @@ const MOST_REMEMBERED: usize = 1024;
 /// The URLs that were found to speak HTTP with server-sent events only. Clones share what they know; a host that hands
 /// the same one to each [`DialOptions`] spares its servers a question at every reconnect.
 #[derive(Clone, Default)]
-pub struct OlderServers(Arc<Mutex<HashSet<Url>>>);
+pub struct SseServerCache(Arc<Mutex<HashSet<Url>>>);
 
-impl OlderServers {
+impl SseServerCache {
     fn lock(&self) -> MutexGuard<'_, HashSet<Url>> {
         // Every change under the lock is complete before anything can panic.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
@@ -49,10 +49,10 @@ impl OlderServers {
     }
 }
 
-impl fmt::Debug for OlderServers {
+impl fmt::Debug for SseServerCache {
     /// How many there are: a URL may hold a secret.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("OlderServers").field("urls", &self.lock().len()).finish()
+        f.debug_struct("SseServerCache").field("urls", &self.lock().len()).finish()
     }
 }
 
@@ -61,14 +61,14 @@ pub(crate) struct EitherDial {
     http: HttpDial,
     sse: SseDial,
     url: Url,
-    known: OlderServers,
+    known: SseServerCache,
     /// The last wire was one with server-sent events, for the URL was remembered.
     remembered: AtomicBool,
 }
 
 impl EitherDial {
     pub(crate) fn new(endpoint: &UrlEndpoint, options: &DialOptions) -> Result<EitherDial, ConnectError> {
-        let (url, known) = (endpoint.url.clone(), options.older_servers.clone());
+        let (url, known) = (endpoint.url.clone(), options.sse_servers.clone());
         let (place, memory) = (url.clone(), known.clone());
         let told = move |opened| match opened {
             Opened::Yes => memory.add(&place),
@@ -106,15 +106,15 @@ impl Dial for EitherDial {
         self.http.redact_json(json)
     }
 
-    fn opening(&self) -> Opening {
-        self.http.opening()
+    fn handshake_mode(&self) -> HandshakeMode {
+        self.http.handshake_mode()
     }
 
-    fn is_kept_waiting(&self) -> bool {
-        self.http.is_kept_waiting()
+    fn is_authorizing(&self) -> bool {
+        self.http.is_authorizing()
     }
 
-    fn otherwise(&self, refusal: &Fault) -> Option<Arc<dyn Dial>> {
+    fn fallback(&self, refusal: &RequestError) -> Option<Arc<dyn Dial>> {
         let newer = !self.remembered.load(Ordering::Relaxed);
         (newer && is_older(refusal)).then(|| Arc::new(self.sse.clone()) as Arc<dyn Dial>)
     }
@@ -150,18 +150,18 @@ impl Dial for NewerDial {
         self.http.redact_json(json)
     }
 
-    fn opening(&self) -> Opening {
-        self.http.opening()
+    fn handshake_mode(&self) -> HandshakeMode {
+        self.http.handshake_mode()
     }
 
-    fn instead(&self, refusal: &Fault) -> Option<Arc<dyn Dial>> {
+    fn diagnostic_probe(&self, refusal: &RequestError) -> Option<Arc<dyn Dial>> {
         is_older(refusal).then(|| Arc::new(self.sse.clone()) as Arc<dyn Dial>)
     }
 }
 
 /// May a server that refuses the newer way like this speak the older one? An error of the modern era says that it does
 /// not.
-fn is_older(refusal: &Fault) -> bool {
+fn is_older(refusal: &RequestError) -> bool {
     let modern = refusal.error.as_ref().is_some_and(|it| code::is_modern(it.code));
     matches!(refusal.status, Some(400 | 404 | 405)) && !modern
 }
@@ -174,7 +174,7 @@ mod tests {
     #[track_caller]
     fn check(status: Option<u16>, code: Option<i64>, want: bool) {
         let error = code.map(|it| RpcError::new(it, "no"));
-        let fault = Fault { status, message: String::new(), error };
+        let fault = RequestError { status, message: String::new(), error };
         assert_eq!(is_older(&fault), want, "{status:?} {code:?}");
     }
 
@@ -191,10 +191,10 @@ mod tests {
 
     #[test]
     fn what_is_remembered_is_bounded_and_not_printed() {
-        let known = OlderServers::default();
+        let known = SseServerCache::default();
         for number in 0..MOST_REMEMBERED + 10 {
             known.add(&format!("https://example.com/{number}?key=secret").parse().unwrap());
         }
-        assert_eq!(format!("{known:?}"), "OlderServers { urls: 1024 }");
+        assert_eq!(format!("{known:?}"), "SseServerCache { urls: 1024 }");
     }
 }

@@ -6,9 +6,9 @@ use crate::error::cause::{self, Cause};
 
 /// The end of a connection.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Ended {
+pub struct Disconnect {
     /// Why.
-    pub reason: EndReason,
+    pub reason: DisconnectReason,
     /// What was seen.
     pub evidence: Evidence,
 }
@@ -16,13 +16,13 @@ pub struct Ended {
 /// Why a connection ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum EndReason {
+pub enum DisconnectReason {
     /// We closed it.
     Stopped,
     /// The peer closed it, or its process ended.
     PeerClosed,
     /// It never began.
-    NotStarted(StartFailure),
+    NotStarted(StartError),
     /// The peer did not read what we sent for this long.
     Stalled(std::time::Duration),
     /// Reading or writing failed.
@@ -32,7 +32,7 @@ pub enum EndReason {
 /// Why a wire could not even begin.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum StartFailure {
+pub enum StartError {
     /// There is no such program.
     CommandNotFound,
     /// The working directory does not exist.
@@ -42,7 +42,7 @@ pub enum StartFailure {
     /// What was configured cannot be used: an encoding label, a header.
     Invalid(String),
     /// The peer could not be reached, or would not have us.
-    Refused(Fault),
+    Refused(RequestError),
 }
 
 /// What was seen of a peer: enough to tell its user what happened, bounded, and without the secrets we gave it.
@@ -62,51 +62,53 @@ pub struct Evidence {
     pub noise_sample: Option<String>,
 }
 
-impl Ended {
+impl Disconnect {
     /// An end with nothing seen.
-    pub fn new(reason: EndReason) -> Ended {
-        Ended { reason, evidence: Evidence::default() }
+    pub fn new(reason: DisconnectReason) -> Disconnect {
+        Disconnect { reason, evidence: Evidence::default() }
     }
 
     /// What it ended of, where that is known by more than its end. What we end ourselves dies of nothing else.
     pub(crate) fn cause(&self) -> Option<Cause> {
         match &self.reason {
-            EndReason::PeerClosed | EndReason::Stalled(_) | EndReason::Broken(_) => cause::of(&self.evidence),
-            EndReason::Stopped | EndReason::NotStarted(_) => None,
+            DisconnectReason::PeerClosed | DisconnectReason::Stalled(_) | DisconnectReason::Broken(_) => {
+                cause::of(&self.evidence)
+            }
+            DisconnectReason::Stopped | DisconnectReason::NotStarted(_) => None,
         }
     }
 }
 
-impl fmt::Display for Ended {
+impl fmt::Display for Disconnect {
     /// The cause, where the evidence gives it away, then how it ended, then what was seen.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(cause) = self.cause() {
             write!(f, "{}: ", cause.words)?;
         }
         match &self.reason {
-            EndReason::Stopped => f.write_str("it was stopped")?,
-            EndReason::PeerClosed => match (&self.evidence.exit, &self.evidence.close) {
+            DisconnectReason::Stopped => f.write_str("it was stopped")?,
+            DisconnectReason::PeerClosed => match (&self.evidence.exit, &self.evidence.close) {
                 (Some(exit), _) => write!(f, "its process ended with {exit}")?,
                 (None, Some(close)) => write!(f, "it closed the connection {close}")?,
                 (None, None) => f.write_str("it closed the connection")?,
             },
-            EndReason::NotStarted(failure) => write!(f, "{failure}")?,
-            EndReason::Stalled(after) => {
+            DisconnectReason::NotStarted(failure) => write!(f, "{failure}")?,
+            DisconnectReason::Stalled(after) => {
                 write!(f, "it did not read what was sent to it for {} s", after.as_secs_f64())?
             }
-            EndReason::Broken(message) => f.write_str(message)?,
+            DisconnectReason::Broken(message) => f.write_str(message)?,
         }
         write!(f, "{}", self.evidence)
     }
 }
 
-impl fmt::Display for StartFailure {
+impl fmt::Display for StartError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            StartFailure::CommandNotFound => f.write_str("the command was not found"),
-            StartFailure::NoDirectory(path) => write!(f, "its working directory {path} does not exist"),
-            StartFailure::System(message) | StartFailure::Invalid(message) => f.write_str(message),
-            StartFailure::Refused(fault) => write!(f, "{fault}"),
+            StartError::CommandNotFound => f.write_str("the command was not found"),
+            StartError::NoDirectory(path) => write!(f, "its working directory {path} does not exist"),
+            StartError::System(message) | StartError::Invalid(message) => f.write_str(message),
+            StartError::Refused(fault) => write!(f, "{fault}"),
         }
     }
 }
@@ -131,7 +133,7 @@ impl fmt::Display for Evidence {
 
 /// What went wrong with one request on a wire that gives each request an answer of its own.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Fault {
+pub struct RequestError {
     /// The HTTP status, where there was an answer.
     pub status: Option<u16>,
     /// What happened, in words, without secrets.
@@ -140,7 +142,7 @@ pub struct Fault {
     pub error: Option<mcp_model::RpcError>,
 }
 
-impl fmt::Display for Fault {
+impl fmt::Display for RequestError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.message)?;
         if let Some(error) = &self.error {

@@ -7,8 +7,8 @@ use tokio::runtime::{Handle, Id};
 
 use super::lanes::{Lanes, OPENING};
 use super::{Told, Wire, post};
-use crate::rpc::inline_sender::{Carrier, Exchange};
-use crate::transport::{Outgoing, RequestId};
+use crate::rpc::inline_sender::{Exchange, InlineSender};
+use crate::transport::{OutboundMessage, RequestId};
 
 /// A wire that lets callers carry their requests. It does not keep the wire alive.
 pub(super) struct Lent {
@@ -24,8 +24,8 @@ impl Lent {
     }
 }
 
-impl Carrier for Lent {
-    fn carry(&self, message: Outgoing) -> Result<Exchange, Box<Outgoing>> {
+impl InlineSender for Lent {
+    fn start(&self, message: OutboundMessage) -> Result<Exchange, Box<OutboundMessage>> {
         let Some(wire) = self.wire.upgrade() else { return Err(Box::new(message)) };
         let lanes = wire.lanes();
         if !lanes.admits(&message) || !wire.client.shares_nothing() {
@@ -34,11 +34,11 @@ impl Carrier for Lent {
         Ok(begin(&wire, lanes, message))
     }
 
-    fn is_here(&self) -> bool {
+    fn is_own_runtime(&self) -> bool {
         Handle::try_current().is_ok_and(|it| it.id() == self.runtime)
     }
 
-    fn take_over(&self, rest: Exchange) {
+    fn adopt(&self, rest: Exchange) {
         let Some(wire) = self.wire.upgrade() else { return };
         let lanes = wire.lanes();
         if !lanes.is_closed() {
@@ -62,7 +62,11 @@ impl Drop for Closing<'_> {
 }
 
 /// Begins a message that may be sent now: what carries it until its lane is over, or it is taken back.
-pub(super) fn begin(wire: &Arc<Wire>, mut lanes: MutexGuard<'_, Lanes>, message: Outgoing) -> Exchange {
+pub(super) fn begin(
+    wire: &Arc<Wire>,
+    mut lanes: MutexGuard<'_, Lanes>,
+    message: OutboundMessage,
+) -> Exchange {
     let (abort, registration) = AbortHandle::new_pair();
     lanes.began(&message, abort);
     drop(lanes);

@@ -11,7 +11,7 @@ use super::{Wire, body};
 use crate::net::Response;
 use crate::net::event_stream::{Event, EventStream};
 use crate::net::http1::describe;
-use crate::transport::{Lane, Worth};
+use crate::transport::{MessageClass, StreamId};
 
 /// How long a stream is kept after it has brought the answer. An orderly server ends it at once, and the connection
 /// can be used again.
@@ -19,7 +19,7 @@ const AFTER_ANSWER: Duration = Duration::from_millis(250);
 
 /// What one lane has heard, over all its streams.
 pub(super) struct Hearing {
-    pub(super) lane: Lane,
+    pub(super) lane: StreamId,
     /// The answer to the lane's request was delivered.
     pub(super) answered: bool,
     /// How many messages came.
@@ -51,7 +51,7 @@ pub(super) enum StreamEnd {
 }
 
 impl Hearing {
-    pub(super) fn new(lane: Lane) -> Hearing {
+    pub(super) fn new(lane: StreamId) -> Hearing {
         Hearing { lane, answered: false, messages: 0, last_id: None, retry: None, idle: false }
     }
 
@@ -128,15 +128,15 @@ impl Hearing {
     fn deliver(&mut self, wire: &Wire, message: bytes::Bytes) {
         self.messages += 1;
         let own = match self.lane {
-            Lane::Request(id, _) => Some(id),
-            Lane::Shared | Lane::Listening(_) => None,
+            StreamId::Request(id, _) => Some(id),
+            StreamId::Shared | StreamId::Notifications(_) => None,
         };
         let Answered { own: answered, others } = reply::answered(&message, own);
         self.answered |= answered;
         let bytes = message.len();
         let worth = wire.inbox.deliver(self.lane, body::unshared(message));
         // The lock is for those that need it: calls at once share nothing here.
-        if worth != Worth::Awaited {
+        if worth != MessageClass::Solicited {
             self.idle = true;
             wire.pace().took(worth, bytes);
         }

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, VecDeque};
 use futures_util::future::AbortHandle;
 use mcp_model::{Era, ProtocolVersion};
 
-use crate::transport::{Epoch, Head, Out, Outgoing, RequestId};
+use crate::transport::{Epoch, MessageHead, Outbound, OutboundMessage, RequestId};
 
 /// The message that must be through before anything else is sent.
 const GATE: &str = crate::net::INITIALIZED;
@@ -24,7 +24,7 @@ const MOST_IN_FLIGHT: usize = 512;
 #[derive(Default)]
 pub(super) struct Lanes {
     requests: BTreeMap<RequestId, Lane>,
-    waiting: VecDeque<Option<Outgoing>>,
+    waiting: VecDeque<Option<OutboundMessage>>,
     /// The number of the first that waits.
     first: u64,
     /// What the waiting messages cost together.
@@ -54,7 +54,7 @@ pub(super) enum Taken {
 const MOST_WAITING: usize = 64 << 20;
 
 /// What a message costs while it waits: its bytes, and what is kept beside them.
-fn cost(message: &Outgoing) -> usize {
+fn cost(message: &OutboundMessage) -> usize {
     message.body.len() + 256
 }
 
@@ -72,10 +72,10 @@ pub(super) enum Lane {
 
 impl Lanes {
     /// Takes a thing to do.
-    pub(super) fn take(&mut self, out: Out) -> Taken {
+    pub(super) fn take(&mut self, out: Outbound) -> Taken {
         let message = match out {
-            Out::Message(message) => message,
-            Out::Abandon { id, notice } => return self.abandon(id, notice),
+            Outbound::Send(message) => message,
+            Outbound::Cancel { id, notice } => return self.abandon(id, notice),
         };
         if self.cost + cost(&message) > MOST_WAITING {
             return message.head.id.map_or(Taken::Kept, Taken::Refused);
@@ -92,14 +92,14 @@ impl Lanes {
     }
 
     /// May a request be sent that has not waited? Not before those that do.
-    pub(super) fn admits(&self, message: &Outgoing) -> bool {
+    pub(super) fn admits(&self, message: &OutboundMessage) -> bool {
         let has_room = self.in_flight < MOST_IN_FLIGHT && self.waiting.is_empty();
         let may = self.gated.is_none() && self.opening.is_none() && !self.closed;
         may && has_room && message.head.method != OPENING
     }
 
     /// The next message to send, where one may be sent now.
-    pub(super) fn next(&mut self) -> Option<Outgoing> {
+    pub(super) fn next(&mut self) -> Option<OutboundMessage> {
         while self.gated.is_none() && self.in_flight < MOST_IN_FLIGHT {
             let message = self.waiting.pop_front()?;
             self.first += 1;
@@ -113,8 +113,8 @@ impl Lanes {
     }
 
     /// A message is on its way, and `abort` takes it back.
-    pub(super) fn began(&mut self, message: &Outgoing, abort: AbortHandle) {
-        let Head { id, method, name: _, version, mirrored: _ } = &message.head;
+    pub(super) fn began(&mut self, message: &OutboundMessage, abort: AbortHandle) {
+        let MessageHead { id, method, name: _, version, header_params: _ } = &message.head;
         self.in_flight += 1;
         if let Some(id) = id {
             // The protocol forbids to cancel the opening.
@@ -160,7 +160,7 @@ impl Lanes {
         std::mem::take(&mut self.requests).into_values().filter_map(open).collect()
     }
 
-    fn wait(&mut self, message: Outgoing) {
+    fn wait(&mut self, message: OutboundMessage) {
         self.cost += cost(&message);
         self.waiting.push_back(Some(message));
     }
@@ -185,8 +185,8 @@ impl Lanes {
             Some(Lane::Open { abort, epoch, version, cancellable }) => {
                 // In the modern era closing the stream says it.
                 if let Some(notice) = notice.filter(|_| cancellable) {
-                    let head = Head::new(None, crate::net::CANCELLED.into(), version);
-                    self.wait(Outgoing { epoch, head, body: notice });
+                    let head = MessageHead::new(None, crate::net::CANCELLED.into(), version);
+                    self.wait(OutboundMessage { epoch, head, body: notice });
                 }
                 Taken::Abort(abort)
             }
@@ -202,15 +202,15 @@ mod tests {
     #[test]
     fn what_waits_is_bounded_and_its_cost_comes_back() {
         let message = |id| {
-            let head = Head::new(id, "m".into(), None);
-            Out::Message(Outgoing { epoch: Epoch(0), head, body: Bytes::from(vec![0; 1 << 20]) })
+            let head = MessageHead::new(id, "m".into(), None);
+            Outbound::Send(OutboundMessage { epoch: Epoch(0), head, body: Bytes::from(vec![0; 1 << 20]) })
         };
         let mut lanes = Lanes::default();
         let refused = |taken| if let Taken::Refused(id) = taken { Some(id) } else { None };
         let all: Vec<_> = (1..=70).filter_map(|id| refused(lanes.take(message(Some(id))))).collect();
         assert_eq!(all, (64..=70).collect::<Vec<_>>());
         assert_eq!(refused(lanes.take(message(None))), None, "an answer is dropped");
-        lanes.take(Out::Abandon { id: 1, notice: None });
+        lanes.take(Outbound::Cancel { id: 1, notice: None });
         let mut sent = 0;
         while lanes.next().is_some() {
             sent += 1;
@@ -222,8 +222,16 @@ mod tests {
     const LEGACY: Option<ProtocolVersion> = Some(ProtocolVersion::LATEST_LEGACY);
     const MODERN: Option<ProtocolVersion> = Some(ProtocolVersion::LATEST);
 
-    fn message(id: Option<RequestId>, method: &'static str, version: Option<ProtocolVersion>) -> Outgoing {
-        Outgoing { epoch: Epoch(0), head: Head::new(id, method.into(), version), body: Bytes::new() }
+    fn message(
+        id: Option<RequestId>,
+        method: &'static str,
+        version: Option<ProtocolVersion>,
+    ) -> OutboundMessage {
+        OutboundMessage {
+            epoch: Epoch(0),
+            head: MessageHead::new(id, method.into(), version),
+            body: Bytes::new(),
+        }
     }
 
     /// Takes messages and abandonments (`-7`), sends what may be sent after each, and says what was sent.
@@ -236,13 +244,15 @@ mod tests {
             match step.split_once(' ') {
                 Some(("settled", id)) => drop(lanes.settled(id.parse().ok())),
                 Some((id, method)) => {
-                    let taken = lanes.take(Out::Message(message(id.parse().ok(), method, version)));
+                    let taken = lanes.take(Outbound::Send(message(id.parse().ok(), method, version)));
                     assert!(matches!(taken, Taken::Kept), "{taken:?}");
                 }
                 None if *step == "ready" => lanes.ready(Epoch(0)),
                 None => {
                     let id = step.trim_start_matches('-').parse().unwrap();
-                    if let Taken::Abort(open) = lanes.take(Out::Abandon { id, notice: Some(Bytes::new()) }) {
+                    if let Taken::Abort(open) =
+                        lanes.take(Outbound::Cancel { id, notice: Some(Bytes::new()) })
+                    {
                         open.abort();
                     }
                 }
@@ -274,7 +284,7 @@ mod tests {
 
     #[test]
     fn the_end_of_an_earlier_opening_lets_nothing_go() {
-        let of = |epoch, id, method| Outgoing { epoch: Epoch(epoch), ..message(id, method, LEGACY) };
+        let of = |epoch, id, method| OutboundMessage { epoch: Epoch(epoch), ..message(id, method, LEGACY) };
         let mut lanes = Lanes::default();
         let sent = |lanes: &mut Lanes| {
             lanes.next().map(|it| {
@@ -284,13 +294,13 @@ mod tests {
         };
         let call = of(1, Some(9), "a");
         assert!(lanes.admits(&call));
-        lanes.take(Out::Message(of(1, Some(1), OPENING)));
+        lanes.take(Outbound::Send(of(1, Some(1), OPENING)));
         assert_eq!(sent(&mut lanes).as_deref(), Some(OPENING));
         lanes.ready(Epoch(0));
         assert!(!lanes.admits(&call), "a session is being opened");
-        lanes.take(Out::Message(of(1, None, GATE)));
+        lanes.take(Outbound::Send(of(1, None, GATE)));
         assert_eq!(sent(&mut lanes).as_deref(), Some(GATE));
-        lanes.take(Out::Message(of(1, Some(2), "b")));
+        lanes.take(Outbound::Send(of(1, Some(2), "b")));
         lanes.ready(Epoch(0));
         assert!(!lanes.admits(&call) && sent(&mut lanes).is_none());
         lanes.ready(Epoch(1));

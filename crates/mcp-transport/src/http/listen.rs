@@ -13,7 +13,7 @@ use super::Wire;
 use super::backoff::Backoff;
 use super::events::{Hearing, StreamEnd};
 use crate::net::Response;
-use crate::transport::{Epoch, Lane};
+use crate::transport::{Epoch, StreamId};
 
 /// A stream that lived so long was good.
 const STEADY: Duration = Duration::from_secs(10);
@@ -32,7 +32,7 @@ pub(super) enum Opened {
 
 /// Listens until the session of `epoch` is over.
 pub(super) async fn listen(wire: &Wire, epoch: Epoch) {
-    let mut hearing = Hearing::new(Lane::Listening(epoch));
+    let mut hearing = Hearing::new(StreamId::Notifications(epoch));
     let mut backoff = Backoff::default();
     let mut heard = false;
     while let Some(headers) = wire.sessions.listen(epoch, hearing.last_id.as_ref()) {

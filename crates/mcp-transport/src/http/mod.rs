@@ -35,11 +35,13 @@ use tokio::time::Instant;
 
 use crate::dial::endpoint::DialOptions;
 use crate::error::ConnectError;
-use crate::error::end::{EndReason, Ended, Fault};
+use crate::error::end::{Disconnect, DisconnectReason, RequestError};
 use crate::net::{Client, Failed, Place, Response, Target};
 use crate::rpc::inline_sender::Exchange;
 use crate::rpc::rate_limiter::Pace;
-use crate::transport::{Dial, Epoch, Inbox, LaneEnd, Link, Opening, OutQueue, RequestId, Transport};
+use crate::transport::{
+    Dial, Epoch, FrameSink, HandshakeMode, Link, OutboundQueue, RequestId, StreamError, Transport,
+};
 use lanes::{Lanes, Taken};
 use sessions::Sessions;
 
@@ -66,7 +68,7 @@ struct Wire {
     place: Arc<Place>,
     client: Client,
     target: Target,
-    inbox: Arc<dyn Inbox>,
+    inbox: Arc<dyn FrameSink>,
     sessions: Sessions,
     terminate_on_close: bool,
     lanes: Mutex<Lanes>,
@@ -116,26 +118,26 @@ impl Dial for HttpDial {
         self.0.place.redactor.json(json)
     }
 
-    fn opening(&self) -> Opening {
+    fn handshake_mode(&self) -> HandshakeMode {
         match self.0.session_id {
-            Some(_) => Opening::Resume,
-            None => Opening::Negotiate,
+            Some(_) => HandshakeMode::Resume,
+            None => HandshakeMode::Negotiate,
         }
     }
 
-    fn is_kept_waiting(&self) -> bool {
+    fn is_authorizing(&self) -> bool {
         self.0.place.waits_for_authorization()
     }
 }
 
 #[async_trait]
 impl Transport for HttpTransport {
-    async fn run(self: Box<Self>, link: Link) -> Ended {
+    async fn run(self: Box<Self>, link: Link) -> Disconnect {
         let HttpTransport(Terms { place, session_id, terminate_on_close }) = *self;
-        let Link { mut out, inbox, mut stop } = link;
+        let Link { outbound: mut out, inbound: inbox, shutdown: mut stop } = link;
         let client = match Client::new(Arc::clone(&place)) {
             Ok(client) => client,
-            Err(failure) => return Ended::new(EndReason::NotStarted(failure)),
+            Err(failure) => return Disconnect::new(DisconnectReason::NotStarted(failure)),
         };
         let (target, plain) = client.plain();
         let sessions = Sessions::new(plain, session_id);
@@ -153,7 +155,7 @@ impl Transport for HttpTransport {
             pace,
             driver,
         });
-        out.lend(Box::new(carry::Lent::of(&wire)));
+        out.set_inline_sender(Box::new(carry::Lent::of(&wire)));
         let deadline = {
             let _closing = carry::Closing(&wire);
             let stopping = pin!(stop.requested());
@@ -163,7 +165,7 @@ impl Transport for HttpTransport {
             // Whether the server heard it changes nothing for us.
             let _ = tokio::time::timeout_at(deadline, wire.end_session()).await;
         }
-        Ended::new(EndReason::Stopped)
+        Disconnect::new(DisconnectReason::Stopped)
     }
 }
 
@@ -222,7 +224,7 @@ impl Wire {
 /// wait for it. What it carries is gone when it returns.
 async fn drive(
     wire: &Arc<Wire>,
-    out: &mut OutQueue,
+    out: &mut OutboundQueue,
     told: &mut mpsc::UnboundedReceiver<Told>,
     mut stopping: std::pin::Pin<&mut impl Future<Output = Instant>>,
 ) -> Option<Instant> {
@@ -257,8 +259,8 @@ async fn drive(
                         Taken::Abort(open) => open.abort(),
                         Taken::Refused(id) => {
                             let message = "the server does not read what is sent to it".to_owned();
-                            let fault = Fault { status: None, message, error: None };
-                            wire.inbox.lane_ended(id, LaneEnd::Refused(fault));
+                            let fault = RequestError { status: None, message, error: None };
+                            wire.inbox.stream_failed(id, StreamError::Refused(fault));
                         }
                     }
                 }

@@ -11,10 +11,10 @@ use super::lanes::OPENING;
 use super::reply::{Answered, Verdict};
 use super::sessions::{Admitted, Standing};
 use super::{Told, Wire, body, reply, resume};
-use crate::error::end::Fault;
+use crate::error::end::RequestError;
 use crate::net::headers::SESSION_ID;
 use crate::net::{CANCELLED, Failed, INITIALIZED, Response};
-use crate::transport::{Epoch, Lane, LaneEnd, Outgoing, RequestId};
+use crate::transport::{Epoch, OutboundMessage, RequestId, StreamError, StreamId};
 
 /// How long the others wait for the end of the opening to be taken. A server that has not said a word about it by then has read it
 /// all the same, or never will.
@@ -41,12 +41,12 @@ struct Asked {
 
 /// Carries a message. A request's lane is over when this resolves. Gives the legacy session that is known to be open by
 /// now.
-pub(super) async fn carry(wire: &Wire, message: Outgoing) -> Option<Epoch> {
+pub(super) async fn carry(wire: &Wire, message: OutboundMessage) -> Option<Epoch> {
     let id = message.head.id;
     let epoch = message.epoch;
     let Some(admitted) = wire.sessions.admit(&message) else {
         match id {
-            Some(id) => wire.inbox.lane_ended(id, LaneEnd::NotExecuted(epoch)),
+            Some(id) => wire.inbox.stream_failed(id, StreamError::NotExecuted(epoch)),
             None if message.head.method == INITIALIZED => wire.tell(Told::Ready(epoch)),
             None => {}
         }
@@ -72,13 +72,13 @@ pub(super) async fn carry(wire: &Wire, message: Outgoing) -> Option<Epoch> {
 }
 
 /// Sends a request and delivers what comes for it. True when the server took it.
-async fn ask(wire: &Wire, id: RequestId, message: Outgoing, admitted: Admitted) -> bool {
-    let Outgoing { epoch, head, body } = message;
+async fn ask(wire: &Wire, id: RequestId, message: OutboundMessage, admitted: Admitted) -> bool {
+    let OutboundMessage { epoch, head, body } = message;
     let asked = Asked { id, epoch, standing: admitted.standing };
     let response = match wire.send(Method::POST, &admitted.headers, Some(&body)).await {
         Ok(response) => response,
         Err(failed) => {
-            wire.inbox.lane_ended(id, failed.into());
+            wire.inbox.stream_failed(id, failed.into());
             return false;
         }
     };
@@ -92,18 +92,19 @@ async fn ask(wire: &Wire, id: RequestId, message: Outgoing, admitted: Admitted) 
         false => asked.refusal(wire, response).await,
     };
     if let Some(why) = end {
-        wire.inbox.lane_ended(id, why);
+        wire.inbox.stream_failed(id, why);
     }
     taken
 }
 
 impl Asked {
     /// Delivers what a successful response brings. Says why the lane ends where that is not the answer.
-    async fn answer(&self, wire: &Wire, mut response: Response) -> Option<LaneEnd> {
+    async fn answer(&self, wire: &Wire, mut response: Response) -> Option<StreamError> {
         let status = response.status().as_u16();
-        let lost = |message| Some(LaneEnd::Lost(Fault { status: Some(status), message, error: None }));
+        let lost =
+            |message| Some(StreamError::Lost(RequestError { status: Some(status), message, error: None }));
         if response.is_event_stream() {
-            let mut hearing = Hearing::new(Lane::Request(self.id, self.epoch));
+            let mut hearing = Hearing::new(StreamId::Request(self.id, self.epoch));
             let end = hearing.hear(wire, &mut response).await;
             drop(response);
             let legacy = matches!(self.standing, Standing::Session | Standing::Sessionless);
@@ -116,7 +117,7 @@ impl Asked {
                 return None;
             }
             return match end {
-                StreamEnd::TooLarge => Some(LaneEnd::TooLarge(wire.place.message_bytes)),
+                StreamEnd::TooLarge => Some(StreamError::TooLarge(wire.place.message_bytes)),
                 StreamEnd::Closed | StreamEnd::Broke(_) | StreamEnd::Silent | StreamEnd::Endless(_) => {
                     lost(end.words(wire))
                 }
@@ -125,20 +126,20 @@ impl Asked {
         let limit = wire.place.message_bytes;
         let body = match body::whole(&mut response, limit).await {
             Ok(body) => body,
-            Err(Incomplete::TooLarge) => return Some(LaneEnd::TooLarge(limit)),
+            Err(Incomplete::TooLarge) => return Some(StreamError::TooLarge(limit)),
             Err(Incomplete::Broke(why)) => return lost(format!("the answer broke off: {why}")),
         };
         let lines = reply::lines(&body, self.id);
         if let Some(lines) = lines {
             for line in lines {
-                wire.inbox.deliver(Lane::Request(self.id, self.epoch), line);
+                wire.inbox.deliver(StreamId::Request(self.id, self.epoch), line);
             }
             return None;
         }
         let Answered { own: answered, others } = reply::answered(&body, Some(self.id));
         // Whatever the server calls it: an answer is an answer. Anything else only where it says that it is JSON.
         if answered || (is_json(&response) && !body.is_empty()) {
-            wire.inbox.deliver(Lane::Request(self.id, self.epoch), body.clone());
+            wire.inbox.deliver(StreamId::Request(self.id, self.epoch), body.clone());
             others.into_iter().for_each(|it| wire.release(it));
         } else {
             wire.inbox.noise(body.len());
@@ -156,30 +157,30 @@ impl Asked {
     }
 
     /// Judges a response that is no success. Says why the lane ends where its body is not the answer.
-    async fn refusal(&self, wire: &Wire, mut response: Response) -> Option<LaneEnd> {
+    async fn refusal(&self, wire: &Wire, mut response: Response) -> Option<StreamError> {
         let status = response.status().as_u16();
         let body = response.read_beginning(EXPLAINING).await;
         let said = reply::read(&body, Some(self.id), &wire.place.redactor);
         let verdict = reply::judge(status, &said, self.standing);
         let message = reply::words(status, response.headers(), &said, &wire.place.redactor);
-        let fault = Fault { status: Some(status), message, error: said.error };
+        let fault = RequestError { status: Some(status), message, error: said.error };
         match verdict {
             Verdict::Answer => {
-                wire.inbox.deliver(Lane::Request(self.id, self.epoch), body);
+                wire.inbox.deliver(StreamId::Request(self.id, self.epoch), body);
                 None
             }
             Verdict::Forgotten => {
                 wire.sessions.forgotten(self.epoch);
-                Some(LaneEnd::NotExecuted(self.epoch))
+                Some(StreamError::NotExecuted(self.epoch))
             }
-            Verdict::Refused => Some(LaneEnd::Refused(fault)),
-            Verdict::Lost => Some(LaneEnd::Lost(fault)),
+            Verdict::Refused => Some(StreamError::Refused(fault)),
+            Verdict::Lost => Some(StreamError::Lost(fault)),
         }
     }
 }
 
 /// Sends the notice that the opening is over, and lets the others go as soon as it is taken.
-async fn conclude(wire: &Wire, message: Outgoing, admitted: Admitted) {
+async fn conclude(wire: &Wire, message: OutboundMessage, admitted: Admitted) {
     let epoch = message.epoch;
     let mut telling = pin!(tell_and(wire, message, admitted, || {
         // In this order: servers say on the stream that listens what they want to know for the first call.
@@ -195,13 +196,13 @@ async fn conclude(wire: &Wire, message: Outgoing, admitted: Admitted) {
 }
 
 /// Sends a message that has no answer.
-async fn tell(wire: &Wire, message: Outgoing, admitted: Admitted) {
+async fn tell(wire: &Wire, message: OutboundMessage, admitted: Admitted) {
     tell_and(wire, message, admitted, || {}).await;
 }
 
 /// The same, and calls `taken` when the server has taken it, which may be long before its response ends.
-async fn tell_and(wire: &Wire, message: Outgoing, admitted: Admitted, taken: impl FnOnce()) {
-    let Outgoing { epoch, head, body } = message;
+async fn tell_and(wire: &Wire, message: OutboundMessage, admitted: Admitted, taken: impl FnOnce()) {
+    let OutboundMessage { epoch, head, body } = message;
     let telling = async {
         let mut response = wire.send(Method::POST, &admitted.headers, Some(&body)).await?;
         let status = response.status().as_u16();
@@ -221,7 +222,7 @@ async fn tell_and(wire: &Wire, message: Outgoing, admitted: Admitted, taken: imp
             wire.sessions.forgotten(epoch);
         }
         let message = reply::words(status, response.headers(), &said, &wire.place.redactor);
-        Err(Failed::Refused(Fault { status: Some(status), message, error: said.error }))
+        Err(Failed::Refused(RequestError { status: Some(status), message, error: said.error }))
     };
     let limit = if head.method == CANCELLED { NOTICE } else { TELLING };
     match tokio::time::timeout(limit, telling).await {

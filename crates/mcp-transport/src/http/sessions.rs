@@ -10,7 +10,7 @@ use mcp_model::{Era, ProtocolVersion, UrlEndpoint};
 
 use crate::error::ConnectError;
 use crate::net::headers::{self, LAST_EVENT_ID, METHOD, NAME, PROTOCOL_VERSION, SESSION_ID};
-use crate::transport::{Epoch, Outgoing};
+use crate::transport::{Epoch, OutboundMessage};
 
 /// The configured session, where there is one.
 pub(super) fn configured(endpoint: &UrlEndpoint) -> Result<Option<HeaderValue>, ConnectError> {
@@ -79,7 +79,7 @@ impl Sessions {
     }
 
     /// The headers for a message, unless its session is gone.
-    pub(super) fn admit(&self, message: &Outgoing) -> Option<Admitted> {
+    pub(super) fn admit(&self, message: &OutboundMessage) -> Option<Admitted> {
         let (epoch, head) = (message.epoch, &message.head);
         let mut state = self.lock();
         let state = &mut *state;
@@ -100,7 +100,7 @@ impl Sessions {
                 if let Some(name) = message.name() {
                     headers.insert(NAME, headers::text(&name));
                 }
-                for it in &head.mirrored {
+                for it in &head.header_params {
                     headers::mirror(it, &mut headers);
                 }
             }
@@ -191,10 +191,10 @@ impl State {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::transport::{Head, Mirrored, Named};
+    use crate::transport::{HeaderParam, MessageHead, TargetName};
 
-    fn head(method: &'static str, version: Option<ProtocolVersion>) -> Head {
-        Head::new(Some(1), method.into(), version)
+    fn head(method: &'static str, version: Option<ProtocolVersion>) -> MessageHead {
+        MessageHead::new(Some(1), method.into(), version)
     }
 
     const LEGACY: Option<ProtocolVersion> = Some(ProtocolVersion::V2025_06_18);
@@ -202,8 +202,8 @@ mod tests {
 
     /// What is sent for a message: its standing and our headers.
     #[track_caller]
-    fn check(sessions: &Sessions, epoch: u32, head: &Head, want: &str) {
-        let message = Outgoing { epoch: Epoch(epoch), head: head.clone(), body: bytes::Bytes::new() };
+    fn check(sessions: &Sessions, epoch: u32, head: &MessageHead, want: &str) {
+        let message = OutboundMessage { epoch: Epoch(epoch), head: head.clone(), body: bytes::Bytes::new() };
         let got = match sessions.admit(&message) {
             None => "gone".to_owned(),
             Some(Admitted { headers, standing, configured: _ }) => {
@@ -268,10 +268,11 @@ mod tests {
     fn the_modern_era_names_method_and_tool() {
         let sessions = fresh();
         check(&sessions, 0, &head("server/discover", MODERN), "Opening 2026-07-28 server/discover");
-        let mut call = Head { name: Some(Named::Text("grün".into())), ..head("tools/call", MODERN) };
+        let mut call =
+            MessageHead { name: Some(TargetName::Text("grün".into())), ..head("tools/call", MODERN) };
         check(&sessions, 0, &call, "Modern 2026-07-28 tools/call =?base64?Z3LDvG4=?=");
-        let mirrored = |name: &str, value: &str| Mirrored { name: name.into(), value: value.into() };
-        call.mirrored = vec![mirrored("Region", "us-west1"), mirrored("Note", " a")];
+        let mirrored = |name: &str, value: &str| HeaderParam { name: name.into(), value: value.into() };
+        call.header_params = vec![mirrored("Region", "us-west1"), mirrored("Note", " a")];
         let want = "Modern 2026-07-28 tools/call =?base64?Z3LDvG4=?= us-west1 =?base64?IGE=?=";
         check(&sessions, 0, &call, want);
         call.version = LEGACY;

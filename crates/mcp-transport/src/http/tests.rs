@@ -8,7 +8,7 @@ use mcp_model::{Limits, UrlEndpoint};
 use super::events::{Hearing, StreamEnd};
 use super::*;
 use crate::net::tests::flood::{self, Answers, FLOODS};
-use crate::transport::Lane;
+use crate::transport::StreamId;
 
 fn wire() -> (Wire, Arc<Answers>) {
     let endpoint = UrlEndpoint::new("http://localhost:1/mcp".parse().unwrap());
@@ -33,7 +33,7 @@ fn wire() -> (Wire, Arc<Answers>) {
 }
 
 /// Reads a stream that brings this without end for ten seconds: how often it did.
-async fn ten_seconds(wire: &Wire, lane: Lane, text: &str) -> usize {
+async fn ten_seconds(wire: &Wire, lane: StreamId, text: &str) -> usize {
     let (mut response, sent) = flood::response(text);
     let mut hearing = Hearing::new(lane);
     let heard = tokio::time::timeout(Duration::from_secs(10), hearing.hear(wire, &mut response)).await;
@@ -44,7 +44,7 @@ async fn ten_seconds(wire: &Wire, lane: Lane, text: &str) -> usize {
 #[tokio::test(start_paused = true)]
 async fn a_flood_of_anything_is_read_at_its_rate() {
     for (text, worth) in FLOODS {
-        let sent = ten_seconds(&wire().0, Lane::Listening(Epoch(1)), text).await;
+        let sent = ten_seconds(&wire().0, StreamId::Notifications(Epoch(1)), text).await;
         assert!((78_000..100_000).contains(&(sent * worth)), "{text:?}: {sent}");
     }
 }
@@ -52,9 +52,12 @@ async fn a_flood_of_anything_is_read_at_its_rate() {
 #[tokio::test(start_paused = true)]
 async fn all_streams_of_a_server_have_one_rate_together() {
     let (wire, _) = wire();
-    let request = |id| ten_seconds(&wire, Lane::Request(id, Epoch(1)), FLOODS[1].0);
-    let (one, other, third) =
-        tokio::join!(request(1), request(2), ten_seconds(&wire, Lane::Listening(Epoch(1)), FLOODS[0].0));
+    let request = |id| ten_seconds(&wire, StreamId::Request(id, Epoch(1)), FLOODS[1].0);
+    let (one, other, third) = tokio::join!(
+        request(1),
+        request(2),
+        ten_seconds(&wire, StreamId::Notifications(Epoch(1)), FLOODS[0].0)
+    );
     let idle = one * FLOODS[1].1 + other * FLOODS[1].1 + third * FLOODS[0].1;
     assert!((78_000..110_000).contains(&idle), "{one} {other} {third}");
 }
@@ -62,7 +65,7 @@ async fn all_streams_of_a_server_have_one_rate_together() {
 #[tokio::test(start_paused = true)]
 async fn a_comment_without_end_is_read_at_its_rate_and_ends_its_stream() {
     let text = format!(": {}", "x".repeat(4094));
-    for lane in [Lane::Listening(Epoch(1)), Lane::Request(1, Epoch(1))] {
+    for lane in [StreamId::Notifications(Epoch(1)), StreamId::Request(1, Epoch(1))] {
         let (mut response, sent) = flood::response(&text);
         let (wire, _) = wire();
         let begun = Instant::now();
@@ -81,13 +84,13 @@ async fn a_comment_without_end_is_read_at_its_rate_and_ends_its_stream() {
 #[tokio::test(start_paused = true)]
 async fn an_answer_is_not_held_up_by_what_follows_it_nor_by_another_stream() {
     let (wire, answers) = wire();
-    let flood = ten_seconds(&wire, Lane::Listening(Epoch(1)), FLOODS[1].0);
+    let flood = ten_seconds(&wire, StreamId::Notifications(Epoch(1)), FLOODS[1].0);
     let call = async {
         tokio::time::sleep(Duration::from_secs(5)).await;
         let begun = Instant::now();
         let text = format!("data: {{\"id\":1,\"result\":{{}}}}\n\n{}", FLOODS[1].0.repeat(100));
         let (mut response, _) = flood::response(&text);
-        Hearing::new(Lane::Request(1, Epoch(1))).hear(&wire, &mut response).await;
+        Hearing::new(StreamId::Request(1, Epoch(1))).hear(&wire, &mut response).await;
         // The answer is there at once, and the stream that does not end after it is let go of after its time.
         assert_eq!(answers.times()[0], begun);
         assert!(begun.elapsed() <= Duration::from_millis(251), "{:?}", begun.elapsed());

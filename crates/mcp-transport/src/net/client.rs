@@ -24,8 +24,8 @@ use super::proxy::Proxy;
 use super::response::Response;
 use super::target::{Target, name_host};
 use super::{Place, configured, proxy, tls};
-use crate::error::end::{Fault, StartFailure};
-use crate::transport::LaneEnd;
+use crate::error::end::{RequestError, StartError};
+use crate::transport::StreamError;
 
 /// How often a request is sent again that an HTTP/2 server reports as not processed.
 const MAX_RETRIES: usize = 2;
@@ -37,9 +37,9 @@ const LONGEST: Duration = Duration::from_secs(60 * 60 * 24);
 #[derive(Debug)]
 pub(crate) enum Failed {
     /// It was not sent, or not taken.
-    Refused(Fault),
+    Refused(RequestError),
     /// It, or a part of it, was sent, and may have been worked on.
-    Lost(Fault),
+    Lost(RequestError),
 }
 
 /// The client of one connection to a place. Dropping it closes its sockets.
@@ -56,13 +56,13 @@ pub(crate) struct Client {
 }
 
 impl Client {
-    pub(crate) fn new(place: Arc<Place>) -> Result<Client, StartFailure> {
+    pub(crate) fn new(place: Arc<Place>) -> Result<Client, StartError> {
         Client::behind(place, &Matcher::from_system())
     }
 
     /// One that goes through these proxies.
-    fn behind(place: Arc<Place>, proxies: &Matcher) -> Result<Client, StartFailure> {
-        let failed = |why| StartFailure::System(format!("the HTTP client cannot be set up: {why}"));
+    fn behind(place: Arc<Place>, proxies: &Matcher) -> Result<Client, StartError> {
+        let failed = |why| StartError::System(format!("the HTTP client cannot be set up: {why}"));
         let proxy = match is_loopback(&place.url) {
             true => None,
             false => proxy::find(proxies, &place.url).map_err(failed)?,
@@ -240,18 +240,18 @@ fn is_unprocessed(error: &hyper::Error) -> bool {
         || (error.is_reset() && said == Some(h2::Reason::REFUSED_STREAM))
 }
 
-impl From<Failed> for LaneEnd {
-    fn from(failed: Failed) -> LaneEnd {
+impl From<Failed> for StreamError {
+    fn from(failed: Failed) -> StreamError {
         match failed {
-            Failed::Refused(fault) => LaneEnd::Refused(fault),
-            Failed::Lost(fault) => LaneEnd::Lost(fault),
+            Failed::Refused(fault) => StreamError::Refused(fault),
+            Failed::Lost(fault) => StreamError::Lost(fault),
         }
     }
 }
 
 /// A fault without a response.
-pub(crate) fn fault(message: String) -> Fault {
-    Fault { status: None, message, error: None }
+pub(crate) fn fault(message: String) -> RequestError {
+    RequestError { status: None, message, error: None }
 }
 
 #[cfg(test)]

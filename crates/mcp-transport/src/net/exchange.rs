@@ -14,7 +14,7 @@ use super::authorization::{
     Authorization, Challenge, MOST_CHALLENGES, NOT_AUTHORIZED, Remedy, Unauthorized, with_token,
 };
 use super::{Client, Failed, Response, Target};
-use crate::error::end::Fault;
+use crate::error::end::RequestError;
 
 /// How many redirects one request may meet.
 const MOST_REDIRECTS: usize = 4;
@@ -115,7 +115,7 @@ impl Client {
 }
 
 fn refused(status: u16, message: String) -> Failed {
-    Failed::Refused(Fault { status: Some(status), message, error: None })
+    Failed::Refused(RequestError { status: Some(status), message, error: None })
 }
 
 /// There is no authorization to be had. Status 401, whichever it was: nothing else was wrong with the request.

@@ -67,7 +67,7 @@ pub(crate) fn text(text: &str) -> HeaderValue {
 
 /// Adds an argument that a tool's schema wants to see as a header. A configured header of that name makes way.
 #[cfg(feature = "http")]
-pub(crate) fn mirror(it: &crate::transport::Mirrored, headers: &mut HeaderMap) {
+pub(crate) fn mirror(it: &crate::transport::HeaderParam, headers: &mut HeaderMap) {
     let name = HeaderName::try_from(format!("mcp-param-{}", it.name)).expect("the name is an HTTP token");
     let mut value = text(&it.value);
     value.set_sensitive(true);

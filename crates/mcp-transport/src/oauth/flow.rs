@@ -16,7 +16,7 @@ use url::Url;
 
 use super::fetch::Fetch;
 use super::reach::judge;
-use super::{Grant, KnownClient, UserAgent};
+use super::{Grant, RegisteredClient, UserAgent};
 use crate::redact::Redactor;
 
 /// The longest part of a stranger's words that a message repeats.
@@ -34,7 +34,7 @@ pub(super) struct Flow {
     pub(super) fetch: Arc<Fetch>,
     pub(super) client_name: String,
     pub(super) client_metadata: Option<Url>,
-    pub(super) client: Option<KnownClient>,
+    pub(super) client: Option<RegisteredClient>,
 }
 
 /// What a login is for.
@@ -76,20 +76,20 @@ impl Flow {
             false => wish.more,
         };
         let scopes: Vec<String> = scopes.into_iter().take(MOST_SCOPES).collect();
-        let visit = user.prepare().await.map_err(Trouble::Failed)?;
+        let visit = user.start_login().await.map_err(Trouble::Failed)?;
         let known = of(&found.issuer).map_err(Trouble::Failed)?;
-        let client = self.client(&mut found, known, visit.redirect(), &scopes).await?;
+        let client = self.client(&mut found, known, visit.redirect_uri(), &scopes).await?;
         let secrets = Redactor::new(client.secret.iter());
         let trouble = |error: AuthError| Trouble::Failed(words(&error, &secrets));
 
-        found.manager.configure_client(config(&client, visit.redirect(), &scopes)).map_err(trouble)?;
+        found.manager.configure_client(config(&client, visit.redirect_uri(), &scopes)).map_err(trouble)?;
         let asked: Vec<&str> = scopes.iter().map(String::as_str).collect();
         let page = found.manager.get_authorization_url(&asked).await.map_err(trouble)?;
         let page: Url = page.parse().map_err(|_| unusable("the address of its login page cannot be read"))?;
         judge(&self.resource, &page)
             .map_err(|it| unusable(&format!("its login page may not be opened: {it}")))?;
 
-        let back = visit.visit(page).await.map_err(Trouble::Failed)?;
+        let back = visit.authorize(page).await.map_err(Trouble::Failed)?;
         refused(&back, &secrets)?;
         let AuthorizationCallback { code, csrf_token, issuer, .. } =
             AuthorizationCallback::from_redirect_url(back.as_str()).map_err(trouble)?;
@@ -116,7 +116,7 @@ impl Flow {
         store.save(stored(old)).await.map_err(trouble)?;
         found.manager.set_credential_store(store);
         // A renewal redirects nobody.
-        let redirect = old.client.redirect.as_ref().unwrap_or(&self.resource);
+        let redirect = old.client.redirect_uri.as_ref().unwrap_or(&self.resource);
         found.manager.configure_client(config(&old.client, redirect, &[])).map_err(trouble)?;
         let tokens = found.manager.refresh_token().await.map_err(trouble)?;
         self.grant(found.issuer, old.client.clone(), &tokens, old.scopes.clone(), now)
@@ -145,7 +145,7 @@ impl Flow {
         known: Option<Grant>,
         redirect: &Url,
         scopes: &[String],
-    ) -> Result<KnownClient, Trouble> {
+    ) -> Result<RegisteredClient, Trouble> {
         if let Some(client) = &self.client {
             return Ok(client.clone());
         }
@@ -153,10 +153,10 @@ impl Flow {
         if let Some(document) = &self.client_metadata
             && takes.and_then(serde_json::Value::as_bool) == Some(true)
         {
-            return Ok(KnownClient { id: document.to_string(), secret: None, redirect: None });
+            return Ok(RegisteredClient { id: document.to_string(), secret: None, redirect_uri: None });
         }
         // One that was registered by hand has no redirect of ours.
-        let same = |it: &KnownClient| it.redirect.as_ref().is_none_or(|it| it == redirect);
+        let same = |it: &RegisteredClient| it.redirect_uri.as_ref().is_none_or(|it| it == redirect);
         if let Some(client) = known.map(|it| it.client).filter(same) {
             return Ok(client);
         }
@@ -172,13 +172,13 @@ impl Flow {
         let registered = found.manager.register_client(&self.client_name, redirect.as_str(), &asked).await;
         let config = registered.map_err(|it| Trouble::Failed(words(&it, &nothing)))?;
         let secret = config.client_secret.map(Secret::new);
-        Ok(KnownClient { id: config.client_id, secret, redirect: Some(redirect.clone()) })
+        Ok(RegisteredClient { id: config.client_id, secret, redirect_uri: Some(redirect.clone()) })
     }
 
     fn grant(
         &self,
         issuer: String,
-        client: KnownClient,
+        client: RegisteredClient,
         tokens: &OAuthTokenResponse,
         asked: Vec<String>,
         now: u64,
@@ -238,7 +238,7 @@ fn refused(back: &Url, secrets: &Redactor) -> Result<(), Trouble> {
     Err(Trouble::Failed(format!("the login was refused: {said}")))
 }
 
-fn config(client: &KnownClient, redirect: &Url, scopes: &[String]) -> OAuthClientConfig {
+fn config(client: &RegisteredClient, redirect: &Url, scopes: &[String]) -> OAuthClientConfig {
     let res = OAuthClientConfig::new(&client.id, redirect.as_str()).with_scopes(scopes.to_vec());
     match &client.secret {
         Some(secret) => res.with_client_secret(secret.expose()),

@@ -11,13 +11,13 @@ const MARGIN: u64 = 30;
 
 /// A client as an authorization server knows it.
 #[derive(Clone, PartialEq, Eq)]
-pub struct KnownClient {
+pub struct RegisteredClient {
     /// Its id.
     pub id: String,
     /// Its secret, where it has one.
     pub secret: Option<Secret>,
     /// The redirect that it was registered with, where it was registered by us.
-    pub redirect: Option<Url>,
+    pub redirect_uri: Option<Url>,
 }
 
 /// A grant. Belongs to one resource and one issuer, and is sent to no other.
@@ -28,7 +28,7 @@ pub struct Grant {
     /// The authorization server, as it names itself.
     pub issuer: String,
     /// Who we are to it.
-    pub client: KnownClient,
+    pub client: RegisteredClient,
     /// The token for requests.
     pub access_token: Secret,
     /// The token for the next token.
@@ -41,7 +41,7 @@ pub struct Grant {
 
 impl Grant {
     /// Is its token over, or soon to be, at `now` (seconds since the epoch)?
-    pub fn is_old(&self, now: u64) -> bool {
+    pub fn is_expiring(&self, now: u64) -> bool {
         self.expires_at.is_some_and(|it| it <= now.saturating_add(MARGIN))
     }
 
@@ -53,7 +53,7 @@ impl Grant {
             issuer: self.issuer.clone(),
             client_id: self.client.id.clone(),
             client_secret: self.client.secret.as_ref().map(text),
-            redirect: self.client.redirect.clone(),
+            redirect: self.client.redirect_uri.clone(),
             access_token: text(&self.access_token),
             refresh_token: self.refresh_token.as_ref().map(text),
             expires_at: self.expires_at,
@@ -78,7 +78,11 @@ impl Grant {
         Some(Grant {
             resource,
             issuer,
-            client: KnownClient { id: client_id, secret: client_secret.map(Secret::new), redirect },
+            client: RegisteredClient {
+                id: client_id,
+                secret: client_secret.map(Secret::new),
+                redirect_uri: redirect,
+            },
             access_token: Secret::new(access_token),
             refresh_token: refresh_token.map(Secret::new),
             expires_at,
@@ -106,7 +110,7 @@ struct Wire {
     scopes: Vec<String>,
 }
 
-impl fmt::Debug for KnownClient {
+impl fmt::Debug for RegisteredClient {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("KnownClient").field("id", &self.id).finish_non_exhaustive()
     }
@@ -129,10 +133,10 @@ mod tests {
         Grant {
             resource: "https://example.com/mcp".parse().unwrap(),
             issuer: "https://login.example.com".to_owned(),
-            client: KnownClient {
+            client: RegisteredClient {
                 id: "c".to_owned(),
                 secret: Some(Secret::from("client-secret")),
-                redirect: None,
+                redirect_uri: None,
             },
             access_token: Secret::from("access-secret"),
             refresh_token: Some(Secret::from("refresh-secret")),
@@ -143,9 +147,9 @@ mod tests {
 
     #[test]
     fn a_token_is_renewed_before_it_ends() {
-        assert!(!grant().is_old(969));
-        assert!(grant().is_old(970));
-        assert!(!Grant { expires_at: None, ..grant() }.is_old(u64::MAX));
+        assert!(!grant().is_expiring(969));
+        assert!(grant().is_expiring(970));
+        assert!(!Grant { expires_at: None, ..grant() }.is_expiring(u64::MAX));
     }
 
     #[test]

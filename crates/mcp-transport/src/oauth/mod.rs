@@ -32,11 +32,11 @@ use crate::net::tls::Authorities;
 use fetch::Fetch;
 use flow::{Flow, Trouble, Wish};
 
-pub use grant::{Grant, KnownClient};
+pub use grant::{Grant, RegisteredClient};
 pub use redirect::LoopbackRedirect;
 pub use revoke::Revocation;
-pub use store::{MemoryTokens, TokenStore, TokenStoreError, Turn};
-pub use user::{UserAgent, Visit};
+pub use store::{MemoryTokenStore, RefreshLock, TokenStore, TokenStoreError};
+pub use user::{Login, UserAgent};
 
 /// How long another process may need to write down a token.
 const BESIDE: Duration = Duration::from_millis(300);
@@ -53,17 +53,17 @@ pub struct OAuthOptions {
     /// Where grants are kept.
     pub store: Arc<dyn TokenStore>,
     /// Who asks the user to agree. Without, a server that nobody has logged in to cannot be used.
-    pub user: Option<Arc<dyn UserAgent>>,
+    pub user_agent: Option<Arc<dyn UserAgent>>,
     /// What we are called where we register.
     pub client_name: String,
     /// Where a document of ours describes us (an https URL with a path); used where the authorization server takes it.
     pub client_metadata: Option<Url>,
     /// A client that was registered by hand. Stands before any other.
-    pub client: Option<KnownClient>,
+    pub client: Option<RegisteredClient>,
     /// Certificate authorities that are trusted besides the system's.
     pub authorities: Authorities,
     /// What to do where a user is wanted and there is none: `` run `mcp-host login weather` ``.
-    pub hint: String,
+    pub login_hint: String,
 }
 
 impl fmt::Debug for OAuthOptions {
@@ -97,7 +97,15 @@ struct State {
 impl OAuth {
     /// The authorization of the server at `resource`. Does nothing yet.
     pub fn new(resource: &Url, options: OAuthOptions) -> Result<OAuth, ConnectError> {
-        let OAuthOptions { store, user, client_name, client_metadata, client, authorities, hint } = options;
+        let OAuthOptions {
+            store,
+            user_agent: user,
+            client_name,
+            client_metadata,
+            client,
+            authorities,
+            login_hint: hint,
+        } = options;
         if resource.scheme() != "https" && !is_loopback(resource) {
             let message = "tokens are sent over https only, but on this machine".to_owned();
             return Err(ConnectError::Invalid(message));
@@ -159,10 +167,11 @@ impl OAuth {
 
     /// Waits until no other process renews this login. `None` where one hangs: what it does then is not waited for, and the
     /// authorization server says whether the token was used up.
-    async fn own_turn(&self) -> Result<Option<Turn>, Unauthorized> {
+    async fn own_turn(&self) -> Result<Option<RefreshLock>, Unauthorized> {
         let until = tokio::time::Instant::now() + LONGEST_TURN;
         loop {
-            let turn = self.store.turn(&self.flow.server).map_err(|it| Unauthorized(it.to_string()))?;
+            let turn =
+                self.store.lock_refresh(&self.flow.server).map_err(|it| Unauthorized(it.to_string()))?;
             if turn.is_some() || tokio::time::Instant::now() >= until {
                 return Ok(turn);
             }
@@ -177,7 +186,7 @@ impl OAuth {
         self.look(&mut state)?;
         match &state.grant {
             Some(grant) => self.flow.revoke(grant).await.map_err(Unauthorized),
-            None => Ok(Revocation::Nothing),
+            None => Ok(Revocation::NoGrant),
         }
     }
 
@@ -185,7 +194,7 @@ impl OAuth {
     fn take_newer(&self, state: &mut State) -> Result<bool, Unauthorized> {
         let kept = self.store.latest(&self.flow.server).map_err(|it| Unauthorized(it.to_string()))?;
         let used = state.grant.as_ref().map(|it| &it.access_token);
-        let Some(kept) = kept.filter(|it| Some(&it.access_token) != used && !it.is_old(now())) else {
+        let Some(kept) = kept.filter(|it| Some(&it.access_token) != used && !it.is_expiring(now())) else {
             return Ok(false);
         };
         (state.grant, state.fresh) = (Some(kept), false);
@@ -202,7 +211,7 @@ impl OAuth {
             };
             return Err(Unauthorized(format!("{why}: {}", self.hint)));
         };
-        let of = |issuer: &str| self.store.of(&self.flow.server, issuer).map_err(|it| it.to_string());
+        let of = |issuer: &str| self.store.get(&self.flow.server, issuer).map_err(|it| it.to_string());
         let done = self.flow.log_in(&**user, wish, &of, now()).await;
         let grant = done.map_err(|trouble| match trouble {
             Trouble::Failed(why) => Unauthorized(why),
@@ -268,7 +277,7 @@ impl Authorization for OAuth {
     async fn token(&self) -> Result<Option<Secret>, Unauthorized> {
         let mut state = self.turn(Instant::now()).await?;
         self.look(&mut state)?;
-        if state.grant.as_ref().is_some_and(|it| it.is_old(now())) && !self.renew(&mut state).await? {
+        if state.grant.as_ref().is_some_and(|it| it.is_expiring(now())) && !self.renew(&mut state).await? {
             // The server says what it wants instead.
             return Ok(None);
         }

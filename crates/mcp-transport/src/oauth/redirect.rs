@@ -12,7 +12,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Mutex, mpsc};
 use url::Url;
 
-use super::{UserAgent, Visit};
+use super::{Login, UserAgent};
 
 /// The most of a request that is read: an address with a code in it.
 const MOST_BYTES: usize = 16 << 10;
@@ -56,7 +56,7 @@ impl LoopbackRedirect {
     /// shows an error, and the address. A line that is no answer of this login is not looked at further, and `refused` is
     /// told, which must not wait.
     #[must_use]
-    pub fn or_typed(
+    pub fn with_manual_input(
         self,
         lines: mpsc::Receiver<String>,
         refused: impl Fn() + Send + Sync + 'static,
@@ -95,7 +95,7 @@ async fn typed_answer(typed: Option<&Typed>, redirect: &Url, own: &str) -> Url {
 
 #[async_trait]
 impl UserAgent for LoopbackRedirect {
-    async fn prepare(&self) -> Result<Box<dyn Visit>, String> {
+    async fn start_login(&self) -> Result<Box<dyn Login>, String> {
         let failed = |it: std::io::Error| format!("no port for the answer of the login page: {it}");
         let listener = TcpListener::bind("127.0.0.1:0").await.map_err(failed)?;
         let port = listener.local_addr().map_err(failed)?.port();
@@ -105,12 +105,12 @@ impl UserAgent for LoopbackRedirect {
 }
 
 #[async_trait]
-impl Visit for Waiting {
-    fn redirect(&self) -> &Url {
+impl Login for Waiting {
+    fn redirect_uri(&self) -> &Url {
         &self.redirect
     }
 
-    async fn visit(self: Box<Self>, page: Url) -> Result<Url, String> {
+    async fn authorize(self: Box<Self>, page: Url) -> Result<Url, String> {
         let state = state(&page).ok_or("the login page's address names no state")?;
         (self.show)(&page);
         let mut heard = tokio::task::JoinSet::new();
@@ -198,9 +198,9 @@ mod tests {
         let count = move || {
             counted.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         };
-        let user = LoopbackRedirect::new(|_| {}).or_typed(lines, count);
-        let visit = user.prepare().await.unwrap();
-        let redirect = visit.redirect().clone();
+        let user = LoopbackRedirect::new(|_| {}).with_manual_input(lines, count);
+        let visit = user.start_login().await.unwrap();
+        let redirect = visit.redirect_uri().clone();
         let wanted = format!("{redirect}?code=c&state=s1");
         for line in [
             "",
@@ -213,7 +213,7 @@ mod tests {
             sender.send(line.to_owned()).await.unwrap();
         }
         let page = Url::parse("https://login.example/?state=s1").unwrap();
-        assert_eq!(visit.visit(page).await.map(String::from), Ok(wanted));
+        assert_eq!(visit.authorize(page).await.map(String::from), Ok(wanted));
         assert_eq!(refused.load(std::sync::atomic::Ordering::Relaxed), 4);
     }
 

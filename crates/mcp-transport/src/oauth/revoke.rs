@@ -12,7 +12,7 @@ use serde_json::Value;
 use url::form_urlencoded::{Serializer, byte_serialize};
 
 use super::flow::{Flow, Trouble};
-use super::{Grant, KnownClient};
+use super::{Grant, RegisteredClient};
 
 /// What became of a grant at the server that gave it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,9 +20,9 @@ pub enum Revocation {
     /// Its tokens are worth nothing any more.
     Revoked,
     /// The authorization server takes none back; they end by themselves.
-    NotOffered,
+    Unsupported,
     /// There was no grant.
-    Nothing,
+    NoGrant,
 }
 
 impl Flow {
@@ -38,7 +38,7 @@ impl Flow {
         }
         let fields = &found.metadata.additional_fields;
         let Some(endpoint) = fields.get("revocation_endpoint").and_then(Value::as_str) else {
-            return Ok(Revocation::NotOffered);
+            return Ok(Revocation::Unsupported);
         };
         let manner = Manner::of(&grant.client, fields.get("revocation_endpoint_auth_methods_supported"));
         // With the one for renewals the others end in most places; where they do not, this one was asked for first.
@@ -53,7 +53,7 @@ impl Flow {
         &self,
         endpoint: &str,
         (token, hint): (&Secret, &str),
-        client: &KnownClient,
+        client: &RegisteredClient,
         manner: Manner,
     ) -> Result<(), String> {
         let unusable = "it cannot be told that the login is over";
@@ -95,7 +95,7 @@ enum Manner {
 
 impl Manner {
     /// In the header, as nothing else is said, unless only the form is taken.
-    fn of(client: &KnownClient, methods: Option<&Value>) -> Manner {
+    fn of(client: &RegisteredClient, methods: Option<&Value>) -> Manner {
         let methods = methods.and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
         let takes = |name: &str| methods.iter().any(|it| it.as_str() == Some(name));
         let by_form = takes("client_secret_post") && !takes("client_secret_basic");
@@ -114,7 +114,8 @@ mod tests {
 
     #[track_caller]
     fn check(methods: Option<Value>, want: Manner) {
-        let client = KnownClient { id: "c".to_owned(), secret: Some(Secret::from("s")), redirect: None };
+        let client =
+            RegisteredClient { id: "c".to_owned(), secret: Some(Secret::from("s")), redirect_uri: None };
         assert_eq!(Manner::of(&client, methods.as_ref()), want, "{methods:?}");
     }
 

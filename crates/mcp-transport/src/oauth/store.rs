@@ -15,7 +15,7 @@ pub trait TokenStore: fmt::Debug + Send + Sync {
     fn latest(&self, resource: &Url) -> Result<Option<Grant>, TokenStoreError>;
 
     /// The grant of this issuer for a resource.
-    fn of(&self, resource: &Url, issuer: &str) -> Result<Option<Grant>, TokenStoreError>;
+    fn get(&self, resource: &Url, issuer: &str) -> Result<Option<Grant>, TokenStoreError>;
 
     /// Keeps a grant, in the place of an older one of the same resource and issuer.
     fn save(&self, grant: &Grant) -> Result<(), TokenStoreError>;
@@ -26,23 +26,23 @@ pub trait TokenStore: fmt::Debug + Send + Sync {
     /// The turn to exchange what is kept for a resource: many authorization servers take a renewal token once, and end
     /// the login of who shows it twice. `None` while somebody else has it, in this process or in another one that keeps
     /// grants in the same place. Does not wait.
-    fn turn(&self, resource: &Url) -> Result<Option<Turn>, TokenStoreError>;
+    fn lock_refresh(&self, resource: &Url) -> Result<Option<RefreshLock>, TokenStoreError>;
 }
 
 /// One's turn at renewing a grant. It ends when this is dropped, and with the process that has it.
-pub struct Turn {
+pub struct RefreshLock {
     /// Whatever lets the next one in when it goes.
     _held: Box<dyn Send + Sync>,
 }
 
-impl Turn {
+impl RefreshLock {
     /// A turn that lasts as long as `held` lives.
-    pub fn new(held: impl Send + Sync + 'static) -> Turn {
-        Turn { _held: Box::new(held) }
+    pub fn new(held: impl Send + Sync + 'static) -> RefreshLock {
+        RefreshLock { _held: Box::new(held) }
     }
 }
 
-impl fmt::Debug for Turn {
+impl fmt::Debug for RefreshLock {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Turn").finish_non_exhaustive()
     }
@@ -55,7 +55,7 @@ pub struct TokenStoreError(pub String);
 
 /// Keeps grants for as long as it lives itself.
 #[derive(Default)]
-pub struct MemoryTokens {
+pub struct MemoryTokenStore {
     grants: Mutex<Vec<Grant>>,
     turns: Arc<Turns>,
 }
@@ -79,19 +79,19 @@ impl Drop for Held {
     }
 }
 
-impl MemoryTokens {
+impl MemoryTokenStore {
     fn lock(&self) -> MutexGuard<'_, Vec<Grant>> {
         // Every change under the lock is complete before anything can panic.
         self.grants.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl TokenStore for MemoryTokens {
+impl TokenStore for MemoryTokenStore {
     fn latest(&self, resource: &Url) -> Result<Option<Grant>, TokenStoreError> {
         Ok(self.lock().iter().rfind(|it| it.resource == *resource).cloned())
     }
 
-    fn of(&self, resource: &Url, issuer: &str) -> Result<Option<Grant>, TokenStoreError> {
+    fn get(&self, resource: &Url, issuer: &str) -> Result<Option<Grant>, TokenStoreError> {
         Ok(self.lock().iter().find(|it| it.resource == *resource && it.issuer == issuer).cloned())
     }
 
@@ -109,13 +109,13 @@ impl TokenStore for MemoryTokens {
         Ok(before - grants.len())
     }
 
-    fn turn(&self, resource: &Url) -> Result<Option<Turn>, TokenStoreError> {
+    fn lock_refresh(&self, resource: &Url) -> Result<Option<RefreshLock>, TokenStoreError> {
         let is_mine = self.turns.lock().insert(resource.clone());
-        Ok(is_mine.then(|| Turn::new(Held(Arc::clone(&self.turns), resource.clone()))))
+        Ok(is_mine.then(|| RefreshLock::new(Held(Arc::clone(&self.turns), resource.clone()))))
     }
 }
 
-impl fmt::Debug for MemoryTokens {
+impl fmt::Debug for MemoryTokenStore {
     /// How many there are.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "MemoryTokens({})", self.lock().len())

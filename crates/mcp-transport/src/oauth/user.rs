@@ -7,18 +7,18 @@ use url::Url;
 #[async_trait]
 pub trait UserAgent: Send + Sync {
     /// Makes ready to receive the answer of one login. Says in words why it cannot.
-    async fn prepare(&self) -> Result<Box<dyn Visit>, String>;
+    async fn start_login(&self) -> Result<Box<dyn Login>, String>;
 }
 
 /// One login.
 #[async_trait]
-pub trait Visit: Send + Sync {
+pub trait Login: Send + Sync {
     /// Where the authorization server sends the user back to.
-    fn redirect(&self) -> &Url;
+    fn redirect_uri(&self) -> &Url;
 
     /// Has the user open `page`, and resolves with the address that he was sent back to, query and all. Dropping the
     /// future ends the visit. Says in words why it came to nothing.
     ///
     /// The page is https, or on this machine; its host is the authorization server's choice and to be shown in full.
-    async fn visit(self: Box<Self>, page: Url) -> Result<Url, String>;
+    async fn authorize(self: Box<Self>, page: Url) -> Result<Url, String>;
 }

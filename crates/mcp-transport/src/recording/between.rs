@@ -35,7 +35,7 @@ const PLACES: [&str; 4] = ["PWD", "OLDPWD", "SHLVL", "_"];
 
 /// What is put between.
 #[derive(Debug, Clone)]
-pub struct Between {
+pub struct RecordingProxy {
     /// The name of the server in the recording.
     pub server: String,
     /// The program, looked up on the `PATH`.
@@ -49,7 +49,7 @@ pub struct Between {
 /// Why a server that is to be stood before could not be.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum BetweenError {
+pub enum ProxyError {
     /// It could not be started.
     #[error("could not start {command}")]
     Start {
@@ -78,7 +78,7 @@ pub fn environment_secrets(variables: impl Iterator<Item = (OsString, OsString)>
     own.flat_map(|(_, value)| secret_parts(&Secret::new(value))).collect()
 }
 
-impl Between {
+impl RecordingProxy {
     /// Starts the server, and passes on what comes until it has ended: by itself, after `reader` has ended, or after
     /// `stop` has. Says how it ended.
     pub async fn run(
@@ -86,8 +86,8 @@ impl Between {
         recorder: &Recorder,
         streams: (impl AsyncRead + Unpin, impl AsyncWrite + Unpin),
         stop: impl Future<Output = ()>,
-    ) -> Result<ExitStatus, BetweenError> {
-        let Between { server, command, arguments, mut secrets } = self;
+    ) -> Result<ExitStatus, ProxyError> {
+        let RecordingProxy { server, command, arguments, mut secrets } = self;
         secrets.extend(argument_secrets(&arguments).flat_map(secret_parts));
         let take = recorder.recorded(&server, &secrets).begin();
         let mut child = Command::new(&command)
@@ -96,7 +96,7 @@ impl Between {
             .stdout(Stdio::piped())
             .kill_on_drop(true)
             .spawn()
-            .map_err(|source| BetweenError::Start { command: command.clone(), source })?;
+            .map_err(|source| ProxyError::Start { command: command.clone(), source })?;
         let (reader, writer) = streams;
         let stdin = child.stdin.take().expect("it was asked for");
         let stdout = child.stdout.take().expect("it was asked for");
@@ -121,7 +121,7 @@ impl Between {
             }
             // Both ends of the pipes go with this block: the server sees that it is over.
         }
-        end(&mut child).await.map_err(|source| BetweenError::Wait { command, source })
+        end(&mut child).await.map_err(|source| ProxyError::Wait { command, source })
     }
 }
 

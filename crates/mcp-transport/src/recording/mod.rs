@@ -51,11 +51,11 @@ mod text;
 mod wire;
 
 #[cfg(feature = "stdio")]
-pub use between::{Between, BetweenError, environment_secrets};
+pub use between::{ProxyError, RecordingProxy, environment_secrets};
 pub use cleaner::{endpoint_secrets, json_secrets};
-pub use player::{Played, Player};
+pub use player::{ReplayedMessage, Replayer};
 pub use recorder::Recorder;
 #[cfg(feature = "stdio")]
 pub use serve::serve;
-pub use tape::{Exchange, Recording, Reply, Said, Tape};
+pub use tape::{Exchange, RecordedResponse, Recording, ServerMessage, ServerRecording};
 pub use text::RecordingError;

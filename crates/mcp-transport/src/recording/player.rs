@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 
 use super::canonical;
 use super::message::{self, LISTEN, Message, PROGRESS_TOKEN, SUBSCRIPTION};
-use super::tape::{Exchange, Reply, Said, Tape, is_found_by_method};
+use super::tape::{Exchange, RecordedResponse, ServerMessage, ServerRecording, is_found_by_method};
 use crate::rpc::frame;
 
 /// How many requests may wait for a client's answer, or be open, at once.
@@ -21,8 +21,8 @@ const SHOWN: usize = 200;
 
 /// Plays one tape to one client.
 #[derive(Debug)]
-pub struct Player {
-    tape: Arc<Tape>,
+pub struct Replayer {
+    tape: Arc<ServerRecording>,
     /// Where each request stands on the tape.
     places: HashMap<Key, Vec<usize>>,
     /// How often each was asked for.
@@ -37,13 +37,13 @@ pub struct Player {
 
 /// A message for the client.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Played {
+pub struct ReplayedMessage {
     /// The JSON text of the id of the client's request that it belongs to; `None` where it belongs to none.
-    pub of: Option<String>,
+    pub request_id: Option<String>,
     /// The message.
     pub message: Bytes,
     /// It is the answer to that request: nothing more comes of it.
-    pub is_answer: bool,
+    pub is_response: bool,
 }
 
 type Key = (String, String);
@@ -58,9 +58,9 @@ struct Scene {
     token: Option<String>,
 }
 
-impl Player {
+impl Replayer {
     /// Plays from the beginning.
-    pub fn new(tape: Arc<Tape>) -> Player {
+    pub fn new(tape: Arc<ServerRecording>) -> Replayer {
         let mut places: HashMap<Key, Vec<usize>> = HashMap::new();
         for (at, it) in tape.exchanges.iter().enumerate() {
             places
@@ -68,11 +68,11 @@ impl Player {
                 .or_default()
                 .push(at);
         }
-        Player { tape, places, played: HashMap::new(), waiting: HashMap::new(), stream: None, asked: 0 }
+        Replayer { tape, places, played: HashMap::new(), waiting: HashMap::new(), stream: None, asked: 0 }
     }
 
     /// Takes a frame of the client, and gives what the server says to it, in order.
-    pub fn hear(&mut self, frame: &[u8]) -> Vec<Played> {
+    pub fn receive(&mut self, frame: &[u8]) -> Vec<ReplayedMessage> {
         let mut res = Vec::new();
         for it in message::read(frame) {
             match it {
@@ -93,7 +93,13 @@ impl Player {
         res
     }
 
-    fn asked(&mut self, id: &RawValue, method: &str, params: Option<&RawValue>, to: &mut Vec<Played>) {
+    fn asked(
+        &mut self,
+        id: &RawValue,
+        method: &str,
+        params: Option<&RawValue>,
+        to: &mut Vec<ReplayedMessage>,
+    ) {
         let id = id.get().to_owned();
         let asked = key(method, params);
         let Some(key) = self.find(&asked).cloned() else {
@@ -120,39 +126,40 @@ impl Player {
     }
 
     /// Plays on until the client has to answer something, or all is said.
-    fn play(&mut self, mut scene: Scene, to: &mut Vec<Played>) {
+    fn play(&mut self, mut scene: Scene, to: &mut Vec<ReplayedMessage>) {
         let tape = Arc::clone(&self.tape);
         let exchange = &tape.exchanges[scene.at];
-        while let Some(said) = exchange.said.get(scene.said) {
+        while let Some(said) = exchange.before_response.get(scene.said) {
             scene.said += 1;
-            let Said::Request { method, params } = said else {
+            let ServerMessage::Request { method, params } = said else {
                 to.extend(self.notice(said, Some(&scene)));
                 continue;
             };
             self.asked += 1;
             let id = frame::text(&format!("replay-{}", self.asked));
-            to.push(Played {
-                of: Some(scene.id.clone()),
+            to.push(ReplayedMessage {
+                request_id: Some(scene.id.clone()),
                 message: request(&id, method, params.as_ref()),
-                is_answer: false,
+                is_response: false,
             });
             if self.waiting.len() < MOST_OPEN {
                 self.waiting.insert(id, scene);
             }
             return;
         }
-        let result = match &exchange.reply {
-            Some(Reply::Result(it)) => format!("\"result\":{}", it.as_str()),
-            Some(Reply::Error(it)) => format!("\"error\":{}", it.as_str()),
+        let result = match &exchange.response {
+            Some(RecordedResponse::Result(it)) => format!("\"result\":{}", it.as_str()),
+            Some(RecordedResponse::Error(it)) => format!("\"error\":{}", it.as_str()),
             None => return,
         };
         to.push(answer(&scene.id, result));
-        to.extend(exchange.after.iter().filter_map(|it| self.notice(it, None)));
+        to.extend(exchange.after_response.iter().filter_map(|it| self.notice(it, None)));
     }
 
     /// Something that the server says, with the numbers of this connection; `None` where nobody asked for it here.
-    fn notice(&self, said: &Said, scene: Option<&Scene>) -> Option<Played> {
-        let (Said::Notification { method, params } | Said::Request { method, params }) = said;
+    fn notice(&self, said: &ServerMessage, scene: Option<&Scene>) -> Option<ReplayedMessage> {
+        let (ServerMessage::Notification { method, params } | ServerMessage::Request { method, params }) =
+            said;
         let raw = params.as_ref().and_then(|it| it.read::<&RawValue>().ok());
         let mut of = scene.map(|it| it.id.clone());
         let mut text = params.as_ref().map(|it| it.as_str().to_owned());
@@ -167,7 +174,7 @@ impl Player {
         }
         let params = text.map(|it| format!(",\"params\":{it}")).unwrap_or_default();
         let message = format!(r#"{{"jsonrpc":"2.0","method":{}{params}}}"#, frame::text(method));
-        Some(Played { of, message: message.into(), is_answer: false })
+        Some(ReplayedMessage { request_id: of, message: message.into(), is_response: false })
     }
 
     /// What is answered to a request that is not on the tape.
@@ -242,9 +249,9 @@ fn shown(text: &str) -> String {
     format!("{}\u{2026}", &text[..cut])
 }
 
-fn answer(id: &str, result: String) -> Played {
+fn answer(id: &str, result: String) -> ReplayedMessage {
     let message = format!(r#"{{"jsonrpc":"2.0","id":{id},{result}}}"#);
-    Played { of: Some(id.to_owned()), message: message.into(), is_answer: true }
+    ReplayedMessage { request_id: Some(id.to_owned()), message: message.into(), is_response: true }
 }
 
 fn request(id: &str, method: &str, params: Option<&RawJson>) -> Bytes {

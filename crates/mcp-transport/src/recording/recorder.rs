@@ -9,7 +9,7 @@ use mcp_model::{RawJson, Secret};
 use super::cleaner::Cleaner;
 use super::message::LISTEN;
 use super::take::{Room, Take};
-use super::tape::{Exchange, Recording, Tape};
+use super::tape::{Exchange, Recording, ServerRecording};
 use super::wire::RecordedDial;
 use crate::transport::Dial;
 
@@ -47,7 +47,7 @@ impl Default for Recorder {
 impl Recorder {
     /// The same place, its connections written down under this server's name. `secrets` are taken out of everything, and
     /// are in general [`endpoint_secrets`](super::endpoint_secrets) and what else the server was given.
-    pub fn around(&self, server: &str, dial: Arc<dyn Dial>, secrets: &[Secret]) -> Arc<dyn Dial> {
+    pub fn wrap(&self, server: &str, dial: Arc<dyn Dial>, secrets: &[Secret]) -> Arc<dyn Dial> {
         Arc::new(RecordedDial { dial, recorded: self.recorded(server, secrets) })
     }
 
@@ -55,7 +55,7 @@ impl Recorder {
     pub fn recording(&self) -> Recording {
         let servers = lock(&self.servers);
         let tapes = servers.iter().map(|it| Arc::new(it.tape())).collect();
-        Recording { tapes, left_out: self.room.left_out() }
+        Recording { servers: tapes, omitted: self.room.left_out() }
     }
 
     pub(super) fn recorded(&self, server: &str, secrets: &[Secret]) -> Recorded {
@@ -80,8 +80,8 @@ impl Recorded {
 }
 
 impl Server {
-    fn tape(&self) -> Tape {
-        let mut tape = Tape { server: self.name.clone(), ..Tape::default() };
+    fn tape(&self) -> ServerRecording {
+        let mut tape = ServerRecording { server: self.name.clone(), ..ServerRecording::default() };
         for take in lock(&self.takes).iter() {
             let take = lock(take);
             tape.version = take.version.or(tape.version);
@@ -126,7 +126,7 @@ fn opens(method: &str) -> bool {
 
 /// Is it a stream on which nothing was heard?
 fn is_mute(exchange: &Exchange) -> bool {
-    exchange.method == LISTEN && exchange.said.is_empty() && exchange.reply.is_none()
+    exchange.method == LISTEN && exchange.before_response.is_empty() && exchange.response.is_none()
 }
 
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
@@ -137,7 +137,7 @@ pub(super) fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::recording::Reply;
+    use crate::recording::RecordedResponse;
 
     /// Each is `method answer`; what stays.
     #[track_caller]
@@ -147,14 +147,14 @@ mod tests {
             Exchange {
                 method: method.to_owned(),
                 params: None,
-                said: Vec::new(),
-                reply: Some(Reply::Result(RawJson::parse(answer.to_owned().into()).unwrap())),
-                after: Vec::new(),
+                before_response: Vec::new(),
+                response: Some(RecordedResponse::Result(RawJson::parse(answer.to_owned().into()).unwrap())),
+                after_response: Vec::new(),
             }
         };
         let kept = without_repetition(exchanges.split('|').map(one).collect());
-        let word = |it: &Exchange| match &it.reply {
-            Some(Reply::Result(answer)) => format!("{} {}", it.method, answer.as_str()),
+        let word = |it: &Exchange| match &it.response {
+            Some(RecordedResponse::Result(answer)) => format!("{} {}", it.method, answer.as_str()),
             other => panic!("{other:?}"),
         };
         assert_eq!(kept.iter().map(word).collect::<Vec<_>>().join("|"), want);

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
-use super::player::Player;
-use super::tape::Tape;
+use super::player::Replayer;
+use super::tape::ServerRecording;
 use crate::stdio::{Line, Lines};
 
 /// The longest line that is read.
@@ -15,11 +15,11 @@ const LONGEST: usize = 64 << 20;
 /// Plays a tape to whoever writes to `reader`, until that ends. Lines that are no messages are passed over. Fails when a
 /// stream does.
 pub async fn serve(
-    tape: Arc<Tape>,
+    tape: Arc<ServerRecording>,
     mut reader: impl AsyncRead + Unpin,
     mut writer: impl AsyncWrite + Unpin,
 ) -> io::Result<()> {
-    let mut player = Player::new(tape);
+    let mut player = Replayer::new(tape);
     let mut lines = Lines::new(LONGEST);
     loop {
         while let Some(line) = lines.next() {
@@ -36,8 +36,12 @@ pub async fn serve(
     }
 }
 
-async fn answer(player: &mut Player, line: &[u8], writer: &mut (impl AsyncWrite + Unpin)) -> io::Result<()> {
-    let played = player.hear(line);
+async fn answer(
+    player: &mut Replayer,
+    line: &[u8],
+    writer: &mut (impl AsyncWrite + Unpin),
+) -> io::Result<()> {
+    let played = player.receive(line);
     if played.is_empty() {
         return Ok(());
     }

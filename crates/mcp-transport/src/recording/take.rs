@@ -13,7 +13,7 @@ use serde_json::value::RawValue;
 use super::canonical;
 use super::cleaner::Cleaner;
 use super::message::{self, Answered, LISTEN, Message, PROGRESS_TOKEN, SUBSCRIPTION, VERSION};
-use super::tape::{Exchange, Reply, Said, is_found_by_method};
+use super::tape::{Exchange, RecordedResponse, ServerMessage, is_found_by_method};
 
 /// How much room all connections of a recorder have together, and what did not fit.
 #[derive(Debug)]
@@ -86,12 +86,12 @@ impl Take {
                 Message::Notification { method, params } => {
                     let at = self.belongs(&method, params, lane);
                     let params = self.notice(params);
-                    self.said(at, Said::Notification { method, params });
+                    self.said(at, ServerMessage::Notification { method, params });
                 }
                 Message::Request { id: _, method, params } => {
                     let at = self.belongs(&method, params, lane);
                     let params = params.map(|it| self.clean(it));
-                    self.said(at, Said::Request { method, params });
+                    self.said(at, ServerMessage::Request { method, params });
                 }
             }
         }
@@ -131,7 +131,13 @@ impl Take {
         }
         let params = if kept.is_empty() { None } else { json(kept) };
         let at = self.exchanges.len();
-        self.exchanges.push(Exchange { method, params, said: Vec::new(), reply: None, after: Vec::new() });
+        self.exchanges.push(Exchange {
+            method,
+            params,
+            before_response: Vec::new(),
+            response: None,
+            after_response: Vec::new(),
+        });
         self.open.insert(id.get().to_owned(), at);
         if let Some(token) = message::meta(raw, PROGRESS_TOKEN) {
             self.tokens.insert(token.get().to_owned(), at);
@@ -153,11 +159,13 @@ impl Take {
             return self.undone(id);
         }
         let exchange = &mut self.exchanges[at];
-        exchange.reply = Some(match answer {
-            Answered::Result(_) => Reply::Result(value),
-            Answered::Error(_) => Reply::Error(value),
+        exchange.response = Some(match answer {
+            Answered::Result(_) => RecordedResponse::Result(value),
+            Answered::Error(_) => RecordedResponse::Error(value),
         });
-        if let (Some(Reply::Result(result)), "initialize") = (&exchange.reply, exchange.method.as_str()) {
+        if let (Some(RecordedResponse::Result(result)), "initialize") =
+            (&exchange.response, exchange.method.as_str())
+        {
             let result = result.read::<&RawValue>().ok();
             let version = message::member(result, "protocolVersion");
             let version = version.and_then(|it| serde_json::from_str::<String>(it.get()).ok());
@@ -178,19 +186,20 @@ impl Take {
         })
     }
 
-    fn said(&mut self, at: Option<usize>, said: Said) {
-        let (Said::Notification { method, params } | Said::Request { method, params }) = &said;
+    fn said(&mut self, at: Option<usize>, said: ServerMessage) {
+        let (ServerMessage::Notification { method, params } | ServerMessage::Request { method, params }) =
+            &said;
         let size = method.len() + params.as_ref().map_or(0, |it| it.as_bytes().len());
         if self.exchanges.is_empty() || !self.room.take(size) {
             return;
         }
         match at {
-            Some(at) => self.exchanges[at].said.push(said),
+            Some(at) => self.exchanges[at].before_response.push(said),
             None => {
                 // A stream that is open has no end that something could come after.
                 let last = self.exchanges.iter_mut().rfind(|it| it.method != LISTEN);
                 if let Some(last) = last {
-                    last.after.push(said);
+                    last.after_response.push(said);
                 }
             }
         }

@@ -7,13 +7,13 @@ use mcp_model::{ProtocolVersion, RawJson};
 /// Sessions with some servers, in the order in which they were first reached.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Recording {
-    pub(super) tapes: Vec<Arc<Tape>>,
-    pub(super) left_out: usize,
+    pub(super) servers: Vec<Arc<ServerRecording>>,
+    pub(super) omitted: usize,
 }
 
 /// Everything that was recorded of one server, all its connections one after the other.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Tape {
+pub struct ServerRecording {
     /// The server's name in the configuration.
     pub server: String,
     /// The version that was spoken last; `None` where none was settled.
@@ -31,16 +31,16 @@ pub struct Exchange {
     /// their method.
     pub params: Option<RawJson>,
     /// What the server said while it answered.
-    pub said: Vec<Said>,
+    pub before_response: Vec<ServerMessage>,
     /// The answer; `None` where none came.
-    pub reply: Option<Reply>,
+    pub response: Option<RecordedResponse>,
     /// What the server said after that, before anything else was asked.
-    pub after: Vec<Said>,
+    pub after_response: Vec<ServerMessage>,
 }
 
 /// Something that a server said unasked.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Said {
+pub enum ServerMessage {
     /// A notification.
     Notification {
         /// The method.
@@ -59,7 +59,7 @@ pub enum Said {
 
 /// An answer, as it came.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Reply {
+pub enum RecordedResponse {
     /// A result.
     Result(RawJson),
     /// An error.
@@ -68,18 +68,18 @@ pub enum Reply {
 
 impl Recording {
     /// The servers.
-    pub fn tapes(&self) -> &[Arc<Tape>] {
-        &self.tapes
+    pub fn servers(&self) -> &[Arc<ServerRecording>] {
+        &self.servers
     }
 
     /// The server of this name.
-    pub fn tape(&self, server: &str) -> Option<&Arc<Tape>> {
-        self.tapes.iter().find(|it| it.server == server)
+    pub fn server(&self, server: &str) -> Option<&Arc<ServerRecording>> {
+        self.servers.iter().find(|it| it.server == server)
     }
 
     /// How many messages the recording has no room for.
-    pub fn left_out(&self) -> usize {
-        self.left_out
+    pub fn omitted(&self) -> usize {
+        self.omitted
     }
 }
 

@@ -15,7 +15,7 @@ use mcp_model::RawJson;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 
-use super::tape::{Exchange, Recording, Reply, Said, Tape};
+use super::tape::{Exchange, RecordedResponse, Recording, ServerMessage, ServerRecording};
 
 /// What the first line says.
 const FORMAT: &str = "mcp-recording";
@@ -28,7 +28,7 @@ const VERSION: u32 = 1;
 pub enum RecordingError {
     /// It does not begin as one.
     #[error("this is no recording: its first line is not {{\"format\":\"{FORMAT}\",\"version\":{VERSION}}}")]
-    NoRecording,
+    NotARecording,
     /// It is of a version that this build does not read.
     #[error("the recording has version {found} of the format, and only version {VERSION} is known here")]
     Version {
@@ -127,14 +127,16 @@ impl Recording {
     /// The recording as text.
     pub fn to_text(&self) -> String {
         let mut res = line(&Header { format: FORMAT.to_owned(), version: VERSION });
-        for tape in &self.tapes {
-            let Tape { server, version, exchanges } = &**tape;
+        for tape in &self.servers {
+            let ServerRecording { server, version, exchanges } = &**tape;
             let (era, protocol) = (version.map(|it| it.era().as_str()), version.map(|it| it.as_str()));
             res.push_str(&line(&ServerLine { server, era, protocol }));
-            for Exchange { method, params, said, reply, after } in exchanges {
+            for Exchange { method, params, before_response: said, response: reply, after_response: after } in
+                exchanges
+            {
                 let (result, error) = match reply {
-                    Some(Reply::Result(it)) => (Some(it), None),
-                    Some(Reply::Error(it)) => (None, Some(it)),
+                    Some(RecordedResponse::Result(it)) => (Some(it), None),
+                    Some(RecordedResponse::Error(it)) => (None, Some(it)),
                     None => (None, None),
                 };
                 let (said, after) = (said_out(said), said_out(after));
@@ -154,9 +156,9 @@ impl Recording {
             Some(Header { format, version: found }) if format == FORMAT => {
                 return Err(RecordingError::Version { found });
             }
-            Some(_) | None => return Err(RecordingError::NoRecording),
+            Some(_) | None => return Err(RecordingError::NotARecording),
         }
-        let mut tapes: Vec<Tape> = Vec::new();
+        let mut tapes: Vec<ServerRecording> = Vec::new();
         for (at, text) in lines {
             let refused = |message: String| RecordingError::Line { line: at + 1, message };
             let line: LineIn<'_> = serde_json::from_str(text).map_err(|it| refused(it.to_string()))?;
@@ -168,7 +170,7 @@ impl Recording {
                     let version = line.protocol.map(|it| it.parse());
                     let version =
                         version.transpose().map_err(|_| refused("an unknown protocol".to_owned()))?;
-                    tapes.push(Tape { server, version, exchanges: Vec::new() });
+                    tapes.push(ServerRecording { server, version, exchanges: Vec::new() });
                 }
                 (None, Some(method)) => {
                     let Some(tape) = tapes.last_mut() else {
@@ -176,16 +178,16 @@ impl Recording {
                     };
                     let reply = match (line.result, line.error) {
                         (Some(_), Some(_)) => return Err(refused("a result and an error".to_owned())),
-                        (Some(it), None) => Some(Reply::Result(RawJson::copy_of(it))),
-                        (None, Some(it)) => Some(Reply::Error(RawJson::copy_of(it))),
+                        (Some(it), None) => Some(RecordedResponse::Result(RawJson::copy_of(it))),
+                        (None, Some(it)) => Some(RecordedResponse::Error(RawJson::copy_of(it))),
                         (None, None) => None,
                     };
                     tape.exchanges.push(Exchange {
                         method,
                         params: line.params.map(RawJson::copy_of),
-                        said: said_in(line.said).map_err(&refused)?,
-                        reply,
-                        after: said_in(line.after).map_err(&refused)?,
+                        before_response: said_in(line.said).map_err(&refused)?,
+                        response: reply,
+                        after_response: said_in(line.after).map_err(&refused)?,
                     });
                 }
                 (Some(_), Some(_)) | (None, None) => {
@@ -193,18 +195,18 @@ impl Recording {
                 }
             }
         }
-        Ok(Recording { tapes: tapes.into_iter().map(Arc::new).collect(), left_out: 0 })
+        Ok(Recording { servers: tapes.into_iter().map(Arc::new).collect(), omitted: 0 })
     }
 }
 
-fn said_out(said: &[Said]) -> Vec<SaidOut<'_>> {
+fn said_out(said: &[ServerMessage]) -> Vec<SaidOut<'_>> {
     let mut res = Vec::with_capacity(said.len());
     for it in said {
         res.push(match it {
-            Said::Notification { method, params } => {
+            ServerMessage::Notification { method, params } => {
                 SaidOut { notification: Some(method), request: None, params: params.as_ref() }
             }
-            Said::Request { method, params } => {
+            ServerMessage::Request { method, params } => {
                 SaidOut { notification: None, request: Some(method), params: params.as_ref() }
             }
         });
@@ -212,12 +214,12 @@ fn said_out(said: &[Said]) -> Vec<SaidOut<'_>> {
     res
 }
 
-fn said_in(said: Vec<SaidIn<'_>>) -> Result<Vec<Said>, String> {
+fn said_in(said: Vec<SaidIn<'_>>) -> Result<Vec<ServerMessage>, String> {
     let one = |SaidIn { notification, request, params }: SaidIn<'_>| {
         let params = params.map(RawJson::copy_of);
         match (notification, request) {
-            (Some(method), None) => Ok(Said::Notification { method, params }),
-            (None, Some(method)) => Ok(Said::Request { method, params }),
+            (Some(method), None) => Ok(ServerMessage::Notification { method, params }),
+            (None, Some(method)) => Ok(ServerMessage::Request { method, params }),
             (Some(_), Some(_)) | (None, None) => {
                 Err("what a server says is a notification or a request".to_owned())
             }
@@ -258,9 +260,9 @@ mod tests {
         let text = text.concat();
         let recording = Recording::parse(&text).unwrap();
         assert_eq!(recording.to_text(), text);
-        assert_eq!(recording.tapes().len(), 2);
-        assert_eq!(recording.tape("b").unwrap().exchanges[1].reply, None);
-        assert!(recording.tape("c").is_none());
+        assert_eq!(recording.servers().len(), 2);
+        assert_eq!(recording.server("b").unwrap().exchanges[1].response, None);
+        assert!(recording.server("c").is_none());
     }
 
     #[track_caller]

@@ -5,13 +5,14 @@ use std::sync::{Arc, Mutex};
 use async_trait::async_trait;
 use bytes::Bytes;
 
-use super::player::Player;
+use super::player::Replayer;
 use super::recorder::{Recorded, lock};
 use super::take::Take;
-use super::tape::Tape;
-use crate::error::end::{EndReason, Ended, Fault};
+use super::tape::ServerRecording;
+use crate::error::end::{Disconnect, DisconnectReason, RequestError};
 use crate::transport::{
-    Dial, Inbox, Lane, LaneEnd, Link, Opening, Out, OutQueue, RequestId, Transport, Worth,
+    Dial, FrameSink, HandshakeMode, Link, MessageClass, Outbound, OutboundQueue, RequestId, StreamError,
+    StreamId, Transport,
 };
 
 /// How many messages are taken at once.
@@ -40,12 +41,12 @@ impl Dial for RecordedDial {
         self.dial.redact_json(json)
     }
 
-    fn opening(&self) -> Opening {
-        self.dial.opening()
+    fn handshake_mode(&self) -> HandshakeMode {
+        self.dial.handshake_mode()
     }
 
-    fn otherwise(&self, refusal: &Fault) -> Option<Arc<dyn Dial>> {
-        let dial = self.dial.otherwise(refusal)?;
+    fn fallback(&self, refusal: &RequestError) -> Option<Arc<dyn Dial>> {
+        let dial = self.dial.fallback(refusal)?;
         Some(Arc::new(RecordedDial { dial, recorded: self.recorded.clone() }))
     }
 }
@@ -57,17 +58,17 @@ struct RecordedWire {
 
 #[async_trait]
 impl Transport for RecordedWire {
-    async fn run(self: Box<Self>, link: Link) -> Ended {
+    async fn run(self: Box<Self>, link: Link) -> Disconnect {
         let RecordedWire { wire, take } = *self;
-        let Link { mut out, inbox, stop } = link;
-        let (sender, passed) = OutQueue::new();
+        let Link { outbound: mut out, inbound: inbox, shutdown: stop } = link;
+        let (sender, passed) = OutboundQueue::new();
         let inbox = Arc::new(Listening { inbox, take: Arc::clone(&take) });
-        let running = wire.run(Link { out: passed, inbox, stop });
+        let running = wire.run(Link { outbound: passed, inbound: inbox, shutdown: stop });
         let passing = async {
             let mut batch = Vec::with_capacity(BATCH);
             while out.next_many(&mut batch, BATCH).await > 0 {
                 for it in batch.drain(..) {
-                    if let Out::Message(message) = &it {
+                    if let Outbound::Send(message) = &it {
                         lock(&take).sent(&message.body);
                     }
                     sender.send(it);
@@ -86,32 +87,32 @@ impl Transport for RecordedWire {
 
 /// Hears what the engine hears.
 struct Listening {
-    inbox: Arc<dyn Inbox>,
+    inbox: Arc<dyn FrameSink>,
     take: Arc<Mutex<Take>>,
 }
 
-impl Inbox for Listening {
-    fn deliver(&self, lane: Lane, frame: Bytes) -> Worth {
+impl FrameSink for Listening {
+    fn deliver(&self, lane: StreamId, frame: Bytes) -> MessageClass {
         let own = match lane {
-            Lane::Request(id, _) => Some(id.to_string()),
-            Lane::Shared | Lane::Listening(_) => None,
+            StreamId::Request(id, _) => Some(id.to_string()),
+            StreamId::Shared | StreamId::Notifications(_) => None,
         };
         lock(&self.take).heard(&frame, own.as_deref());
         self.inbox.deliver(lane, frame)
     }
 
-    fn lane_ended(&self, id: RequestId, why: LaneEnd) {
+    fn stream_failed(&self, id: RequestId, why: StreamError) {
         match &why {
             // No answer came, and none is played.
-            LaneEnd::Lost(_) | LaneEnd::TooLarge(_) => {}
-            LaneEnd::NotExecuted(_) => lock(&self.take).undone(&id.to_string()),
-            LaneEnd::Refused(Fault { error: Some(error), .. }) => {
+            StreamError::Lost(_) | StreamError::TooLarge(_) => {}
+            StreamError::NotExecuted(_) => lock(&self.take).undone(&id.to_string()),
+            StreamError::Refused(RequestError { error: Some(error), .. }) => {
                 lock(&self.take).refused(&id.to_string(), error);
             }
             // The refusal of a wire says nothing that another wire could say.
-            LaneEnd::Refused(_) => lock(&self.take).undone(&id.to_string()),
+            StreamError::Refused(_) => lock(&self.take).undone(&id.to_string()),
         }
-        self.inbox.lane_ended(id, why);
+        self.inbox.stream_failed(id, why);
     }
 
     fn noise(&self, bytes: usize) {
@@ -119,18 +120,18 @@ impl Inbox for Listening {
     }
 }
 
-impl Tape {
+impl ServerRecording {
     /// A place that plays it, each connection from its beginning.
-    pub fn dialer(self: &Arc<Tape>) -> Arc<dyn Dial> {
+    pub fn dialer(self: &Arc<ServerRecording>) -> Arc<dyn Dial> {
         Arc::new(PlayedDial(Arc::clone(self)))
     }
 }
 
-struct PlayedDial(Arc<Tape>);
+struct PlayedDial(Arc<ServerRecording>);
 
 impl Dial for PlayedDial {
     fn dial(&self) -> Box<dyn Transport> {
-        Box::new(PlayedWire(Player::new(Arc::clone(&self.0))))
+        Box::new(PlayedWire(Replayer::new(Arc::clone(&self.0))))
     }
 
     fn label(&self) -> String {
@@ -146,30 +147,30 @@ impl Dial for PlayedDial {
         None
     }
 
-    fn opening(&self) -> Opening {
-        Opening::Negotiate
+    fn handshake_mode(&self) -> HandshakeMode {
+        HandshakeMode::Negotiate
     }
 }
 
-struct PlayedWire(Player);
+struct PlayedWire(Replayer);
 
 #[async_trait]
 impl Transport for PlayedWire {
-    async fn run(mut self: Box<Self>, link: Link) -> Ended {
-        let Link { mut out, inbox, mut stop } = link;
+    async fn run(mut self: Box<Self>, link: Link) -> Disconnect {
+        let Link { outbound: mut out, inbound: inbox, shutdown: mut stop } = link;
         loop {
             let out = tokio::select! {
                 out = out.next() => out,
-                _ = stop.requested() => return Ended::new(EndReason::Stopped),
+                _ = stop.requested() => return Disconnect::new(DisconnectReason::Stopped),
             };
             let body = match out {
-                Some(Out::Message(message)) => message.body,
-                Some(Out::Abandon { id: _, notice: Some(notice) }) => notice,
-                Some(Out::Abandon { id: _, notice: None }) => continue,
-                None => return Ended::new(EndReason::Stopped),
+                Some(Outbound::Send(message)) => message.body,
+                Some(Outbound::Cancel { id: _, notice: Some(notice) }) => notice,
+                Some(Outbound::Cancel { id: _, notice: None }) => continue,
+                None => return Disconnect::new(DisconnectReason::Stopped),
             };
-            for played in self.0.hear(&body) {
-                inbox.deliver(Lane::Shared, played.message);
+            for played in self.0.receive(&body) {
+                inbox.deliver(StreamId::Shared, played.message);
             }
         }
     }

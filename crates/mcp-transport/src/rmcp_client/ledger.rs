@@ -14,10 +14,12 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::asked::{Asked, Replied, Unasked};
-use crate::error::end::{Ended, Fault};
+use crate::error::end::{Disconnect, RequestError};
 use crate::rpc::frame;
 use crate::rpc::scan::{Id, Scanned, scan};
-use crate::transport::{Epoch, Head, Lane, LaneEnd, Named, Out, Outgoing, RequestId};
+use crate::transport::{
+    Epoch, MessageHead, Outbound, OutboundMessage, RequestId, StreamError, StreamId, TargetName,
+};
 
 /// The first number the ledger gives itself; the SDK counts up from 0 in 32 bits.
 const OWN_IDS: RequestId = 1 << 48;
@@ -29,7 +31,7 @@ const MOST_REPEATS: u8 = 2;
 #[derive(Debug)]
 pub(super) enum Act {
     /// Hand this to the wire.
-    Send(Out),
+    Send(Outbound),
     /// Hand this frame to the SDK: the answer to a request that waited, or something of the server's own.
     Frame(Bytes),
     /// End a request of the SDK's with an error.
@@ -48,7 +50,7 @@ pub(super) enum Unsendable {
 }
 
 struct Waiting {
-    message: Outgoing,
+    message: OutboundMessage,
     /// The version that the request names itself; any other is the session's.
     named: Option<ProtocolVersion>,
     repeats: u8,
@@ -127,7 +129,7 @@ impl Ledger {
                 && let Some(id) = params.request_id
             {
                 self.waiting.remove(&id);
-                return Ok(vec![Act::Send(Out::Abandon { id, notice: Some(body.clone()) })]);
+                return Ok(vec![Act::Send(Outbound::Cancel { id, notice: Some(body.clone()) })]);
             }
             if method == "notifications/initialized" {
                 self.opened = Some(body.clone());
@@ -138,32 +140,32 @@ impl Ledger {
         if method == "initialize" {
             self.opening = Some(body.clone());
         }
-        let name = params.name.or(params.uri).map(|it| Named::Text(it.into()));
-        let head = Head { name, ..Head::new(Some(id), method, version) };
-        let message = Outgoing { epoch: Epoch(self.epoch), head, body: body.clone() };
+        let name = params.name.or(params.uri).map(|it| TargetName::Text(it.into()));
+        let head = MessageHead { name, ..MessageHead::new(Some(id), method, version) };
+        let message = OutboundMessage { epoch: Epoch(self.epoch), head, body: body.clone() };
         self.waiting.insert(id, Waiting { message: message.clone(), named, repeats: 0 });
         if self.reopening.is_some() {
             self.held.push(id);
             return Ok(Vec::new());
         }
-        Ok(vec![Act::Send(Out::Message(message))])
+        Ok(vec![Act::Send(Outbound::Send(message))])
     }
 
     /// A frame of the server's.
-    pub(super) fn frame(&mut self, lane: Lane, frame: Bytes) -> Vec<Act> {
+    pub(super) fn frame(&mut self, lane: StreamId, frame: Bytes) -> Vec<Act> {
         match scan(&frame) {
             Scanned::Response { id: Id::Number(id), is_error, payload } => {
                 self.answer(id, is_error, payload, frame)
             }
             // An error without an id is about the request whose lane it came by.
             Scanned::Response { id: Id::Absent, is_error, payload } => match lane {
-                Lane::Request(id, _) if is_error => {
+                StreamId::Request(id, _) if is_error => {
                     let error = payload_of::<RpcError>(&frame, payload).unwrap_or_else(|| {
                         RpcError::new(code::INTERNAL_ERROR, "the server's error cannot be read")
                     });
                     self.fail(id, error)
                 }
-                Lane::Request(..) | Lane::Shared | Lane::Listening(_) => Vec::new(),
+                StreamId::Request(..) | StreamId::Shared | StreamId::Notifications(_) => Vec::new(),
             },
             Scanned::Response { id: Id::Foreign, .. } | Scanned::Noise => Vec::new(),
             Scanned::Request { id, .. } => match self.asked.enter(lane.epoch(), &frame, id.clone()) {
@@ -187,24 +189,24 @@ impl Ledger {
     }
 
     /// A lane that ended without an answer.
-    pub(super) fn lane_ended(&mut self, id: RequestId, why: LaneEnd) -> Vec<Act> {
+    pub(super) fn lane_ended(&mut self, id: RequestId, why: StreamError) -> Vec<Act> {
         match why {
-            LaneEnd::Lost(fault) => {
+            StreamError::Lost(fault) => {
                 let message =
                     format!("the answer was lost, and it is not known whether the request ran: {fault}");
                 self.fail(id, RpcError::new(code::INTERNAL_ERROR, message))
             }
-            LaneEnd::TooLarge(limit) => {
+            StreamError::TooLarge(limit) => {
                 let message = format!("the answer is larger than the {limit} bytes that a message may have");
                 self.fail(id, RpcError::new(code::INTERNAL_ERROR, message))
             }
-            LaneEnd::Refused(fault) => self.fail(id, refusal(fault)),
-            LaneEnd::NotExecuted(epoch) => self.not_executed(id, epoch),
+            StreamError::Refused(fault) => self.fail(id, refusal(fault)),
+            StreamError::NotExecuted(epoch) => self.not_executed(id, epoch),
         }
     }
 
     /// The connection is over.
-    pub(super) fn ended(&mut self, ended: &Ended) -> Vec<Act> {
+    pub(super) fn ended(&mut self, ended: &Disconnect) -> Vec<Act> {
         self.over = true;
         let message = format!("the server is no longer available: {ended}");
         self.fail_all(&RpcError::new(code::INTERNAL_ERROR, message))
@@ -218,8 +220,8 @@ impl Ledger {
     }
 
     fn tell(&self, method: Cow<'static, str>, version: Option<ProtocolVersion>, body: Bytes) -> Act {
-        let head = Head::new(None, method, version);
-        Act::Send(Out::Message(Outgoing { epoch: Epoch(self.epoch), head, body }))
+        let head = MessageHead::new(None, method, version);
+        Act::Send(Outbound::Send(OutboundMessage { epoch: Epoch(self.epoch), head, body }))
     }
 
     fn answer(&mut self, id: RequestId, is_error: bool, payload: usize, frame: Bytes) -> Vec<Act> {
@@ -275,8 +277,8 @@ impl Ledger {
         self.reopening = Some(own);
         match numbered(&opening, own) {
             Some(body) => {
-                let head = Head::new(Some(own), "initialize".into(), None);
-                vec![Act::Send(Out::Message(Outgoing { epoch: Epoch(self.epoch), head, body }))]
+                let head = MessageHead::new(Some(own), "initialize".into(), None);
+                vec![Act::Send(Outbound::Send(OutboundMessage { epoch: Epoch(self.epoch), head, body }))]
             }
             None => self.not_reopened(&RpcError::new(code::INTERNAL_ERROR, "its opening cannot be repeated")),
         }
@@ -311,7 +313,7 @@ impl Ledger {
             if let Some(Waiting { message, named, repeats: _ }) = self.waiting.get_mut(id) {
                 message.epoch = Epoch(self.epoch);
                 message.head.version = named.or(self.version);
-                res.push(Act::Send(Out::Message(message.clone())));
+                res.push(Act::Send(Outbound::Send(message.clone())));
             }
         }
         res
@@ -320,8 +322,8 @@ impl Ledger {
 
 /// An answer of the SDK's on its way, in the session that asked.
 fn reply(Replied { epoch, body }: Replied, version: Option<ProtocolVersion>) -> Act {
-    let head = Head::new(None, Cow::Borrowed(""), version);
-    Act::Send(Out::Message(Outgoing { epoch, head, body }))
+    let head = MessageHead::new(None, Cow::Borrowed(""), version);
+    Act::Send(Outbound::Send(OutboundMessage { epoch, head, body }))
 }
 
 /// Is this the JSON text of the method that takes a request back?
@@ -330,7 +332,7 @@ fn is_cancellation(method: &[u8]) -> bool {
 }
 
 /// What a refused request is told: the server's own error where it had one.
-fn refusal(fault: Fault) -> RpcError {
+fn refusal(fault: RequestError) -> RpcError {
     match fault.error {
         Some(error) => error,
         None => RpcError::new(code::INTERNAL_ERROR, fault.message),

@@ -26,11 +26,13 @@ pub use convert::{
     result_to_rmcp, tool_from_rmcp, tool_to_rmcp,
 };
 
-use crate::error::end::{EndReason, Ended};
+use crate::error::end::{Disconnect, DisconnectReason};
 use crate::rpc::frame;
 use crate::rpc::scan::{Id, Scanned, scan};
-use crate::transport::OutSender;
-use crate::transport::{Dial, Inbox, Lane, LaneEnd, Link, OutQueue, RequestId, Stop, Worth};
+use crate::transport::OutboundSender;
+use crate::transport::{
+    Dial, FrameSink, Link, MessageClass, OutboundQueue, RequestId, ShutdownSignal, StreamError, StreamId,
+};
 use ledger::{Act, Ledger};
 
 /// How many messages of the server's own may wait for the SDK; more are dropped, and requests refused.
@@ -66,13 +68,13 @@ impl Default for RmcpOptions {
 pub enum RmcpError {
     /// The connection is over.
     #[error("the server is no longer available: {0}")]
-    Closed(Arc<Ended>),
+    Closed(Arc<Disconnect>),
     /// Too much waits already.
     #[error("the server does not read what is sent to it")]
-    NotReading,
+    QueueFull,
     /// It is no message that a wire can carry.
     #[error("the message cannot be sent: {0}")]
-    Unsendable(String),
+    InvalidMessage(String),
 }
 
 /// One of our wires as a transport of rmcp's client: `handler.serve(RmcpTransport::new(…)).await`.
@@ -100,7 +102,7 @@ pub struct RmcpTransport {
     bridge: Arc<Bridge>,
     received: mpsc::UnboundedReceiver<Given>,
     stop: watch::Sender<Option<Instant>>,
-    ended: watch::Receiver<Option<Arc<Ended>>>,
+    ended: watch::Receiver<Option<Arc<Disconnect>>>,
     task: AbortHandle,
     grace: Duration,
 }
@@ -116,7 +118,7 @@ enum Given {
 /// Between a wire and the SDK.
 struct Bridge {
     ledger: Mutex<Ledger>,
-    out: OutSender,
+    out: OutboundSender,
     given: mpsc::UnboundedSender<Given>,
     waiting: AtomicUsize,
     waiting_bytes: AtomicUsize,
@@ -126,9 +128,9 @@ struct Bridge {
 impl RmcpTransport {
     /// Begins a connection. Needs a Tokio runtime with time and I/O.
     pub fn new(dial: &dyn Dial, options: RmcpOptions) -> RmcpTransport {
-        let (out, queue) = OutQueue::new();
+        let (out, queue) = OutboundQueue::new();
         let (given, received) = mpsc::unbounded_channel();
-        let (stop, stopped) = Stop::new();
+        let (stop, stopped) = ShutdownSignal::new();
         let (tell_end, ended) = watch::channel(None);
         let bridge = Arc::new(Bridge {
             ledger: Mutex::default(),
@@ -139,7 +141,8 @@ impl RmcpTransport {
             began: Notify::new(),
         });
         let transport = dial.dial();
-        let link = Link { out: queue, inbox: Arc::clone(&bridge) as Arc<dyn Inbox>, stop: stopped };
+        let link =
+            Link { outbound: queue, inbound: Arc::clone(&bridge) as Arc<dyn FrameSink>, shutdown: stopped };
         let RmcpOptions { handshake, grace } = options;
         let driver = Driver { bridge: Arc::clone(&bridge), tell_end };
         let asked = stop.clone();
@@ -150,7 +153,7 @@ impl RmcpTransport {
                 ended = &mut running => ended,
                 () = late => {
                     asked.send_replace(Some(Instant::now() + grace));
-                    let cut = Ended::new(EndReason::Stopped);
+                    let cut = Disconnect::new(DisconnectReason::Stopped);
                     tokio::time::timeout(grace + OVERTIME, &mut running).await.unwrap_or(cut)
                 }
             };
@@ -161,12 +164,12 @@ impl RmcpTransport {
 
     /// Resolves when the connection is over, with why and what was seen of the server. It can be kept beside the
     /// transport, which the SDK takes.
-    pub fn ended(&self) -> impl Future<Output = Arc<Ended>> + Send + use<> {
+    pub fn disconnected(&self) -> impl Future<Output = Arc<Disconnect>> + Send + use<> {
         let mut ended = self.ended.clone();
         async move {
             match ended.wait_for(Option::is_some).await {
                 Ok(ended) => Arc::clone(ended.as_ref().expect("that is what was waited for")),
-                Err(_) => Arc::new(Ended::new(EndReason::Stopped)),
+                Err(_) => Arc::new(Disconnect::new(DisconnectReason::Stopped)),
             }
         }
     }
@@ -203,7 +206,7 @@ impl rmcp::transport::Transport<RoleClient> for RmcpTransport {
     async fn close(&mut self) -> Result<(), RmcpError> {
         let deadline = Instant::now() + self.grace;
         self.stop.send_replace(Some(deadline));
-        if tokio::time::timeout_at(deadline + OVERTIME, self.ended()).await.is_err() {
+        if tokio::time::timeout_at(deadline + OVERTIME, self.disconnected()).await.is_err() {
             // Dropping the wire's future releases what it holds, by its contract.
             self.task.abort();
         }
@@ -244,11 +247,11 @@ impl Bridge {
 
     fn send(&self, item: &TxJsonRpcMessage<RoleClient>) -> Result<(), RmcpError> {
         if self.out.queued_bytes() > MOST_QUEUED_BYTES {
-            return Err(RmcpError::NotReading);
+            return Err(RmcpError::QueueFull);
         }
-        let body = serde_json::to_vec(item).map_err(|error| RmcpError::Unsendable(error.to_string()))?;
+        let body = serde_json::to_vec(item).map_err(|error| RmcpError::InvalidMessage(error.to_string()))?;
         let mut ledger = self.ledger();
-        let acts = ledger.send(body.into()).map_err(|error| RmcpError::Unsendable(error.to_string()))?;
+        let acts = ledger.send(body.into()).map_err(|error| RmcpError::InvalidMessage(error.to_string()))?;
         // Under the lock, so that messages go out in the order in which they were entered.
         self.perform(acts);
         self.began.notify_one();
@@ -262,7 +265,7 @@ impl Bridge {
     }
 
     /// Does one thing, and says what the frame was worth from which it comes.
-    fn act(&self, act: Act) -> Worth {
+    fn act(&self, act: Act) -> MessageClass {
         match act {
             Act::Send(out) => self.out.send(out),
             Act::Frame(frame) => return self.give(frame),
@@ -270,24 +273,24 @@ impl Bridge {
                 let _ = self.given.send(Given::Failure(id, error));
             }
         }
-        Worth::Awaited
+        MessageClass::Solicited
     }
 
     /// Hands a frame on. Answers always arrive, for their number is bounded by the requests; what the server says on
     /// its own is bounded here.
-    fn give(&self, frame: Bytes) -> Worth {
+    fn give(&self, frame: Bytes) -> MessageClass {
         let worth = match scan(&frame) {
             Scanned::Request { id, .. } if !self.room_for(frame.len()) => {
                 let error = RpcError::new(code::INTERNAL_ERROR, "too many requests at once");
                 self.refuse(&frame[id], error);
-                return Worth::Idle(1);
+                return MessageClass::Unsolicited(1);
             }
             Scanned::Notification { .. } if !self.room_for(frame.len()) => {
                 tracing::debug!("a notification was dropped: too many wait");
-                return Worth::Idle(1);
+                return MessageClass::Unsolicited(1);
             }
-            Scanned::Notification { .. } | Scanned::Request { .. } => Worth::Idle(1),
-            Scanned::Response { .. } | Scanned::Batch(_) | Scanned::Noise => Worth::Awaited,
+            Scanned::Notification { .. } | Scanned::Request { .. } => MessageClass::Unsolicited(1),
+            Scanned::Response { .. } | Scanned::Batch(_) | Scanned::Noise => MessageClass::Solicited,
         };
         let _ = self.given.send(Given::Frame(frame));
         worth
@@ -355,14 +358,17 @@ fn failure(id: RequestId, error: &RpcError) -> RxJsonRpcMessage<RoleClient> {
     JsonRpcMessage::Error(JsonRpcError::new(id, error_to_rmcp(error)))
 }
 
-impl Inbox for Bridge {
-    fn deliver(&self, lane: Lane, frame: Bytes) -> Worth {
+impl FrameSink for Bridge {
+    fn deliver(&self, lane: StreamId, frame: Bytes) -> MessageClass {
         let acts = self.ledger().frame(lane, frame);
         // What leads to nothing was nobody's.
-        acts.into_iter().map(|it| self.act(it)).reduce(Worth::and).unwrap_or(Worth::Idle(1))
+        acts.into_iter()
+            .map(|it| self.act(it))
+            .reduce(MessageClass::combine)
+            .unwrap_or(MessageClass::Unsolicited(1))
     }
 
-    fn lane_ended(&self, id: RequestId, why: LaneEnd) {
+    fn stream_failed(&self, id: RequestId, why: StreamError) {
         let acts = self.ledger().lane_ended(id, why);
         self.perform(acts);
     }
@@ -375,11 +381,11 @@ impl Inbox for Bridge {
 /// Tells the end, also when the wire's task panics or is cut off.
 struct Driver {
     bridge: Arc<Bridge>,
-    tell_end: watch::Sender<Option<Arc<Ended>>>,
+    tell_end: watch::Sender<Option<Arc<Disconnect>>>,
 }
 
 impl Driver {
-    fn tell(&self, ended: Ended) {
+    fn tell(&self, ended: Disconnect) {
         if self.tell_end.borrow().is_some() {
             return;
         }
@@ -392,6 +398,6 @@ impl Driver {
 
 impl Drop for Driver {
     fn drop(&mut self) {
-        self.tell(Ended::new(EndReason::Broken("the connection was cut off".to_owned())));
+        self.tell(Disconnect::new(DisconnectReason::Broken("the connection was cut off".to_owned())));
     }
 }

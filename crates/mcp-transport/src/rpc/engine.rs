@@ -15,7 +15,7 @@ use mcp_model::{RawJson, RpcError, code};
 use tokio::sync::{Notify, SemaphorePermit, TryAcquireError, mpsc};
 use tokio::time::Instant;
 
-use crate::error::end::{Ended, Fault};
+use crate::error::end::{Disconnect, RequestError};
 use crate::rpc::deadline::{Deadline, Expiry};
 use crate::rpc::inline_sender::Exchange;
 use crate::rpc::pending::{Outcome, Pending};
@@ -24,8 +24,11 @@ use crate::rpc::request_owner::{Stake, Whose};
 use crate::rpc::scan::{Id, Scanned, scan};
 use crate::rpc::{frame, progress};
 use crate::session::notification_router;
-use crate::transport::OutSender;
-use crate::transport::{Dial, Epoch, Head, Inbox, Lane, LaneEnd, Out, OutQueue, Outgoing, RequestId, Worth};
+use crate::transport::OutboundSender;
+use crate::transport::{
+    Dial, Epoch, FrameSink, MessageClass, MessageHead, Outbound, OutboundMessage, OutboundQueue, RequestId,
+    StreamError, StreamId,
+};
 use waiting::Waiting;
 
 /// How many frames of the peer's own may wait for us. A peer that floods loses notifications, and its requests are
@@ -72,7 +75,7 @@ impl Incoming {
 #[derive(Debug)]
 pub(crate) struct Asker {
     pub(crate) whose: Whose,
-    lane: Lane,
+    lane: StreamId,
 }
 
 /// A question that is with somebody here. Dropped when it is over.
@@ -119,7 +122,7 @@ pub(crate) struct ForeignId {
 /// One connection's JSON-RPC.
 pub(crate) struct Engine {
     pending: Pending,
-    out: OutSender,
+    out: OutboundSender,
     /// Boxed, for a channel sets room for many aside, and most servers say little by themselves.
     incoming: mpsc::Sender<Box<Incoming>>,
     timer: Notify,
@@ -160,8 +163,8 @@ impl Engine {
     pub(crate) fn new(
         audience: Audience,
         dial: Option<Arc<dyn Dial>>,
-    ) -> (Arc<Engine>, OutQueue, mpsc::Receiver<Box<Incoming>>) {
-        let (out, queue) = OutQueue::new();
+    ) -> (Arc<Engine>, OutboundQueue, mpsc::Receiver<Box<Incoming>>) {
+        let (out, queue) = OutboundQueue::new();
         let (incoming, received) = mpsc::channel(MOST_INCOMING);
         let engine = Engine {
             pending: Pending::default(),
@@ -183,7 +186,7 @@ impl Engine {
     pub(crate) async fn call(
         &self,
         terms: CallTerms,
-        message: impl FnOnce(RequestId) -> Outgoing,
+        message: impl FnOnce(RequestId) -> OutboundMessage,
     ) -> (Option<RequestId>, Outcome) {
         let now = Instant::now();
         let deadline = Deadline::new(terms.begun.unwrap_or(now), now, terms.deadline, terms.idle)
@@ -198,8 +201,8 @@ impl Engine {
         };
         if self.out.queued_bytes() > MOST_QUEUED_BYTES {
             let message = "the server does not read what is sent to it".to_owned();
-            let fault = Fault { status: None, message, error: None };
-            return (None, Outcome::LaneEnded(LaneEnd::Refused(fault)));
+            let fault = RequestError { status: None, message, error: None };
+            return (None, Outcome::LaneEnded(StreamError::Refused(fault)));
         }
         let begun = match self.pending.begin(deadline, terms.progress, terms.stake) {
             Ok(begun) => begun,
@@ -215,17 +218,17 @@ impl Engine {
     }
 
     /// Puts a request on its way: what its caller has to carry himself, where he has to.
-    fn begin(&self, message: Outgoing) -> Option<Exchange> {
-        let Some(carrier) = self.out.carrier() else {
+    fn begin(&self, message: OutboundMessage) -> Option<Exchange> {
+        let Some(carrier) = self.out.inline_sender() else {
             self.send(message);
             return None;
         };
-        carrier.carry(message).map_err(|message| self.send(*message)).ok()
+        carrier.start(message).map_err(|message| self.send(*message)).ok()
     }
 
     /// Sends a message that has no answer.
-    pub(crate) fn send(&self, message: Outgoing) {
-        self.out.send(Out::Message(message));
+    pub(crate) fn send(&self, message: OutboundMessage) {
+        self.out.send(Outbound::Send(message));
     }
 
     /// Answers a request of the peer's. A peer that asks and does not read gets no answers piled up for it.
@@ -234,12 +237,12 @@ impl Engine {
             self.dropped.fetch_add(1, Ordering::Relaxed);
             return;
         }
-        let head = Head::new(None, Cow::Borrowed(""), None);
-        self.send(Outgoing { epoch: id.epoch, head, body: frame::answer(&id.text, outcome) });
+        let head = MessageHead::new(None, Cow::Borrowed(""), None);
+        self.send(OutboundMessage { epoch: id.epoch, head, body: frame::answer(&id.text, outcome) });
     }
 
     /// Ends all calls, those to come included.
-    pub(crate) fn close(&self, ended: Arc<Ended>) {
+    pub(crate) fn close(&self, ended: Arc<Disconnect>) {
         self.pending.close(ended);
         self.timer.notify_one();
         self.over.notify_waiters();
@@ -257,7 +260,7 @@ impl Engine {
     }
 
     /// How the connection ended, if it has.
-    pub(crate) fn ended(&self) -> Option<Arc<Ended>> {
+    pub(crate) fn ended(&self) -> Option<Arc<Disconnect>> {
         self.pending.closed()
     }
 
@@ -346,19 +349,21 @@ impl Engine {
     }
 
     fn abandon(&self, id: RequestId, reason: &str) {
-        self.out.send(Out::Abandon { id, notice: Some(frame::cancelled(id, reason)) });
+        self.out.send(Outbound::Cancel { id, notice: Some(frame::cancelled(id, reason)) });
     }
 
-    fn take(&self, lane: Lane, frame: Bytes) -> Worth {
-        let idle = Worth::Idle(1);
+    fn take(&self, lane: StreamId, frame: Bytes) -> MessageClass {
+        let idle = MessageClass::Unsolicited(1);
         match scan(&frame) {
             Scanned::Response { id: Id::Number(id), is_error, payload } => {
                 self.answered(id, Outcome::Answer { frame, is_error, payload })
             }
             // The peer could not read whose it was: it can only be the request whose lane it came by.
             Scanned::Response { id: Id::Absent, is_error: true, payload } => match lane {
-                Lane::Request(id, _) => self.answered(id, Outcome::Answer { frame, is_error: true, payload }),
-                Lane::Shared | Lane::Listening(_) => {
+                StreamId::Request(id, _) => {
+                    self.answered(id, Outcome::Answer { frame, is_error: true, payload })
+                }
+                StreamId::Shared | StreamId::Notifications(_) => {
                     tracing::debug!("the server sent an error that belongs to no request");
                     self.fault(|| "an error that belongs to no request".to_owned());
                     idle
@@ -382,7 +387,7 @@ impl Engine {
                     Some(method) if method != "notifications/progress" => {
                         let whose = self.pending.whose(lane);
                         // At once, so that nothing is heard of a call behind its result.
-                        if let Some(hears) = whose.caller().and_then(|it| it.hears.as_ref())
+                        if let Some(hears) = whose.caller().and_then(|it| it.on_event.as_ref())
                             && let Some(event) =
                                 notification_router::of_call(&method, &frame, self.dial.as_deref())
                         {
@@ -403,7 +408,7 @@ impl Engine {
             Scanned::Batch(items) => {
                 // A batch inside a batch is no JSON-RPC; taking it would let a peer nest without end.
                 let items = items.into_iter().filter(|it| frame[it.clone()].first() == Some(&b'{'));
-                items.map(|it| self.take(lane, frame.slice(it))).reduce(Worth::and).unwrap_or(idle)
+                items.map(|it| self.take(lane, frame.slice(it))).reduce(MessageClass::combine).unwrap_or(idle)
             }
             Scanned::Noise => {
                 self.noise(frame.len());
@@ -413,21 +418,21 @@ impl Engine {
     }
 
     /// An answer came.
-    fn answered(&self, id: RequestId, answer: Outcome) -> Worth {
+    fn answered(&self, id: RequestId, answer: Outcome) -> MessageClass {
         // Before whoever waits for it can send something.
-        self.out.answered();
+        self.out.count_response();
         match self.pending.tell(id, answer) {
-            true => Worth::Awaited,
-            false => Worth::Idle(1),
+            true => MessageClass::Solicited,
+            false => MessageClass::Unsolicited(1),
         }
     }
 
     /// A request of the peer's came. `id` and `method` say where they stand in it.
-    fn asked(&self, lane: Lane, frame: Bytes, id: Range<usize>, method: Range<usize>) -> Worth {
+    fn asked(&self, lane: StreamId, frame: Bytes, id: Range<usize>, method: Range<usize>) -> MessageClass {
         let is_short = id.len() <= LONGEST_FOREIGN_ID;
         let Some(method) = method_name(&frame[method]).filter(|_| is_short) else {
             self.noise(frame.len());
-            return Worth::Idle(1);
+            return MessageClass::Unsolicited(1);
         };
         let text = String::from_utf8_lossy(&frame[id]).into_owned();
         let id = ForeignId { epoch: lane.epoch(), text };
@@ -435,7 +440,7 @@ impl Engine {
         if !self.hand_on(Incoming::Request { id: id.clone(), method, frame, asker }) {
             self.answer(&id, &Err(RpcError::new(code::INTERNAL_ERROR, "too many requests at once")));
         }
-        Worth::Idle(1)
+        MessageClass::Unsolicited(1)
     }
 }
 
@@ -443,12 +448,12 @@ fn method_name(json: &[u8]) -> Option<String> {
     serde_json::from_slice(json).ok()
 }
 
-impl Inbox for Engine {
-    fn deliver(&self, lane: Lane, frame: Bytes) -> Worth {
+impl FrameSink for Engine {
+    fn deliver(&self, lane: StreamId, frame: Bytes) -> MessageClass {
         self.take(lane, frame)
     }
 
-    fn lane_ended(&self, id: RequestId, why: LaneEnd) {
+    fn stream_failed(&self, id: RequestId, why: StreamError) {
         self.pending.tell(id, Outcome::LaneEnded(why));
     }
 

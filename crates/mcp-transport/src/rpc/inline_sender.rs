@@ -5,22 +5,22 @@
 
 use std::pin::Pin;
 
-use crate::transport::Outgoing;
+use crate::transport::OutboundMessage;
 
 /// A request on its way, with all that comes for it. It ends when its lane is over, and has told the inbox how.
 pub(crate) type Exchange = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// A wire whose requests can be carried by anybody.
-pub(crate) trait Carrier: Send + Sync {
+pub(crate) trait InlineSender: Send + Sync {
     /// Begins a request where it need not wait, and nothing before it. Gives the message back where it is to go through
     /// the queue.
-    fn carry(&self, message: Outgoing) -> Result<Exchange, Box<Outgoing>>;
+    fn start(&self, message: OutboundMessage) -> Result<Exchange, Box<OutboundMessage>>;
 
     /// Is this the runtime that the wire belongs to? An exchange is polled there alone; elsewhere it is
     /// [taken over](Carrier::take_over).
-    fn is_here(&self) -> bool;
+    fn is_own_runtime(&self) -> bool;
 
     /// Takes what is left of an exchange whose caller is gone: the rest of a stream, or a request that is about to be
     /// abandoned.
-    fn take_over(&self, rest: Exchange);
+    fn adopt(&self, rest: Exchange);
 }

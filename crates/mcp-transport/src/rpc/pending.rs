@@ -10,11 +10,11 @@ use bytes::Bytes;
 use slab::Slab;
 use tokio::time::Instant;
 
-use crate::error::end::Ended;
+use crate::error::end::Disconnect;
 use crate::rpc::deadline::{Deadline, Expiry};
 use crate::rpc::progress::{OnProgress, Progress};
 use crate::rpc::request_owner::{Common, Former, Stake, Whose};
-use crate::transport::{Lane, LaneEnd, RequestId};
+use crate::transport::{RequestId, StreamError, StreamId};
 
 /// What a call was told.
 #[derive(Debug)]
@@ -22,11 +22,11 @@ pub(crate) enum Outcome {
     /// The peer answered.
     Answer { frame: Bytes, is_error: bool, payload: usize },
     /// Its lane ended without an answer.
-    LaneEnded(LaneEnd),
+    LaneEnded(StreamError),
     /// A deadline passed.
     Expired(Expiry),
     /// The connection ended.
-    Closed(Arc<Ended>),
+    Closed(Arc<Disconnect>),
 }
 
 struct Call {
@@ -48,7 +48,7 @@ struct Table {
     serial: u64,
     /// When the timer will look next; later than no call's deadline.
     armed: Option<Instant>,
-    closed: Option<Arc<Ended>>,
+    closed: Option<Arc<Disconnect>>,
     /// Whether any call was ever a caller's: where none was, all is the session's own.
     has_callers: bool,
     former: Former,
@@ -63,7 +63,7 @@ pub(crate) struct Pending(Mutex<Table>);
 const PLACE_BITS: u32 = 16;
 
 /// The most calls in flight that a table can hold.
-pub(crate) const MOST_CALLS: usize = 1 << PLACE_BITS;
+pub(crate) const MAX_CALLS: usize = 1 << PLACE_BITS;
 
 /// A call that has begun.
 pub(crate) struct Begun {
@@ -80,7 +80,7 @@ impl Pending {
         deadline: Deadline,
         progress: Option<OnProgress>,
         stake: Stake,
-    ) -> Result<Begun, Arc<Ended>> {
+    ) -> Result<Begun, Arc<Disconnect>> {
         let mut table = self.lock();
         if let Some(ended) = &table.closed {
             return Err(Arc::clone(ended));
@@ -90,7 +90,7 @@ impl Pending {
         table.has_callers |= matches!(stake, Stake::Caller(_));
         let place =
             table.calls.insert(Call { serial, deadline, progress, stake, state: State::Waiting(None) });
-        assert!(place < MOST_CALLS, "the permits bound the calls in flight");
+        assert!(place < MAX_CALLS, "the permits bound the calls in flight");
         let rearm = table.arm(deadline.next());
         Ok(Begun { id: serial << PLACE_BITS | place as u64, rearm })
     }
@@ -133,15 +133,15 @@ impl Pending {
     }
 
     /// Whose call it is that something is about which came by `lane`.
-    pub(crate) fn whose(&self, lane: Lane) -> Whose {
+    pub(crate) fn whose(&self, lane: StreamId) -> Whose {
         let mut table = self.lock();
         if !table.has_callers {
             return Whose::Session;
         }
         let common = match lane {
-            Lane::Shared => Common::Ordered,
-            Lane::Listening(_) => Common::Beside,
-            Lane::Request(id, _) => {
+            StreamId::Shared => Common::Ordered,
+            StreamId::Notifications(_) => Common::Beside,
+            StreamId::Request(id, _) => {
                 return match table.get(id).map(|it| &it.stake) {
                     Some(Stake::Caller(caller)) => Whose::Caller(Arc::clone(caller)),
                     Some(Stake::Session | Stake::None) => Whose::Session,
@@ -156,19 +156,19 @@ impl Pending {
 
     /// Somebody here is asked something about a call of `whose`, which came by `lane`. Gives the calls that it may be about,
     /// whose silence is ours until [`Pending::asked`].
-    pub(crate) fn ask(&self, lane: Lane, whose: &Whose) -> Vec<RequestId> {
+    pub(crate) fn ask(&self, lane: StreamId, whose: &Whose) -> Vec<RequestId> {
         let now = Instant::now();
         let mut table = self.lock();
         let mut res = Vec::new();
         for (place, call) in &mut table.calls {
             let id = call.serial << PLACE_BITS | place as u64;
             let is_meant = match (lane, &call.stake, whose) {
-                (Lane::Request(own, _), ..) => own == id,
-                (Lane::Shared | Lane::Listening(_), Stake::Caller(it), Whose::Caller(caller)) => {
-                    it.owner == caller.owner
+                (StreamId::Request(own, _), ..) => own == id,
+                (StreamId::Shared | StreamId::Notifications(_), Stake::Caller(it), Whose::Caller(caller)) => {
+                    it.id == caller.id
                 }
-                (Lane::Shared | Lane::Listening(_), Stake::Session, Whose::Session) => true,
-                (Lane::Shared | Lane::Listening(_), ..) => false,
+                (StreamId::Shared | StreamId::Notifications(_), Stake::Session, Whose::Session) => true,
+                (StreamId::Shared | StreamId::Notifications(_), ..) => false,
             };
             if is_meant && matches!(call.state, State::Waiting(_)) {
                 call.deadline.ask(now);
@@ -260,7 +260,7 @@ impl Pending {
     }
 
     /// Ends every call, and refuses those to come. The first end counts.
-    pub(crate) fn close(&self, ended: Arc<Ended>) {
+    pub(crate) fn close(&self, ended: Arc<Disconnect>) {
         let mut wakers = Vec::new();
         let mut table = self.lock();
         if table.closed.is_some() {
@@ -277,7 +277,7 @@ impl Pending {
     }
 
     /// Did the connection end, and how?
-    pub(crate) fn closed(&self) -> Option<Arc<Ended>> {
+    pub(crate) fn closed(&self) -> Option<Arc<Disconnect>> {
         self.lock().closed.clone()
     }
 
@@ -324,7 +324,7 @@ impl Call {
 }
 
 fn place(id: RequestId) -> usize {
-    (id & (MOST_CALLS as u64 - 1)) as usize
+    (id & (MAX_CALLS as u64 - 1)) as usize
 }
 
 #[cfg(test)]
@@ -332,7 +332,7 @@ mod orders;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::error::end::EndReason;
+    use crate::error::end::DisconnectReason;
     use std::time::Duration;
 
     fn begin(pending: &Pending) -> RequestId {
@@ -384,8 +384,8 @@ mod tests {
         let pending = Pending::default();
         let (told, waiting) = (begin(&pending), begin(&pending));
         pending.tell(told, answer("in time"));
-        pending.close(Arc::new(Ended::new(EndReason::PeerClosed)));
-        pending.close(Arc::new(Ended::new(EndReason::Stopped)));
+        pending.close(Arc::new(Disconnect::new(DisconnectReason::PeerClosed)));
+        pending.close(Arc::new(Disconnect::new(DisconnectReason::Stopped)));
         assert_eq!(poll(&pending, told), "answer in time");
         assert_eq!(poll(&pending, waiting), "closed: it closed the connection");
         assert!(

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::transport::Worth;
+use crate::transport::MessageClass;
 
 /// What one idle message takes of the time: 8,000 of them a second.
 const EACH: Duration = Duration::from_micros(125);
@@ -49,10 +49,10 @@ impl Pace {
     }
 
     /// A frame of so many bytes came.
-    pub(crate) fn took(&mut self, worth: Worth, bytes: usize) {
+    pub(crate) fn took(&mut self, worth: MessageClass, bytes: usize) {
         match worth {
-            Worth::Awaited => self.awaited(1),
-            Worth::Idle(messages) => self.wasted(messages, bytes),
+            MessageClass::Solicited => self.awaited(1),
+            MessageClass::Unsolicited(messages) => self.wasted(messages, bytes),
         }
     }
 
@@ -101,13 +101,15 @@ mod tests {
             for what in what.split_whitespace() {
                 match (what.strip_prefix('+'), what.split_once('*')) {
                     (Some(awaited), _) => {
-                        (0..awaited.parse().unwrap()).for_each(|_| pace.took(Worth::Awaited, 1 << 20));
+                        (0..awaited.parse().unwrap())
+                            .for_each(|_| pace.took(MessageClass::Solicited, 1 << 20));
                     }
                     (None, Some((count, bytes))) => {
                         let bytes = bytes.parse().unwrap();
-                        (0..count.parse().unwrap()).for_each(|_| pace.took(Worth::Idle(1), bytes));
+                        (0..count.parse().unwrap())
+                            .for_each(|_| pace.took(MessageClass::Unsolicited(1), bytes));
                     }
-                    (None, None) => pace.took(Worth::Idle(what.parse().unwrap()), 0),
+                    (None, None) => pace.took(MessageClass::Unsolicited(what.parse().unwrap()), 0),
                 }
             }
             let until = if pace.counts() { pace.pause(now) } else { None };

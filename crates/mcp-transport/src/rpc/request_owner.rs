@@ -11,7 +11,7 @@ use tokio::time::Instant;
 
 use crate::rpc::pending::Outcome;
 use crate::session::{Caller, CallerId};
-use crate::transport::{LaneEnd, RequestId};
+use crate::transport::{RequestId, StreamError};
 
 /// How long a call that was given up counts as one that the peer may ask about. One that is answered late counts no longer.
 const GIVEN_UP: Duration = Duration::from_secs(15 * 60);
@@ -61,7 +61,7 @@ impl Stake {
     /// How long its caller may take for what he is asked.
     pub(crate) fn patience(&self) -> Duration {
         match self {
-            Stake::Caller(caller) => caller.patience,
+            Stake::Caller(caller) => caller.max_deadline_pause,
             Stake::None | Stake::Session => Duration::ZERO,
         }
     }
@@ -71,7 +71,7 @@ impl Stake {
         match self {
             Stake::None => None,
             Stake::Session => Some(Party::Session),
-            Stake::Caller(caller) => Some(Party::CallerId(caller.owner)),
+            Stake::Caller(caller) => Some(Party::CallerId(caller.id)),
         }
     }
 }
@@ -128,20 +128,26 @@ impl Former {
     /// A call was told how it ended.
     pub(crate) fn told(&mut self, id: RequestId, stake: &Stake, outcome: &Outcome) {
         match (stake, outcome) {
-            (Stake::Caller(caller), Outcome::Answer { .. } | Outcome::LaneEnded(LaneEnd::TooLarge(_))) => {
-                self.settle(caller.owner, Instant::now());
+            (
+                Stake::Caller(caller),
+                Outcome::Answer { .. } | Outcome::LaneEnded(StreamError::TooLarge(_)),
+            ) => {
+                self.settle(caller.id, Instant::now());
             }
             // The peer may work on it all the same.
-            (_, Outcome::LaneEnded(LaneEnd::Lost(_)) | Outcome::Expired(_)) => {
+            (_, Outcome::LaneEnded(StreamError::Lost(_)) | Outcome::Expired(_)) => {
                 self.give_up(id, stake, Instant::now());
             }
             // Nobody works on it, or nobody is there any more.
             (
                 Stake::None | Stake::Session,
-                Outcome::Answer { .. } | Outcome::LaneEnded(LaneEnd::TooLarge(_)),
+                Outcome::Answer { .. } | Outcome::LaneEnded(StreamError::TooLarge(_)),
             )
-            | (_, Outcome::LaneEnded(LaneEnd::NotExecuted(_) | LaneEnd::Refused(_)) | Outcome::Closed(_)) => {
-            }
+            | (
+                _,
+                Outcome::LaneEnded(StreamError::NotExecuted(_) | StreamError::Refused(_))
+                | Outcome::Closed(_),
+            ) => {}
         }
     }
 
@@ -220,7 +226,7 @@ mod tests {
                 b'+' => in_flight.push((number, stake(step.chars().nth(1).unwrap()))),
                 b'=' => {
                     if let (_, Stake::Caller(caller)) = in_flight.remove(at.unwrap()) {
-                        former.settle(caller.owner, now);
+                        former.settle(caller.id, now);
                     }
                 }
                 b'x' => {
@@ -233,7 +239,7 @@ mod tests {
                     let name = |it: CallerId| *owners.iter().find(|(_, other)| **other == it).unwrap().0;
                     seen.push(match former.whose(in_flight.iter().map(|it| &it.1), common, now) {
                         Whose::Session => "session".to_owned(),
-                        Whose::Caller(caller) => name(caller.owner).to_string(),
+                        Whose::Caller(caller) => name(caller.id).to_string(),
                         Whose::Several => "several".to_owned(),
                         Whose::Over => "over".to_owned(),
                     });

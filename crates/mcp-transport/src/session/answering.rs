@@ -11,7 +11,7 @@ use serde::Serialize;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::server_request::{ElicitRequest, Root, SamplingRequest};
-use super::{Handlers, RawQuestion};
+use super::{Handlers, RawServerRequest};
 use crate::rpc::request_owner::Whose;
 
 /// How many of a server's questions are answered at once.
@@ -60,10 +60,10 @@ impl Answering {
     ) -> Result<RawJson, RpcError> {
         let Some(handlers) = self.handlers(whose, method) else { return Err(refusal(whose, method)) };
         let params = params.unwrap_or_else(RawJson::empty_object);
-        let Handlers { sampling, elicitation, roots, listener: _, questions } = handlers;
-        let raw = questions.as_ref().filter(|it| it.takes(method));
+        let Handlers { sampling, elicitation, roots, listener: _, raw_requests: questions } = handlers;
+        let raw = questions.as_ref().filter(|it| it.handles(method));
         let answer = match (raw, method, sampling, elicitation, roots) {
-            (Some(it), ..) => it.answer(RawQuestion { method: method.to_owned(), params }).await?,
+            (Some(it), ..) => it.handle(RawServerRequest { method: method.to_owned(), params }).await?,
             (None, "sampling/createMessage", Some(it), _, _) => {
                 RawJson::from_value(&it.sample(SamplingRequest::read(params)?).await?)
                     .map_err(|it| unwritable(&it))?
@@ -96,8 +96,8 @@ impl Answering {
 impl Handlers {
     /// Whether somebody is there to answer `method`.
     fn answer(&self, method: &str) -> bool {
-        let Handlers { sampling, elicitation, roots, listener: _, questions } = self;
-        questions.as_ref().is_some_and(|it| it.takes(method))
+        let Handlers { sampling, elicitation, roots, listener: _, raw_requests: questions } = self;
+        questions.as_ref().is_some_and(|it| it.handles(method))
             || match method {
                 "sampling/createMessage" => sampling.is_some(),
                 "elicitation/create" => elicitation.is_some(),

@@ -10,7 +10,7 @@ use std::time::Duration;
 use mcp_model::{Freshness, Prompt, ReadResult, Resource, ResourceTemplate, Tool};
 use tokio::time::Instant;
 
-use super::{Changes, Listing};
+use super::{ListChangeCounts, Listing};
 
 /// The longest life of a result, whatever its server says.
 const LONGEST: Duration = Duration::from_secs(60 * 60 * 24);
@@ -106,7 +106,7 @@ impl Updates {
 
 impl Reads {
     /// What is known of a resource, if it may still be used.
-    pub(crate) fn get(&self, uri: &str, changes: Changes, now: Instant) -> Option<ReadResult> {
+    pub(crate) fn get(&self, uri: &str, changes: ListChangeCounts, now: Instant) -> Option<ReadResult> {
         let mut table = lock(&self.0);
         let kept = table.reads.get(uri)?;
         if kept.seen == changes.resources && now < kept.until {
@@ -122,7 +122,7 @@ impl Reads {
     }
 
     /// Keeps what was read of a resource, unless something was changed since `generation`.
-    pub(crate) fn put(&self, uri: &str, result: &ReadResult, known: (u64, Changes), now: Instant) {
+    pub(crate) fn put(&self, uri: &str, result: &ReadResult, known: (u64, ListChangeCounts), now: Instant) {
         let (generation, changes) = known;
         let Some(until) = until(result.freshness, now) else { return };
         let size = result.raw.as_bytes().len();
@@ -191,7 +191,7 @@ mod tests {
     #[test]
     fn what_was_read_lives_until_the_resource_changes() {
         let now = Instant::now();
-        let changes = Changes::default();
+        let changes = ListChangeCounts::default();
         let reads = Arc::new(Reads::default());
         let put = |uri: &str, ttl, size| {
             reads.put(uri, &read(ttl, size), (reads.generation(), changes), now);
@@ -207,19 +207,20 @@ mod tests {
         reads.put("a:1", &read(1000, 1), (before, changes), now);
         assert!(!has("a:1", changes), "it may have been read before the change");
         put("a:1", 1000, 1);
-        assert!(!has("a:1", Changes { resources: 1, ..changes }));
+        assert!(!has("a:1", ListChangeCounts { resources: 1, ..changes }));
     }
 
     #[test]
     fn what_was_read_is_bounded_in_number_and_in_bytes() {
         let now = Instant::now();
         let reads = Reads::default();
-        let put = |uri: String, ttl, size| reads.put(&uri, &read(ttl, size), (0, Changes::default()), now);
+        let put =
+            |uri: String, ttl, size| reads.put(&uri, &read(ttl, size), (0, ListChangeCounts::default()), now);
         for place in 0..2 * MOST_READS {
             put(format!("a:{place}"), 1000 + place as u64, 10);
         }
         assert_eq!(lock(&reads.0).reads.len(), MOST_READS);
-        assert!(reads.get("a:127", Changes::default(), now).is_some(), "the longest life stays");
+        assert!(reads.get("a:127", ListChangeCounts::default(), now).is_some(), "the longest life stays");
         for place in 0..20 {
             put(format!("b:{place}"), 1000, 1 << 20);
         }

@@ -13,7 +13,7 @@ use mcp_model::RawJson;
 use serde_json::json;
 
 use super::params::{Members, Name};
-use super::{ElicitMode, Event, Handlers};
+use super::{ElicitMode, Handlers, ServerEvent};
 use crate::rpc::frame;
 
 /// Whose a call is: one for each client. Where a wire does not say which call a question is about, calls of one owner
@@ -31,35 +31,35 @@ impl CallerId {
 
 /// Hears what a server says because of a call, in the order in which it came and before the call has its result. Called on
 /// the task that reads the wire: it must not wait, and not panic.
-pub type OnEvent = Arc<dyn Fn(Event) + Send + Sync>;
+pub type OnServerEvent = Arc<dyn Fn(ServerEvent) + Send + Sync>;
 
 /// Who a call is made for. It may be another one for each call, with the same owner.
 #[derive(Clone)]
 pub struct Caller {
     /// Whose the call is.
-    pub owner: CallerId,
+    pub id: CallerId,
     /// Who answers what the server asks because of the call. A part that is not there is the session's own. The listener
     /// is not used: see `hears`.
     pub handlers: Handlers,
     /// Hears log messages and notifications that this version does not know which come because of the call.
-    pub hears: Option<OnEvent>,
+    pub on_event: Option<OnServerEvent>,
     /// What the server is told that the caller can do; where `None`, that follows from the handlers.
     pub capabilities: Option<ClientCapabilities>,
     /// How long in all questions about a call that are with the caller may keep its absolute deadline from running: people
     /// take their time, and it is not the server's. Zero: not at all.
-    pub patience: Duration,
+    pub max_deadline_pause: Duration,
 }
 
 impl Caller {
     /// A caller whose capabilities follow from these handlers, and without patience.
     pub fn new(owner: CallerId, handlers: Handlers) -> Caller {
-        Caller { owner, handlers, hears: None, capabilities: None, patience: Duration::ZERO }
+        Caller { id: owner, handlers, on_event: None, capabilities: None, max_deadline_pause: Duration::ZERO }
     }
 }
 
 impl fmt::Debug for Caller {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Caller").field("owner", &self.owner).finish_non_exhaustive()
+        f.debug_struct("Caller").field("owner", &self.id).finish_non_exhaustive()
     }
 }
 
@@ -74,7 +74,7 @@ impl ClientCapabilities {
     }
 
     /// What these handlers can do.
-    pub fn of(handlers: &Handlers) -> ClientCapabilities {
+    pub fn from_handlers(handlers: &Handlers) -> ClientCapabilities {
         let members = format!("{{{}}}", Abilities::of(handlers).members().join(","));
         ClientCapabilities(RawJson::parse(members.into()).expect("it was put together from JSON"))
     }
@@ -118,8 +118,8 @@ pub(crate) struct Abilities {
 impl Abilities {
     /// What these handlers can do.
     pub(crate) fn of(handlers: &Handlers) -> Abilities {
-        let Handlers { sampling, elicitation, roots, listener: _, questions } = handlers;
-        let takes = |method: &str| questions.as_ref().is_some_and(|it| it.takes(method));
+        let Handlers { sampling, elicitation, roots, listener: _, raw_requests: questions } = handlers;
+        let takes = |method: &str| questions.as_ref().is_some_and(|it| it.handles(method));
         let name = |it: &ElicitMode| match it {
             ElicitMode::Form => "form",
             ElicitMode::Url => "url",

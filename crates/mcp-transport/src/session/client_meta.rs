@@ -43,7 +43,7 @@ pub(crate) fn modern_meta(
 
 /// What is declared to a server for all: what is said to be declared, else only what somebody here can do.
 pub(crate) fn declared(options: &SessionOptions) -> String {
-    match &options.declared {
+    match &options.client_capabilities {
         Some(said) => object(said.members(config(options))),
         None => members(Abilities::of(&options.handlers).members(), options),
     }

@@ -16,9 +16,9 @@ pub(super) const PATIENCE_WITH_A_FRIEND: Duration = Duration::from_secs(10);
 /// Resolves when the server has kept silent for so long, and it was not we who kept it waiting.
 pub(super) async fn silence(dial: &dyn Dial, patience: Duration) {
     loop {
-        let kept = dial.is_kept_waiting();
+        let kept = dial.is_authorizing();
         tokio::time::sleep(patience).await;
-        if !kept && !dial.is_kept_waiting() {
+        if !kept && !dial.is_authorizing() {
             return;
         }
     }

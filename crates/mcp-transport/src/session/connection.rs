@@ -16,10 +16,12 @@ use super::listen::{Acknowledged, Ear};
 use super::notification_router::{self, Hearing};
 use super::resubscribe::Opened;
 use super::server::Announced;
-use super::{Changes, Negotiated, OnSaid, SessionOptions, State, dispatch, listen};
-use crate::error::end::{EndReason, Ended};
+use super::{
+    ListChangeCounts, Negotiated, OnServerNotification, SessionOptions, SessionState, dispatch, listen,
+};
+use crate::error::end::{Disconnect, DisconnectReason};
 use crate::rpc::engine::{Audience, Engine};
-use crate::transport::{Dial, Epoch, Inbox, Link, Stop};
+use crate::transport::{Dial, Epoch, FrameSink, Link, ShutdownSignal};
 
 /// How much longer than its grace a wire may take to end before it is cut off.
 const OVERTIME: Duration = Duration::from_secs(2);
@@ -31,13 +33,13 @@ const LONGEST_GRACE: Duration = Duration::from_secs(60 * 60);
 pub(crate) struct Wire {
     engine: Arc<Engine>,
     stop: watch::Sender<Option<Instant>>,
-    ended: watch::Receiver<Option<Arc<Ended>>>,
-    changes: watch::Sender<Changes>,
+    ended: watch::Receiver<Option<Arc<Disconnect>>>,
+    changes: watch::Sender<ListChangeCounts>,
     /// The resources whose changes are to be heard.
     subscriptions: watch::Sender<BTreeSet<String>>,
     acknowledged: watch::Sender<Acknowledged>,
-    state: watch::Sender<State>,
-    said: Option<OnSaid>,
+    state: watch::Sender<SessionState>,
+    said: Option<OnServerNotification>,
     /// Something of the handshake was answered.
     heard: AtomicBool,
     tasks: Mutex<JoinSet<()>>,
@@ -64,10 +66,11 @@ impl Wire {
         let listener = options.handlers.listener.as_ref();
         let audience = if listener.is_some() { Audience::Listening } else { Audience::Nobody };
         let (engine, out, incoming) = Engine::new(audience, Some(Arc::clone(dial)));
-        let (stop, stopped) = Stop::new();
+        let (stop, stopped) = ShutdownSignal::new();
         let (tell_end, ended) = watch::channel(None);
-        let changes = watch::Sender::new(Changes::default());
-        let link = Link { out, inbox: Arc::clone(&engine) as Arc<dyn Inbox>, stop: stopped };
+        let changes = watch::Sender::new(ListChangeCounts::default());
+        let link =
+            Link { outbound: out, inbound: Arc::clone(&engine) as Arc<dyn FrameSink>, shutdown: stopped };
         let transport = dial.dial();
         let mut tasks = JoinSet::new();
         let driver = Driver { engine: Arc::clone(&engine), tell_end, state: options.state.clone() };
@@ -77,7 +80,7 @@ impl Wire {
         });
         let timed = Arc::clone(&engine);
         tasks.spawn(async move { timed.keep_time().await });
-        let (hearing, waiting) = Hearing::new(listener, options.said.clone(), Arc::clone(dial));
+        let (hearing, waiting) = Hearing::new(listener, options.on_notification.clone(), Arc::clone(dial));
         if let (Some(listener), Some(waiting)) = (listener, waiting) {
             tasks.spawn(notification_router::run(Arc::clone(listener), waiting));
         }
@@ -98,7 +101,7 @@ impl Wire {
             subscriptions: watch::Sender::default(),
             acknowledged,
             state: options.state.clone(),
-            said: options.said.clone(),
+            said: options.on_notification.clone(),
             heard: AtomicBool::new(false),
             tasks: Mutex::new(tasks),
         }
@@ -116,7 +119,7 @@ impl Wire {
 
     /// Tells that the handshake is done, unless the connection has ended meanwhile.
     pub(crate) fn connected(&self) {
-        self.state.send_replace(State::Connected);
+        self.state.send_replace(SessionState::Connected);
         // The driver closes the engine before it looks at the state: one of the two sees the other.
         if let Some(ended) = self.engine.ended() {
             tell_state(&self.state, &ended);
@@ -192,21 +195,23 @@ impl Wire {
         self.changes.send_modify(|it| it.add(Announced::ALL));
     }
 
-    pub(crate) fn changes(&self) -> watch::Receiver<Changes> {
+    pub(crate) fn changes(&self) -> watch::Receiver<ListChangeCounts> {
         self.changes.subscribe()
     }
 
     /// Resolves when the wire has ended. Cancel-safe.
-    pub(crate) async fn ended(&self) -> Arc<Ended> {
+    pub(crate) async fn ended(&self) -> Arc<Disconnect> {
         let mut ended = self.ended.clone();
         match ended.wait_for(Option::is_some).await {
             Ok(ended) => Arc::clone(ended.as_ref().expect("that is what was waited for")),
-            Err(_) => self.engine.ended().unwrap_or_else(|| Arc::new(Ended::new(EndReason::Stopped))),
+            Err(_) => {
+                self.engine.ended().unwrap_or_else(|| Arc::new(Disconnect::new(DisconnectReason::Stopped)))
+            }
         }
     }
 
     /// Asks the wire to end, waits for it, and cuts it off when it takes longer than `grace` and a little.
-    pub(crate) async fn stop(&self, grace: Duration) -> Arc<Ended> {
+    pub(crate) async fn stop(&self, grace: Duration) -> Arc<Disconnect> {
         let deadline = Instant::now() + grace.min(LONGEST_GRACE);
         self.stop.send_if_modified(|it| {
             // An earlier deadline counts, so that a second close can only be quicker.
@@ -219,7 +224,7 @@ impl Wire {
         if let Ok(ended) = tokio::time::timeout_at(deadline + OVERTIME, self.ended()).await {
             return ended;
         }
-        let ended = Arc::new(Ended::new(EndReason::Stopped));
+        let ended = Arc::new(Disconnect::new(DisconnectReason::Stopped));
         self.engine.close(Arc::clone(&ended));
         tell_state(&self.state, &ended);
         // Dropping the wire's future releases what it holds, by its contract.
@@ -229,17 +234,17 @@ impl Wire {
 }
 
 /// A connection that was there is there no more; one that never was keeps the word of whoever tried.
-fn tell_state(state: &watch::Sender<State>, ended: &Ended) {
+fn tell_state(state: &watch::Sender<SessionState>, ended: &Disconnect) {
     state.send_if_modified(|it| {
-        if *it != State::Connected {
+        if *it != SessionState::Connected {
             return false;
         }
         *it = match &ended.reason {
-            EndReason::Stopped => State::Disconnected,
-            EndReason::PeerClosed
-            | EndReason::NotStarted(_)
-            | EndReason::Stalled(_)
-            | EndReason::Broken(_) => State::Error(ended.to_string()),
+            DisconnectReason::Stopped => SessionState::Disconnected,
+            DisconnectReason::PeerClosed
+            | DisconnectReason::NotStarted(_)
+            | DisconnectReason::Stalled(_)
+            | DisconnectReason::Broken(_) => SessionState::Error(ended.to_string()),
         };
         true
     });
@@ -248,12 +253,12 @@ fn tell_state(state: &watch::Sender<State>, ended: &Ended) {
 /// Tells the end, also when the wire's task panics or is cut off.
 struct Driver {
     engine: Arc<Engine>,
-    tell_end: watch::Sender<Option<Arc<Ended>>>,
-    state: watch::Sender<State>,
+    tell_end: watch::Sender<Option<Arc<Disconnect>>>,
+    state: watch::Sender<SessionState>,
 }
 
 impl Driver {
-    fn tell(&self, mut ended: Ended) {
+    fn tell(&self, mut ended: Disconnect) {
         if self.tell_end.borrow().is_some() {
             return;
         }
@@ -268,6 +273,6 @@ impl Driver {
 
 impl Drop for Driver {
     fn drop(&mut self) {
-        self.tell(Ended::new(EndReason::Broken("the connection was cut off".to_owned())));
+        self.tell(Disconnect::new(DisconnectReason::Broken("the connection was cut off".to_owned())));
     }
 }

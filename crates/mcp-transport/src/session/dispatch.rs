@@ -20,7 +20,7 @@ use crate::rpc::engine::{Asked, Engine, ForeignId, Incoming};
 
 /// How often a server has said that a list of its changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Changes {
+pub struct ListChangeCounts {
     /// Its tools.
     pub tools: u64,
     /// Its prompts.
@@ -33,7 +33,7 @@ pub struct Changes {
 pub(crate) struct Outlets {
     pub(crate) answering: Arc<Answering>,
     pub(crate) hearing: Hearing,
-    pub(crate) changes: watch::Sender<Changes>,
+    pub(crate) changes: watch::Sender<ListChangeCounts>,
     pub(crate) acknowledged: watch::Sender<Acknowledged>,
     pub(crate) updates: super::cache::Updates,
 }
@@ -79,7 +79,7 @@ pub(crate) async fn run(engine: Arc<Engine>, mut incoming: mpsc::Receiver<Box<In
                 if let Heard::Updated(uri) = &heard {
                     outlets.updates.changed(uri);
                 }
-                let owner = whose.caller().map(|it| it.owner);
+                let owner = whose.caller().map(|it| it.id);
                 outlets.hearing.tell(&engine, heard, owner, held);
             }
             Incoming::Progress { request, progress } => {
@@ -146,7 +146,7 @@ impl Running {
     }
 }
 
-impl Changes {
+impl ListChangeCounts {
     /// These lists have changed, or may have.
     pub(crate) fn add(&mut self, changed: Announced) {
         self.tools += u64::from(changed.tools);

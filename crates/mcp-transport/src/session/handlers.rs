@@ -9,7 +9,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use mcp_model::{LogLevel, RawJson, RpcError};
 
-use super::server_request::{ElicitAnswer, ElicitRequest, Root, SamplingRequest, SamplingResult};
+use super::server_request::{ElicitRequest, ElicitResult, Root, SamplingRequest, SamplingResult};
 use crate::rpc::progress::Progress;
 use crate::transport::RequestId;
 
@@ -25,23 +25,23 @@ pub struct Handlers {
     /// Hears what the server says on its own (HD-FR028).
     pub listener: Option<Arc<dyn Listener>>,
     /// Answers questions as bytes: those that it takes never get to the parts above.
-    pub questions: Option<Arc<dyn Questions>>,
+    pub raw_requests: Option<Arc<dyn RawRequestHandler>>,
 }
 
 /// Somebody who hands questions on to where they are answered, without understanding them.
 #[async_trait]
-pub trait Questions: Send + Sync {
+pub trait RawRequestHandler: Send + Sync {
     /// Whether questions of this method (`sampling/createMessage`, `elicitation/create`, `roots/list`, or one that this
     /// version does not know) are answered here.
-    fn takes(&self, method: &str) -> bool;
+    fn handles(&self, method: &str) -> bool;
     /// Answers; the result goes to the server byte for byte, and so does the error. Dropped when the server takes its
     /// question back.
-    async fn answer(&self, question: RawQuestion) -> Result<RawJson, RpcError>;
+    async fn handle(&self, question: RawServerRequest) -> Result<RawJson, RpcError>;
 }
 
 /// A question of a server's as it came.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RawQuestion {
+pub struct RawServerRequest {
     /// Its method.
     pub method: String,
     /// Its parameters; an empty object where it has none.
@@ -61,7 +61,7 @@ pub trait Elicitation: Send + Sync {
     /// The ways in which the user can be asked; a request of another kind never arrives.
     fn modes(&self) -> &[ElicitMode];
     /// Asks the user.
-    async fn elicit(&self, request: ElicitRequest) -> Result<ElicitAnswer, RpcError>;
+    async fn elicit(&self, request: ElicitRequest) -> Result<ElicitResult, RpcError>;
 }
 
 /// A way to ask a user.
@@ -85,13 +85,13 @@ pub trait Roots: Send + Sync {
 pub trait Listener: Send + Sync {
     /// Hears one event. Called for one after another, in the order in which they came. What comes much faster than it
     /// is heard is dropped and counted; a panic costs the event that caused it.
-    async fn hear(&self, event: Event);
+    async fn on_event(&self, event: ServerEvent);
 }
 
 /// Something that a server says on its own. Texts are the server's, and may hold anything.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
-pub enum Event {
+pub enum ServerEvent {
     /// A log message. It went to `tracing` as well.
     Log(LogMessage),
     /// Progress of one of our requests; who made the call hears it by [`CallOptions::progress`](crate::session::CallOptions).
@@ -120,7 +120,7 @@ pub enum Event {
         params: Option<RawJson>,
     },
     /// Something arrived that is no protocol, or belongs to nothing; in words (SK-21).
-    Fault(String),
+    ProtocolError(String),
 }
 
 /// A server's log message.

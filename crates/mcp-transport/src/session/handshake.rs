@@ -24,11 +24,11 @@ use super::header_params::Mirrors;
 use super::rejection::{told, too_large, too_late, unreadable, version_failure};
 use super::{Eras, ServerCapabilities, ServerInfo, SessionOptions};
 use crate::error::ConnectError;
-use crate::error::end::{EndReason, Ended, Fault};
+use crate::error::end::{Disconnect, DisconnectReason, RequestError};
 use crate::rpc::engine::{CallTerms, GivenUp};
 use crate::rpc::frame;
 use crate::rpc::pending::Outcome;
-use crate::transport::{Dial, Epoch, Head, LaneEnd, Opening, Outgoing};
+use crate::transport::{Dial, Epoch, HandshakeMode, MessageHead, OutboundMessage, StreamError};
 
 /// How long a connection that is not wanted may take to end.
 pub(super) const PARTING: Duration = Duration::from_millis(500);
@@ -60,7 +60,7 @@ impl Negotiated {
 
 /// Why a handshake failed, before it is known how the connection ends.
 pub(super) enum Failure {
-    Ended(Arc<Ended>),
+    Ended(Arc<Disconnect>),
     Rejected(RpcError),
     Other(ConnectError),
 }
@@ -89,19 +89,19 @@ pub(crate) async fn open(
     }
     let limit = options.limits.startup;
     let deadline = tokio::time::Instant::now().checked_add(limit).unwrap_or_else(super::far_away);
-    let all = Ways { eras: options.eras, remembered: options.remembered };
+    let all = Ways { eras: options.eras, remembered: options.known_era };
     let mut ways = all;
     // A peer that ended its first connection is given another one.
     let mut again = true;
     let mut dial = Arc::clone(dial);
     // How the first wire was refused, while a second one is tried.
-    let mut before: Option<Fault> = None;
+    let mut before: Option<RequestError> = None;
     loop {
         let wire = Wire::start(&dial, options, parts);
         let negotiation = async {
-            match dial.opening() {
-                Opening::Negotiate => negotiate(dial.as_ref(), &wire, options, ways, Epoch(0)).await,
-                Opening::Resume => Ok(resumed()),
+            match dial.handshake_mode() {
+                HandshakeMode::Negotiate => negotiate(dial.as_ref(), &wire, options, ways, Epoch(0)).await,
+                HandshakeMode::Resume => Ok(resumed()),
             }
         };
         let failure = match tokio::time::timeout_at(deadline, negotiation).await {
@@ -124,26 +124,28 @@ pub(crate) async fn open(
             }
             Failure::Ended(ended) => return Err(ConnectError::ended(ended).after(before)),
             Failure::Rejected(error) => {
-                return Err(ConnectError::Rejected { error: cleaned(error, dial.as_ref()), ended });
+                return Err(ConnectError::Rejected {
+                    error: cleaned(error, dial.as_ref()),
+                    disconnect: ended,
+                });
             }
-            Failure::Other(ConnectError::Refused(fault)) if before.is_none() => {
-                match dial.otherwise(&fault) {
-                    Some(other) => (dial, ways, again, before) = (other, all, true, Some(fault)),
-                    None => {
-                        let other = dial.instead(&fault);
-                        let fault = told(fault, other, (options, parts), deadline).await;
-                        return Err(ConnectError::Refused(fault));
-                    }
+            Failure::Other(ConnectError::Refused(fault)) if before.is_none() => match dial.fallback(&fault) {
+                Some(other) => (dial, ways, again, before) = (other, all, true, Some(fault)),
+                None => {
+                    let other = dial.diagnostic_probe(&fault);
+                    let fault = told(fault, other, (options, parts), deadline).await;
+                    return Err(ConnectError::Refused(fault));
                 }
-            }
+            },
             Failure::Other(error) => return Err(error.after(before)),
         }
     }
 }
 
 /// The peer was there, and ended what we had with it.
-fn died(ended: &Ended) -> bool {
-    ended.evidence.exit.is_some() || matches!(ended.reason, EndReason::PeerClosed | EndReason::Broken(_))
+fn died(ended: &Disconnect) -> bool {
+    ended.evidence.exit.is_some()
+        || matches!(ended.reason, DisconnectReason::PeerClosed | DisconnectReason::Broken(_))
 }
 
 /// Negotiates anew on a wire that lives, after the server has forgotten the session.
@@ -154,7 +156,7 @@ pub(crate) async fn reopen(
     epoch: Epoch,
 ) -> Result<Negotiated, ConnectError> {
     let limit = options.limits.startup;
-    let none = || Arc::new(Ended::new(crate::error::end::EndReason::Stopped));
+    let none = || Arc::new(Disconnect::new(crate::error::end::DisconnectReason::Stopped));
     match tokio::time::timeout(
         limit,
         negotiate(dial, wire, options, Ways { eras: Eras::Legacy, remembered: None }, epoch),
@@ -164,10 +166,10 @@ pub(crate) async fn reopen(
         Ok(Ok(negotiated)) => Ok(negotiated),
         Ok(Err(Failure::Ended(ended))) => Err(ConnectError::ended(ended)),
         Ok(Err(Failure::Rejected(error))) => {
-            Err(ConnectError::Rejected { error: cleaned(error, dial), ended: none() })
+            Err(ConnectError::Rejected { error: cleaned(error, dial), disconnect: none() })
         }
         Ok(Err(Failure::Other(error))) => Err(error),
-        Err(_) => Err(ConnectError::TimedOut { after: limit, ended: none() }),
+        Err(_) => Err(ConnectError::TimedOut { after: limit, disconnect: none() }),
     }
 }
 
@@ -289,7 +291,7 @@ async fn discover_once(wire: &Wire, options: &SessionOptions) -> Result<Probe, R
                 _ => Probe::Legacy(Failure::Rejected(error)),
             }
         }
-        Outcome::LaneEnded(LaneEnd::Refused(fault)) => {
+        Outcome::LaneEnded(StreamError::Refused(fault)) => {
             let refused = |fault| Failure::Other(ConnectError::Refused(fault));
             match fault.status {
                 // Nobody there, or nobody who would talk to us in any era.
@@ -301,11 +303,11 @@ async fn discover_once(wire: &Wire, options: &SessionOptions) -> Result<Probe, R
                 },
             }
         }
-        Outcome::LaneEnded(LaneEnd::Lost(fault)) => {
+        Outcome::LaneEnded(StreamError::Lost(fault)) => {
             Probe::Legacy(Failure::Other(ConnectError::Refused(fault)))
         }
-        Outcome::LaneEnded(LaneEnd::TooLarge(limit)) => Probe::Legacy(too_large(limit)),
-        Outcome::LaneEnded(LaneEnd::NotExecuted(_)) => {
+        Outcome::LaneEnded(StreamError::TooLarge(limit)) => Probe::Legacy(too_large(limit)),
+        Outcome::LaneEnded(StreamError::NotExecuted(_)) => {
             Probe::Legacy(unreadable("the server asks for a session"))
         }
         Outcome::Expired(_) => {
@@ -387,11 +389,11 @@ pub(super) async fn initialize(
         Outcome::Answer { frame, is_error: true, payload } => {
             return Err(Failure::Rejected(read_error(&frame[payload..])));
         }
-        Outcome::LaneEnded(LaneEnd::Refused(fault) | LaneEnd::Lost(fault)) => {
+        Outcome::LaneEnded(StreamError::Refused(fault) | StreamError::Lost(fault)) => {
             return Err(Failure::Other(ConnectError::Refused(fault)));
         }
-        Outcome::LaneEnded(LaneEnd::TooLarge(limit)) => return Err(too_large(limit)),
-        Outcome::LaneEnded(LaneEnd::NotExecuted(_)) => {
+        Outcome::LaneEnded(StreamError::TooLarge(limit)) => return Err(too_large(limit)),
+        Outcome::LaneEnded(StreamError::NotExecuted(_)) => {
             return Err(unreadable("the server asks for a session before it opens one"));
         }
         Outcome::Expired(_) => {
@@ -400,9 +402,9 @@ pub(super) async fn initialize(
         Outcome::Closed(ended) => return Err(Failure::Ended(ended)),
     };
     let negotiated = initialized(&frame)?;
-    let head = Head::new(None, "notifications/initialized".into(), Some(negotiated.version));
+    let head = MessageHead::new(None, "notifications/initialized".into(), Some(negotiated.version));
     let body = frame::notification("notifications/initialized", "", "");
-    wire.engine().send(Outgoing { epoch, head, body });
+    wire.engine().send(OutboundMessage { epoch, head, body });
     Ok(negotiated)
 }
 
@@ -438,9 +440,9 @@ async fn ask(
     params: &str,
     meta: &str,
 ) -> Outcome {
-    let message = |id| Outgoing {
+    let message = |id| OutboundMessage {
         epoch,
-        head: Head::new(Some(id), method.into(), version),
+        head: MessageHead::new(Some(id), method.into(), version),
         body: frame::request(id, method, params, meta),
     };
     // `initialize` must not be cancelled; of a probe nobody needs to hear that it was given up.

@@ -9,7 +9,7 @@ use std::collections::{HashMap, HashSet};
 use mcp_model::{RawJson, Tool};
 use serde_json::{Map, Value};
 
-use crate::transport::Mirrored;
+use crate::transport::HeaderParam;
 
 const MARK: &str = "x-mcp-header";
 
@@ -51,14 +51,14 @@ impl Mirrors {
     }
 
     /// The headers of one call. Fails where an argument cannot be one.
-    pub(crate) fn of(&self, tool: &str, arguments: &RawJson) -> Result<Vec<Mirrored>, String> {
+    pub(crate) fn of(&self, tool: &str, arguments: &RawJson) -> Result<Vec<HeaderParam>, String> {
         let Some(marks) = self.0.get(tool) else { return Ok(Vec::new()) };
         let arguments: Value = arguments.read().map_err(|it| it.to_string())?;
         let mut res = Vec::with_capacity(marks.len());
         for Mark { header, path } in marks {
             let value = path.iter().try_fold(&arguments, |value, name| value.get(&**name));
             if let Some(value) = value.and_then(text) {
-                res.push(Mirrored { name: header.clone(), value: value.into() });
+                res.push(HeaderParam { name: header.clone(), value: value.into() });
             }
         }
         Ok(res)

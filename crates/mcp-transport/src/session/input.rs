@@ -13,7 +13,7 @@ use tokio::time::Instant;
 
 use super::params::{self, Members, Name};
 use super::request::{RawAnswer, Request};
-use super::{InputRequired, Session};
+use super::{InputHandling, Session};
 use crate::error::CallError;
 use crate::rpc::deadline::Expiry;
 use crate::rpc::frame;
@@ -48,7 +48,7 @@ impl Session {
     pub(super) async fn request_with_input(&self, request: Request<'_>) -> Result<RawAnswer, CallError> {
         let answer = self.request(&request).await?;
         // Only the era that can ask for input says what kind of result it is.
-        if request.options.input == InputRequired::HandedOn
+        if request.options.input == InputHandling::ReturnToCaller
             || self.era() == Era::Legacy
             || !answer.asks_for_input()
         {
@@ -57,7 +57,8 @@ impl Session {
         Box::pin(async move {
             let mut asked = answer;
             let mut request = request;
-            let mut patience = request.options.caller.as_ref().map_or(Duration::ZERO, |it| it.patience);
+            let mut patience =
+                request.options.caller.as_ref().map_or(Duration::ZERO, |it| it.max_deadline_pause);
             // What the caller gave of these was for the first time.
             let others = params::without(request.more, &["inputResponses", "requestState"]);
             for _ in 0..MOST_ROUNDS {
@@ -90,7 +91,7 @@ impl Session {
     ) -> Result<String, CallError> {
         let asked = asked.raw()?;
         let Required { requests, state } =
-            asked.read().map_err(|it| CallError::Unreadable(it.to_string()))?;
+            asked.read().map_err(|it| CallError::InvalidResponse(it.to_string()))?;
         let mut more = Vec::new();
         if let Some(Members(requests)) = requests {
             let mut questions = Vec::with_capacity(requests.len().min(MOST_AT_ONCE));
@@ -100,7 +101,7 @@ impl Session {
             }
             for (Name(key), question) in requests {
                 let question: Question<'_> = serde_json::from_str(question.get())
-                    .map_err(|it| CallError::Unreadable(format!("what it asks for: {it}")))?;
+                    .map_err(|it| CallError::InvalidResponse(format!("what it asks for: {it}")))?;
                 questions.push((key, question));
             }
             more.push(format!(
@@ -138,7 +139,7 @@ impl Session {
             );
             return Err(CallError::InputRequired(message));
         }
-        let limit = request.options.deadline.unwrap_or(self.limits().request);
+        let limit = request.options.timeout.unwrap_or(self.limits().request);
         let deadline =
             request.begun.checked_add(limit.saturating_add(patience)).unwrap_or_else(super::far_away);
         let mut res = Vec::with_capacity(questions.len());

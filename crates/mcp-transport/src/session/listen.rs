@@ -15,11 +15,11 @@ use serde::Deserialize;
 use tokio::sync::watch;
 
 use super::server::Announced;
-use super::{Changes, Event, Negotiated, OnSaid, Said};
+use super::{ListChangeCounts, Negotiated, OnServerNotification, ServerEvent, ServerNotification};
 use crate::rpc::engine::{CallTerms, Engine};
 use crate::rpc::frame::Writer;
 use crate::rpc::pending::Outcome;
-use crate::transport::{Epoch, Head, LaneEnd, Outgoing, RequestId};
+use crate::transport::{Epoch, MessageHead, OutboundMessage, RequestId, StreamError};
 
 const METHOD: &str = "subscriptions/listen";
 
@@ -81,11 +81,11 @@ pub(crate) struct Ear {
     pub(crate) engine: Arc<Engine>,
     pub(crate) negotiated: Arc<Negotiated>,
     pub(crate) announced: Announced,
-    pub(crate) changes: watch::Sender<Changes>,
+    pub(crate) changes: watch::Sender<ListChangeCounts>,
     pub(crate) resources: watch::Receiver<BTreeSet<String>>,
     pub(crate) acknowledged: watch::Sender<Acknowledged>,
     /// Hears that a resource may have changed while nobody listened.
-    pub(crate) said: Option<OnSaid>,
+    pub(crate) said: Option<OnServerNotification>,
 }
 
 /// Listens until the connection is over, or the server says that it does not do this.
@@ -98,12 +98,12 @@ pub(crate) async fn run(mut ear: Ear) {
         let begun = tokio::time::Instant::now();
         match ear.listen().await {
             Outcome::Answer { is_error: false, .. }
-            | Outcome::LaneEnded(LaneEnd::Lost(_) | LaneEnd::TooLarge(_)) => {}
+            | Outcome::LaneEnded(StreamError::Lost(_) | StreamError::TooLarge(_)) => {}
             // A server that is away for a while comes back; one that knows nothing of this never will.
-            Outcome::LaneEnded(LaneEnd::Refused(fault)) if may_pass(fault.status) => {}
+            Outcome::LaneEnded(StreamError::Refused(fault)) if may_pass(fault.status) => {}
             Outcome::Closed(_) => return,
             Outcome::Answer { is_error: true, .. }
-            | Outcome::LaneEnded(LaneEnd::Refused(_) | LaneEnd::NotExecuted(_))
+            | Outcome::LaneEnded(StreamError::Refused(_) | StreamError::NotExecuted(_))
             | Outcome::Expired(_) => {
                 ear.acknowledged.send_modify(|it| it.refused = true);
                 return;
@@ -115,7 +115,7 @@ pub(crate) async fn run(mut ear: Ear) {
         ear.changes.send_modify(|it| it.add(ear.announced));
         if let Some(said) = &ear.said {
             for uri in ear.resources.borrow().iter().cloned() {
-                said(Said { event: Event::ResourceUpdated { uri }, owner: None });
+                said(ServerNotification { event: ServerEvent::ResourceUpdated { uri }, caller: None });
             }
         }
     }
@@ -176,7 +176,7 @@ fn outgoing(
     version: ProtocolVersion,
     wanted: (Announced, &BTreeSet<String>),
     meta: &str,
-) -> Outgoing {
+) -> OutboundMessage {
     let (Announced { tools, prompts, resources }, uris) = wanted;
     let lists = [
         (tools, r#""toolsListChanged":true"#),
@@ -192,9 +192,9 @@ fn outgoing(
     let mut writer = Writer::request(id, METHOD, meta.len() + 100);
     writer.raw("notifications", &format!("{{{}}}", parts.join(",")));
     writer.meta(&[meta]);
-    Outgoing {
+    OutboundMessage {
         epoch: Epoch(0),
-        head: Head::new(Some(id), METHOD.into(), Some(version)),
+        head: MessageHead::new(Some(id), METHOD.into(), Some(version)),
         body: writer.finish(),
     }
 }

@@ -12,11 +12,11 @@ use tokio::time::Instant;
 use super::cache::{Slot, until};
 use super::header_params::Mirrors;
 use super::request::{Params, Request};
-use super::{Changes, Session};
+use super::{ListChangeCounts, Session};
 use crate::error::CallError;
 use crate::rpc::deadline::Expiry;
 use crate::rpc::frame;
-use crate::session::{CallOptions, Replay};
+use crate::session::{CallOptions, RetryPolicy};
 
 /// A whole list.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,7 +36,7 @@ struct List<'a, T> {
     method: &'static str,
     read: Read<T>,
     slot: &'a Slot<T>,
-    seen: fn(&Changes) -> u64,
+    seen: fn(&ListChangeCounts) -> u64,
 }
 
 impl Session {
@@ -182,7 +182,7 @@ impl Session {
     ) -> Result<(Listing<T>, Option<Instant>), CallError> {
         let limits = self.limits.load_full();
         let mut bytes = 0;
-        let options = CallOptions { replay: Replay::Allowed, ..CallOptions::default() };
+        let options = CallOptions { retry: RetryPolicy::Once, ..CallOptions::default() };
         let mut res = Listing::empty();
         let mut expires = None;
         let mut seen = HashSet::new();
@@ -193,7 +193,7 @@ impl Session {
             let received = Instant::now();
             bytes += answer.payload().len();
             if bytes > limits.message_bytes {
-                return Err(CallError::TooMuch(format!(
+                return Err(CallError::ListTooLarge(format!(
                     "{method} has more than {} bytes",
                     limits.message_bytes
                 )));
@@ -206,7 +206,7 @@ impl Session {
             }
             res.rejected.extend(page.rejected);
             if res.items.len() + res.rejected.len() > limits.list_items {
-                return Err(CallError::TooMuch(format!(
+                return Err(CallError::ListTooLarge(format!(
                     "{method} has more than {} items",
                     limits.list_items
                 )));
@@ -224,12 +224,12 @@ impl Session {
             params.push_str("\"cursor\":");
             params.push_str(&frame::text(&cursor));
             if !seen.insert(cursor) {
-                return Err(CallError::TooMuch(format!(
+                return Err(CallError::ListTooLarge(format!(
                     "{method} gave the same cursor twice: the list has no end"
                 )));
             }
         }
-        Err(CallError::TooMuch(format!("{method} has more than {} pages", limits.list_pages)))
+        Err(CallError::ListTooLarge(format!("{method} has more than {} pages", limits.list_pages)))
     }
 }
 

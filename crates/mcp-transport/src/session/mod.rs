@@ -37,7 +37,7 @@ use mcp_model::{Era, Limits, LogLevel, ProtocolVersion, RawJson, ToolResult, cod
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use crate::error::end::Ended;
+use crate::error::end::Disconnect;
 use crate::error::{CallError, ConnectError};
 use crate::transport::{Dial, Epoch, RequestId};
 use answering::Answering;
@@ -47,21 +47,22 @@ use handshake::Negotiated;
 use params::Given;
 use request::{Method, Params, RawAnswer, Request, StakeOf};
 
-pub use caller::{Caller, CallerId, ClientCapabilities, OnEvent};
-pub use dispatch::Changes;
+pub use caller::{Caller, CallerId, ClientCapabilities, OnServerEvent};
+pub use dispatch::ListChangeCounts;
 pub use handlers::{
-    ElicitMode, Elicitation, Event, Handlers, Listener, LogMessage, Questions, RawQuestion, Roots, Sampling,
+    ElicitMode, Elicitation, Handlers, Listener, LogMessage, RawRequestHandler, RawServerRequest, Roots,
+    Sampling, ServerEvent,
 };
 pub use lists::Listing;
-pub use notification_router::{OnSaid, Said};
-pub use options::{CallOptions, ClientInfo, Eras, InputRequired, Replay, SessionOptions};
-pub use resources::{CompletionArgument, CompletionOf};
+pub use notification_router::{OnServerNotification, ServerNotification};
+pub use options::{CallOptions, ClientInfo, Eras, InputHandling, RetryPolicy, SessionOptions};
+pub use resources::{CompletionArgument, CompletionReference};
 pub use server::{ServerCapabilities, ServerInfo};
-pub use server_request::{ElicitAnswer, ElicitRequest, Question, Root, SamplingRequest, SamplingResult};
+pub use server_request::{ElicitParams, ElicitRequest, ElicitResult, Root, SamplingRequest, SamplingResult};
 
 /// The state of a connection (HD-082 to HD-084).
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum State {
+pub enum SessionState {
     /// Nothing was done yet.
     Created,
     /// The server is being started or reached, and the handshake is under way.
@@ -91,17 +92,17 @@ pub struct Session {
 }
 
 /// A connection that is being made. Dropped in the middle of it, it never was.
-struct Connecting<'a>(&'a watch::Sender<State>);
+struct Connecting<'a>(&'a watch::Sender<SessionState>);
 
 impl Drop for Connecting<'_> {
     fn drop(&mut self) {
-        self.0.send_replace(State::Error("connecting was given up".to_owned()));
+        self.0.send_replace(SessionState::Error("connecting was given up".to_owned()));
     }
 }
 
 /// An answer, with the id of the request that brought it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Answer<T> {
+pub struct CallResponse<T> {
     /// The result.
     pub value: T,
     /// The JSON-RPC id of the request.
@@ -112,7 +113,7 @@ impl Session {
     /// Starts or reaches the server and does the handshake of its era, within `options.limits.startup`. A failure
     /// leaves nothing behind: no process, no connection. Cancel-safe: dropping the future ends what was begun.
     pub async fn connect(dial: Arc<dyn Dial>, options: SessionOptions) -> Result<Session, ConnectError> {
-        options.state.send_replace(State::Connecting);
+        options.state.send_replace(SessionState::Connecting);
         let connecting = Connecting(&options.state);
         let kept = Kept::default();
         let answering = Arc::new(Answering::new(options.handlers.clone(), options.limits.message_bytes));
@@ -141,7 +142,7 @@ impl Session {
                 })
             }
             Err(error) => {
-                options.state.send_replace(State::Error(error.to_string()));
+                options.state.send_replace(SessionState::Error(error.to_string()));
                 Err(error)
             }
         }
@@ -163,12 +164,12 @@ impl Session {
     }
 
     /// The state, to be watched.
-    pub fn state(&self) -> watch::Receiver<State> {
+    pub fn state(&self) -> watch::Receiver<SessionState> {
         self.options.state.subscribe()
     }
 
     /// Counts the server's announcements that its lists have changed.
-    pub fn changes(&self) -> watch::Receiver<Changes> {
+    pub fn list_changes(&self) -> watch::Receiver<ListChangeCounts> {
         self.wire.changes()
     }
 
@@ -179,7 +180,7 @@ impl Session {
     }
 
     /// Resolves when the connection is over. Cancel-safe.
-    pub async fn closed(&self) -> Arc<Ended> {
+    pub async fn closed(&self) -> Arc<Disconnect> {
         self.wire.ended().await
     }
 
@@ -192,10 +193,10 @@ impl Session {
         name: &str,
         arguments: &RawJson,
         options: CallOptions,
-    ) -> Result<Answer<ToolResult>, CallError> {
-        let options = CallOptions { input: InputRequired::Answered, ..options };
+    ) -> Result<CallResponse<ToolResult>, CallError> {
+        let options = CallOptions { input: InputHandling::ByHandlers, ..options };
         let answer = self.call(name, arguments, &options).await?;
-        Ok(Answer { value: answer.result()?, request_id: answer.request_id })
+        Ok(CallResponse { value: answer.result()?, request_id: answer.request_id })
     }
 
     /// Calls a tool and gives its result as it came, byte for byte.
@@ -204,9 +205,9 @@ impl Session {
         name: &str,
         arguments: &RawJson,
         options: CallOptions,
-    ) -> Result<Answer<RawJson>, CallError> {
+    ) -> Result<CallResponse<RawJson>, CallError> {
         let answer = self.call(name, arguments, &options).await?;
-        Ok(Answer { value: answer.raw()?, request_id: answer.request_id })
+        Ok(CallResponse { value: answer.raw()?, request_id: answer.request_id })
     }
 
     async fn call(
@@ -255,7 +256,7 @@ impl Session {
         name: Option<&str>,
         params: &RawJson,
         options: CallOptions,
-    ) -> Result<Answer<RawJson>, CallError> {
+    ) -> Result<CallResponse<RawJson>, CallError> {
         let is_plain = |it: char| it.is_ascii_alphanumeric() || "/_-.$".contains(it);
         if method.is_empty() || !method.chars().all(is_plain) {
             return Err(CallError::InvalidParams("this is no name of a method".to_owned()));
@@ -275,12 +276,12 @@ impl Session {
             begun,
         };
         let answer = self.request(&request).await?;
-        Ok(Answer { value: answer.raw()?, request_id: answer.request_id })
+        Ok(CallResponse { value: answer.raw()?, request_id: answer.request_id })
     }
 
     /// Ends the connection: politely within `grace`, then by force. Calls in flight end with [`CallError::Closed`].
     /// Returns when the server is gone, or cut off.
-    pub async fn close(&self, grace: Duration) -> Arc<Ended> {
+    pub async fn close(&self, grace: Duration) -> Arc<Disconnect> {
         self.wire.stop(grace).await
     }
 

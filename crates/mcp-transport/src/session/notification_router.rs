@@ -13,7 +13,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
 use super::dispatch::params;
-use super::{Event, Listener, LogMessage};
+use super::{Listener, LogMessage, ServerEvent};
 use crate::rpc::engine::{Engine, Incoming};
 use crate::rpc::progress::Progress;
 use crate::session::CallerId;
@@ -25,25 +25,25 @@ const MOST_WAITING: usize = 1024;
 /// Something that a server says on its own: a log message, a resource that changed, or a notification that this version does
 /// not know.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Said {
+pub struct ServerNotification {
     /// What it says.
-    pub event: Event,
+    pub event: ServerEvent,
     /// Whose call it is about, where that is known. Then its caller has heard it already, if he wanted to.
-    pub owner: Option<CallerId>,
+    pub caller: Option<CallerId>,
 }
 
 /// Hears what a server says on its own, in order. Called on a task of the session: it must not wait, and not panic.
-pub type OnSaid = Arc<dyn Fn(Said) + Send + Sync>;
+pub type OnServerNotification = Arc<dyn Fn(ServerNotification) + Send + Sync>;
 
 /// The connection's end of the queue.
 pub(crate) struct Hearing {
-    said: Option<OnSaid>,
-    listener: Option<mpsc::Sender<(Event, Held)>>,
+    said: Option<OnServerNotification>,
+    listener: Option<mpsc::Sender<(ServerEvent, Held)>>,
     dial: Arc<dyn Dial>,
 }
 
 /// The listener's end.
-pub(crate) struct Waiting(mpsc::Receiver<(Event, Held)>);
+pub(crate) struct Waiting(mpsc::Receiver<(ServerEvent, Held)>);
 
 /// A message of the server's as long as somebody works on it: it counts among those that wait.
 pub(crate) struct Held {
@@ -68,7 +68,7 @@ impl Hearing {
     /// A queue to `listener`, where there is one. `dial` knows what must not be repeated.
     pub(crate) fn new(
         listener: Option<&Arc<dyn Listener>>,
-        said: Option<OnSaid>,
+        said: Option<OnServerNotification>,
         dial: Arc<dyn Dial>,
     ) -> (Hearing, Option<Waiting>) {
         match listener {
@@ -87,19 +87,19 @@ impl Hearing {
             log(message, self.dial.as_ref());
         }
         let event = match heard {
-            Heard::Log(message) => Event::Log(message),
+            Heard::Log(message) => ServerEvent::Log(message),
             Heard::Progress(request, progress) => {
-                Event::Progress { request, progress: progress.cleaned(self.dial.as_ref()) }
+                ServerEvent::Progress { request, progress: progress.cleaned(self.dial.as_ref()) }
             }
-            Heard::Tools => Event::ToolsChanged,
-            Heard::Prompts => Event::PromptsChanged,
-            Heard::Resources => Event::ResourcesChanged,
-            Heard::Updated(uri) => Event::ResourceUpdated { uri },
-            Heard::Other(method, params) => Event::Notification { method, params },
-            Heard::Fault(what) => Event::Fault(self.dial.redact(&what)),
+            Heard::Tools => ServerEvent::ToolsChanged,
+            Heard::Prompts => ServerEvent::PromptsChanged,
+            Heard::Resources => ServerEvent::ResourcesChanged,
+            Heard::Updated(uri) => ServerEvent::ResourceUpdated { uri },
+            Heard::Other(method, params) => ServerEvent::Notification { method, params },
+            Heard::Fault(what) => ServerEvent::ProtocolError(self.dial.redact(&what)),
         };
         if let Some(said) = self.said.as_ref().filter(|_| is_said(&event)) {
-            said(Said { event: event.clone(), owner });
+            said(ServerNotification { event: event.clone(), caller: owner });
         }
         let Some(listener) = &self.listener else { return };
         if listener.try_send((event, held)).is_err() {
@@ -110,15 +110,15 @@ impl Hearing {
 
 /// What a notification tells the caller whose call it is about; `None` where it is the session's business alone. `dial`
 /// knows what must not be repeated.
-pub(crate) fn of_call(method: &str, frame: &Bytes, dial: Option<&dyn Dial>) -> Option<Event> {
+pub(crate) fn of_call(method: &str, frame: &Bytes, dial: Option<&dyn Dial>) -> Option<ServerEvent> {
     let heard = Heard::of(method, params(&Bytes::copy_from_slice(frame)));
     let heard = match dial {
         Some(dial) => heard.cleaned(dial),
         None => heard,
     };
     let event = match heard {
-        Heard::Log(message) => Event::Log(message),
-        Heard::Other(method, params) => Event::Notification { method, params },
+        Heard::Log(message) => ServerEvent::Log(message),
+        Heard::Other(method, params) => ServerEvent::Notification { method, params },
         Heard::Progress(..)
         | Heard::Tools
         | Heard::Prompts
@@ -130,17 +130,17 @@ pub(crate) fn of_call(method: &str, frame: &Bytes, dial: Option<&dyn Dial>) -> O
 }
 
 /// Is it something for others, beyond what the protocol itself needs?
-fn is_said(event: &Event) -> bool {
+fn is_said(event: &ServerEvent) -> bool {
     match event {
-        Event::Log(_) | Event::ResourceUpdated { .. } => true,
-        Event::Notification { method, params: _ } => {
+        ServerEvent::Log(_) | ServerEvent::ResourceUpdated { .. } => true,
+        ServerEvent::Notification { method, params: _ } => {
             !matches!(&**method, "notifications/subscriptions/acknowledged" | "notifications/cancelled")
         }
-        Event::Progress { .. }
-        | Event::ToolsChanged
-        | Event::PromptsChanged
-        | Event::ResourcesChanged
-        | Event::Fault(_) => false,
+        ServerEvent::Progress { .. }
+        | ServerEvent::ToolsChanged
+        | ServerEvent::PromptsChanged
+        | ServerEvent::ResourcesChanged
+        | ServerEvent::ProtocolError(_) => false,
     }
 }
 
@@ -246,7 +246,7 @@ pub(crate) async fn run(listener: Arc<dyn Listener>, mut waiting: Waiting) {
         // In a task of its own, so that a panic costs one event; it ends with this one.
         let mut hearing = JoinSet::new();
         let listener = Arc::clone(&listener);
-        hearing.spawn(async move { listener.hear(event).await });
+        hearing.spawn(async move { listener.on_event(event).await });
         hearing.join_next().await;
         drop(held);
     }
@@ -349,8 +349,8 @@ mod tests {
             text.replace("hunter2", "***")
         }
 
-        fn opening(&self) -> crate::transport::Opening {
-            crate::transport::Opening::Negotiate
+        fn handshake_mode(&self) -> crate::transport::HandshakeMode {
+            crate::transport::HandshakeMode::Negotiate
         }
     }
 
@@ -387,11 +387,11 @@ mod tests {
     fn check_cleaned(method: &str, params: &str, want: &str) {
         let frame = format!(r#"{{"jsonrpc":"2.0","method":"{method}","params":{params}}}"#);
         let got = match of_call(method, &frame.into(), Some(&Keeper)) {
-            Some(Event::Log(LogMessage { raw, data, .. })) => {
+            Some(ServerEvent::Log(LogMessage { raw, data, .. })) => {
                 assert!(data.is_none_or(|it| raw.as_str().contains(it.as_str())));
                 raw.as_str().to_owned()
             }
-            Some(Event::Notification { params, .. }) => params.unwrap().as_str().to_owned(),
+            Some(ServerEvent::Notification { params, .. }) => params.unwrap().as_str().to_owned(),
             other => format!("{other:?}"),
         };
         assert_eq!(got, want);

@@ -6,9 +6,9 @@ use std::time::Duration;
 use mcp_model::{Era, Limits, LogLevel, RawJson, Secret, TraceContext};
 use tokio::sync::watch;
 
-use super::notification_router::OnSaid;
+use super::notification_router::OnServerNotification;
 use crate::rpc::progress::OnProgress;
-use crate::session::{Caller, ClientCapabilities, Handlers, State};
+use crate::session::{Caller, ClientCapabilities, Handlers, SessionState};
 
 /// How a session is to be.
 #[derive(Clone)]
@@ -25,17 +25,17 @@ pub struct SessionOptions {
     pub handlers: Handlers,
     /// What a legacy handshake declares, where that is not what the handlers can do: what callers may be able to. A modern
     /// server is told it where nobody's call is made, with its lists for example.
-    pub declared: Option<ClientCapabilities>,
+    pub client_capabilities: Option<ClientCapabilities>,
     /// Hears what the server says on its own beside the handlers' listener, with whose it is.
-    pub said: Option<OnSaid>,
+    pub on_notification: Option<OnServerNotification>,
     /// From which level on the server's log messages are wanted, where it sends any; `None` leaves that to the server.
     pub log_level: Option<LogLevel>,
     /// The era of the same server when it was met last ([`Session::era`](crate::session::Session::era)): that one is tried first,
     /// and costs no probe. Where it fails, everything is tried as if nothing were remembered. Only where `eras` is
     /// [`Eras::Both`].
-    pub remembered: Option<Era>,
+    pub known_era: Option<Era>,
     /// Where the state is told; subscribe before connecting to see it from the beginning.
-    pub state: watch::Sender<State>,
+    pub state: watch::Sender<SessionState>,
 }
 
 impl Default for SessionOptions {
@@ -47,11 +47,11 @@ impl Default for SessionOptions {
             eras: Eras::Both,
             config: None,
             handlers: Handlers::default(),
-            declared: None,
-            said: None,
+            client_capabilities: None,
+            on_notification: None,
             log_level: None,
-            remembered: None,
-            state: watch::Sender::new(State::Created),
+            known_era: None,
+            state: watch::Sender::new(SessionState::Created),
         }
     }
 }
@@ -80,11 +80,11 @@ pub enum Eras {
 #[derive(Clone, Default)]
 pub struct CallOptions {
     /// The absolute deadline; the session's `limits.request` where `None`.
-    pub deadline: Option<Duration>,
+    pub timeout: Option<Duration>,
     /// The longest silence; the session's `limits.idle` where `None`.
-    pub idle: Option<Duration>,
+    pub idle_timeout: Option<Duration>,
     /// Whether the call may be sent again when its answer was lost.
-    pub replay: Replay,
+    pub retry: RetryPolicy,
     /// Hears the call's progress.
     pub progress: Option<OnProgress>,
     /// The trace that the call belongs to; goes into the request's `_meta`, as the caller gives it.
@@ -96,27 +96,27 @@ pub struct CallOptions {
     /// the modern era.
     pub meta: Option<RawJson>,
     /// More members of the parameters, a JSON object, to be handed on: `inputResponses` and `requestState` among them.
-    pub more: Option<RawJson>,
+    pub extra_params: Option<RawJson>,
     /// What becomes of a result that asks for input.
-    pub input: InputRequired,
+    pub input: InputHandling,
 }
 
 /// What becomes of a result that is none yet, for its server asks for input first (2026-07-28).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum InputRequired {
+pub enum InputHandling {
     /// The handlers answer, and the request is made again.
     #[default]
-    Answered,
+    ByHandlers,
     /// It is the result, for a caller who makes the request again by himself. Only where a result is asked for as bytes.
-    HandedOn,
+    ReturnToCaller,
 }
 
 /// May a call be sent a second time when it is not known whether the first one ran?
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Replay {
+pub enum RetryPolicy {
     /// No: a lost answer is an error that says so.
     #[default]
-    Forbidden,
+    Never,
     /// Yes, once: reading twice, or doing twice, is as good as once.
-    Allowed,
+    Once,
 }

@@ -17,9 +17,9 @@ use proptest::prelude::*;
 use proptest::sample::Index;
 use serde_json::{Value, json};
 
-use super::Replay;
-use crate::error::end::{EndReason, Fault};
-use crate::transport::{Epoch, Lane, LaneEnd, RequestId};
+use super::RetryPolicy;
+use crate::error::end::{DisconnectReason, RequestError};
+use crate::transport::{Epoch, RequestId, StreamError, StreamId};
 use calls::{Kind, Terms, result};
 use model::{Stage, Told};
 use peer::Manners;
@@ -57,7 +57,7 @@ enum Step {
     GiveUp(Index),
     /// So many milliseconds pass.
     Pass(u64),
-    Leave(EndReason),
+    Leave(DisconnectReason),
     /// With so many milliseconds of grace.
     Close(u64),
 }
@@ -133,7 +133,7 @@ fn steps() -> impl Strategy<Value = Step> {
         prop::sample::select(&Kind::ALL[..]),
         prop::option::of(5u64..100),
         prop::option::weighted(0.4, 3u64..60),
-        prop_oneof![Just(Replay::Forbidden), Just(Replay::Allowed)],
+        prop_oneof![Just(RetryPolicy::Never), Just(RetryPolicy::Once)],
     );
     let terms = terms.prop_map(|(kind, deadline, idle, replay)| Terms { kind, deadline, idle, replay });
     use Reply::{Error, Nameless, Odd, Page, Quoted, Result};
@@ -161,7 +161,8 @@ fn steps() -> impl Strategy<Value = Step> {
         Asking::Person,
         Asking::Person,
     ]);
-    let reason = prop_oneof![Just(EndReason::PeerClosed), Just(EndReason::Broken("broken".to_owned()))];
+    let reason =
+        prop_oneof![Just(DisconnectReason::PeerClosed), Just(DisconnectReason::Broken("broken".to_owned()))];
     prop_oneof![
         40 => terms.prop_map(Step::Begin),
         26 => (pick(), reply).prop_map(|(pick, reply)| Step::Answer(pick, reply)),
@@ -206,7 +207,7 @@ impl World {
                 let texts: Vec<String> = ids.iter().map(|_| self.text()).collect();
                 let answers =
                     ids.iter().zip(&texts).map(|(id, text)| json!({"id": id, "result": result(text)}));
-                let awaited = self.deliver(Lane::Shared, &answers.collect());
+                let awaited = self.deliver(StreamId::Shared, &answers.collect());
                 let told = ids.iter().zip(texts).map(|(id, text)| self.tell(*id, Told::Result(text)));
                 let told: Vec<bool> = told.collect();
                 assert_eq!(awaited, !told.is_empty() && told.into_iter().all(|it| it));
@@ -220,7 +221,10 @@ impl World {
             Step::Progress(pick) => {
                 let Some((id, _)) = self.pick(&pick) else { return };
                 let params = json!({"progressToken": id, "progress": 0.5});
-                self.deliver(Lane::Shared, &json!({"method": "notifications/progress", "params": params}));
+                self.deliver(
+                    StreamId::Shared,
+                    &json!({"method": "notifications/progress", "params": params}),
+                );
                 if let Some(call) = self.waiting(id) {
                     call.heard();
                     call.want_progress += usize::from(call.terms.kind != Kind::Prompts);
@@ -228,7 +232,7 @@ impl World {
             }
             Step::Announce => {
                 self.settle().await;
-                self.deliver(Lane::Shared, &json!({"method": "notifications/tools/list_changed"}));
+                self.deliver(StreamId::Shared, &json!({"method": "notifications/tools/list_changed"}));
                 self.announced += u64::from(!self.closed);
                 self.settle().await;
             }
@@ -261,7 +265,7 @@ impl World {
                         json!({"id": opening.request, "error": {"code": code::INTERNAL_ERROR, "message": "no"}})
                     }
                 };
-                assert!(self.deliver(Lane::Shared, &message));
+                assert!(self.deliver(StreamId::Shared, &message));
             }
             Step::GiveUp(index) => {
                 let there = |it: &usize| self.calls[*it].making.is_some();
@@ -285,7 +289,7 @@ impl World {
         let text = self.text();
         let mut message = json!({"jsonrpc": "2.0", "id": id, "result": result(&text)});
         let error = json!({"code": code::INTERNAL_ERROR, "message": text});
-        let mut lane = Lane::Shared;
+        let mut lane = StreamId::Shared;
         let told = match reply {
             Reply::Result => Told::Result(text),
             Reply::Quoted => {
@@ -306,7 +310,7 @@ impl World {
             }
             Reply::Nameless => {
                 message = json!({"jsonrpc": "2.0", "id": null, "error": error});
-                lane = Lane::Request(id, epoch);
+                lane = StreamId::Request(id, epoch);
                 Told::Error(text)
             }
         };
@@ -317,20 +321,20 @@ impl World {
     fn stray(&mut self, stray: &Stray) {
         let answer = |id: Value| json!({"id": id, "result": result("a stray")});
         let (lane, message) = match stray {
-            Stray::Id(id) => (Lane::Shared, answer(id.clone())),
+            Stray::Id(id) => (StreamId::Shared, answer(id.clone())),
             Stray::Neighbour(pick) => {
                 let Some((id, _)) = self.pick(pick) else { return };
-                (Lane::Shared, answer(json!(id + (1 << 40))))
+                (StreamId::Shared, answer(json!(id + (1 << 40))))
             }
             Stray::Nested(pick) => {
                 let Some((id, _)) = self.pick(pick) else { return };
-                (Lane::Shared, json!([[answer(json!(id))]]))
+                (StreamId::Shared, json!([[answer(json!(id))]]))
             }
             Stray::Nameless(pick) => {
                 let Some((id, epoch)) = self.pick(pick) else { return };
-                (Lane::Request(id, epoch), answer(Value::Null))
+                (StreamId::Request(id, epoch), answer(Value::Null))
             }
-            Stray::Noise => (Lane::Shared, json!({"jsonrpc": "2.0"})),
+            Stray::Noise => (StreamId::Shared, json!({"jsonrpc": "2.0"})),
         };
         if let Stray::Noise = stray {
             self.noise += message.to_string().len() as u64;
@@ -340,23 +344,23 @@ impl World {
 
     fn end_lane(&mut self, id: RequestId, epoch: Epoch, end: End) {
         let message = self.text();
-        let fault = Fault { status: None, message: message.clone(), error: None };
+        let fault = RequestError { status: None, message: message.clone(), error: None };
         let is_legacy = self.session.era() == Era::Legacy;
         let (why, told) = match end {
-            End::Lost => (LaneEnd::Lost(fault), Told::Lost),
-            End::TooLarge => (LaneEnd::TooLarge(7), Told::TooLarge),
+            End::Lost => (StreamError::Lost(fault), Told::Lost),
+            End::TooLarge => (StreamError::TooLarge(7), Told::TooLarge),
             // There is nothing to forget in the modern era.
-            End::NotExecuted if is_legacy => (LaneEnd::NotExecuted(epoch), Told::NotExecuted),
-            End::Refused | End::NotExecuted => (LaneEnd::Refused(fault), Told::Error(message)),
+            End::NotExecuted if is_legacy => (StreamError::NotExecuted(epoch), Told::NotExecuted),
+            End::Refused | End::NotExecuted => (StreamError::Refused(fault), Told::Error(message)),
         };
-        self.peer.inbox.lane_ended(id, why);
+        self.peer.inbox.stream_failed(id, why);
         self.tell(id, told);
     }
 
     fn ask(&mut self, asking: Asking, lane: Option<Index>) {
         let id = format!("q{}", self.questions.len());
         let lane = lane.and_then(|it| self.pick(&Pick::Waiting(it)));
-        let lane = lane.map_or(Lane::Shared, |(id, epoch)| Lane::Request(id, epoch));
+        let lane = lane.map_or(StreamId::Shared, |(id, epoch)| StreamId::Request(id, epoch));
         let method = match asking {
             Asking::Ping => "ping",
             Asking::Unknown => "un/known",

@@ -52,7 +52,7 @@ const OF_A_CONNECTION: [&str; 4] = [
 impl Given {
     /// Reads what the options hold of it. Fails, in words, where that is no object.
     pub(super) fn of(options: &CallOptions) -> Result<Given, CallError> {
-        let CallOptions { meta, more, .. } = options;
+        let CallOptions { meta, extra_params: more, .. } = options;
         let mut res = Given::default();
         if let Some(meta) = meta {
             let Members(members) = meta.read().map_err(|_| invalid("`_meta` is a JSON object"))?;
@@ -164,13 +164,13 @@ mod tests {
                 "io.modelcontextprotocol/logLevel":"debug"}"#,
         );
         let more = json(r#"{"requestState":"s\u0000","_meta":{"x":1},"inputResponses":{}}"#);
-        let given = Given::of(&CallOptions { meta, more, ..CallOptions::default() }).unwrap();
+        let given = Given::of(&CallOptions { meta, extra_params: more, ..CallOptions::default() }).unwrap();
         assert_eq!(given.meta, r#""a":{"b":1.0},"c/d":[]"#);
         assert_eq!(given.more, r#""requestState":"s\u0000","inputResponses":{}"#);
         assert_eq!(given.log_level, Some(LogLevel::Debug));
         assert_eq!(without(&given.more, &["requestState"]), r#""inputResponses":{}"#);
         assert!(Given::of(&CallOptions { meta: json("[]"), ..CallOptions::default() }).is_err());
-        assert!(Given::of(&CallOptions { more: json("1"), ..CallOptions::default() }).is_err());
+        assert!(Given::of(&CallOptions { extra_params: json("1"), ..CallOptions::default() }).is_err());
     }
 
     #[test]

@@ -17,15 +17,17 @@ use super::handshake::{self, Negotiated};
 use super::params::{self, Given};
 use crate::error::CallError;
 use crate::error::NOT_UTF8;
-use crate::error::end::Fault;
+use crate::error::end::RequestError;
 use crate::rpc::deadline::Expiry;
 use crate::rpc::engine::CallTerms;
 use crate::rpc::frame::{self, Writer};
 use crate::rpc::pending::Outcome;
 use crate::rpc::progress::OnProgress;
 use crate::rpc::request_owner::Stake;
-use crate::session::{CallOptions, Replay};
-use crate::transport::{Epoch, Head, LaneEnd, Mirrored, Named, Outgoing, RequestId};
+use crate::session::{CallOptions, RetryPolicy};
+use crate::transport::{
+    Epoch, HeaderParam, MessageHead, OutboundMessage, RequestId, StreamError, TargetName,
+};
 
 /// A request before it has an id.
 #[derive(Clone, Copy)]
@@ -113,7 +115,7 @@ impl<'a> Request<'a> {
         negotiated: &Negotiated,
         own_meta: Option<&str>,
         wants_progress: bool,
-    ) -> Outgoing {
+    ) -> OutboundMessage {
         let own_meta = own_meta.unwrap_or(&negotiated.meta);
         let size = self.params.size() + self.more.len() + self.meta.len() + own_meta.len();
         let mut writer = Writer::request(id, self.method.as_str(), size);
@@ -124,7 +126,7 @@ impl<'a> Request<'a> {
         // A trace that the caller's own `_meta` names stands before that of the options.
         let trace = if trace.is_empty() || !params::holds(self.meta, "traceparent") { &*trace } else { "" };
         writer.meta(&[&progress, trace, self.meta, own_meta]);
-        let head = Head {
+        let head = MessageHead {
             id: Some(id),
             method: match self.method {
                 Method::Ours(name) => Cow::Borrowed(name),
@@ -132,13 +134,13 @@ impl<'a> Request<'a> {
             },
             name,
             version: Some(negotiated.version),
-            mirrored: Vec::new(),
+            header_params: Vec::new(),
         };
-        Outgoing { epoch, head, body: writer.finish() }
+        OutboundMessage { epoch, head, body: writer.finish() }
     }
 
     /// What the tool that it calls wants to see as headers.
-    fn mirrored(&self, negotiated: &Negotiated) -> Result<Vec<Mirrored>, CallError> {
+    fn mirrored(&self, negotiated: &Negotiated) -> Result<Vec<HeaderParam>, CallError> {
         let Some(mirrors) = &negotiated.mirrors else { return Ok(Vec::new()) };
         match (self.method.as_str(), &self.params) {
             ("tools/call", Params::Named { name, arguments }) => {
@@ -201,17 +203,17 @@ impl Params<'_> {
         }
     }
 
-    fn write(&self, writer: &mut Writer) -> Option<Named> {
+    fn write(&self, writer: &mut Writer) -> Option<TargetName> {
         match self {
             Params::Named { name, arguments } => {
                 let name = writer.text("name", name);
                 writer.raw("arguments", arguments.as_str());
-                Some(Named::Within(name))
+                Some(TargetName::InBody(name))
             }
-            Params::Uri(uri) => Some(Named::Within(writer.text("uri", uri))),
+            Params::Uri(uri) => Some(TargetName::InBody(writer.text("uri", uri))),
             Params::Members { text, name } => {
                 writer.members(text);
-                name.map(|it| Named::Text(it.into()))
+                name.map(|it| TargetName::Text(it.into()))
             }
         }
     }
@@ -228,7 +230,7 @@ impl Session {
     pub(super) async fn request(&self, request: &Request<'_>) -> Result<RawAnswer, CallError> {
         let (limit, idle) = {
             let limits = self.limits();
-            (request.options.deadline.unwrap_or(limits.request), request.options.idle.or(limits.idle))
+            (request.options.timeout.unwrap_or(limits.request), request.options.idle_timeout.or(limits.idle))
         };
         let mut reopened = false;
         let mut repeated = false;
@@ -249,7 +251,7 @@ impl Session {
             let message = move |id| {
                 let mut message =
                     request.outgoing(id, epoch, &negotiated, own_meta.as_deref(), wants_progress);
-                message.head.mirrored = mirrored;
+                message.head.header_params = mirrored;
                 message
             };
             let (id, outcome) = self.wire.engine().call(terms, message).await;
@@ -262,20 +264,22 @@ impl Session {
                 Outcome::Expired(expiry) => return Err(CallError::TimedOut(expiry)),
                 Outcome::Closed(ended) if id.is_none() && !repeated => return Err(CallError::NotSent(ended)),
                 Outcome::Closed(ended) => return Err(CallError::Closed(ended)),
-                Outcome::LaneEnded(LaneEnd::Refused(fault)) => return Err(CallError::Refused(fault)),
-                Outcome::LaneEnded(LaneEnd::Lost(fault)) => match request.options.replay {
-                    Replay::Allowed if !repeated => repeated = true,
-                    Replay::Allowed | Replay::Forbidden if request.method.reads() => {
-                        return Err(CallError::AnswerLost(fault));
+                Outcome::LaneEnded(StreamError::Refused(fault)) => return Err(CallError::Refused(fault)),
+                Outcome::LaneEnded(StreamError::Lost(fault)) => match request.options.retry {
+                    RetryPolicy::Once if !repeated => repeated = true,
+                    RetryPolicy::Once | RetryPolicy::Never if request.method.reads() => {
+                        return Err(CallError::ResponseLost(fault));
                     }
-                    Replay::Allowed | Replay::Forbidden => return Err(CallError::OutcomeUnknown(fault)),
+                    RetryPolicy::Once | RetryPolicy::Never => return Err(CallError::OutcomeUnknown(fault)),
                 },
-                Outcome::LaneEnded(LaneEnd::TooLarge(limit)) => return Err(CallError::TooLarge(limit)),
-                Outcome::LaneEnded(LaneEnd::NotExecuted(_)) if reopened => {
-                    let message = "the server forgets the session as soon as it is opened".to_owned();
-                    return Err(CallError::Refused(Fault { status: None, message, error: None }));
+                Outcome::LaneEnded(StreamError::TooLarge(limit)) => {
+                    return Err(CallError::ResponseTooLarge(limit));
                 }
-                Outcome::LaneEnded(LaneEnd::NotExecuted(epoch)) => {
+                Outcome::LaneEnded(StreamError::NotExecuted(_)) if reopened => {
+                    let message = "the server forgets the session as soon as it is opened".to_owned();
+                    return Err(CallError::Refused(RequestError { status: None, message, error: None }));
+                }
+                Outcome::LaneEnded(StreamError::NotExecuted(epoch)) => {
                     let deadline = request.begun.checked_add(limit).unwrap_or_else(super::far_away);
                     // Boxed, for it is rare, and every request's future would be four times as large.
                     match tokio::time::timeout_at(deadline, Box::pin(self.reopen(epoch))).await {
@@ -298,7 +302,7 @@ impl Session {
         };
         let is_usual = match whom {
             For::Anybody => true,
-            For::Session => self.options.declared.is_none(),
+            For::Session => self.options.client_capabilities.is_none(),
             For::Caller(_) => false,
         };
         if negotiated.version.era() == Era::Legacy || (is_usual && log_level.is_none()) {
@@ -349,7 +353,7 @@ impl RawAnswer {
 
     /// Why it cannot be read. Another encoding is told apart, for something can be done about it.
     fn unreadable(&self, error: &serde_json::Error) -> CallError {
-        CallError::Unreadable(match std::str::from_utf8(self.payload()) {
+        CallError::InvalidResponse(match std::str::from_utf8(self.payload()) {
             Err(bad) => format!("{} (byte {} of the answer)", NOT_UTF8, bad.valid_up_to() + 1),
             Ok(_) => error.to_string(),
         })

@@ -12,17 +12,17 @@ use tokio::time::Instant;
 
 use super::params::Given;
 use super::request::{Params, Request};
-use super::{Answer, InputRequired, Session};
+use super::{CallResponse, InputHandling, Session};
 use crate::error::CallError;
 use crate::rpc::deadline::Expiry;
 use crate::rpc::frame;
 use crate::rpc::request_owner::Whose;
-use crate::session::{CallOptions, Replay};
-use crate::transport::Outgoing;
+use crate::session::{CallOptions, RetryPolicy};
+use crate::transport::OutboundMessage;
 
 /// What a completion is wanted for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum CompletionOf {
+pub enum CompletionReference {
     /// An argument of the prompt of this name.
     Prompt(String),
     /// A variable of this URI template.
@@ -37,7 +37,7 @@ pub struct CompletionArgument {
     /// What stands there already.
     pub value: String,
     /// The arguments that are known, with their values.
-    pub known: Vec<(String, String)>,
+    pub context: Vec<(String, String)>,
 }
 
 /// A resource that was asked for, and is asked for no more unless the server agrees.
@@ -56,11 +56,11 @@ impl Session {
         name: &str,
         arguments: &RawJson,
         options: CallOptions,
-    ) -> Result<Answer<PromptResult>, CallError> {
-        let options = CallOptions { input: InputRequired::Answered, ..options };
-        let Answer { value, request_id } = self.get_prompt_raw(name, arguments, options).await?;
-        let value = read_prompt_result(&value).map_err(|it| CallError::Unreadable(it.to_string()))?;
-        Ok(Answer { value, request_id })
+    ) -> Result<CallResponse<PromptResult>, CallError> {
+        let options = CallOptions { input: InputHandling::ByHandlers, ..options };
+        let CallResponse { value, request_id } = self.get_prompt_raw(name, arguments, options).await?;
+        let value = read_prompt_result(&value).map_err(|it| CallError::InvalidResponse(it.to_string()))?;
+        Ok(CallResponse { value, request_id })
     }
 
     /// Fills a prompt in, and gives the result as it came, byte for byte.
@@ -69,15 +69,15 @@ impl Session {
         name: &str,
         arguments: &RawJson,
         options: CallOptions,
-    ) -> Result<Answer<RawJson>, CallError> {
+    ) -> Result<CallResponse<RawJson>, CallError> {
         if !arguments.is_object() {
             return Err(CallError::InvalidParams("a prompt's arguments are a JSON object".to_owned()));
         }
-        let options = CallOptions { replay: Replay::Allowed, ..options };
+        let options = CallOptions { retry: RetryPolicy::Once, ..options };
         let given = Given::of(&options)?;
         let request = Request::given("prompts/get", Params::Named { name, arguments }, &options, &given);
         let answer = self.request_with_input(request).await?;
-        Ok(Answer { value: answer.raw()?, request_id: answer.request_id })
+        Ok(CallResponse { value: answer.raw()?, request_id: answer.request_id })
     }
 
     /// Reads a resource. A lost answer is asked for again once. What the server allows to be used for a while is not
@@ -89,11 +89,11 @@ impl Session {
             return Ok(kept);
         }
         let generation = self.kept.reads.generation();
-        let options = CallOptions { input: InputRequired::Answered, ..options };
+        let options = CallOptions { input: InputHandling::ByHandlers, ..options };
         let answer = self.read_resource_raw(uri, options).await?;
         let received = Instant::now();
         let result =
-            read_resource_result(&answer.value).map_err(|it| CallError::Unreadable(it.to_string()))?;
+            read_resource_result(&answer.value).map_err(|it| CallError::InvalidResponse(it.to_string()))?;
         self.kept.reads.put(uri, &result, (generation, changes), received);
         Ok(result)
     }
@@ -103,12 +103,12 @@ impl Session {
         &self,
         uri: &str,
         options: CallOptions,
-    ) -> Result<Answer<RawJson>, CallError> {
-        let options = CallOptions { replay: Replay::Allowed, ..options };
+    ) -> Result<CallResponse<RawJson>, CallError> {
+        let options = CallOptions { retry: RetryPolicy::Once, ..options };
         let given = Given::of(&options)?;
         let request = Request::given("resources/read", Params::Uri(uri), &options, &given);
         match self.request_with_input(request).await {
-            Ok(answer) => Ok(Answer { value: answer.raw()?, request_id: answer.request_id }),
+            Ok(answer) => Ok(CallResponse { value: answer.raw()?, request_id: answer.request_id }),
             // All that a read's parameters hold is the URI: what is wrong with them is that there is no such resource.
             Err(CallError::Rpc(error))
                 if matches!(error.code, code::RESOURCE_NOT_FOUND | code::INVALID_PARAMS) =>
@@ -122,44 +122,44 @@ impl Session {
     /// What an argument could be.
     pub async fn complete(
         &self,
-        of: &CompletionOf,
+        of: &CompletionReference,
         argument: &CompletionArgument,
         options: CallOptions,
     ) -> Result<Completion, CallError> {
-        let Answer { value, .. } = self.complete_raw(of, argument, options).await?;
-        value.read().map_err(|it| CallError::Unreadable(it.to_string()))
+        let CallResponse { value, .. } = self.complete_raw(of, argument, options).await?;
+        value.read().map_err(|it| CallError::InvalidResponse(it.to_string()))
     }
 
     /// What an argument could be: the result as it came, byte for byte.
     pub async fn complete_raw(
         &self,
-        of: &CompletionOf,
+        of: &CompletionReference,
         argument: &CompletionArgument,
         options: CallOptions,
-    ) -> Result<Answer<RawJson>, CallError> {
+    ) -> Result<CallResponse<RawJson>, CallError> {
         let of = match of {
-            CompletionOf::Prompt(name) => json!({"type": "ref/prompt", "name": name}),
-            CompletionOf::ResourceTemplate(uri) => json!({"type": "ref/resource", "uri": uri}),
+            CompletionReference::Prompt(name) => json!({"type": "ref/prompt", "name": name}),
+            CompletionReference::ResourceTemplate(uri) => json!({"type": "ref/resource", "uri": uri}),
         };
-        let CompletionArgument { name, value, known } = argument;
+        let CompletionArgument { name, value, context: known } = argument;
         let mut text = format!(r#""ref":{of},"argument":{}"#, json!({"name": name, "value": value}));
         if !known.is_empty() {
             let known: serde_json::Map<_, _> =
                 known.iter().map(|(name, it)| (name.clone(), json!(it))).collect();
             text.push_str(&format!(r#","context":{}"#, json!({"arguments": known})));
         }
-        let options = CallOptions { replay: Replay::Allowed, ..options };
+        let options = CallOptions { retry: RetryPolicy::Once, ..options };
         let given = Given::of(&options)?;
         let params = Params::Members { text: &text, name: None };
         let request = Request::given("completion/complete", params, &options, &given);
         let answer = self.request(&request).await?;
-        Ok(Answer { value: answer.raw()?, request_id: answer.request_id })
+        Ok(CallResponse { value: answer.raw()?, request_id: answer.request_id })
     }
 
     /// Asks whether the server is there. The modern era has no such question: there every call asks it.
     pub async fn ping(&self, options: CallOptions) -> Result<(), CallError> {
         self.only_in(Era::Legacy, "ping")?;
-        let options = CallOptions { replay: Replay::Allowed, ..options };
+        let options = CallOptions { retry: RetryPolicy::Once, ..options };
         let params = Params::Members { text: "", name: None };
         self.request(&Request::new("ping", params, &options)).await?;
         Ok(())
@@ -191,7 +191,7 @@ impl Session {
                     return Ok(());
                 }
                 self.forget_subscription(uri);
-                Err(CallError::NotOffered("the server does not tell when this resource changes".to_owned()))
+                Err(CallError::Unsupported("the server does not tell when this resource changes".to_owned()))
             }
         }
     }
@@ -214,12 +214,12 @@ impl Session {
     /// legacy session that the server forgets is told again.
     pub async fn set_log_level(&self, level: LogLevel) -> Result<(), CallError> {
         if !self.negotiated().server.capabilities.logging {
-            return Err(CallError::NotOffered("the server sends no log messages".to_owned()));
+            return Err(CallError::Unsupported("the server sends no log messages".to_owned()));
         }
         match self.era() {
             Era::Legacy => {
                 let text = format!(r#""level":"{level}""#);
-                let options = CallOptions { replay: Replay::Allowed, ..CallOptions::default() };
+                let options = CallOptions { retry: RetryPolicy::Once, ..CallOptions::default() };
                 let params = Params::Members { text: &text, name: None };
                 self.request(&Request::new("logging/setLevel", params, &options)).await?;
                 *self.log_level.lock().unwrap_or_else(PoisonError::into_inner) = Some(level);
@@ -236,14 +236,14 @@ impl Session {
     pub fn roots_changed(&self) {
         if self.era() == Era::Legacy && self.answering.answers(&Whose::Session, "roots/list") {
             let method = "notifications/roots/list_changed";
-            let head = crate::transport::Head::new(None, method.into(), Some(self.version()));
+            let head = crate::transport::MessageHead::new(None, method.into(), Some(self.version()));
             let body = frame::notification(method, "", "");
-            self.wire.engine().send(Outgoing { epoch: self.epoch(), head, body });
+            self.wire.engine().send(OutboundMessage { epoch: self.epoch(), head, body });
         }
     }
 
     async fn about_resource(&self, method: &'static str, uri: &str) -> Result<(), CallError> {
-        let options = CallOptions { replay: Replay::Allowed, ..CallOptions::default() };
+        let options = CallOptions { retry: RetryPolicy::Once, ..CallOptions::default() };
         self.request(&Request::new(method, Params::Uri(uri), &options)).await.map(drop)
     }
 
@@ -254,7 +254,7 @@ impl Session {
     fn only_in(&self, era: Era, method: &'static str) -> Result<(), CallError> {
         match self.era() == era {
             true => Ok(()),
-            false => Err(CallError::NotOffered(format!(
+            false => Err(CallError::Unsupported(format!(
                 "`{method}` is not part of protocol version {}",
                 self.version()
             ))),

@@ -10,11 +10,11 @@ use std::time::Duration;
 use mcp_model::LogLevel;
 
 use super::handshake::{Negotiated, read_error};
-use super::{Event, OnSaid, Said};
+use super::{OnServerNotification, ServerEvent, ServerNotification};
 use crate::rpc::engine::{CallTerms, Engine};
 use crate::rpc::frame;
 use crate::rpc::pending::Outcome;
-use crate::transport::{Epoch, Head, LaneEnd, Outgoing};
+use crate::transport::{Epoch, MessageHead, OutboundMessage, StreamError};
 
 /// A session of the legacy era that was opened.
 pub(super) struct Opened {
@@ -35,12 +35,15 @@ impl Opened {
     }
 
     /// Asks to be told when these resources change, as the session before was asked. What has changed meanwhile is unknown.
-    pub(super) async fn subscribe(self, resources: BTreeSet<String>, said: Option<OnSaid>) {
+    pub(super) async fn subscribe(self, resources: BTreeSet<String>, said: Option<OnServerNotification>) {
         for uri in resources {
             match self.ask("resources/subscribe", &format!(r#""uri":{}"#, frame::text(&uri))).await {
                 Ok(()) => {
                     if let Some(said) = &said {
-                        said(Said { event: Event::ResourceUpdated { uri }, owner: None });
+                        said(ServerNotification {
+                            event: ServerEvent::ResourceUpdated { uri },
+                            caller: None,
+                        });
                     }
                 }
                 Err(why) => {
@@ -51,9 +54,9 @@ impl Opened {
     }
 
     async fn ask(&self, method: &'static str, params: &str) -> Result<(), String> {
-        let message = |id| Outgoing {
+        let message = |id| OutboundMessage {
             epoch: self.epoch,
-            head: Head::new(Some(id), method.into(), Some(self.negotiated.version)),
+            head: MessageHead::new(Some(id), method.into(), Some(self.negotiated.version)),
             body: frame::request(id, method, params, ""),
         };
         let terms = CallTerms { deadline: Some(self.limit), ..CallTerms::default() };
@@ -62,10 +65,10 @@ impl Opened {
             Outcome::Answer { is_error: true, frame, payload } => {
                 Err(read_error(&frame[payload..]).code.to_string())
             }
-            Outcome::LaneEnded(LaneEnd::Lost(_) | LaneEnd::NotExecuted(_) | LaneEnd::TooLarge(_)) => {
-                Err("the answer was lost".to_owned())
-            }
-            Outcome::LaneEnded(LaneEnd::Refused(fault)) => Err(fault.message),
+            Outcome::LaneEnded(
+                StreamError::Lost(_) | StreamError::NotExecuted(_) | StreamError::TooLarge(_),
+            ) => Err("the answer was lost".to_owned()),
+            Outcome::LaneEnded(StreamError::Refused(fault)) => Err(fault.message),
             Outcome::Expired(_) => Err(format!("no answer within {} s", self.limit.as_secs_f64())),
         }
     }

@@ -47,14 +47,14 @@ pub struct ElicitRequest {
     /// What to say to the user. The server's text.
     pub message: String,
     /// How to ask.
-    pub question: Question,
+    pub params: ElicitParams,
     /// The whole parameters.
     pub raw: RawJson,
 }
 
 /// How a user is asked.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Question {
+pub enum ElicitParams {
     /// With a form.
     Form {
         /// JSON Schema of the answer: an object of plain values.
@@ -71,7 +71,7 @@ pub enum Question {
 
 /// What the user said.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum ElicitAnswer {
+pub enum ElicitResult {
     /// Yes; to a form with the values, an object.
     Accept(Option<RawJson>),
     /// No.
@@ -153,26 +153,26 @@ impl ElicitRequest {
         }
         let wire: Wire<'_> = raw.read().map_err(|it| invalid(&it))?;
         let question = match (wire.mode.as_deref(), wire.requested_schema, wire.url) {
-            (None | Some("form"), Some(schema), _) => Question::Form { schema: RawJson::copy_of(schema) },
-            (Some("url"), _, Some(url)) => Question::Url { url, id: wire.elicitation_id },
+            (None | Some("form"), Some(schema), _) => ElicitParams::Form { schema: RawJson::copy_of(schema) },
+            (Some("url"), _, Some(url)) => ElicitParams::Url { url, id: wire.elicitation_id },
             (mode, _, _) => {
                 let mode = mode.unwrap_or("form");
                 return Err(invalid(&format!("this is no question of the mode `{mode}`")));
             }
         };
-        Ok(ElicitRequest { message: wire.message, question, raw: raw.clone() })
+        Ok(ElicitRequest { message: wire.message, params: question, raw: raw.clone() })
     }
 
     /// The way in which it wants the user to be asked.
     pub fn mode(&self) -> ElicitMode {
-        match self.question {
-            Question::Form { .. } => ElicitMode::Form,
-            Question::Url { .. } => ElicitMode::Url,
+        match self.params {
+            ElicitParams::Form { .. } => ElicitMode::Form,
+            ElicitParams::Url { .. } => ElicitMode::Url,
         }
     }
 }
 
-impl ElicitAnswer {
+impl ElicitResult {
     pub(crate) fn to_json(&self) -> RawJson {
         #[derive(Serialize)]
         struct Wire<'a> {
@@ -181,9 +181,9 @@ impl ElicitAnswer {
             content: Option<&'a RawJson>,
         }
         let (action, content) = match self {
-            ElicitAnswer::Accept(content) => ("accept", content.as_ref()),
-            ElicitAnswer::Decline => ("decline", None),
-            ElicitAnswer::Cancel => ("cancel", None),
+            ElicitResult::Accept(content) => ("accept", content.as_ref()),
+            ElicitResult::Decline => ("decline", None),
+            ElicitResult::Cancel => ("cancel", None),
         };
         RawJson::from_value(&Wire { action, content }).expect("its keys are strings")
     }
@@ -225,13 +225,12 @@ mod tests {
 
     #[test]
     fn a_question_is_a_form_or_a_page() {
-        let read =
-            |text: &str| ElicitRequest::read(json(text)).map(|it| it.question).map_err(|it| it.message);
+        let read = |text: &str| ElicitRequest::read(json(text)).map(|it| it.params).map_err(|it| it.message);
         let schema = json(r#"{"type":"object"}"#);
-        let form = Ok(Question::Form { schema });
+        let form = Ok(ElicitParams::Form { schema });
         assert_eq!(read(r#"{"message":"m","requestedSchema":{"type":"object"}}"#), form);
         assert_eq!(read(r#"{"mode":"form","message":"m","requestedSchema":{"type":"object"}}"#), form);
-        let url = Question::Url { url: "https://a.example".to_owned(), id: Some("7".to_owned()) };
+        let url = ElicitParams::Url { url: "https://a.example".to_owned(), id: Some("7".to_owned()) };
         assert_eq!(
             read(r#"{"mode":"url","message":"m","url":"https://a.example","elicitationId":"7"}"#),
             Ok(url)
@@ -243,11 +242,11 @@ mod tests {
 
     #[test]
     fn answers_have_their_words() {
-        let yes = ElicitAnswer::Accept(Some(json(r#"{"a":1}"#)));
+        let yes = ElicitResult::Accept(Some(json(r#"{"a":1}"#)));
         assert_eq!(yes.to_json().as_str(), r#"{"action":"accept","content":{"a":1}}"#);
-        assert_eq!(ElicitAnswer::Accept(None).to_json().as_str(), r#"{"action":"accept"}"#);
-        assert_eq!(ElicitAnswer::Decline.to_json().as_str(), r#"{"action":"decline"}"#);
-        assert_eq!(ElicitAnswer::Cancel.to_json().as_str(), r#"{"action":"cancel"}"#);
+        assert_eq!(ElicitResult::Accept(None).to_json().as_str(), r#"{"action":"accept"}"#);
+        assert_eq!(ElicitResult::Decline.to_json().as_str(), r#"{"action":"decline"}"#);
+        assert_eq!(ElicitResult::Cancel.to_json().as_str(), r#"{"action":"cancel"}"#);
         let said = RawJson::from_value(&SamplingResult::text("m", "hi")).unwrap();
         let want = r#"{"role":"assistant","content":{"text":"hi","type":"text"},"model":"m","stopReason":"endTurn"}"#;
         // Which order a map of serde_json's keeps is a matter of its features.

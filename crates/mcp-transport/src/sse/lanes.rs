@@ -14,7 +14,7 @@ use mcp_model::ProtocolVersion;
 use tokio::sync::oneshot;
 
 use crate::net::{CANCELLED, INITIALIZED};
-use crate::transport::{Epoch, Head, Out, Outgoing, RequestId};
+use crate::transport::{Epoch, MessageHead, Outbound, OutboundMessage, RequestId};
 
 /// How many requests are being posted at once. The rest waits its turn, and can be given up while it waits.
 const MOST_REQUESTS: usize = 256;
@@ -50,8 +50,8 @@ pub(super) enum Leave {
 pub(super) struct Lanes {
     lanes: HashMap<RequestId, Lane>,
     requests: VecDeque<RequestId>,
-    answers: VecDeque<Outgoing>,
-    notices: VecDeque<Outgoing>,
+    answers: VecDeque<OutboundMessage>,
+    notices: VecDeque<OutboundMessage>,
     /// How many of each kind are being posted.
     posting: Posting,
     /// What the waiting messages cost together.
@@ -70,12 +70,12 @@ struct Posting {
 }
 
 enum Lane {
-    Waiting(Outgoing),
+    Waiting(OutboundMessage),
     Posting(oneshot::Sender<Leave>),
 }
 
 impl Kind {
-    pub(super) fn of(head: &Head) -> Kind {
+    pub(super) fn of(head: &MessageHead) -> Kind {
         match head.id {
             Some(_) => Kind::Request,
             None if head.method.is_empty() => Kind::Answer,
@@ -85,16 +85,16 @@ impl Kind {
 }
 
 /// What a message costs while it waits: its bytes, and what is kept beside them.
-fn cost(message: &Outgoing) -> usize {
+fn cost(message: &OutboundMessage) -> usize {
     message.body.len() + 256
 }
 
 impl Lanes {
     /// Takes a thing to do. Gives the request back that it does not take, because too much waits.
-    pub(super) fn take(&mut self, out: Out) -> Option<RequestId> {
+    pub(super) fn take(&mut self, out: Outbound) -> Option<RequestId> {
         let message = match out {
-            Out::Message(message) => message,
-            Out::Abandon { id, notice } => {
+            Outbound::Send(message) => message,
+            Outbound::Cancel { id, notice } => {
                 self.abandon(id, notice);
                 return None;
             }
@@ -119,7 +119,7 @@ impl Lanes {
     }
 
     /// The next message to post, where one may be posted now. For a request, the other end of what ends it early.
-    pub(super) fn next(&mut self) -> Option<(Outgoing, Option<oneshot::Receiver<Leave>>)> {
+    pub(super) fn next(&mut self) -> Option<(OutboundMessage, Option<oneshot::Receiver<Leave>>)> {
         if self.posting.notices == 0
             && let Some(message) = self.notices.pop_front()
         {
@@ -152,7 +152,7 @@ impl Lanes {
     }
 
     /// A message is not on its way any more.
-    pub(super) fn settled(&mut self, head: &Head) {
+    pub(super) fn settled(&mut self, head: &MessageHead) {
         match Kind::of(head) {
             Kind::Request => self.posting.requests -= 1,
             Kind::Answer => self.posting.answers -= 1,
@@ -192,12 +192,12 @@ impl Lanes {
             None => {}
         }
         if let Some(body) = notice {
-            let head = Head::new(None, CANCELLED.into(), self.version);
-            self.tell(Outgoing { epoch: Epoch(0), head, body });
+            let head = MessageHead::new(None, CANCELLED.into(), self.version);
+            self.tell(OutboundMessage { epoch: Epoch(0), head, body });
         }
     }
 
-    fn tell(&mut self, message: Outgoing) {
+    fn tell(&mut self, message: OutboundMessage) {
         if self.cost + cost(&message) > MOST_WAITING {
             return;
         }

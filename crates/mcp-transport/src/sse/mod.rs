@@ -25,12 +25,14 @@ use tokio::time::{Instant, sleep_until};
 
 use crate::dial::endpoint::DialOptions;
 use crate::error::ConnectError;
-use crate::error::end::{EndReason, Ended, Fault, StartFailure};
+use crate::error::end::{Disconnect, DisconnectReason, RequestError, StartError};
 use crate::net::event_stream::Event;
 use crate::net::{Client, Place, Target};
 use crate::rpc::rate_limiter::Pace;
 use crate::rpc::scan::{Id, Scanned, scan};
-use crate::transport::{Dial, Inbox, Lane, LaneEnd, Link, Opening, OutQueue, Transport};
+use crate::transport::{
+    Dial, FrameSink, HandshakeMode, Link, OutboundQueue, StreamError, StreamId, Transport,
+};
 use lanes::Lanes;
 use post::Posted;
 use stream::Stream;
@@ -67,7 +69,7 @@ struct Wire {
     endpoint: Target,
     /// The headers of each POST.
     plain: HeaderMap,
-    inbox: Arc<dyn Inbox>,
+    inbox: Arc<dyn FrameSink>,
 }
 
 impl SseDial {
@@ -100,29 +102,29 @@ impl Dial for SseDial {
         self.place.redactor.json(json)
     }
 
-    fn opening(&self) -> Opening {
-        Opening::Negotiate
+    fn handshake_mode(&self) -> HandshakeMode {
+        HandshakeMode::Negotiate
     }
 
-    fn is_kept_waiting(&self) -> bool {
+    fn is_authorizing(&self) -> bool {
         self.place.waits_for_authorization()
     }
 }
 
 #[async_trait]
 impl Transport for SseTransport {
-    async fn run(self: Box<Self>, link: Link) -> Ended {
+    async fn run(self: Box<Self>, link: Link) -> Disconnect {
         let SseTransport(SseDial { place, told }) = *self;
-        let Link { mut out, inbox, mut stop } = link;
+        let Link { outbound: mut out, inbound: inbox, shutdown: mut stop } = link;
         let mut stopping = pin!(stop.requested());
         let client = match Client::new(Arc::clone(&place)) {
             Ok(client) => client,
-            Err(failure) => return Ended::new(EndReason::NotStarted(failure)),
+            Err(failure) => return Disconnect::new(DisconnectReason::NotStarted(failure)),
         };
         let (target, plain) = client.plain();
         let opened = tokio::select! {
             biased;
-            _ = &mut stopping => return Ended::new(EndReason::Stopped),
+            _ = &mut stopping => return Disconnect::new(DisconnectReason::Stopped),
             opened = stream::open(&client, &place, &target, &plain) => opened,
         };
         if let Some(told) = told {
@@ -130,10 +132,10 @@ impl Transport for SseTransport {
         }
         let (stream, endpoint) = match opened {
             Ok(opened) => opened,
-            Err(fault) => return Ended::new(EndReason::NotStarted(StartFailure::Refused(fault))),
+            Err(fault) => return Disconnect::new(DisconnectReason::NotStarted(StartError::Refused(fault))),
         };
         let wire = Wire { place, client, endpoint: Target::new(endpoint), plain, inbox };
-        Ended::new(drive(&wire, stream, &mut out, stopping).await)
+        Disconnect::new(drive(&wire, stream, &mut out, stopping).await)
     }
 }
 
@@ -141,9 +143,9 @@ impl Transport for SseTransport {
 async fn drive(
     wire: &Wire,
     mut stream: Stream,
-    out: &mut OutQueue,
+    out: &mut OutboundQueue,
     mut stopping: Pin<&mut impl Future<Output = Instant>>,
-) -> EndReason {
+) -> DisconnectReason {
     let mut work = FuturesUnordered::new();
     let mut lanes = Lanes::default();
     let mut batch = Vec::with_capacity(BATCH);
@@ -162,22 +164,22 @@ async fn drive(
         }
         tokio::select! {
             biased;
-            _ = &mut stopping => return EndReason::Stopped,
+            _ = &mut stopping => return DisconnectReason::Stopped,
             Some(Posted { head, gone }) = work.next(), if !work.is_empty() => {
                 lanes.settled(&head);
                 if let Some(words) = gone {
-                    return EndReason::Broken(format!("it does not know the session any more: {words}"));
+                    return DisconnectReason::Broken(format!("it does not know the session any more: {words}"));
                 }
             }
             count = out.next_many(&mut batch, BATCH) => {
                 if count == 0 {
-                    return EndReason::Stopped;
+                    return DisconnectReason::Stopped;
                 }
                 for out in batch.drain(..) {
                     if let Some(id) = lanes.take(out) {
                         let message = "the server does not read what is sent to it".to_owned();
-                        let fault = Fault { status: None, message, error: None };
-                        wire.inbox.lane_ended(id, LaneEnd::Refused(fault));
+                        let fault = RequestError { status: None, message, error: None };
+                        wire.inbox.stream_failed(id, StreamError::Refused(fault));
                     }
                 }
             }
@@ -201,7 +203,7 @@ fn hear(wire: &Wire, lanes: &mut Lanes, pace: &mut Pace, event: Event) {
                 answers(&message, &mut |id| lanes.answered(id));
             }
             let bytes = message.len();
-            pace.took(wire.inbox.deliver(Lane::Shared, message), bytes);
+            pace.took(wire.inbox.deliver(StreamId::Shared, message), bytes);
         }
         Event::TooLarge(oversize) => {
             // Its bytes were counted as they came.
@@ -210,7 +212,7 @@ fn hear(wire: &Wire, lanes: &mut Lanes, pace: &mut Pace, event: Event) {
             // The call that it answered need not wait for its deadline.
             if let Some(id) = oversize.answers() {
                 lanes.answered(id);
-                wire.inbox.lane_ended(id, LaneEnd::TooLarge(wire.place.message_bytes));
+                wire.inbox.stream_failed(id, StreamError::TooLarge(wire.place.message_bytes));
             }
         }
         // The place was named once, and stays.

@@ -8,10 +8,10 @@ use tokio::sync::oneshot;
 
 use super::Wire;
 use super::lanes::Leave;
-use crate::error::end::Fault;
+use crate::error::end::RequestError;
 use crate::net::headers::PROTOCOL_VERSION;
 use crate::net::{CANCELLED, error_body};
-use crate::transport::{Head, Lane, LaneEnd, Outgoing, RequestId};
+use crate::transport::{MessageHead, OutboundMessage, RequestId, StreamError, StreamId};
 
 /// How long a notice of cancellation may take: nobody waits for it.
 const NOTICE: Duration = Duration::from_secs(5);
@@ -27,7 +27,7 @@ const RINGING_OUT: Duration = Duration::from_millis(250);
 
 /// A message that is not on its way any more.
 pub(super) struct Posted {
-    pub(super) head: Head,
+    pub(super) head: MessageHead,
     /// The server does not know the session, and says so with these words.
     pub(super) gone: Option<String>,
 }
@@ -35,13 +35,17 @@ pub(super) struct Posted {
 /// Why a message was not taken.
 enum Refusal {
     /// The session is gone.
-    Gone(Fault),
+    Gone(RequestError),
     /// All else.
-    Lane(LaneEnd),
+    StreamId(StreamError),
 }
 
 /// Posts a message. `left` says when the response to a request's POST is of no more use.
-pub(super) async fn carry(wire: &Wire, message: Outgoing, left: Option<oneshot::Receiver<Leave>>) -> Posted {
+pub(super) async fn carry(
+    wire: &Wire,
+    message: OutboundMessage,
+    left: Option<oneshot::Receiver<Leave>>,
+) -> Posted {
     let head = message.head.clone();
     let refusal = match (head.id, left) {
         (Some(id), Some(left)) => request(wire, id, &message, left).await,
@@ -49,22 +53,22 @@ pub(super) async fn carry(wire: &Wire, message: Outgoing, left: Option<oneshot::
     };
     let gone = match (refusal, head.id) {
         (None, _) => None,
-        (Some(Refusal::Lane(why)), Some(id)) => {
-            wire.inbox.lane_ended(id, why);
+        (Some(Refusal::StreamId(why)), Some(id)) => {
+            wire.inbox.stream_failed(id, why);
             None
         }
         (Some(Refusal::Gone(fault)), id) => {
             let words = fault.to_string();
             if let Some(id) = id {
-                wire.inbox.lane_ended(id, LaneEnd::Refused(fault));
+                wire.inbox.stream_failed(id, StreamError::Refused(fault));
             }
             Some(words)
         }
-        (Some(Refusal::Lane(LaneEnd::Refused(fault) | LaneEnd::Lost(fault))), None) => {
+        (Some(Refusal::StreamId(StreamError::Refused(fault) | StreamError::Lost(fault))), None) => {
             tracing::debug!(method = &*head.method, "a message was not taken: {fault}");
             None
         }
-        (Some(Refusal::Lane(LaneEnd::NotExecuted(_) | LaneEnd::TooLarge(_))), None) => None,
+        (Some(Refusal::StreamId(StreamError::NotExecuted(_) | StreamError::TooLarge(_))), None) => None,
     };
     Posted { head, gone }
 }
@@ -72,7 +76,7 @@ pub(super) async fn carry(wire: &Wire, message: Outgoing, left: Option<oneshot::
 async fn request(
     wire: &Wire,
     id: RequestId,
-    message: &Outgoing,
+    message: &OutboundMessage,
     left: oneshot::Receiver<Leave>,
 ) -> Option<Refusal> {
     let mut posting = std::pin::pin!(post(wire, message, Some(id)));
@@ -87,7 +91,7 @@ async fn request(
     }
 }
 
-async fn tell(wire: &Wire, message: &Outgoing) -> Option<Refusal> {
+async fn tell(wire: &Wire, message: &OutboundMessage) -> Option<Refusal> {
     let limit = if message.head.method == CANCELLED { NOTICE } else { TELLING };
     let posting = post(wire, message, None);
     tokio::time::timeout(limit, posting).await.unwrap_or_else(|_| {
@@ -97,7 +101,7 @@ async fn tell(wire: &Wire, message: &Outgoing) -> Option<Refusal> {
 }
 
 /// Posts a message, and says why it was not taken where it was not.
-async fn post(wire: &Wire, message: &Outgoing, id: Option<RequestId>) -> Option<Refusal> {
+async fn post(wire: &Wire, message: &OutboundMessage, id: Option<RequestId>) -> Option<Refusal> {
     let mut headers = wire.plain.clone();
     if let Some(version) = message.head.version {
         headers.insert(PROTOCOL_VERSION, HeaderValue::from_static(version.as_str()));
@@ -105,7 +109,7 @@ async fn post(wire: &Wire, message: &Outgoing, id: Option<RequestId>) -> Option<
     let mut response =
         match wire.client.send(&wire.endpoint, Method::POST, &headers, Some(&message.body)).await {
             Ok(response) => response,
-            Err(failed) => return Some(Refusal::Lane(failed.into())),
+            Err(failed) => return Some(Refusal::StreamId(failed.into())),
         };
     if response.status().is_success() {
         // Whatever it says, the answer comes on the stream. Its end is waited for, so that the connection can be used
@@ -120,14 +124,14 @@ async fn post(wire: &Wire, message: &Outgoing, id: Option<RequestId>) -> Option<
     let said = error_body::read(&body, id, &wire.place.redactor);
     if said.ours {
         // An error under the request's own id is the server's answer, whatever the status.
-        wire.inbox.deliver(Lane::Shared, body);
+        wire.inbox.deliver(StreamId::Shared, body);
         return None;
     }
     let message = error_body::words(status, response.headers(), &said, &wire.place.redactor);
-    let fault = Fault { status: Some(status), message, error: said.error };
+    let fault = RequestError { status: Some(status), message, error: said.error };
     Some(match status {
         404 => Refusal::Gone(fault),
-        500.. => Refusal::Lane(LaneEnd::Lost(fault)),
-        _ => Refusal::Lane(LaneEnd::Refused(fault)),
+        500.. => Refusal::StreamId(StreamError::Lost(fault)),
+        _ => Refusal::StreamId(StreamError::Refused(fault)),
     })
 }

@@ -10,7 +10,7 @@ use tokio::time::Instant;
 use url::Url;
 
 use super::endpoint;
-use crate::error::end::{EndReason, Fault};
+use crate::error::end::{DisconnectReason, RequestError};
 use crate::net::client::fault;
 use crate::net::event_stream::{Event, EventStream};
 use crate::net::http1::describe;
@@ -68,7 +68,7 @@ pub(super) async fn open(
     place: &Place,
     target: &Target,
     plain: &HeaderMap,
-) -> Result<(Stream, Url), Fault> {
+) -> Result<(Stream, Url), RequestError> {
     let deadline = Instant::now() + place.connect.min(LONGEST);
     let late = |what: &str| fault(format!("{} {what} within {} s", place.label, place.connect.as_secs_f64()));
     let headers = headers::without_body(plain.clone());
@@ -82,7 +82,7 @@ pub(super) async fn open(
     if !response.status().is_success() || !response.is_event_stream() {
         return Err(refusal(place, response).await);
     }
-    let with_status = |message| Fault { status: Some(status), message, error: None };
+    let with_status = |message| RequestError { status: Some(status), message, error: None };
     let mut stream = Stream::new(response, StreamLimits::of(place));
     match tokio::time::timeout_at(deadline, stream.endpoint()).await {
         Err(_) => Err(with_status(late("opened its stream, and did not say where messages go").message)),
@@ -95,7 +95,7 @@ pub(super) async fn open(
 }
 
 /// What a response says that is no stream.
-async fn refusal(place: &Place, mut response: Response) -> Fault {
+async fn refusal(place: &Place, mut response: Response) -> RequestError {
     let status = response.status().as_u16();
     let body = response.read_beginning(EXPLAINING.min(place.connect)).await;
     let said = error_body::read(&body, None, &place.redactor);
@@ -103,7 +103,7 @@ async fn refusal(place: &Place, mut response: Response) -> Fault {
     if response.status().is_success() {
         message.push_str(" (this is no event stream)");
     }
-    Fault { status: Some(status), message, error: said.error }
+    RequestError { status: Some(status), message, error: said.error }
 }
 
 impl Stream {
@@ -170,12 +170,12 @@ impl StreamEnd {
     }
 }
 
-impl From<StreamEnd> for EndReason {
-    fn from(end: StreamEnd) -> EndReason {
+impl From<StreamEnd> for DisconnectReason {
+    fn from(end: StreamEnd) -> DisconnectReason {
         match end {
-            StreamEnd::Closed => EndReason::PeerClosed,
+            StreamEnd::Closed => DisconnectReason::PeerClosed,
             StreamEnd::Broke(_) | StreamEnd::Silent(_) | StreamEnd::Endless(_) => {
-                EndReason::Broken(end.words())
+                DisconnectReason::Broken(end.words())
             }
         }
     }

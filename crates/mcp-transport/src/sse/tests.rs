@@ -11,7 +11,7 @@ use crate::net::tests::flood::{self, Answers, FLOODS};
 
 /// Drives a connection whose stream brings this without end for some seconds: how often it was read, the answers, and how
 /// it ended.
-async fn flooded(seconds: u64, text: &str) -> (usize, Arc<Answers>, EndReason) {
+async fn flooded(seconds: u64, text: &str) -> (usize, Arc<Answers>, DisconnectReason) {
     let endpoint = UrlEndpoint::new("http://localhost:1/sse".parse().unwrap());
     let limits = Limits { message_bytes: 1 << 20, ..Limits::default() };
     let options = DialOptions { limits, ..DialOptions::default() };
@@ -22,7 +22,7 @@ async fn flooded(seconds: u64, text: &str) -> (usize, Arc<Answers>, EndReason) {
     let limits = stream::StreamLimits::of(&place);
     let wire = Wire { place, client, endpoint, plain, inbox: Arc::clone(&answers) as _ };
     let (response, sent) = flood::response(text);
-    let (_out, mut queue) = OutQueue::new();
+    let (_out, mut queue) = OutboundQueue::new();
     let stopping = pin!(tokio::time::sleep_until(Instant::now() + Duration::from_secs(seconds)));
     let stopping = pin!(futures_util::FutureExt::map(stopping, |()| Instant::now()));
     let end = drive(&wire, Stream::new(response, limits), &mut queue, stopping).await;
@@ -33,7 +33,7 @@ async fn flooded(seconds: u64, text: &str) -> (usize, Arc<Answers>, EndReason) {
 async fn a_flood_of_anything_is_read_at_its_rate() {
     for (text, worth) in FLOODS {
         let (sent, _, end) = flooded(10, text).await;
-        assert_eq!(end, EndReason::Stopped);
+        assert_eq!(end, DisconnectReason::Stopped);
         assert!((78_000..100_000).contains(&(sent * worth)), "{text:?}: {sent}");
     }
 }
@@ -48,7 +48,7 @@ async fn what_has_no_end_is_read_at_its_rate_and_ends_the_connection() {
         let begun = Instant::now();
         let (sent, _, end) = flooded(60, &text).await;
         assert!(
-            matches!(&end, EndReason::Broken(why) if why.contains("does not end (67")),
+            matches!(&end, DisconnectReason::Broken(why) if why.contains("does not end (67")),
             "{text:.20?}: {end:?}"
         );
         // 64 MiB: a burst of 32, and a second for the rest.

@@ -6,20 +6,20 @@
 
 use std::sync::Arc;
 
-use crate::transport::Load;
-use crate::transport::OutQueue;
+use crate::transport::FlowState;
+use crate::transport::OutboundQueue;
 
 /// The turns of one pipe.
-pub(super) struct Turns(Arc<Load>);
+pub(super) struct Turns(Arc<FlowState>);
 
 impl Turns {
     /// Those of the calls of this queue.
-    pub(super) fn of(out: &OutQueue) -> Turns {
-        Turns(Arc::clone(&out.load))
+    pub(super) fn of(out: &OutboundQueue) -> Turns {
+        Turns(Arc::clone(&out.flow))
     }
 
     /// How many answers are handed over before others have their turn.
     pub(super) fn answers(&self) -> usize {
-        self.0.turn()
+        self.0.batch_size()
     }
 }

@@ -35,23 +35,23 @@ use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-use crate::dial::endpoint::{DialOptions, ProcessCell};
+use crate::dial::endpoint::{DialOptions, ProcessIdCell};
 use crate::error::ConnectError;
-use crate::error::end::{EndReason, Ended, Evidence, StartFailure};
+use crate::error::end::{Disconnect, DisconnectReason, Evidence, StartError};
 use crate::recording::json_secrets;
 use crate::redact::{Redactor, argument_secrets, secret_parts};
-use crate::transport::{Dial, Link, Opening, Transport};
+use crate::transport::{Dial, HandshakeMode, Link, Transport};
 use batching::Turns;
 use child::Child;
 use encoding::StreamEncoding;
 use group::Group;
 pub(crate) use lines::{Line, Lines};
-pub use owner::Owner;
+pub use owner::ProcessIdentity;
 #[cfg(not(target_os = "linux"))]
 use portable as launch;
 use program::Program;
 use reader::Reader;
-pub use receipt::{Reaped, Receipts};
+pub use receipt::{ReapedGroup, ReceiptDirectory};
 use spawn::Started;
 use stderr::Tail;
 use write_buffer::Outbox;
@@ -79,8 +79,8 @@ struct Place {
     message_bytes: usize,
     /// How long the process may leave its input unread.
     stall: Duration,
-    receipts: Option<Receipts>,
-    process: ProcessCell,
+    receipts: Option<ReceiptDirectory>,
+    process: ProcessIdCell,
 }
 
 impl StdioDial {
@@ -132,8 +132,8 @@ impl Dial for StdioDial {
         self.0.redactor.json(json)
     }
 
-    fn opening(&self) -> Opening {
-        Opening::Negotiate
+    fn handshake_mode(&self) -> HandshakeMode {
+        HandshakeMode::Negotiate
     }
 }
 
@@ -141,13 +141,13 @@ struct StdioWire(Arc<Place>);
 
 #[async_trait]
 impl Transport for StdioWire {
-    async fn run(self: Box<Self>, link: Link) -> Ended {
+    async fn run(self: Box<Self>, link: Link) -> Disconnect {
         let mut evidence = Evidence::default();
         let reason = match self.0.start().await {
             Ok(process) => process.live(&self.0, link, &mut evidence).await,
-            Err(failure) => EndReason::NotStarted(failure),
+            Err(failure) => DisconnectReason::NotStarted(failure),
         };
-        Ended { reason, evidence }
+        Disconnect { reason, evidence }
     }
 }
 
@@ -160,13 +160,13 @@ struct Process {
 }
 
 impl Place {
-    async fn start(&self) -> Result<Process, StartFailure> {
+    async fn start(&self) -> Result<Process, StartError> {
         let endpoint = &self.endpoint;
         // A missing directory and a missing program give the same error: the directory is looked at first.
         if let Some(cwd) = &endpoint.cwd
             && !cwd.is_dir()
         {
-            return Err(StartFailure::NoDirectory(cwd.display().to_string()));
+            return Err(StartError::NoDirectory(cwd.display().to_string()));
         }
         let token = receipt::token();
         let inherit = endpoint.inherit;
@@ -189,10 +189,10 @@ impl Place {
             .and_then(|it| it.write(&token, &endpoint.command).inspect_err(unkept).ok());
         let Started { child, group } =
             spawn::spawn(program, token).await.map_err(|error| match error.kind() {
-                std::io::ErrorKind::NotFound => StartFailure::CommandNotFound,
-                _ => StartFailure::System(error.to_string()),
+                std::io::ErrorKind::NotFound => StartError::CommandNotFound,
+                _ => StartError::System(error.to_string()),
             })?;
-        self.process.tell(child.pid);
+        self.process.set(child.pid);
         if let Some(receipt) = &mut receipt {
             let _ = receipt.started(child.pid).inspect_err(unkept);
         }
@@ -202,8 +202,8 @@ impl Place {
 
 impl Process {
     /// Carries messages until the end, then ends the whole group.
-    async fn live(mut self, place: &Place, link: Link, evidence: &mut Evidence) -> EndReason {
-        let Link { out, inbox, mut stop } = link;
+    async fn live(mut self, place: &Place, link: Link, evidence: &mut Evidence) -> DisconnectReason {
+        let Link { outbound: out, inbound: inbox, shutdown: mut stop } = link;
         evidence.pid = Some(self.child.pid);
         let stdin = self.child.stdin.take().expect("it was asked for");
         let stdout = self.child.stdout.take().expect("it was asked for");
@@ -233,28 +233,28 @@ impl Process {
         let mut ended = None;
 
         let (reason, deadline) = tokio::select! {
-            deadline = stop.requested() => (EndReason::Stopped, deadline),
+            deadline = stop.requested() => (DisconnectReason::Stopped, deadline),
             reason = read_to_end(&mut reading, &mut ended) => (reason, Instant::now() + AFTERLIFE),
             Some(Ok(stalled)) = writing.join_next() => match stalled {
                 Some(reason) => (reason, Instant::now()),
                 // It does not read any more; what it still has to say is in its output, or in its end. One that lives
                 // on without reading is of no use to anybody.
                 None => tokio::select! {
-                    deadline = stop.requested() => (EndReason::Stopped, deadline),
+                    deadline = stop.requested() => (DisconnectReason::Stopped, deadline),
                     reason = read_to_end(&mut reading, &mut ended) => (reason, Instant::now() + AFTERLIFE),
-                    _ = self.child.wait() => (EndReason::PeerClosed, Instant::now() + AFTERLIFE),
+                    _ = self.child.wait() => (DisconnectReason::PeerClosed, Instant::now() + AFTERLIFE),
                     () = tokio::time::sleep(DEAF) => {
                         let message = "it closed its standard input, and lives on".to_owned();
-                        (EndReason::Broken(message), Instant::now() + AFTERLIFE)
+                        (DisconnectReason::Broken(message), Instant::now() + AFTERLIFE)
                     }
                 },
             },
-            _ = self.child.wait() => (EndReason::PeerClosed, Instant::now() + AFTERLIFE),
+            _ = self.child.wait() => (DisconnectReason::PeerClosed, Instant::now() + AFTERLIFE),
         };
         drop(live);
         // What was said before the end is still to be heard: above all that calls were given up.
         drop(more);
-        if reason == EndReason::Stopped {
+        if reason == DisconnectReason::Stopped {
             let until = deadline.min(Instant::now() + LAST_WORDS);
             let _ = tokio::time::timeout_at(until, writing.join_next()).await;
         }
@@ -303,10 +303,10 @@ impl Process {
 
 /// Waits until the output is read to its end, and takes the reader back.
 async fn read_to_end(
-    reading: &mut JoinSet<(Reader, Option<EndReason>)>,
+    reading: &mut JoinSet<(Reader, Option<DisconnectReason>)>,
     ended: &mut Option<Reader>,
-) -> EndReason {
-    let unread = || EndReason::Broken("its output is read no more".to_owned());
+) -> DisconnectReason {
+    let unread = || DisconnectReason::Broken("its output is read no more".to_owned());
     match reading.join_next().await {
         Some(Ok((reader, reason))) => {
             *ended = Some(reader);

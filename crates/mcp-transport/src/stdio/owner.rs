@@ -8,7 +8,7 @@ use std::fs;
 
 /// A process, in words that a file's or a folder's name can hold: letters, digits and `-`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Owner {
+pub struct ProcessIdentity {
     id: u32,
     /// In clock ticks since boot.
     started: u64,
@@ -16,16 +16,16 @@ pub struct Owner {
     world: String,
 }
 
-impl Owner {
+impl ProcessIdentity {
     /// This process. `None` where there is no `/proc` to tell it by.
-    pub fn this() -> Option<Owner> {
-        Owner::of(std::process::id())
+    pub fn current() -> Option<ProcessIdentity> {
+        ProcessIdentity::of(std::process::id())
     }
 
     /// What [`fmt::Display`] wrote.
-    pub fn parse(text: &str) -> Option<Owner> {
+    pub fn parse(text: &str) -> Option<ProcessIdentity> {
         let mut parts = text.split('-');
-        let owner = Owner {
+        let owner = ProcessIdentity {
             id: parts.next()?.parse().ok()?,
             started: parts.next()?.parse().ok()?,
             world: parts.next()?.to_owned(),
@@ -38,14 +38,14 @@ impl Owner {
         here().is_some_and(|it| it == self.world) && started(self.id) != Some(self.started)
     }
 
-    fn of(id: u32) -> Option<Owner> {
-        Some(Owner { id, started: started(id)?, world: here()? })
+    fn of(id: u32) -> Option<ProcessIdentity> {
+        Some(ProcessIdentity { id, started: started(id)?, world: here()? })
     }
 }
 
-impl fmt::Display for Owner {
+impl fmt::Display for ProcessIdentity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Owner { id, started, world } = self;
+        let ProcessIdentity { id, started, world } = self;
         write!(f, "{id}-{started}-{world}")
     }
 }
@@ -82,18 +82,18 @@ mod tests {
     #[test]
     fn a_process_is_known_for_itself_and_dead_when_it_has_ended() {
         let mut child = std::process::Command::new("sleep").arg("1000").spawn().unwrap();
-        let owner = Owner::of(child.id()).unwrap();
-        assert_eq!(Owner::parse(&owner.to_string()).as_ref(), Some(&owner));
+        let owner = ProcessIdentity::of(child.id()).unwrap();
+        assert_eq!(ProcessIdentity::parse(&owner.to_string()).as_ref(), Some(&owner));
         assert!(!owner.is_dead());
         child.kill().unwrap();
         child.wait().unwrap();
         assert!(owner.is_dead());
         // Its number is another's: what lives is not it.
-        let ours = Owner::this().unwrap();
+        let ours = ProcessIdentity::current().unwrap();
         assert!(!ours.is_dead());
-        assert!(Owner { started: owner.started + 1, ..ours.clone() }.is_dead());
+        assert!(ProcessIdentity { started: owner.started + 1, ..ours.clone() }.is_dead());
         // Of another boot, or another namespace, nothing is known.
-        let elsewhere = |world: String| Owner { started: 0, world, ..ours.clone() };
+        let elsewhere = |world: String| ProcessIdentity { started: 0, world, ..ours.clone() };
         assert!(!elsewhere(format!("{}1", ours.world)).is_dead());
         assert!(!elsewhere(String::new()).is_dead());
     }
@@ -101,7 +101,7 @@ mod tests {
     #[test]
     fn what_is_no_owner_is_none() {
         for text in ["", "1", "1-2", "1-2-a-b", "x-2-a", "-1-2-a", "1--a", "99999999999-1-a"] {
-            assert_eq!(Owner::parse(text), None, "{text}");
+            assert_eq!(ProcessIdentity::parse(text), None, "{text}");
         }
     }
 }

@@ -17,12 +17,12 @@ use super::batching::Turns;
 use super::encoding::StreamDecoder;
 use super::lines::{Line, Lines};
 use super::source::Source;
-use crate::error::end::EndReason;
+use crate::error::end::DisconnectReason;
 use crate::redact::Redactor;
 use crate::rpc::oversize::{Oversize, is_endless};
 use crate::rpc::rate_limiter::Pace;
-use crate::transport::pass;
-use crate::transport::{Inbox, Lane, LaneEnd, Worth};
+use crate::transport::yield_once;
+use crate::transport::{FrameSink, MessageClass, StreamError, StreamId};
 
 /// How much is read at once where it has to be decoded first.
 const RAW_BYTES: usize = 64 << 10;
@@ -39,7 +39,7 @@ const USUAL: usize = 64 << 10;
 /// Reads messages and hands them to the engine.
 pub(super) struct Reader<S = ChildStdout> {
     stdout: S,
-    inbox: Arc<dyn Inbox>,
+    inbox: Arc<dyn FrameSink>,
     lines: Lines,
     decoder: Option<(StreamDecoder, BytesMut)>,
     redactor: Arc<Redactor>,
@@ -59,7 +59,7 @@ pub(super) struct Reader<S = ChildStdout> {
 }
 
 impl<S: Source> Reader<S> {
-    pub(super) fn new(stdout: S, inbox: Arc<dyn Inbox>, turns: Turns, place: &Place) -> Reader<S> {
+    pub(super) fn new(stdout: S, inbox: Arc<dyn FrameSink>, turns: Turns, place: &Place) -> Reader<S> {
         Reader {
             stdout,
             inbox,
@@ -79,7 +79,7 @@ impl<S: Source> Reader<S> {
 
     /// Reads until the stream ends, with pauses when much comes that nobody waits for. Cancel-safe: what was read is in
     /// `lines`.
-    pub(super) async fn run(&mut self) -> EndReason {
+    pub(super) async fn run(&mut self) -> DisconnectReason {
         loop {
             if let Some(until) = self.paused {
                 tokio::time::sleep_until(until).await;
@@ -101,7 +101,7 @@ impl<S: Source> Reader<S> {
     }
 
     /// Hands over what is there, or reads once. Cancel-safe.
-    async fn read(&mut self) -> Option<EndReason> {
+    async fn read(&mut self) -> Option<DisconnectReason> {
         let count = match self.came {
             Some(count) => count,
             None => match self.more().await {
@@ -110,15 +110,17 @@ impl<S: Source> Reader<S> {
                     if let Some(rest) = self.lines.rest() {
                         self.noise(&rest);
                     }
-                    return Some(EndReason::PeerClosed);
+                    return Some(DisconnectReason::PeerClosed);
                 }
                 Ok(count) => count,
-                Err(error) => return Some(EndReason::Broken(format!("reading from it failed: {error}"))),
+                Err(error) => {
+                    return Some(DisconnectReason::Broken(format!("reading from it failed: {error}")));
+                }
             },
         };
         self.came = Some(count);
         if !self.hand_over() {
-            pass().await;
+            yield_once().await;
             return None;
         }
         self.came = None;
@@ -129,7 +131,7 @@ impl<S: Source> Reader<S> {
         if let Some(len) = self.lines.skipped() {
             self.pace.wasted(0, count);
             if is_endless(len, self.lines.limit()) {
-                return Some(EndReason::Broken(format!(
+                return Some(DisconnectReason::Broken(format!(
                     "it sends a message that does not end: {len} bytes without a line break"
                 )));
             }
@@ -142,7 +144,7 @@ impl<S: Source> Reader<S> {
         let mut left = self.turns.answers();
         while left > 0 || self.lines.is_empty() {
             let Some(line) = self.lines.next() else { return true };
-            left -= usize::from(self.take(line) == Worth::Awaited);
+            left -= usize::from(self.take(line) == MessageClass::Solicited);
         }
         false
     }
@@ -178,13 +180,13 @@ impl<S: Source> Reader<S> {
         fill(&mut self.stdout, &mut self.lines, KEPT).await
     }
 
-    fn take(&mut self, line: Line) -> Worth {
+    fn take(&mut self, line: Line) -> MessageClass {
         match line {
             Line::Whole(line) => match line.iter().find(|it| !it.is_ascii_whitespace()) {
                 Some(b'{' | b'[') => {
                     let bytes = line.len();
-                    let worth = self.inbox.deliver(Lane::Shared, line);
-                    if worth == Worth::Awaited {
+                    let worth = self.inbox.deliver(StreamId::Shared, line);
+                    if worth == MessageClass::Solicited {
                         self.awaited.fetch_add(1, Ordering::Relaxed);
                     }
                     self.pace.took(worth, bytes);
@@ -199,11 +201,11 @@ impl<S: Source> Reader<S> {
                 self.inbox.noise(len - head.len());
                 // The call that it answered need not wait for its deadline.
                 if let Some(id) = oversize.answers() {
-                    self.inbox.lane_ended(id, LaneEnd::TooLarge(self.lines.limit()));
+                    self.inbox.stream_failed(id, StreamError::TooLarge(self.lines.limit()));
                 }
             }
         }
-        Worth::Idle(1)
+        MessageClass::Unsolicited(1)
     }
 
     fn noise(&mut self, bytes: &[u8]) {
@@ -247,7 +249,7 @@ mod tests {
     use super::*;
     use crate::dial::endpoint::DialOptions;
     use crate::stdio::StdioDial;
-    use crate::transport::{OutQueue, RequestId};
+    use crate::transport::{OutboundQueue, RequestId};
 
     /// Waits for answers alone, and notes how much else there was before each.
     #[derive(Default)]
@@ -259,18 +261,18 @@ mod tests {
         }
     }
 
-    impl Inbox for Counts {
-        fn deliver(&self, _: Lane, frame: Bytes) -> Worth {
+    impl FrameSink for Counts {
+        fn deliver(&self, _: StreamId, frame: Bytes) -> MessageClass {
             let (idle, answers) = &mut *self.0.lock().unwrap();
             if frame.starts_with(b"{\"result\"") {
                 answers.push((*idle, Instant::now()));
-                return Worth::Awaited;
+                return MessageClass::Solicited;
             }
             *idle += 1;
-            Worth::Idle(1)
+            MessageClass::Unsolicited(1)
         }
 
-        fn lane_ended(&self, _: RequestId, _: LaneEnd) {}
+        fn stream_failed(&self, _: RequestId, _: StreamError) {}
 
         fn noise(&self, _: usize) {
             self.0.lock().unwrap().0 += 1;
@@ -305,7 +307,7 @@ mod tests {
         let (ours, mut theirs) = tokio::io::duplex(64 << 10);
         let held = Arc::<Mutex<Vec<usize>>>::default();
         let StdioDial(place) = StdioDial::new(&StdioEndpoint::new("x"), &DialOptions::default()).unwrap();
-        let (inbox, turns) = (Arc::new(Counts::default()), Turns::of(&OutQueue::new().1));
+        let (inbox, turns) = (Arc::new(Counts::default()), Turns::of(&OutboundQueue::new().1));
         let mut reader = Reader::new(Noted(ours, Arc::clone(&held)), inbox, turns, &place);
         let reading = tokio::spawn(async move { reader.run().await });
         let long = [&b"{\"a\":\""[..], &[b'x'; 1 << 20], b"\"}\n"].concat();
@@ -322,7 +324,7 @@ mod tests {
         pause().await;
         assert_eq!(*held.lock().unwrap(), [WIDE, USUAL, WIDE]);
         drop(theirs);
-        assert_eq!(reading.await.unwrap(), EndReason::PeerClosed);
+        assert_eq!(reading.await.unwrap(), DisconnectReason::PeerClosed);
     }
 
     /// A reader of a pipe of the usual size, into which this is written without end; an answer after every `each` of it.
@@ -342,7 +344,7 @@ mod tests {
             std::io::Result::Ok(())
         });
         let counts = Arc::new(Counts::default());
-        (Reader::new(ours, Arc::clone(&counts) as _, Turns::of(&OutQueue::new().1), &place), counts)
+        (Reader::new(ours, Arc::clone(&counts) as _, Turns::of(&OutboundQueue::new().1), &place), counts)
     }
 
     async fn seconds(reader: &mut Reader<DuplexStream>, seconds: u64) {
@@ -377,7 +379,10 @@ mod tests {
         let (mut reader, counts) = flooded(&[b'x'; 4096], usize::MAX);
         let begun = Instant::now();
         let reason = tokio::time::timeout(Duration::from_secs(60), reader.run()).await.expect("it ends");
-        assert!(matches!(&reason, EndReason::Broken(why) if why.contains("does not end: 67")), "{reason:?}");
+        assert!(
+            matches!(&reason, DisconnectReason::Broken(why) if why.contains("does not end: 67")),
+            "{reason:?}"
+        );
         assert_eq!(counts.idle(), 0, "it is one line");
         // 64 MiB: a burst of 32, and a second for the rest.
         assert!((900..2000).contains(&begun.elapsed().as_millis()), "{:?}", begun.elapsed());
@@ -412,7 +417,7 @@ mod tests {
         let (ours, mut theirs) = tokio::io::duplex(64 << 10);
         let StdioDial(place) = StdioDial::new(&StdioEndpoint::new("x"), &DialOptions::default()).unwrap();
         let counts = Arc::new(Counts::default());
-        let (sender, queue) = OutQueue::new();
+        let (sender, queue) = OutboundQueue::new();
         let _calls = sender.permits().acquire_many(10).await.unwrap();
         let mut reader = Reader::new(ours, Arc::clone(&counts) as _, Turns::of(&queue), &place);
         theirs.write_all(&[ANSWER.repeat(6), CHANGED.repeat(9), ANSWER.repeat(4)].concat()).await.unwrap();
@@ -423,14 +428,14 @@ mod tests {
             let mut seen = Vec::new();
             while !reading.is_finished() {
                 seen.push(other.0.lock().unwrap().1.len());
-                pass().await;
+                yield_once().await;
             }
             (seen, reading.await.unwrap())
         });
         let (mut seen, end) = looking.await.unwrap();
         seen.dedup();
         // What nobody waits for wakes nobody; and behind the last two is the end.
-        assert_eq!((seen, counts.idle(), end), (vec![4, 8], 9, EndReason::PeerClosed));
+        assert_eq!((seen, counts.idle(), end), (vec![4, 8], 9, DisconnectReason::PeerClosed));
     }
 
     #[tokio::test(start_paused = true)]

@@ -30,11 +30,11 @@ const OLD: Duration = Duration::from_secs(60 * 60);
 
 /// A folder of receipts. One folder serves any number of hosts at once.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Receipts(PathBuf);
+pub struct ReceiptDirectory(PathBuf);
 
 /// A process group that was found without its owner, and ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Reaped {
+pub struct ReapedGroup {
     /// The command that had been started.
     pub command: String,
     /// How many of its processes were still there.
@@ -61,15 +61,15 @@ pub(crate) struct Held {
     receipt: Receipt,
 }
 
-impl Receipts {
+impl ReceiptDirectory {
     /// The folder, made when the first receipt is written.
-    pub fn in_directory(path: impl Into<PathBuf>) -> Receipts {
-        Receipts(path.into())
+    pub fn new(path: impl Into<PathBuf>) -> ReceiptDirectory {
+        ReceiptDirectory(path.into())
     }
 
     /// Ends the groups whose owner is dead. Blocks for up to a third of a second for each that does not end at once.
     /// Fails when the folder cannot be read; a folder that does not exist holds no receipts.
-    pub fn reap(&self) -> io::Result<Vec<Reaped>> {
+    pub fn reap(&self) -> io::Result<Vec<ReapedGroup>> {
         let entries = match fs::read_dir(&self.0) {
             Ok(entries) => entries,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -100,7 +100,7 @@ impl Receipts {
             // Taken back last: if this host dies too, the next one goes on.
             let _ = fs::remove_file(&path);
             if processes > 0 {
-                res.push(Reaped { command: receipt.command, processes });
+                res.push(ReapedGroup { command: receipt.command, processes });
             }
         }
         Ok(res)
@@ -235,7 +235,7 @@ mod tests {
     #[test]
     fn a_receipt_of_a_living_owner_is_left_alone_and_goes_with_its_group() {
         let folder = tempfile::tempdir().unwrap();
-        let receipts = Receipts::in_directory(folder.path().join("a/b"));
+        let receipts = ReceiptDirectory::new(folder.path().join("a/b"));
         assert_eq!(receipts.reap().unwrap(), []);
         let mut held = receipts.write(&token(), "x").unwrap();
         held.started(1).unwrap();
@@ -248,7 +248,7 @@ mod tests {
     #[test]
     fn a_process_without_the_token_is_never_touched() {
         let folder = tempfile::tempdir().unwrap();
-        let receipts = Receipts::in_directory(folder.path());
+        let receipts = ReceiptDirectory::new(folder.path());
         // A dead owner, and as group our own process: what a reused number looks like.
         let receipt = Receipt {
             owner: std::process::id(),
@@ -273,7 +273,7 @@ mod tests {
     #[test]
     fn what_a_killed_writer_has_left_goes_once_it_is_old() {
         let folder = tempfile::tempdir().unwrap();
-        let receipts = Receipts::in_directory(folder.path());
+        let receipts = ReceiptDirectory::new(folder.path());
         let (own, dead) = (token(), format!("{}-1-0", std::process::id()));
         for (name, age) in [
             (format!("{dead}.new"), OLD),

@@ -11,8 +11,8 @@ use std::task::{Context, Poll, Waker};
 use bytes::Bytes;
 
 use super::encoding::StreamEncoding;
-use crate::transport::{Out, OutQueue};
-use crate::transport::{Outlet, pass};
+use crate::transport::{DirectSink, yield_once};
+use crate::transport::{Outbound, OutboundQueue};
 
 /// Up to which length messages are copied behind each other, in bytes.
 const COPIED: usize = 64 << 10;
@@ -22,7 +22,7 @@ const KEPT: usize = 16 << 10;
 
 /// The writer's end.
 pub(super) struct Outbox {
-    queue: OutQueue,
+    queue: OutboundQueue,
     /// What was in the queue before it was asked to put nothing there any more.
     early: Batch,
     shared: Arc<Shared>,
@@ -56,9 +56,9 @@ struct State {
 
 impl Outbox {
     /// Of the messages that this queue would have.
-    pub(super) fn of(queue: OutQueue, encoding: StreamEncoding) -> Outbox {
+    pub(super) fn of(queue: OutboundQueue, encoding: StreamEncoding) -> Outbox {
         let shared = Arc::new(Shared { encoding, state: Mutex::default() });
-        queue.lend_outlet(Arc::clone(&shared) as _);
+        queue.set_direct_sink(Arc::clone(&shared) as _);
         Outbox { queue, early: Batch::default(), shared }
     }
 
@@ -71,8 +71,8 @@ impl Outbox {
     /// them, and a write for each costs them more than the wait. A call that is alone waits for nobody, and what is enough to
     /// keep the peer at work is written at once.
     pub(super) async fn gather(&self, messages: usize) {
-        if !self.queue.load.is_enough(messages) {
-            pass().await;
+        if !self.queue.flow.is_full_batch(messages) {
+            yield_once().await;
         }
     }
 
@@ -83,7 +83,7 @@ impl Outbox {
         while let Some(out) = self.queue.try_next() {
             self.early.add_early(out, self.shared.encoding);
         }
-        self.queue.load.begin_anew();
+        self.queue.flow.start_batch();
         if self.early.messages > 0 {
             into.put_behind(mem::take(&mut self.early));
         }
@@ -91,7 +91,7 @@ impl Outbox {
 
     /// What was taken is written, and waits no more.
     pub(super) fn written(&self, batch: &mut Batch) {
-        self.queue.taken(batch.queued);
+        self.queue.release_bytes(batch.queued);
         batch.clear();
     }
 
@@ -146,8 +146,8 @@ impl Shared {
     }
 }
 
-impl Outlet for Shared {
-    fn put(&self, out: Out) {
+impl DirectSink for Shared {
+    fn put(&self, out: Outbound) {
         let queued = out.bytes();
         let Some(body) = body(out, self.encoding) else { return };
         let mut state = self.lock();
@@ -193,7 +193,7 @@ impl Batch {
     }
 
     /// Adds something that was in the queue.
-    fn add_early(&mut self, out: Out, encoding: StreamEncoding) {
+    fn add_early(&mut self, out: Outbound, encoding: StreamEncoding) {
         if let Some(body) = body(out, encoding) {
             self.add(&body, 0);
         }
@@ -211,10 +211,10 @@ impl Batch {
 }
 
 /// What is written of it, where something is, as one line if it is so long that it is not copied.
-fn body(out: Out, encoding: StreamEncoding) -> Option<Bytes> {
+fn body(out: Outbound, encoding: StreamEncoding) -> Option<Bytes> {
     let body = match out {
-        Out::Message(message) => message.body,
-        Out::Abandon { id: _, notice } => notice?,
+        Outbound::Send(message) => message.body,
+        Outbound::Cancel { id: _, notice } => notice?,
     };
     let body = encoding.encode(body);
     if body.len() <= COPIED || memchr::memchr2(b'\n', b'\r', &body).is_none() {
@@ -247,17 +247,17 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::transport::OutSender;
-    use crate::transport::{Epoch, Head, Outgoing};
+    use crate::transport::OutboundSender;
+    use crate::transport::{Epoch, MessageHead, OutboundMessage};
 
-    fn message(body: impl Into<Bytes>) -> Out {
-        let head = Head::new(None, "m".into(), None);
-        Out::Message(Outgoing { epoch: Epoch(0), head, body: body.into() })
+    fn message(body: impl Into<Bytes>) -> Outbound {
+        let head = MessageHead::new(None, "m".into(), None);
+        Outbound::Send(OutboundMessage { epoch: Epoch(0), head, body: body.into() })
     }
 
     /// A queue that something was put into before anybody wrote, and its writer's end.
-    fn outbox(early: &[&'static str]) -> (OutSender, Outbox) {
-        let (sender, queue) = OutQueue::new();
+    fn outbox(early: &[&'static str]) -> (OutboundSender, Outbox) {
+        let (sender, queue) = OutboundQueue::new();
         early.iter().for_each(|it| sender.send(message(*it)));
         (sender, Outbox::of(queue, StreamEncoding::for_label("utf-8").unwrap()))
     }
@@ -277,8 +277,8 @@ mod tests {
         let long = format!("[\n{}\r\n]", "4".repeat(COPIED));
         sender.send(message("3\n3"));
         sender.send(message(long.clone()));
-        sender.send(Out::Abandon { id: 1, notice: None });
-        sender.send(Out::Abandon { id: 1, notice: Some("5".into()) });
+        sender.send(Outbound::Cancel { id: 1, notice: None });
+        sender.send(Outbound::Cancel { id: 1, notice: Some("5".into()) });
         sender.send(message(long.clone()));
         let line = format!("[ {}  ]", "4".repeat(COPIED));
         assert!(outbox.wait().await.is_some());
@@ -312,14 +312,14 @@ mod tests {
         let (sender, mut outbox) = outbox(&[]);
         // One is answered, and another one on its way; one that stands for long says nothing.
         let permits = sender.permits().acquire_many(3).await.unwrap();
-        (0..2).for_each(|_| sender.answered());
+        (0..2).for_each(|_| sender.count_response());
         sender.send(message("1"));
         assert_eq!(outbox.wait().await, Some(1));
         let second = async { sender.send(message("2")) };
         tokio::join!(biased; outbox.gather(1), second);
         assert_eq!(taken(&mut outbox), "1\n2\n");
         // As many as were answered: nobody else has anything to say.
-        sender.answered();
+        sender.count_response();
         sender.send(message("3"));
         let mut alone = pin!(outbox.gather(1));
         assert!(alone.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_ready());
@@ -359,7 +359,7 @@ mod tests {
     #[test]
     fn what_one_thread_sends_stays_in_its_order_from_the_queue_on() {
         for _ in 0..50 {
-            let (sender, queue) = OutQueue::new();
+            let (sender, queue) = OutboundQueue::new();
             let said = std::thread::scope(|scope| {
                 let sender = &sender;
                 for name in ["a", "b"] {

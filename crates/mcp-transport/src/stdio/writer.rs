@@ -11,7 +11,7 @@ use tokio::process::ChildStdin;
 use tokio::sync::oneshot;
 
 use super::write_buffer::{Batch, Outbox};
-use crate::error::end::EndReason;
+use crate::error::end::DisconnectReason;
 
 /// Writes messages, many at once. Ends with `None` when the process does not read any more or there is nothing left
 /// to write, with a reason when it keeps its input open and does not read. Once `last` is over, what waits by then is
@@ -21,7 +21,7 @@ pub(super) async fn write(
     mut outbox: Outbox,
     mut last: oneshot::Receiver<Infallible>,
     stall: Duration,
-) -> Option<EndReason> {
+) -> Option<DisconnectReason> {
     let mut batch = Batch::default();
     loop {
         let messages = tokio::select! {
@@ -35,7 +35,7 @@ pub(super) async fn write(
             match push(&mut stdin, part, stall).await {
                 Pushed::All => {}
                 Pushed::Closed => return None,
-                Pushed::Stalled => return Some(EndReason::Stalled(stall)),
+                Pushed::Stalled => return Some(DisconnectReason::Stalled(stall)),
             }
         }
         outbox.written(&mut batch);

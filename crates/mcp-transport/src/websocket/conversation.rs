@@ -14,7 +14,7 @@ use super::reader::{Over, Reader};
 use super::socket::Socket;
 use super::writer::{Unwritten, Writer};
 use super::{Place, QUIET};
-use crate::error::end::{EndReason, Ended, Evidence};
+use crate::error::end::{Disconnect, DisconnectReason, Evidence};
 use crate::transport::Link;
 
 /// How long the end may take when we did not ask for it.
@@ -24,8 +24,8 @@ const PARTING: Duration = Duration::from_millis(500);
 const LAST_WORDS: Duration = Duration::from_millis(100);
 
 /// Carries messages until the end, and parts politely within the time there is.
-pub(super) async fn hold(place: &Place, stream: WebSocketStream<Observed>, link: Link) -> Ended {
-    let Link { mut out, inbox, mut stop } = link;
+pub(super) async fn hold(place: &Place, stream: WebSocketStream<Observed>, link: Link) -> Disconnect {
+    let Link { outbound: mut out, inbound: inbox, shutdown: mut stop } = link;
     let traffic = stream.get_ref().traffic();
     let socket = Socket::new(stream);
     let mut reader = Reader::new(&socket, inbox, &place.redactor);
@@ -45,7 +45,7 @@ pub(super) async fn hold(place: &Place, stream: WebSocketStream<Observed>, link:
             // What it said before it went tells more.
             Err(Unwritten::Gone(message)) => match tokio::time::timeout(LAST_WORDS, reader.run()).await {
                 Ok(over) => (over, soon()),
-                Err(_) => (Over { reason: EndReason::Broken(message), farewell: None }, soon()),
+                Err(_) => (Over { reason: DisconnectReason::Broken(message), farewell: None }, soon()),
             },
         },
     };
@@ -57,11 +57,11 @@ pub(super) async fn hold(place: &Place, stream: WebSocketStream<Observed>, link:
         ..Evidence::default()
     };
     let _ = tokio::time::timeout_at(deadline.min(soon()), socket.shutdown()).await;
-    Ended { reason: over.reason, evidence }
+    Disconnect { reason: over.reason, evidence }
 }
 
 fn stopped() -> Over {
-    Over { reason: EndReason::Stopped, farewell: Some(CloseCode::Normal) }
+    Over { reason: DisconnectReason::Stopped, farewell: Some(CloseCode::Normal) }
 }
 
 /// Says the last word, or lets the answer to the peer's go out, and reads on meanwhile: answers that still come are

@@ -27,11 +27,11 @@ use url::Url;
 
 use crate::dial::endpoint::DialOptions;
 use crate::error::ConnectError;
-use crate::error::end::{EndReason, Ended, StartFailure};
+use crate::error::end::{Disconnect, DisconnectReason, StartError};
 use crate::net::configured;
 use crate::net::tls::Authorities;
 use crate::redact::Redactor;
-use crate::transport::{Dial, Link, Opening, Transport};
+use crate::transport::{Dial, HandshakeMode, Link, Transport};
 
 /// How long nothing may come from the peer before we send a ping. Proxies let a connection go after a minute of rest.
 const QUIET: Duration = Duration::from_secs(30);
@@ -113,8 +113,8 @@ impl Dial for WebSocketDial {
         self.0.redactor.json(json)
     }
 
-    fn opening(&self) -> Opening {
-        Opening::Negotiate
+    fn handshake_mode(&self) -> HandshakeMode {
+        HandshakeMode::Negotiate
     }
 }
 
@@ -123,16 +123,19 @@ struct WebSocketWire(Arc<Place>);
 
 #[async_trait]
 impl Transport for WebSocketWire {
-    async fn run(self: Box<Self>, link: Link) -> Ended {
+    async fn run(self: Box<Self>, link: Link) -> Disconnect {
         let WebSocketWire(place) = *self;
-        let Link { out, inbox, mut stop } = link;
+        let Link { outbound: out, inbound: inbox, shutdown: mut stop } = link;
         let opened = tokio::select! {
-            _ = stop.requested() => return Ended::new(EndReason::Stopped),
+            _ = stop.requested() => return Disconnect::new(DisconnectReason::Stopped),
             opened = open::open(&place) => opened,
         };
         match opened {
-            Ok(socket) => conversation::hold(&place, socket, Link { out, inbox, stop }).await,
-            Err(fault) => Ended::new(EndReason::NotStarted(StartFailure::Refused(fault))),
+            Ok(socket) => {
+                conversation::hold(&place, socket, Link { outbound: out, inbound: inbox, shutdown: stop })
+                    .await
+            }
+            Err(fault) => Disconnect::new(DisconnectReason::NotStarted(StartError::Refused(fault))),
         }
     }
 }

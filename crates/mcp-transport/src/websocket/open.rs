@@ -9,7 +9,7 @@ use tokio_tungstenite::tungstenite::protocol::Role;
 
 use super::observed::Observed;
 use super::{Place, socket, upgrade};
-use crate::error::end::Fault;
+use crate::error::end::RequestError;
 use crate::net::connect::{self, Carries, Way};
 use crate::net::{loopback, proxy};
 
@@ -26,11 +26,11 @@ enum Step {
 }
 
 /// Opens a WebSocket. Dropping the future gives it up.
-pub(super) async fn open(place: &Place) -> Result<WebSocketStream<Observed>, Fault> {
+pub(super) async fn open(place: &Place) -> Result<WebSocketStream<Observed>, RequestError> {
     open_by(place, &Matcher::from_system()).await
 }
 
-async fn open_by(place: &Place, proxies: &Matcher) -> Result<WebSocketStream<Observed>, Fault> {
+async fn open_by(place: &Place, proxies: &Matcher) -> Result<WebSocketStream<Observed>, RequestError> {
     let step = Mutex::new(Step::Connecting);
     match tokio::time::timeout(place.connect, attempt(place, proxies, &step)).await {
         Ok(opened) => opened,
@@ -51,7 +51,7 @@ async fn attempt(
     place: &Place,
     proxies: &Matcher,
     step: &Mutex<Step>,
-) -> Result<WebSocketStream<Observed>, Fault> {
+) -> Result<WebSocketStream<Observed>, RequestError> {
     let failed = |why: String| unreachable(place, &why);
     let reached = |next| *step.lock().unwrap_or_else(PoisonError::into_inner) = next;
     let url = &place.url;
@@ -85,9 +85,9 @@ async fn attempt(
     .await)
 }
 
-fn unreachable(place: &Place, why: &str) -> Fault {
+fn unreachable(place: &Place, why: &str) -> RequestError {
     let message = place.redactor.clean(&format!("cannot connect to {}: {why}", place.label), 600);
-    Fault { status: None, message, error: None }
+    RequestError { status: None, message, error: None }
 }
 
 #[cfg(test)]

@@ -10,15 +10,15 @@ use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 use tokio_tungstenite::tungstenite::{Error, Message};
 
 use super::socket::Socket;
-use crate::error::end::EndReason;
+use crate::error::end::DisconnectReason;
 use crate::redact::Redactor;
 use crate::rpc::rate_limiter::Pace;
-use crate::transport::{Inbox, Lane};
+use crate::transport::{FrameSink, StreamId};
 
 /// Reads messages and hands them to the engine.
 pub(super) struct Reader<'a> {
     socket: &'a Socket,
-    inbox: Arc<dyn Inbox>,
+    inbox: Arc<dyn FrameSink>,
     redactor: &'a Redactor,
     pace: Pace,
     /// Nothing is read until then.
@@ -33,13 +33,13 @@ pub(super) struct Reader<'a> {
 /// The end of what the peer says.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Over {
-    pub(super) reason: EndReason,
+    pub(super) reason: DisconnectReason,
     /// What a polite end says about it; `None` where the peer has said its own word, or is no longer there.
     pub(super) farewell: Option<CloseCode>,
 }
 
 impl<'a> Reader<'a> {
-    pub(super) fn new(socket: &'a Socket, inbox: Arc<dyn Inbox>, redactor: &'a Redactor) -> Reader<'a> {
+    pub(super) fn new(socket: &'a Socket, inbox: Arc<dyn FrameSink>, redactor: &'a Redactor) -> Reader<'a> {
         let pace = Pace::new(Instant::now());
         Reader { socket, inbox, redactor, pace, paused: None, noise: 0, sample: None, close: None }
     }
@@ -63,10 +63,10 @@ impl<'a> Reader<'a> {
                 Some(Ok(Message::Frame(_))) => {}
                 Some(Ok(Message::Close(frame))) => {
                     self.close = Some(close_words(frame.as_ref(), self.redactor));
-                    return Over { reason: EndReason::PeerClosed, farewell: None };
+                    return Over { reason: DisconnectReason::PeerClosed, farewell: None };
                 }
                 Some(Err(error)) => return self.failed(&error),
-                None => return Over { reason: EndReason::PeerClosed, farewell: None },
+                None => return Over { reason: DisconnectReason::PeerClosed, farewell: None },
             }
             if self.pace.counts() {
                 self.paused = self.pace.pause(Instant::now());
@@ -84,7 +84,7 @@ impl<'a> Reader<'a> {
         match message.iter().find(|it| !it.is_ascii_whitespace()) {
             Some(b'{' | b'[') => {
                 let bytes = message.len();
-                self.pace.took(self.inbox.deliver(Lane::Shared, message), bytes);
+                self.pace.took(self.inbox.deliver(StreamId::Shared, message), bytes);
             }
             Some(_) | None => self.noise(&message),
         }
@@ -100,14 +100,14 @@ impl<'a> Reader<'a> {
 
     fn failed(&mut self, error: &Error) -> Over {
         let broken =
-            |message: String, code| Over { reason: EndReason::Broken(message), farewell: Some(code) };
+            |message: String, code| Over { reason: DisconnectReason::Broken(message), farewell: Some(code) };
         match error {
             Error::Protocol(ProtocolError::ResetWithoutClosingHandshake) => self.broke_off(),
             Error::Io(error) if is_hang_up(error) => self.broke_off(),
             Error::Io(error) => {
                 let message =
                     format!("reading from it failed: {}", self.redactor.clean(&error.to_string(), 200));
-                Over { reason: EndReason::Broken(message), farewell: None }
+                Over { reason: DisconnectReason::Broken(message), farewell: None }
             }
             Error::Capacity(CapacityError::MessageTooLong { size, max_size }) => {
                 let message =
@@ -121,7 +121,7 @@ impl<'a> Reader<'a> {
 
     fn broke_off(&mut self) -> Over {
         self.close.get_or_insert_with(|| "without a close frame".to_owned());
-        Over { reason: EndReason::PeerClosed, farewell: None }
+        Over { reason: DisconnectReason::PeerClosed, farewell: None }
     }
 }
 

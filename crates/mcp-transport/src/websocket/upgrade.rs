@@ -19,7 +19,7 @@ use url::{Position, Url};
 
 use super::Place;
 use crate::error::ConnectError;
-use crate::error::end::Fault;
+use crate::error::end::RequestError;
 use crate::net::connect::Line;
 use crate::net::http1::{Http1Connection, Request, describe};
 use crate::net::{configured, error_body};
@@ -92,11 +92,11 @@ pub(super) fn headers(endpoint: &UrlEndpoint) -> Result<HeaderMap, ConnectError>
 
 /// Requests the upgrade. Returns the stream with the bytes that the server sent after its response, or why it opened no
 /// WebSocket.
-pub(super) async fn upgrade(place: &Place, line: Line) -> Result<(Line, Bytes), Fault> {
+pub(super) async fn upgrade(place: &Place, line: Line) -> Result<(Line, Bytes), RequestError> {
     let key = generate_key();
     let failed = |status, why: &str| {
         let message = format!("{} did not open a WebSocket: {why}", place.label);
-        Fault { status, message, error: None }
+        RequestError { status, message, error: None }
     };
     let broken = |error: &hyper::Error| failed(None, &describe(error));
     let mut connection = Http1Connection::for_upgrade(line).await.map_err(|error| broken(&error))?;
@@ -173,13 +173,13 @@ fn has_token(headers: &HeaderMap, name: &HeaderName, token: &str) -> bool {
 }
 
 /// An answer that is no WebSocket, in words.
-fn refusal(place: &Place, status: StatusCode, headers: &HeaderMap, body: &Bytes) -> Fault {
+fn refusal(place: &Place, status: StatusCode, headers: &HeaderMap, body: &Bytes) -> RequestError {
     let said = error_body::read(body, None, &place.redactor);
     let mut message = error_body::words(status.as_u16(), headers, &said, &place.redactor);
     if matches!(status.as_u16(), 200..=399 | 426) {
         message = format!("{} did not open a WebSocket: {message}", place.label);
     }
-    Fault { status: Some(status.as_u16()), message, error: said.error }
+    RequestError { status: Some(status.as_u16()), message, error: said.error }
 }
 
 #[cfg(test)]

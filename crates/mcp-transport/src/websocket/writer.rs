@@ -16,8 +16,8 @@ use tokio_tungstenite::tungstenite::{Error, Message};
 use super::observed::Traffic;
 use super::pulse::{Beat, Pulse};
 use super::socket::{PIECE, Socket};
-use crate::error::end::EndReason;
-use crate::transport::{Out, OutQueue};
+use crate::error::end::DisconnectReason;
+use crate::transport::{Outbound, OutboundQueue};
 
 /// How many messages are taken from the queue at once.
 const BATCH: usize = 256;
@@ -37,12 +37,12 @@ pub(super) enum Unwritten {
     /// The connection is no longer there; what was read last says more.
     Gone(String),
     /// The peer is to be given up.
-    GivenUp(EndReason),
+    GivenUp(DisconnectReason),
 }
 
 impl Writer<'_> {
     /// Writes until it cannot, or until the engine is gone.
-    pub(super) async fn run(&mut self, out: &mut OutQueue) -> Result<(), Unwritten> {
+    pub(super) async fn run(&mut self, out: &mut OutboundQueue) -> Result<(), Unwritten> {
         let mut batch = Vec::with_capacity(BATCH);
         loop {
             let until = self.beat().await?;
@@ -51,12 +51,12 @@ impl Writer<'_> {
                     if count == 0 {
                         return Ok(());
                     }
-                    out.gather(&mut batch, BATCH).await;
+                    out.fill_batch(&mut batch, BATCH).await;
                     for out in batch.drain(..) {
                         match out {
-                            Out::Message(message) => self.message(message.body).await?,
-                            Out::Abandon { id: _, notice: Some(notice) } => self.message(notice).await?,
-                            Out::Abandon { id: _, notice: None } => {}
+                            Outbound::Send(message) => self.message(message.body).await?,
+                            Outbound::Cancel { id: _, notice: Some(notice) } => self.message(notice).await?,
+                            Outbound::Cancel { id: _, notice: None } => {}
                         }
                     }
                     self.flush().await?;
@@ -79,7 +79,7 @@ impl Writer<'_> {
                 }
                 Beat::Dead(after) => {
                     let message = format!("it has not answered a ping for {} s", after.as_secs_f64());
-                    return Err(Unwritten::GivenUp(EndReason::Broken(message)));
+                    return Err(Unwritten::GivenUp(DisconnectReason::Broken(message)));
                 }
             }
         }
@@ -124,7 +124,7 @@ impl Writer<'_> {
             match tokio::time::timeout_at(since + self.stall, &mut action).await {
                 Ok(done) => return done.map_err(|it| gone(&it)),
                 Err(_) if self.traffic.written() > since => since = self.traffic.written(),
-                Err(_) => return Err(Unwritten::GivenUp(EndReason::Stalled(self.stall))),
+                Err(_) => return Err(Unwritten::GivenUp(DisconnectReason::Stalled(self.stall))),
             }
         }
     }

@@ -7,8 +7,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use mcp_model::{LogLevel, RawJson, RpcError};
 use mcp_transport::{
-    CallError, CallOptions, Caller, CallerId, ClientCapabilities, Event, Expiry, Handlers, InputRequired,
-    OnEvent, Questions, RawQuestion, Session, SessionOptions,
+    CallError, CallOptions, Caller, CallerId, ClientCapabilities, Expiry, Handlers, InputHandling,
+    OnServerEvent, RawRequestHandler, RawServerRequest, ServerEvent, Session, SessionOptions,
 };
 use serde_json::{Value, json};
 
@@ -18,12 +18,12 @@ use crate::memory::{Reply, Server, answer};
 struct Person(&'static str, Duration);
 
 #[async_trait]
-impl Questions for Person {
-    fn takes(&self, method: &str) -> bool {
+impl RawRequestHandler for Person {
+    fn handles(&self, method: &str) -> bool {
         method == "elicitation/create"
     }
 
-    async fn answer(&self, question: RawQuestion) -> Result<RawJson, RpcError> {
+    async fn handle(&self, question: RawServerRequest) -> Result<RawJson, RpcError> {
         assert_eq!(question.params.as_str(), r#"{"message":"who?","x":1.0}"#, "the bytes of the question");
         tokio::time::sleep(self.1).await;
         Ok(raw(&format!(r#"{{"by":"{}"}}"#, self.0)))
@@ -35,7 +35,7 @@ fn raw(text: &str) -> RawJson {
 }
 
 fn person(name: &'static str, takes: u64) -> Handlers {
-    Handlers { questions: Some(Arc::new(Person(name, Duration::from_secs(takes)))), ..Handlers::default() }
+    Handlers { raw_requests: Some(Arc::new(Person(name, Duration::from_secs(takes)))), ..Handlers::default() }
 }
 
 fn question(id: &str) -> Value {
@@ -125,7 +125,7 @@ impl World {
         };
         CallOptions {
             caller: caller.map(Arc::new),
-            deadline: Some(Duration::from_secs(100_000)),
+            timeout: Some(Duration::from_secs(100_000)),
             ..CallOptions::default()
         }
     }
@@ -237,9 +237,9 @@ async fn asked(server: Server, takes: u64, patience: u64) -> Result<String, Call
     let session = server.connect(SessionOptions::default()).await;
     let caller = Caller::new(CallerId::unique(), person("a", takes));
     let options = CallOptions {
-        caller: Some(Arc::new(Caller { patience: Duration::from_secs(patience), ..caller })),
-        deadline: Some(Duration::from_secs(60)),
-        idle: Some(Duration::from_secs(3)),
+        caller: Some(Arc::new(Caller { max_deadline_pause: Duration::from_secs(patience), ..caller })),
+        timeout: Some(Duration::from_secs(60)),
+        idle_timeout: Some(Duration::from_secs(3)),
         ..CallOptions::default()
     };
     let answer = session.call_tool("ask", &RawJson::empty_object(), options).await;
@@ -259,13 +259,13 @@ async fn while_a_person_is_asked_only_the_absolute_deadline_runs_and_not_that_as
 }
 
 /// Writes down what it hears.
-fn ear() -> (OnEvent, Arc<Mutex<Vec<String>>>) {
+fn ear() -> (OnServerEvent, Arc<Mutex<Vec<String>>>) {
     let heard = Arc::new(Mutex::new(Vec::new()));
     let note = Arc::clone(&heard);
     let on_event = move |event| {
         note.lock().unwrap().push(match event {
-            Event::Log(it) => format!("log {}", it.raw.as_str()),
-            Event::Notification { method, params } => format!("{method} {}", params.unwrap().as_str()),
+            ServerEvent::Log(it) => format!("log {}", it.raw.as_str()),
+            ServerEvent::Notification { method, params } => format!("{method} {}", params.unwrap().as_str()),
             other => panic!("{other:?}"),
         });
     };
@@ -278,13 +278,18 @@ async fn what_is_said_because_of_a_call_is_heard_by_its_caller_before_the_result
     let note = Arc::clone(&all);
     let server = server();
     let options = SessionOptions {
-        said: Some(Arc::new(move |it: mcp_transport::Said| note.lock().unwrap().push(it))),
+        on_notification: Some(Arc::new(move |it: mcp_transport::ServerNotification| {
+            note.lock().unwrap().push(it)
+        })),
         ..SessionOptions::default()
     };
     let session = server.connect(options).await;
     let ((hears, heard), (others, nothing)) = (ear(), ear());
     let caller = |hears| {
-        Some(Arc::new(Caller { hears: Some(hears), ..Caller::new(CallerId::unique(), Handlers::default()) }))
+        Some(Arc::new(Caller {
+            on_event: Some(hears),
+            ..Caller::new(CallerId::unique(), Handlers::default())
+        }))
     };
     let (own, other) = (caller(hears), caller(others));
     let options = |caller| CallOptions { caller, ..CallOptions::default() };
@@ -301,7 +306,7 @@ async fn what_is_said_because_of_a_call_is_heard_by_its_caller_before_the_result
     settle().await;
     let all = all.lock().unwrap();
     assert_eq!(all.len(), 2, "a changed list is the session's business: {all:?}");
-    assert!(all.iter().all(|it| it.owner == Some(own.as_ref().unwrap().owner)), "{all:?}");
+    assert!(all.iter().all(|it| it.caller == Some(own.as_ref().unwrap().id)), "{all:?}");
 }
 
 /// The parts of a modern server's requests.
@@ -353,7 +358,8 @@ async fn a_modern_server_lists_for_all_who_may_come() {
         _ => answer(message, json!({"content": []})),
     });
     let declared = ClientCapabilities::new(raw(r#"{"sampling":{}}"#));
-    let session = server.connect(SessionOptions { declared, ..SessionOptions::default() }).await;
+    let session =
+        server.connect(SessionOptions { client_capabilities: declared, ..SessionOptions::default() }).await;
     session.list_tools().await.unwrap();
     session.call_tool("t", &RawJson::empty_object(), CallOptions::default()).await.unwrap();
     let said = |method: &str| meta(&server.first(method), "clientCapabilities").to_string();
@@ -373,7 +379,7 @@ async fn what_asks_for_input_is_handed_on_and_asked_again_by_whoever_wants() {
         r#"{"a/b":{"c":1.0},"progressToken":"theirs","traceparent":"x","io.modelcontextprotocol/logLevel":"debug",
             "io.modelcontextprotocol/clientInfo":{"name":"theirs"}}"#,
     );
-    let input = InputRequired::HandedOn;
+    let input = InputHandling::ReturnToCaller;
     let options = CallOptions { caller, meta: Some(meta_given), input, ..CallOptions::default() };
     let arguments = RawJson::empty_object();
     let first = session.call_tool_raw("t", &arguments, options.clone()).await.unwrap().value;
@@ -381,7 +387,7 @@ async fn what_asks_for_input_is_handed_on_and_asked_again_by_whoever_wants() {
     assert_eq!(first["resultType"], "input_required");
     let more =
         json!({"inputResponses": {"q": {"by": "them"}}, "requestState": first["requestState"], "odd": 1.0});
-    let options = CallOptions { more: Some(raw(&more.to_string())), ..options };
+    let options = CallOptions { extra_params: Some(raw(&more.to_string())), ..options };
     let second = session.call_tool_raw("t", &arguments, options).await.unwrap().value;
     assert!(second.as_str().ends_with(r#","x":{"y":1.0}}"#), "{}", second.as_str());
     assert!(second.as_str().contains(r#""text":"them""#), "{}", second.as_str());
@@ -402,7 +408,8 @@ async fn what_asks_for_input_is_handed_on_and_asked_again_by_whoever_wants() {
 async fn a_result_keeps_what_nobody_knows_and_a_legacy_opening_declares_what_it_is_told() {
     let server = server();
     let declared = ClientCapabilities::new(raw(r#"{"sampling":{"tools":{}},"roots":{"listChanged":true}}"#));
-    let session = server.connect(SessionOptions { declared, ..SessionOptions::default() }).await;
+    let session =
+        server.connect(SessionOptions { client_capabilities: declared, ..SessionOptions::default() }).await;
     let want = json!({"sampling": {"tools": {}}, "roots": {"listChanged": true}});
     assert_eq!(server.first("initialize")["params"]["capabilities"], want);
     let meta = Some(raw(r#"{"a":1.0,"io.modelcontextprotocol/logLevel":"debug"}"#));
@@ -411,7 +418,7 @@ async fn a_result_keeps_what_nobody_knows_and_a_legacy_opening_declares_what_it_
     assert_eq!(answer.value.as_str(), r#"{"content":[],"x":{"y":1.0}}"#);
     assert_eq!(server.first("tools/call")["params"]["_meta"].to_string(), r#"{"a":1.0}"#);
     for (meta, more) in [(Some(raw("[]")), None), (None, Some(raw("1")))] {
-        let options = CallOptions { meta, more, ..CallOptions::default() };
+        let options = CallOptions { meta, extra_params: more, ..CallOptions::default() };
         let refused = session.call_tool("quick", &RawJson::empty_object(), options).await;
         assert!(matches!(refused, Err(CallError::InvalidParams(_))), "{refused:?}");
     }

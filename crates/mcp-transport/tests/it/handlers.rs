@@ -7,8 +7,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use mcp_model::{Limits, LogLevel, RawJson, RpcError};
 use mcp_transport::{
-    CallOptions, ElicitAnswer, ElicitMode, ElicitRequest, Elicitation, Event, Handlers, Listener, Root,
-    Roots, Sampling, SamplingRequest, SamplingResult, Session, SessionOptions,
+    CallOptions, ElicitMode, ElicitRequest, ElicitResult, Elicitation, Handlers, Listener, Root, Roots,
+    Sampling, SamplingRequest, SamplingResult, ServerEvent, Session, SessionOptions,
 };
 use serde_json::{Value, json};
 
@@ -54,12 +54,12 @@ impl Elicitation for User {
         self.0
     }
 
-    async fn elicit(&self, request: ElicitRequest) -> Result<ElicitAnswer, RpcError> {
+    async fn elicit(&self, request: ElicitRequest) -> Result<ElicitResult, RpcError> {
         Ok(match request.mode() {
             ElicitMode::Form => {
-                ElicitAnswer::Accept(Some(RawJson::from_value(&json!({"said": request.message})).unwrap()))
+                ElicitResult::Accept(Some(RawJson::from_value(&json!({"said": request.message})).unwrap()))
             }
-            ElicitMode::Url => ElicitAnswer::Decline,
+            ElicitMode::Url => ElicitResult::Decline,
         })
     }
 }
@@ -79,13 +79,13 @@ struct Ears(Mutex<Vec<String>>);
 
 #[async_trait]
 impl Listener for Ears {
-    async fn hear(&self, event: Event) {
+    async fn on_event(&self, event: ServerEvent) {
         let words = match event {
-            Event::Log(it) => format!("log {:?} {}", it.level, it.data.unwrap().as_str()),
-            Event::Progress { request: _, progress } => format!("progress {}", progress.progress),
-            Event::ResourceUpdated { uri } => format!("updated {uri}"),
-            Event::Notification { method, params } => format!("{method} {}", params.unwrap().as_str()),
-            Event::Fault(what) => format!("fault: {what}"),
+            ServerEvent::Log(it) => format!("log {:?} {}", it.level, it.data.unwrap().as_str()),
+            ServerEvent::Progress { request: _, progress } => format!("progress {}", progress.progress),
+            ServerEvent::ResourceUpdated { uri } => format!("updated {uri}"),
+            ServerEvent::Notification { method, params } => format!("{method} {}", params.unwrap().as_str()),
+            ServerEvent::ProtocolError(what) => format!("fault: {what}"),
             other => format!("{other:?}"),
         };
         self.0.lock().unwrap().push(words);
@@ -128,7 +128,7 @@ fn all() -> (Handlers, Arc<Model>, Arc<Ears>) {
         elicitation: Some(Arc::new(User(&[ElicitMode::Form]))),
         roots: Some(Arc::new(Places)),
         listener: Some(Arc::clone(&ears) as Arc<dyn Listener>),
-        questions: None,
+        raw_requests: None,
     };
     (handlers, model, ears)
 }
@@ -285,8 +285,8 @@ impl Sampling for Asking {
 
 #[async_trait]
 impl Listener for Asking {
-    async fn hear(&self, event: Event) {
-        if event == Event::ToolsChanged {
+    async fn on_event(&self, event: ServerEvent) {
+        if event == ServerEvent::ToolsChanged {
             self.list().await;
         }
     }
@@ -338,7 +338,7 @@ async fn hd_fr028_sk_21_a_listener_hears_everything_in_order() {
         "notifications/odd {\"x\":1}",
     ];
     assert_eq!(*ears.0.lock().unwrap(), want);
-    assert_eq!(session.changes().borrow().tools, 1);
+    assert_eq!(session.list_changes().borrow().tools, 1);
     // None of it ended a call.
     session.list_tools().await.unwrap();
 }
@@ -348,7 +348,7 @@ struct Deaf(AtomicUsize);
 
 #[async_trait]
 impl Listener for Deaf {
-    async fn hear(&self, _event: Event) {
+    async fn on_event(&self, _event: ServerEvent) {
         if self.0.fetch_add(1, Ordering::SeqCst) == 0 {
             panic!("at the first");
         }

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use mcp_model::{Endpoint, Limits, RawJson, Secret, UrlEndpoint};
 use mcp_transport::{
-    CallError, CallOptions, ConnectError, DialOptions, Eras, Replay, Session, SessionOptions, dialer,
+    CallError, CallOptions, ConnectError, DialOptions, Eras, RetryPolicy, Session, SessionOptions, dialer,
 };
 use serde_json::json;
 
@@ -108,7 +108,7 @@ async fn call(session: &Session) -> Result<String, CallError> {
 }
 
 async fn call_again_if_lost(session: &Session) -> Result<String, CallError> {
-    call_with(session, CallOptions { replay: Replay::Allowed, ..CallOptions::default() }).await
+    call_with(session, CallOptions { retry: RetryPolicy::Once, ..CallOptions::default() }).await
 }
 
 async fn call_with(session: &Session, options: CallOptions) -> Result<String, CallError> {

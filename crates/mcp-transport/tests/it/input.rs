@@ -43,7 +43,7 @@ async fn call(
     let server = Server::modern(json!({"tools": {}, "prompts": {}, "resources": {}}), rest);
     let session = server.connect(SessionOptions { handlers, ..SessionOptions::default() }).await;
     let arguments = RawJson::parse(r#"{"a":1}"#.into()).unwrap();
-    let options = CallOptions { deadline: Some(Duration::from_secs(30)), ..CallOptions::default() };
+    let options = CallOptions { timeout: Some(Duration::from_secs(30)), ..CallOptions::default() };
     let said = match session.call_tool("t", &arguments, options).await {
         Ok(answer) => answer.value.text(),
         Err(error) => error.to_string(),

@@ -74,7 +74,7 @@ async fn a_change_that_is_announced_ends_a_lists_time() {
     let session = server.connect(SessionOptions::default()).await;
     session.list_tools().await.unwrap();
     session.call_tool("change", &RawJson::empty_object(), CallOptions::default()).await.unwrap();
-    session.changes().wait_for(|it| it.tools == 1).await.unwrap();
+    session.list_changes().wait_for(|it| it.tools == 1).await.unwrap();
     session.list_tools().await.unwrap();
     session.list_tools().await.unwrap();
     assert_eq!(asked.load(Ordering::SeqCst), 2);

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use bytes::Bytes;
 use mcp_transport::{
-    Dial, EndReason, Ended, Epoch, Inbox, Lane, LaneEnd, Link, Opening, Out, Session, SessionOptions,
-    Transport,
+    Dial, Disconnect, DisconnectReason, Epoch, FrameSink, HandshakeMode, Link, Outbound, Session,
+    SessionOptions, StreamError, StreamId, Transport,
 };
 use serde_json::{Value, json};
 
@@ -22,7 +22,7 @@ pub(crate) enum Reply {
     /// Sends this beside all answers.
     Beside(Value),
     /// Ends the lane of this request without an answer.
-    End(u64, LaneEnd),
+    End(u64, StreamError),
     /// Sends something that is no protocol.
     Noise,
     /// Closes the connection.
@@ -45,8 +45,8 @@ impl Dial for Memory {
         text.to_owned()
     }
 
-    fn opening(&self) -> Opening {
-        Opening::Negotiate
+    fn handshake_mode(&self) -> HandshakeMode {
+        HandshakeMode::Negotiate
     }
 }
 
@@ -54,42 +54,42 @@ struct Wire(Peer);
 
 #[async_trait]
 impl Transport for Wire {
-    async fn run(self: Box<Self>, link: Link) -> Ended {
-        let Link { mut out, inbox, mut stop } = link;
+    async fn run(self: Box<Self>, link: Link) -> Disconnect {
+        let Link { outbound: mut out, inbound: inbox, shutdown: mut stop } = link;
         loop {
             let out = tokio::select! {
                 out = out.next() => out,
-                _ = stop.requested() => return Ended::new(EndReason::Stopped),
+                _ = stop.requested() => return Disconnect::new(DisconnectReason::Stopped),
             };
             let body = match out {
-                Some(Out::Message(message)) => message.body,
-                Some(Out::Abandon { notice: Some(notice), .. }) => notice,
-                Some(Out::Abandon { notice: None, .. }) => continue,
-                None => return Ended::new(EndReason::Stopped),
+                Some(Outbound::Send(message)) => message.body,
+                Some(Outbound::Cancel { notice: Some(notice), .. }) => notice,
+                Some(Outbound::Cancel { notice: None, .. }) => continue,
+                None => return Disconnect::new(DisconnectReason::Stopped),
             };
             if !self.answer(&body, &*inbox) {
-                return Ended::new(EndReason::PeerClosed);
+                return Disconnect::new(DisconnectReason::PeerClosed);
             }
         }
     }
 }
 
 impl Wire {
-    fn answer(&self, body: &Bytes, inbox: &dyn Inbox) -> bool {
+    fn answer(&self, body: &Bytes, inbox: &dyn FrameSink) -> bool {
         for reply in (self.0)(&serde_json::from_slice(body).unwrap()) {
             match reply {
                 Reply::Say(value) => {
-                    inbox.deliver(Lane::Shared, value.to_string().into());
+                    inbox.deliver(StreamId::Shared, value.to_string().into());
                 }
                 Reply::On(id, value) => {
-                    inbox.deliver(Lane::Request(id, Epoch(0)), value.to_string().into());
+                    inbox.deliver(StreamId::Request(id, Epoch(0)), value.to_string().into());
                 }
                 Reply::Beside(value) => {
-                    inbox.deliver(Lane::Listening(Epoch(0)), value.to_string().into());
+                    inbox.deliver(StreamId::Notifications(Epoch(0)), value.to_string().into());
                 }
-                Reply::End(id, why) => inbox.lane_ended(id, why),
+                Reply::End(id, why) => inbox.stream_failed(id, why),
                 Reply::Noise => {
-                    inbox.deliver(Lane::Shared, Bytes::from_static(b"{what is this"));
+                    inbox.deliver(StreamId::Shared, Bytes::from_static(b"{what is this"));
                 }
                 Reply::Leave => return false,
             }

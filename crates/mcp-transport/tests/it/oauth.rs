@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use async_trait::async_trait;
 use mcp_model::{Endpoint, RawJson, UrlEndpoint};
 use mcp_transport::{
-    Authorities, CallError, CallOptions, ConnectError, DialOptions, LoopbackRedirect, MemoryTokens, OAuth,
-    OAuthOptions, Session, SessionOptions, TokenStore, UserAgent, Visit, dialer,
+    Authorities, CallError, CallOptions, ConnectError, DialOptions, Login, LoopbackRedirect,
+    MemoryTokenStore, OAuth, OAuthOptions, Session, SessionOptions, TokenStore, UserAgent, dialer,
 };
 use url::Url;
 
@@ -34,34 +34,34 @@ struct Refusing(Url);
 
 #[async_trait]
 impl UserAgent for Refuser {
-    async fn prepare(&self) -> Result<Box<dyn Visit>, String> {
+    async fn start_login(&self) -> Result<Box<dyn Login>, String> {
         self.0.fetch_add(1, Ordering::Relaxed);
         Ok(Box::new(Refusing("http://127.0.0.1:1/callback".parse().unwrap())))
     }
 }
 
 #[async_trait]
-impl Visit for Refusing {
-    fn redirect(&self) -> &Url {
+impl Login for Refusing {
+    fn redirect_uri(&self) -> &Url {
         &self.0
     }
 
-    async fn visit(self: Box<Self>, page: Url) -> Result<Url, String> {
+    async fn authorize(self: Box<Self>, page: Url) -> Result<Url, String> {
         let state = page.query_pairs().find(|(name, _)| name == "state").unwrap().1.into_owned();
         Ok(format!("{}?error=access_denied&state={state}", self.0).parse().unwrap())
     }
 }
 
 /// The authorization of one host.
-fn oauth(url: &str, store: &Arc<MemoryTokens>, user: Option<Arc<dyn UserAgent>>) -> Arc<OAuth> {
+fn oauth(url: &str, store: &Arc<MemoryTokenStore>, user: Option<Arc<dyn UserAgent>>) -> Arc<OAuth> {
     let options = OAuthOptions {
         store: Arc::clone(store) as _,
-        user,
+        user_agent: user,
         client_name: "test".to_owned(),
         client_metadata: None,
         client: None,
         authorities: Authorities::default(),
-        hint: "run `mcp-host login guarded`".to_owned(),
+        login_hint: "run `mcp-host login guarded`".to_owned(),
     };
     Arc::new(OAuth::new(&url.parse().unwrap(), options).unwrap())
 }
@@ -79,7 +79,7 @@ async fn call(session: &Session, tool: &str) -> Result<String, CallError> {
 
 #[tokio::test]
 async fn a_user_logs_in_once_and_agrees_to_more_when_more_is_wanted() {
-    let (authority, store) = (Authority::start().await, Arc::new(MemoryTokens::default()));
+    let (authority, store) = (Authority::start().await, Arc::new(MemoryTokenStore::default()));
     let session = connect(&authority.url, oauth(&authority.url, &store, Some(browser()))).await.unwrap();
     assert_eq!(call(&session, "echo").await.unwrap(), "done");
     assert_eq!((authority.count("register"), authority.count("authorize")), (1, 1));
@@ -95,7 +95,7 @@ async fn a_user_logs_in_once_and_agrees_to_more_when_more_is_wanted() {
 
 #[tokio::test]
 async fn a_login_is_kept_and_needs_no_user_again() {
-    let (authority, store) = (Authority::start().await, Arc::new(MemoryTokens::default()));
+    let (authority, store) = (Authority::start().await, Arc::new(MemoryTokenStore::default()));
     connect(&authority.url, oauth(&authority.url, &store, Some(browser()))).await.unwrap();
     let session = connect(&authority.url, oauth(&authority.url, &store, None)).await.unwrap();
     assert_eq!(call(&session, "echo").await.unwrap(), "done");
@@ -104,7 +104,7 @@ async fn a_login_is_kept_and_needs_no_user_again() {
 
 #[tokio::test]
 async fn many_calls_with_an_old_token_renew_it_once() {
-    let (authority, store) = (Authority::start().await, Arc::new(MemoryTokens::default()));
+    let (authority, store) = (Authority::start().await, Arc::new(MemoryTokenStore::default()));
     let session = connect(&authority.url, oauth(&authority.url, &store, Some(browser()))).await.unwrap();
     authority.end_tokens();
     let calls = (0..50).map(|_| call(&session, "echo"));
@@ -118,7 +118,7 @@ async fn many_calls_with_an_old_token_renew_it_once() {
 
 #[tokio::test]
 async fn a_token_that_is_said_to_end_is_renewed_before_it_is_used() {
-    let (authority, store) = (Authority::start().await, Arc::new(MemoryTokens::default()));
+    let (authority, store) = (Authority::start().await, Arc::new(MemoryTokenStore::default()));
     authority.books().lasting = 1;
     let session = connect(&authority.url, oauth(&authority.url, &store, Some(browser()))).await.unwrap();
     let before = authority.count("refresh");
@@ -129,7 +129,7 @@ async fn a_token_that_is_said_to_end_is_renewed_before_it_is_used() {
 
 #[tokio::test]
 async fn a_login_that_another_process_has_renewed_is_taken_over() {
-    let (authority, store) = (Authority::start().await, Arc::new(MemoryTokens::default()));
+    let (authority, store) = (Authority::start().await, Arc::new(MemoryTokenStore::default()));
     let one = connect(&authority.url, oauth(&authority.url, &store, Some(browser()))).await.unwrap();
     let other = connect(&authority.url, oauth(&authority.url, &store, None)).await.unwrap();
     // The openings are over, and nothing of them is still on its way.
@@ -144,7 +144,7 @@ async fn a_login_that_another_process_has_renewed_is_taken_over() {
 
 #[tokio::test]
 async fn a_login_that_is_over_wants_the_user_again() {
-    let (authority, store) = (Authority::start().await, Arc::new(MemoryTokens::default()));
+    let (authority, store) = (Authority::start().await, Arc::new(MemoryTokenStore::default()));
     let session = connect(&authority.url, oauth(&authority.url, &store, Some(browser()))).await.unwrap();
     authority.end_logins();
     assert_eq!(call(&session, "echo").await.unwrap(), "done");
@@ -158,7 +158,7 @@ async fn a_login_that_is_over_wants_the_user_again() {
 
 #[tokio::test]
 async fn without_a_user_it_is_said_what_to_do() {
-    let (authority, store) = (Authority::start().await, Arc::new(MemoryTokens::default()));
+    let (authority, store) = (Authority::start().await, Arc::new(MemoryTokenStore::default()));
     let error = connect(&authority.url, oauth(&authority.url, &store, None)).await.err().unwrap();
     let want = "not authorized: the server wants a login, and nobody has logged in to it: run `mcp-host login guarded`";
     assert_eq!(error.to_string(), want);
@@ -171,7 +171,7 @@ async fn without_a_user_it_is_said_what_to_do() {
 
 #[tokio::test]
 async fn a_user_who_refuses_is_asked_once_by_all_who_wait() {
-    let (authority, store) = (Authority::start().await, Arc::new(MemoryTokens::default()));
+    let (authority, store) = (Authority::start().await, Arc::new(MemoryTokenStore::default()));
     let session = connect(&authority.url, oauth(&authority.url, &store, Some(browser()))).await.unwrap();
     drop(session);
     let refuser = Arc::new(Refuser(AtomicUsize::new(0)));
@@ -189,7 +189,7 @@ async fn a_user_who_refuses_is_asked_once_by_all_who_wait() {
 
 #[tokio::test]
 async fn a_server_that_repeats_the_token_does_not_give_it_away() {
-    let (authority, store) = (Authority::start().await, Arc::new(MemoryTokens::default()));
+    let (authority, store) = (Authority::start().await, Arc::new(MemoryTokenStore::default()));
     let authorization = oauth(&authority.url, &store, Some(browser()));
     let session = connect(&authority.url, Arc::clone(&authorization)).await.unwrap();
     authority.books().blabs = true;
@@ -204,7 +204,7 @@ async fn a_server_that_repeats_the_token_does_not_give_it_away() {
 
 #[tokio::test]
 async fn a_configured_header_stands_instead() {
-    let (authority, store) = (Authority::start().await, Arc::new(MemoryTokens::default()));
+    let (authority, store) = (Authority::start().await, Arc::new(MemoryTokenStore::default()));
     let mut endpoint = UrlEndpoint::new(authority.url.parse().unwrap());
     endpoint.headers.push(("Authorization".to_owned(), "Bearer mine".into()));
     let authorization = oauth(&authority.url, &store, Some(browser()));
@@ -217,15 +217,15 @@ async fn a_configured_header_stands_instead() {
 
 #[test]
 fn no_token_is_sent_in_the_clear() {
-    let store = Arc::new(MemoryTokens::default());
+    let store = Arc::new(MemoryTokenStore::default());
     let options = OAuthOptions {
         store,
-        user: None,
+        user_agent: None,
         client_name: String::new(),
         client_metadata: None,
         client: None,
         authorities: Authorities::default(),
-        hint: String::new(),
+        login_hint: String::new(),
     };
     let error = OAuth::new(&"http://example.com/mcp".parse().unwrap(), options).err().unwrap();
     assert_eq!(error.to_string(), "tokens are sent over https only, but on this machine");

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use mcp_model::{RawJson, ResourceBody, TraceContext};
 use mcp_transport::{
-    CallError, CallOptions, CompletionArgument, CompletionOf, Event, Handlers, Listener, Session,
-    SessionOptions,
+    CallError, CallOptions, CompletionArgument, CompletionReference, Handlers, Listener, ServerEvent,
+    Session, SessionOptions,
 };
 use serde_json::{Value, json};
 
@@ -91,16 +91,17 @@ async fn an_argument_is_completed() {
     let server = Server::legacy(everything(), rich);
     let session = server.connect(SessionOptions::default()).await;
     let known = vec![("country".to_owned(), "France".to_owned())];
-    let argument = CompletionArgument { name: "city".to_owned(), value: "Pa".to_owned(), known };
-    let got = session.complete(&CompletionOf::Prompt("p".to_owned()), &argument, options()).await.unwrap();
+    let argument = CompletionArgument { name: "city".to_owned(), value: "Pa".to_owned(), context: known };
+    let got =
+        session.complete(&CompletionReference::Prompt("p".to_owned()), &argument, options()).await.unwrap();
     assert_eq!((got.values, got.total, got.has_more), (vec!["Paris".to_owned()], Some(1), false));
     assert_eq!(
         server.first("completion/complete")["params"],
         json!({"ref": {"type": "ref/prompt", "name": "p"}, "argument": {"name": "city", "value": "Pa"},
                "context": {"arguments": {"country": "France"}}})
     );
-    let argument = CompletionArgument { known: Vec::new(), ..argument };
-    let of = CompletionOf::ResourceTemplate("a:{x}".to_owned());
+    let argument = CompletionArgument { context: Vec::new(), ..argument };
+    let of = CompletionReference::ResourceTemplate("a:{x}".to_owned());
     session.complete(&of, &argument, options()).await.unwrap();
     let params = &server.heard().pop().unwrap()["params"];
     assert_eq!(params["ref"], json!({"type": "ref/resource", "uri": "a:{x}"}));
@@ -155,8 +156,8 @@ struct Updates(Mutex<Vec<String>>);
 
 #[async_trait::async_trait]
 impl Listener for Updates {
-    async fn hear(&self, event: Event) {
-        if let Event::ResourceUpdated { uri } = event {
+    async fn on_event(&self, event: ServerEvent) {
+        if let ServerEvent::ResourceUpdated { uri } = event {
             self.0.lock().unwrap().push(uri);
         }
     }
@@ -209,11 +210,11 @@ async fn a_server_that_announces_nothing_is_listened_to_when_there_is_something_
 fn said() -> (SessionOptions, Arc<Mutex<Vec<String>>>) {
     let heard = Arc::new(Mutex::new(Vec::new()));
     let note = Arc::clone(&heard);
-    let said = move |it: mcp_transport::Said| match it.event {
-        Event::ResourceUpdated { uri } => note.lock().unwrap().push(uri),
+    let said = move |it: mcp_transport::ServerNotification| match it.event {
+        ServerEvent::ResourceUpdated { uri } => note.lock().unwrap().push(uri),
         other => panic!("{other:?}"),
     };
-    (SessionOptions { said: Some(Arc::new(said)), ..SessionOptions::default() }, heard)
+    (SessionOptions { on_notification: Some(Arc::new(said)), ..SessionOptions::default() }, heard)
 }
 
 #[tokio::test(start_paused = true)]
@@ -243,7 +244,7 @@ async fn what_may_have_changed_while_nobody_listened_counts_as_changed() {
     let server = Server::legacy(everything(), |message| match message["method"].as_str() {
         Some("tools/call") => match message["id"].as_u64() {
             Some(id) if message["params"]["name"] == "forgets" => {
-                vec![Reply::End(id, mcp_transport::LaneEnd::NotExecuted(mcp_transport::Epoch(0)))]
+                vec![Reply::End(id, mcp_transport::StreamError::NotExecuted(mcp_transport::Epoch(0)))]
             }
             _ => answer(message, json!({"content": []})),
         },
@@ -273,7 +274,7 @@ async fn a_subscription_that_is_never_agreed_to_ends() {
     let subscribe = async |session: Session| session.subscribe_resource("a:1").await.unwrap_err();
     let refusing = Server::modern(everything(), |message| refuse(message, -32601, Value::Null));
     let error = subscribe(refusing.connect(SessionOptions::default()).await).await;
-    assert!(matches!(error, CallError::NotOffered(_)), "{error}");
+    assert!(matches!(error, CallError::Unsupported(_)), "{error}");
     let silent = Server::modern(everything(), |_| vec![]);
     let error = subscribe(silent.connect(SessionOptions::default()).await).await;
     assert!(matches!(error, CallError::TimedOut(_)), "{error}");

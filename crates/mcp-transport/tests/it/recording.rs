@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use mcp_demo::HttpServer;
 use mcp_model::{Endpoint, Era, RawJson, Secret, ToolResult, UrlEndpoint};
-use mcp_transport::recording::{Between, Player, Recorder, Recording, endpoint_secrets, serve};
+use mcp_transport::recording::{Recorder, Recording, RecordingProxy, Replayer, endpoint_secrets, serve};
 use mcp_transport::{
     CallError, CallOptions, Dial, DialOptions, ElicitMode, Eras, Handlers, OnProgress, Session,
     SessionOptions, dialer,
@@ -61,7 +61,7 @@ async fn see(dial: Arc<dyn Dial>, eras: Eras) -> Seen {
         seen.progress.extend(progress.lock().unwrap().drain(..));
     }
     let arguments = RawJson::parse(r#"{"name":"extra"}"#.into()).unwrap();
-    let mut changes = session.changes();
+    let mut changes = session.list_changes();
     let before = changes.borrow_and_update().tools;
     session.call_tool("change_tools", &arguments, CallOptions::default()).await.unwrap();
     // The demo server announces it to everybody who listens; a legacy session over HTTP may hear it a moment later.
@@ -84,12 +84,12 @@ async fn demo(url: impl Fn(&HttpServer) -> Endpoint) -> (Endpoint, tokio::task::
 async fn check(endpoint: Endpoint, eras: Eras, era: Era) {
     let recorder = Recorder::default();
     let dial = dialer(&endpoint, &DialOptions::default()).unwrap();
-    let real = see(recorder.around("demo", dial, &endpoint_secrets(&endpoint)), eras).await;
+    let real = see(recorder.wrap("demo", dial, &endpoint_secrets(&endpoint)), eras).await;
     assert_eq!(real.progress, ["sleep 1", "sleep 2"]);
     let text = recorder.recording().to_text();
     let recording = Recording::parse(&text).unwrap();
     assert_eq!(recording.to_text(), text);
-    let tape = recording.tape("demo").unwrap();
+    let tape = recording.server("demo").unwrap();
     assert_eq!(tape.version.map(|it| it.era()), Some(era), "{text}");
     // Twice: each connection plays from the beginning.
     for _ in 0..2 {
@@ -129,7 +129,7 @@ async fn a_recording_has_no_time_and_no_ids() {
         let recorder = Recorder::default();
         let dial = dialer(&endpoint, &DialOptions::default()).unwrap();
         let session =
-            Session::connect(recorder.around("demo", dial, &[]), options(Eras::Legacy)).await.unwrap();
+            Session::connect(recorder.wrap("demo", dial, &[]), options(Eras::Legacy)).await.unwrap();
         // Other ids, and the same requests.
         for _ in 0..before {
             session.ping(CallOptions::default()).await.unwrap();
@@ -150,8 +150,8 @@ fn tape(lines: &[Value]) -> String {
     head.iter().chain(lines).map(|it| format!("{it}\n")).collect()
 }
 
-fn player(lines: &[Value]) -> Player {
-    Player::new(Arc::clone(&Recording::parse(&tape(lines)).unwrap().tapes()[0]))
+fn player(lines: &[Value]) -> Replayer {
+    Replayer::new(Arc::clone(&Recording::parse(&tape(lines)).unwrap().servers()[0]))
 }
 
 /// What is said to each message, one after the other.
@@ -160,7 +160,7 @@ fn check_play(lines: &[Value], messages: &[(Value, &[Value])]) {
     let mut player = player(lines);
     for (message, want) in messages {
         let said: Vec<Value> = player
-            .hear(message.to_string().as_bytes())
+            .receive(message.to_string().as_bytes())
             .iter()
             .map(|it| serde_json::from_slice(&it.message).unwrap())
             .collect();
@@ -278,7 +278,7 @@ async fn a_call_that_was_never_answered_is_not_answered() {
         json!({"method": "tools/call", "params": {"name": "t", "arguments": {}}}),
     ]);
     let recording = Recording::parse(&text).unwrap();
-    let session = Session::connect(recording.tapes()[0].dialer(), SessionOptions::default()).await.unwrap();
+    let session = Session::connect(recording.servers()[0].dialer(), SessionOptions::default()).await.unwrap();
     let error = session.call_tool("t", &RawJson::empty_object(), CallOptions::default()).await.unwrap_err();
     assert!(matches!(error, CallError::TimedOut { .. }), "{error:?}");
 }
@@ -295,7 +295,7 @@ async fn hd_sc5_no_secret_of_a_server_is_written_down() {
     let recorder = Recorder::default();
     let dial = dialer(&endpoint, &DialOptions::default()).unwrap();
     let session =
-        Session::connect(recorder.around("s", dial, &endpoint_secrets(&endpoint)), SessionOptions::default())
+        Session::connect(recorder.wrap("s", dial, &endpoint_secrets(&endpoint)), SessionOptions::default())
             .await
             .unwrap();
     // A caller may hand it on as well.
@@ -323,7 +323,7 @@ printf 'half a line'
 #[tokio::test]
 async fn bytes_pass_between_as_they_are() {
     let recorder = Recorder::default();
-    let between = Between {
+    let between = RecordingProxy {
         server: "odd".to_owned(),
         command: "env".to_owned(),
         arguments: ["SECRET=between-and-1", "sh", "-c", ODD].map(Secret::from).into(),
@@ -367,7 +367,7 @@ async fn bytes_pass_between_as_they_are() {
 #[tokio::test]
 async fn a_server_that_stays_is_ended() {
     let recorder = Recorder::default();
-    let between = Between {
+    let between = RecordingProxy {
         server: "stays".to_owned(),
         command: "sh".to_owned(),
         arguments: ["-c", "trap '' TERM; while :; do sleep 1; done"].map(Secret::from).into(),
@@ -380,7 +380,7 @@ async fn a_server_that_stays_is_ended() {
 
 #[tokio::test]
 async fn a_program_that_is_not_there_is_named() {
-    let between = Between {
+    let between = RecordingProxy {
         server: "s".to_owned(),
         command: "/no/such/program".to_owned(),
         arguments: Vec::new(),
@@ -394,7 +394,7 @@ async fn a_program_that_is_not_there_is_named() {
 #[tokio::test]
 async fn a_tape_is_served_line_by_line() {
     let text = tape(&[json!({"method": "ping", "result": {}}), json!({"method": "x", "result": 7})]);
-    let tape = Arc::clone(&Recording::parse(&text).unwrap().tapes()[0]);
+    let tape = Arc::clone(&Recording::parse(&text).unwrap().servers()[0]);
     let requests = b"{\"jsonrpc\":\"2.0\",\"id\":\"a\",\"method\":\"x\"}\r\nnoise\n{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"ping\"}";
     let mut answers = Vec::new();
     serve(tape, &requests[..], &mut answers).await.unwrap();

@@ -17,7 +17,7 @@ async fn connect(
     eras: Eras,
 ) -> (Result<Era, ConnectError>, String) {
     let limits = Limits { startup: Duration::from_secs(60), ..Limits::default() };
-    let options = SessionOptions { remembered, eras, limits, ..SessionOptions::default() };
+    let options = SessionOptions { known_era: remembered, eras, limits, ..SessionOptions::default() };
     let session = Session::connect(Arc::clone(&server.dial) as Arc<dyn Dial>, options).await;
     (session.map(|it| it.era()), server.words())
 }

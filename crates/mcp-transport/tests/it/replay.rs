@@ -2,20 +2,20 @@
 
 use mcp_model::RawJson;
 use mcp_transport::{
-    CallError, CallOptions, CompletionArgument, CompletionOf, Epoch, Fault, LaneEnd, Replay, Session,
-    SessionOptions,
+    CallError, CallOptions, CompletionArgument, CompletionReference, Epoch, RequestError, RetryPolicy,
+    Session, SessionOptions, StreamError,
 };
 use serde_json::json;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::memory::{Reply, Server, answer};
 
-fn lost() -> LaneEnd {
-    LaneEnd::Lost(Fault { status: Some(502), message: "gone".to_owned(), error: None })
+fn lost() -> StreamError {
+    StreamError::Lost(RequestError { status: Some(502), message: "gone".to_owned(), error: None })
 }
 
 /// A server whose first answers to anything but its opening end like this; what follows is answered.
-fn server(ends: Vec<LaneEnd>) -> Server {
+fn server(ends: Vec<StreamError>) -> Server {
     let count = AtomicUsize::new(0);
     let capabilities = json!({"tools": {}, "prompts": {}, "resources": {}, "completions": {}});
     Server::legacy(capabilities, move |message| {
@@ -34,8 +34,8 @@ fn server(ends: Vec<LaneEnd>) -> Server {
     })
 }
 
-async fn call(session: &Session, replay: Replay) -> Result<(), CallError> {
-    let options = CallOptions { replay, ..CallOptions::default() };
+async fn call(session: &Session, replay: RetryPolicy) -> Result<(), CallError> {
+    let options = CallOptions { retry: replay, ..CallOptions::default() };
     session.call_tool("t", &RawJson::empty_object(), options).await.map(drop)
 }
 
@@ -44,7 +44,7 @@ fn count(server: &Server, method: &str) -> usize {
 }
 
 /// How often a call is sent whose answers end like this, and what comes of it.
-async fn check(ends: Vec<LaneEnd>, replay: Replay, want: (usize, &str)) {
+async fn check(ends: Vec<StreamError>, replay: RetryPolicy, want: (usize, &str)) {
     let server = server(ends);
     let session = server.connect(SessionOptions::default()).await;
     let outcome = match call(&session, replay).await {
@@ -57,28 +57,28 @@ async fn check(ends: Vec<LaneEnd>, replay: Replay, want: (usize, &str)) {
 #[tokio::test(start_paused = true)]
 async fn a_lost_answer_is_asked_for_again_once_where_twice_is_as_good_as_once() {
     let unknown = "the answer was lost (gone), and it is not known whether the call ran";
-    check(vec![], Replay::Forbidden, (1, "done")).await;
-    check(vec![lost()], Replay::Forbidden, (1, unknown)).await;
-    check(vec![lost()], Replay::Allowed, (2, "done")).await;
-    check(vec![lost(), lost()], Replay::Allowed, (2, unknown)).await;
+    check(vec![], RetryPolicy::Never, (1, "done")).await;
+    check(vec![lost()], RetryPolicy::Never, (1, unknown)).await;
+    check(vec![lost()], RetryPolicy::Once, (2, "done")).await;
+    check(vec![lost(), lost()], RetryPolicy::Once, (2, unknown)).await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn what_was_not_executed_is_sent_again_whatever_it_is() {
-    let not_executed = |epoch| LaneEnd::NotExecuted(Epoch(epoch));
-    check(vec![not_executed(0)], Replay::Forbidden, (2, "done")).await;
-    check(vec![not_executed(0), lost()], Replay::Allowed, (3, "done")).await;
-    check(vec![lost(), not_executed(0)], Replay::Allowed, (3, "done")).await;
+    let not_executed = |epoch| StreamError::NotExecuted(Epoch(epoch));
+    check(vec![not_executed(0)], RetryPolicy::Never, (2, "done")).await;
+    check(vec![not_executed(0), lost()], RetryPolicy::Once, (3, "done")).await;
+    check(vec![lost(), not_executed(0)], RetryPolicy::Once, (3, "done")).await;
     let unknown = "the answer was lost (gone), and it is not known whether the call ran";
-    check(vec![not_executed(0), lost()], Replay::Forbidden, (2, unknown)).await;
+    check(vec![not_executed(0), lost()], RetryPolicy::Never, (2, unknown)).await;
     let forgetful = "the server forgets the session as soon as it is opened";
-    check(vec![not_executed(0), not_executed(1)], Replay::Forbidden, (2, forgetful)).await;
+    check(vec![not_executed(0), not_executed(1)], RetryPolicy::Never, (2, forgetful)).await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn lists_and_reads_are_asked_for_again() {
-    let argument = CompletionArgument { name: "a".to_owned(), value: String::new(), known: Vec::new() };
-    let of = CompletionOf::Prompt("p".to_owned());
+    let argument = CompletionArgument { name: "a".to_owned(), value: String::new(), context: Vec::new() };
+    let of = CompletionReference::Prompt("p".to_owned());
     for method in ["tools/list", "prompts/get", "resources/read", "completion/complete", "ping"] {
         let server = server(vec![lost()]);
         let session = server.connect(SessionOptions::default()).await;
@@ -99,7 +99,7 @@ async fn lists_and_reads_are_asked_for_again() {
 async fn an_unknown_outcome_says_what_to_do() {
     let server = server(vec![lost()]);
     let session = server.connect(SessionOptions::default()).await;
-    let error = call(&session, Replay::Forbidden).await.unwrap_err();
+    let error = call(&session, RetryPolicy::Never).await.unwrap_err();
     assert_eq!(error.kind().as_str(), "MCPOutcomeUnknownError");
     assert_eq!(error.help().as_deref(), Some("look whether it was done before it is done again"));
 }
@@ -115,7 +115,7 @@ async fn an_answer_that_is_lost_to_a_list_is_no_call_that_may_have_run() {
     let help = error.help().unwrap();
     assert!(help.contains("try again later"), "{help}");
     // The same of one that is handed on.
-    let options = CallOptions { replay: Replay::Forbidden, ..CallOptions::default() };
+    let options = CallOptions { retry: RetryPolicy::Never, ..CallOptions::default() };
     for (method, want) in [("resources/list", "MCPConnectionError"), ("custom/do", "MCPOutcomeUnknownError")]
     {
         let server = self::server(vec![lost()]);

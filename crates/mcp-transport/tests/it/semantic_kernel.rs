@@ -81,7 +81,7 @@ async fn sk_08_an_error_answer_and_a_lost_connection_are_told_apart() {
     assert!(
         matches!(call("refuse").await, CallError::Rpc(error) if error.code == -32602 && error.data.is_some())
     );
-    assert!(matches!(call("garbage").await, CallError::Unreadable(_)));
+    assert!(matches!(call("garbage").await, CallError::InvalidResponse(_)));
     assert!(matches!(call("leave").await, CallError::Closed(_)));
 }
 

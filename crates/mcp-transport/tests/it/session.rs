@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use mcp_model::{Era, Limits, RawJson};
-use mcp_transport::{CallError, CallOptions, ConnectError, Eras, Session, SessionOptions, State};
+use mcp_transport::{CallError, CallOptions, ConnectError, Eras, Session, SessionOptions, SessionState};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
@@ -151,7 +151,7 @@ async fn a_server_that_ends_right_after_its_handshake_is_not_connected() {
     };
     let session = connect(Eras::Legacy, peer).await.0.unwrap();
     session.closed().await;
-    assert_eq!(*session.state().borrow(), State::Error("it closed the connection".to_owned()));
+    assert_eq!(*session.state().borrow(), SessionState::Error("it closed the connection".to_owned()));
 }
 
 #[tokio::test(start_paused = true)]
@@ -161,7 +161,7 @@ async fn the_servers_choice_of_version_is_checked() {
     check(connect(Eras::Legacy, peer).await, want, &["initialize"]);
     let peer = |message: &Value| answer(message, json!({"hello": 1}));
     let (session, _) = connect(Eras::Legacy, peer).await;
-    assert!(matches!(session, Err(ConnectError::Unreadable(_))));
+    assert!(matches!(session, Err(ConnectError::InvalidResponse(_))));
 }
 
 #[tokio::test(start_paused = true)]
@@ -221,7 +221,7 @@ async fn a_modern_server_is_listened_to_and_again_after_it_hung_up() {
         _ => vec![],
     };
     let session = connect(Eras::Both, peer).await.0.unwrap();
-    let mut changes = session.changes();
+    let mut changes = session.list_changes();
     // One that was told, and one that may have been missed.
     changes.wait_for(|it| it.tools == 2 && it.prompts == 0).await.unwrap();
     tokio::time::sleep(Duration::from_secs(600)).await;
@@ -328,7 +328,7 @@ async fn list_changed_is_counted_and_a_ping_is_answered() {
         }
     };
     let session = connect(Eras::Legacy, peer).await.0.unwrap();
-    let mut changes = session.changes();
+    let mut changes = session.list_changes();
     changes.wait_for(|it| it.tools == 1).await.unwrap();
     tokio::time::sleep(Duration::from_millis(1)).await;
     assert_eq!(*pinged.lock().unwrap(), Some(json!({"jsonrpc": "2.0", "id": "p", "result": {}})));

@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use mcp_model::{Endpoint, EnvInherit, Limits, RawJson, Secret, StdioEndpoint};
 use mcp_transport::{
-    CallError, CallOptions, ConnectError, Dial, DialOptions, EndReason, Eras, Receipts, Session,
-    SessionOptions, StartFailure, State, dialer,
+    CallError, CallOptions, ConnectError, Dial, DialOptions, DisconnectReason, Eras, ReceiptDirectory,
+    Session, SessionOptions, SessionState, StartError, dialer,
 };
 
 /// A server in shell: answers the handshake of the old era and lists one tool. `$TOOL` is what a call of the tool does;
@@ -48,7 +48,7 @@ async fn connect(endpoint: StdioEndpoint) -> Result<Session, ConnectError> {
 }
 
 async fn call(session: &Session, deadline: u64) -> Result<String, CallError> {
-    let options = CallOptions { deadline: Some(Duration::from_millis(deadline)), ..CallOptions::default() };
+    let options = CallOptions { timeout: Some(Duration::from_millis(deadline)), ..CallOptions::default() };
     session.call_tool("t", &RawJson::empty_object(), options).await.map(|it| it.value.text())
 }
 
@@ -76,10 +76,13 @@ async fn hd_100_hd_101_hd_102_a_call_reaches_the_process_and_comes_back() {
     assert!(session.list_prompts().await.unwrap().items.is_empty(), "a server without prompts is not asked");
     assert_eq!(call(&session, 10_000).await.unwrap(), "hello");
     let state = session.state();
-    assert_eq!(*state.borrow(), State::Connected);
+    assert_eq!(*state.borrow(), SessionState::Connected);
     let ended = session.close(Duration::from_secs(2)).await;
-    assert_eq!((&ended.reason, ended.evidence.exit.as_deref()), (&EndReason::Stopped, Some("exit status 0")));
-    assert_eq!(*state.borrow(), State::Disconnected);
+    assert_eq!(
+        (&ended.reason, ended.evidence.exit.as_deref()),
+        (&DisconnectReason::Stopped, Some("exit status 0"))
+    );
+    assert_eq!(*state.borrow(), SessionState::Disconnected);
     assert!(matches!(call(&session, 1000).await, Err(CallError::NotSent(_))));
 }
 
@@ -107,8 +110,8 @@ async fn hd_103_sk_22_the_environment_is_what_was_asked_for() {
 #[tokio::test]
 async fn hd_116_a_program_that_does_not_exist_is_named_as_such() {
     let error = connect(StdioEndpoint::new("no-such-program-anywhere")).await.err().unwrap();
-    let ConnectError::Ended(ended) = &error else { panic!("{error}") };
-    assert_eq!(ended.reason, EndReason::NotStarted(StartFailure::CommandNotFound));
+    let ConnectError::Disconnected(ended) = &error else { panic!("{error}") };
+    assert_eq!(ended.reason, DisconnectReason::NotStarted(StartError::CommandNotFound));
     assert!(error.help().unwrap().contains("PATH"));
 
     let mut endpoint = script("exit 0");
@@ -162,7 +165,7 @@ async fn hd_117_a_crash_ends_the_call_with_its_evidence() {
         "the server is no longer available: its process ended with signal 9 (SIGKILL); its standard error ended with: \
          out of memory"
     );
-    assert!(matches!(&*session.state().borrow(), State::Error(text) if text.contains("SIGKILL")));
+    assert!(matches!(&*session.state().borrow(), SessionState::Error(text) if text.contains("SIGKILL")));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -238,7 +241,7 @@ async fn dm_073_noise_is_skipped_and_an_answer_over_the_limit_ends_its_call() {
         r#"printf '{"id":%s,"result":{"content":[' "$id"; head -c 30000 /dev/zero | tr '\0' ' '; echo ']}}'"#;
     let session = Session::connect(dial(server(tool), limits), options).await.unwrap();
     let error = call(&session, 10_000).await.unwrap_err();
-    assert!(matches!(error, CallError::TooLarge(10_000)), "{error}");
+    assert!(matches!(error, CallError::ResponseTooLarge(10_000)), "{error}");
     assert!(session.list_tools().await.is_ok(), "the connection lives on");
 
     // The key order of the TypeScript SDK: whose answer it is stands at the very end.
@@ -247,7 +250,7 @@ async fn dm_073_noise_is_skipped_and_an_answer_over_the_limit_ends_its_call() {
     let tool = r#"printf '{"result":{"content":['; head -c 30000 /dev/zero | tr '\0' ' '; echo "]},\"jsonrpc\":\"2.0\",\"id\":$id}""#;
     let session = Session::connect(dial(server(tool), limits), options).await.unwrap();
     let error = call(&session, 10_000).await.unwrap_err();
-    assert!(matches!(error, CallError::TooLarge(10_000)), "{error}");
+    assert!(matches!(error, CallError::ResponseTooLarge(10_000)), "{error}");
 }
 
 #[tokio::test]
@@ -290,7 +293,7 @@ async fn hd_sc5_an_argument_that_a_server_repeats_is_no_news() {
 async fn a_server_that_does_not_read_costs_a_call_its_deadline() {
     let session = connect(server("sleep 1000")).await.unwrap();
     let arguments = RawJson::from_value(&serde_json::json!({ "x": "y".repeat(1 << 20) })).unwrap();
-    let options = CallOptions { deadline: Some(Duration::from_millis(200)), ..CallOptions::default() };
+    let options = CallOptions { timeout: Some(Duration::from_millis(200)), ..CallOptions::default() };
     assert!(matches!(session.call_tool("t", &arguments, options.clone()).await, Err(CallError::TimedOut(_))));
     assert!(matches!(session.call_tool("t", &arguments, options).await, Err(CallError::TimedOut(_))));
     let begun = Instant::now();
@@ -341,7 +344,7 @@ async fn hd_131_many_calls_at_once_each_get_their_own_answer() {
 #[tokio::test]
 async fn a_receipt_lasts_as_long_as_its_process() {
     let folder = tempfile::tempdir().unwrap();
-    let receipts = Receipts::in_directory(folder.path());
+    let receipts = ReceiptDirectory::new(folder.path());
     let options = DialOptions { receipts: Some(receipts.clone()), ..DialOptions::default() };
     assert_eq!(options.process.id(), None);
     let dial = dialer(&Endpoint::Stdio(server("")), &options).unwrap();
@@ -360,7 +363,7 @@ async fn a_receipt_lasts_as_long_as_its_process() {
 async fn hd_106_an_answer_in_another_encoding_ends_its_call() {
     let session = connect(server(r#"text "$id" "$(printf 'caf\351')""#)).await.unwrap();
     let error = call(&session, 10_000).await.unwrap_err();
-    assert!(matches!(error, CallError::Unreadable(_)), "{error}");
+    assert!(matches!(error, CallError::InvalidResponse(_)), "{error}");
     assert!(session.list_tools().await.is_ok(), "the connection lives on");
 }
 
@@ -370,7 +373,7 @@ async fn hd_135_utf_16_is_noise_and_costs_the_limit() {
     let options = SessionOptions { limits: limits.clone(), eras: Eras::Legacy, ..SessionOptions::default() };
     let says = r#"read -r line; printf '{\0"\0i\0d\0"\0:\0001\0}\0\n\0'; sleep 1000"#;
     let error = Session::connect(dial(script(says), limits), options).await.err().unwrap();
-    let ConnectError::TimedOut { ended, .. } = &error else { panic!("{error}") };
+    let ConnectError::TimedOut { disconnect: ended, .. } = &error else { panic!("{error}") };
     assert!(ended.evidence.noise_bytes >= 14, "{error}");
 }
 
@@ -398,13 +401,13 @@ async fn a_server_that_floods_is_answered_by_its_deadlines_and_closed_at_once() 
             assert_eq!(call(&session, 60_000).await.unwrap(), "hello");
         }
         let hang = RawJson::from_value(&serde_json::json!({ "x": "hang" })).unwrap();
-        let options = CallOptions { deadline: Some(Duration::from_millis(100)), ..CallOptions::default() };
+        let options = CallOptions { timeout: Some(Duration::from_millis(100)), ..CallOptions::default() };
         let error = session.call_tool("t", &hang, options).await.err().unwrap();
         assert!(matches!(error, CallError::TimedOut(_)), "{error}");
         assert_eq!(call(&session, 60_000).await.unwrap(), "hello");
         let begun = Instant::now();
         let ended = session.close(Duration::from_secs(60)).await;
-        assert_eq!(ended.reason, EndReason::Stopped);
+        assert_eq!(ended.reason, DisconnectReason::Stopped);
         assert_eq!(ended.evidence.exit.as_deref(), Some("exit status 0"), "it was not cut off");
         assert!(begun.elapsed() < Duration::from_secs(50));
     }
@@ -433,7 +436,10 @@ async fn a_server_that_floods_standard_error_is_answered_and_closed_at_once() {
     }
     let begun = Instant::now();
     let ended = session.close(Duration::from_secs(60)).await;
-    assert_eq!((&ended.reason, ended.evidence.exit.as_deref()), (&EndReason::Stopped, Some("exit status 0")));
+    assert_eq!(
+        (&ended.reason, ended.evidence.exit.as_deref()),
+        (&DisconnectReason::Stopped, Some("exit status 0"))
+    );
     assert!(begun.elapsed() < Duration::from_secs(50));
 }
 

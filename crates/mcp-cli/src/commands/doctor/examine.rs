@@ -172,7 +172,7 @@ async fn program(endpoint: &mut StdioEndpoint) -> Said {
 async fn connect(course: &mut Course, server: &ResolvedServer, endpoint: &Endpoint) -> Option<Session> {
     let limits = server.spec.limits.clone();
     let given = server.config.iter().cloned().collect();
-    let mut dial = DialOptions { limits: limits.clone(), given, ..DialOptions::default() };
+    let mut dial = DialOptions { limits: limits.clone(), extra_secrets: given, ..DialOptions::default() };
     let logins = hosted::logins(hosted::Asked::Nobody, None);
     dial.authorization = logins.and_then(|it| it.authorization(&server.spec.id, endpoint, &dial.authorities));
     let refused = |error: &ConnectError| Said::failed(error.to_string(), error.help());

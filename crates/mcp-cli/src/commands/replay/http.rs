@@ -14,7 +14,7 @@ use axum::extract::{DefaultBodyLimit, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::post;
-use mcp_transport::recording::{Played, Player, Tape};
+use mcp_transport::recording::{ReplayedMessage, Replayer, ServerRecording};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use tokio::net::TcpListener;
@@ -34,7 +34,7 @@ const LARGEST: usize = 64 << 20;
 
 /// Everything that is served.
 struct Site {
-    tape: Arc<Tape>,
+    tape: Arc<ServerRecording>,
     visits: Mutex<Visits>,
 }
 
@@ -49,7 +49,7 @@ struct Visits {
 
 /// One client's way through the recording.
 struct Visit {
-    player: Player,
+    player: Replayer,
     /// Where the messages go that belong to a request, by the JSON text of its id.
     lanes: HashMap<String, mpsc::UnboundedSender<Bytes>>,
 }
@@ -57,7 +57,7 @@ struct Visit {
 /// Serves until a signal comes.
 pub(super) async fn run(
     context: &Context,
-    tape: Arc<Tape>,
+    tape: Arc<ServerRecording>,
     address: SocketAddr,
     signals: &mut Signals,
 ) -> Exit {
@@ -188,7 +188,7 @@ impl Site {
 
 impl Visits {
     /// A session that begins.
-    fn begin(&mut self, tape: &Arc<Tape>) -> String {
+    fn begin(&mut self, tape: &Arc<ServerRecording>) -> String {
         self.count += 1;
         let id = format!("replay-{}", self.count);
         if self.sessions.len() == SESSIONS {
@@ -198,7 +198,7 @@ impl Visits {
         id
     }
 
-    fn visit(&mut self, tape: &Arc<Tape>, session: Option<&str>) -> &mut Visit {
+    fn visit(&mut self, tape: &Arc<ServerRecording>, session: Option<&str>) -> &mut Visit {
         let own = self.sessions.iter_mut().find(|(id, _)| Some(id.as_str()) == session);
         match own {
             Some((_, visit)) => visit,
@@ -208,16 +208,19 @@ impl Visits {
 }
 
 impl Visit {
-    fn new(tape: &Arc<Tape>) -> Visit {
-        Visit { player: Player::new(Arc::clone(tape)), lanes: HashMap::new() }
+    fn new(tape: &Arc<ServerRecording>) -> Visit {
+        Visit { player: Replayer::new(Arc::clone(tape)), lanes: HashMap::new() }
     }
 
     /// Takes a message, and sends what is said to it on the streams that it belongs to.
     fn hear(&mut self, body: &[u8], asked: Option<&str>) {
-        let played = self.player.hear(body);
+        let played = self.player.receive(body);
         // What belongs to no request goes where it can be heard: on this stream, before it ends.
-        let (loose, own): (Vec<Played>, Vec<Played>) = played.into_iter().partition(|it| it.of.is_none());
-        for Played { of, message, is_answer } in loose.into_iter().chain(own) {
+        let (loose, own): (Vec<ReplayedMessage>, Vec<ReplayedMessage>) =
+            played.into_iter().partition(|it| it.request_id.is_none());
+        for ReplayedMessage { request_id: of, message, is_response: is_answer } in
+            loose.into_iter().chain(own)
+        {
             let Some(lane) = of.as_deref().or(asked) else { continue };
             if let Some(sender) = self.lanes.get(lane) {
                 // Who has gone away hears nothing.

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
-use mcp_transport::recording::{Recording, Tape, serve};
+use mcp_transport::recording::{Recording, ServerRecording, serve};
 
 use crate::context::{Context, blocking};
 use crate::exit::Exit;
@@ -71,16 +71,16 @@ fn read(path: &Path) -> Result<Recording, (Exit, String)> {
     Recording::parse(&text).map_err(|it| (Exit::Wrong, format!("{shown}: {it}")))
 }
 
-fn choose(recording: &Recording, server: Option<&str>) -> Result<Arc<Tape>, (Exit, String)> {
-    let names: Vec<&str> = recording.tapes().iter().map(|it| it.server.as_str()).collect();
+fn choose(recording: &Recording, server: Option<&str>) -> Result<Arc<ServerRecording>, (Exit, String)> {
+    let names: Vec<&str> = recording.servers().iter().map(|it| it.server.as_str()).collect();
     let names = plain::line(&names.join(", "));
-    match (server, recording.tapes()) {
+    match (server, recording.servers()) {
         (_, []) => Err((Exit::Wrong, "the recording has no server".to_owned())),
         (None, [only]) => Ok(Arc::clone(only)),
         (None, _) => {
             Err((Exit::Usage, format!("the recording has several servers; say one of: --server {names}")))
         }
-        (Some(name), _) => recording.tape(name).map(Arc::clone).ok_or_else(|| {
+        (Some(name), _) => recording.server(name).map(Arc::clone).ok_or_else(|| {
             let message =
                 format!("there is no server `{}` in the recording; there are: {names}", plain::line(name));
             (Exit::Usage, message)

@@ -13,7 +13,7 @@ use futures_util::stream::FuturesUnordered;
 use mcp_config::Colour;
 use mcp_host::{FollowRequest, Host, HostOptions};
 use mcp_model::ServerId;
-use mcp_transport::{Event, Handlers, Listener};
+use mcp_transport::{Handlers, Listener, ServerEvent};
 use ratatui::crossterm::event::{self, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::mpsc;
@@ -39,12 +39,12 @@ pub(super) struct Logs(mpsc::Receiver<String>);
 struct Ear(mpsc::Sender<String>);
 
 impl Listener for Ear {
-    fn hear<'a, 'b>(&'a self, event: Event) -> Pin<Box<dyn Future<Output = ()> + Send + 'b>>
+    fn on_event<'a, 'b>(&'a self, event: ServerEvent) -> Pin<Box<dyn Future<Output = ()> + Send + 'b>>
     where
         'a: 'b,
         Self: 'b,
     {
-        if let Event::Log(message) = event {
+        if let ServerEvent::Log(message) = event {
             let level = message.level.map_or("log", |it| it.as_str());
             let logger = message.logger.map(|it| format!("{it}: ")).unwrap_or_default();
             let data = message.data.map(|it| it.to_text().map_or_else(|| it.as_str().to_owned(), Into::into));

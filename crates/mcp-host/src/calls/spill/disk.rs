@@ -10,7 +10,7 @@ use std::fs::{self, DirBuilder};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use mcp_transport::Owner;
+use mcp_transport::ProcessIdentity;
 use tempfile::{Builder, TempDir};
 
 /// What the names of all our folders begin with.
@@ -61,7 +61,7 @@ fn new_folder(directory: &Path) -> io::Result<TempDir> {
     let mut own = DirBuilder::new();
     own.recursive(true);
     let mut builder = Builder::new();
-    let owner = Owner::this().map(|it| format!("{PREFIX}{it}-"));
+    let owner = ProcessIdentity::current().map(|it| format!("{PREFIX}{it}-"));
     builder.prefix(owner.as_deref().unwrap_or(PREFIX)).rand_bytes(22);
     #[cfg(unix)]
     {
@@ -96,7 +96,8 @@ pub(super) fn tidy(directory: &Path) -> io::Result<()> {
         let entry = entry?;
         let name = entry.file_name();
         let owner = name.to_str().and_then(|it| it.strip_prefix(PREFIX)?.rsplit_once('-'));
-        let is_left = owner.and_then(|(owner, _)| Owner::parse(owner)).is_some_and(|it| it.is_dead());
+        let is_left =
+            owner.and_then(|(owner, _)| ProcessIdentity::parse(owner)).is_some_and(|it| it.is_dead());
         // Another user's folder may call itself what it likes, and what a link leads to is not in here.
         if is_left && entry.file_type()?.is_dir() && standing(&entry.path())?.owner == us.owner {
             fs::remove_dir_all(entry.path())?;
@@ -194,7 +195,7 @@ mod tests {
     #[test]
     fn hd_133_what_a_killed_host_left_is_removed_and_nothing_else() {
         let place = tempfile::tempdir().unwrap();
-        let ours = Owner::this().unwrap().to_string();
+        let ours = ProcessIdentity::current().unwrap().to_string();
         let [id, started, world] = ours.split('-').collect::<Vec<_>>()[..] else { panic!("{ours}") };
         let dead = format!("{PREFIX}{id}-0-{world}-aaaa");
         let others = [

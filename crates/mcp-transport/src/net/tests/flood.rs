@@ -8,7 +8,7 @@ use futures_util::stream;
 use tokio::time::Instant;
 
 use crate::net::Response;
-use crate::transport::{Inbox, Lane, LaneEnd, RequestId, Worth};
+use crate::transport::{FrameSink, MessageClass, RequestId, StreamError, StreamId};
 
 /// How often a chunk holds the text that is sent again and again.
 pub(crate) const TIMES: usize = 100;
@@ -35,16 +35,16 @@ impl Answers {
     }
 }
 
-impl Inbox for Answers {
-    fn deliver(&self, _: Lane, frame: Bytes) -> Worth {
+impl FrameSink for Answers {
+    fn deliver(&self, _: StreamId, frame: Bytes) -> MessageClass {
         if frame.starts_with(b"{\"id\"") {
             self.0.lock().expect("whoever holds it does not panic").push(Instant::now());
-            return Worth::Awaited;
+            return MessageClass::Solicited;
         }
-        Worth::Idle(1)
+        MessageClass::Unsolicited(1)
     }
 
-    fn lane_ended(&self, _: RequestId, _: LaneEnd) {}
+    fn stream_failed(&self, _: RequestId, _: StreamError) {}
 
     fn noise(&self, _: usize) {}
 }

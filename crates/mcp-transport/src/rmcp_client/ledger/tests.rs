@@ -8,20 +8,20 @@ const OPENED: &str = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#
 
 fn said(acts: Vec<Act>) -> String {
     let word = |act: Act| match act {
-        Act::Send(Out::Message(Outgoing { epoch, head, body: _ })) => {
+        Act::Send(Outbound::Send(OutboundMessage { epoch, head, body: _ })) => {
             let id = head.id.map_or_else(String::new, |it| format!("#{}", it & !OWN_IDS));
             let version = head.version.map_or("-", ProtocolVersion::as_str);
             format!("{}{id}@{} {version}", head.method, epoch.0)
         }
-        Act::Send(Out::Abandon { id, notice }) => format!("abandon #{id} {}", notice.is_some()),
+        Act::Send(Outbound::Cancel { id, notice }) => format!("abandon #{id} {}", notice.is_some()),
         Act::Frame(frame) => format!("frame {}", String::from_utf8_lossy(&frame)),
         Act::Fail(id, error) => format!("fail #{id} {}", error.message),
     };
     acts.into_iter().map(word).collect::<Vec<_>>().join("; ")
 }
 
-fn lost(why: &str) -> LaneEnd {
-    LaneEnd::Lost(Fault { status: None, message: why.to_owned(), error: None })
+fn lost(why: &str) -> StreamError {
+    StreamError::Lost(RequestError { status: None, message: why.to_owned(), error: None })
 }
 
 /// A ledger whose session is open, with calls 1 and 2 on their way.
@@ -29,7 +29,7 @@ fn open() -> Ledger {
     let mut ledger = Ledger::default();
     ledger.send(OPENING.into()).unwrap();
     let answer = r#"{"result":{"protocolVersion":"2025-06-18"},"jsonrpc":"2.0","id":0}"#;
-    assert_eq!(said(ledger.frame(Lane::Request(0, Epoch(0)), answer.into())), format!("frame {answer}"));
+    assert_eq!(said(ledger.frame(StreamId::Request(0, Epoch(0)), answer.into())), format!("frame {answer}"));
     assert_eq!(said(ledger.send(OPENED.into()).unwrap()), "notifications/initialized@0 2025-06-18");
     for id in [1, 2] {
         let call = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"t"}}}}"#);
@@ -42,14 +42,14 @@ fn open() -> Ledger {
 fn an_answer_is_handed_on_once_and_a_strange_one_never() {
     let mut ledger = open();
     let frame = r#"{"jsonrpc":"2.0","id":1,"result":{}}"#;
-    assert_eq!(said(ledger.frame(Lane::Shared, frame.into())), format!("frame {frame}"));
+    assert_eq!(said(ledger.frame(StreamId::Shared, frame.into())), format!("frame {frame}"));
     for strange in [frame, r#"{"id":9,"result":{}}"#, r#"{"id":null,"error":{}}"#, "[[{}]]", "garbage"] {
-        assert_eq!(said(ledger.frame(Lane::Shared, strange.to_owned().into())), "");
+        assert_eq!(said(ledger.frame(StreamId::Shared, strange.to_owned().into())), "");
     }
     let ping = r#"{"jsonrpc":"2.0","id":2,"method":"ping"}"#;
-    assert_eq!(said(ledger.frame(Lane::Shared, ping.into())), format!("frame {ping}"));
+    assert_eq!(said(ledger.frame(StreamId::Shared, ping.into())), format!("frame {ping}"));
     let refused = r#"{"jsonrpc":"2.0","error":{"code":-1,"message":"no"}}"#;
-    assert_eq!(said(ledger.frame(Lane::Request(2, Epoch(0)), refused.into())), "fail #2 no");
+    assert_eq!(said(ledger.frame(StreamId::Request(2, Epoch(0)), refused.into())), "fail #2 no");
 }
 
 #[test]
@@ -66,14 +66,14 @@ fn a_lost_answer_is_an_unknown_outcome_and_a_refusal_is_the_servers_word() {
     let want = "fail #1 the answer was lost, and it is not known whether the request ran: reset";
     assert_eq!(said(ledger.lane_ended(1, lost("reset"))), want);
     let error = Some(RpcError::new(-5, "bad"));
-    let refused = LaneEnd::Refused(Fault { status: Some(400), message: "400".to_owned(), error });
+    let refused = StreamError::Refused(RequestError { status: Some(400), message: "400".to_owned(), error });
     assert_eq!(said(ledger.lane_ended(2, refused)), "fail #2 bad");
 }
 
 #[test]
 fn a_forgotten_session_is_opened_once_for_all_and_held_calls_follow() {
     let mut ledger = open();
-    let forgotten = || LaneEnd::NotExecuted(Epoch(0));
+    let forgotten = || StreamError::NotExecuted(Epoch(0));
     assert_eq!(said(ledger.lane_ended(1, forgotten())), "initialize#0@1 -");
     assert_eq!(said(ledger.lane_ended(2, forgotten())), "");
     let third = r#"{"jsonrpc":"2.0","id":3,"method":"tools/list"}"#;
@@ -81,7 +81,7 @@ fn a_forgotten_session_is_opened_once_for_all_and_held_calls_follow() {
     let answer = format!(r#"{{"id":{OWN_IDS},"result":{{"protocolVersion":"2025-03-26"}}}}"#);
     let want = "notifications/initialized@1 2025-03-26; tools/call#1@1 2025-03-26; \
                 tools/call#2@1 2025-03-26; tools/list#3@1 2025-03-26";
-    assert_eq!(said(ledger.frame(Lane::Request(OWN_IDS, Epoch(0)), answer.into())), want);
+    assert_eq!(said(ledger.frame(StreamId::Request(OWN_IDS, Epoch(0)), answer.into())), want);
     // One that learns of it late only has to be sent again; and again only so often.
     assert_eq!(said(ledger.lane_ended(1, forgotten())), "tools/call#1@1 2025-03-26");
     let want = "fail #1 the server has forgotten the session, and did not run the request";
@@ -92,21 +92,21 @@ fn a_forgotten_session_is_opened_once_for_all_and_held_calls_follow() {
 fn a_session_that_cannot_be_opened_again_ends_all_that_waits_for_it() {
     let why = "the server had forgotten the session, and it could not be opened again: ";
     let mut ledger = open();
-    ledger.lane_ended(1, LaneEnd::NotExecuted(Epoch(0)));
-    ledger.lane_ended(2, LaneEnd::NotExecuted(Epoch(0)));
+    ledger.lane_ended(1, StreamError::NotExecuted(Epoch(0)));
+    ledger.lane_ended(2, StreamError::NotExecuted(Epoch(0)));
     let answer = format!(r#"{{"id":{OWN_IDS},"error":{{"code":-1,"message":"full"}}}}"#);
     let want = format!("fail #1 {why}full (code -1); fail #2 {why}full (code -1)");
-    assert_eq!(said(ledger.frame(Lane::Request(OWN_IDS, Epoch(0)), answer.into())), want);
+    assert_eq!(said(ledger.frame(StreamId::Request(OWN_IDS, Epoch(0)), answer.into())), want);
 
     let mut ledger = open();
-    ledger.lane_ended(1, LaneEnd::NotExecuted(Epoch(0)));
+    ledger.lane_ended(1, StreamError::NotExecuted(Epoch(0)));
     assert!(said(ledger.lane_ended(OWN_IDS, lost("reset"))).starts_with("fail #1"));
 }
 
 #[test]
 fn the_end_ends_everything_and_nothing_is_sent_after_it() {
     let mut ledger = open();
-    let ended = Ended::new(crate::error::end::EndReason::PeerClosed);
+    let ended = Disconnect::new(crate::error::end::DisconnectReason::PeerClosed);
     let why = "the server is no longer available: it closed the connection";
     assert_eq!(said(ledger.ended(&ended)), format!("fail #1 {why}; fail #2 {why}"));
     assert_eq!(ledger.send(OPENED.into()).unwrap_err(), Unsendable::Over);
@@ -132,20 +132,20 @@ fn an_answer_goes_to_the_session_that_asked() {
         let body = format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{}}}}"#);
         said(ledger.send(body.into()).unwrap())
     };
-    assert!(ask(&mut ledger, Lane::Request(1, Epoch(0))).contains(r#""id":5"#));
+    assert!(ask(&mut ledger, StreamId::Request(1, Epoch(0))).contains(r#""id":5"#));
     // The session is forgotten while the SDK asks its user, and the next one asks under the same number.
-    ledger.lane_ended(1, LaneEnd::NotExecuted(Epoch(0)));
+    ledger.lane_ended(1, StreamError::NotExecuted(Epoch(0)));
     let opened = format!(r#"{{"id":{OWN_IDS},"result":{{"protocolVersion":"2025-03-26"}}}}"#);
-    ledger.frame(Lane::Request(OWN_IDS, Epoch(1)), opened.into());
-    assert!(ask(&mut ledger, Lane::Request(1, Epoch(1))).contains(r#""id":"another-1""#));
+    ledger.frame(StreamId::Request(OWN_IDS, Epoch(1)), opened.into());
+    assert!(ask(&mut ledger, StreamId::Request(1, Epoch(1))).contains(r#""id":"another-1""#));
     assert_eq!(answered(&mut ledger, "5"), "@0 2025-03-26");
     assert_eq!(answered(&mut ledger, "\"another-1\""), "@1 2025-03-26");
     assert_eq!(answered(&mut ledger, "5"), "", "nobody asks any more");
     // On a wire with one session, likewise.
-    assert!(ask(&mut ledger, Lane::Shared).contains(r#""id":5"#));
+    assert!(ask(&mut ledger, StreamId::Shared).contains(r#""id":5"#));
     let back = r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":5}}"#;
-    assert_eq!(said(ledger.frame(Lane::Listening(Epoch(1)), back.into())), "");
-    assert!(said(ledger.frame(Lane::Shared, back.into())).contains(r#""requestId":5"#));
+    assert_eq!(said(ledger.frame(StreamId::Notifications(Epoch(1)), back.into())), "");
+    assert!(said(ledger.frame(StreamId::Shared, back.into())).contains(r#""requestId":5"#));
     assert_eq!(answered(&mut ledger, "5"), "");
 }
 
@@ -153,7 +153,7 @@ fn an_answer_goes_to_the_session_that_asked() {
 fn a_result_without_an_id_is_nobodys() {
     let mut ledger = open();
     for nobodys in [r#"{"id":null,"result":{}}"#, r#"{"result":{}}"#] {
-        assert_eq!(said(ledger.frame(Lane::Request(1, Epoch(0)), nobodys.into())), "");
+        assert_eq!(said(ledger.frame(StreamId::Request(1, Epoch(0)), nobodys.into())), "");
     }
 }
 
@@ -162,7 +162,7 @@ fn a_server_that_asks_without_end_is_refused() {
     let mut ledger = Ledger::default();
     let ask = |id| Bytes::from(format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"ping"}}"#));
     for id in 0..1024 {
-        assert!(said(ledger.frame(Lane::Shared, ask(id))).starts_with("frame"));
+        assert!(said(ledger.frame(StreamId::Shared, ask(id))).starts_with("frame"));
     }
-    assert_eq!(said(ledger.frame(Lane::Shared, ask(1024))), "@0 -");
+    assert_eq!(said(ledger.frame(StreamId::Shared, ask(1024))), "@0 -");
 }

@@ -4,19 +4,19 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use super::*;
-use crate::error::end::{EndReason, Fault};
-use crate::rpc::pending::MOST_CALLS;
+use crate::error::end::{DisconnectReason, RequestError};
+use crate::rpc::pending::MAX_CALLS;
 
 impl Engine {
     /// How many calls are in the table, and how many permits are out.
     pub(crate) fn in_flight(&self) -> (usize, usize) {
-        (self.pending.len(), MOST_CALLS - self.out.permits().available_permits())
+        (self.pending.len(), MAX_CALLS - self.out.permits().available_permits())
     }
 }
 
 struct Peer {
     engine: Arc<Engine>,
-    queue: OutQueue,
+    queue: OutboundQueue,
     incoming: mpsc::Receiver<Box<Incoming>>,
 }
 
@@ -39,9 +39,9 @@ fn terms(deadline: u64, idle: Option<u64>) -> CallTerms {
 fn call(engine: &Arc<Engine>, terms: CallTerms) -> tokio::task::JoinHandle<String> {
     let engine = Arc::clone(engine);
     tokio::spawn(async move {
-        let message = |id| Outgoing {
+        let message = |id| OutboundMessage {
             epoch: Epoch(0),
-            head: Head::new(Some(id), "m".into(), None),
+            head: MessageHead::new(Some(id), "m".into(), None),
             body: frame::request(id, "m", "", ""),
         };
         match engine.call(terms, message).await.1 {
@@ -60,13 +60,13 @@ impl Peer {
     /// The next thing the engine sends: the id of a message, or `-id` for an abandonment.
     async fn sent(&mut self) -> i64 {
         match self.queue.next().await.expect("the engine lives") {
-            Out::Message(message) => message.head.id.map_or(0, |it| it as i64),
-            Out::Abandon { id, .. } => -(id as i64),
+            Outbound::Send(message) => message.head.id.map_or(0, |it| it as i64),
+            Outbound::Cancel { id, .. } => -(id as i64),
         }
     }
 
     fn say(&self, text: impl Into<String>) {
-        self.engine.deliver(Lane::Shared, Bytes::from(text.into()));
+        self.engine.deliver(StreamId::Shared, Bytes::from(text.into()));
     }
 }
 
@@ -110,11 +110,11 @@ async fn without_an_id_only_an_error_is_an_answer_and_only_on_its_requests_own_l
     let say = |lane, text: &'static str| {
         peer.engine.deliver(lane, Bytes::from_static(text.as_bytes()));
     };
-    let own = |id| Lane::Request(id, Epoch(0));
+    let own = |id| StreamId::Request(id, Epoch(0));
     for nobodys in [r#"{"id":null,"result":"nobody's"}"#, r#"{"result":{}}"#, r#"[{"result":1,"id":null}]"#] {
         ids.into_iter().for_each(|id| say(own(id), nobodys));
     }
-    say(Lane::Listening(Epoch(0)), r#"{"id":null,"error":{"code":-1}}"#);
+    say(StreamId::Notifications(Epoch(0)), r#"{"id":null,"error":{"code":-1}}"#);
     say(own(ids[1]), r#"{"id":null,"error":{"code":-2}}"#);
     peer.say(format!(r#"{{"id":{},"result":2}}"#, ids[0]));
     let [first, second] = waiting;
@@ -173,7 +173,7 @@ async fn hd_117_the_end_of_the_connection_ends_every_call() {
     let mut peer = peer();
     let waiting = call(&peer.engine, terms(60, None));
     peer.sent().await;
-    peer.engine.close(Arc::new(Ended::new(EndReason::PeerClosed)));
+    peer.engine.close(Arc::new(Disconnect::new(DisconnectReason::PeerClosed)));
     assert_eq!(waiting.await.unwrap(), "closed: it closed the connection");
     assert_eq!(call(&peer.engine, terms(60, None)).await.unwrap(), "closed: it closed the connection");
 }
@@ -183,12 +183,12 @@ async fn a_lane_that_ends_ends_its_call_alone() {
     let mut peer = peer();
     let (a, b) = (call(&peer.engine, terms(60, None)), call(&peer.engine, terms(60, None)));
     let (first, second) = (peer.sent().await as u64, peer.sent().await as u64);
-    let fault = Fault { status: Some(500), message: "no".into(), error: None };
-    peer.engine.lane_ended(first, LaneEnd::Lost(fault));
+    let fault = RequestError { status: Some(500), message: "no".into(), error: None };
+    peer.engine.stream_failed(first, StreamError::Lost(fault));
     assert!(a.await.unwrap().starts_with("Lost(Fault { status: Some(500)"));
     // An error without an id is about the lane it came by.
     let error = Bytes::from_static(br#"{"error":{"code":7},"id":null}"#);
-    peer.engine.deliver(Lane::Request(second, Epoch(0)), error);
+    peer.engine.deliver(StreamId::Request(second, Epoch(0)), error);
     assert_eq!(b.await.unwrap(), r#"error {"code":7},"id":null}"#);
 }
 
@@ -200,7 +200,7 @@ async fn a_flood_is_counted_and_refused_not_kept() {
     }
     assert_eq!(peer.engine.counters(), (0, 10));
     peer.say(r#"{"method":"sampling/createMessage","id":"x"}"#);
-    let Some(Out::Message(refusal)) = peer.queue.next().await else { panic!("a request is answered") };
+    let Some(Outbound::Send(refusal)) = peer.queue.next().await else { panic!("a request is answered") };
     assert!(refusal.body.starts_with(br#"{"jsonrpc":"2.0","id":"x","error":"#));
     peer.say("no protocol");
     assert_eq!(peer.engine.counters(), (11, 11));
@@ -215,14 +215,17 @@ async fn a_peer_that_does_not_read_is_not_fed_for_ever() {
         let engine = Arc::clone(&peer.engine);
         let body = Bytes::from(big.clone());
         told.push(tokio::spawn(async move {
-            let head = |id| Head::new(Some(id), "m".into(), None);
-            engine.call(terms(60, None), |id| Outgoing { epoch: Epoch(0), head: head(id), body }).await.1
+            let head = |id| MessageHead::new(Some(id), "m".into(), None);
+            engine
+                .call(terms(60, None), |id| OutboundMessage { epoch: Epoch(0), head: head(id), body })
+                .await
+                .1
         }));
     }
     let mut refused = 0;
     for it in told {
         match it.await.unwrap() {
-            Outcome::LaneEnded(LaneEnd::Refused(_)) => refused += 1,
+            Outcome::LaneEnded(StreamError::Refused(_)) => refused += 1,
             Outcome::Expired(_) => {}
             other => panic!("{other:?}"),
         }
@@ -247,14 +250,15 @@ async fn a_peer_that_asks_and_does_not_read_gets_no_pile_of_answers() {
 #[tokio::test(start_paused = true)]
 async fn an_answer_belongs_to_the_session_that_asked() {
     let mut peer = peer();
-    let lanes = [(Lane::Shared, 0), (Lane::Listening(Epoch(1)), 1), (Lane::Request(7, Epoch(2)), 2)];
+    let lanes =
+        [(StreamId::Shared, 0), (StreamId::Notifications(Epoch(1)), 1), (StreamId::Request(7, Epoch(2)), 2)];
     for (lane, epoch) in lanes {
         peer.engine.deliver(lane, Bytes::from_static(br#"{"id":1,"method":"roots/list"}"#));
         let Some(Incoming::Request { id, .. }) = peer.incoming.recv().await.map(|it| *it) else {
             panic!("a request")
         };
         peer.engine.answer(&id, &Ok(RawJson::empty_object()));
-        let Some(Out::Message(answer)) = peer.queue.next().await else { panic!("an answer") };
+        let Some(Outbound::Send(answer)) = peer.queue.next().await else { panic!("an answer") };
         assert_eq!(
             (answer.epoch, &answer.body[..]),
             (Epoch(epoch), &br#"{"jsonrpc":"2.0","id":1,"result":{}}"#[..])
@@ -280,35 +284,38 @@ async fn a_wire_is_told_what_somebody_waited_for_and_what_was_nobodys() {
     let waiting = call(&peer.engine, terms(60, None));
     let id = peer.sent().await;
     let check = |text: String, want| {
-        assert_eq!(peer.engine.deliver(Lane::Shared, Bytes::from(text.clone())), want, "{text}");
+        assert_eq!(peer.engine.deliver(StreamId::Shared, Bytes::from(text.clone())), want, "{text}");
     };
     let changed = r#"{"method":"notifications/tools/list_changed"}"#;
     let progress = |token| {
         format!(r#"{{"method":"notifications/progress","params":{{"progressToken":{token},"progress":1}}}}"#)
     };
     // A server may send as much of it as it likes, also while the call goes on.
-    check(progress(id), Worth::Idle(1));
-    check(progress(id + 1), Worth::Idle(1));
-    check(r#"{"method":"notifications/progress"}"#.to_owned(), Worth::Idle(1));
-    check(r#"{"id":1,"method":"ping"}"#.to_owned(), Worth::Idle(1));
-    check(format!(r#"{{"id":"{}","method":"ping"}}"#, "x".repeat(LONGEST_FOREIGN_ID)), Worth::Idle(1));
+    check(progress(id), MessageClass::Unsolicited(1));
+    check(progress(id + 1), MessageClass::Unsolicited(1));
+    check(r#"{"method":"notifications/progress"}"#.to_owned(), MessageClass::Unsolicited(1));
+    check(r#"{"id":1,"method":"ping"}"#.to_owned(), MessageClass::Unsolicited(1));
+    check(
+        format!(r#"{{"id":"{}","method":"ping"}}"#, "x".repeat(LONGEST_FOREIGN_ID)),
+        MessageClass::Unsolicited(1),
+    );
     for idle in
         [changed, r#"{"id":null,"result":1}"#, r#"{"id":"x","result":1}"#, "{what", "[]", r#"{"method":1}"#]
     {
-        check(idle.to_owned(), Worth::Idle(1));
+        check(idle.to_owned(), MessageClass::Unsolicited(1));
     }
-    check(format!("[{changed},{changed},{}]", progress(id)), Worth::Idle(3));
-    check(format!(r#"[{},{{"id":2,"method":"ping"}}]"#, progress(id)), Worth::Idle(2));
-    check(format!(r#"{{"id":{id},"result":2}}"#), Worth::Awaited);
+    check(format!("[{changed},{changed},{}]", progress(id)), MessageClass::Unsolicited(3));
+    check(format!(r#"[{},{{"id":2,"method":"ping"}}]"#, progress(id)), MessageClass::Unsolicited(2));
+    check(format!(r#"{{"id":{id},"result":2}}"#), MessageClass::Solicited);
     // It was answered: what comes still is late.
-    check(progress(id), Worth::Idle(1));
-    check(format!(r#"{{"id":{id},"result":3}}"#), Worth::Idle(1));
+    check(progress(id), MessageClass::Unsolicited(1));
+    check(format!(r#"{{"id":{id},"result":3}}"#), MessageClass::Unsolicited(1));
     assert_eq!(waiting.await.unwrap(), "result 2}");
     // Nobody takes what waits: a request for which there is no room is refused, and nobody's.
     for _ in 0..MOST_INCOMING {
-        peer.engine.deliver(Lane::Shared, Bytes::from_static(br#"{"id":3,"method":"x"}"#));
+        peer.engine.deliver(StreamId::Shared, Bytes::from_static(br#"{"id":3,"method":"x"}"#));
     }
-    check(r#"{"id":3,"method":"x"}"#.to_owned(), Worth::Idle(1));
+    check(r#"{"id":3,"method":"x"}"#.to_owned(), MessageClass::Unsolicited(1));
 }
 
 /// Of so many calls that are on their way, since whose predecessors were answered, the wire takes some, and then those who have
@@ -321,9 +328,9 @@ async fn gathered(calls: usize, first: usize) -> usize {
     }
     let mut batch = Vec::new();
     queue.next_many(&mut batch, first).await;
-    (0..calls).for_each(|_| engine.out.answered());
+    (0..calls).for_each(|_| engine.out.count_response());
     let _one_more = call(&engine, terms(60, None));
-    queue.gather(&mut batch, 256).await;
+    queue.fill_batch(&mut batch, 256).await;
     batch.len()
 }
 

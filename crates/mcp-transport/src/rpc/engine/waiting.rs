@@ -8,7 +8,7 @@ use tokio::sync::SemaphorePermit;
 use super::{Engine, GivenUp};
 use crate::rpc::inline_sender::Exchange;
 use crate::rpc::pending::Outcome;
-use crate::transport::{Out, RequestId};
+use crate::transport::{Outbound, RequestId};
 
 /// A call that waits. Dropped before it was told, it tells the peer.
 pub(super) struct Waiting<'a> {
@@ -38,8 +38,8 @@ impl Future for Waiting<'_> {
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Outcome> {
         // Not there while it is looked at: what panics must not be looked at again.
         if let Some(mut carried) = self.carried.take() {
-            match self.engine.out.carrier().filter(|it| !it.is_here()) {
-                Some(carrier) => carrier.take_over(carried),
+            match self.engine.out.inline_sender().filter(|it| !it.is_own_runtime()) {
+                Some(carrier) => carrier.adopt(carried),
                 None if carried.as_mut().poll(context).is_ready() => {}
                 None => self.carried = Some(carried),
             }
@@ -52,8 +52,8 @@ impl Future for Waiting<'_> {
 
 impl Drop for Waiting<'_> {
     fn drop(&mut self) {
-        if let (Some(rest), Some(carrier)) = (self.carried.take(), self.engine.out.carrier()) {
-            carrier.take_over(rest);
+        if let (Some(rest), Some(carrier)) = (self.carried.take(), self.engine.out.inline_sender()) {
+            carrier.adopt(rest);
         }
         if self.told || !self.engine.pending.forget(self.id) {
             return;
@@ -61,7 +61,7 @@ impl Drop for Waiting<'_> {
         match self.given_up {
             GivenUp::Told => self.engine.abandon(self.id, "nobody waits for the answer any more"),
             // The wire lets go of the request all the same: it may hold a socket for it.
-            GivenUp::Silent => self.engine.out.send(Out::Abandon { id: self.id, notice: None }),
+            GivenUp::Silent => self.engine.out.send(Outbound::Cancel { id: self.id, notice: None }),
         }
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use proptest::prelude::*;
 
 use super::*;
-use crate::error::end::EndReason;
+use crate::error::end::DisconnectReason;
 
 impl Pending {
     /// How many calls are in the table, told or not.
@@ -95,7 +95,7 @@ fn run(steps: Vec<Step>) -> Result<(), TestCaseError> {
     let mut closed = false;
     // When the timer looks next, as far as it was told.
     let mut timer: Option<Instant> = None;
-    let ended = || Arc::new(Ended::new(EndReason::PeerClosed));
+    let ended = || Arc::new(Disconnect::new(DisconnectReason::PeerClosed));
     for step in steps {
         match step {
             Step::Begin { absolute, idle } => {
@@ -122,7 +122,7 @@ fn run(steps: Vec<Step>) -> Result<(), TestCaseError> {
                     Step::Answer(_) => {
                         (Told::Answer, Outcome::Answer { frame: Bytes::new(), is_error: false, payload: 0 })
                     }
-                    _ => (Told::LaneEnded, Outcome::LaneEnded(LaneEnd::TooLarge(7))),
+                    _ => (Told::LaneEnded, Outcome::LaneEnded(StreamError::TooLarge(7))),
                 };
                 prop_assert_eq!(pending.tell(call.id, outcome), call.waits());
                 if call.waits() {

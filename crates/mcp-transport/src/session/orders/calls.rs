@@ -11,7 +11,7 @@ use mcp_model::RawJson;
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
-use super::super::{CallOptions, Replay, Session};
+use super::super::{CallOptions, RetryPolicy, Session};
 use crate::error::CallError;
 use crate::rpc::deadline::Expiry;
 
@@ -38,9 +38,9 @@ impl Kind {
     }
 
     /// Whether a lost answer is asked for again.
-    pub(super) fn replays(self, replay: Replay) -> bool {
+    pub(super) fn replays(self, replay: RetryPolicy) -> bool {
         match self {
-            Kind::Tool | Kind::Raw | Kind::Ping => replay == Replay::Allowed,
+            Kind::Tool | Kind::Raw | Kind::Ping => replay == RetryPolicy::Once,
             Kind::Read | Kind::Prompts => true,
         }
     }
@@ -68,7 +68,7 @@ pub(super) struct Terms {
     pub(super) kind: Kind,
     pub(super) deadline: Option<u64>,
     pub(super) idle: Option<u64>,
-    pub(super) replay: Replay,
+    pub(super) replay: RetryPolicy,
 }
 
 /// A result that is one for calls of every kind, with this text.
@@ -88,9 +88,9 @@ pub(super) type Making = Pin<Box<dyn Future<Output = String>>>;
 pub(super) fn make(session: &Arc<Session>, terms: Terms, progress: &Arc<AtomicUsize>) -> Making {
     let (session, heard) = (Arc::clone(session), Arc::clone(progress));
     let options = CallOptions {
-        deadline: terms.deadline.map(Duration::from_millis),
-        idle: terms.idle.map(Duration::from_millis),
-        replay: terms.replay,
+        timeout: terms.deadline.map(Duration::from_millis),
+        idle_timeout: terms.idle.map(Duration::from_millis),
+        retry: terms.replay,
         progress: Some(Arc::new(move |_| {
             heard.fetch_add(1, Ordering::Relaxed);
         })),
@@ -138,17 +138,17 @@ fn word(error: &CallError) -> String {
         CallError::NotSent(_) => "not sent".to_owned(),
         CallError::TimedOut(expiry) => timed_out(*expiry),
         CallError::Rpc(error) => error.message.clone(),
-        CallError::Unreadable(_) => "unreadable".to_owned(),
+        CallError::InvalidResponse(_) => "unreadable".to_owned(),
         CallError::OutcomeUnknown(_) => "outcome unknown".to_owned(),
-        CallError::AnswerLost(_) => "answer lost".to_owned(),
+        CallError::ResponseLost(_) => "answer lost".to_owned(),
         CallError::Refused(fault) => fault.message.clone(),
-        CallError::TooLarge(_) => "too large".to_owned(),
+        CallError::ResponseTooLarge(_) => "too large".to_owned(),
         CallError::Reopen(_) => "not opened again".to_owned(),
         CallError::InvalidParams(_)
         | CallError::InputRequired(_)
         | CallError::ResourceNotFound(_)
-        | CallError::NotOffered(_)
-        | CallError::TooMuch(_) => panic!("nothing leads here: {error}"),
+        | CallError::Unsupported(_)
+        | CallError::ListTooLarge(_) => panic!("nothing leads here: {error}"),
     }
 }
 

@@ -12,13 +12,13 @@ use serde_json::{Value, json};
 use tokio::sync::{Notify, mpsc};
 use tokio::time::Instant;
 
-use super::super::{Eras, Session, SessionOptions, State};
+use super::super::{Eras, Session, SessionOptions, SessionState};
 use super::calls::Flag;
 use super::peer::{Hand, Manners, Peer};
 use super::world::opened;
 use super::{config, on_a_paused_clock};
-use crate::error::end::EndReason;
-use crate::transport::{Dial, Lane, Out, RequestId};
+use crate::error::end::DisconnectReason;
+use crate::transport::{Dial, Outbound, RequestId, StreamId};
 
 /// Longer than a probe is waited for, so that there is time for both ways.
 const STARTUP: Duration = Duration::from_secs(20);
@@ -36,7 +36,7 @@ enum Step {
     Answer(usize, Reply),
     /// So many milliseconds pass.
     Pass(u64),
-    Leave(EndReason),
+    Leave(DisconnectReason),
     /// Nobody wants the session any more.
     GiveUp,
 }
@@ -56,7 +56,8 @@ fn stories() -> impl Strategy<Value = (Eras, Option<Era>, Manners, Vec<Step>)> {
         2 => prop::sample::select(ERRORS.to_vec()).prop_map(Reply::Error),
         1 => Just(Reply::Odd),
     ];
-    let reason = prop_oneof![Just(EndReason::PeerClosed), Just(EndReason::Broken("broken".to_owned()))];
+    let reason =
+        prop_oneof![Just(DisconnectReason::PeerClosed), Just(DisconnectReason::Broken("broken".to_owned()))];
     let step = prop_oneof![
         6 => (0usize..3, reply).prop_map(|(back, reply)| Step::Answer(back, reply)),
         5 => (0u64..8_000).prop_map(Step::Pass),
@@ -88,12 +89,12 @@ impl Servers {
         for (at, peer) in self.peers.iter_mut().enumerate() {
             for out in peer.sent() {
                 match out {
-                    Out::Abandon { id, notice } => {
+                    Outbound::Cancel { id, notice } => {
                         assert_eq!(notice, None, "nothing of a handshake is cancelled");
                         let of = self.asked.iter().filter(|it| (it.0, it.1) == (at, id)).count();
                         assert_eq!(of, 1, "only what was sent can be let go of");
                     }
-                    Out::Message(message) => {
+                    Outbound::Send(message) => {
                         if let Some(id) = message.head.id {
                             self.asked.push((at, id, message.head.method.into_owned()));
                         }
@@ -112,7 +113,7 @@ impl Servers {
             Reply::Error(code) => json!({"id": id, "error": {"code": code, "message": "no"}}),
             Reply::Odd => json!({"id": id, "result": 7}),
         };
-        self.peers[peer].inbox.deliver(Lane::Shared, message.to_string().into());
+        self.peers[peer].inbox.deliver(StreamId::Shared, message.to_string().into());
         self.welcomed |= matches!(reply, Reply::Good);
     }
 }
@@ -121,7 +122,7 @@ async fn tell((eras, remembered, manners, steps): (Eras, Option<Era>, Manners, V
     let (peers, dialled) = mpsc::unbounded_channel();
     let mut servers = Servers { dialled, peers: Vec::new(), asked: Vec::new(), welcomed: false };
     let limits = Limits { startup: STARTUP, ..Limits::default() };
-    let options = SessionOptions { eras, remembered, limits, ..SessionOptions::default() };
+    let options = SessionOptions { eras, known_era: remembered, limits, ..SessionOptions::default() };
     let state = options.state.subscribe();
     let dial: Arc<dyn Dial> = Arc::new(Hand { peers, manners });
     let mut connecting = Some(Box::pin(Session::connect(dial, options)));
@@ -167,13 +168,13 @@ async fn tell((eras, remembered, manners, steps): (Eras, Option<Era>, Manners, V
         Some(Ok(session)) => {
             assert!(servers.welcomed, "nobody has let it in");
             let over = session.wire.engine().ended().is_some();
-            assert_eq!(state == State::Connected, !over, "{state:?}");
+            assert_eq!(state == SessionState::Connected, !over, "{state:?}");
             // What was asked before is over, and nothing is asked after it.
             assert_eq!(session.wire.engine().in_flight(), (0, 0));
             drop(session);
         }
-        Some(Err(error)) => assert_eq!(state, State::Error(error.to_string())),
-        None => assert_eq!(state, State::Error("connecting was given up".to_owned())),
+        Some(Err(error)) => assert_eq!(state, SessionState::Error(error.to_string())),
+        None => assert_eq!(state, SessionState::Error("connecting was given up".to_owned())),
     }
     tokio::task::yield_now().await;
     servers.hear();

@@ -9,8 +9,8 @@ use futures_util::FutureExt as _;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::unconstrained;
 
-use crate::error::end::{EndReason, Ended};
-use crate::transport::{Dial, Inbox, Link, Opening, Out, OutQueue, Transport};
+use crate::error::end::{Disconnect, DisconnectReason};
+use crate::transport::{Dial, FrameSink, HandshakeMode, Link, Outbound, OutboundQueue, Transport};
 
 /// What a wire does when it is to end.
 #[derive(Debug, Clone, Copy)]
@@ -25,10 +25,10 @@ pub(super) enum Manners {
 
 /// The other side of a wire.
 pub(super) struct Peer {
-    pub(super) inbox: Arc<dyn Inbox>,
-    pub(super) out: OutQueue,
+    pub(super) inbox: Arc<dyn FrameSink>,
+    pub(super) out: OutboundQueue,
     /// Ends the wire.
-    pub(super) end: Option<oneshot::Sender<EndReason>>,
+    pub(super) end: Option<oneshot::Sender<DisconnectReason>>,
     /// Dies with the wire.
     alive: Weak<()>,
 }
@@ -40,7 +40,7 @@ impl Peer {
     }
 
     /// What was sent since this was asked last. Without tokio's budget, which would hide a part of it.
-    pub(super) fn sent(&mut self) -> Vec<Out> {
+    pub(super) fn sent(&mut self) -> Vec<Outbound> {
         std::iter::from_fn(|| unconstrained(self.out.next()).now_or_never().flatten()).collect()
     }
 }
@@ -64,8 +64,8 @@ impl Dial for Hand {
         text.to_owned()
     }
 
-    fn opening(&self) -> Opening {
-        Opening::Negotiate
+    fn handshake_mode(&self) -> HandshakeMode {
+        HandshakeMode::Negotiate
     }
 }
 
@@ -76,8 +76,8 @@ struct Wire {
 
 #[async_trait]
 impl Transport for Wire {
-    async fn run(self: Box<Self>, link: Link) -> Ended {
-        let Link { out, inbox, mut stop } = link;
+    async fn run(self: Box<Self>, link: Link) -> Disconnect {
+        let Link { outbound: out, inbound: inbox, shutdown: mut stop } = link;
         let (end, ended) = oneshot::channel();
         let alive = Arc::new(());
         let _ = self.peers.send(Peer { inbox, out, end: Some(end), alive: Arc::downgrade(&alive) });
@@ -90,8 +90,8 @@ impl Transport for Wire {
             }
         };
         tokio::select! {
-            Ok(reason) = ended => Ended::new(reason),
-            () = stopped => Ended::new(EndReason::Stopped),
+            Ok(reason) = ended => Disconnect::new(reason),
+            () = stopped => Disconnect::new(DisconnectReason::Stopped),
         }
     }
 }

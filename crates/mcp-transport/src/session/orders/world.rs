@@ -16,11 +16,13 @@ use serde_json::{Value, json};
 use tokio::sync::{Notify, mpsc};
 use tokio::time::Instant;
 
-use super::super::{Eras, Handlers, Questions, RawQuestion, Session, SessionOptions, State};
+use super::super::{
+    Eras, Handlers, RawRequestHandler, RawServerRequest, Session, SessionOptions, SessionState,
+};
 use super::calls::{Flag, Kind, Making, Terms, make};
 use super::model::{Call, REQUEST, STARTUP, Stage, Told};
 use super::peer::{Hand, Manners, Peer};
-use crate::transport::{Dial, Epoch, Lane, Out, RequestId, Worth};
+use crate::transport::{Dial, Epoch, MessageClass, Outbound, RequestId, StreamId};
 
 /// How much later than its deadline a call may end: the timer's own grain.
 const GRAIN: Duration = Duration::from_millis(2);
@@ -71,7 +73,7 @@ pub(super) struct Reopening {
 pub(super) struct Question {
     pub(super) id: String,
     /// The way it came by, and by which it can be taken back.
-    pub(super) lane: Lane,
+    pub(super) lane: StreamId,
     /// The requests that it may be about.
     pub(super) about: Vec<RequestId>,
     pub(super) is_open: bool,
@@ -90,12 +92,12 @@ impl Held {
 }
 
 #[async_trait]
-impl Questions for Held {
-    fn takes(&self, method: &str) -> bool {
+impl RawRequestHandler for Held {
+    fn handles(&self, method: &str) -> bool {
         method == "elicitation/create"
     }
 
-    async fn answer(&self, question: RawQuestion) -> Result<RawJson, RpcError> {
+    async fn handle(&self, question: RawServerRequest) -> Result<RawJson, RpcError> {
         let params: Value = question.params.read().unwrap();
         self.gate(params["id"].as_str().unwrap()).notified().await;
         Ok(question.params)
@@ -114,14 +116,14 @@ impl World {
                 Era::Modern => Eras::Modern,
             },
             limits: Limits { request: REQUEST, startup: STARTUP, ..Limits::default() },
-            handlers: Handlers { questions: Some(Arc::clone(&held) as _), ..Handlers::default() },
+            handlers: Handlers { raw_requests: Some(Arc::clone(&held) as _), ..Handlers::default() },
             ..SessionOptions::default()
         };
         let connecting = tokio::spawn(Session::connect(dial, options));
         let mut peer: Peer = dialled.recv().await.unwrap();
-        let Some(Out::Message(message)) = peer.out.next().await else { panic!("nothing was sent") };
+        let Some(Outbound::Send(message)) = peer.out.next().await else { panic!("nothing was sent") };
         let id = message.head.id.unwrap();
-        peer.inbox.deliver(Lane::Shared, opened(id, era).to_string().into());
+        peer.inbox.deliver(StreamId::Shared, opened(id, era).to_string().into());
         let session = Arc::new(connecting.await.unwrap().unwrap());
         assert_eq!(peer.sent().len(), usize::from(era == Era::Legacy), "it is told that it is initialized");
         // The timer counts whole milliseconds: from here on so does everything.
@@ -162,8 +164,8 @@ impl World {
     }
 
     /// The peer says something. Whether anybody waited for it.
-    pub(super) fn deliver(&self, lane: Lane, message: &Value) -> bool {
-        self.peer.inbox.deliver(lane, Bytes::from(message.to_string())) == Worth::Awaited
+    pub(super) fn deliver(&self, lane: StreamId, message: &Value) -> bool {
+        self.peer.inbox.deliver(lane, Bytes::from(message.to_string())) == MessageClass::Solicited
     }
 
     /// The call whose request this is, while it waits.
@@ -361,14 +363,14 @@ impl World {
         let mut res = None;
         for out in self.peer.sent() {
             match out {
-                Out::Abandon { id, notice: Some(notice) } => {
+                Outbound::Cancel { id, notice: Some(notice) } => {
                     let notice: Value = serde_json::from_slice(&notice).unwrap();
                     assert_eq!(notice["method"], "notifications/cancelled");
                     assert_eq!(notice["params"]["requestId"], id);
                     self.cancelled[0].push(id);
                 }
-                Out::Abandon { id, notice: None } => self.let_go[0].push(id),
-                Out::Message(message) => match (message.head.id, &*message.head.method, by) {
+                Outbound::Cancel { id, notice: None } => self.let_go[0].push(id),
+                Outbound::Send(message) => match (message.head.id, &*message.head.method, by) {
                     (Some(request), "initialize", Some(call)) => {
                         assert!(self.opening.is_none(), "the session is opened twice at once");
                         assert_eq!(message.epoch, Epoch(self.epoch.0 + 1));
@@ -433,10 +435,10 @@ impl World {
             assert!(answers.is_none_or(|it| it == got), "{id} was answered {got} times, not {answers:?}");
         }
         assert_eq!(
-            (self.session.changes().borrow().tools, self.session.counters().0),
+            (self.session.list_changes().borrow().tools, self.session.counters().0),
             (self.announced, self.noise)
         );
-        assert_eq!(*self.session.state().borrow() == State::Connected, !self.closed);
+        assert_eq!(*self.session.state().borrow() == SessionState::Connected, !self.closed);
         assert!(
             self.closings.iter().all(|it| it.2 > Instant::now() && !self.closed),
             "closing takes too long"
@@ -452,10 +454,10 @@ impl World {
     }
 
     /// The requests of waiting calls about which a question may be that comes by this lane.
-    pub(super) fn about(&self, lane: Lane) -> Vec<RequestId> {
+    pub(super) fn about(&self, lane: StreamId) -> Vec<RequestId> {
         let is_meant = |call: &Call, id| match lane {
-            Lane::Request(own, _) => own == id,
-            Lane::Shared | Lane::Listening(_) => call.terms.kind.has_stake(),
+            StreamId::Request(own, _) => own == id,
+            StreamId::Shared | StreamId::Notifications(_) => call.terms.kind.has_stake(),
         };
         let waiting = self.calls.iter().filter_map(|it| Some((it, it.waits()?.request)));
         waiting.filter(|(call, id)| is_meant(call, *id)).map(|it| it.1).collect()
@@ -480,5 +482,5 @@ pub(super) fn opened(id: RequestId, era: Era) -> Value {
 
 /// A call that says nothing of its own.
 pub(super) fn plain(kind: Kind) -> Terms {
-    Terms { kind, deadline: None, idle: None, replay: super::super::Replay::Forbidden }
+    Terms { kind, deadline: None, idle: None, replay: super::super::RetryPolicy::Never }
 }

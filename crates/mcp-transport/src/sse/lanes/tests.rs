@@ -2,9 +2,9 @@
 
 use super::*;
 
-fn message(id: Option<RequestId>, method: &'static str, bytes: usize) -> Outgoing {
-    let head = Head::new(id, method.into(), None);
-    Outgoing { epoch: Epoch(0), head, body: Bytes::from(vec![0; bytes]) }
+fn message(id: Option<RequestId>, method: &'static str, bytes: usize) -> OutboundMessage {
+    let head = MessageHead::new(id, method.into(), None);
+    OutboundMessage { epoch: Epoch(0), head, body: Bytes::from(vec![0; bytes]) }
 }
 
 /// Takes messages (`7 method`, `- notice`, `- ` for an answer) and abandonments (`-7`), settles (`settled method`), and
@@ -13,7 +13,7 @@ fn message(id: Option<RequestId>, method: &'static str, bytes: usize) -> Outgoin
 fn check(steps: &[&'static str], want: &str) {
     let mut lanes = Lanes::default();
     let mut said = Vec::new();
-    let mut open: Vec<(Head, Option<oneshot::Receiver<Leave>>)> = Vec::new();
+    let mut open: Vec<(MessageHead, Option<oneshot::Receiver<Leave>>)> = Vec::new();
     for step in steps {
         match step.split_once(' ') {
             Some(("settled", method)) => {
@@ -22,11 +22,11 @@ fn check(steps: &[&'static str], want: &str) {
             }
             Some(("answered", id)) => lanes.answered(id.parse().unwrap()),
             Some((id, method)) => {
-                assert_eq!(lanes.take(Out::Message(message(id.parse().ok(), method, 0))), None);
+                assert_eq!(lanes.take(Outbound::Send(message(id.parse().ok(), method, 0))), None);
             }
             None => {
                 let id = step.trim_start_matches('-').parse().unwrap();
-                assert_eq!(lanes.take(Out::Abandon { id, notice: Some(Bytes::new()) }), None);
+                assert_eq!(lanes.take(Outbound::Cancel { id, notice: Some(Bytes::new()) }), None);
             }
         }
         let mut posted = Vec::new();
@@ -105,14 +105,14 @@ fn a_post_whose_request_was_answered_is_left() {
 fn posts_are_bounded_and_answers_have_room_of_their_own() {
     let mut lanes = Lanes::default();
     for id in 0..MOST_REQUESTS as u64 + 10 {
-        assert_eq!(lanes.take(Out::Message(message(Some(id), "a", 0))), None);
+        assert_eq!(lanes.take(Outbound::Send(message(Some(id), "a", 0))), None);
     }
     let mut posted = Vec::new();
     while let Some((message, left)) = lanes.next() {
         posted.push((message.head, left));
     }
     assert_eq!(posted.len(), MOST_REQUESTS);
-    lanes.take(Out::Message(message(None, "", 0)));
+    lanes.take(Outbound::Send(message(None, "", 0)));
     assert_eq!(Kind::of(&lanes.next().unwrap().0.head), Kind::Answer);
     lanes.settled(&posted[0].0);
     assert_eq!(lanes.next().unwrap().0.head.id, Some(MOST_REQUESTS as u64));
@@ -122,13 +122,13 @@ fn posts_are_bounded_and_answers_have_room_of_their_own() {
 #[test]
 fn what_waits_is_bounded_and_its_cost_comes_back() {
     let mut lanes = Lanes::default();
-    lanes.take(Out::Message(message(None, INITIALIZED, 0)));
+    lanes.take(Outbound::Send(message(None, INITIALIZED, 0)));
     let (initialized, _) = lanes.next().unwrap();
-    let large = |id| Out::Message(message(id, "m", 1 << 20));
+    let large = |id| Outbound::Send(message(id, "m", 1 << 20));
     let refused: Vec<_> = (1..=70).filter_map(|id| lanes.take(large(Some(id)))).collect();
     assert_eq!(refused, (64..=70).collect::<Vec<_>>());
     assert_eq!(lanes.take(large(None)), None, "a notice is dropped");
-    lanes.take(Out::Abandon { id: 1, notice: None });
+    lanes.take(Outbound::Cancel { id: 1, notice: None });
     lanes.settled(&initialized.head);
     let mut sent = 0;
     while lanes.next().is_some() {

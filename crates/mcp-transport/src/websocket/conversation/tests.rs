@@ -14,8 +14,11 @@ use url::Url;
 use super::super::{WebSocketDial, socket};
 use super::*;
 use crate::dial::endpoint::DialOptions;
-use crate::transport::OutSender;
-use crate::transport::{Epoch, Head, Inbox, Lane, LaneEnd, Out, OutQueue, Outgoing, RequestId, Stop, Worth};
+use crate::transport::OutboundSender;
+use crate::transport::{
+    Epoch, FrameSink, MessageClass, MessageHead, Outbound, OutboundMessage, OutboundQueue, RequestId,
+    ShutdownSignal, StreamError, StreamId,
+};
 
 /// How much the pipe holds in each direction.
 const PIPE: usize = 16 << 10;
@@ -23,13 +26,13 @@ const PIPE: usize = 16 << 10;
 #[derive(Default)]
 struct Seen(Mutex<Vec<String>>);
 
-impl Inbox for Seen {
-    fn deliver(&self, _: Lane, frame: Bytes) -> Worth {
+impl FrameSink for Seen {
+    fn deliver(&self, _: StreamId, frame: Bytes) -> MessageClass {
         self.0.lock().unwrap().push(String::from_utf8_lossy(&frame).into_owned());
-        Worth::Awaited
+        MessageClass::Solicited
     }
 
-    fn lane_ended(&self, _: RequestId, _: LaneEnd) {
+    fn stream_failed(&self, _: RequestId, _: StreamError) {
         panic!("a socket has no lanes");
     }
 
@@ -40,10 +43,10 @@ impl Inbox for Seen {
 
 /// Our end, running, and the peer's.
 struct Both {
-    out: OutSender,
+    out: OutboundSender,
     seen: std::sync::Arc<Seen>,
     stop: watch::Sender<Option<Instant>>,
-    running: JoinHandle<Ended>,
+    running: JoinHandle<Disconnect>,
     peer: WebSocketStream<DuplexStream>,
 }
 
@@ -55,18 +58,18 @@ async fn both() -> Both {
     let settings = socket::settings(1 << 20);
     let ours = WebSocketStream::from_raw_socket(ours, Role::Client, Some(settings)).await;
     let peer = WebSocketStream::from_raw_socket(there, Role::Server, None).await;
-    let (out, queue) = OutQueue::new();
-    let (stop, stopped) = Stop::new();
+    let (out, queue) = OutboundQueue::new();
+    let (stop, stopped) = ShutdownSignal::new();
     let seen = std::sync::Arc::new(Seen::default());
-    let link = Link { out: queue, inbox: std::sync::Arc::clone(&seen) as _, stop: stopped };
+    let link = Link { outbound: queue, inbound: std::sync::Arc::clone(&seen) as _, shutdown: stopped };
     let running = tokio::spawn(async move { hold(&place, ours, link).await });
     Both { out, seen, stop, running, peer }
 }
 
 impl Both {
     fn send(&self, body: impl Into<Bytes>) {
-        let head = Head::new(Some(1), "tools/call".into(), None);
-        self.out.send(Out::Message(Outgoing { epoch: Epoch(0), head, body: body.into() }));
+        let head = MessageHead::new(Some(1), "tools/call".into(), None);
+        self.out.send(Outbound::Send(OutboundMessage { epoch: Epoch(0), head, body: body.into() }));
     }
 
     async fn ended(self) -> String {
@@ -222,7 +225,7 @@ async fn the_end_of_the_engine_is_the_end_of_the_socket() {
     let Both { out, running, mut peer, stop: _stop, seen: _ } = both().await;
     drop(out);
     let (ended, heard) = tokio::join!(running, peer.next());
-    assert_eq!(ended.unwrap().reason, EndReason::Stopped);
+    assert_eq!(ended.unwrap().reason, DisconnectReason::Stopped);
     assert!(
         ["close 1000", "end", "WebSocket protocol error: Connection reset without closing handshake"]
             .contains(&words(heard).as_str())
@@ -240,7 +243,7 @@ async fn a_flood_that_nobody_waits_for_is_read_at_its_rate_and_ends_when_it_must
     // The burst and the rate.
     assert!((80_000..100_000).contains(&heard), "{heard}");
     stop.send(Some(Instant::now() + Duration::from_secs(2))).unwrap();
-    assert_eq!(running.await.unwrap().reason, EndReason::Stopped);
+    assert_eq!(running.await.unwrap().reason, DisconnectReason::Stopped);
     assert!(begun.elapsed() <= Duration::from_secs(13));
     flood.await.unwrap();
 }

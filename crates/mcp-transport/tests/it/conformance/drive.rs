@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use futures_util::future::{BoxFuture, FutureExt, join_all};
 use mcp_model::{Limits, RawJson};
-use mcp_transport::{CallError, CallOptions, ConnectError, EndReason, Ended, Session};
+use mcp_transport::{CallError, CallOptions, ConnectError, Disconnect, DisconnectReason, Session};
 use serde_json::json;
 
 use super::wires::{self, Peer, Way};
@@ -31,7 +31,7 @@ pub(super) fn unanswered(way: Way, peer: Peer, limits: Limits) -> BoxFuture<'sta
 
 /// The same, where the first call is not waited for long.
 pub(super) fn impatient(_: Way, peer: Peer, limits: Limits) -> BoxFuture<'static, String> {
-    let options = CallOptions { deadline: Some(IMPATIENT), ..CallOptions::default() };
+    let options = CallOptions { timeout: Some(IMPATIENT), ..CallOptions::default() };
     call_and_other(peer, limits, options).boxed()
 }
 
@@ -222,7 +222,7 @@ pub(super) fn listed(_: Way, peer: Peer, limits: Limits) -> BoxFuture<'static, S
 pub(super) fn changed(_: Way, peer: Peer, limits: Limits) -> BoxFuture<'static, String> {
     async move {
         let session = peer.connect(&limits).await.unwrap();
-        let mut changes = session.changes();
+        let mut changes = session.list_changes();
         let first = call(&session, "first", CallOptions::default()).await;
         let known = changes.wait_for(|it| it.tools == 2).await.unwrap().tools;
         session.close(GRACE).await;
@@ -256,17 +256,17 @@ fn told(outcome: Result<String, CallError>) -> String {
         Err(CallError::NotSent(ended)) => format!("not sent: {}", reason(&ended)),
         Err(CallError::TimedOut(_)) => "timed out".to_owned(),
         Err(CallError::Rpc(error)) => format!("error {}", error.code),
-        Err(CallError::Unreadable(_)) => "unreadable".to_owned(),
+        Err(CallError::InvalidResponse(_)) => "unreadable".to_owned(),
         Err(CallError::OutcomeUnknown(_)) => "outcome unknown".to_owned(),
         Err(CallError::Refused(_)) => "refused".to_owned(),
-        Err(CallError::TooLarge(_)) => "too large".to_owned(),
+        Err(CallError::ResponseTooLarge(_)) => "too large".to_owned(),
         Err(other) => format!("{other:?}"),
     }
 }
 
 fn unconnected(error: &ConnectError) -> String {
     match error {
-        ConnectError::Ended(ended) => format!("no session: {}", reason(ended)),
+        ConnectError::Disconnected(ended) => format!("no session: {}", reason(ended)),
         ConnectError::TimedOut { .. } | ConnectError::Silent { .. } => "no session: timed out".to_owned(),
         ConnectError::Refused(_) => "no session: refused".to_owned(),
         ConnectError::Rejected { .. } => "no session: rejected".to_owned(),
@@ -274,11 +274,11 @@ fn unconnected(error: &ConnectError) -> String {
     }
 }
 
-fn reason(ended: &Ended) -> String {
+fn reason(ended: &Disconnect) -> String {
     match &ended.reason {
-        EndReason::Stopped => "stopped".to_owned(),
-        EndReason::PeerClosed => "peer closed".to_owned(),
-        EndReason::Broken(_) => "broken".to_owned(),
+        DisconnectReason::Stopped => "stopped".to_owned(),
+        DisconnectReason::PeerClosed => "peer closed".to_owned(),
+        DisconnectReason::Broken(_) => "broken".to_owned(),
         other => format!("{other:?}"),
     }
 }

@@ -33,7 +33,7 @@ async fn dropping_a_call_tells_a_legacy_server() {
 async fn hd_119_a_call_that_takes_too_long_ends_and_is_cancelled() {
     let peer = Peer::start(|it| legacy(it, "s", |_| vec![Step::Hang])).await;
     let session = How::legacy().connect(&peer.url).await.unwrap();
-    let options = CallOptions { deadline: Some(Duration::from_millis(50)), ..CallOptions::default() };
+    let options = CallOptions { timeout: Some(Duration::from_millis(50)), ..CallOptions::default() };
     assert!(matches!(call_with(&session, options).await, Err(CallError::TimedOut(_))));
     until(|| peer.count("notifications/cancelled") == 1).await;
 }

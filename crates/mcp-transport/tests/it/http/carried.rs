@@ -21,7 +21,7 @@ async fn what_follows_an_answer_is_heard_and_the_connection_is_used_again() {
     })
     .await;
     let session = How::legacy().connect(&peer.url).await.unwrap();
-    let mut changes = session.changes();
+    let mut changes = session.list_changes();
     let mut open = Vec::new();
     // The first one may still wait for the end of the opening, and is carried by the wire then.
     for count in 1..=3 {

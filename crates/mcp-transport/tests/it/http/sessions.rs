@@ -32,7 +32,7 @@ fn check(refusal: fn(&Heard) -> Reply) -> impl Future<Output = ()> {
             assert_eq!(called.unwrap(), "hello", "{place}");
         }
         assert_eq!(peer.count("initialize"), 2, "{place}: {}", peer.words());
-        assert_eq!(session.changes().borrow().tools, 1, "{place}: what was listed before is old");
+        assert_eq!(session.list_changes().borrow().tools, 1, "{place}: what was listed before is old");
         session.close(Duration::from_secs(1)).await;
         assert_eq!(peer.first("DELETE").header("mcp-session-id"), "s-2", "{place}");
     }
@@ -114,7 +114,7 @@ async fn a_reopening_that_is_given_up_keeps_the_calls_deadline_and_lets_go_of_it
     })
     .await;
     let session = How::legacy().connect(&peer.url).await.unwrap();
-    let options = CallOptions { deadline: Some(Duration::from_millis(150)), ..CallOptions::default() };
+    let options = CallOptions { timeout: Some(Duration::from_millis(150)), ..CallOptions::default() };
     for attempt in 1..=3 {
         let error = call_with(&session, options.clone()).await.unwrap_err();
         assert_eq!(error.to_string(), "no answer within 0.15 s");

@@ -144,7 +144,7 @@ async fn what_comes_unasked_is_heard() {
     })
     .await;
     let session = How::legacy().connect(&peer.url).await.unwrap();
-    let mut changes = session.changes();
+    let mut changes = session.list_changes();
     tokio::time::timeout(Duration::from_secs(5), changes.wait_for(|it| it.tools == 1))
         .await
         .unwrap()

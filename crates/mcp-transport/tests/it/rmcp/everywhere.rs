@@ -68,7 +68,7 @@ async fn talk(endpoint: &Endpoint, mode: ClientLifecycleMode) -> Vec<String> {
     let limits = Limits { message_bytes: 8 << 20, ..Limits::default() };
     let dial = dialer(endpoint, &DialOptions { limits, ..DialOptions::default() }).unwrap();
     let transport = RmcpTransport::new(&*dial, RmcpOptions::default());
-    let ended = transport.ended();
+    let ended = transport.disconnected();
     let client = Somebody.serve_with_lifecycle(transport, mode).await.unwrap();
     let mut said = vec![client.peer_info().unwrap().protocol_version.to_string()];
     let mut names: Vec<String> =
@@ -101,7 +101,7 @@ async fn talk(endpoint: &Endpoint, mode: ClientLifecycleMode) -> Vec<String> {
     let read = client.read_resource(ReadResourceRequestParams::new("demo://numbers/3")).await.unwrap();
     said.push(serde_json::to_value(read.contents).unwrap().to_string());
     client.cancel().await.unwrap();
-    assert_eq!(ended.await.reason, mcp_transport::EndReason::Stopped);
+    assert_eq!(ended.await.reason, mcp_transport::DisconnectReason::Stopped);
     said
 }
 

@@ -69,7 +69,7 @@ async fn an_exit_before_the_handshake_is_told_with_its_evidence() {
 async fn a_silent_server_ends_the_handshake_and_its_process() {
     let options = RmcpOptions { handshake: Duration::from_millis(50), grace: Duration::from_millis(50) };
     let transport = RmcpTransport::new(&*dial(&Endpoint::Stdio(script("exec sleep 600"))), options);
-    let ended = transport.ended();
+    let ended = transport.disconnected();
     let error = ().serve(transport).await.err().unwrap().to_string();
     assert!(error.contains("did not answer within 0.05 s"), "{error}");
     ended.await;

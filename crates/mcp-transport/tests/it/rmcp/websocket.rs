@@ -61,7 +61,7 @@ async fn a_silent_server_ends_the_handshake() {
     let peer = Peer::start(|_| vec![]).await;
     let options = RmcpOptions { handshake: Duration::from_millis(50), grace: Duration::from_millis(50) };
     let transport = RmcpTransport::new(&*dial(&endpoint(&peer)), options);
-    let ended = transport.ended();
+    let ended = transport.disconnected();
     let error = ().serve(transport).await.err().unwrap().to_string();
     assert!(error.contains("did not answer within 0.05 s"), "{error}");
     ended.await;

@@ -94,7 +94,7 @@ async fn the_server_is_heard_and_answered() {
     })
     .await;
     let session = How::legacy().connect(&peer.url).await.unwrap();
-    let mut changes = session.changes();
+    let mut changes = session.list_changes();
     assert_eq!(call(&session).await.unwrap(), "hello");
     changes.wait_for(|it| it.tools == 1).await.unwrap();
     until(|| peer.heard().iter().any(|it| it.rpc()["id"] == "p-1")).await;

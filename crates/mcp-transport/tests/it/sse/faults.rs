@@ -89,7 +89,7 @@ async fn sk_24_an_unknown_session_is_the_end_of_the_connection() {
     })
     .await;
     let session = How::legacy().connect(&peer.url).await.unwrap();
-    let options = CallOptions { deadline: Some(Duration::from_millis(20)), ..CallOptions::default() };
+    let options = CallOptions { timeout: Some(Duration::from_millis(20)), ..CallOptions::default() };
     session.call_tool("echo", &RawJson::empty_object(), options).await.unwrap_err();
     let ended = session.closed().await.to_string();
     assert_eq!(ended, "it does not know the session any more: the server answered HTTP 404 Not Found");

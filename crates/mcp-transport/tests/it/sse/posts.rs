@@ -115,7 +115,7 @@ async fn nothing_overtakes_the_end_of_the_opening() {
 async fn hd_122_a_call_that_takes_too_long_is_cancelled_with_a_notice() {
     let peer = Peer::start(|it| legacy(it, |_| taken())).await;
     let session = How::legacy().connect(&peer.url).await.unwrap();
-    let options = CallOptions { deadline: Some(Duration::from_millis(50)), ..CallOptions::default() };
+    let options = CallOptions { timeout: Some(Duration::from_millis(50)), ..CallOptions::default() };
     let error = session.call_tool("echo", &RawJson::empty_object(), options).await.unwrap_err();
     assert_eq!(error.to_string(), "no answer within 0.05 s");
     until(|| peer.count("notifications/cancelled") == 1).await;

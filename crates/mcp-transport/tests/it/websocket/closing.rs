@@ -1,6 +1,6 @@
 //! How a connection ends, from either side, and calls that nobody waits for.
 
-use mcp_transport::{EndReason, State};
+use mcp_transport::{DisconnectReason, SessionState};
 
 use super::*;
 
@@ -10,12 +10,15 @@ async fn check(end: fn() -> Vec<Step>, want: &str) {
     let headers = vec![("X-Key".to_owned(), Secret::from("hunter22"))];
     let session = How { headers, ..How::default() }.connect(&peer.url).await.unwrap();
     let error = call(&session).await.unwrap_err();
-    assert!(matches!(&error, CallError::Closed(it) if it.reason == EndReason::PeerClosed), "{error:?}");
+    assert!(
+        matches!(&error, CallError::Closed(it) if it.reason == DisconnectReason::PeerClosed),
+        "{error:?}"
+    );
     assert_eq!(
         error.to_string(),
         format!("the server is no longer available: it closed the connection {want}")
     );
-    assert!(matches!(&*session.state().borrow(), State::Error(_)));
+    assert!(matches!(&*session.state().borrow(), SessionState::Error(_)));
     until(|| peer.open() == 0).await;
 }
 
@@ -39,8 +42,8 @@ async fn closing_is_polite_and_the_peer_hears_it() {
     let session = connect(&peer).await.unwrap();
     call(&session).await.unwrap();
     let ended = session.close(Duration::from_secs(5)).await;
-    assert_eq!(ended.reason, EndReason::Stopped);
-    assert_eq!(*session.state().borrow(), State::Disconnected);
+    assert_eq!(ended.reason, DisconnectReason::Stopped);
+    assert_eq!(*session.state().borrow(), SessionState::Disconnected);
     until(|| peer.open() == 0).await;
     assert_eq!(peer.ends(), "close 1000");
 }
@@ -54,7 +57,7 @@ async fn a_peer_that_does_not_answer_a_close_does_not_hold_it_up() {
         () = until(|| peer.count("tools/call") == 1) => {}
     }
     // Without a bound this never ends.
-    assert_eq!(session.close(Duration::from_millis(50)).await.reason, EndReason::Stopped);
+    assert_eq!(session.close(Duration::from_millis(50)).await.reason, DisconnectReason::Stopped);
 }
 
 #[tokio::test]
@@ -83,7 +86,7 @@ async fn dropping_a_call_tells_the_server() {
 async fn hd_119_a_call_that_takes_too_long_ends_and_is_cancelled() {
     let peer = Peer::start(|it| legacy(it, |_| vec![])).await;
     let session = connect(&peer).await.unwrap();
-    let options = CallOptions { deadline: Some(Duration::from_millis(50)), ..CallOptions::default() };
+    let options = CallOptions { timeout: Some(Duration::from_millis(50)), ..CallOptions::default() };
     let called = session.call_tool("echo", &RawJson::empty_object(), options).await;
     assert!(matches!(called, Err(CallError::TimedOut(_))));
     until(|| peer.count("notifications/cancelled") == 1).await;
@@ -104,5 +107,5 @@ async fn a_peer_that_does_not_read_is_given_up() {
     );
     assert!(first.is_err() && second.is_err());
     let ended = session.closed().await;
-    assert_eq!(ended.reason, EndReason::Stalled(Duration::from_millis(300)));
+    assert_eq!(ended.reason, DisconnectReason::Stalled(Duration::from_millis(300)));
 }
