@@ -26,7 +26,7 @@ pub enum ConnectError {
     #[error("the server could not be started: {0}")]
     Disconnected(Arc<Disconnect>),
     /// The handshake took too long.
-    #[error("the server did not finish its handshake within {} s{}", .after.as_secs_f64(), seen(.ended))]
+    #[error("the server did not finish its handshake within {} s{}", .after.as_secs_f64(), seen(.disconnect))]
     TimedOut {
         /// The time it was given.
         after: Duration,
@@ -34,7 +34,7 @@ pub enum ConnectError {
         disconnect: Arc<Disconnect>,
     },
     /// The handshake took too long, and nothing was heard of the server all the while.
-    #[error("the server is silent: it answered nothing within {} s{}", .after.as_secs_f64(), seen(.ended))]
+    #[error("the server is silent: it answered nothing within {} s{}", .after.as_secs_f64(), seen(.disconnect))]
     Silent {
         /// The time it was given.
         after: Duration,
@@ -42,7 +42,7 @@ pub enum ConnectError {
         disconnect: Arc<Disconnect>,
     },
     /// The server answered the handshake with an error.
-    #[error("the server refused the handshake: {error}{}", .ended.evidence)]
+    #[error("the server refused the handshake: {error}{}", .disconnect.evidence)]
     Rejected {
         /// The server's words.
         error: RpcError,
