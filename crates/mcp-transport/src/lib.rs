@@ -92,9 +92,9 @@ pub use rpc::progress::{OnProgress, Progress};
 pub use session::{
     CallOptions, CallResponse, Caller, CallerId, ClientCapabilities, ClientInfo, CompletionArgument,
     CompletionReference, ElicitMode, ElicitParams, ElicitRequest, ElicitResult, Elicitation, Eras, Handlers,
-    InputHandling, ListChangeCounts, Listener, Listing, LogMessage, OnServerEvent, OnServerNotification,
+    InputHandling, ListChangeCounts, Listener, Listing, LogMessage, OnServerEvent, OnSessionNotification,
     RawRequestHandler, RawServerRequest, RetryPolicy, Root, Roots, Sampling, SamplingRequest, SamplingResult,
-    ServerCapabilities, ServerEvent, ServerInfo, ServerNotification, Session, SessionOptions, SessionState,
+    ServerCapabilities, ServerEvent, ServerInfo, Session, SessionNotification, SessionOptions, SessionState,
 };
 #[cfg(feature = "stdio")]
 pub use stdio::{ProcessIdentity, ReapedGroup, ReceiptDirectory};

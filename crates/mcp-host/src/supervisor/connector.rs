@@ -8,7 +8,7 @@ use mcp_model::{Endpoint, Era, ErrorKind, Limits, ServerId};
 use mcp_registry::{ListKind, ServerLists};
 use mcp_transport::{
     Authorities, CallError, ClientCapabilities, ClientInfo, ConnectError, Dial, DialOptions, Eras, Handlers,
-    ListChangeCounts, Listing, OnServerNotification, ReceiptDirectory, ServerNotification, Session,
+    ListChangeCounts, Listing, OnSessionNotification, ReceiptDirectory, Session, SessionNotification,
     SessionOptions, SseServerCache, dialer,
 };
 use tokio::time::Instant;
@@ -212,9 +212,9 @@ impl Connector {
     }
 
     /// Where it goes what an instance says on its own.
-    fn said(&self, server: ServerId, dialog: Option<DialogId>) -> OnServerNotification {
+    fn said(&self, server: ServerId, dialog: Option<DialogId>) -> OnSessionNotification {
         let hub = Arc::clone(&self.hub);
-        Arc::new(move |ServerNotification { event, caller: owner }| {
+        Arc::new(move |SessionNotification { event, caller: owner }| {
             hub.say(|| ServerNotification { server: server.clone(), dialog: dialog.clone(), owner, event });
         })
     }

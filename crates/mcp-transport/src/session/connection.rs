@@ -17,7 +17,7 @@ use super::notification_router::{self, Hearing};
 use super::resubscribe::Opened;
 use super::server::Announced;
 use super::{
-    ListChangeCounts, Negotiated, OnServerNotification, SessionOptions, SessionState, dispatch, listen,
+    ListChangeCounts, Negotiated, OnSessionNotification, SessionOptions, SessionState, dispatch, listen,
 };
 use crate::error::end::{Disconnect, DisconnectReason};
 use crate::rpc::engine::{Audience, Engine};
@@ -39,7 +39,7 @@ pub(crate) struct Wire {
     subscriptions: watch::Sender<BTreeSet<String>>,
     acknowledged: watch::Sender<Acknowledged>,
     state: watch::Sender<SessionState>,
-    said: Option<OnServerNotification>,
+    said: Option<OnSessionNotification>,
     /// Something of the handshake was answered.
     heard: AtomicBool,
     tasks: Mutex<JoinSet<()>>,

@@ -15,7 +15,7 @@ use serde::Deserialize;
 use tokio::sync::watch;
 
 use super::server::Announced;
-use super::{ListChangeCounts, Negotiated, OnServerNotification, ServerEvent, ServerNotification};
+use super::{ListChangeCounts, Negotiated, OnSessionNotification, ServerEvent, SessionNotification};
 use crate::rpc::engine::{CallTerms, Engine};
 use crate::rpc::frame::Writer;
 use crate::rpc::pending::Outcome;
@@ -85,7 +85,7 @@ pub(crate) struct Ear {
     pub(crate) resources: watch::Receiver<BTreeSet<String>>,
     pub(crate) acknowledged: watch::Sender<Acknowledged>,
     /// Hears that a resource may have changed while nobody listened.
-    pub(crate) said: Option<OnServerNotification>,
+    pub(crate) said: Option<OnSessionNotification>,
 }
 
 /// Listens until the connection is over, or the server says that it does not do this.
@@ -115,7 +115,7 @@ pub(crate) async fn run(mut ear: Ear) {
         ear.changes.send_modify(|it| it.add(ear.announced));
         if let Some(said) = &ear.said {
             for uri in ear.resources.borrow().iter().cloned() {
-                said(ServerNotification { event: ServerEvent::ResourceUpdated { uri }, caller: None });
+                said(SessionNotification { event: ServerEvent::ResourceUpdated { uri }, caller: None });
             }
         }
     }

@@ -54,7 +54,7 @@ pub use handlers::{
     Sampling, ServerEvent,
 };
 pub use lists::Listing;
-pub use notification_router::{OnServerNotification, ServerNotification};
+pub use notification_router::{OnSessionNotification, SessionNotification};
 pub use options::{CallOptions, ClientInfo, Eras, InputHandling, RetryPolicy, SessionOptions};
 pub use resources::{CompletionArgument, CompletionReference};
 pub use server::{ServerCapabilities, ServerInfo};

@@ -25,7 +25,7 @@ const MOST_WAITING: usize = 1024;
 /// Something that a server says on its own: a log message, a resource that changed, or a notification that this version does
 /// not know.
 #[derive(Debug, Clone, PartialEq)]
-pub struct ServerNotification {
+pub struct SessionNotification {
     /// What it says.
     pub event: ServerEvent,
     /// Whose call it is about, where that is known. Then its caller has heard it already, if he wanted to.
@@ -33,11 +33,11 @@ pub struct ServerNotification {
 }
 
 /// Hears what a server says on its own, in order. Called on a task of the session: it must not wait, and not panic.
-pub type OnServerNotification = Arc<dyn Fn(ServerNotification) + Send + Sync>;
+pub type OnSessionNotification = Arc<dyn Fn(SessionNotification) + Send + Sync>;
 
 /// The connection's end of the queue.
 pub(crate) struct Hearing {
-    said: Option<OnServerNotification>,
+    said: Option<OnSessionNotification>,
     listener: Option<mpsc::Sender<(ServerEvent, Held)>>,
     dial: Arc<dyn Dial>,
 }
@@ -68,7 +68,7 @@ impl Hearing {
     /// A queue to `listener`, where there is one. `dial` knows what must not be repeated.
     pub(crate) fn new(
         listener: Option<&Arc<dyn Listener>>,
-        said: Option<OnServerNotification>,
+        said: Option<OnSessionNotification>,
         dial: Arc<dyn Dial>,
     ) -> (Hearing, Option<Waiting>) {
         match listener {
@@ -99,7 +99,7 @@ impl Hearing {
             Heard::Fault(what) => ServerEvent::ProtocolError(self.dial.redact(&what)),
         };
         if let Some(said) = self.said.as_ref().filter(|_| is_said(&event)) {
-            said(ServerNotification { event: event.clone(), caller: owner });
+            said(SessionNotification { event: event.clone(), caller: owner });
         }
         let Some(listener) = &self.listener else { return };
         if listener.try_send((event, held)).is_err() {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use mcp_model::{Era, Limits, LogLevel, RawJson, Secret, TraceContext};
 use tokio::sync::watch;
 
-use super::notification_router::OnServerNotification;
+use super::notification_router::OnSessionNotification;
 use crate::rpc::progress::OnProgress;
 use crate::session::{Caller, ClientCapabilities, Handlers, SessionState};
 
@@ -27,7 +27,7 @@ pub struct SessionOptions {
     /// server is told it where nobody's call is made, with its lists for example.
     pub client_capabilities: Option<ClientCapabilities>,
     /// Hears what the server says on its own beside the handlers' listener, with whose it is.
-    pub on_notification: Option<OnServerNotification>,
+    pub on_notification: Option<OnSessionNotification>,
     /// From which level on the server's log messages are wanted, where it sends any; `None` leaves that to the server.
     pub log_level: Option<LogLevel>,
     /// The era of the same server when it was met last ([`Session::era`](crate::session::Session::era)): that one is tried first,

@@ -10,7 +10,7 @@ use std::time::Duration;
 use mcp_model::LogLevel;
 
 use super::handshake::{Negotiated, read_error};
-use super::{OnServerNotification, ServerEvent, ServerNotification};
+use super::{OnSessionNotification, ServerEvent, SessionNotification};
 use crate::rpc::engine::{CallTerms, Engine};
 use crate::rpc::frame;
 use crate::rpc::pending::Outcome;
@@ -35,12 +35,12 @@ impl Opened {
     }
 
     /// Asks to be told when these resources change, as the session before was asked. What has changed meanwhile is unknown.
-    pub(super) async fn subscribe(self, resources: BTreeSet<String>, said: Option<OnServerNotification>) {
+    pub(super) async fn subscribe(self, resources: BTreeSet<String>, said: Option<OnSessionNotification>) {
         for uri in resources {
             match self.ask("resources/subscribe", &format!(r#""uri":{}"#, frame::text(&uri))).await {
                 Ok(()) => {
                     if let Some(said) = &said {
-                        said(ServerNotification {
+                        said(SessionNotification {
                             event: ServerEvent::ResourceUpdated { uri },
                             caller: None,
                         });

@@ -278,7 +278,7 @@ async fn what_is_said_because_of_a_call_is_heard_by_its_caller_before_the_result
     let note = Arc::clone(&all);
     let server = server();
     let options = SessionOptions {
-        on_notification: Some(Arc::new(move |it: mcp_transport::ServerNotification| {
+        on_notification: Some(Arc::new(move |it: mcp_transport::SessionNotification| {
             note.lock().unwrap().push(it)
         })),
         ..SessionOptions::default()

@@ -210,7 +210,7 @@ async fn a_server_that_announces_nothing_is_listened_to_when_there_is_something_
 fn said() -> (SessionOptions, Arc<Mutex<Vec<String>>>) {
     let heard = Arc::new(Mutex::new(Vec::new()));
     let note = Arc::clone(&heard);
-    let said = move |it: mcp_transport::ServerNotification| match it.event {
+    let said = move |it: mcp_transport::SessionNotification| match it.event {
         ServerEvent::ResourceUpdated { uri } => note.lock().unwrap().push(uri),
         other => panic!("{other:?}"),
     };
