@@ -5,16 +5,19 @@
 
 use mcp_model::{ConfigValue, TemplatePart};
 
-use crate::dialect::policy::VariableRule;
-use crate::dialect::profile::Profile;
-use crate::edit::fix::{Applicability, fix_all};
+use crate::diagnostic::Applicability;
+use crate::edit::fix::fix_all;
 use crate::edit::{Switch, remove_server, set_enabled};
+use crate::profile::Profile;
 use crate::read::{Document, read};
 use crate::render::{Colour, render};
 use crate::resolve::dotenv::parse_editor_env_file;
 use crate::resolve::dotenv::parse_env_file;
-use crate::resolve::template::{self, Piece};
-use crate::syntax::{self, ChangedPointers, Content, Node, ParsedText, Syntax};
+use crate::syntax;
+use crate::syntax::template;
+use crate::syntax::template::Piece;
+use crate::syntax::template::VariableRule;
+use crate::syntax::{ChangedPointers, Content, Node, ParsedText, Syntax};
 
 /// Any text, read by a profile, and edited.
 pub fn configuration(profile: Profile, bytes: &[u8]) {

@@ -1,9 +1,8 @@
-//! Reads what a user wrote about MCP servers.
+//! Reads and writes configuration files of MCP servers.
 //!
-//! A text goes in, in one of the dialects ([`Profile`]); out come the servers that were understood and everything that
-//! is wrong with the text, with line, column, and what to do ([`Reading`]). Then [`resolve()`] puts in what the
-//! environment holds and gives an endpoint to connect to. All of it is pure: no file, no environment, no clock. Secrets
-//! are never printed: not by a diagnostic, not by [`render()`], not by `Debug`.
+//! [`read`] turns the text of a file, in the dialect of a [`Profile`], into servers and diagnostics with positions and help
+//! ([`Reading`]). [`resolve()`] replaces variables and returns an endpoint to connect to. Everything is pure: no files, no
+//! process environment, no clock. Diagnostics, [`render()`] and `Debug` never print secrets.
 //!
 //! ```
 //! use mcp_config::{Colour, Document, Profile, read, render};
@@ -20,7 +19,6 @@
 
 #![forbid(unsafe_code)]
 
-pub mod acp;
 mod de;
 mod diagnostic;
 mod dialect;
@@ -28,31 +26,42 @@ mod edit;
 #[cfg(any(test, fuzzing))]
 #[doc(hidden)]
 pub mod fuzzing;
-pub mod holodeck;
+mod profile;
 mod read;
-mod redact;
 mod render;
 mod resolve;
-mod schema;
 mod syntax;
-mod write;
 
-pub use diagnostic::{Code, Diagnostic, Label};
+/// The servers of ACP session requests.
+pub mod acp {
+    pub use crate::dialect::acp::{
+        EnvVariable, HttpHeader, HttpTransport, HttpType, Leniency, McpServerConfig, SseTransport, SseType,
+        StdioTransport, Tolerance,
+    };
+    pub use crate::read::read_acp as read;
+}
+
+/// HoloDeck's configuration types.
+pub mod holodeck {
+    pub use crate::dialect::holodeck::{CommandType, McpToolConfig, ToolType, TransportType};
+}
+
+pub use diagnostic::{Applicability, Code, Diagnostic, Fix, Label, TextEdit};
 pub use dialect::detect::detect;
-pub use dialect::profile::Profile;
-pub use edit::fix::{Applicability, Fix, FixError, FixedFile, apply_fixes, fix_all};
-pub use edit::{
-    EditError, NewServer, NewTransport, PackageKind, PublishedServer, ServerJsonError, Switch, TextEdit,
-    UrlTransportKind, add_server, parse_server_json, remove_server, set_enabled,
+pub use dialect::editor::{InputDeclarations, prompts_for_inputs};
+pub use dialect::schema::schema;
+pub use dialect::write::{
+    FieldFallback, ProgramLookup, UnsupportedField, WrittenFile, write_editor_file, write_servers,
 };
+pub use edit::fix::{FixError, FixedFile, apply_fixes, fix_all};
+pub use edit::new_server::{NewServer, NewTransport, UrlTransportKind};
+pub use edit::server_json::{PackageKind, PublishedServer, ServerJsonError, parse_server_json};
+pub use edit::{EditError, Switch, add_server, remove_server, set_enabled};
+pub use profile::Profile;
 pub use read::{Document, Reading, ServerEntry, read};
 pub use render::{
     CheckOutcome, CheckedFile, Colour, SarifTool, render, render_diff, render_github, render_sarif,
 };
 pub use resolve::dotenv::parse_env_file;
 pub use resolve::{ResolveContext, ResolveError, ResolvedServer, resolve};
-pub use schema::{schema, text_to_json};
-pub use write::{
-    FieldFallback, InputDeclarations, ProgramLookup, UnsupportedField, WrittenFile, prompts_for_inputs,
-    write_editor_file, write_servers,
-};
+pub use syntax::text_to_json;

@@ -4,21 +4,21 @@ use serde::de::{
     DeserializeSeed, EnumAccess, IntoDeserializer, MapAccess, SeqAccess, VariantAccess, Visitor,
 };
 
-use super::slot::{NULL, Presence, VALUE};
-use super::{Expected, Location, NodeDeserializer, ReadContext, ValueError};
-use crate::dialect::policy::KeyRule;
+use crate::de::field::{NULL, Presence, VALUE};
+use crate::de::{Expected, Location, NodeDeserializer, ReadContext, ValueError};
+use crate::profile::policy::KeyRule;
 use crate::syntax::{Content, KeyKind, Member, Node};
 
 /// The items of a list.
 pub(super) struct ListAccess<'a> {
-    pass: &'a ReadContext,
+    context: &'a ReadContext,
     at: Location,
     items: std::iter::Enumerate<std::slice::Iter<'a, Node>>,
 }
 
 impl<'a> ListAccess<'a> {
-    pub(super) fn new(pass: &'a ReadContext, at: Location, items: &'a [Node]) -> ListAccess<'a> {
-        ListAccess { pass, at, items: items.iter().enumerate() }
+    pub(super) fn new(context: &'a ReadContext, at: Location, items: &'a [Node]) -> ListAccess<'a> {
+        ListAccess { context, at, items: items.iter().enumerate() }
     }
 }
 
@@ -31,9 +31,9 @@ impl<'de> SeqAccess<'de> for ListAccess<'_> {
     ) -> Result<Option<T::Value>, ValueError> {
         let Some((index, node)) = self.items.next() else { return Ok(None) };
         seed.deserialize(NodeDeserializer {
-            pass: self.pass,
+            context: self.context,
             node: Some(node),
-            at: self.at.item(index, node, self.pass),
+            at: self.at.item(index, node, self.context),
         })
         .map(Some)
     }
@@ -45,15 +45,15 @@ impl<'de> SeqAccess<'de> for ListAccess<'_> {
 
 /// The members of a map of names.
 pub(super) struct NameMapAccess<'a> {
-    pass: &'a ReadContext,
+    context: &'a ReadContext,
     at: Location,
     members: std::slice::Iter<'a, Member>,
     current: Option<&'a Member>,
 }
 
 impl<'a> NameMapAccess<'a> {
-    pub(super) fn new(pass: &'a ReadContext, at: Location, members: &'a [Member]) -> NameMapAccess<'a> {
-        NameMapAccess { pass, at, members: members.iter(), current: None }
+    pub(super) fn new(context: &'a ReadContext, at: Location, members: &'a [Member]) -> NameMapAccess<'a> {
+        NameMapAccess { context, at, members: members.iter(), current: None }
     }
 }
 
@@ -62,8 +62,8 @@ impl<'de> MapAccess<'de> for NameMapAccess<'_> {
 
     fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, ValueError> {
         for member in self.members.by_ref() {
-            if member.key.kind == KeyKind::Scalar && self.pass.policy.keys == KeyRule::Text {
-                self.pass.bad_key(&self.at, &member.key);
+            if member.key.kind == KeyKind::Scalar && self.context.policy.keys == KeyRule::Text {
+                self.context.bad_key(&self.at, &member.key);
                 continue;
             }
             self.current = Some(member);
@@ -75,9 +75,9 @@ impl<'de> MapAccess<'de> for NameMapAccess<'_> {
     fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, ValueError> {
         let member = self.current.take().ok_or(ValueError::Unreadable)?;
         let cursor = NodeDeserializer {
-            pass: self.pass,
+            context: self.context,
             node: Some(&member.value),
-            at: self.at.member(member, self.pass),
+            at: self.at.member(member, self.context),
         };
         seed.deserialize(cursor)
     }
@@ -91,7 +91,7 @@ impl<'de> MapAccess<'de> for NameMapAccess<'_> {
 ///
 /// Serde is told a field by its number among those it knows, so that it need not compare names once more.
 pub(super) struct StructAccess<'a> {
-    pass: &'a ReadContext,
+    context: &'a ReadContext,
     at: Location,
     members: std::slice::Iter<'a, Member>,
     known: &'static [&'static str],
@@ -103,15 +103,15 @@ pub(super) struct StructAccess<'a> {
 
 impl<'a> StructAccess<'a> {
     pub(super) fn new(
-        pass: &'a ReadContext,
+        context: &'a ReadContext,
         at: Location,
         members: &'a [Member],
         known: &'static [&'static str],
     ) -> StructAccess<'a> {
         assert!(known.len() < 64, "a wire struct has fewer fields than a word has bits");
         let missing = (1 << known.len()) - 1;
-        let at = at.with_fields(known, pass);
-        StructAccess { pass, at, members: members.iter(), known, all: members, missing, current: None }
+        let at = at.with_fields(known, context);
+        StructAccess { context, at, members: members.iter(), known, all: members, missing, current: None }
     }
 }
 
@@ -119,16 +119,16 @@ impl<'de> MapAccess<'de> for StructAccess<'_> {
     type Error = ValueError;
 
     fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, ValueError> {
-        let withheld = self.pass.policy.unsupported_keys;
+        let withheld = self.context.policy.unsupported_keys;
         for member in self.members.by_ref() {
             let text = &*member.key.text;
             let number = self.known.iter().position(|it| *it == text).filter(|_| !withheld.contains(&text));
             let Some(number) = number else {
-                self.pass.unknown_key(&self.at, &member.key, self.known, self.all);
+                self.context.unknown_key(&self.at, &member.key, self.known, self.all);
                 continue;
             };
             self.missing &= !(1 << number);
-            self.current = Some((self.at.member(member, self.pass), Some(&member.value)));
+            self.current = Some((self.at.member(member, self.context), Some(&member.value)));
             return seed.deserialize((number as u64).into_deserializer()).map(Some);
         }
         if self.missing == 0 {
@@ -142,7 +142,7 @@ impl<'de> MapAccess<'de> for StructAccess<'_> {
 
     fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, ValueError> {
         let (at, node) = self.current.take().ok_or(ValueError::Unreadable)?;
-        seed.deserialize(NodeDeserializer { pass: self.pass, node, at })
+        seed.deserialize(NodeDeserializer { context: self.context, node, at })
     }
 }
 
@@ -174,12 +174,12 @@ impl<'de> MapAccess<'de> for FieldAccess<'_> {
     }
 
     fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, ValueError> {
-        let NodeDeserializer { pass, node, at } = self.cursor;
+        let NodeDeserializer { context, node, at } = self.cursor;
         if node.is_some_and(|it| matches!(it.content(), Content::Broken)) {
             return Err(ValueError::Unreadable);
         }
         seed.deserialize(self.cursor).map_err(|fault| {
-            pass.report_value_error(fault, &at);
+            context.report_value_error(fault, &at);
             ValueError::Unreadable
         })
     }

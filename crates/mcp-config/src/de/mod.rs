@@ -1,38 +1,38 @@
 //! A serde `Deserializer` over the tree that never gives up.
 //!
-//! A wire struct derives `Deserialize` and wraps each field in a [`Slot`](slot::Slot). The deserializer knows a slot by the private
+//! A wire struct derives `Deserialize` and wraps each field in a [`Slot`](field::Slot). The deserializer knows a slot by the private
 //! name of its newtype, tells it where its value stands, and, where the value cannot be read, reports that and hands
 //! the slot a `Bad` instead of an error. So one declaration gives a reader that finds every mistake in one pass. Serde's
 //! own messages are never shown: they quote values, and a value may be a secret.
 
 mod access;
-mod anything;
-mod entries;
-mod fault;
+mod context;
+mod field;
 mod lax;
-mod pass;
-mod place;
-mod slot;
+mod location;
+mod opaque;
+mod ordered_map;
 mod suggest;
+mod value_error;
 
 use serde::de::{Deserializer, IntoDeserializer, Visitor};
 use serde::forward_to_deserialize_any;
 
-use crate::dialect::policy::ScalarRule;
+use crate::profile::policy::ScalarRule;
 use crate::syntax::{Content, Node};
 
-pub(crate) use anything::{Ignored, RawObject};
-pub(crate) use entries::OrderedMap;
-pub(crate) use fault::{Expected, ValueError, dominds_path};
-pub(crate) use pass::ReadContext;
-pub(crate) use place::Location;
-pub(crate) use slot::{DeferredField, Field, FieldState, NullableField, OPTIONAL_MARK, OptionalField};
+pub(crate) use context::ReadContext;
+pub(crate) use field::{DeferredField, Field, FieldState, NullableField, OPTIONAL_MARK, OptionalField};
+pub(crate) use location::Location;
+pub(crate) use opaque::{Ignored, RawObject};
+pub(crate) use ordered_map::OrderedMap;
 pub(crate) use suggest::{closest, suggest};
+pub(crate) use value_error::{Expected, ValueError, dominds_path};
 
 /// One place of the tree, about to be read.
 #[derive(Clone, Copy)]
 pub(crate) struct NodeDeserializer<'a> {
-    pub(crate) pass: &'a ReadContext,
+    pub(crate) context: &'a ReadContext,
     /// The value; `None` where it is missing.
     pub(crate) node: Option<&'a Node>,
     pub(crate) at: Location,
@@ -45,7 +45,7 @@ impl<'a> NodeDeserializer<'a> {
 
     /// What the profile makes of a value that is not simply of its type.
     fn lax<T>(&self, read: fn(&Content) -> Option<T>) -> Option<T> {
-        match self.pass.policy.scalars {
+        match self.context.policy.scalars {
             ScalarRule::Exact => None,
             ScalarRule::Lax => read(self.content()),
         }
@@ -132,12 +132,12 @@ impl<'de> Deserializer<'de> for NodeDeserializer<'_> {
 
     fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ValueError> {
         let Content::Sequence(items) = self.content() else { return Err(self.wrong(Expected::List)) };
-        visitor.visit_seq(access::ListAccess::new(self.pass, self.at, items))
+        visitor.visit_seq(access::ListAccess::new(self.context, self.at, items))
     }
 
     fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ValueError> {
         let Content::Mapping(members) = self.content() else { return Err(self.wrong(Expected::Mapping)) };
-        visitor.visit_map(access::NameMapAccess::new(self.pass, self.at, members))
+        visitor.visit_map(access::NameMapAccess::new(self.context, self.at, members))
     }
 
     fn deserialize_struct<V: Visitor<'de>>(
@@ -147,7 +147,7 @@ impl<'de> Deserializer<'de> for NodeDeserializer<'_> {
         visitor: V,
     ) -> Result<V::Value, ValueError> {
         let Content::Mapping(members) = self.content() else { return Err(self.wrong(Expected::Mapping)) };
-        visitor.visit_map(access::StructAccess::new(self.pass, self.at, members, fields))
+        visitor.visit_map(access::StructAccess::new(self.context, self.at, members, fields))
     }
 
     fn deserialize_newtype_struct<V: Visitor<'de>>(
@@ -155,18 +155,18 @@ impl<'de> Deserializer<'de> for NodeDeserializer<'_> {
         name: &'static str,
         visitor: V,
     ) -> Result<V::Value, ValueError> {
-        if let Some(presence) = slot::Presence::from_name(name) {
+        if let Some(presence) = field::Presence::from_name(name) {
             return match self.node {
                 Some(node) => visitor.visit_map(access::FieldAccess::new(self, node, presence)),
                 None => {
-                    if presence == slot::Presence::Required {
-                        self.pass.report_value_error(ValueError::Missing, &self.at);
+                    if presence == field::Presence::Required {
+                        self.context.report_value_error(ValueError::Missing, &self.at);
                     }
                     visitor.visit_u128(self.at.encode_missing())
                 }
             };
         }
-        if name == anything::RAW_OBJECT {
+        if name == opaque::RAW_OBJECT {
             let mapping = self.node.filter(|it| it.members().is_some());
             let Some(node) = mapping else { return Err(self.wrong(Expected::Mapping)) };
             let Some(text) = crate::syntax::to_json(node) else {
@@ -176,7 +176,7 @@ impl<'de> Deserializer<'de> for NodeDeserializer<'_> {
             };
             return visitor.visit_str(&text);
         }
-        if name == anything::IGNORED {
+        if name == opaque::IGNORED {
             return visitor.visit_unit();
         }
         visitor.visit_newtype_struct(self)

@@ -1,6 +1,6 @@
 //! What was probably meant.
 
-use crate::edit::fix::Applicability;
+use crate::diagnostic::Applicability;
 
 /// The candidate nearest to `word`, if it is near: at most a third of its letters wrong, and at least one may be.
 pub(crate) fn closest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {

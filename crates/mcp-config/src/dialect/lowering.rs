@@ -9,14 +9,18 @@ use mcp_model::{ConfigValue, RawJson, TransportKind};
 use crate::de::{Location, NullableField, OrderedMap, ReadContext};
 use crate::diagnostic::Code;
 use crate::diagnostic::RawDiagnostic;
-use crate::dialect::checks::{self, HeaderOwner, UrlRule};
-use crate::dialect::policy::UrlPolicy;
-use crate::dialect::profile::Profile;
-use crate::edit::fix::{Applicability, FixIntent};
+use crate::diagnostic::{Applicability, FixIntent};
+use crate::dialect::checks;
+use crate::dialect::checks::{HeaderOwner, UrlRule};
+use crate::profile::Profile;
+use crate::profile::policy::UrlPolicy;
 use crate::syntax::{Node, to_json};
 
 /// How long connecting may take by server-sent events, unless something is said (SK-24).
 pub(crate) const SSE_CONNECT: Duration = Duration::from_secs(5);
+
+/// The environment variable that passes `config` to a child process (HDX-08).
+pub(crate) const CONFIG_VARIABLE: &str = "MCP_CONFIG";
 
 /// The key of a spec's metadata that says which profile it was read by.
 pub(crate) const PROFILE_KEY: &str = "profile";
@@ -47,33 +51,33 @@ pub(crate) fn metadata<const N: usize>(
 }
 
 /// A number of seconds, greater than zero.
-pub(crate) fn duration(slot: &NullableField<f64>, pass: &ReadContext) -> Option<Duration> {
+pub(crate) fn duration(slot: &NullableField<f64>, context: &ReadContext) -> Option<Duration> {
     let value = *slot.value()?;
     let Some(duration) = checks::duration_from_secs(value) else {
         let message = format!(
             "'{}' must be a finite number greater than zero",
-            crate::syntax::last(&slot.at.pointer(pass))
+            crate::syntax::last(&slot.at.pointer(context))
         );
-        pass.error(Code::OutOfRange, &slot.at, message, "write seconds, such as 30");
+        context.error(Code::OutOfRange, &slot.at, message, "write seconds, such as 30");
         return None;
     };
-    warn_if_milliseconds(value, &slot.at, pass);
+    warn_if_milliseconds(value, &slot.at, context);
     Some(duration)
 }
 
 /// Warns where seconds look like milliseconds.
-pub(crate) fn warn_if_milliseconds(value: f64, at: &Location, pass: &ReadContext) {
+pub(crate) fn warn_if_milliseconds(value: f64, at: &Location, context: &ReadContext) {
     if !checks::looks_like_milliseconds(value) {
         return;
     }
-    let key = crate::syntax::last(&at.pointer(pass));
+    let key = crate::syntax::last(&at.pointer(context));
     let message = format!("'{key}' is in seconds; {value} of them are {}", humanize(value));
     let help = format!("if milliseconds were meant, write `{key}: {}`", value / 1000.0);
-    let problem = RawDiagnostic::new(Code::SuspiciousUnit, message, at.pointer(pass), at.span());
+    let problem = RawDiagnostic::new(Code::SuspiciousUnit, message, at.pointer(context), at.span());
     let whole = value % 1000.0 == 0.0;
     let repair =
         whole.then(|| FixIntent::ReplaceScalar((value / 1000.0).to_string(), Applicability::Suggested));
-    pass.report(problem.warning().help(help).fix(repair));
+    context.report(problem.warning().help(help).fix(repair));
 }
 
 fn humanize(seconds: f64) -> String {
@@ -97,17 +101,18 @@ pub(crate) fn url_rule(kind: TransportKind, policy: UrlPolicy) -> UrlRule {
 }
 
 /// Reports a header that is not the user's to say: ours wins over it, or it is refused. `span` is where its name stands.
-pub(crate) fn report_owned_header(name: &str, at: &Location, span: Range<usize>, pass: &ReadContext) {
-    let problem = |code, message: String| RawDiagnostic::new(code, message, at.pointer(pass), span.clone());
+pub(crate) fn report_owned_header(name: &str, at: &Location, span: Range<usize>, context: &ReadContext) {
+    let problem =
+        |code, message: String| RawDiagnostic::new(code, message, at.pointer(context), span.clone());
     match checks::header_owner(name) {
         HeaderOwner::User => {}
         HeaderOwner::Transport => {
             let message = format!("the header '{name}' is the transport's own, which sends its value");
-            pass.report(problem(Code::NoEffect, message).warning().help("remove it"));
+            context.report(problem(Code::NoEffect, message).warning().help("remove it"));
         }
         HeaderOwner::Connection => {
             let message = format!("the header '{name}' cannot be configured: it is the connection's own");
-            pass.report(problem(Code::InvalidHeader, message).help("remove it"));
+            context.report(problem(Code::InvalidHeader, message).help("remove it"));
         }
     }
 }
@@ -118,13 +123,13 @@ pub(crate) fn warn_no_effect(
     is_there: bool,
     at: &Location,
     kind: TransportKind,
-    pass: &ReadContext,
+    context: &ReadContext,
 ) {
     if is_there {
-        pass.clear(at);
+        context.clear(at);
         let message = format!("'{key}' has no effect with {} transport", kind.as_str());
-        let problem = RawDiagnostic::new(Code::NoEffect, message, at.pointer(pass), at.key());
-        pass.report(problem.warning().help("remove it, or choose the transport it belongs to"));
+        let problem = RawDiagnostic::new(Code::NoEffect, message, at.pointer(context), at.key());
+        context.report(problem.warning().help("remove it, or choose the transport it belongs to"));
     }
 }
 
@@ -147,7 +152,7 @@ pub(crate) fn unknown_members(node: &Node, known: &[&str]) -> Option<Result<RawJ
 pub(crate) fn environment<T>(
     entries: Option<OrderedMap<T>>,
     at: &Location,
-    pass: &ReadContext,
+    context: &ReadContext,
     mut lower: impl FnMut(T, &Location) -> ConfigValue,
 ) -> Vec<(String, ConfigValue)> {
     let mut res = Vec::new();
@@ -155,8 +160,8 @@ pub(crate) fn environment<T>(
         if let Err(complaint) = checks::env_name(&name) {
             // The name may hold a value (`KEY=value`), so the pointer stops above it.
             let problem =
-                RawDiagnostic::new(complaint.code, complaint.message, at.pointer(pass), slot.at.key());
-            pass.report(problem.help(complaint.help));
+                RawDiagnostic::new(complaint.code, complaint.message, at.pointer(context), slot.at.key());
+            context.report(problem.help(complaint.help));
         }
         let at = slot.at;
         if let Some(value) = slot.take() {
@@ -169,15 +174,16 @@ pub(crate) fn environment<T>(
 /// Headers, their names checked; `lower` makes values.
 pub(crate) fn headers<T>(
     entries: Option<OrderedMap<T>>,
-    pass: &ReadContext,
+    context: &ReadContext,
     mut lower: impl FnMut(T, &Location) -> ConfigValue,
 ) -> Vec<(String, ConfigValue)> {
     let mut res = Vec::new();
     for (name, slot) in entries.map(|it| it.0).unwrap_or_default() {
         if let Err(complaint) = checks::header_name(&name) {
             let at = &slot.at;
-            let problem = RawDiagnostic::new(complaint.code, complaint.message, at.pointer(pass), at.key());
-            pass.report(problem.help(complaint.help));
+            let problem =
+                RawDiagnostic::new(complaint.code, complaint.message, at.pointer(context), at.key());
+            context.report(problem.help(complaint.help));
         }
         let at = slot.at;
         if let Some(value) = slot.take() {

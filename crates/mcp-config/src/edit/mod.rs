@@ -3,29 +3,22 @@
 //! Each change is a few edits of bytes. The new text is read again and compared with the old one, value by value: what
 //! was not to change has not changed, or the change is refused. So a text may be written as oddly as it likes.
 
-mod entries;
 pub(crate) mod fix;
-mod layout;
-mod new;
-mod published;
+pub(crate) mod new_server;
+pub(crate) mod server_json;
 
 use mcp_model::{Dialect, ServerSpec};
 
-use crate::diagnostic::{Code, Diagnostic};
-use crate::dialect::policy::Policy;
-use crate::dialect::profile::Profile;
-pub use crate::edit::fix::TextEdit;
-use crate::edit::fix::apply_edits;
-use crate::read::{Document, Reading, ServerEntry as Seen, read};
+use crate::diagnostic::{Code, Diagnostic, TextEdit, apply_edits};
+use crate::dialect::editor::{EditorFile, InputDeclarations};
+use crate::dialect::write::{self, FieldFallback, UnsupportedField, WriteReport, WrittenFile};
+use crate::profile::Profile;
+use crate::profile::policy::Policy;
+use crate::read::{Document, Reading, ServerEntry, read};
+use crate::syntax::entry_edits::{self, InsertPosition, NewEntry, insert, remove};
+use crate::syntax::layout::Layout;
+use crate::syntax::output::{self, OutputValue};
 use crate::syntax::{self, ChangedPointers, Content, Member, Node, Syntax, child, difference, last, parent};
-use crate::write;
-use crate::write::{
-    EditorFile, FieldFallback, InputDeclarations, OutputValue, UnsupportedField, WriteReport, WrittenFile,
-};
-pub(crate) use entries::{InsertPosition, NewEntry, insert, remove};
-pub(crate) use layout::Layout;
-pub use new::{NewServer, NewTransport, UrlTransportKind};
-pub use published::{PackageKind, PublishedServer, ServerJsonError, parse_server_json};
 
 /// Why a file was not changed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -307,7 +300,7 @@ impl<'a> EditableFile<'a> {
         }
     }
 
-    fn server(&self, name: &str) -> Result<&Seen, EditError> {
+    fn server(&self, name: &str) -> Result<&ServerEntry, EditError> {
         let entries = &self.reading.entries;
         let mut found = entries.iter().filter(|it| it.name == name);
         match (found.next(), found.next()) {
@@ -374,8 +367,8 @@ impl<'a> EditableFile<'a> {
         if !empty {
             return Err(unsupported_layout("what stands in the place of the servers is none"));
         }
-        if entries::is_flow(self.layout, &self.root) {
-            let edit = entries::fill_empty(self.layout, key.span.start, value, entry);
+        if entry_edits::is_flow(self.layout, &self.root) {
+            let edit = entry_edits::fill_empty(self.layout, key.span.start, value, entry);
             return Ok((
                 vec![edit.ok_or_else(|| unsupported_layout("its list of servers cannot be continued"))?],
                 touched,
@@ -386,7 +379,7 @@ impl<'a> EditableFile<'a> {
         let at_line = self
             .layout
             .next_line(self.layout.last_line_start(&(key.span.start..value.span.end.max(key.span.end))));
-        let mut edits = vec![entries::lines(self.layout, at_line, column + 2, false, entry)];
+        let mut edits = vec![entry_edits::lines(self.layout, at_line, column + 2, false, entry)];
         if !value.span.is_empty() {
             // `[]` or `null` goes, and the blanks before it.
             let before = &self.layout.text()[..value.span.start];
@@ -440,7 +433,7 @@ impl<'a> EditableFile<'a> {
         if document.profile == Profile::Dominds {
             lines.push("version: 1".to_owned());
         }
-        lines.extend(write::member_lines(key, &list));
+        lines.extend(output::member_lines(key, &list));
         let mut new: String = lines.into_iter().map(|it| it + end).collect();
         if !(text.is_empty() || text.ends_with(['\n', '\u{feff}'])) {
             new.insert_str(0, end);
@@ -451,8 +444,8 @@ impl<'a> EditableFile<'a> {
     /// Edits that take the only entry out of a list.
     fn remove_only_entry(&self, pointer: &str, list: &Node) -> Result<Vec<TextEdit>, EditError> {
         let empty = if list.items().is_some() { "[]" } else { "{}" };
-        if entries::is_flow(self.layout, list) {
-            let edit = entries::remove_only(self.layout, list, empty);
+        if entry_edits::is_flow(self.layout, list) {
+            let edit = entry_edits::remove_only(self.layout, list, empty);
             return Ok(vec![
                 edit.ok_or_else(|| unsupported_layout("the entry shares its lines with something else"))?,
             ]);
@@ -460,7 +453,7 @@ impl<'a> EditableFile<'a> {
         let member = parent(pointer).and_then(|it| self.root.at(it)?.get(&last(pointer)));
         let key = &member.ok_or_else(|| unsupported_layout("its list of servers has no key"))?.key;
         let colon = self.layout.text()[key.span.end..].find(':').map(|it| key.span.end + it + 1);
-        let lines = entries::entry_lines(self.layout, list, 0);
+        let lines = entry_edits::entry_lines(self.layout, list, 0);
         match (colon, lines) {
             (Some(colon), Some(lines)) if colon <= lines.start => Ok(vec![
                 TextEdit { span: colon..colon, text: format!(" {empty}") },

@@ -5,9 +5,9 @@
 
 use mcp_model::Severity;
 
-use super::{CheckOutcome, CheckedFile, printable};
 use crate::diagnostic::Diagnostic;
 use crate::diagnostic::LineIndex;
+use crate::render::{CheckOutcome, CheckedFile, printable};
 
 /// Diagnostics as workflow commands, a line each, in the order given.
 pub fn render_github(checked: &[CheckedFile<'_>]) -> String {
@@ -65,7 +65,7 @@ fn escape_property(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dialect::profile::Profile;
+    use crate::profile::Profile;
     use crate::read::{Document, read};
 
     #[track_caller]

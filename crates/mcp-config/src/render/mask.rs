@@ -9,11 +9,12 @@ use std::ops::Range;
 
 use url::Url;
 
-use super::harmless;
 use crate::diagnostic::Code;
 use crate::diagnostic::{ends_key_name, is_invisible, redact_pointer};
-use crate::resolve::template::{Piece, split_holodeck};
-use crate::syntax::{self, Content, Member, Node};
+use crate::render::safe_values;
+use crate::syntax;
+use crate::syntax::template::{Piece, split_holodeck};
+use crate::syntax::{Content, Member, Node};
 
 /// Keys whose values may be shown.
 const SAFE_KEYS: &[&str] = &[
@@ -284,7 +285,7 @@ impl Masker {
     fn arguments(&mut self, command: Option<&str>, items: &[Node], text: &str) {
         let written: Vec<_> = items.iter().map(|it| literal_source(it, text)).collect();
         let words: Vec<_> = written.iter().map(|it| it.map(|it| it.1)).collect();
-        let shown = harmless::visible_arguments(command, &words);
+        let shown = safe_values::visible_arguments(command, &words);
         for ((item, written), shown) in items.iter().zip(&written).zip(shown) {
             self.value(item, text, Visibility::Nothing);
             let Some((start, _)) = written else { continue };
@@ -298,7 +299,7 @@ impl Masker {
             self.key(&key.span, Some(&key.text), text, Visibility::Nothing);
             self.value(value, text, Visibility::Nothing);
             if let Some((start, written)) = literal_source(value, text)
-                && harmless::is_safe_value(&key.text, written)
+                && safe_values::is_safe_value(&key.text, written)
             {
                 self.visible.push(start..start + written.len());
             }
@@ -351,7 +352,7 @@ impl Masker {
         let mut at = host_end;
         for part in source[host_end..end].split_inclusive('/') {
             let word = part.trim_end_matches(['/', '"', '\'']);
-            if part.len() < 32 && (word.is_empty() || harmless::is_plain_words(word)) {
+            if part.len() < 32 && (word.is_empty() || safe_values::is_plain_words(word)) {
                 self.visible.push(base + at..base + at + part.len());
             }
             at += part.len();

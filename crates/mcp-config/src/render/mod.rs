@@ -3,10 +3,10 @@
 //! What is shown of the file is masked first (`mask.rs`), control characters are escaped, and spans are made to fit, so
 //! that neither a secret nor a terminal escape gets through, and no span makes the drawing panic.
 
-mod changes;
+mod diff;
 mod github;
-mod harmless;
 mod mask;
+mod safe_values;
 mod sarif;
 
 use std::ops::Range;
@@ -18,9 +18,9 @@ use annotate_snippets::{
 use mcp_model::Severity;
 
 use crate::diagnostic::Diagnostic;
+use crate::diagnostic::TextEdit;
 use crate::diagnostic::{LineIndex, escaped};
-use crate::edit::TextEdit;
-pub use changes::render_diff;
+pub use diff::render_diff;
 pub use github::render_github;
 use mask::MaskedText;
 pub use sarif::{SarifTool, render_sarif};

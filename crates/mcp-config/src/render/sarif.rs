@@ -7,10 +7,10 @@ use std::collections::BTreeSet;
 use mcp_model::Severity;
 use serde_json::{Value, json};
 
-use super::{CheckOutcome, CheckedFile, printable};
+use crate::diagnostic::Fix;
 use crate::diagnostic::LineIndex;
 use crate::diagnostic::{Code, Diagnostic};
-use crate::edit::fix::Fix;
+use crate::render::{CheckOutcome, CheckedFile, printable};
 
 /// The program that found what is told.
 #[derive(Debug, Clone, Copy)]
@@ -143,7 +143,7 @@ fn result(diagnostic: &Diagnostic, place: &SarifFile<'_>, codes: &[Code]) -> Val
 }
 
 fn sarif_fix(fix: &Fix, place: &SarifFile<'_>) -> Value {
-    let replacement = |it: &crate::edit::TextEdit| json!({ "deletedRegion": place.region(&it.span), "insertedContent": { "text": it.text } });
+    let replacement = |it: &crate::diagnostic::TextEdit| json!({ "deletedRegion": place.region(&it.span), "insertedContent": { "text": it.text } });
     json!({
         "description": { "text": printable(fix.title()) },
         "artifactChanges": [{

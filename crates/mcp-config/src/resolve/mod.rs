@@ -4,7 +4,6 @@
 //! reported, not only the first. No message holds a value that was put in.
 
 pub(crate) mod dotenv;
-pub(crate) mod template;
 mod values;
 
 use std::path::Path;
@@ -14,16 +13,15 @@ use mcp_model::{
     TransportSpec, UrlEndpoint, UrlSpec,
 };
 
+use crate::diagnostic::CheckError;
 use crate::diagnostic::Code;
-use crate::dialect::checks::{self, CheckError};
-use crate::dialect::lowering::{self, PROFILE_KEY};
-use crate::dialect::policy::{Policy, VariableRule};
-use crate::dialect::profile::Profile;
+use crate::dialect::checks;
+use crate::dialect::lowering::{self, CONFIG_VARIABLE, PROFILE_KEY};
+use crate::profile::Profile;
+use crate::profile::policy::Policy;
 use crate::syntax::child;
+use crate::syntax::template::VariableRule;
 use values::Resolver;
-
-/// The variable that hands `config` to a child (HDX-08).
-pub(crate) const CONFIG_VARIABLE: &str = "MCP_CONFIG";
 
 /// The world that a spec is resolved in.
 pub struct ResolveContext<'a> {

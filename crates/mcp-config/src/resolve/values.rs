@@ -6,15 +6,17 @@ use std::path::{Path, PathBuf};
 use mcp_model::{ConfigValue, RawJson, Secret, ServerSpec, TemplatePart};
 use serde_json::value::RawValue;
 
-use super::{ResolveContext, ResolveError};
+use crate::diagnostic::CheckError;
 use crate::diagnostic::Code;
 use crate::diagnostic::quoted;
-use crate::dialect::checks::CheckError;
 use crate::dialect::lowering::{INPUTS_KEY, LEGACY_ARGS, LEGACY_KEY, URL_KEY};
-use crate::dialect::policy::{Policy, UrlPolicy, VariableRule};
-use crate::resolve::template::{self, Piece};
+use crate::profile::policy::{Policy, UrlPolicy};
+use crate::resolve::{ResolveContext, ResolveError};
 use crate::syntax::child;
 use crate::syntax::ordered_members::OrderedMembers;
+use crate::syntax::template;
+use crate::syntax::template::Piece;
+use crate::syntax::template::VariableRule;
 
 /// What one server's values are resolved with, and what went wrong.
 pub(super) struct Resolver<'a> {

@@ -1,6 +1,6 @@
 //! Whether two trees say the same but for what was meant to change: the proof of every edit.
 
-use super::{Content, Node, child};
+use crate::syntax::{Content, Node, child};
 
 /// Where two trees may differ: pointers into the old one and into the new one. Entries there are not looked at, and
 /// those after them count on without them.

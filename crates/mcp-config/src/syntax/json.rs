@@ -2,7 +2,16 @@
 
 use std::fmt::Write;
 
-use super::{Content, Node};
+use mcp_model::RawJson;
+
+use crate::syntax::{self, Content, Node};
+
+/// A file as JSON, for a validator of its [`schema`](crate::schema()). Returns `None` if the text is neither YAML nor JSON,
+/// or has a value that JSON cannot express (infinity). Of duplicate keys, the first value counts.
+pub fn text_to_json(text: &str) -> Option<RawJson> {
+    let json = to_json(&syntax::parse_any(text).root?)?;
+    RawJson::parse(json.into()).ok()
+}
 
 /// The node as compact JSON. `None` where it holds a number that JSON has no word for (infinity, NaN), or something
 /// that could not be read.

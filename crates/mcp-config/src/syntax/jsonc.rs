@@ -4,7 +4,7 @@
 //! texts, odd blanks) is reported here, and so are duplicate keys, with both places. The budgets are those of YAML. A text
 //! with which nothing is wrong is read in a shorter way (see [`plain`]), to the same tree.
 
-mod plain;
+mod fast;
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -14,12 +14,12 @@ use jsonc_parser::common::Ranged;
 use jsonc_parser::errors::{ParseError, ParseErrorKind};
 use jsonc_parser::{CollectOptions, ParseOptions, ParseStringErrorKind, parse_to_ast};
 
-use super::{
+use crate::diagnostic::Code;
+use crate::diagnostic::{RawDiagnostic, quoted_key};
+use crate::syntax::{
     Content, Key, KeyKind, MAX_BYTES, MAX_DEPTH, MAX_VALUES, Member, Node, ParsedText, SPLIT_FILE_HELP,
     Syntax, child, last,
 };
-use crate::diagnostic::Code;
-use crate::diagnostic::{RawDiagnostic, floor, quoted_key};
 
 /// Reads a text. Never fails, never panics.
 pub(super) fn parse(text: &str, syntax: Syntax) -> ParsedText {
@@ -36,7 +36,7 @@ pub(super) fn parse(text: &str, syntax: Syntax) -> ParsedText {
         diagnostics: Vec::new(),
         bad_strings: 0,
     };
-    let root = plain::parse(text, skipped, syntax).or_else(|| builder.root(syntax));
+    let root = fast::parse(text, skipped, syntax).or_else(|| builder.root(syntax));
     // The parser takes blanks that JSON has not.
     if syntax == Syntax::Json
         && builder.diagnostics.is_empty()
@@ -178,7 +178,7 @@ impl JsonBuilder<'_> {
     /// The character at a line and a byte of it, both from 1, as serde_json counts.
     fn offset(&self, line: usize, column: usize) -> Range<usize> {
         let start = self.text.split_inclusive('\n').take(line.saturating_sub(1)).map(str::len).sum::<usize>();
-        let start = floor(self.text, start + column.saturating_sub(1));
+        let start = self.text.floor_char_boundary(start + column.saturating_sub(1));
         let length = self.text[start..].chars().next().map_or(0, char::len_utf8);
         start + self.skipped..start + length + self.skipped
     }

@@ -4,19 +4,24 @@
 //! `jsonc.rs` knows which parser filled it. Numbers keep every digit, keys keep their order, an alias stays an alias: its target is shared,
 //! not copied, and the whole is measured as if it were.
 
-pub(crate) mod diff;
+mod diff;
+pub(crate) mod entry_edits;
 mod json;
 mod jsonc;
-mod keys;
+mod key_interner;
+pub(crate) mod layout;
 pub(crate) mod ordered_members;
+pub(crate) mod output;
 mod pointer;
 mod scalar;
+pub(crate) mod template;
 mod yaml;
 
 use std::ops::Range;
 use std::rc::Rc;
 
 pub(crate) use diff::{ChangedPointers, difference};
+pub use json::text_to_json;
 pub(crate) use json::to_json;
 pub(crate) use jsonc::looks_like_json;
 pub(crate) use pointer::{child, contains, last, parent, push, segments};

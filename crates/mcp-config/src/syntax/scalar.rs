@@ -3,7 +3,7 @@
 //! `yes`, `no`, `on`, `off`, `1:30` and `0777` with a leading zero are not what they were: the first five are text, the
 //! last is the number 777.
 
-use super::Content;
+use crate::syntax::Content;
 
 /// The value of a plain scalar.
 pub(super) fn resolve(text: &str) -> Content {

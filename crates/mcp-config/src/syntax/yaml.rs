@@ -10,13 +10,13 @@ use std::rc::Rc;
 
 use granit_parser::{Event, Parser, ScalarStyle, Span, Tag};
 
-use super::keys::KeyInterner;
-use super::{
+use crate::diagnostic::Code;
+use crate::diagnostic::{RawDiagnostic, quoted, quoted_key};
+use crate::syntax::key_interner::KeyInterner;
+use crate::syntax::{
     Content, Key, KeyKind, MAX_BYTES, MAX_DEPTH, MAX_VALUES, Member, Node, ParsedText, SPLIT_FILE_HELP,
     child, scalar,
 };
-use crate::diagnostic::Code;
-use crate::diagnostic::{RawDiagnostic, quoted, quoted_key};
 
 /// Reads a text. Never fails, never panics.
 pub(super) fn parse(text: &str) -> ParsedText {
@@ -235,7 +235,7 @@ impl YamlBuilder {
         if let Some(first) = index.find(members, &text) {
             let first = first.key.span.clone();
             let parent = self.pointer();
-            let name = quoted_key(&super::last(&parent), &text);
+            let name = quoted_key(&crate::syntax::last(&parent), &text);
             let problem = RawDiagnostic::new(
                 Code::DuplicateKey,
                 format!("the key '{name}' stands twice"),

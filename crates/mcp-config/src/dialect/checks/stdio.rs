@@ -2,7 +2,7 @@
 
 use encoding_rs::{Encoding, REPLACEMENT, UTF_16BE, UTF_16LE};
 
-use super::CheckError;
+use crate::diagnostic::CheckError;
 use crate::diagnostic::Code;
 
 /// The name of a variable is not empty and holds neither `=` nor NUL.

@@ -4,7 +4,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 
 use url::{Host, Url};
 
-use super::CheckError;
+use crate::diagnostic::CheckError;
 use crate::diagnostic::Code;
 
 /// Which URLs a transport takes.

@@ -1,6 +1,6 @@
 //! What an HTTP header must be (RFC 9110), so that no value can add a header or end the request.
 
-use super::CheckError;
+use crate::diagnostic::CheckError;
 use crate::diagnostic::Code;
 
 /// A name is a token.

@@ -6,9 +6,9 @@
 use mcp_model::{Exposure, Filter, NameLimit, NamePolicy, RawJson, Rules, Transform};
 use serde_json::json;
 
-use super::wire::{Lists, Prefix, Replacement, Resources, Skills, TransformEntry};
 use crate::de::{Field, OptionalField, ReadContext, dominds_path};
 use crate::diagnostic::Code;
+use crate::dialect::dominds::wire::{Lists, Prefix, Replacement, Resources, Skills, TransformEntry};
 
 /// The part of a server's entry that is about names.
 pub(super) struct ExposureFields {
@@ -26,17 +26,17 @@ pub(super) struct LoweredExposure {
 }
 
 /// Lowers the part of a server's entry that is about names.
-pub(super) fn lower(named: ExposureFields, pass: &ReadContext) -> LoweredExposure {
+pub(super) fn lower(named: ExposureFields, context: &ReadContext) -> LoweredExposure {
     let ExposureFields { tools, prompts, resources, transform } = named;
-    let own = transforms(transform, pass).unwrap_or_default();
+    let own = transforms(transform, context).unwrap_or_default();
     let (resources, settings) = match resources.take() {
-        Some(it) => resource_rules(it, &own, pass),
+        Some(it) => resource_rules(it, &own, context),
         None => (rules(Filter::default(), own.clone(), NamePolicy::Slug), None),
     };
     let exposure = Exposure {
-        tools: list_rules(tools.take(), &own, NamePolicy::Reject, pass),
+        tools: list_rules(tools.take(), &own, NamePolicy::Reject, context),
         // DMX-10: theirs are made safe, where tools' are refused.
-        prompts: list_rules(prompts.take(), &own, NamePolicy::Slug, pass),
+        prompts: list_rules(prompts.take(), &own, NamePolicy::Slug, context),
         resources,
     };
     LoweredExposure { exposure, resources: settings }
@@ -50,32 +50,32 @@ fn list_rules(
     lists: Option<Lists>,
     inherited: &[Transform],
     naming: NamePolicy,
-    pass: &ReadContext,
+    context: &ReadContext,
 ) -> Rules {
     let Some(Lists { whitelist, blacklist, transform }) = lists else {
         return rules(Filter::default(), inherited.to_vec(), naming);
     };
     let filter = Filter { whitelist: patterns(whitelist), blacklist: patterns(blacklist) };
-    rules(filter, transforms(transform, pass).unwrap_or_else(|| inherited.to_vec()), naming)
+    rules(filter, transforms(transform, context).unwrap_or_else(|| inherited.to_vec()), naming)
 }
 
 fn resource_rules(
     resources: Resources,
     inherited: &[Transform],
-    pass: &ReadContext,
+    context: &ReadContext,
 ) -> (Rules, Option<RawJson>) {
     let Resources { whitelist, blacklist, transform, mime_types, max_bytes, skills } = resources;
     if max_bytes.value().is_some_and(|it| *it <= 0) {
         let message = format!(
             "Invalid mcp.yaml: {} must be a positive integer",
-            dominds_path(&max_bytes.at.pointer(pass))
+            dominds_path(&max_bytes.at.pointer(context))
         );
-        pass.error(Code::OutOfRange, &max_bytes.at, message, "write bytes, such as 64000");
+        context.error(Code::OutOfRange, &max_bytes.at, message, "write bytes, such as 64000");
     }
     let skills = skills.take().map(|it| {
         let Skills { enabled, whitelist, blacklist, transform } = it;
         // Only checked: what skills are called is Dominds' own affair.
-        transforms(transform, pass);
+        transforms(transform, context);
         json!({
             "enabled": enabled.take().unwrap_or(false),
             "whitelist": patterns(whitelist),
@@ -89,7 +89,7 @@ fn resource_rules(
         "skills": skills,
     });
     let filter = Filter { whitelist: patterns(whitelist), blacklist: patterns(blacklist) };
-    let transforms = transforms(transform, pass).unwrap_or_else(|| inherited.to_vec());
+    let transforms = transforms(transform, context).unwrap_or_else(|| inherited.to_vec());
     let settings = is_set.then(|| RawJson::from_value(&settings).ok()).flatten();
     (rules(filter, transforms, NamePolicy::Slug), settings)
 }
@@ -101,7 +101,10 @@ fn patterns(list: OptionalField<Vec<Field<String>>>) -> Vec<String> {
 }
 
 /// Transforms in list order; `None` where there is no list.
-fn transforms(list: OptionalField<Vec<Field<TransformEntry>>>, pass: &ReadContext) -> Option<Vec<Transform>> {
+fn transforms(
+    list: OptionalField<Vec<Field<TransformEntry>>>,
+    context: &ReadContext,
+) -> Option<Vec<Transform>> {
     let mut res = Vec::new();
     for slot in list.take()? {
         let at = slot.at;
@@ -111,9 +114,9 @@ fn transforms(list: OptionalField<Vec<Field<TransformEntry>>>, pass: &ReadContex
                 // DM-046: Dominds drops the suffix without a word.
                 let message = format!(
                     "Invalid mcp.yaml: {} has both 'prefix' and 'suffix'",
-                    dominds_path(&at.pointer(pass))
+                    dominds_path(&at.pointer(context))
                 );
-                pass.error(
+                context.error(
                     Code::InvalidTransform,
                     &at,
                     message,
@@ -121,11 +124,11 @@ fn transforms(list: OptionalField<Vec<Field<TransformEntry>>>, pass: &ReadContex
                 );
             }
             (false, false) => {
-                let path = dominds_path(&at.pointer(pass));
+                let path = dominds_path(&at.pointer(context));
                 let message =
                     format!("Invalid mcp.yaml: {path} must contain 'prefix' or 'suffix' transform entry");
-                if !pass.has_error(&at) {
-                    pass.error(Code::InvalidTransform, &at, message, "write `- prefix: \"x_\"`");
+                if !context.has_error(&at) {
+                    context.error(Code::InvalidTransform, &at, message, "write `- prefix: \"x_\"`");
                 }
             }
             (true, false) => res.extend(prefix.take().and_then(lower_prefix)),

@@ -7,29 +7,26 @@ use mcp_model::{
     SseFallback, StdioSpec, TransportSpec, UrlSpec,
 };
 
-use super::exposure::{self, ExposureFields};
-use super::wire::{DomindsServer, DomindsTransport, DomindsValue, DomindsVariable};
 use crate::de::{
     Expected, Field, FieldState, Location, OptionalField, ReadContext, ValueError, dominds_path,
 };
-use crate::diagnostic::Code;
 use crate::diagnostic::RawDiagnostic;
-use crate::dialect::checks::{self, UrlRule};
-use crate::dialect::lowering::{self, metadata};
-use crate::edit::fix::{Applicability, FixIntent};
-
-/// What lowering needs besides the server.
-pub(super) struct Context<'a> {
-    pub(super) pass: &'a ReadContext,
-    pub(super) file: &'a str,
-}
+use crate::diagnostic::{Applicability, FixIntent};
+use crate::diagnostic::{CheckError, Code};
+use crate::dialect::checks;
+use crate::dialect::checks::UrlRule;
+use crate::dialect::dominds::exposure;
+use crate::dialect::dominds::exposure::ExposureFields;
+use crate::dialect::dominds::wire::{DomindsServer, DomindsTransport, DomindsValue, DomindsVariable};
+use crate::dialect::lowering;
+use crate::dialect::lowering::metadata;
 
 /// Lowers one server. `None` where too little of it is good; whatever is not good is reported.
 pub(super) fn lower(
     name: &str,
     server: DomindsServer,
     at: &Location,
-    context: &Context<'_>,
+    context: &ReadContext,
 ) -> Option<ServerSpec> {
     let DomindsServer {
         enabled: _,
@@ -48,22 +45,21 @@ pub(super) fn lower(
         transform,
         manual: _,
     } = server;
-    let pass = context.pass;
-    let id = parse_id(name, at, pass);
+    let id = parse_id(name, at, context);
     if let FieldState::Absent = transport.state {
         let fault = ValueError::WrongType {
             expected: Expected::OneOf(&["stdio", "streamable_http"]),
             found: "nothing",
         };
-        let message = fault.message(pass.policy.wording, &transport.at.pointer(pass));
-        pass.error(
+        let message = fault.message(context.policy.wording, &transport.at.pointer(context));
+        context.error(
             Code::MissingKey,
             &transport.at,
             message,
             "add `transport: stdio` or `transport: streamable_http`",
         );
     }
-    let named = exposure::lower(ExposureFields { tools, prompts, resources, transform }, pass);
+    let named = exposure::lower(ExposureFields { tools, prompts, resources, transform }, context);
     let transport_spec = match transport.value() {
         Some(DomindsTransport::Stdio) => {
             let foreign = [
@@ -71,19 +67,19 @@ pub(super) fn lower(
                 (headers.is_given(), &headers.at),
                 (session_id.is_given(), &session_id.at),
             ];
-            warn_without_effect("stdio", &foreign, pass);
-            let args = args.take().unwrap_or_default().into_iter().filter_map(|it| argument(it, pass));
+            warn_without_effect("stdio", &foreign, context);
+            let args = args.take().unwrap_or_default().into_iter().filter_map(|it| argument(it, context));
             let env_at = env.at;
             let spec = StdioSpec {
                 args: args.collect(),
-                env: lowering::environment(env.take(), &env_at, pass, |it, at| {
-                    host_value(it, at, checks::env_value, pass)
+                env: lowering::environment(env.take(), &env_at, context, |it, at| {
+                    host_value(it, at, checks::env_value, context)
                 }),
                 env_file: None,
                 inherit: EnvInherit::All,
-                cwd: non_empty(&cwd, pass).map(|it| it.trim().to_owned()),
+                cwd: non_empty(&cwd, context).map(|it| it.trim().to_owned()),
                 encoding: "utf-8".to_owned(),
-                command: command_value(&command, pass)?,
+                command: command_value(&command, context)?,
             };
             Some(TransportSpec::Stdio(spec))
         }
@@ -94,16 +90,16 @@ pub(super) fn lower(
                 (cwd.is_given(), &cwd.at),
                 (env.is_given(), &env.at),
             ];
-            warn_without_effect("streamable_http", &foreign, pass);
-            let headers = lowering::headers(headers.take(), pass, |it, at| {
-                host_value(it, at, checks::header_value, pass)
+            warn_without_effect("streamable_http", &foreign, context);
+            let headers = lowering::headers(headers.take(), context, |it, at| {
+                host_value(it, at, checks::header_value, context)
             });
             Some(TransportSpec::Http(UrlSpec {
                 headers,
-                session_id: session_value(session_id, pass),
+                session_id: session_value(session_id, context),
                 terminate_on_close: true,
                 sse_fallback: SseFallback::Never,
-                url: url_value(&url, pass)?,
+                url: url_value(&url, context)?,
             }))
         }
         None => None,
@@ -113,9 +109,9 @@ pub(super) fn lower(
         id: id?,
         description: None,
         origin: Origin {
-            dialect: pass.policy.dialect(),
-            file: context.file.to_owned(),
-            pointer: at.pointer(pass),
+            dialect: context.policy.dialect(),
+            file: context.file.clone(),
+            pointer: at.pointer(context),
             span: at.span(),
         },
         transport: transport_spec?,
@@ -124,99 +120,101 @@ pub(super) fn lower(
         exposure: named.exposure,
         sharing: if shared { Sharing::Shared } else { Sharing::PerOwner },
         config: None,
-        metadata: metadata(pass.policy.profile, [("resources", named.resources.map(Ok::<RawJson, _>))]),
+        metadata: metadata(context.policy.profile, [("resources", named.resources.map(Ok::<RawJson, _>))]),
     })
 }
 
-fn parse_id(name: &str, at: &Location, pass: &ReadContext) -> Option<ServerId> {
+fn parse_id(name: &str, at: &Location, context: &ReadContext) -> Option<ServerId> {
     match ServerId::parse(name) {
         Ok(id) => Some(id),
         Err(error) => {
             let problem =
-                RawDiagnostic::new(Code::InvalidName, error.to_string(), at.pointer(pass), at.key());
-            pass.report(problem.help("give the server a short id"));
+                RawDiagnostic::new(Code::InvalidName, error.to_string(), at.pointer(context), at.key());
+            context.report(problem.help("give the server a short id"));
             None
         }
     }
 }
 
 /// Fields of the other transport are ignored, whatever is in them; so says a warning.
-fn warn_without_effect(transport: &str, given: &[(bool, &Location)], pass: &ReadContext) {
+fn warn_without_effect(transport: &str, given: &[(bool, &Location)], context: &ReadContext) {
     for (_, at) in given.iter().filter(|it| it.0) {
-        pass.clear(at);
-        let key = crate::syntax::last(&at.pointer(pass));
+        context.clear(at);
+        let key = crate::syntax::last(&at.pointer(context));
         let message = format!("'{key}' has no effect with {transport} transport");
-        let problem = RawDiagnostic::new(Code::NoEffect, message, at.pointer(pass), at.key());
-        let repair = FixIntent::RemoveMember(at.pointer(pass), Applicability::Suggested);
+        let problem = RawDiagnostic::new(Code::NoEffect, message, at.pointer(context), at.key());
+        let repair = FixIntent::RemoveMember(at.pointer(context), Applicability::Suggested);
         let problem = problem.warning().help("remove it, or choose the transport it belongs to");
-        pass.report(problem.fix(repair));
+        context.report(problem.fix(repair));
     }
 }
 
 /// A text that must say something; complains where it does not.
-fn non_empty<'a>(slot: &'a OptionalField<String>, pass: &ReadContext) -> Option<&'a str> {
+fn non_empty<'a>(slot: &'a OptionalField<String>, context: &ReadContext) -> Option<&'a str> {
     let text = slot.value()?;
     if text.trim().is_empty() {
-        let message =
-            format!("Invalid mcp.yaml: {} must be a non-empty string", dominds_path(&slot.at.pointer(pass)));
-        pass.error(Code::EmptyValue, &slot.at, message, "give it a value, or remove the key");
+        let message = format!(
+            "Invalid mcp.yaml: {} must be a non-empty string",
+            dominds_path(&slot.at.pointer(context))
+        );
+        context.error(Code::EmptyValue, &slot.at, message, "give it a value, or remove the key");
         return None;
     }
     Some(text)
 }
 
 /// DM-008.
-fn command_value(command: &OptionalField<String>, pass: &ReadContext) -> Option<String> {
+fn command_value(command: &OptionalField<String>, context: &ReadContext) -> Option<String> {
     if !command.is_given() {
-        report_missing(Code::MissingCommand, command, "add the program to start", pass);
+        report_missing(Code::MissingCommand, command, "add the program to start", context);
         return None;
     }
-    non_empty(command, pass).map(str::to_owned)
+    non_empty(command, context).map(str::to_owned)
 }
 
 /// DM-012.
-fn url_value(url: &OptionalField<String>, pass: &ReadContext) -> Option<ConfigValue> {
+fn url_value(url: &OptionalField<String>, context: &ReadContext) -> Option<ConfigValue> {
     if !url.is_given() {
-        report_missing(Code::MissingUrl, url, "add the URL of the server", pass);
+        report_missing(Code::MissingUrl, url, "add the URL of the server", context);
         return None;
     }
-    let text = non_empty(url, pass)?;
+    let text = non_empty(url, context)?;
     if let Err(complaint) = checks::parse_url(text, UrlRule::Http) {
-        let path = dominds_path(&url.at.pointer(pass));
+        let path = dominds_path(&url.at.pointer(context));
         let message = complaint.message.replacen("'url'", &path, 1);
-        pass.error(complaint.code, &url.at, format!("Invalid mcp.yaml: {message}"), complaint.help);
+        context.error(complaint.code, &url.at, format!("Invalid mcp.yaml: {message}"), complaint.help);
         return None;
     }
     Some(ConfigValue::literal(text))
 }
 
-fn report_missing(code: Code, slot: &OptionalField<String>, help: &str, pass: &ReadContext) {
+fn report_missing(code: Code, slot: &OptionalField<String>, help: &str, context: &ReadContext) {
     let message =
-        format!("Invalid mcp.yaml: {} must be a non-empty string", dominds_path(&slot.at.pointer(pass)));
-    pass.error(code, &slot.at, message, help);
+        format!("Invalid mcp.yaml: {} must be a non-empty string", dominds_path(&slot.at.pointer(context)));
+    context.error(code, &slot.at, message, help);
 }
 
-fn argument(slot: Field<String>, pass: &ReadContext) -> Option<ConfigValue> {
+fn argument(slot: Field<String>, context: &ReadContext) -> Option<ConfigValue> {
     let text = slot.value()?;
     if let Err(complaint) = checks::argument(text) {
-        pass.report_check(&slot.at, complaint);
+        context.report_check(&slot.at, complaint);
     }
     slot.take().map(ConfigValue::literal)
 }
 
 /// an empty one is none.
-fn session_value(slot: OptionalField<String>, pass: &ReadContext) -> Option<ConfigValue> {
+fn session_value(slot: OptionalField<String>, context: &ReadContext) -> Option<ConfigValue> {
     let text = slot.value()?;
     if text.is_empty() {
         let message = "an empty 'sessionId' is none";
         let at = &slot.at;
-        let problem = RawDiagnostic::new(Code::EmptySession, message, at.pointer(pass), at.span());
-        let repair = FixIntent::RemoveMember(at.pointer(pass), Applicability::Sure);
-        pass.report(problem.warning().help("remove the key").fix(repair));
+        let problem = RawDiagnostic::new(Code::EmptySession, message, at.pointer(context), at.span());
+        let repair = FixIntent::RemoveMember(at.pointer(context), Applicability::Sure);
+        context.report(problem.warning().help("remove the key").fix(repair));
         return None;
     }
     if let Err(complaint) = checks::header_value(text) {
-        pass.report_check(&slot.at, complaint);
+        context.report_check(&slot.at, complaint);
     }
     slot.take().map(ConfigValue::literal)
 }
@@ -225,21 +223,21 @@ fn session_value(slot: OptionalField<String>, pass: &ReadContext) -> Option<Conf
 fn host_value(
     value: DomindsValue,
     at: &Location,
-    check: fn(&str) -> Result<(), checks::CheckError>,
-    pass: &ReadContext,
+    check: fn(&str) -> Result<(), CheckError>,
+    context: &ReadContext,
 ) -> ConfigValue {
     match value {
         DomindsValue::Text(text) => {
             if let Err(complaint) = check(&text) {
-                pass.report_check(at, complaint);
+                context.report_check(at, complaint);
             }
             ConfigValue::literal(text)
         }
         DomindsValue::Variable(DomindsVariable { env, prefix }) => {
             if env.value().is_some_and(String::is_empty) {
-                let path = dominds_path(&at.pointer(pass));
+                let path = dominds_path(&at.pointer(context));
                 let message = format!("Invalid mcp.yaml: {path} must be a string or {{ env: 'NAME' }}");
-                pass.error(Code::EmptyValue, &env.at, message, "name a variable of the environment");
+                context.error(Code::EmptyValue, &env.at, message, "name a variable of the environment");
             }
             ConfigValue::HostEnv {
                 name: env.take().unwrap_or_default(),

@@ -5,15 +5,17 @@ use std::time::Duration;
 
 use mcp_model::{ConfigValue, Exposure, Filter, Limits, NameClass, NamePolicy};
 
-use super::wire::{Environment, Headers, Pair, Scalar, Tools, VariableItem};
 use crate::de::{Field, Location, NullableField, ReadContext};
+use crate::diagnostic::CheckError;
 use crate::diagnostic::Code;
 use crate::diagnostic::{RawDiagnostic, quoted};
-use crate::dialect::checks::{self, CheckError};
+use crate::dialect::checks;
+use crate::dialect::editor::wire::{Environment, Headers, Pair, Scalar, Tools, VariableItem};
 use crate::dialect::lowering;
-use crate::dialect::policy::VariableRule;
-use crate::resolve::template::{self, Piece};
 use crate::syntax::Node;
+use crate::syntax::template;
+use crate::syntax::template::Piece;
+use crate::syntax::template::VariableRule;
 
 /// What a file says may be asked for: ids, and the answers it has itself.
 pub(super) struct DeclaredInputs {
@@ -40,7 +42,7 @@ impl DeclaredInputs {
 
 /// Makes values of texts, and says what in them will not become what it looks like.
 pub(super) struct ValueReader<'a> {
-    pub(super) pass: &'a ReadContext,
+    pub(super) context: &'a ReadContext,
     pub(super) inputs: &'a DeclaredInputs,
     pub(super) rule: VariableRule,
 }
@@ -58,7 +60,7 @@ impl ValueReader<'_> {
         if let ConfigValue::Literal(text) = &res
             && let Err(complaint) = check(text.expose())
         {
-            self.pass.report_check(at, complaint);
+            self.context.report_check(at, complaint);
         }
         res
     }
@@ -75,20 +77,20 @@ impl ValueReader<'_> {
                 continue;
             }
             let message = format!("no input '{}' is declared", quoted(id));
-            let help = match self.pass.closest(id, self.inputs.ids.iter().map(String::as_str).take(100)) {
+            let help = match self.context.closest(id, self.inputs.ids.iter().map(String::as_str).take(100)) {
                 Some(near) => format!("did you mean `{}`?", quoted(near)),
                 None => {
                     format!("add it to `inputs`, or set {} before the start", template::input_variable(id))
                 }
             };
-            self.pass.warning(Code::MissingInput, at, message, help);
+            self.context.warning(Code::MissingInput, at, message, help);
             // One of them is enough to look at the value.
             break;
         }
         if let Some(word) = template::unknown_reference(&pieces) {
             let message = format!("`${{{}…}}` is not known here and stays as it is", quoted(word));
             let help = "write the value itself, or a variable of the environment: `${NAME}`";
-            self.pass.warning(Code::UnknownReference, at, message, help);
+            self.context.warning(Code::UnknownReference, at, message, help);
         }
     }
 
@@ -101,14 +103,19 @@ impl ValueReader<'_> {
     ) -> ConfigValue {
         if self.rule == VariableRule::Editor && is_shell_variable(&text) {
             let message = "a `$NAME` stays as it is: only Gemini CLI's files have it";
-            self.pass.warning(Code::UnknownReference, at, message, "write `${NAME}` if a variable is meant");
+            self.context.warning(
+                Code::UnknownReference,
+                at,
+                message,
+                "write `${NAME}` if a variable is meant",
+            );
         }
         self.value(text, at, check)
     }
 
     /// The same for a place in which nobody has `$NAME`.
     pub(super) fn plain(&self) -> ValueReader<'_> {
-        ValueReader { pass: self.pass, inputs: self.inputs, rule: VariableRule::Editor }
+        ValueReader { context: self.context, inputs: self.inputs, rule: VariableRule::Editor }
     }
 }
 
@@ -143,17 +150,17 @@ pub(super) fn environment(
     places: [NullableField<Environment>; 3],
     values: &ValueReader<'_>,
 ) -> Vec<(String, ConfigValue)> {
-    let pass = values.pass;
+    let context = values.context;
     let mut given = places.into_iter().filter(NullableField::is_given);
     let Some(first) = given.next() else { return Vec::new() };
     for other in given {
         let problem = RawDiagnostic::new(
             Code::Exclusive,
             "the environment is given twice; only one may be",
-            other.at.pointer(pass),
+            other.at.pointer(context),
             other.at.key(),
         );
-        pass.report(problem.label(first.at.key(), "the other is here").help("remove one of the two"));
+        context.report(problem.label(first.at.key(), "the other is here").help("remove one of the two"));
     }
     let at = first.at;
     match first.take() {
@@ -161,7 +168,7 @@ pub(super) fn environment(
         Some(Environment::Mapping(entries)) => {
             let mut entries = entries;
             entries.0.retain(|it| !matches!(it.1.value(), Some(Scalar::Null(_))));
-            lowering::environment(Some(entries), &at, pass, |scalar, at| variable(scalar, at, values))
+            lowering::environment(Some(entries), &at, context, |scalar, at| variable(scalar, at, values))
         }
         Some(Environment::List(items)) => items.into_iter().filter_map(|it| list_item(it, values)).collect(),
     }
@@ -188,7 +195,7 @@ fn list_item(item: Field<VariableItem>, values: &ValueReader<'_>) -> Option<(Str
         },
     };
     if let Err(complaint) = checks::env_name(&name) {
-        values.pass.report_check(&at, complaint);
+        values.context.report_check(&at, complaint);
         return None;
     }
     let value = values.value_with_shell_check(text, &at, checks::env_value);
@@ -200,15 +207,15 @@ pub(super) fn headers(
     headers: NullableField<Headers>,
     values: &ValueReader<'_>,
 ) -> Vec<(String, ConfigValue)> {
-    let pass = values.pass;
+    let context = values.context;
     let value = |text: String, at: &Location| values.value_with_shell_check(text, at, checks::header_value);
     match headers.take() {
         None => Vec::new(),
         Some(Headers::Mapping(entries)) => {
             for (name, slot) in &entries.0 {
-                lowering::report_owned_header(name, &slot.at, slot.at.key(), pass);
+                lowering::report_owned_header(name, &slot.at, slot.at.key(), context);
             }
-            lowering::headers(Some(entries), pass, value)
+            lowering::headers(Some(entries), context, value)
         }
         Some(Headers::List(items)) => {
             let mut res = Vec::new();
@@ -216,8 +223,8 @@ pub(super) fn headers(
                 let Pair { name, value: text } = pair;
                 let Some(name_text) = name.value() else { continue };
                 match checks::header_name(name_text) {
-                    Err(complaint) => pass.report_check(&name.at, complaint),
-                    Ok(()) => lowering::report_owned_header(name_text, &name.at, name.at.span(), pass),
+                    Err(complaint) => context.report_check(&name.at, complaint),
+                    Ok(()) => lowering::report_owned_header(name_text, &name.at, name.at.span(), context),
                 }
                 let at = text.at;
                 if let (Some(name), Some(text)) = (name.take(), text.take()) {
@@ -239,47 +246,47 @@ pub(super) struct Durations {
 }
 
 /// The limits of an entry, each key in its own unit (DIA-07).
-pub(super) fn limits(durations: &Durations, pass: &ReadContext) -> Limits {
+pub(super) fn limits(durations: &Durations, context: &ReadContext) -> Limits {
     const MILLISECONDS: f64 = 1000.0;
     let Durations { timeout, request_timeout, connection_timeout, startup_timeout_sec, tool_timeout_sec } =
         durations;
     let default = Limits::default();
-    let request = duration(request_timeout, MILLISECONDS, pass)
-        .or(duration(tool_timeout_sec, 1.0, pass))
-        .or(timeout_value(timeout, pass))
+    let request = duration(request_timeout, MILLISECONDS, context)
+        .or(duration(tool_timeout_sec, 1.0, context))
+        .or(timeout_value(timeout, context))
         .unwrap_or(default.request);
     Limits {
         request,
-        connect: duration(connection_timeout, MILLISECONDS, pass).unwrap_or(default.connect),
-        startup: duration(startup_timeout_sec, 1.0, pass).unwrap_or(default.startup),
+        connect: duration(connection_timeout, MILLISECONDS, context).unwrap_or(default.connect),
+        startup: duration(startup_timeout_sec, 1.0, context).unwrap_or(default.startup),
         ..default
     }
 }
 
 /// `timeout` is seconds to some programs (Cline: 60) and milliseconds to others (Gemini CLI: 30000). Nobody means a
 /// thousand seconds, nor less than a second, so the number tells, but for a few.
-fn timeout_value(slot: &NullableField<f64>, pass: &ReadContext) -> Option<Duration> {
+fn timeout_value(slot: &NullableField<f64>, context: &ReadContext) -> Option<Duration> {
     let value = *slot.value()?;
     if value < 1000.0 {
-        return duration(slot, 1.0, pass);
+        return duration(slot, 1.0, context);
     }
     if value <= 3600.0 {
         let message = format!("'timeout' is taken for {value} milliseconds");
         let help =
             "to some programs it is in seconds; write `requestTimeout`, which is always in milliseconds";
-        pass.warning(Code::SuspiciousUnit, &slot.at, message, help);
+        context.warning(Code::SuspiciousUnit, &slot.at, message, help);
     }
-    duration(slot, 1000.0, pass)
+    duration(slot, 1000.0, context)
 }
 
-fn duration(slot: &NullableField<f64>, unit: f64, pass: &ReadContext) -> Option<Duration> {
+fn duration(slot: &NullableField<f64>, unit: f64, context: &ReadContext) -> Option<Duration> {
     let value = *slot.value()?;
     let res = checks::duration_from_secs(value / unit);
     if res.is_none() {
-        let key = crate::syntax::last(&slot.at.pointer(pass));
+        let key = crate::syntax::last(&slot.at.pointer(context));
         let message = format!("'{key}' must be a finite number greater than zero");
         let help = if unit > 1.0 { "write milliseconds, such as 30000" } else { "write seconds, such as 30" };
-        pass.error(Code::OutOfRange, &slot.at, message, help);
+        context.error(Code::OutOfRange, &slot.at, message, help);
     }
     res
 }

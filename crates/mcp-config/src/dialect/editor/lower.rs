@@ -7,24 +7,27 @@ use mcp_model::{
     TransportSpec, UrlSpec,
 };
 
-use super::LoweredEntry;
-use super::fields::{self, DeclaredInputs, Durations, ToolLists, ValueReader};
-use super::program::CommandFields;
-use super::reach::{DeclaredTransport, TransportChoice, choose_transport, declared_transport, entry_url};
-use super::roots::FileOwner;
-use super::wire::{EditorServer, LOWERED_KEYS};
 use crate::de::{Location, NullableField, ReadContext};
 use crate::diagnostic::Code;
 use crate::diagnostic::RawDiagnostic;
 use crate::dialect::checks;
-use crate::dialect::lowering::{self, INPUTS_KEY, URL_KEY, metadata};
-use crate::dialect::policy::VariableRule;
+use crate::dialect::editor::LoweredEntry;
+use crate::dialect::editor::command::CommandFields;
+use crate::dialect::editor::fields;
+use crate::dialect::editor::fields::{DeclaredInputs, Durations, ToolLists, ValueReader};
+use crate::dialect::editor::server_maps::FileOwner;
+use crate::dialect::editor::transport::{
+    DeclaredTransport, TransportChoice, choose_transport, declared_transport, entry_url,
+};
+use crate::dialect::editor::wire::{EditorServer, LOWERED_KEYS};
+use crate::dialect::lowering;
+use crate::dialect::lowering::{INPUTS_KEY, URL_KEY, metadata};
 use crate::syntax::Node;
+use crate::syntax::template::VariableRule;
 
 /// What lowering needs besides the entry.
-pub(super) struct Context<'a> {
-    pub(super) pass: &'a ReadContext,
-    pub(super) file: &'a str,
+pub(super) struct EditorOptions<'a> {
+    pub(super) context: &'a ReadContext,
     pub(super) host: FileOwner,
     pub(super) inputs: &'a DeclaredInputs,
 }
@@ -35,7 +38,7 @@ pub(super) fn lower(
     server: EditorServer,
     node: &Node,
     at: &Location,
-    context: &Context<'_>,
+    options: &EditorOptions<'_>,
 ) -> LoweredEntry {
     let EditorServer {
         name: own_name,
@@ -86,18 +89,18 @@ pub(super) fn lower(
         required: _,
         sandbox: _,
     } = server;
-    let Context { pass, file, host, inputs } = *context;
+    let EditorOptions { context, host, inputs } = *options;
     let rule = if host == FileOwner::Gemini { VariableRule::EditorAndShell } else { VariableRule::Editor };
-    let values = ValueReader { pass, inputs, rule };
+    let values = ValueReader { context, inputs, rule };
     let id = match name {
-        Some(name) => identity(name, at, pass),
-        None => own_identity(&own_name, at, pass),
+        Some(name) => identity(name, at, context),
+        None => own_identity(&own_name, at, context),
     };
-    let url = entry_url(url, server_url, http_url, pass);
-    let said = declared_transport([kind, transport, transport_type], pass);
+    let url = entry_url(url, server_url, http_url, context);
+    let said = declared_transport([kind, transport, transport_type], context);
     let durations =
         Durations { timeout, request_timeout, connection_timeout, startup_timeout_sec, tool_timeout_sec };
-    let limits = fields::limits(&durations, pass);
+    let limits = fields::limits(&durations, context);
     let exposure = fields::exposure(ToolLists {
         included: [include_tools, enabled_tools],
         tools,
@@ -110,7 +113,7 @@ pub(super) fn lower(
     if nothing_to_start {
         return LoweredEntry { kind: None, nothing_to_start, spec: None };
     }
-    let Some(way) = choose_transport(said, command.is_given(), &url, at, context) else {
+    let Some(way) = choose_transport(said, command.is_given(), &url, at, options) else {
         return LoweredEntry { kind: None, nothing_to_start: false, spec: None };
     };
     let foreign: &[(&str, bool, &Location)] = match way {
@@ -129,7 +132,7 @@ pub(super) fn lower(
     for (key, given, at) in foreign {
         // An empty list is no mistake: forms have them.
         let empty = node.get(key).is_some_and(|it| is_empty(&it.value));
-        lowering::warn_no_effect(key, *given && !empty, at, way.kind(), pass);
+        lowering::warn_no_effect(key, *given && !empty, at, way.kind(), context);
     }
     let url_key = url.key;
     let transport = match way {
@@ -150,7 +153,7 @@ pub(super) fn lower(
         TransportChoice::Url(kind, sse_fallback) => {
             let headers = match kind {
                 TransportKind::WebSocket => {
-                    lowering::warn_no_effect("headers", headers.is_given(), &headers.at, kind, pass);
+                    lowering::warn_no_effect("headers", headers.is_given(), &headers.at, kind, context);
                     Vec::new()
                 }
                 TransportKind::Stdio | TransportKind::Sse | TransportKind::Http => {
@@ -172,7 +175,7 @@ pub(super) fn lower(
         return LoweredEntry { kind, nothing_to_start: false, spec: None };
     };
     let metadata = metadata(
-        pass.policy.profile,
+        context.policy.profile,
         [
             (URL_KEY, (url_key != "url").then(|| RawJson::from_value(&url_key))),
             (INPUTS_KEY, (!inputs.defaults.is_empty()).then(|| RawJson::from_value(&inputs.defaults))),
@@ -183,9 +186,9 @@ pub(super) fn lower(
         id,
         description: description.take(),
         origin: Origin {
-            dialect: pass.policy.dialect(),
-            file: file.to_owned(),
-            pointer: at.pointer(pass),
+            dialect: context.policy.dialect(),
+            file: context.file.clone(),
+            pointer: at.pointer(context),
             span: node.span.clone(),
         },
         transport,
@@ -203,23 +206,23 @@ fn is_empty(node: &Node) -> bool {
     node.members().is_some_and(<[_]>::is_empty) || node.items().is_some_and(<[_]>::is_empty)
 }
 
-fn identity(name: &str, at: &Location, pass: &ReadContext) -> Option<ServerId> {
+fn identity(name: &str, at: &Location, context: &ReadContext) -> Option<ServerId> {
     match ServerId::parse(name) {
         Ok(id) => Some(id),
         Err(error) => {
             let problem =
-                RawDiagnostic::new(Code::InvalidName, error.to_string(), at.pointer(pass), at.key());
-            pass.report(problem.help("give the server a short name"));
+                RawDiagnostic::new(Code::InvalidName, error.to_string(), at.pointer(context), at.key());
+            context.report(problem.help("give the server a short name"));
             None
         }
     }
 }
 
-fn own_identity(name: &NullableField<String>, at: &Location, pass: &ReadContext) -> Option<ServerId> {
+fn own_identity(name: &NullableField<String>, at: &Location, context: &ReadContext) -> Option<ServerId> {
     if !name.is_given() {
         let help = "add `name`: servers of a list have no keys to be called by";
-        pass.error(Code::MissingKey, &at.missing("name", pass), "'name' is required", help);
+        context.error(Code::MissingKey, &at.missing("name", context), "'name' is required", help);
         return None;
     }
-    identity(name.value()?, &name.at, pass)
+    identity(name.value()?, &name.at, context)
 }

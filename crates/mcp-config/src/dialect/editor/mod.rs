@@ -4,13 +4,15 @@
 //! stands or falls alone, and what is not understood is kept. What an entry means is never guessed from how it looks
 //! like on some system: a command that is a whole line is not taken apart.
 
+mod command;
 mod fields;
 mod lower;
-mod program;
-mod reach;
-mod roots;
+mod references;
 mod schema;
+mod server_maps;
+mod transport;
 mod wire;
+pub(crate) mod write;
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -21,23 +23,25 @@ use serde::Deserialize;
 use crate::de::{Location, NodeDeserializer, ReadContext};
 use crate::diagnostic::Code;
 use crate::diagnostic::{RawDiagnostic, quoted};
-use crate::read::{MAX_SERVERS, ReadEntry, display_name};
+use crate::dialect::entry::{MAX_SERVERS, ReadEntry, display_name};
 use crate::syntax::{Content, Node, contains};
 
 use fields::DeclaredInputs;
-use roots::ServerMap;
-pub(crate) use roots::{is_map_of_servers, is_server};
+pub(crate) use references::EditorFile;
+pub use references::{InputDeclarations, prompts_for_inputs};
 pub(crate) use schema::schema;
+use server_maps::ServerMap;
+pub(crate) use server_maps::{is_map_of_servers, is_server};
 
 /// Reads the servers of a file, in its order.
-pub(crate) fn read(root: &Node, pass: &ReadContext, file: &str) -> Vec<ReadEntry> {
-    let roots = roots::find_servers(root, pass, file);
-    downgrade_foreign_duplicates(&roots, pass);
+pub(crate) fn read(root: &Node, context: &ReadContext) -> Vec<ReadEntry> {
+    let roots = server_maps::find_servers(root, context);
+    downgrade_foreign_duplicates(&roots, context);
     let inputs = DeclaredInputs::of(root);
     let mut res = Vec::new();
     let mut names = HashMap::new();
     for ServerMap { node, at, host } in &roots {
-        let context = lower::Context { pass, file, host: *host, inputs: &inputs };
+        let options = lower::EditorOptions { context, host: *host, inputs: &inputs };
         match node.content() {
             Content::Mapping(members) => {
                 res.reserve(members.len().min(MAX_SERVERS + 1));
@@ -46,24 +50,24 @@ pub(crate) fn read(root: &Node, pass: &ReadContext, file: &str) -> Vec<ReadEntry
                     if member.key.text.starts_with("//") || member.key.text.starts_with('$') {
                         continue;
                     }
-                    let at = at.member(member, pass);
+                    let at = at.member(member, context);
                     // The keys of one mapping are unique in any case.
                     if roots.len() > 1 {
-                        check_unique(&member.key.text, at.key(), &at, &mut names, pass);
+                        check_unique(&member.key.text, at.key(), &at, &mut names, context);
                     }
-                    res.push(server(Some(&member.key.text), &member.value, &at, &context));
+                    res.push(server(Some(&member.key.text), &member.value, &at, &options));
                 }
             }
             Content::Sequence(items) => {
                 res.reserve(items.len().min(MAX_SERVERS + 1));
                 for (index, item) in items.iter().enumerate().take(MAX_SERVERS + 1) {
-                    let at = at.item(index, item, pass);
+                    let at = at.item(index, item, context);
                     if let Some((name, name_at)) =
-                        item.get("name").and_then(|it| Some((it.value.text()?, at.member(it, pass))))
+                        item.get("name").and_then(|it| Some((it.value.text()?, at.member(it, context))))
                     {
-                        check_unique(name, name_at.span(), &name_at, &mut names, pass);
+                        check_unique(name, name_at.span(), &name_at, &mut names, context);
                     }
-                    res.push(server(None, item, &at, &context));
+                    res.push(server(None, item, &at, &options));
                 }
             }
             Content::Null | Content::Broken => {}
@@ -73,9 +77,9 @@ pub(crate) fn read(root: &Node, pass: &ReadContext, file: &str) -> Vec<ReadEntry
             | Content::Large(_)
             | Content::Text(_)
             | Content::Shared(_) => {
-                let key = crate::syntax::last(&at.pointer(pass));
+                let key = crate::syntax::last(&at.pointer(context));
                 let message = format!("'{key}' must hold servers by their names, not {}", node.kind());
-                pass.error(
+                context.error(
                     Code::WrongType,
                     at,
                     message,
@@ -88,9 +92,9 @@ pub(crate) fn read(root: &Node, pass: &ReadContext, file: &str) -> Vec<ReadEntry
 }
 
 /// Keys that stand twice where there are no servers are none of our business, and only warned of.
-fn downgrade_foreign_duplicates(roots: &[ServerMap<'_>], pass: &ReadContext) {
-    let roots: Vec<_> = roots.iter().map(|it| it.at.pointer(pass)).collect();
-    pass.downgrade(|it| {
+fn downgrade_foreign_duplicates(roots: &[ServerMap<'_>], context: &ReadContext) {
+    let roots: Vec<_> = roots.iter().map(|it| it.at.pointer(context)).collect();
+    context.downgrade(|it| {
         it.code == Code::DuplicateKey
             && !roots.iter().any(|root| contains(root, &it.pointer) || contains(&it.pointer, root))
     });
@@ -101,18 +105,18 @@ fn check_unique<'a>(
     span: Range<usize>,
     at: &Location,
     seen: &mut HashMap<&'a str, Range<usize>>,
-    pass: &ReadContext,
+    context: &ReadContext,
 ) {
     let Some(first) = seen.get(name) else {
         seen.insert(name, span);
         return;
     };
     let shown = quoted(name);
-    pass.report(
+    context.report(
         RawDiagnostic::new(
             Code::DuplicateName,
             format!("two servers of this file are named '{shown}'"),
-            at.pointer(pass),
+            at.pointer(context),
             span,
         )
         .label(first.clone(), format!("'{shown}' is here first"))
@@ -120,13 +124,13 @@ fn check_unique<'a>(
     );
 }
 
-fn server(name: Option<&str>, node: &Node, at: &Location, context: &lower::Context<'_>) -> ReadEntry {
-    let pass = context.pass;
+fn server(name: Option<&str>, node: &Node, at: &Location, options: &lower::EditorOptions<'_>) -> ReadEntry {
+    let context = options.context;
     let own = node.get("name").and_then(|it| it.value.text());
-    let label = || format!("servers[{}]", crate::syntax::last(&at.pointer(pass)));
+    let label = || format!("servers[{}]", crate::syntax::last(&at.pointer(context)));
     let mut res = ReadEntry {
         name: name.or(own).filter(|it| !it.is_empty()).map_or_else(label, display_name),
-        pointer: at.pointer(pass),
+        pointer: at.pointer(context),
         span: node.span.clone(),
         transport: None,
         disabled: false,
@@ -136,32 +140,33 @@ fn server(name: Option<&str>, node: &Node, at: &Location, context: &lower::Conte
     if node.members().is_none() {
         if !matches!(node.content(), Content::Broken) {
             let message = format!("a server must be an object, not {}", node.kind());
-            pass.error(Code::WrongType, at, message, "write its `command` and `args`, or its `url`");
+            context.error(Code::WrongType, at, message, "write its `command` and `args`, or its `url`");
         }
         return res;
     }
-    let server = match wire::EditorServer::deserialize(NodeDeserializer { pass, node: Some(node), at: *at }) {
-        Ok(server) => server,
-        Err(fault) => {
-            pass.report_value_error(fault, at);
-            return res;
-        }
-    };
+    let server =
+        match wire::EditorServer::deserialize(NodeDeserializer { context, node: Some(node), at: *at }) {
+            Ok(server) => server,
+            Err(fault) => {
+                context.report_value_error(fault, at);
+                return res;
+            }
+        };
     let off = server.disabled.value() == Some(&true) || server.enabled.value() == Some(&false);
-    let before = pass.has_error(at);
-    let lowered = lower::lower(name, server, node, at, context);
+    let before = context.has_error(at);
+    let lowered = lower::lower(name, server, node, at, options);
     res.transport = lowered.kind;
     if off {
         // What is switched off is not looked at, and often a form to fill in.
-        pass.clear(at);
+        context.clear(at);
         res.disabled = true;
         return res;
     }
-    if lowered.nothing_to_start && !before && !pass.has_error(at) {
+    if lowered.nothing_to_start && !before && !context.has_error(at) {
         let message = "there is nothing to start: the entry holds only the settings of an editor's extension";
-        let problem = RawDiagnostic::new(Code::NothingToStart, message, at.pointer(pass), at.key());
+        let problem = RawDiagnostic::new(Code::NothingToStart, message, at.pointer(context), at.key());
         let help = "to run the server here, add its `command` and `args`";
-        pass.report(problem.severity(mcp_model::Severity::Info).help(help));
+        context.report(problem.severity(mcp_model::Severity::Info).help(help));
         res.disabled = true;
         return res;
     }

@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::wire::EditorServer;
-use crate::schema::wire_schema;
+use crate::dialect::editor::wire::EditorServer;
+use crate::dialect::schema::wire_schema;
 
 /// The schema.
 pub(crate) fn schema() -> Value {

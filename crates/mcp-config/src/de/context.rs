@@ -1,0 +1,197 @@
+//! One pass over a file: its rules, and what it has found.
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeSet;
+
+use mcp_model::Severity;
+
+use crate::de::location::PathTable;
+use crate::de::{Location, ValueError, suggest};
+use crate::diagnostic::CheckError;
+use crate::diagnostic::Code;
+use crate::diagnostic::{Applicability, FixIntent};
+use crate::diagnostic::{RawDiagnostic, quoted};
+use crate::profile::policy::Policy;
+use crate::syntax::{Key, Member, Syntax, child, contains};
+
+/// The rules that a file is read by, and the problems found so far.
+pub(crate) struct ReadContext {
+    pub(crate) policy: &'static Policy,
+    /// The path of the file, as shown to the user.
+    pub(crate) file: String,
+    diagnostics: RefCell<Vec<RawDiagnostic>>,
+    /// Where the errors among them are, so that each server of a file full of mistakes is not held against all of them.
+    /// `None` where that has to be gathered anew.
+    errors: RefCell<Option<BTreeSet<String>>>,
+    /// How often what was probably meant was looked for.
+    guesses: Cell<usize>,
+    /// The steps to the places that were looked at.
+    pub(super) paths: PathTable,
+}
+
+impl ReadContext {
+    /// A pass that has found nothing yet.
+    pub(crate) fn new(policy: &'static Policy, file: &str) -> ReadContext {
+        ReadContext {
+            policy,
+            file: file.to_owned(),
+            diagnostics: RefCell::new(Vec::new()),
+            errors: RefCell::new(None),
+            guesses: Cell::new(0),
+            paths: PathTable::default(),
+        }
+    }
+
+    /// Writes a problem down.
+    pub(crate) fn report(&self, problem: RawDiagnostic) {
+        if let (Severity::Error, Some(errors)) = (problem.severity, self.errors.borrow_mut().as_mut()) {
+            errors.insert(problem.pointer.clone());
+        }
+        self.diagnostics.borrow_mut().push(problem);
+    }
+
+    /// Writes down an error about the value at `at`.
+    pub(crate) fn error(
+        &self,
+        code: Code,
+        at: &Location,
+        message: impl Into<String>,
+        help: impl Into<String>,
+    ) {
+        self.report(RawDiagnostic::new(code, message, at.pointer(self), at.span()).help(help));
+    }
+
+    /// Writes down a warning about the value at `at`.
+    pub(crate) fn warning(
+        &self,
+        code: Code,
+        at: &Location,
+        message: impl Into<String>,
+        help: impl Into<String>,
+    ) {
+        self.report(RawDiagnostic::new(code, message, at.pointer(self), at.span()).help(help).warning());
+    }
+
+    /// Writes down what is wrong with the value at `at`.
+    pub(crate) fn report_check(&self, at: &Location, complaint: CheckError) {
+        self.error(complaint.code, at, complaint.message, complaint.help);
+    }
+
+    /// Writes down why the value at `at` could not be read.
+    pub(crate) fn report_value_error(&self, fault: ValueError, at: &Location) {
+        let pointer = at.pointer(self);
+        let message = fault.message(self.policy.wording, &pointer);
+        let help = fault.help(self.policy.wording, &pointer);
+        let problem = RawDiagnostic::new(fault.code(), message, pointer, at.span());
+        self.report(problem.help(help).fix(fault.fix()));
+    }
+
+    /// Makes errors so far into warnings, where `which` says so.
+    pub(crate) fn downgrade(&self, which: impl Fn(&RawDiagnostic) -> bool) {
+        for problem in self.diagnostics.borrow_mut().iter_mut().filter(|it| which(it)) {
+            problem.severity = Severity::Warning;
+        }
+        self.errors.replace(None);
+    }
+
+    /// Forgets what was found at a place and below, but for what spoils the file.
+    pub(crate) fn clear(&self, at: &Location) {
+        let mut problems = self.diagnostics.borrow_mut();
+        if problems.is_empty() {
+            return;
+        }
+        let pointer = at.pointer(self);
+        problems.retain(|it| it.code.rejects_file() || !contains(&pointer, &it.pointer));
+        self.errors.replace(None);
+    }
+
+    /// Has an error been found at a place or below?
+    pub(crate) fn has_error(&self, at: &Location) -> bool {
+        let mut errors = self.errors.borrow_mut();
+        let errors = errors.get_or_insert_with(|| {
+            let problems = self.diagnostics.borrow();
+            let errors = problems.iter().filter(|it| it.severity == Severity::Error);
+            errors.map(|it| it.pointer.clone()).collect()
+        });
+        if errors.is_empty() {
+            return false;
+        }
+        let pointer = at.pointer(self);
+        let below = format!("{pointer}/");
+        // Whatever is below stands together, for all of it begins alike.
+        errors.contains(&pointer)
+            || errors.range(below.clone()..).next().is_some_and(|it| it.starts_with(&below))
+    }
+
+    /// Everything that was found.
+    pub(crate) fn into_diagnostics(self) -> Vec<RawDiagnostic> {
+        self.diagnostics.into_inner()
+    }
+
+    /// What was probably meant by `word`. Guessing takes time: after the first thousand words of a file nobody is helped.
+    pub(crate) fn closest<'a>(
+        &self,
+        word: &str,
+        candidates: impl IntoIterator<Item = &'a str>,
+    ) -> Option<&'a str> {
+        self.suggest(word, candidates).map(|it| it.0)
+    }
+
+    /// The same, and how sure it is.
+    pub(crate) fn suggest<'a>(
+        &self,
+        word: &str,
+        candidates: impl IntoIterator<Item = &'a str>,
+    ) -> Option<(&'a str, Applicability)> {
+        const MAX_GUESSES: usize = 1000;
+        self.guesses.set(self.guesses.get() + 1);
+        if self.guesses.get() > MAX_GUESSES { None } else { suggest(word, candidates) }
+    }
+
+    /// Writes down that a key is none of those that may stand in the mapping at `at`.
+    pub(super) fn unknown_key(&self, at: &Location, key: &Key, known: &[&'static str], there: &[Member]) {
+        let withheld = self.policy.unsupported_keys;
+        if self.policy.private_keys.iter().any(|it| key.text.starts_with(it)) {
+            return;
+        }
+        let free = known
+            .iter()
+            .copied()
+            .filter(|it| !withheld.contains(it) && !there.iter().any(|member| *member.key.text == **it));
+        // Each guess looks at what is there already, so nobody is helped in a crowd.
+        const MAX_MEMBERS: usize = 256;
+        let mut meant = if there.len() > MAX_MEMBERS { None } else { self.suggest(&key.text, free) };
+        let help = if known.contains(&&*key.text) {
+            meant = None;
+            "another version of the dialect knows this key; remove it, or choose that profile".to_owned()
+        } else if &*key.text == "<<" && self.policy.syntax == Syntax::Yaml {
+            meant = None;
+            "there are no merge keys in YAML 1.2; write the keys out, or use an alias for the whole value"
+                .to_owned()
+        } else {
+            match meant {
+                Some((near, _)) => format!("did you mean `{near}`?"),
+                None => "remove it, or check its spelling".to_owned(),
+            }
+        };
+        let pointer = child(&at.pointer(self), &key.text);
+        let message = format!("unknown key '{}'", quoted(&key.text));
+        self.report(
+            RawDiagnostic::new(Code::UnknownKey, message, pointer, key.span.clone())
+                .severity(self.policy.unknown_key)
+                .help(help)
+                .fix(meant.map(|it| FixIntent::RenameKey(it.0.to_owned(), it.1))),
+        );
+    }
+
+    /// Writes down that a key of the map of names at `at` is no text.
+    pub(super) fn bad_key(&self, at: &Location, key: &Key) {
+        let message = format!("the key '{}' must be text", quoted(&key.text));
+        let pointer = child(&at.pointer(self), &key.text);
+        self.report(
+            RawDiagnostic::new(Code::BadKey, message, pointer, key.span.clone())
+                .help("put the key into quotes")
+                .fix(FixIntent::Quote),
+        );
+    }
+}

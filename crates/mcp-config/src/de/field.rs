@@ -1,0 +1,190 @@
+//! The wrapper around each field of a wire struct.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::marker::PhantomData;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::de::{Deserialize, Deserializer, Error, MapAccess, Visitor};
+
+use crate::de::Location;
+
+/// A field, its place, and what was found there.
+#[derive(Debug)]
+pub(crate) struct WireField<T, P> {
+    pub(crate) at: Location,
+    pub(crate) state: FieldState<T>,
+    presence: PhantomData<P>,
+}
+
+/// What was found in the place of a field.
+#[derive(Debug)]
+pub(crate) enum FieldState<T> {
+    /// No such key. Already reported where the field is required.
+    Absent,
+    /// The key, and nothing behind it; only where the field may be null.
+    Null,
+    /// Something that could not be read; already reported.
+    Invalid,
+    /// The value.
+    Value(T),
+}
+
+/// A field that must be there.
+pub(crate) type Field<T> = WireField<T, Required>;
+/// A field that must be there, whose absence whoever lowers it reports, in words of its own.
+pub(crate) type DeferredField<T> = WireField<T, Deferred>;
+/// A field that may be missing, but not null.
+pub(crate) type OptionalField<T> = WireField<T, Optional>;
+/// A field that may be missing, or null, which is the same.
+pub(crate) type NullableField<T> = WireField<T, Nullable>;
+
+impl<T, P> WireField<T, P> {
+    /// The value, where there is a good one.
+    pub(crate) fn value(&self) -> Option<&T> {
+        match &self.state {
+            FieldState::Value(value) => Some(value),
+            FieldState::Absent | FieldState::Null | FieldState::Invalid => None,
+        }
+    }
+
+    /// The value, where there is a good one.
+    pub(crate) fn take(self) -> Option<T> {
+        match self.state {
+            FieldState::Value(value) => Some(value),
+            FieldState::Absent | FieldState::Null | FieldState::Invalid => None,
+        }
+    }
+
+    /// The slot of a key that is not there.
+    pub(crate) fn absent(at: Location) -> WireField<T, P> {
+        WireField { at, state: FieldState::Absent, presence: PhantomData }
+    }
+
+    /// Is anything there, good or bad?
+    pub(crate) fn is_given(&self) -> bool {
+        match self.state {
+            FieldState::Value(_) | FieldState::Invalid => true,
+            FieldState::Absent | FieldState::Null => false,
+        }
+    }
+}
+
+/// What a slot accepts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Presence {
+    Required,
+    Deferred,
+    Optional,
+    Nullable,
+}
+
+impl Presence {
+    fn name(self) -> &'static str {
+        match self {
+            Presence::Required => "!required",
+            Presence::Deferred => "!awaited",
+            Presence::Optional => "!optional",
+            Presence::Nullable => "!nullable",
+        }
+    }
+
+    /// The presence that a newtype of this name asks for. It is asked for each field of each server.
+    pub(super) fn from_name(name: &str) -> Option<Presence> {
+        match name.as_bytes() {
+            [b'!', b'r', ..] => Some(Presence::Required),
+            [b'!', b'a', ..] => Some(Presence::Deferred),
+            [b'!', b'o', ..] => Some(Presence::Optional),
+            [b'!', b'n', ..] => Some(Presence::Nullable),
+            _ => None,
+        }
+    }
+}
+
+/// A type that stands for a [`Presence`].
+pub(crate) trait PresenceMarker {
+    #[expect(private_interfaces, reason = "only this folder reads it")]
+    const PRESENCE: Presence;
+}
+
+macro_rules! marker {
+    ($($name:ident)*) => {$(
+        #[derive(Debug)]
+        pub(crate) enum $name {}
+        impl PresenceMarker for $name {
+            #[expect(private_interfaces, reason = "only this folder reads it")]
+            const PRESENCE: Presence = Presence::$name;
+        }
+    )*};
+}
+marker!(Required Deferred Optional Nullable);
+
+/// What [`crate::de::access::Slotted`] says was found.
+pub(super) const NULL: u8 = 0;
+pub(super) const VALUE: u8 = 1;
+
+impl<'de, T: Deserialize<'de>, P: PresenceMarker> Deserialize<'de> for WireField<T, P> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_newtype_struct(P::PRESENCE.name(), WireFieldVisitor(PhantomData))
+    }
+}
+
+struct WireFieldVisitor<T, P>(PhantomData<(T, P)>);
+
+impl<'de, T: Deserialize<'de>, P> Visitor<'de> for WireFieldVisitor<T, P> {
+    type Value = WireField<T, P>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a field of a wire struct")
+    }
+
+    /// Nothing is there: all there is to say is where it is missing.
+    fn visit_u128<E: Error>(self, place: u128) -> Result<Self::Value, E> {
+        Ok(WireField::absent(Location::decode_missing(place)))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        fn word<'de, A: MapAccess<'de>>(map: &mut A) -> Result<u64, A::Error> {
+            map.next_key()?.ok_or_else(|| A::Error::custom("the deserializer is not ours"))
+        }
+        let (at, found) = Location::decode([word(&mut map)?, word(&mut map)?, word(&mut map)?]);
+        let got = match found {
+            NULL => FieldState::Null,
+            // Why it could not be read is reported by whoever hands it out.
+            _ => map.next_value().map_or(FieldState::Invalid, FieldState::Value),
+        };
+        Ok(WireField { at, state: got, presence: PhantomData })
+    }
+}
+
+/// Put into the schema of a field that may be missing; [`crate::dialect::schema::schema()`] takes it out again, together with the field's
+/// name in `required`.
+pub(crate) const OPTIONAL_MARK: &str = "x-optional";
+
+impl<T: JsonSchema, P: PresenceMarker> JsonSchema for WireField<T, P> {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        T::schema_name()
+    }
+
+    fn schema_id() -> Cow<'static, str> {
+        format!("{}({})", P::PRESENCE.name(), T::schema_id()).into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let mut res = match P::PRESENCE {
+            Presence::Nullable => <Option<T>>::json_schema(generator),
+            Presence::Required | Presence::Deferred | Presence::Optional => generator.subschema_for::<T>(),
+        };
+        match P::PRESENCE {
+            Presence::Optional | Presence::Nullable => {
+                res.insert(OPTIONAL_MARK.to_owned(), true.into());
+            }
+            Presence::Required | Presence::Deferred => {}
+        }
+        res
+    }
+}

@@ -1,0 +1,261 @@
+//! Why a value could not be read, in words that never quote it.
+
+use std::fmt;
+
+use serde::de;
+
+use crate::de::suggest;
+use crate::diagnostic::Code;
+use crate::diagnostic::{Applicability, FixIntent, ScalarKind};
+use crate::diagnostic::{quoted, quoted_key};
+use crate::profile::policy::Wording;
+use crate::syntax::{last, segments};
+
+/// Why a value could not be read.
+#[derive(Debug, thiserror::Error)]
+#[error("{}", self.plain_message(""))]
+pub(crate) enum ValueError {
+    /// Something else was expected.
+    WrongType { expected: Expected, found: &'static str },
+    /// One of these words was expected; the second is near to what stands there.
+    UnknownVariant { expected: &'static [&'static str], suggestion: Option<(&'static str, Applicability)> },
+    /// A number that no number type of ours holds.
+    OutOfRange,
+    /// The key is missing.
+    Missing,
+    /// A wire struct asked for something that the tree cannot give.
+    Unreadable,
+}
+
+/// What was expected.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Expected {
+    Text,
+    Boolean,
+    Integer,
+    Number,
+    List,
+    Mapping,
+    OneOf(&'static [&'static str]),
+    /// In words.
+    Description(&'static str),
+}
+
+impl ValueError {
+    pub(crate) fn code(&self) -> Code {
+        match self {
+            ValueError::WrongType { .. } | ValueError::Unreadable => Code::WrongType,
+            ValueError::UnknownVariant { .. } => Code::UnknownWord,
+            ValueError::OutOfRange => Code::OutOfRange,
+            ValueError::Missing => Code::MissingKey,
+        }
+    }
+
+    /// What is wrong with the value at `pointer`.
+    pub(crate) fn message(&self, wording: Wording, pointer: &str) -> String {
+        match wording {
+            Wording::Plain | Wording::Json => self.plain_message(pointer),
+            Wording::Dominds => self.dominds_message(pointer),
+        }
+    }
+
+    fn plain_message(&self, pointer: &str) -> String {
+        let name = value_name(pointer);
+        match self {
+            ValueError::WrongType { expected: Expected::OneOf(words), found: _ }
+            | ValueError::UnknownVariant { expected: words, suggestion: _ } => {
+                format!("{name} must be one of {}", word_list(words))
+            }
+            ValueError::WrongType { expected, found } => {
+                format!("{name} must be {}, not {found}", expected.description())
+            }
+            ValueError::OutOfRange => format!("{name} is too large a number"),
+            ValueError::Missing => format!("{name} is required"),
+            ValueError::Unreadable => format!("{name} cannot be read"),
+        }
+    }
+
+    fn dominds_message(&self, pointer: &str) -> String {
+        let path = dominds_path(pointer);
+        match self {
+            ValueError::WrongType { expected: Expected::Mapping, found: _ } => {
+                format!("Invalid mcp.yaml: expected object at {path}")
+            }
+            ValueError::WrongType { expected: Expected::OneOf(words), found: _ }
+            | ValueError::UnknownVariant { expected: words, suggestion: _ } => {
+                let words: Vec<_> = words.iter().map(|it| format!("'{it}'")).collect();
+                format!("Invalid mcp.yaml: {path} must be {}", words.join(" or "))
+            }
+            ValueError::WrongType { expected, found: _ } => {
+                let words = match expected {
+                    Expected::Text => "a string",
+                    Expected::Boolean => "a boolean",
+                    Expected::Integer => "an integer",
+                    Expected::Number => "a number",
+                    Expected::List => "string[]",
+                    Expected::Description(words) => words,
+                    Expected::Mapping | Expected::OneOf(_) => "something else",
+                };
+                format!("Invalid mcp.yaml: {path} must be {words}")
+            }
+            ValueError::OutOfRange => format!("Invalid mcp.yaml: {path} is too large a number"),
+            ValueError::Missing => format!("Invalid mcp.yaml: {path} is required"),
+            ValueError::Unreadable => format!("Invalid mcp.yaml: {path} cannot be read"),
+        }
+    }
+
+    /// What is meant instead, where that can be told.
+    pub(crate) fn fix(&self) -> Option<FixIntent> {
+        match self {
+            ValueError::UnknownVariant { expected: _, suggestion: near } => {
+                near.map(|it| FixIntent::ReplaceScalar(it.0.to_owned(), it.1))
+            }
+            ValueError::WrongType { expected, found } => expected.fix(found),
+            ValueError::OutOfRange | ValueError::Missing | ValueError::Unreadable => None,
+        }
+    }
+
+    /// What to do about it.
+    pub(crate) fn help(&self, wording: Wording, pointer: &str) -> String {
+        match self {
+            ValueError::UnknownVariant { expected: _, suggestion: Some((near, _)) } => {
+                format!("did you mean `{near}`?")
+            }
+            ValueError::UnknownVariant { expected, suggestion: None } => {
+                format!("write one of {}", word_list(expected))
+            }
+            ValueError::WrongType { expected: _, found: "nothing" } => {
+                "give it a value, or remove the key".to_owned()
+            }
+            ValueError::WrongType { expected, found } => expected.help(found, wording),
+            ValueError::OutOfRange => "write a smaller number".to_owned(),
+            ValueError::Missing => format!("add `{}`", quoted(&last(pointer))),
+            ValueError::Unreadable => "remove it".to_owned(),
+        }
+    }
+}
+
+impl Expected {
+    fn description(self) -> String {
+        match self {
+            Expected::Text => "text".to_owned(),
+            Expected::Boolean => "true or false".to_owned(),
+            Expected::Integer => "a whole number".to_owned(),
+            Expected::Number => "a number".to_owned(),
+            Expected::List => "a list".to_owned(),
+            Expected::Mapping => "a mapping".to_owned(),
+            Expected::OneOf(words) => format!("one of {}", word_list(words)),
+            Expected::Description(words) => words.to_owned(),
+        }
+    }
+
+    fn fix(self, found: &str) -> Option<FixIntent> {
+        match (self, found) {
+            (Expected::Text | Expected::Description(_), "a number" | "a boolean") => Some(FixIntent::Quote),
+            (Expected::Boolean, "text") => Some(FixIntent::Unquote(ScalarKind::Boolean)),
+            (Expected::Integer, "text") => Some(FixIntent::Unquote(ScalarKind::Integer)),
+            (Expected::Number, "text") => Some(FixIntent::Unquote(ScalarKind::Number)),
+            (Expected::List, "text") => Some(FixIntent::WrapInList),
+            (
+                Expected::Text
+                | Expected::Boolean
+                | Expected::Integer
+                | Expected::Number
+                | Expected::List
+                | Expected::Mapping
+                | Expected::OneOf(_)
+                | Expected::Description(_),
+                _,
+            ) => None,
+        }
+    }
+
+    fn help(self, found: &str, wording: Wording) -> String {
+        match (self, found) {
+            (Expected::Boolean, "text") if wording == Wording::Json => {
+                "write `true` or `false`, without quotes".to_owned()
+            }
+            (Expected::Mapping, _) if wording == Wording::Json => {
+                "write keys and values: `{\"key\": \"value\"}`".to_owned()
+            }
+            (Expected::Text | Expected::Description(_), "a number" | "a boolean") => {
+                "put the value into quotes".to_owned()
+            }
+            (Expected::Text, _) => "write one text".to_owned(),
+            (Expected::Boolean, "text") => {
+                "write `true` or `false`, without quotes; `yes` and `no` are text in YAML 1.2".to_owned()
+            }
+            (Expected::Boolean, _) => "write `true` or `false`".to_owned(),
+            (Expected::Integer, "a number") => "write a number without a fraction".to_owned(),
+            (Expected::Integer | Expected::Number, _) => {
+                "write the number alone, without quotes or unit".to_owned()
+            }
+            (Expected::List, _) => "write a list, even of one: `[\"…\"]`".to_owned(),
+            (Expected::Mapping, _) => "write keys and values: `{key: value}`".to_owned(),
+            (Expected::OneOf(words), _) => format!("write one of {}", word_list(words)),
+            (Expected::Description(words), _) => format!("write {words}"),
+        }
+    }
+}
+
+fn word_list(words: &[&str]) -> String {
+    words.iter().map(|it| format!("`{it}`")).collect::<Vec<_>>().join(", ")
+}
+
+/// A value by the name of its key: `'args'`, or `item 2 of 'args'`.
+fn value_name(pointer: &str) -> String {
+    let segments: Vec<_> = segments(pointer).collect();
+    match &segments[..] {
+        [] => "the file".to_owned(),
+        [.., parent, last] if last.bytes().all(|it| it.is_ascii_digit()) => {
+            format!("item {} of '{}'", last.parse::<usize>().map_or(0, |it| it + 1), quoted(parent))
+        }
+        [.., parent, last] => format!("'{}'", quoted_key(parent, last)),
+        [last] => format!("'{}'", quoted(last)),
+    }
+}
+
+/// A place in Dominds' own spelling: `servers.a.transform[0].prefix`.
+pub(crate) fn dominds_path(pointer: &str) -> String {
+    const LISTS: [&str; 5] = ["args", "whitelist", "blacklist", "transform", "mimeTypes"];
+    let mut res = String::new();
+    let mut parent = String::new();
+    for segment in segments(pointer) {
+        let shown = quoted_key(&parent, &segment);
+        if LISTS.contains(&parent.as_str()) && segment.bytes().all(|it| it.is_ascii_digit()) {
+            res.push_str(&format!("[{shown}]"));
+        } else {
+            if !res.is_empty() {
+                res.push('.');
+            }
+            res.push_str(&shown);
+        }
+        parent = segment;
+    }
+    if res.is_empty() { "mcp.yaml root".to_owned() } else { res }
+}
+
+impl de::Error for ValueError {
+    /// Drops the message: it may quote a value.
+    fn custom<T: fmt::Display>(_: T) -> ValueError {
+        ValueError::Unreadable
+    }
+
+    fn unknown_variant(variant: &str, expected: &'static [&'static str]) -> ValueError {
+        ValueError::UnknownVariant { expected, suggestion: suggest(variant, expected.iter().copied()) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_is_named_as_its_reader_names_it() {
+        assert_eq!(value_name("/tools/0/args"), "'args'");
+        assert_eq!(value_name("/tools/0/args/1"), "item 2 of 'args'");
+        assert_eq!(value_name(""), "the file");
+        assert_eq!(dominds_path("/servers/10/transform/0/prefix"), "servers.10.transform[0].prefix");
+        assert_eq!(dominds_path(""), "mcp.yaml root");
+    }
+}

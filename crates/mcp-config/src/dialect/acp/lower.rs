@@ -1,0 +1,290 @@
+//! An entry as it is written into a server as the model has it.
+//!
+//! Every field of the wire structs is named here, so a new one stops the build until somebody has thought about it. The
+//! words of some complaints are those of the agents that users know (ACPX-01).
+
+use std::collections::BTreeMap;
+
+use mcp_model::{
+    ConfigValue, Discovery, EnvInherit, Exposure, Limits, NameClass, NamePolicy, Origin, RawJson, ServerId,
+    ServerSpec, Sharing, SseFallback, StdioSpec, TransportKind, TransportSpec, UrlSpec,
+};
+
+use crate::de::{DeferredField, Field, FieldState, Location, ReadContext};
+use crate::diagnostic::Code;
+use crate::diagnostic::{RawDiagnostic, quoted};
+use crate::dialect::acp::pairs;
+use crate::dialect::acp::pairs::PairKind;
+use crate::dialect::acp::rules::{Leniency, ProtocolRules, Requirement};
+use crate::dialect::acp::wire::{AcpStdio, AcpTunnel, AcpUrl};
+use crate::dialect::checks;
+use crate::dialect::checks::UrlRule;
+use crate::dialect::lowering;
+use crate::dialect::lowering::metadata;
+use crate::syntax::{Node, to_json};
+
+/// What lowering needs besides the entry.
+pub(super) struct SessionOptions<'a> {
+    pub(super) context: &'a ReadContext,
+    pub(super) rules: &'static ProtocolRules,
+    pub(super) leniency: Leniency,
+    /// The folder of the session.
+    pub(super) cwd: Option<&'a str>,
+}
+
+/// Lowers a stdio entry. `None` where too little of it is good; whatever is not good is reported.
+pub(super) fn stdio(
+    entry: AcpStdio,
+    node: &Node,
+    at: &Location,
+    options: &SessionOptions<'_>,
+) -> Option<ServerSpec> {
+    let AcpStdio { tag: _, name, command, args, env, cwd, url, headers } = entry;
+    let context = options.context;
+    let server = server_label(&name);
+    let id = parse_id(&name, context);
+    for (key, given, at) in [("url", url.is_given(), &url.at), ("headers", headers.is_given(), &headers.at)] {
+        lowering::warn_no_effect(key, given, at, TransportKind::Stdio, context);
+    }
+    required("args", &args.state, &args.at, &server, options);
+    required("env", &env.state, &env.at, &server, options);
+    let args = pairs::arguments(args, context);
+    let env = pairs::pairs(env, PairKind::Environment, &server, context);
+    let cwd = match cwd.value() {
+        Some(text) if !checks::is_absolute(text) => {
+            let message = format!("{server} cwd must be an absolute path");
+            context.error(
+                Code::RelativePath,
+                &cwd.at,
+                message,
+                "write the whole path of a folder, or remove it",
+            );
+            None
+        }
+        Some(text) => Some(text.clone()),
+        None => options.cwd.map(str::to_owned),
+    };
+    let spec = StdioSpec {
+        command: command_path(&command, &server, options)?,
+        args,
+        env,
+        env_file: None,
+        inherit: EnvInherit::All,
+        cwd,
+        encoding: "utf-8".to_owned(),
+    };
+    Some(spec_of(id?, TransportSpec::Stdio(spec), STDIO_KEYS, node, at, options))
+}
+
+/// Lowers an http or sse entry.
+pub(super) fn url(
+    entry: AcpUrl,
+    kind: TransportKind,
+    node: &Node,
+    at: &Location,
+    options: &SessionOptions<'_>,
+) -> Option<ServerSpec> {
+    let AcpUrl { tag: _, name, url, headers, command, args, env, cwd } = entry;
+    let context = options.context;
+    let server = server_label(&name);
+    let id = parse_id(&name, context);
+    let foreign = [
+        ("command", command.is_given(), &command.at),
+        ("args", args.is_given(), &args.at),
+        ("env", env.is_given(), &env.at),
+        ("cwd", cwd.is_given(), &cwd.at),
+    ];
+    for (key, given, at) in foreign {
+        lowering::warn_no_effect(key, given, at, kind, context);
+    }
+    required("headers", &headers.state, &headers.at, &server, options);
+    let headers = pairs::pairs(headers, PairKind::Headers, &server, context);
+    let spec = UrlSpec {
+        url: url_value(&url, kind, &server, context)?,
+        headers,
+        session_id: None,
+        terminate_on_close: true,
+        sse_fallback: SseFallback::Never,
+    };
+    let transport = match kind {
+        TransportKind::Sse => TransportSpec::Sse(spec),
+        TransportKind::Stdio | TransportKind::WebSocket | TransportKind::Http => TransportSpec::Http(spec),
+    };
+    Some(spec_of(id?, transport, URL_KEYS, node, at, options))
+}
+
+/// Is an entry for the ACP connection itself whole?
+pub(super) fn check_acp_tunnel(entry: &AcpTunnel, context: &ReadContext) -> bool {
+    let AcpTunnel { tag: _, name, server_id } = entry;
+    let named = parse_id(name, context).is_some();
+    let Some(id) = server_id.value() else { return false };
+    if id.is_empty() {
+        let message = format!("{} serverId cannot be empty", server_label(name));
+        context.error(Code::EmptyValue, &server_id.at, message, "write what the client calls the server");
+        return false;
+    }
+    named
+}
+
+/// Has an extension's entry a name? Nothing else of it is known.
+pub(super) fn check_extension_name(node: &Node, at: &Location, context: &ReadContext) -> bool {
+    let Some(member) = node.get("name") else {
+        context.error(Code::MissingKey, &at.missing("name", context), "'name' is required", "add `name`");
+        return false;
+    };
+    let at = at.member(member, context);
+    let Some(text) = member.value.text() else {
+        let message = format!("'name' must be text, not {}", member.value.kind());
+        context.error(Code::WrongType, &at, message, "write one text");
+        return false;
+    };
+    parse_name(text, &at, context).is_some()
+}
+
+/// The keys of a stdio entry that are understood.
+const STDIO_KEYS: &[&str] = &["type", "name", "command", "args", "env", "cwd", "url", "headers", "_meta"];
+/// Those of an http or sse entry.
+const URL_KEYS: &[&str] = &["type", "name", "url", "headers", "command", "args", "env", "cwd", "_meta"];
+
+fn spec_of(
+    id: ServerId,
+    transport: TransportSpec,
+    known: &[&str],
+    node: &Node,
+    at: &Location,
+    options: &SessionOptions<'_>,
+) -> ServerSpec {
+    let policy = options.context.policy;
+    let meta = node.get("_meta").and_then(|it| to_json(&it.value)).map(|it| RawJson::parse(it.into()));
+    let metadata: BTreeMap<_, _> =
+        metadata(policy.profile, [("_meta", meta), ("extra", lowering::unknown_members(node, known))]);
+    ServerSpec {
+        id,
+        description: None,
+        origin: Origin {
+            dialect: policy.dialect(),
+            file: options.context.file.clone(),
+            pointer: at.pointer(options.context),
+            span: node.span.clone(),
+        },
+        transport,
+        limits: Limits::default(),
+        discovery: Discovery::default(),
+        exposure: Exposure::all(NamePolicy::Qualify { class: NameClass::Strict }),
+        sharing: Sharing::PerOwner,
+        config: None,
+        metadata,
+    }
+}
+
+/// How messages call a server.
+fn server_label(name: &Field<String>) -> String {
+    match name.value().filter(|it| !it.is_empty()) {
+        Some(name) => format!("MCP server '{}'", quoted(name)),
+        None => "MCP server".to_owned(),
+    }
+}
+
+fn parse_id(name: &Field<String>, context: &ReadContext) -> Option<ServerId> {
+    parse_name(name.value()?, &name.at, context)
+}
+
+/// ACP-040.
+fn parse_name(text: &str, at: &Location, context: &ReadContext) -> Option<ServerId> {
+    if text.is_empty() {
+        context.error(Code::InvalidName, at, "MCP server name cannot be empty", "give the server a name");
+        return None;
+    }
+    match ServerId::parse(text) {
+        Ok(id) => Some(id),
+        Err(error) => {
+            context.error(Code::InvalidName, at, error.to_string(), "write a short name");
+            None
+        }
+    }
+}
+
+/// ACPX-09: version 1 wants its lists, were they empty; null is an empty one.
+fn required<T>(key: &str, got: &FieldState<T>, at: &Location, server: &str, options: &SessionOptions<'_>) {
+    let absent = matches!(got, FieldState::Absent) && options.rules.lists == Requirement::Required;
+    if absent {
+        let message = format!("{server}: '{key}' is required");
+        let problem = RawDiagnostic::new(Code::MissingKey, message, at.pointer(options.context), at.span());
+        let severity = options.leniency.missing_lists.severity();
+        options.context.report(problem.severity(severity).help(format!("add `\"{key}\": []`")));
+    }
+}
+
+/// ACP-012, ACP-022.
+fn command_path(
+    command: &DeferredField<String>,
+    server: &str,
+    options: &SessionOptions<'_>,
+) -> Option<String> {
+    let context = options.context;
+    let text = match &command.state {
+        FieldState::Value(text) => text,
+        FieldState::Invalid => return None,
+        FieldState::Absent | FieldState::Null => {
+            let message = format!("{server} has no command");
+            context.error(
+                Code::MissingCommand,
+                &command.at,
+                message,
+                "add `command`, the path of the program",
+            );
+            return None;
+        }
+    };
+    if text.is_empty() {
+        let message = format!("{server} command cannot be empty");
+        context.error(Code::EmptyValue, &command.at, message, "write the path of the program");
+        return None;
+    }
+    if let Err(complaint) = checks::argument(text) {
+        context.report_check(&command.at, complaint);
+        return None;
+    }
+    if !checks::is_absolute(text) {
+        let message = format!("{server} command must be an absolute path");
+        let at = &command.at;
+        let problem = RawDiagnostic::new(Code::RelativePath, message, at.pointer(context), at.span());
+        let severity = options.leniency.relative_commands.severity();
+        let help = "write the whole path, such as /usr/local/bin/npx; `which` tells it";
+        context.report(problem.severity(severity).help(help));
+    }
+    Some(text.clone())
+}
+
+/// ACP-013, ACP-014, ACP-023.
+fn url_value(
+    url: &DeferredField<String>,
+    kind: TransportKind,
+    server: &str,
+    context: &ReadContext,
+) -> Option<ConfigValue> {
+    let text = match &url.state {
+        FieldState::Value(text) => text,
+        FieldState::Invalid => return None,
+        FieldState::Absent | FieldState::Null => {
+            let message = format!("{server} has no URL");
+            let help = format!("add `url`; a server of type {} is behind one", kind.as_str());
+            context.error(Code::MissingUrl, &url.at, message, help);
+            return None;
+        }
+    };
+    if text.is_empty() {
+        let message = format!("{server} URL cannot be empty");
+        context.error(Code::EmptyValue, &url.at, message, "write the URL of the server");
+        return None;
+    }
+    if let Err(complaint) = checks::parse_url(text, UrlRule::Http) {
+        let message = match complaint.code {
+            Code::UrlScheme => format!("{server} URL must start with http:// or https://"),
+            _ => complaint.message.replacen("'url'", &format!("{server} URL"), 1),
+        };
+        context.error(complaint.code, &url.at, message, complaint.help);
+        return None;
+    }
+    Some(ConfigValue::literal(text))
+}

@@ -1,0 +1,206 @@
+//! The `mcpServers` of an ACP session: a whole request, its `params`, or the bare list.
+//!
+//! What an entry is, is decided by its `type` alone, before anything else of it is read: an unknown type never becomes
+//! stdio, and sse never http (ACP-006). Whether the agent has declared a transport is not asked here; that is mcp-acp's.
+
+mod lower;
+mod pairs;
+mod request;
+mod rules;
+mod schema;
+mod types;
+mod wire;
+pub(crate) mod write;
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use mcp_model::{Passthrough, RawJson, TransportKind};
+use serde::Deserialize;
+
+use crate::de::{Location, NodeDeserializer, ReadContext};
+use crate::diagnostic::Code;
+use crate::diagnostic::{RawDiagnostic, quoted};
+use crate::dialect::entry::{MAX_SERVERS, ReadEntry, display_name};
+use crate::syntax::{Content, Node, to_json};
+
+pub use rules::{Leniency, Tolerance};
+pub(crate) use schema::schema;
+pub use types::{
+    EnvVariable, HttpHeader, HttpTransport, HttpType, McpServerConfig, SseTransport, SseType, StdioTransport,
+};
+
+use lower::SessionOptions;
+use rules::{ProtocolRules, UntypedEntry};
+
+/// Reads the servers of a session.
+pub(crate) fn read_servers(root: &Node, context: &ReadContext, leniency: Leniency) -> Vec<ReadEntry> {
+    let rules = ProtocolRules::of(context.policy.profile);
+    let Some(found) = request::find_servers(root, context, rules) else { return Vec::new() };
+    let request::SessionServers { mut nodes, cwd } = found;
+    nodes.truncate(MAX_SERVERS + 1);
+    let options = SessionOptions { context, rules, leniency, cwd };
+    check_unique_names(&nodes, context);
+    nodes.into_iter().map(|(label, node, at)| entry(label, node, &at, &options)).collect()
+}
+
+fn entry(label: String, node: &Node, at: &Location, options: &SessionOptions<'_>) -> ReadEntry {
+    let context = options.context;
+    let name = node.get("name").and_then(|it| it.value.text());
+    let mut res = ReadEntry {
+        name: name.filter(|it| !it.is_empty()).map_or(label, display_name),
+        pointer: at.pointer(context),
+        span: node.span.clone(),
+        transport: None,
+        disabled: false,
+        spec: None,
+        extension: None,
+    };
+    if node.members().is_none() {
+        if !matches!(node.content(), Content::Broken) {
+            let message = format!("a server must be an object, not {}", node.kind());
+            context.error(Code::WrongType, at, message, "write `name`, and what its transport needs");
+        }
+        return res;
+    }
+    let Some(transport) = transport(node, at, options) else { return res };
+    match transport {
+        EntryTransport::Stdio => {
+            res.transport = Some(TransportKind::Stdio);
+            res.spec = read_as::<wire::AcpStdio>(node, at, context)
+                .and_then(|it| lower::stdio(it, node, at, options));
+        }
+        EntryTransport::Http | EntryTransport::Sse => {
+            let kind =
+                if transport == EntryTransport::Sse { TransportKind::Sse } else { TransportKind::Http };
+            res.transport = Some(kind);
+            res.spec = read_as::<wire::AcpUrl>(node, at, context)
+                .and_then(|it| lower::url(it, kind, node, at, options));
+        }
+        EntryTransport::AcpTunnel => {
+            let good = read_as::<wire::AcpTunnel>(node, at, context)
+                .is_some_and(|it| lower::check_acp_tunnel(&it, context));
+            res.extension = extension_entry(node, "acp", good, at, context);
+        }
+        EntryTransport::Extension(kind) => {
+            let good = lower::check_extension_name(node, at, context);
+            res.extension = extension_entry(node, kind, good, at, context);
+        }
+    }
+    res
+}
+
+fn read_as<'de, T: Deserialize<'de>>(node: &Node, at: &Location, context: &ReadContext) -> Option<T> {
+    match T::deserialize(NodeDeserializer { context, node: Some(node), at: *at }) {
+        Ok(it) => Some(it),
+        Err(fault) => {
+            context.report_value_error(fault, at);
+            None
+        }
+    }
+}
+
+/// An entry of a transport that nobody here speaks, for whoever does (ACPX-11, ACPX-12).
+fn extension_entry(
+    node: &Node,
+    kind: &str,
+    good: bool,
+    at: &Location,
+    context: &ReadContext,
+) -> Option<Passthrough> {
+    if !good {
+        return None;
+    }
+    let message = format!("the transport '{}' is an extension of the protocol", quoted(kind));
+    let at = node.get("type").map_or_else(|| *at, |it| at.member(it, context));
+    context.warning(Code::Extension, &at, message, "the entry is kept; no server is started for it here");
+    let json = to_json(node).and_then(|it| RawJson::parse(it.into()).ok());
+    json.map(Passthrough::Literal)
+}
+
+/// What an entry's `type` says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum EntryTransport<'a> {
+    Stdio,
+    Http,
+    Sse,
+    /// Through the ACP connection itself.
+    AcpTunnel,
+    /// One that begins with `_`.
+    Extension(&'a str),
+}
+
+fn transport<'a>(node: &'a Node, at: &Location, options: &SessionOptions<'_>) -> Option<EntryTransport<'a>> {
+    let SessionOptions { context, rules, .. } = options;
+    let Some(member) = node.get("type") else {
+        if rules.untyped == UntypedEntry::Stdio {
+            return Some(EntryTransport::Stdio);
+        }
+        let help = if node.get("command").is_some() {
+            "add `\"type\": \"stdio\"`"
+        } else {
+            "add `\"type\": \"http\"`, or another transport"
+        };
+        context.error(
+            Code::MissingKey,
+            &at.missing("type", context),
+            "'type' is required in protocol version 2",
+            help,
+        );
+        return None;
+    };
+    let at = at.member(member, context);
+    let Some(text) = member.value.text() else {
+        if !matches!(member.value.content(), Content::Broken) {
+            let message = format!("'type' must be text, not {}", member.value.kind());
+            let help = format!("write one of {}", rules.type_list());
+            context.error(Code::WrongType, &at, message, help);
+        }
+        return None;
+    };
+    let known = match text {
+        "stdio" => Some(EntryTransport::Stdio),
+        "http" => Some(EntryTransport::Http),
+        "sse" => Some(EntryTransport::Sse),
+        "acp" => Some(EntryTransport::AcpTunnel),
+        _ if text.starts_with('_') && rules.extensions => Some(EntryTransport::Extension(text)),
+        _ => None,
+    };
+    if let Some(known) = known.filter(|_| rules.types.contains(&text) || text.starts_with('_')) {
+        return Some(known);
+    }
+    let message = format!("there is no transport '{}' in protocol version {}", quoted(text), rules.version);
+    let help = match (text, context.closest(text, rules.types.iter().copied())) {
+        ("sse", _) => {
+            "sse is gone from version 2; ask the server's authors for Streamable HTTP, `http`".to_owned()
+        }
+        ("streamable_http" | "streamable-http" | "streamableHttp", _) => {
+            "Streamable HTTP is called `http` here".to_owned()
+        }
+        (_, Some(near)) => format!("did you mean `{near}`?"),
+        (_, None) => format!("write one of {}", rules.type_list()),
+    };
+    context.error(Code::UnknownWord, &at, message, help);
+    None
+}
+
+/// ACPX-14, 6: a name belongs to one server of the list.
+fn check_unique_names(nodes: &[(String, &Node, Location)], context: &ReadContext) {
+    let mut seen: HashMap<&str, Range<usize>> = HashMap::new();
+    for (_, node, at) in nodes {
+        let Some(member) = node.get("name") else { continue };
+        let Some(name) = member.value.text().filter(|it| !it.is_empty()) else { continue };
+        let at = at.member(member, context);
+        let Some(first) = seen.get(name) else {
+            seen.insert(name, at.span());
+            continue;
+        };
+        let shown = quoted(name);
+        let message = format!("two servers of this session are named '{shown}'");
+        context.report(
+            RawDiagnostic::new(Code::DuplicateName, message, at.pointer(context), at.span())
+                .label(first.clone(), format!("'{shown}' is here first"))
+                .help("rename one of them"),
+        );
+    }
+}

@@ -1,0 +1,121 @@
+//! The lists of an entry: arguments, variables and headers, each item checked, in the words that ACP's users know.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use mcp_model::{ConfigValue, Severity};
+
+use crate::de::{Field, Location, NullableField, ReadContext};
+use crate::diagnostic::CheckError;
+use crate::diagnostic::Code;
+use crate::diagnostic::{RawDiagnostic, quoted};
+use crate::dialect::acp::wire::AcpPair;
+use crate::dialect::checks;
+use crate::dialect::checks::HeaderOwner;
+use crate::dialect::lowering;
+
+/// Which list of pairs it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum PairKind {
+    /// `env`.
+    Environment,
+    /// `headers`.
+    Headers,
+}
+
+/// Arguments, each handed over as one.
+pub(super) fn arguments(args: NullableField<Vec<Field<String>>>, context: &ReadContext) -> Vec<ConfigValue> {
+    let mut res = Vec::new();
+    for slot in args.take().unwrap_or_default() {
+        if let Some(Err(complaint)) = slot.value().map(|it| checks::argument(it)) {
+            context.report_check(&slot.at, complaint);
+        }
+        res.extend(slot.take().map(ConfigValue::literal));
+    }
+    res
+}
+
+/// Names and values in the order of the list; `server` is how messages call it (ACP-024, ACP-025).
+pub(super) fn pairs(
+    list: NullableField<Vec<Field<AcpPair>>>,
+    kind: PairKind,
+    server: &str,
+    context: &ReadContext,
+) -> Vec<(String, ConfigValue)> {
+    let mut res = Vec::new();
+    let mut seen: HashMap<String, Range<usize>> = HashMap::new();
+    for slot in list.take().unwrap_or_default() {
+        let Some(AcpPair { name, value }) = slot.take() else { continue };
+        let text = name.value().cloned().unwrap_or_default();
+        if name.value().is_some() {
+            check_name(&text, kind, &name.at, server, context);
+            check_repeated(&text, kind, &name.at, &mut seen, context);
+        }
+        let judged = value.value().map(|it| match kind {
+            PairKind::Environment => checks::env_value(it),
+            PairKind::Headers => checks::header_value(it),
+        });
+        if let Some(Err(complaint)) = judged {
+            context.report_check(&value.at, complaint);
+        }
+        if let (Some(name), Some(value)) = (name.take(), value.take()) {
+            res.push((name, ConfigValue::literal(value)));
+        }
+    }
+    res
+}
+
+fn check_name(name: &str, kind: PairKind, at: &Location, server: &str, context: &ReadContext) {
+    if name.is_empty() {
+        // ACPX-01
+        let what = match kind {
+            PairKind::Environment => "environment variable",
+            PairKind::Headers => "HTTP header",
+        };
+        let message = format!("{server} {what} name cannot be empty");
+        context.error(Code::EmptyValue, at, message, "give it a name, or remove it");
+        return;
+    }
+    let judged = match kind {
+        PairKind::Environment => checks::env_name(name).map_err(|it| CheckError {
+            help: "write the name as `name`, and what it is set to as `value`",
+            ..it
+        }),
+        PairKind::Headers => checks::header_name(name),
+    };
+    if let Err(complaint) = judged {
+        context.report_check(at, complaint);
+    } else if kind == PairKind::Headers && checks::header_owner(name) != HeaderOwner::User {
+        lowering::report_owned_header(name, at, at.span(), context);
+    }
+}
+
+/// of a variable the last wins; of a header all are sent.
+fn check_repeated(
+    name: &str,
+    kind: PairKind,
+    at: &Location,
+    seen: &mut HashMap<String, Range<usize>>,
+    context: &ReadContext,
+) {
+    let (key, what, outcome) = match kind {
+        PairKind::Environment => (name.to_owned(), "variable", "the last one counts; remove the others"),
+        PairKind::Headers => {
+            (name.to_ascii_lowercase(), "header", "each of them is sent; remove one unless that is meant")
+        }
+    };
+    if let Some(first) = seen.get(&key) {
+        // A name may hold a value (`KEY=value`): it is an error already, and not repeated.
+        let shown = if name.contains('=') { "this name".to_owned() } else { format!("'{}'", quoted(name)) };
+        let problem = RawDiagnostic::new(
+            Code::RepeatedName,
+            format!("the {what} {shown} stands twice"),
+            at.pointer(context),
+            at.span(),
+        );
+        let problem = problem.label(first.clone(), "it is here first").help(outcome);
+        context.report(problem.severity(Severity::Warning));
+        return;
+    }
+    seen.insert(key, at.span());
+}

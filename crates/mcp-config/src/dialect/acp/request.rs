@@ -1,0 +1,173 @@
+//! Where in a document the servers of a session stand.
+//!
+//! A document is a JSON-RPC request, its `params`, the list alone, or one entry alone.
+
+use crate::de::{Location, ReadContext, closest};
+use crate::diagnostic::Code;
+use crate::diagnostic::quoted;
+use crate::dialect::acp::rules::{Carries, ProtocolRules};
+use crate::dialect::checks;
+use crate::syntax::{Content, Node};
+
+/// What was found.
+pub(super) struct SessionServers<'a> {
+    /// Each entry with what it is called where it has no name.
+    pub(super) nodes: Vec<(String, &'a Node, Location)>,
+    /// The folder of the session.
+    pub(super) cwd: Option<&'a str>,
+}
+
+/// Finds the entries. `None` where there can be none; why is reported.
+pub(super) fn find_servers<'a>(
+    root: &'a Node,
+    context: &ReadContext,
+    rules: &ProtocolRules,
+) -> Option<SessionServers<'a>> {
+    let at = Location::root(root);
+    match root.content() {
+        Content::Sequence(_) => {
+            return Some(SessionServers { nodes: entries(root, &at, "", context)?, cwd: None });
+        }
+        Content::Mapping(_) => {}
+        Content::Broken => return None,
+        Content::Null
+        | Content::Bool(_)
+        | Content::Integer(_)
+        | Content::Float(_)
+        | Content::Large(_)
+        | Content::Text(_)
+        | Content::Shared(_) => {
+            let message =
+                format!("a session request must be an object, or a list of servers, not {}", root.kind());
+            context.error(Code::WrongType, &at, message, EXAMPLE);
+            return None;
+        }
+    }
+    if root.get("method").is_some() || root.get("params").is_some() {
+        return request(root, &at, context, rules);
+    }
+    if root.get("mcpServers").is_some() {
+        return params(root, &at, Carries::AtWill, context);
+    }
+    let is_entry = ["command", "url", "type"].iter().any(|it| root.get(it).is_some());
+    if is_entry {
+        return Some(SessionServers { nodes: vec![("server".to_owned(), root, at)], cwd: None });
+    }
+    let at = at.at_key();
+    context.error(Code::NoServers, &at, "this is no session request: it has no 'mcpServers'", EXAMPLE);
+    None
+}
+
+const EXAMPLE: &str = "write `{\"mcpServers\": [{\"name\": …, \"command\": …, \"args\": [], \"env\": []}]}`";
+
+fn request<'a>(
+    root: &'a Node,
+    at: &Location,
+    context: &ReadContext,
+    rules: &ProtocolRules,
+) -> Option<SessionServers<'a>> {
+    let mut carries = Carries::AtWill;
+    if let Some(member) = root.get("method") {
+        let at = at.member(member, context);
+        let name = member.value.text().unwrap_or_default();
+        match rules.methods.iter().find(|it| it.0 == name) {
+            Some(known) => carries = known.1,
+            None => {
+                let message = match member.value.text() {
+                    Some(name) => format!("the method '{}' carries no servers", quoted(name)),
+                    None => format!("'method' must be text, not {}", member.value.kind()),
+                };
+                let known = rules.methods.iter().map(|it| it.0);
+                let help = match closest(name, known.clone()) {
+                    Some(near) => format!("did you mean `{near}`?"),
+                    None => {
+                        let all: Vec<_> = known.map(|it| format!("`{it}`")).collect();
+                        format!("servers come with {}", all.join(", "))
+                    }
+                };
+                context.error(Code::UnknownWord, &at, message, help);
+            }
+        }
+    }
+    let Some(member) = root.get("params") else {
+        context.error(
+            Code::MissingKey,
+            &at.missing("params", context),
+            "'params' is required",
+            "add `params`",
+        );
+        return None;
+    };
+    let (params_at, node) = (at.member(member, context), &member.value);
+    if node.members().is_none() {
+        if !matches!(node.content(), Content::Broken) {
+            let message = format!("'params' must be an object, not {}", node.kind());
+            context.error(Code::WrongType, &params_at, message, EXAMPLE);
+        }
+        return None;
+    }
+    if node.get("cwd").is_none() {
+        let message = "'cwd' is required";
+        context.error(
+            Code::MissingKey,
+            &params_at.missing("cwd", context),
+            message,
+            "add the folder of the session",
+        );
+    }
+    params(node, &params_at, carries, context)
+}
+
+fn params<'a>(
+    node: &'a Node,
+    at: &Location,
+    carries: Carries,
+    context: &ReadContext,
+) -> Option<SessionServers<'a>> {
+    let cwd = node.get("cwd").and_then(|it| {
+        let at = at.member(it, context);
+        let text = it.value.text().filter(|it| checks::is_absolute(it));
+        if text.is_none() && !matches!(it.value.content(), Content::Broken) {
+            let message = "'cwd' must be an absolute path";
+            context.error(Code::RelativePath, &at, message, "write the whole path of a folder");
+        }
+        text
+    });
+    let Some(member) = node.get("mcpServers") else {
+        if carries == Carries::Always {
+            let at = at.missing("mcpServers", context);
+            context.error(Code::MissingKey, &at, "'mcpServers' is required", "add `\"mcpServers\": []`");
+        }
+        return Some(SessionServers { nodes: Vec::new(), cwd });
+    };
+    let (at, list) = (at.member(member, context), &member.value);
+    match list.content() {
+        Content::Null => Some(SessionServers { nodes: Vec::new(), cwd }),
+        Content::Broken => None,
+        Content::Sequence(_) => {
+            Some(SessionServers { nodes: entries(list, &at, "mcpServers", context)?, cwd })
+        }
+        Content::Mapping(_)
+        | Content::Bool(_)
+        | Content::Integer(_)
+        | Content::Float(_)
+        | Content::Large(_)
+        | Content::Text(_)
+        | Content::Shared(_) => {
+            let message = format!("'mcpServers' must be a list, not {}", list.kind());
+            let help = "write a list of servers, each with its `name`; keys and values are for `mcp.json`";
+            context.error(Code::WrongType, &at, message, help);
+            None
+        }
+    }
+}
+
+fn entries<'a>(
+    list: &'a Node,
+    at: &Location,
+    label: &str,
+    context: &ReadContext,
+) -> Option<Vec<(String, &'a Node, Location)>> {
+    let items = list.items()?.iter().enumerate();
+    Some(items.map(|(index, it)| (format!("{label}[{index}]"), it, at.item(index, it, context))).collect())
+}

@@ -1,0 +1,123 @@
+//! The JSON Schema of a session request, its `params`, the list of servers, or one of them.
+
+use serde_json::{Map, Value, json};
+
+use crate::dialect::acp::rules::{Carries, ProtocolRules, Requirement, UntypedEntry};
+use crate::dialect::acp::wire::{AcpStdio, AcpTunnel, AcpUrl};
+use crate::dialect::schema::wire_schema;
+use crate::profile::Profile;
+
+/// The schema of a version of the protocol.
+pub(crate) fn schema(profile: Profile) -> Value {
+    let rules = ProtocolRules::of(profile);
+    let mut definitions = Map::new();
+    for (name, mut it) in [
+        ("Stdio", wire_schema::<AcpStdio>()),
+        ("Url", wire_schema::<AcpUrl>()),
+        ("OverAcp", wire_schema::<AcpTunnel>()),
+    ] {
+        let members = it.as_object_mut().expect("the schema of a struct is an object");
+        members.remove("$schema");
+        if let Some(Value::Object(own)) = members.remove("$defs") {
+            definitions.extend(own);
+        }
+        if rules.lists == Requirement::Required {
+            require(members);
+        }
+        definitions.insert(name.to_owned(), it);
+    }
+    definitions.insert("Server".to_owned(), server(rules));
+    definitions
+        .insert("Servers".to_owned(), json!({ "type": "array", "items": { "$ref": "#/$defs/Server" } }));
+    definitions.insert("Params".to_owned(), params());
+    json!({
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": format!("MCP servers of an ACP session, protocol version {}", rules.version),
+        "description": "A request that carries servers, its `params`, the list of servers, or one of them.",
+        "if": { "type": "array" },
+        "then": { "$ref": "#/$defs/Servers" },
+        "else": {
+            "type": "object",
+            "if": { "anyOf": [{ "required": ["method"] }, { "required": ["params"] }] },
+            "then": request(rules),
+            "else": {
+                "if": { "required": ["mcpServers"] },
+                "then": { "$ref": "#/$defs/Params" },
+                "else": { "$ref": "#/$defs/Server" }
+            }
+        },
+        "$defs": definitions
+    })
+}
+
+/// Version 1 wants its lists.
+fn require(members: &mut Map<String, Value>) {
+    let stdio = members.get("title").is_some_and(|it| it == "AcpStdio");
+    let lists: &[&str] = match (stdio, members.get("properties").and_then(|it| it.get("serverId"))) {
+        (true, _) => &["args", "env"],
+        (false, None) => &["headers"],
+        (false, Some(_)) => &[],
+    };
+    if let Some(Value::Array(required)) = members.get_mut("required") {
+        required.extend(lists.iter().map(|it| Value::from(*it)));
+    }
+}
+
+/// An entry is what its type says.
+fn server(rules: &ProtocolRules) -> Value {
+    let is = |kind: &str| json!({ "required": ["type"], "properties": { "type": { "const": kind } } });
+    let refer = |name: &str| json!({ "$ref": format!("#/$defs/{name}") });
+    let mut types: Vec<Value> = rules.types.iter().map(|it| json!({ "const": it })).collect();
+    if rules.extensions {
+        types.push(json!({ "pattern": "^_" }));
+    }
+    let url = json!({
+        "required": ["type"],
+        "properties": { "type": { "enum": ["http", "sse"] } }
+    });
+    let (required, stdio) = match rules.untyped {
+        UntypedEntry::Stdio => {
+            (json!(["name"]), json!({ "anyOf": [{ "not": { "required": ["type"] } }, is("stdio")] }))
+        }
+        UntypedEntry::Error => (json!(["name", "type"]), is("stdio")),
+    };
+    json!({
+        "type": "object",
+        "required": required,
+        "properties": { "type": { "type": "string", "anyOf": types }, "name": { "type": "string", "minLength": 1 } },
+        "allOf": [
+            { "if": stdio, "then": refer("Stdio") },
+            { "if": url, "then": refer("Url") },
+            { "if": is("acp"), "then": refer("OverAcp") }
+        ]
+    })
+}
+
+fn params() -> Value {
+    json!({
+        "type": "object",
+        "properties": {
+            "cwd": { "type": "string", "pattern": r"^(/|[A-Za-z]:[\\/]|\\\\)" },
+            "mcpServers": { "anyOf": [{ "$ref": "#/$defs/Servers" }, { "type": "null" }] }
+        }
+    })
+}
+
+fn request(rules: &ProtocolRules) -> Value {
+    let names = |wanted: &[Carries]| -> Vec<&str> {
+        let methods = rules.methods.iter().filter(|it| wanted.contains(&it.1));
+        methods.map(|it| it.0).collect()
+    };
+    json!({
+        "required": ["params"],
+        "properties": {
+            "method": { "enum": names(&[Carries::Always, Carries::AtWill]) },
+            "params": { "allOf": [{ "$ref": "#/$defs/Params" }, { "required": ["cwd"] }] }
+        },
+        "if": {
+            "required": ["method"],
+            "properties": { "method": { "enum": names(&[Carries::Always]) } }
+        },
+        "then": { "properties": { "params": { "required": ["mcpServers"] } } }
+    })
+}

@@ -1,0 +1,236 @@
+//! ACP's configuration types for programs that write or hold session requests.
+//!
+//! They are strict and plain, and `Debug` shows no value of a variable, header or argument, and of a URL only where it
+//! leads. What reads a client's request is tolerant and private, and knows where every word stood.
+
+use std::fmt;
+
+use schemars::JsonSchema;
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::Value;
+
+use crate::diagnostic::redact::redact_url;
+
+// ACP requires support for all MCP transport types:
+// - stdio: MANDATORY - all agents must support
+// - http: OPTIONAL - only if mcpCapabilities.http: true
+// - sse: OPTIONAL - deprecated but still part of spec
+//
+// Transport validation must check against declared capabilities.
+/// A server of a session (ACP-007).
+///
+/// Reading goes by `type` alone; without one it is stdio, as in protocol version 1.
+///
+/// ```
+/// use mcp_config::acp::McpServerConfig;
+///
+/// let text = r#"{"type": "sse", "name": "events", "url": "https://example.com/sse", "headers": []}"#;
+/// let server: McpServerConfig = serde_json::from_str(text).unwrap();
+/// assert!(matches!(server, McpServerConfig::Sse(_)));
+/// let websocket = r#"{"type": "websocket", "name": "a", "command": "/a", "args": [], "env": []}"#;
+/// assert!(serde_json::from_str::<McpServerConfig>(websocket).is_err());
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(untagged)]
+pub enum McpServerConfig {
+    /// A child process.
+    Stdio(StdioTransport),
+    /// Streamable HTTP.
+    Http(HttpTransport),
+    /// HTTP with server-sent events of 2024-11-05.
+    Sse(SseTransport),
+}
+
+impl McpServerConfig {
+    /// The server's name.
+    pub fn name(&self) -> &str {
+        match self {
+            McpServerConfig::Stdio(it) => &it.name,
+            McpServerConfig::Http(it) => &it.name,
+            McpServerConfig::Sse(it) => &it.name,
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for McpServerConfig {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let value = Value::deserialize(deserializer)?;
+        // Errors of serde quote what they find, which may be a secret.
+        fn read<T: serde::de::DeserializeOwned, E: Error>(value: Value, what: &str) -> Result<T, E> {
+            T::deserialize(value)
+                .map_err(|_| E::custom(format!("not all fields of {what} are there and well")))
+        }
+        let tag = value.get("type");
+        match tag.map(Value::as_str) {
+            None | Some(Some("stdio")) => read(value, "a stdio server").map(McpServerConfig::Stdio),
+            Some(Some("http")) => read(value, "an http server").map(McpServerConfig::Http),
+            Some(Some("sse")) => read(value, "an sse server").map(McpServerConfig::Sse),
+            Some(_) => Err(D::Error::custom("`type` must be one of `stdio`, `http`, `sse`")),
+        }
+    }
+}
+
+/// A server that is a child process (ACP-008).
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct StdioTransport {
+    /// The server's name in the session.
+    pub name: String,
+    /// Absolute path of the program.
+    pub command: String,
+    /// Its arguments.
+    pub args: Vec<String>,
+    /// Its variables, on top of what it inherits.
+    pub env: Vec<EnvVariable>,
+}
+
+impl fmt::Debug for StdioTransport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let StdioTransport { name, command, args, env } = self;
+        f.debug_struct("StdioTransport")
+            .field("name", name)
+            .field("command", command)
+            .field("args", &args.len())
+            .field("env", env)
+            .finish()
+    }
+}
+
+/// A server behind a URL, by Streamable HTTP (ACP-009).
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct HttpTransport {
+    /// Always `http`.
+    #[serde(rename = "type")]
+    pub type_field: HttpType,
+    /// The server's name in the session.
+    pub name: String,
+    /// Where it is.
+    pub url: String,
+    /// Headers of every request.
+    pub headers: Vec<HttpHeader>,
+}
+
+impl fmt::Debug for HttpTransport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let HttpTransport { type_field: _, name, url, headers } = self;
+        f.debug_struct("HttpTransport")
+            .field("name", name)
+            .field("url", &redact_url(url))
+            .field("headers", headers)
+            .finish()
+    }
+}
+
+/// A server behind a URL, by HTTP with server-sent events (ACP-010).
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SseTransport {
+    /// Always `sse`.
+    #[serde(rename = "type")]
+    pub type_field: SseType,
+    /// The server's name in the session.
+    pub name: String,
+    /// Where it is.
+    pub url: String,
+    /// Headers of every request.
+    pub headers: Vec<HttpHeader>,
+}
+
+impl fmt::Debug for SseTransport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let SseTransport { type_field: _, name, url, headers } = self;
+        f.debug_struct("SseTransport")
+            .field("name", name)
+            .field("url", &redact_url(url))
+            .field("headers", headers)
+            .finish()
+    }
+}
+
+/// The `type` of an http server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+pub enum HttpType {
+    /// `http`.
+    #[default]
+    #[serde(rename = "http")]
+    Http,
+}
+
+/// The `type` of an sse server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+pub enum SseType {
+    /// `sse`.
+    #[default]
+    #[serde(rename = "sse")]
+    Sse,
+}
+
+/// A variable of a child's environment (ACP-011).
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct EnvVariable {
+    /// Its name.
+    pub name: String,
+    /// Its value, literally.
+    pub value: String,
+}
+
+impl fmt::Debug for EnvVariable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let EnvVariable { name, value: _ } = self;
+        write!(f, "{name}=***")
+    }
+}
+
+/// A header of every request (ACP-011).
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct HttpHeader {
+    /// Its name.
+    pub name: String,
+    /// Its value.
+    pub value: String,
+}
+
+impl fmt::Debug for HttpHeader {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let HttpHeader { name, value: _ } = self;
+        write!(f, "{name}: ***")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn acp_006_acp_011_what_is_written_is_read_back_and_debug_shows_no_value() {
+        let texts = [
+            r#"{"name":"a","command":"/a","args":["SECRET"],"env":[{"name":"K","value":"SECRET"}]}"#,
+            r#"{"type":"http","name":"a","url":"https://u:SECRET@a.example/x?SECRET","headers":[{"name":"A","value":"SECRET"}]}"#,
+            r#"{"type":"sse","name":"a","url":"https://a.example/x#SECRET","headers":[]}"#,
+        ];
+        let shown = [
+            r#"Stdio(StdioTransport { name: "a", command: "/a", args: 1, env: [K=***] })"#,
+            r#"Http(HttpTransport { name: "a", url: "https://a.example/x", headers: [A: ***] })"#,
+            r#"Sse(SseTransport { name: "a", url: "https://a.example/x", headers: [] })"#,
+        ];
+        for (text, shown) in texts.into_iter().zip(shown) {
+            let server: McpServerConfig = serde_json::from_str(text).unwrap();
+            assert_eq!(serde_json::to_string(&server).unwrap(), text);
+            assert_eq!((format!("{server:?}").as_str(), server.name()), (shown, "a"));
+        }
+    }
+
+    #[test]
+    fn an_error_quotes_nothing() {
+        for text in [
+            r#"{"type":"SECRET"}"#,
+            r#"{"type":["SECRET"]}"#,
+            r#"{"type":"http","name":"a","url":["SECRET"],"headers":[]}"#,
+            r#"{"name":"a","command":"/a","args":"SECRET","env":[]}"#,
+            r#"{"type":null,"name":"a","command":"/a","args":[],"env":[]}"#,
+            r#""SECRET""#,
+        ] {
+            let error = serde_json::from_str::<McpServerConfig>(text).unwrap_err().to_string();
+            assert!(!error.contains("SECRET"), "{error}");
+        }
+    }
+}

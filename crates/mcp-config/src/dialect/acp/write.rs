@@ -1,0 +1,149 @@
+//! The `mcpServers` of an ACP session.
+
+use mcp_model::{
+    Dialect, EnvInherit, NameClass, NamePolicy, ServerSpec, Sharing, StdioSpec, TransportKind, TransportSpec,
+    UrlSpec,
+};
+
+use crate::dialect::checks;
+use crate::dialect::checks::UrlRule;
+use crate::dialect::write::common::EXTRA;
+use crate::dialect::write::values;
+use crate::dialect::write::values::{reference_text, rewrite_text};
+use crate::dialect::write::{WriteReport, common};
+use crate::syntax::output::OutputValue;
+use crate::syntax::template::VariableRule;
+
+/// The version of the protocol.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Version {
+    One,
+    Two,
+}
+
+const RULE: VariableRule = VariableRule::Literal;
+const META: &str = "_meta";
+
+pub(crate) fn entry(
+    server: &ServerSpec,
+    version: Version,
+    report: &mut WriteReport<'_>,
+) -> Option<(String, OutputValue)> {
+    let ServerSpec {
+        id,
+        description,
+        origin,
+        transport,
+        limits,
+        discovery,
+        exposure,
+        sharing,
+        config,
+        metadata,
+    } = server;
+    let kind = transport.kind();
+    let mut res = Vec::new();
+    let tag = match (kind, version) {
+        (TransportKind::Stdio, Version::One) => None,
+        (TransportKind::Stdio, Version::Two) => Some("stdio"),
+        (TransportKind::Http, _) => Some("http"),
+        (TransportKind::Sse, Version::One) => Some("sse"),
+        (TransportKind::Sse, Version::Two) | (TransportKind::WebSocket, _) => {
+            let why = format!("{} knows no {} transport", report.title(), kind.as_str());
+            return report.server_omitted("transport", why);
+        }
+    };
+    res.extend(tag.map(|it| ("type".to_owned(), OutputValue::text(it))));
+    res.push(("name".to_owned(), OutputValue::text(id.as_str())));
+    match transport {
+        TransportSpec::Stdio(spec) => {
+            let StdioSpec { command, args, env, env_file, inherit, cwd, encoding } = spec;
+            res.push(("command".to_owned(), OutputValue::Text(path(command, origin.dialect, report)?)));
+            res.push(("args".to_owned(), OutputValue::List(values::arguments(args, RULE, report)?)));
+            // A list may have a name twice, and its reader takes the last.
+            let mut env =
+                values::entry_list("env", env, report, |it| reference_text(it, RULE).map(OutputValue::Text));
+            common::config(config.as_ref(), Some(&mut env), OutputValue::Text, report);
+            res.push(("env".to_owned(), pairs(env)));
+            common::inherit(*inherit, EnvInherit::All, report);
+            if env_file.is_some() {
+                report.unsupported("env_file", "a file of variables");
+            }
+            match cwd.as_ref().map(|it| rewrite_text(it, origin.dialect, RULE)) {
+                Some(Ok(cwd)) if checks::is_absolute(&cwd) => {
+                    res.push(("cwd".to_owned(), OutputValue::Text(cwd)))
+                }
+                Some(Ok(_)) => report.omitted("cwd", "only the whole path of a folder can be said there"),
+                Some(Err(why)) => report.omitted("cwd", why),
+                None => {}
+            }
+            if encoding != "utf-8" {
+                report.unsupported("encoding", "an encoding");
+            }
+        }
+        TransportSpec::Sse(spec) | TransportSpec::WebSocket(spec) | TransportSpec::Http(spec) => {
+            let UrlSpec { url, headers, session_id, terminate_on_close, sse_fallback } = spec;
+            common::fallback(*sse_fallback, report);
+            common::config(config.as_ref(), None, OutputValue::Text, report);
+            let text = match reference_text(url, RULE) {
+                Ok(text) => text,
+                Err(why) => return report.server_omitted("url", why),
+            };
+            if checks::parse_url(&text, UrlRule::Http).is_err() {
+                return report.server_omitted("url", "it is no http or https URL");
+            }
+            res.push(("url".to_owned(), OutputValue::text(text)));
+            // A list may have a name twice, and each of them is sent.
+            let headers = values::entry_list("headers", headers, report, |it| {
+                reference_text(it, RULE).map(OutputValue::Text)
+            });
+            res.push(("headers".to_owned(), pairs(headers)));
+            if session_id.is_some() {
+                report.unsupported("session_id", "a session to join");
+            }
+            if kind == TransportKind::Http && !terminate_on_close {
+                report.unsupported("terminate_on_close", "a session that is left open");
+            }
+        }
+    }
+    if let Some(meta) = metadata.get(META).and_then(OutputValue::from_json) {
+        res.push((META.to_owned(), meta));
+    }
+    if origin.dialect == Dialect::Acp {
+        common::extra(&mut res, metadata);
+    }
+    if description.is_some() {
+        report.unsupported("description", "what a server is for");
+    }
+    common::discovery(*discovery, report);
+    common::exposure(exposure, Some(NamePolicy::Qualify { class: NameClass::Strict }), report);
+    common::sharing(*sharing, Sharing::PerOwner, report);
+    common::limits(limits, kind, &[], report);
+    let said: &[&str] = if origin.dialect == Dialect::Acp { &[META, EXTRA] } else { &[META] };
+    common::metadata(metadata, said, report);
+    Some((id.to_string(), OutputValue::Map(res)))
+}
+
+/// Where a program is.
+fn path(command: &str, origin: Dialect, report: &mut WriteReport<'_>) -> Option<String> {
+    let command = match rewrite_text(command, origin, RULE) {
+        Ok(text) if checks::is_absolute(&text) => return Some(text),
+        Ok(text) => text,
+        Err(why) => return report.server_omitted("command", why),
+    };
+    let why = format!("{} wants the absolute path of a program", report.title());
+    let found = (report.program)(&command).filter(|it| checks::is_absolute(it));
+    if found.is_none() {
+        return report.server_omitted("command", why + ", and it is not known here");
+    }
+    report.replaced("command", why, "wrote the one it has on this machine");
+    found
+}
+
+/// Names and values as a list.
+fn pairs(entries: Vec<(String, OutputValue)>) -> OutputValue {
+    let pair = |(name, value)| {
+        OutputValue::Map(vec![("name".to_owned(), OutputValue::Text(name)), ("value".to_owned(), value)])
+    };
+    OutputValue::List(entries.into_iter().map(pair).collect())
+}

@@ -1,0 +1,210 @@
+//! Dominds' servers.
+
+use mcp_model::{
+    Discovery, EnvInherit, Exposure, Filter, NamePolicy, RawJson, Rules, ServerSpec, Sharing, StdioSpec,
+    Transform, TransportSpec, UrlSpec,
+};
+use serde::Deserialize;
+
+use crate::dialect::checks;
+use crate::dialect::checks::UrlRule;
+use crate::dialect::write::values;
+use crate::dialect::write::values::{dominds_value, reference_text, rewrite_text};
+use crate::dialect::write::{WriteReport, common};
+use crate::syntax::output::OutputValue;
+use crate::syntax::template::VariableRule;
+
+const RULE: VariableRule = VariableRule::Literal;
+
+pub(crate) fn entry(server: &ServerSpec, report: &mut WriteReport<'_>) -> Option<(String, OutputValue)> {
+    let ServerSpec {
+        id,
+        description,
+        origin,
+        transport,
+        limits,
+        discovery,
+        exposure,
+        sharing,
+        config,
+        metadata,
+    } = server;
+    let mut res = match transport {
+        TransportSpec::Stdio(spec) => {
+            let StdioSpec { command, args, env, env_file, inherit, cwd, encoding } = spec;
+            let command = match rewrite_text(command, origin.dialect, RULE) {
+                Ok(text) => text,
+                Err(why) => return report.server_omitted("command", why),
+            };
+            let mut res = vec![
+                ("transport".to_owned(), OutputValue::text("stdio")),
+                ("command".to_owned(), OutputValue::Text(command)),
+            ];
+            common::push_non_empty(
+                &mut res,
+                "args",
+                OutputValue::List(values::arguments(args, RULE, report)?),
+            );
+            match cwd.as_ref().map(|it| rewrite_text(it, origin.dialect, RULE)) {
+                Some(Ok(text)) => res.push(("cwd".to_owned(), OutputValue::Text(text))),
+                Some(Err(why)) => report.omitted("cwd", why),
+                None => {}
+            }
+            let mut env = values::entry_map("env", env, report, dominds_value);
+            common::config(config.as_ref(), Some(&mut env), OutputValue::Text, report);
+            common::push_non_empty(&mut res, "env", OutputValue::Map(env));
+            if env_file.is_some() {
+                report.unsupported("env_file", "a file of variables");
+            }
+            if encoding != "utf-8" {
+                report.unsupported("encoding", "an encoding");
+            }
+            common::inherit(*inherit, EnvInherit::All, report);
+            res
+        }
+        TransportSpec::Http(spec) => {
+            common::config(config.as_ref(), None, OutputValue::Text, report);
+            http(spec, report)?
+        }
+        TransportSpec::Sse(_) | TransportSpec::WebSocket(_) => {
+            let why = format!("{} knows no {} transport", report.title(), transport.kind().as_str());
+            return report.server_omitted("transport", why);
+        }
+    };
+    match sharing {
+        Sharing::Shared => res.push(("truely-stateless".to_owned(), OutputValue::scalar(true))),
+        Sharing::PerOwner => {}
+    }
+    if description.is_some() {
+        report.unsupported("description", "what a server is for");
+    }
+    let hidden = hidden(*discovery, exposure, report);
+    res.extend(exposed(exposure, hidden, metadata.get("resources")));
+    common::naming(exposure, [NamePolicy::Reject, NamePolicy::Slug, NamePolicy::Slug], report);
+    common::limits(limits, transport.kind(), &[], report);
+    common::metadata(metadata, &["resources"], report);
+    Some((id.to_string(), OutputValue::Map(res)))
+}
+
+fn http(spec: &UrlSpec, report: &mut WriteReport<'_>) -> Option<Vec<(String, OutputValue)>> {
+    let UrlSpec { url, headers, session_id, terminate_on_close, sse_fallback } = spec;
+    common::fallback(*sse_fallback, report);
+    let text = match reference_text(url, RULE) {
+        Ok(text) => text,
+        Err(why) => return report.server_omitted("url", why),
+    };
+    if checks::parse_url(&text, UrlRule::Http).is_err() {
+        return report.server_omitted("url", "it is no http or https URL");
+    }
+    let mut res = vec![
+        ("transport".to_owned(), OutputValue::text("streamable_http")),
+        ("url".to_owned(), OutputValue::text(text)),
+    ];
+    let headers = values::entry_map("headers", headers, report, dominds_value);
+    common::push_non_empty(&mut res, "headers", OutputValue::Map(headers));
+    match session_id.as_ref().map(|it| reference_text(it, RULE)) {
+        Some(Ok(text)) => res.push(("sessionId".to_owned(), OutputValue::text(text))),
+        Some(Err(why)) => report.omitted("session_id", why),
+        None => {}
+    }
+    if !terminate_on_close {
+        report.unsupported("terminate_on_close", "a session that is left open");
+    }
+    Some(res)
+}
+
+/// Which of the first two lists are hidden because they are not listed.
+fn hidden(discovery: Discovery, exposure: &Exposure, report: &mut WriteReport<'_>) -> [bool; 3] {
+    let Discovery { tools, prompts } = discovery;
+    let mut hide = |list: &str, listed: bool, rules: &Rules| {
+        let free = rules.filter == Filter::default();
+        if !listed && free {
+            let why = format!("{} has no word for what is not listed", report.title());
+            report.replaced(
+                format!("discovery.{list}"),
+                why,
+                format!("hid them all, with a blacklist of {list}"),
+            );
+        } else if !listed {
+            report.unsupported(format!("discovery.{list}"), "what is not listed");
+        }
+        !listed && free
+    };
+    [hide("tools", tools, &exposure.tools), hide("prompts", prompts, &exposure.prompts), false]
+}
+
+/// The three lists, and the transforms that stand at the server.
+fn exposed(exposure: &Exposure, hidden: [bool; 3], settings: Option<&RawJson>) -> Vec<(String, OutputValue)> {
+    let lists = common::lists(exposure);
+    // Those of the resources, which their skills follow too; a list of its own stands in place of it, even an empty one.
+    let shared = &exposure.resources.transforms;
+    let mut res = Vec::new();
+    for ((list, rules), hidden) in lists.into_iter().zip(hidden) {
+        let Rules { filter: Filter { whitelist, blacklist }, transforms, naming: _, limit: _ } = rules;
+        let mut members = Vec::new();
+        common::push_non_empty(&mut members, "whitelist", patterns(whitelist));
+        common::push_non_empty(&mut members, "blacklist", patterns(blacklist));
+        if hidden {
+            members.push(("blacklist".to_owned(), OutputValue::List(vec![OutputValue::text("*")])));
+        }
+        if transforms != shared {
+            members.push(("transform".to_owned(), self::transforms(transforms)));
+        }
+        if let ("resources", Some(settings)) = (list, settings) {
+            members.extend(settings_of(settings));
+        }
+        common::push_non_empty(&mut res, list, OutputValue::Map(members));
+    }
+    common::push_non_empty(&mut res, "transform", self::transforms(shared));
+    res
+}
+
+fn patterns(patterns: &[String]) -> OutputValue {
+    OutputValue::List(patterns.iter().map(OutputValue::text).collect())
+}
+
+fn transforms(transforms: &[Transform]) -> OutputValue {
+    let map = |key: &str, value: OutputValue| OutputValue::Map(vec![(key.to_owned(), value)]);
+    let one = |it: &Transform| match it {
+        Transform::Prefix { remove, add } if remove.is_empty() => map("prefix", OutputValue::text(add)),
+        Transform::Prefix { remove, add } => {
+            let members = vec![
+                ("remove".to_owned(), OutputValue::text(remove)),
+                ("add".to_owned(), OutputValue::text(add)),
+            ];
+            map("prefix", OutputValue::Map(members))
+        }
+        Transform::Suffix(text) => map("suffix", OutputValue::text(text)),
+    };
+    OutputValue::List(transforms.iter().map(one).collect())
+}
+
+/// What the reader keeps of `resources` besides its rules.
+fn settings_of(json: &RawJson) -> Vec<(String, OutputValue)> {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Settings {
+        mime_types: Vec<String>,
+        max_bytes: Option<i64>,
+        skills: Option<Skills>,
+    }
+    #[derive(Deserialize)]
+    struct Skills {
+        enabled: bool,
+        whitelist: Vec<String>,
+        blacklist: Vec<String>,
+    }
+    let Ok(Settings { mime_types, max_bytes, skills }) = json.read() else { return Vec::new() };
+    let mut res = Vec::new();
+    common::push_non_empty(&mut res, "mimeTypes", patterns(&mime_types));
+    if let Some(bytes) = max_bytes {
+        res.push(("maxBytes".to_owned(), OutputValue::scalar(bytes)));
+    }
+    if let Some(Skills { enabled, whitelist, blacklist }) = skills {
+        let mut members = vec![("enabled".to_owned(), OutputValue::scalar(enabled))];
+        common::push_non_empty(&mut members, "whitelist", patterns(&whitelist));
+        common::push_non_empty(&mut members, "blacklist", patterns(&blacklist));
+        res.push(("skills".to_owned(), OutputValue::Map(members)));
+    }
+    res
+}

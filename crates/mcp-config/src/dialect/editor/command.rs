@@ -1,0 +1,132 @@
+//! The program of an entry, in each of the forms that a command has (DIA-05).
+
+use mcp_model::{ConfigValue, Severity};
+
+use crate::de::{Field, Location, NullableField, ReadContext};
+use crate::diagnostic::Code;
+use crate::diagnostic::{RawDiagnostic, quoted};
+use crate::dialect::checks;
+use crate::dialect::editor::fields;
+use crate::dialect::editor::fields::ValueReader;
+use crate::dialect::editor::wire::{Command, CommandMapping, Environment};
+
+/// What is started.
+pub(super) struct CommandFields {
+    pub(super) command: NullableField<Command>,
+    pub(super) args: NullableField<Vec<Field<String>>>,
+    pub(super) env: NullableField<Environment>,
+    pub(super) environment: NullableField<Environment>,
+}
+
+/// The program, its arguments, its variables.
+type StdioParts = (String, Vec<ConfigValue>, Vec<(String, ConfigValue)>);
+
+impl CommandFields {
+    /// The program, its arguments and its variables, in each of the forms that a command has (DIA-05).
+    pub(super) fn lower(self, values: &ValueReader<'_>) -> Option<StdioParts> {
+        let CommandFields { command, args, env, environment } = self;
+        let context = values.context;
+        let at = command.at;
+        let nothing = || NullableField::absent(at);
+        let is_missing = !command.is_given();
+        match command.take() {
+            None => {
+                if is_missing {
+                    let message = "'command' is required for stdio transport";
+                    context.error(
+                        Code::MissingCommand,
+                        &at,
+                        message,
+                        "add the program to start, or a `url` and its `type`",
+                    );
+                }
+                None
+            }
+            Some(Command::Program(program)) => {
+                let has_args = args.value().is_some_and(|it| !it.is_empty());
+                let args = fields::arguments(args, values);
+                let env = fields::environment([env, environment, nothing()], values);
+                Some((check_program(program, &at, has_args, values)?, args, env))
+            }
+            Some(Command::List(list)) => {
+                let mut list = list.into_iter();
+                let Some(first) = list.next() else {
+                    context.error(
+                        Code::EmptyValue,
+                        &at,
+                        "'command' must not be empty",
+                        "write the program first",
+                    );
+                    return None;
+                };
+                let mut all = fields::texts(list.collect(), values);
+                all.extend(fields::arguments(args, values));
+                let env = fields::environment([env, environment, nothing()], values);
+                let first_at = first.at;
+                Some((check_program(first.take()?, &first_at, true, values)?, all, env))
+            }
+            Some(Command::Mapping(mapping)) => {
+                let CommandMapping { path, args: own_args, env: own_env } = *mapping;
+                if own_args.is_given() && args.is_given() {
+                    let problem = RawDiagnostic::new(
+                        Code::Exclusive,
+                        "the arguments are given twice; only once they may be",
+                        args.at.pointer(context),
+                        args.at.key(),
+                    );
+                    let problem = problem.label(own_args.at.key(), "the others are here");
+                    context.report(problem.help("remove one of the two"));
+                }
+                let args = if own_args.is_given() { own_args } else { args };
+                let has_args = args.value().is_some_and(|it| !it.is_empty());
+                let args = fields::arguments(args, values);
+                let env = fields::environment([own_env, env, environment], values);
+                let path_at = path.at;
+                Some((check_program(path.take()?, &path_at, has_args, values)?, args, env))
+            }
+        }
+    }
+}
+
+/// The name or path of one program.
+fn check_program(program: String, at: &Location, has_args: bool, values: &ValueReader<'_>) -> Option<String> {
+    let context = values.context;
+    if program.trim().is_empty() {
+        context.error(Code::EmptyValue, at, "'command' must not be empty", "name the program to start");
+        return None;
+    }
+    values.plain().check_references(&program, at);
+    if let Err(complaint) = checks::argument(&program) {
+        context.report_check(at, complaint);
+        return None;
+    }
+    check_command_line(&program, at, has_args, context);
+    Some(program)
+}
+
+/// A command is one program. That a line is meant is sure where its first word is a bare name, and likely where what
+/// follows looks like an option; a path may well hold blanks.
+fn check_command_line(program: &str, at: &Location, has_args: bool, context: &ReadContext) {
+    let mut words = program.split_whitespace();
+    let first = words.next().unwrap_or_default();
+    let bare = !first.contains(['/', '\\', '$']);
+    let mut rest = words.peekable();
+    if rest.peek().is_none() || (bare && has_args) {
+        return;
+    }
+    let option = rest.any(|it| it.starts_with('-'));
+    let severity = match (bare, option) {
+        (true, _) => Severity::Error,
+        (false, true) => Severity::Warning,
+        (false, false) => return,
+    };
+    let message = "'command' is a whole line; it must be one program";
+    let problem = RawDiagnostic::new(Code::CommandLine, message, at.pointer(context), at.span());
+    let help = if first.contains('=') {
+        // What is set there may be a secret.
+        "write the program as `command`, each argument as an item of `args`, and what is set before it in `env`".to_owned()
+    } else {
+        format!("write `\"command\": \"{}\"`, and each argument as an item of `args`", quoted(first))
+    };
+    context.report(problem.severity(severity).help(help));
+}

@@ -1,0 +1,149 @@
+//! Where in a file the servers stand, and whose file it is (DIA-01).
+//!
+//! Whose it is matters only where the same words mean something else: a bare `url` is server-sent events to Gemini CLI,
+//! and VS Code tries those where `http` is not spoken.
+
+use crate::de::{Location, ReadContext, closest};
+use crate::diagnostic::Code;
+use crate::diagnostic::quoted;
+use crate::syntax::{Content, Node};
+
+/// Servers of a file.
+pub(super) struct ServerMap<'a> {
+    pub(super) node: &'a Node,
+    pub(super) at: Location,
+    pub(super) host: FileOwner,
+}
+
+/// Whose file it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum FileOwner {
+    /// VS Code and Visual Studio.
+    VsCode,
+    /// Gemini CLI and its extensions.
+    Gemini,
+    /// Anybody else.
+    Other,
+}
+
+/// The keys that servers stand under.
+const SERVER_KEYS: [&str; 5] = ["mcpServers", "servers", "mcp.servers", "context_servers", "mcp"];
+
+/// The names of files that are settings: without servers in them they are as good as with.
+const SETTINGS_FILES: [&str; 6] = [
+    "settings.json",
+    "settings.jsonc",
+    ".claude.json",
+    "opencode.json",
+    "opencode.jsonc",
+    "settings.local.json",
+];
+
+/// Finds the servers of a file; reports where there are none.
+pub(super) fn find_servers<'a>(root: &'a Node, context: &ReadContext) -> Vec<ServerMap<'a>> {
+    let at = Location::root(root);
+    match root.content() {
+        Content::Sequence(_) => return vec![ServerMap { node: root, at, host: FileOwner::Other }],
+        Content::Mapping(_) => {}
+        Content::Broken => return Vec::new(),
+        Content::Null
+        | Content::Bool(_)
+        | Content::Integer(_)
+        | Content::Float(_)
+        | Content::Large(_)
+        | Content::Text(_)
+        | Content::Shared(_) => {
+            let message = match root.content() {
+                Content::Null => "the file is empty".to_owned(),
+                _ => format!("the file must hold an object, not {}", root.kind()),
+            };
+            context.error(Code::NoServers, &at, message, EXAMPLE);
+            return Vec::new();
+        }
+    }
+    let mut res = Vec::new();
+    for key in SERVER_KEYS {
+        let Some(member) = root.get(key) else { continue };
+        let at = at.member(member, context);
+        let node = &member.value;
+        match key {
+            "mcpServers" => {
+                let host =
+                    if is_gemini_file(node, &context.file) { FileOwner::Gemini } else { FileOwner::Other };
+                res.push(ServerMap { node, at, host });
+            }
+            "servers" | "mcp.servers" => res.push(ServerMap { node, at, host: FileOwner::VsCode }),
+            "mcp" => match node.get("servers") {
+                Some(inner) => {
+                    res.push(ServerMap {
+                        node: &inner.value,
+                        at: at.member(inner, context),
+                        host: FileOwner::VsCode,
+                    });
+                }
+                None if is_map_of_servers(node) => res.push(ServerMap { node, at, host: FileOwner::Other }),
+                None => {}
+            },
+            _ => res.push(ServerMap { node, at, host: FileOwner::Other }),
+        }
+    }
+    if res.is_empty() && is_map_of_servers(root) {
+        return vec![ServerMap { node: root, at, host: FileOwner::Other }];
+    }
+    if res.is_empty() {
+        report_no_servers(root, &at, context);
+    }
+    res
+}
+
+const EXAMPLE: &str =
+    "write `{\"mcpServers\": {\"some-name\": {\"command\": \"some-program\", \"args\": []}}}`";
+
+fn report_no_servers(root: &Node, at: &Location, context: &ReadContext) {
+    let at = &at.at_key();
+    let name = context.file.rsplit(['/', '\\']).next().unwrap_or_default();
+    if SETTINGS_FILES.contains(&name) {
+        let message = "these settings hold no MCP servers";
+        context.warning(
+            Code::NoServers,
+            at,
+            message,
+            "they would stand under `mcpServers`, or what this program calls it",
+        );
+        return;
+    }
+    let members = root.members().unwrap_or_default();
+    let near = members
+        .iter()
+        .find_map(|it| Some((&it.key.text, closest(&it.key.text.replace('_', ""), SERVER_KEYS)?)));
+    let help = if is_server(root) {
+        "this is one server by itself: put it under a name, `{\"mcpServers\": {\"some-name\": …}}`".to_owned()
+    } else if let Some((key, near)) = near {
+        format!("did you mean `{near}` by '{}'?", quoted(key))
+    } else {
+        format!("{EXAMPLE}; a file that is called `mcp.json` may also belong to another program")
+    };
+    let message = "the file holds no MCP servers: neither 'mcpServers' nor 'servers', 'mcp.servers', \
+                   'context_servers' or 'mcp'";
+    context.error(Code::NoServers, at, message, help);
+}
+
+/// Is it an entry of a server?
+pub(crate) fn is_server(node: &Node) -> bool {
+    ["command", "url", "serverUrl", "httpUrl"].iter().any(|it| node.get(it).is_some())
+}
+
+/// Is it a mapping of nothing but servers, and of one at least?
+pub(crate) fn is_map_of_servers(node: &Node) -> bool {
+    let members = node.members().unwrap_or_default();
+    !members.is_empty() && members.iter().all(|it| is_server(&it.value))
+}
+
+fn is_gemini_file(servers: &Node, file: &str) -> bool {
+    let mut parts = file.rsplit(['/', '\\']);
+    let (name, folder) = (parts.next().unwrap_or_default(), parts.next());
+    let own = |it: &Node| it.get("httpUrl").is_some();
+    folder == Some(".gemini")
+        || name == "gemini-extension.json"
+        || servers.members().unwrap_or_default().iter().any(|it| own(&it.value))
+}

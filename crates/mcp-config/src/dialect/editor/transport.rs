@@ -1,0 +1,240 @@
+//! What an entry is reached by: the words for it, a command or a URL, and what follows where nobody says (DIA-03, DIA-04,
+//! DIA-08).
+
+use mcp_model::{ConfigValue, SseFallback, TransportKind};
+
+use crate::de::{FieldState, Location, NullableField, ReadContext};
+use crate::diagnostic::Code;
+use crate::diagnostic::{RawDiagnostic, quoted};
+use crate::dialect::checks;
+use crate::dialect::editor::fields::ValueReader;
+use crate::dialect::editor::lower::EditorOptions;
+use crate::dialect::editor::server_maps::FileOwner;
+use crate::dialect::editor::wire::TransportField;
+use crate::dialect::lowering;
+use crate::syntax::template;
+
+/// What an entry says it is reached by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum DeclaredTransport {
+    Undeclared,
+    Kind(TransportKind),
+    /// opencode's word for whatever has a URL.
+    AnyUrl,
+    /// Something that could not be read, and is reported.
+    Invalid,
+}
+
+/// the spellings of editors, and no others.
+const TRANSPORT_NAMES: &[(&str, DeclaredTransport)] = &[
+    ("stdio", DeclaredTransport::Kind(TransportKind::Stdio)),
+    ("local", DeclaredTransport::Kind(TransportKind::Stdio)),
+    ("http", DeclaredTransport::Kind(TransportKind::Http)),
+    ("streamable-http", DeclaredTransport::Kind(TransportKind::Http)),
+    ("streamable_http", DeclaredTransport::Kind(TransportKind::Http)),
+    ("streamableHttp", DeclaredTransport::Kind(TransportKind::Http)),
+    ("streamableHTTP", DeclaredTransport::Kind(TransportKind::Http)),
+    ("sse", DeclaredTransport::Kind(TransportKind::Sse)),
+    ("ws", DeclaredTransport::Kind(TransportKind::WebSocket)),
+    ("websocket", DeclaredTransport::Kind(TransportKind::WebSocket)),
+    ("remote", DeclaredTransport::AnyUrl),
+];
+
+/// `type`, `transport` and `transportType` say the same thing; where they do not, nobody knows which is meant.
+pub(super) fn declared_transport(
+    slots: [NullableField<TransportField>; 3],
+    context: &ReadContext,
+) -> DeclaredTransport {
+    let mut res: Option<(DeclaredTransport, Location)> = None;
+    for slot in slots {
+        if let FieldState::Invalid = slot.state {
+            return DeclaredTransport::Invalid;
+        }
+        let Some(kind) = slot.value() else { continue };
+        let (word, at) = match kind {
+            TransportField::Name(word) => (word.as_str(), slot.at),
+            TransportField::Mapping(mapping) => match mapping.kind.value() {
+                Some(word) => (word.as_str(), mapping.kind.at),
+                None => return DeclaredTransport::Invalid,
+            },
+        };
+        let Some(found) = TRANSPORT_NAMES.iter().find(|it| it.0 == word) else {
+            report_unknown_transport(word, &at, context);
+            return DeclaredTransport::Invalid;
+        };
+        match &res {
+            Some((before, first)) if *before != found.1 => {
+                let problem = RawDiagnostic::new(
+                    Code::Exclusive,
+                    "the entry names two different transports",
+                    at.pointer(context),
+                    at.span(),
+                );
+                context
+                    .report(problem.label(first.span(), "the other is here").help("remove one of the two"));
+                return DeclaredTransport::Invalid;
+            }
+            Some(_) => {}
+            None => res = Some((found.1, at)),
+        }
+    }
+    res.map_or(DeclaredTransport::Undeclared, |it| it.0)
+}
+
+fn report_unknown_transport(word: &str, at: &Location, context: &ReadContext) {
+    let message = format!("there is no transport '{}'", quoted(word));
+    let help = match context.closest(word, TRANSPORT_NAMES.iter().map(|it| it.0)) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => "write one of `stdio`, `http`, `sse`, `ws`".to_owned(),
+    };
+    context.error(Code::UnknownWord, at, message, help);
+}
+
+/// How a server is reached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum TransportChoice {
+    Stdio,
+    Url(TransportKind, SseFallback),
+}
+
+impl TransportChoice {
+    pub(super) fn kind(self) -> TransportKind {
+        match self {
+            TransportChoice::Stdio => TransportKind::Stdio,
+            TransportChoice::Url(kind, _) => kind,
+        }
+    }
+}
+
+/// What an entry means, by what it says and by what it has (DIA-04, DIA-08).
+pub(super) fn choose_transport(
+    said: DeclaredTransport,
+    has_command: bool,
+    url: &EntryUrl,
+    at: &Location,
+    options: &EditorOptions<'_>,
+) -> Option<TransportChoice> {
+    let has_url = url.slot.is_given();
+    match said {
+        DeclaredTransport::Invalid => None,
+        DeclaredTransport::Kind(TransportKind::Stdio) => Some(TransportChoice::Stdio),
+        // VS Code tries server-sent events where it is told `http`; others take the word for what it is.
+        DeclaredTransport::Kind(kind @ TransportKind::Http) if options.host == FileOwner::VsCode => {
+            Some(TransportChoice::Url(kind, SseFallback::Allowed))
+        }
+        DeclaredTransport::Kind(
+            kind @ (TransportKind::Http | TransportKind::Sse | TransportKind::WebSocket),
+        ) => Some(TransportChoice::Url(kind, SseFallback::Never)),
+        DeclaredTransport::AnyUrl => Some(url.default_transport(options.host)),
+        DeclaredTransport::Undeclared if has_command && has_url => {
+            let message = format!("'command' and '{}' are both given: what is meant cannot be told", url.key);
+            let url_at = &url.slot.at;
+            let problem = RawDiagnostic::new(
+                Code::ForeignField,
+                message,
+                url_at.pointer(options.context),
+                url_at.key(),
+            );
+            options.context.report(problem.help("remove one of the two, or add `type`"));
+            None
+        }
+        DeclaredTransport::Undeclared if has_command => Some(TransportChoice::Stdio),
+        DeclaredTransport::Undeclared if has_url => Some(url.default_transport(options.host)),
+        DeclaredTransport::Undeclared => {
+            let message = "a server needs a 'command' to start, or a 'url' to connect to";
+            options.context.error(
+                Code::MissingCommand,
+                &at.missing("command", options.context),
+                message,
+                "add one of the two",
+            );
+            None
+        }
+    }
+}
+
+/// The URL of an entry, and the key it stands under.
+pub(super) struct EntryUrl {
+    pub(super) key: &'static str,
+    pub(super) slot: NullableField<String>,
+}
+
+/// DIA-03. Some write the same URL under several keys, for several programs.
+pub(super) fn entry_url(
+    url: NullableField<String>,
+    server_url: NullableField<String>,
+    http_url: NullableField<String>,
+    context: &ReadContext,
+) -> EntryUrl {
+    let all = [("httpUrl", http_url), ("serverUrl", server_url), ("url", url)];
+    let mut res: Option<EntryUrl> = None;
+    for (key, slot) in all {
+        match &res {
+            Some(first) if slot.is_given() && first.slot.is_given() => {
+                if slot.value() != first.slot.value() {
+                    let problem = RawDiagnostic::new(
+                        Code::Exclusive,
+                        format!("'{key}' and '{}' say different things", first.key),
+                        slot.at.pointer(context),
+                        slot.at.key(),
+                    );
+                    let problem = problem.label(first.slot.at.key(), "the other is here");
+                    context.report(problem.help("remove one of the two"));
+                }
+            }
+            Some(first) if first.slot.is_given() => {}
+            Some(_) | None => res = Some(EntryUrl { key, slot }),
+        }
+    }
+    res.expect("there are three to choose from")
+}
+
+impl EntryUrl {
+    /// How a URL is connected to where nobody says.
+    fn default_transport(&self, host: FileOwner) -> TransportChoice {
+        let text = self.slot.value().map_or("", String::as_str);
+        if ["ws://", "wss://"].iter().any(|it| text.starts_with(it)) {
+            return TransportChoice::Url(TransportKind::WebSocket, SseFallback::Never);
+        }
+        match (self.key, host) {
+            ("httpUrl", _) => TransportChoice::Url(TransportKind::Http, SseFallback::Never),
+            ("url", FileOwner::Gemini) => TransportChoice::Url(TransportKind::Sse, SseFallback::Never),
+            (_, FileOwner::Gemini | FileOwner::VsCode | FileOwner::Other) => {
+                TransportChoice::Url(TransportKind::Http, SseFallback::Allowed)
+            }
+        }
+    }
+
+    pub(super) fn value(&self, kind: TransportKind, values: &ValueReader<'_>) -> Option<ConfigValue> {
+        let EntryUrl { key, slot } = self;
+        let context = values.context;
+        let text = match &slot.state {
+            FieldState::Value(text) => text,
+            FieldState::Invalid => return None,
+            FieldState::Absent | FieldState::Null => {
+                let message = format!("'url' is required for {} transport", kind.as_str());
+                context.error(Code::MissingUrl, &slot.at, message, "add `url`, or remove the transport");
+                return None;
+            }
+        };
+        let value = values.value_with_shell_check(text.clone(), &slot.at, |_| Ok(()));
+        if template::has_reference(text, values.rule) {
+            return Some(value);
+        }
+        match checks::parse_url(text, lowering::url_rule(kind, context.policy.urls)) {
+            Ok(parsed) => {
+                if parsed.scheme() == "ws" && !checks::is_loopback(&parsed) {
+                    let message =
+                        format!("'{key}' is not encrypted: anybody on the way can read what is sent");
+                    context.warning(Code::PlainWebSocket, &slot.at, message, "write a wss:// URL");
+                }
+                Some(value)
+            }
+            Err(complaint) => {
+                let message = complaint.message.replacen("'url'", &format!("'{key}'"), 1);
+                context.error(complaint.code, &slot.at, message, complaint.help);
+                None
+            }
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! The `mcpServers` of editors.
+//!
+//! What is written is what most of them read: no `type` for a program, `http` or `sse` for a URL, `${NAME}` for
+//! variables. Times have the keys that say their unit, for `timeout` is seconds to one editor and milliseconds to another.
+
+use mcp_model::{
+    Dialect, EnvInherit, Exposure, Filter, Limits, NameClass, NamePolicy, Rules, ServerSpec, Sharing,
+    SseFallback, StdioSpec, TransportKind, TransportSpec, UrlSpec,
+};
+
+use crate::dialect::checks;
+use crate::dialect::lowering::{URL_KEY, url_rule};
+use crate::dialect::write::common::EXTRA;
+use crate::dialect::write::values;
+use crate::dialect::write::values::{reference_text, rewrite_text};
+use crate::dialect::write::{WriteReport, common};
+use crate::profile::policy::UrlPolicy;
+use crate::syntax::output::OutputValue;
+use crate::syntax::template::VariableRule;
+use crate::syntax::template::has_reference;
+
+const RULE: VariableRule = VariableRule::Editor;
+
+pub(crate) fn entry(server: &ServerSpec, report: &mut WriteReport<'_>) -> Option<(String, OutputValue)> {
+    let ServerSpec {
+        id,
+        description,
+        origin,
+        transport,
+        limits,
+        discovery,
+        exposure,
+        sharing,
+        config,
+        metadata,
+    } = server;
+    let kind = transport.kind();
+    let mut res = Vec::new();
+    match transport {
+        TransportSpec::Stdio(spec) => {
+            let StdioSpec { command, args, env, env_file, inherit, cwd, encoding } = spec;
+            match rewrite_text(command, origin.dialect, RULE) {
+                Ok(text) => res.push(("command".to_owned(), OutputValue::Text(text))),
+                Err(why) => return report.server_omitted("command", why),
+            }
+            common::push_non_empty(
+                &mut res,
+                "args",
+                OutputValue::List(values::arguments(args, RULE, report)?),
+            );
+            let mut env =
+                values::entry_map("env", env, report, |it| reference_text(it, RULE).map(OutputValue::Text));
+            common::config(config.as_ref(), Some(&mut env), OutputValue::Text, report);
+            common::push_non_empty(&mut res, "env", OutputValue::Map(env));
+            match env_file.as_ref().map(|it| reference_text(it, RULE)) {
+                Some(Ok(text)) => res.push(("envFile".to_owned(), OutputValue::text(text))),
+                Some(Err(why)) => report.omitted("env_file", why),
+                None => {}
+            }
+            match cwd.as_ref().map(|it| rewrite_text(it, origin.dialect, RULE)) {
+                Some(Ok(text)) => res.push(("cwd".to_owned(), OutputValue::Text(text))),
+                Some(Err(why)) => report.omitted("cwd", why),
+                None => {}
+            }
+            common::inherit(*inherit, EnvInherit::All, report);
+            if encoding != "utf-8" {
+                report.unsupported("encoding", "an encoding");
+            }
+        }
+        TransportSpec::Sse(spec) | TransportSpec::WebSocket(spec) | TransportSpec::Http(spec) => {
+            let UrlSpec { url, headers, session_id, terminate_on_close, sse_fallback } = spec;
+            common::config(config.as_ref(), None, OutputValue::Text, report);
+            let text = match reference_text(url, RULE) {
+                Ok(text) => text,
+                Err(why) => return report.server_omitted("url", why),
+            };
+            if !has_reference(&text, RULE)
+                && checks::parse_url(&text, url_rule(kind, UrlPolicy::Any)).is_err()
+            {
+                return report.server_omitted("url", "it is no URL of its transport");
+            }
+            // Without a word both ways are tried.
+            if kind != TransportKind::Http || *sse_fallback == SseFallback::Never {
+                res.push(("type".to_owned(), OutputValue::text(kind.as_str())));
+            }
+            res.push(("url".to_owned(), OutputValue::text(text)));
+            let headers = values::entry_map("headers", headers, report, |it| {
+                reference_text(it, RULE).map(OutputValue::Text)
+            });
+            common::push_non_empty(&mut res, "headers", OutputValue::Map(headers));
+            if session_id.is_some() {
+                report.unsupported("session_id", "a session to join");
+            }
+            if kind == TransportKind::Http && !terminate_on_close {
+                report.unsupported("terminate_on_close", "a session that is left open");
+            }
+        }
+    }
+    match description.as_ref().map(|it| rewrite_text(it, origin.dialect, RULE)) {
+        Some(Ok(text)) => res.push(("description".to_owned(), OutputValue::Text(text))),
+        Some(Err(why)) => report.omitted("description", why),
+        None => {}
+    }
+    write_limits(&mut res, limits);
+    tool_filter(&mut res, exposure, report);
+    common::discovery(*discovery, report);
+    common::naming(exposure, [NamePolicy::Qualify { class: NameClass::Strict }; 3], report);
+    common::sharing(*sharing, Sharing::Shared, report);
+    common::limits(limits, kind, &["limits.request", "limits.connect", "limits.startup"], report);
+    let mut said = vec![URL_KEY];
+    if origin.dialect == Dialect::McpJson {
+        common::extra(&mut res, metadata);
+        said.push(EXTRA);
+    }
+    common::metadata(metadata, &said, report);
+    Some((id.to_string(), OutputValue::Map(res)))
+}
+
+/// Limits that are not the usual ones, by keys that tell their unit.
+fn write_limits(members: &mut Vec<(String, OutputValue)>, limits: &Limits) {
+    let usual = Limits::default();
+    let times = [
+        ("requestTimeout", limits.request, usual.request, 1000.0),
+        ("connectionTimeout", limits.connect, usual.connect, 1000.0),
+        ("startup_timeout_sec", limits.startup, usual.startup, 1.0),
+    ];
+    for (key, time, _, unit) in times.into_iter().filter(|it| it.1 != it.2) {
+        members.push((key.to_owned(), OutputValue::scalar(time.as_secs_f64() * unit)));
+    }
+}
+
+/// Which tools are shown. A whitelist that brings back what a blacklist took has no words there.
+fn tool_filter(members: &mut Vec<(String, OutputValue)>, exposure: &Exposure, report: &mut WriteReport<'_>) {
+    for (list, rules) in common::lists(exposure) {
+        let Rules { filter: Filter { whitelist, blacklist }, transforms, naming: _, limit: _ } = rules;
+        let patterns = |it: &[String]| OutputValue::List(it.iter().map(OutputValue::text).collect());
+        match (list, &whitelist[..], &blacklist[..]) {
+            (_, [], []) => {}
+            ("tools", [], excluded) => members.push(("excludeTools".to_owned(), patterns(excluded))),
+            ("tools", included, []) => members.push(("includeTools".to_owned(), patterns(included))),
+            (_, _, _) => report.unsupported(format!("{list}.filter"), "what of a server is shown"),
+        }
+        if !transforms.is_empty() {
+            report.unsupported(format!("{list}.transforms"), "other names");
+        }
+    }
+}

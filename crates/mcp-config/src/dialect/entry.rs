@@ -1,0 +1,27 @@
+//! A server entry as the dialect readers return it.
+
+use mcp_model::{Passthrough, ServerId, ServerSpec, TransportKind};
+
+use crate::diagnostic::quoted;
+
+/// The maximum number of servers in a file.
+pub(crate) const MAX_SERVERS: usize = 1_000;
+
+/// A server entry of a file.
+pub(crate) struct ReadEntry {
+    pub(crate) name: String,
+    pub(crate) pointer: String,
+    pub(crate) span: std::ops::Range<usize>,
+    pub(crate) transport: Option<TransportKind>,
+    pub(crate) disabled: bool,
+    pub(crate) spec: Option<ServerSpec>,
+    pub(crate) extension: Option<Passthrough>,
+}
+
+/// The name of an entry for display: a valid name unchanged, any other escaped and shortened.
+pub(crate) fn display_name(name: &str) -> String {
+    match ServerId::parse(name) {
+        Ok(id) => id.as_str().to_owned(),
+        Err(_) => quoted(name),
+    }
+}

@@ -1,0 +1,167 @@
+//! The single fields of an item: each checked, each into what the model has for it.
+
+use std::time::Duration;
+
+use mcp_model::{ConfigValue, Limits, Passthrough, ServerId};
+
+use crate::de::{Field, Location, NullableField, OptionalField, OrderedMap, RawObject, ReadContext};
+use crate::diagnostic::RawDiagnostic;
+use crate::diagnostic::{Applicability, FixIntent};
+use crate::diagnostic::{CheckError, Code};
+use crate::dialect::checks;
+use crate::dialect::lowering;
+use crate::profile::policy::NameRule;
+use crate::syntax::template::VariableRule;
+use crate::syntax::template::{has_variable, parse_value};
+
+/// Reports the keys that a profile wants and that are not there.
+pub(super) fn report_missing_keys(given: &[(&'static str, bool)], at: &Location, context: &ReadContext) {
+    for (key, _) in given.iter().filter(|it| !it.1) {
+        let at = at.missing(key, context);
+        let message = format!("'{key}' is required");
+        if context.policy.required.contains(key) && !context.has_error(&at) {
+            let help = match *key {
+                "server" => {
+                    "add the package's or service's name; HoloDeck 0.7 has no such key: use its profile"
+                }
+                _ => "say what the server is for; models read it",
+            };
+            context.error(Code::MissingKey, &at, message, help);
+        } else if context.policy.recommended.contains(key) && !context.has_error(&at) {
+            let message = format!("'{key}' is missing");
+            context.warning(Code::MissingKey, &at, message, "say what the server is for; models read it");
+        }
+    }
+}
+
+/// HD-002, HD-003.
+pub(super) fn parse_id(name: &Field<String>, context: &ReadContext) -> Option<ServerId> {
+    let text = name.value()?;
+    let id = match ServerId::parse(text) {
+        Ok(id) => id,
+        Err(error) => {
+            context.error(Code::InvalidName, &name.at, error.to_string(), "write a short name");
+            return None;
+        }
+    };
+    let word = text.bytes().all(|it| it.is_ascii_alphanumeric() || it == b'_');
+    if context.policy.names == NameRule::Word && !word {
+        let message = "'name' must be made of ASCII letters, digits and `_`";
+        context.error(Code::InvalidName, &name.at, message, "replace other characters by `_`");
+        return None;
+    }
+    Some(id)
+}
+
+/// HD-009, HD-065.
+pub(super) fn check_server_key(server: &OptionalField<String>, context: &ReadContext) {
+    if server.value().is_some_and(|it| it.trim().is_empty()) {
+        let message = "'server' must be a non-empty identifier";
+        context.error(Code::EmptyServer, &server.at, message, "write the package's or service's name");
+    }
+}
+
+/// two names of one key.
+pub(super) fn env_file(
+    file: NullableField<String>,
+    alias: NullableField<String>,
+    context: &ReadContext,
+) -> NullableField<String> {
+    if file.is_given() && alias.is_given() {
+        let problem = RawDiagnostic::new(
+            Code::Exclusive,
+            "'envFile' and 'env_file' are the same; only one may be given",
+            alias.at.pointer(context),
+            alias.at.key(),
+        );
+        let same = file.value().is_some() && file.value() == alias.value();
+        let sure = if same { Applicability::Sure } else { Applicability::Suggested };
+        let repair = FixIntent::RemoveMember(alias.at.pointer(context), sure);
+        let problem = problem.label(file.at.key(), "the other is here").help("remove one of the two");
+        context.report(problem.fix(repair));
+    }
+    let res = if file.is_given() { file } else { alias };
+    if res.value().is_some_and(|it| it.trim().is_empty()) {
+        context.error(
+            Code::EmptyValue,
+            &res.at,
+            "'envFile' must not be empty",
+            "name a file, or remove the key",
+        );
+    }
+    res
+}
+
+/// HD-031, HD-032.
+pub(super) fn request_timeout(slot: &OptionalField<i64>, context: &ReadContext) -> Duration {
+    let default = Limits::default().request;
+    let Some(value) = slot.value() else { return default };
+    let Some(duration) = checks::duration_from_secs(*value as f64) else {
+        context.error(
+            Code::OutOfRange,
+            &slot.at,
+            "request_timeout must be positive",
+            "write seconds, such as 60",
+        );
+        return default;
+    };
+    lowering::warn_if_milliseconds(*value as f64, &slot.at, context);
+    duration
+}
+
+/// HD-015.
+pub(super) fn arguments(args: NullableField<Vec<Field<String>>>, context: &ReadContext) -> Vec<ConfigValue> {
+    let mut res = Vec::new();
+    for slot in args.take().unwrap_or_default() {
+        if let Some(text) = slot.value() {
+            check_literal(text, &slot.at, checks::argument, context);
+            res.push(parse_value(text, context.policy.variables));
+        }
+    }
+    res
+}
+
+/// HD-016.
+pub(super) fn environment(
+    env: NullableField<OrderedMap<String>>,
+    context: &ReadContext,
+) -> Vec<(String, ConfigValue)> {
+    let at = env.at;
+    lowering::environment(env.take(), &at, context, |text: String, at| {
+        check_literal(&text, at, checks::env_value, context);
+        parse_value(text, context.policy.variables)
+    })
+}
+
+/// HD-020.
+pub(super) fn encoding_label(slot: &NullableField<String>, context: &ReadContext) -> String {
+    let Some(label) = slot.value() else { return "utf-8".to_owned() };
+    check_literal(label, &slot.at, checks::encoding, context);
+    label.clone()
+}
+
+/// HD-028. An empty configuration is none.
+pub(super) fn passthrough(RawObject(json): RawObject, variables: VariableRule) -> Option<Passthrough> {
+    if json.as_str() == "{}" {
+        return None;
+    }
+    if variables != VariableRule::Literal && json.as_str().contains("${") {
+        return Some(Passthrough::Template(json));
+    }
+    Some(Passthrough::Literal(json))
+}
+
+/// Checks a text unless it holds variables: then it is checked when they are known.
+pub(super) fn check_literal(
+    text: &str,
+    at: &Location,
+    check: fn(&str) -> Result<(), CheckError>,
+    context: &ReadContext,
+) {
+    if context.policy.variables != VariableRule::Literal && has_variable(text) {
+        return;
+    }
+    if let Err(complaint) = check(text) {
+        context.report_check(at, complaint);
+    }
+}

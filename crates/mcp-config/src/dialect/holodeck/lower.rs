@@ -1,0 +1,161 @@
+//! An item as it is written into a server as the model has it.
+//!
+//! Every field of the wire struct is named here, so a new one stops the build until somebody has thought about it.
+
+use mcp_model::{
+    Discovery, EnvInherit, Exposure, Limits, NameClass, NamePolicy, Origin, RawJson, ServerSpec, Sharing,
+    SseFallback, StdioSpec, TransportKind, TransportSpec, UrlSpec,
+};
+
+use crate::de::{FieldState, Location, ReadContext};
+use crate::dialect::checks;
+use crate::dialect::holodeck::fields;
+use crate::dialect::holodeck::transport;
+use crate::dialect::holodeck::transport::TransportFields;
+use crate::dialect::holodeck::wire::{HoloDeckTransport, ToolItem};
+use crate::dialect::lowering;
+use crate::dialect::lowering::metadata;
+use crate::syntax::Node;
+use crate::syntax::template::parse_value;
+
+/// Lowers one item. `None` where too little of it is good; whatever is not good is reported.
+pub(super) fn lower(item: ToolItem, node: &Node, at: &Location, context: &ReadContext) -> Option<ServerSpec> {
+    let ToolItem {
+        name,
+        description,
+        tag: _,
+        server,
+        transport,
+        command,
+        args,
+        env,
+        env_file,
+        env_file_alias,
+        encoding,
+        url,
+        headers,
+        timeout,
+        sse_read_timeout,
+        terminate_on_close,
+        config,
+        load_tools,
+        load_prompts,
+        request_timeout,
+        registry_name,
+        is_retrieval,
+        defer_loading,
+    } = item;
+    let variables = context.policy.variables;
+    let wished = [("server", server.is_given()), ("description", description.is_given())];
+    fields::report_missing_keys(&wished, at, context);
+    let id = fields::parse_id(&name, context);
+    fields::check_server_key(&server, context);
+
+    let kind = match &transport.state {
+        FieldState::Absent => Some(TransportKind::Stdio),
+        FieldState::Value(transport) => Some(HoloDeckTransport::kind(*transport)),
+        FieldState::Null | FieldState::Invalid => None,
+    };
+    let env_file = fields::env_file(env_file, env_file_alias, context);
+    let reach = TransportFields {
+        command: &command,
+        url: &url,
+        implied: matches!(transport.state, FieldState::Absent),
+        legacy: transport::legacy_package(&command, &transport.state, server.value(), context),
+        has_args: !matches!(args.state, FieldState::Absent),
+        at,
+        context,
+    };
+    if let Some(kind) = kind {
+        let given = [
+            ("args", args.is_given(), &args.at),
+            ("env", env.is_given(), &env.at),
+            ("envFile", env_file.is_given(), &env_file.at),
+            ("encoding", encoding.is_given(), &encoding.at),
+            ("headers", headers.is_given(), &headers.at),
+            ("timeout", timeout.is_given(), &timeout.at),
+            ("sse_read_timeout", sse_read_timeout.is_given(), &sse_read_timeout.at),
+            ("terminate_on_close", terminate_on_close.is_given(), &terminate_on_close.at),
+        ];
+        reach.warn_without_effect(kind, &given);
+        reach.check_exclusive(kind);
+    } else {
+        reach.check_unused_command();
+    }
+
+    let limits = Limits {
+        request: fields::request_timeout(&request_timeout, context),
+        connect: lowering::duration(&timeout, context).unwrap_or(match kind {
+            Some(TransportKind::Sse) => lowering::SSE_CONNECT,
+            Some(TransportKind::Stdio | TransportKind::WebSocket | TransportKind::Http) | None => {
+                Limits::default().connect
+            }
+        }),
+        sse_read: lowering::duration(&sse_read_timeout, context).unwrap_or(Limits::default().sse_read),
+        ..Limits::default()
+    };
+    let args = fields::arguments(args, context);
+    let env = fields::environment(env, context);
+    let headers = lowering::headers(headers.take(), context, |text: String, at| {
+        fields::check_literal(&text, at, checks::header_value, context);
+        parse_value(text, variables)
+    });
+    let encoding = fields::encoding_label(&encoding, context);
+    let config = config.take().and_then(|it| fields::passthrough(it, variables));
+    let metadata = metadata(
+        context.policy.profile,
+        [
+            ("server", server.value().map(RawJson::from_value)),
+            (lowering::LEGACY_KEY, reach.legacy.as_ref().map(|_| RawJson::from_value(&true))),
+            ("registry_name", registry_name.value().map(RawJson::from_value)),
+            ("is_retrieval", is_retrieval.value().map(RawJson::from_value)),
+            ("defer_loading", defer_loading.value().map(RawJson::from_value)),
+        ],
+    );
+
+    let transport = match kind? {
+        TransportKind::Stdio => {
+            let (command, args) = reach.stdio(args)?;
+            TransportSpec::Stdio(StdioSpec {
+                command,
+                args,
+                env,
+                env_file: env_file.take().map(|it| parse_value(it, variables)),
+                inherit: EnvInherit::Safe,
+                cwd: None,
+                encoding,
+            })
+        }
+        kind @ (TransportKind::Sse | TransportKind::WebSocket | TransportKind::Http) => {
+            let url = reach.url_value(kind)?;
+            let terminate_on_close = terminate_on_close.take().unwrap_or(true);
+            let sse_fallback = SseFallback::Never;
+            let spec = UrlSpec { url, headers, session_id: None, terminate_on_close, sse_fallback };
+            match kind {
+                TransportKind::Sse => TransportSpec::Sse(spec),
+                TransportKind::WebSocket => TransportSpec::WebSocket(UrlSpec { headers: Vec::new(), ..spec }),
+                TransportKind::Stdio | TransportKind::Http => TransportSpec::Http(spec),
+            }
+        }
+    };
+    Some(ServerSpec {
+        id: id?,
+        description: description.take(),
+        origin: Origin {
+            dialect: context.policy.dialect(),
+            file: context.file.clone(),
+            pointer: at.pointer(context),
+            span: node.span.clone(),
+        },
+        transport,
+        limits,
+        discovery: Discovery {
+            tools: load_tools.take().unwrap_or(true),
+            prompts: load_prompts.take().unwrap_or(true),
+        },
+        exposure: Exposure::all(NamePolicy::Qualify { class: NameClass::Strict }),
+        sharing: Sharing::Shared,
+        config,
+        metadata,
+    })
+}

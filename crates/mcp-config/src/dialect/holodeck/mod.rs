@@ -1,0 +1,182 @@
+//! HoloDeck's `agent.yaml`: the items of `tools` whose `type` is `mcp`.
+//!
+//! The type is looked at first, so that tools of other kinds, and everything else an agent is made of, are left alone.
+//! Only their names are read: a name belongs to one tool, whatever its type (HD-004).
+
+mod fields;
+mod lower;
+mod transport;
+mod types;
+mod wire;
+pub(crate) mod write;
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use serde::Deserialize;
+
+use crate::de::{Location, NodeDeserializer, ReadContext, suggest};
+use crate::diagnostic::Code;
+use crate::diagnostic::FixIntent;
+use crate::diagnostic::{RawDiagnostic, quoted};
+use crate::dialect::entry::{ReadEntry, display_name};
+use crate::profile::policy::OtherTypes;
+use crate::syntax::{Content, Node};
+
+pub use types::{CommandType, McpToolConfig, ToolType, TransportType};
+pub(crate) use wire::ToolItem;
+
+/// The kinds of tools that HoloDeck has besides ours.
+const OTHER_TOOL_TYPES: [&str; 4] = ["vectorstore", "function", "prompt", "hierarchical_document"];
+const MCP_TYPE: &str = "mcp";
+
+/// Reads the MCP items of an agent.
+pub(crate) fn read(root: &Node, context: &ReadContext) -> Vec<ReadEntry> {
+    let at = Location::root(root);
+    if root.members().is_none() {
+        if !matches!(root.content(), Content::Broken) {
+            let message = format!("an agent must be a mapping, not {}", root.kind());
+            context.error(Code::WrongType, &at, message, "write `tools:` and below it a list of tools");
+        }
+        return Vec::new();
+    }
+    let Some(tools) = root.get("tools") else { return Vec::new() };
+    let at = at.member(tools, context);
+    let Some(items) = tools.value.items() else {
+        if !matches!(tools.value.content(), Content::Null | Content::Broken) {
+            let message = format!("'tools' must be a list, not {}", tools.value.kind());
+            context.error(Code::WrongType, &at, message, "begin each tool with `- `");
+        }
+        return Vec::new();
+    };
+    check_tool_count(items, &at, context);
+    check_unique_names(items, &at, context);
+    let mut res = Vec::new();
+    for (index, node) in items.iter().enumerate() {
+        let at = at.item(index, node, context);
+        if is_mcp_tool(node, &at, context) {
+            res.push(item(index, node, &at, context));
+        }
+    }
+    res
+}
+
+fn item(index: usize, node: &Node, at: &Location, context: &ReadContext) -> ReadEntry {
+    let spec = match ToolItem::deserialize(NodeDeserializer { context, node: Some(node), at: *at }) {
+        Ok(item) => lower::lower(item, node, at, context),
+        Err(fault) => {
+            context.report_value_error(fault, at);
+            None
+        }
+    };
+    check_no_variables(node, at, context);
+    let text = |key: &str| node.get(key).and_then(|it| it.value.text());
+    let transport = match node.get("transport") {
+        None => Some(mcp_model::TransportKind::Stdio),
+        Some(member) => member.value.text().and_then(wire::transport_kind),
+    };
+    ReadEntry {
+        name: text("name").map_or_else(|| format!("tools[{index}]"), display_name),
+        pointer: at.pointer(context),
+        span: node.span.clone(),
+        transport,
+        disabled: false,
+        spec,
+        extension: None,
+    }
+}
+
+/// Is it an MCP item? Complains about what may have been meant as one.
+fn is_mcp_tool(node: &Node, at: &Location, context: &ReadContext) -> bool {
+    if node.members().is_none() {
+        if !matches!(node.content(), Content::Broken) {
+            let message = format!("a tool must be a mapping, not {}", node.kind());
+            context.error(Code::WrongType, at, message, "write `name`, `type` and what the type needs");
+        }
+        return false;
+    }
+    let Some(tag) = node.get("type") else {
+        let at = at.missing("type", context);
+        context.error(Code::MissingKey, &at, "'type' is required", "an MCP server has `type: mcp`");
+        return false;
+    };
+    let at = at.member(tag, context);
+    let Some(text) = tag.value.text() else {
+        if !matches!(tag.value.content(), Content::Broken) {
+            let message = format!("'type' must be text, not {}", tag.value.kind());
+            context.error(Code::WrongType, &at, message, "an MCP server has `type: mcp`");
+        }
+        return false;
+    };
+    if text == MCP_TYPE {
+        return true;
+    }
+    if text.contains("${") {
+        report_variable(&at, "type", context);
+    } else if !OTHER_TOOL_TYPES.contains(&text) {
+        let meant = suggest(text, [MCP_TYPE]);
+        let help = match (meant, context.policy.other_types) {
+            (Some(_), _) => "did you mean `mcp`?",
+            (None, OtherTypes::Known) => "an MCP server has `type: mcp`",
+            (None, OtherTypes::Any) => return false,
+        };
+        let message = format!("there is no tool type '{}'", quoted(text));
+        let problem = RawDiagnostic::new(Code::UnknownWord, message, at.pointer(context), at.span());
+        context
+            .report(problem.help(help).fix(meant.map(|it| FixIntent::ReplaceScalar(it.0.to_owned(), it.1))));
+    }
+    false
+}
+
+/// HoloDeck 0.7 takes no more than 50 tools.
+fn check_tool_count(items: &[Node], at: &Location, context: &ReadContext) {
+    let Some(most) = context.policy.max_tools else { return };
+    let Some(first) = items.get(most) else { return };
+    let message = format!("an agent may have no more than {most} tools");
+    let at = at.item(most, first, context);
+    let problem = RawDiagnostic::new(Code::TooLarge, message, at.pointer(context), at.key());
+    context.report(problem.help("remove some, or divide them among several agents"));
+}
+
+/// HD-004: unique across all tools of the agent.
+fn check_unique_names(items: &[Node], at: &Location, context: &ReadContext) {
+    let mut seen: HashMap<&str, Range<usize>> = HashMap::new();
+    for (index, node) in items.iter().enumerate() {
+        let Some(member) = node.get("name") else { continue };
+        let Some(name) = member.value.text().filter(|it| !it.is_empty()) else { continue };
+        let at = at.item(index, node, context).member(member, context);
+        let Some(first) = seen.get(name) else {
+            seen.insert(name, at.span());
+            continue;
+        };
+        let shown = quoted(name);
+        context.report(
+            RawDiagnostic::new(
+                Code::DuplicateName,
+                format!("two tools of this agent are named '{shown}'"),
+                at.pointer(context),
+                at.span(),
+            )
+            .label(first.clone(), format!("'{shown}' is here first"))
+            .help("rename one of them; names are unique across all tools, whatever their type"),
+        );
+    }
+}
+
+/// `${` in a field that is never replaced is an error, and the only one about that field.
+fn check_no_variables(node: &Node, at: &Location, context: &ReadContext) {
+    for key in ["name", "transport", "command"] {
+        let Some(member) = node.get(key) else { continue };
+        if member.value.text().is_some_and(|it| it.contains("${")) {
+            let at = at.member(member, context);
+            context.clear(&at);
+            report_variable(&at, key, context);
+        }
+    }
+}
+
+fn report_variable(at: &Location, key: &str, context: &ReadContext) {
+    let message = format!("'{key}' must not hold a variable");
+    let help = "write the value itself; variables are not replaced here";
+    context.error(Code::VariableNotAllowed, at, message, help);
+}

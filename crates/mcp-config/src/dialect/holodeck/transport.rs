@@ -1,0 +1,221 @@
+//! What an item is reached by: a program or a URL, and what does not go together (HD-010 to HD-014, HD-021, HD-060 to
+//! HD-068).
+
+use mcp_model::{ConfigValue, TransportKind};
+use serde_json::json;
+
+use crate::de::{FieldState, Location, NullableField, ReadContext};
+use crate::diagnostic::{Applicability, FixIntent};
+use crate::diagnostic::{CheckError, Code};
+use crate::diagnostic::{RawDiagnostic, quoted};
+use crate::dialect::checks;
+use crate::dialect::lowering;
+use crate::profile::policy::ForeignRule;
+use crate::syntax::template::VariableRule;
+use crate::syntax::template::{has_variable, parse_value};
+
+/// The fields that say what an item is reached by.
+pub(super) struct TransportFields<'a> {
+    pub(super) command: &'a NullableField<String>,
+    pub(super) url: &'a NullableField<String>,
+    /// The transport is stdio because none is given.
+    pub(super) implied: bool,
+    /// The package to run, of an item in the old form.
+    pub(super) legacy: Option<String>,
+    pub(super) has_args: bool,
+    pub(super) at: &'a Location,
+    pub(super) context: &'a ReadContext,
+}
+
+/// The package to run, of an item in the old form: no transport, no command, and a scoped npm package as its server.
+pub(super) fn legacy_package(
+    command: &NullableField<String>,
+    transport: &FieldState<crate::dialect::holodeck::wire::HoloDeckTransport>,
+    server: Option<&String>,
+    context: &ReadContext,
+) -> Option<String> {
+    let old = matches!(transport, FieldState::Absent) && !command.is_given();
+    server
+        .filter(|it| old && is_npm_package(it) && !context.policy.unsupported_keys.contains(&"server"))
+        .cloned()
+}
+
+impl TransportFields<'_> {
+    /// HD-037: fields of another transport.
+    pub(super) fn warn_without_effect(&self, kind: TransportKind, given: &[(&str, bool, &Location)]) {
+        if self.context.policy.foreign_fields == ForeignRule::Accept {
+            return;
+        }
+        for (key, _, at) in given.iter().filter(|it| it.1 && !has_effect(it.0, kind)) {
+            let message = format!("'{key}' has no effect with {} transport", kind.as_str());
+            let problem = RawDiagnostic::new(Code::NoEffect, message, at.pointer(self.context), at.key());
+            let repair = FixIntent::RemoveMember(at.pointer(self.context), Applicability::Suggested);
+            let problem = problem.warning().help("remove it, or choose the transport it belongs to");
+            self.context.report(problem.fix(repair));
+        }
+    }
+
+    /// HD-011: a program to start and a URL exclude each other. An implied stdio with a URL and no command is not this
+    /// mistake but a missing `transport`, which the missing command's help says.
+    pub(super) fn check_exclusive(&self, kind: TransportKind) {
+        let exclusive = self.context.policy.foreign_fields == ForeignRule::Exclusive;
+        let forgotten = self.implied && self.legacy.is_none() && !self.command.is_given();
+        let (key, slot) = match kind {
+            TransportKind::Stdio => ("url", self.url),
+            TransportKind::Sse | TransportKind::WebSocket | TransportKind::Http => ("command", self.command),
+        };
+        if exclusive && slot.is_given() && !forgotten {
+            let message = format!("'{key}' cannot be used with {} transport", kind.as_str());
+            let at = &slot.at;
+            let problem = RawDiagnostic::new(Code::ForeignField, message, at.pointer(self.context), at.key());
+            self.context.report(problem.help(format!("remove `{key}`, or choose another `transport`")));
+        }
+        if !exclusive && kind != TransportKind::Stdio {
+            self.check_unused_command();
+        }
+    }
+
+    /// HD-014: a command must be one of those allowed even where it is not run.
+    pub(super) fn check_unused_command(&self) {
+        if let Some(text) = self.command.value() {
+            is_allowed_command(text, &self.command.at, self.context);
+        }
+    }
+
+    /// The command and arguments of a stdio item.
+    pub(super) fn stdio(&self, args: Vec<ConfigValue>) -> Option<(String, Vec<ConfigValue>)> {
+        let TransportFields { command, url, implied, legacy, has_args: _, at, context } = self;
+        if let Some(package) = legacy {
+            let message = "an item without 'transport' and 'command' is deprecated";
+            let help = format!("add `command: npx` and `args: [\"-y\", \"{}\"]`", quoted(package));
+            let problem = RawDiagnostic::new(Code::Legacy, message, at.pointer(context), at.key());
+            let repair = FixIntent::AddMembers {
+                mapping: at.pointer(context),
+                after: Some("server"),
+                members: vec![("command", json!("npx")), ("args", json!(["-y", package]))],
+                applicability: Applicability::Sure,
+            };
+            // Arguments that are there already stand behind the implied ones, and a second `args` cannot.
+            context.report(problem.warning().help(help).fix((!self.has_args).then_some(repair)));
+            let implied: [ConfigValue; lowering::LEGACY_ARGS] =
+                [ConfigValue::literal("-y"), ConfigValue::literal(package)];
+            return Some(("npx".to_owned(), implied.into_iter().chain(args).collect()));
+        }
+        match &command.state {
+            FieldState::Value(text) => {
+                is_allowed_command(text, &command.at, context).then(|| (text.clone(), args))
+            }
+            FieldState::Invalid => None,
+            FieldState::Absent | FieldState::Null => {
+                let help = if *implied && url.is_given() {
+                    "the item has a `url`: say how it is reached, with `transport: http` (or sse, websocket)"
+                } else {
+                    "add `command: npx` for an npm package, `command: uvx` for a Python package"
+                };
+                let message = "'command' is required for stdio transport";
+                let missing = at.missing("command", context);
+                let problem = RawDiagnostic::new(
+                    Code::MissingCommand,
+                    message,
+                    missing.pointer(context),
+                    missing.span(),
+                );
+                let transport = FixIntent::AddMembers {
+                    mapping: at.pointer(context),
+                    after: Some("url"),
+                    members: vec![("transport", json!("http"))],
+                    applicability: Applicability::Suggested,
+                };
+                let forgotten = *implied && url.is_given();
+                context.report(problem.help(help).fix(forgotten.then_some(transport)));
+                None
+            }
+        }
+    }
+
+    /// The URL of any other item.
+    pub(super) fn url_value(&self, kind: TransportKind) -> Option<ConfigValue> {
+        let TransportFields { command: _, url, implied: _, legacy: _, has_args: _, at, context } = self;
+        let text = match &url.state {
+            FieldState::Value(text) => text,
+            FieldState::Invalid => return None,
+            FieldState::Absent | FieldState::Null => {
+                let message = format!("'url' is required for {} transport", kind.as_str());
+                let help = format!("add `url`, or remove `transport: {}`", kind.as_str());
+                context.error(Code::MissingUrl, &at.missing("url", context), message, help);
+                return None;
+            }
+        };
+        if context.policy.variables == VariableRule::Literal || !has_variable(text) {
+            match checks::parse_url(text, lowering::url_rule(kind, context.policy.urls)) {
+                Ok(parsed) if parsed.scheme() == "ws" && !checks::is_loopback(&parsed) => {
+                    let message = "'url' is not encrypted: anybody on the way can read what is sent";
+                    let at = &url.at;
+                    let problem =
+                        RawDiagnostic::new(Code::PlainWebSocket, message, at.pointer(context), at.span());
+                    let problem = problem.warning().help("write a wss:// URL");
+                    context.report(problem.fix(FixIntent::ReplaceScheme("ws", "wss")));
+                }
+                Ok(_) => {}
+                Err(CheckError { code, message, help }) => {
+                    let at = &url.at;
+                    let problem = RawDiagnostic::new(code, message, at.pointer(context), at.span());
+                    let plain = code == Code::UrlScheme && kind != TransportKind::WebSocket;
+                    let plain = plain && text.get(..7).is_some_and(|it| it.eq_ignore_ascii_case("http://"));
+                    let repair = plain.then_some(FixIntent::ReplaceScheme("http", "https"));
+                    context.report(problem.help(help).fix(repair));
+                    return None;
+                }
+            }
+        }
+        Some(parse_value(text, context.policy.variables))
+    }
+}
+
+/// `@scope/name` or `@scope/name@version`.
+fn is_npm_package(server: &str) -> bool {
+    let word =
+        |it: &str| !it.is_empty() && it.bytes().all(|it| it.is_ascii_alphanumeric() || b"-._~".contains(&it));
+    let Some((scope, rest)) = server.strip_prefix('@').and_then(|it| it.split_once('/')) else {
+        return false;
+    };
+    let (name, version) = rest.split_once('@').unwrap_or((rest, "latest"));
+    word(scope) && word(name) && word(version)
+}
+
+fn has_effect(key: &str, kind: TransportKind) -> bool {
+    match kind {
+        TransportKind::Stdio => ["args", "env", "envFile", "encoding"].contains(&key),
+        TransportKind::Sse => ["headers", "timeout", "sse_read_timeout"].contains(&key),
+        TransportKind::Http => {
+            ["headers", "timeout", "sse_read_timeout", "terminate_on_close"].contains(&key)
+        }
+        TransportKind::WebSocket => false,
+    }
+}
+
+/// HD-013, HD-060.
+fn is_allowed_command(command: &str, at: &Location, context: &ReadContext) -> bool {
+    let Some(commands) = context.policy.commands else { return true };
+    if commands.contains(&command) {
+        return true;
+    }
+    let message =
+        format!("Invalid command '{}'. Supported commands: {}", quoted(command), commands.join(", "));
+    let first = command.split_whitespace().next().unwrap_or_default();
+    let bare = first.rsplit(['/', '\\']).next().unwrap_or_default().to_ascii_lowercase();
+    let help = match commands.iter().find(|it| **it == bare) {
+        Some(known) if first != command => {
+            format!("write `command: {known}`, and each argument as an item of `args`")
+        }
+        Some(known) => format!("write `command: {known}`, a bare word in lower case"),
+        None if command == "node" => "the profile holodeck-0.7 allows `node`; otherwise use npx".to_owned(),
+        None => "start the program through one of them".to_owned(),
+    };
+    // The name alone, in other letters.
+    let repair = commands.iter().find(|it| it.eq_ignore_ascii_case(command));
+    let repair = repair.map(|it| FixIntent::ReplaceScalar((*it).to_owned(), Applicability::Sure));
+    let problem = RawDiagnostic::new(Code::InvalidCommand, message, at.pointer(context), at.span());
+    context.report(problem.help(help).fix(repair));
+    false
+}

@@ -1,0 +1,162 @@
+//! HoloDeck's configuration types for programs that write configurations.
+//!
+//! They are strict and plain. What reads a user's file is tolerant and private, and knows where every word stood.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::diagnostic::redact::{NamesOnly, redact_url};
+
+/// An MCP item of an `agent.yaml`. `Debug` shows no value that may be a secret.
+#[derive(Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct McpToolConfig {
+    /// Unique name of the tool within the agent.
+    pub name: String,
+    /// What the server is for.
+    pub description: String,
+    /// Always `mcp`.
+    #[serde(rename = "type")]
+    pub tool_type: ToolType,
+    /// The server's package or service name.
+    pub server: String,
+    /// How the server is reached.
+    #[serde(default)]
+    pub transport: TransportType,
+    /// The program to start; for stdio.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command: Option<CommandType>,
+    /// Its arguments.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub args: Option<Vec<String>>,
+    /// Its environment variables.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub env: Option<BTreeMap<String, String>>,
+    /// A `.env` file, relative to the `agent.yaml`.
+    #[serde(default, rename = "envFile", skip_serializing_if = "Option::is_none")]
+    pub env_file: Option<String>,
+    /// The encoding of its streams.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub encoding: Option<String>,
+    /// Where the server is; for sse, websocket and http.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
+    /// Headers of every request; for sse and http.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub headers: Option<BTreeMap<String, String>>,
+    /// How long connecting may take, in seconds; for sse and http.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout: Option<f64>,
+    /// The longest silence on an event stream, in seconds; for sse and http.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sse_read_timeout: Option<f64>,
+    /// End the session on the server when it is closed; for http.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub terminate_on_close: Option<bool>,
+    /// Configuration for the server itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub config: Option<serde_json::Map<String, serde_json::Value>>,
+    /// List the server's tools.
+    #[serde(default = "yes")]
+    pub load_tools: bool,
+    /// List the server's prompts.
+    #[serde(default = "yes")]
+    pub load_prompts: bool,
+    /// How long one request may take, in seconds.
+    #[serde(default = "sixty")]
+    pub request_timeout: u32,
+}
+
+impl fmt::Debug for McpToolConfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let McpToolConfig {
+            name,
+            description,
+            tool_type,
+            server,
+            transport,
+            command,
+            args,
+            env,
+            env_file,
+            encoding,
+            url,
+            headers,
+            timeout,
+            sse_read_timeout,
+            terminate_on_close,
+            config,
+            load_tools,
+            load_prompts,
+            request_timeout,
+        } = self;
+        f.debug_struct("McpToolConfig")
+            .field("name", name)
+            .field("description", description)
+            .field("type", tool_type)
+            .field("server", server)
+            .field("transport", transport)
+            .field("command", command)
+            .field("args", &args.as_ref().map(Vec::len))
+            .field("env", &env.as_ref().map(|it| NamesOnly(it.keys())))
+            .field("env_file", env_file)
+            .field("encoding", encoding)
+            .field("url", &url.as_deref().map(redact_url))
+            .field("headers", &headers.as_ref().map(|it| NamesOnly(it.keys())))
+            .field("timeout", timeout)
+            .field("sse_read_timeout", sse_read_timeout)
+            .field("terminate_on_close", terminate_on_close)
+            .field("config", &config.as_ref().map(|it| NamesOnly(it.keys())))
+            .field("load_tools", load_tools)
+            .field("load_prompts", load_prompts)
+            .field("request_timeout", request_timeout)
+            .finish()
+    }
+}
+
+fn yes() -> bool {
+    true
+}
+
+fn sixty() -> u32 {
+    60
+}
+
+/// The `type` of an MCP item.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+pub enum ToolType {
+    /// `mcp`.
+    #[default]
+    #[serde(rename = "mcp")]
+    Mcp,
+}
+
+/// The transports of HoloDeck.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum TransportType {
+    /// A child process.
+    #[default]
+    Stdio,
+    /// HTTP with server-sent events.
+    Sse,
+    /// WebSocket.
+    WebSocket,
+    /// Streamable HTTP.
+    Http,
+}
+
+/// The commands that HoloDeck's contract allows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum CommandType {
+    /// Runs npm packages.
+    Npx,
+    /// Runs Python packages.
+    Uvx,
+    /// Runs containers.
+    Docker,
+}

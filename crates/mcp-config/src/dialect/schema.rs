@@ -1,0 +1,150 @@
+//! The JSON Schema of each profile, from the same structs that read.
+
+use schemars::generate::SchemaSettings;
+use serde_json::{Map, Value, json};
+
+use crate::de::OPTIONAL_MARK;
+use crate::dialect::{acp, holodeck};
+use crate::dialect::{dominds, editor};
+use crate::profile::Profile;
+use crate::profile::policy::{ForeignRule, NameRule, Policy};
+
+/// The JSON Schema (draft 2020-12) of what a profile reads.
+///
+/// HoloDeck's speaks of the MCP items of `tools` and allows whatever else an agent is made of.
+pub fn schema(profile: Profile) -> Value {
+    let policy = Policy::for_profile(profile);
+    match profile {
+        Profile::HoloDeck | Profile::HoloDeck07 => holodeck_schema(policy),
+        Profile::Dominds => dominds_schema(),
+        Profile::AcpV1 | Profile::AcpV2 => acp::schema(profile),
+        Profile::McpJson => editor::schema(),
+    }
+}
+
+/// The schema of a wire struct.
+pub(crate) fn wire_schema<T: schemars::JsonSchema>() -> Value {
+    let schema = SchemaSettings::draft2020_12().into_generator().into_root_schema_for::<T>();
+    let mut res = schema.to_value();
+    resolve_optional_marks(&mut res);
+    res
+}
+
+/// Takes the mark off what may be missing, and its name out of `required`.
+fn resolve_optional_marks(schema: &mut Value) {
+    match schema {
+        Value::Object(members) => {
+            let marked: Vec<String> = match members.get("properties") {
+                Some(Value::Object(properties)) => {
+                    let marked = properties.iter().filter(|it| it.1.get(OPTIONAL_MARK).is_some());
+                    marked.map(|it| it.0.clone()).collect()
+                }
+                _ => Vec::new(),
+            };
+            if let Some(Value::Array(required)) = members.get_mut("required") {
+                required.retain(|it| !marked.iter().any(|name| it == name));
+                if required.is_empty() {
+                    members.remove("required");
+                }
+            }
+            members.remove(OPTIONAL_MARK);
+            members.values_mut().for_each(resolve_optional_marks);
+        }
+        Value::Array(items) => items.iter_mut().for_each(resolve_optional_marks),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+/// A workspace: a server that is switched off may be anything else.
+fn dominds_schema() -> Value {
+    let mut res = wire_schema::<dominds::DomindsFile>();
+    let off =
+        json!({ "type": "object", "required": ["enabled"], "properties": { "enabled": { "const": false } } });
+    if let Some(server) = res.pointer_mut("/properties/servers/additionalProperties") {
+        *server = json!({ "anyOf": [off, server.take()] });
+    }
+    res
+}
+
+/// An agent: a list of tools, of which those of type `mcp` are described.
+fn holodeck_schema(policy: &Policy) -> Value {
+    let mut item = wire_schema::<holodeck::ToolItem>();
+    let members = item.as_object_mut().expect("the schema of a struct is an object");
+    let mut definitions = match members.remove("$defs") {
+        Some(Value::Object(definitions)) => definitions,
+        _ => Map::new(),
+    };
+    members.remove("$schema");
+    apply_policy(members, policy);
+    definitions.insert("McpTool".to_owned(), item);
+    json!({
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "MCP servers of a HoloDeck agent",
+        "description": "The items of `tools` with `type: mcp`; the rest of an agent is not described here.",
+        "type": "object",
+        "properties": {
+            "tools": {
+                "type": ["array", "null"],
+                "items": {
+                    "type": "object",
+                    "required": ["type"],
+                    "properties": { "type": { "type": "string" } },
+                    "if": { "properties": { "type": { "const": "mcp" } }, "required": ["type"] },
+                    "then": { "$ref": "#/$defs/McpTool" }
+                }
+            }
+        },
+        "$defs": definitions
+    })
+}
+
+/// Makes the schema of an item that of one profile.
+fn apply_policy(item: &mut Map<String, Value>, policy: &Policy) {
+    if let Some(Value::Array(required)) = item.get_mut("required") {
+        required.extend(policy.required.iter().map(|it| Value::from(*it)));
+    }
+    let Some(Value::Object(properties)) = item.get_mut("properties") else { return };
+    properties.retain(|key, _| !policy.unsupported_keys.contains(&key.as_str()));
+    if let (Some(Value::Object(command)), Some(commands)) = (properties.get_mut("command"), policy.commands) {
+        let words = commands.iter().map(|it| Value::from(*it)).chain([Value::Null]);
+        command.insert("enum".to_owned(), words.collect());
+    }
+    if let (NameRule::Word, Some(Value::Object(name))) = (policy.names, properties.get_mut("name")) {
+        name.insert("pattern".to_owned(), "^[0-9A-Za-z_]+$".into());
+    }
+    item.insert("allOf".to_owned(), conditions(policy));
+}
+
+/// What each transport needs, and what it excludes.
+fn conditions(policy: &Policy) -> Value {
+    let given =
+        |key: &str| json!({ "required": [key], "properties": { key: { "not": { "type": "null" } } } });
+    let url_based = json!({
+        "required": ["transport"],
+        "properties": { "transport": { "enum": ["sse", "websocket", "http"] } }
+    });
+    let exclusive = policy.foreign_fields == ForeignRule::Exclusive;
+    let with_url = match exclusive {
+        true => json!({ "allOf": [given("url"), { "not": given("command") }] }),
+        false => given("url"),
+    };
+    let mut started = vec![given("command")];
+    if !policy.unsupported_keys.contains(&"server") {
+        started.push(json!({
+            "not": { "required": ["transport"] },
+            "required": ["server"],
+            "properties": {
+                "server": { "pattern": "^@[A-Za-z0-9._~-]+/[A-Za-z0-9._~-]+(@[A-Za-z0-9._~-]+)?$" }
+            }
+        }));
+    }
+    let with_command = match exclusive {
+        true => json!({ "anyOf": started, "not": given("url") }),
+        false => json!({ "anyOf": started }),
+    };
+    let mut res = vec![json!({ "if": url_based, "then": with_url, "else": with_command })];
+    if !policy.unsupported_keys.contains(&"envFile") {
+        res.push(json!({ "not": { "allOf": [given("envFile"), given("env_file")] } }));
+    }
+    Value::Array(res)
+}

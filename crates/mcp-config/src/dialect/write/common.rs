@@ -1,0 +1,200 @@
+//! What several dialects cannot say, or say in the same way.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use mcp_model::{
+    Discovery, EnvInherit, Exposure, Filter, Limits, NamePolicy, Passthrough, RawJson, Rules, Sharing,
+    SseFallback, TransportKind,
+};
+
+use crate::diagnostic::quoted;
+use crate::dialect::lowering::CONFIG_VARIABLE;
+use crate::dialect::lowering::{LEGACY_KEY, PROFILE_KEY, SSE_CONNECT};
+use crate::dialect::write::WriteReport;
+use crate::syntax::output::OutputValue;
+
+/// What a child sees of our environment, where that is not what the dialect gives it.
+pub(crate) fn inherit(wanted: EnvInherit, given: EnvInherit, report: &mut WriteReport<'_>) {
+    if wanted == given {
+        return;
+    }
+    let why = format!("{} decides itself what a program sees of the environment", report.title());
+    let done = match given {
+        EnvInherit::None => "it sees nothing",
+        EnvInherit::Safe => "it sees only what programs need to run",
+        EnvInherit::All => "it sees everything",
+    };
+    report.replaced("inherit", why, done);
+}
+
+/// Who may use an instance, where that is not what the dialect has.
+pub(crate) fn sharing(wanted: Sharing, given: Sharing, report: &mut WriteReport<'_>) {
+    if wanted == given {
+        return;
+    }
+    let why = format!("{} decides itself who shares a server", report.title());
+    let done = match given {
+        Sharing::Shared => "all share one instance",
+        Sharing::PerOwner => "each session has an instance of its own",
+    };
+    report.replaced("sharing", why, done);
+}
+
+/// A second way to speak to a server, where the dialect has no word for it.
+pub(crate) fn fallback(wanted: SseFallback, report: &mut WriteReport<'_>) {
+    match wanted {
+        SseFallback::Never => {}
+        SseFallback::Allowed => {
+            let why = format!("{} wants to know how a server is spoken to", report.title());
+            report.replaced("sse_fallback", why, "it is spoken to by Streamable HTTP only");
+        }
+    }
+}
+
+/// Limits that are not the usual ones, but for those among `said`.
+pub(crate) fn limits(limits: &Limits, kind: TransportKind, said: &[&str], report: &mut WriteReport<'_>) {
+    let Limits {
+        request,
+        idle,
+        connect,
+        startup,
+        sse_read,
+        message_bytes,
+        result_bytes,
+        list_items,
+        list_pages,
+    } = limits;
+    let usual = Limits::default();
+    let changed = [
+        ("limits.request", *request != usual.request),
+        ("limits.idle", idle.is_some()),
+        ("limits.connect", *connect != default_connect(kind) && *connect != usual.connect),
+        ("limits.startup", *startup != usual.startup),
+        ("limits.sse_read", *sse_read != usual.sse_read),
+        ("limits.message_bytes", *message_bytes != usual.message_bytes),
+        ("limits.result_bytes", *result_bytes != usual.result_bytes),
+        ("limits.list_items", *list_items != usual.list_items),
+        ("limits.list_pages", *list_pages != usual.list_pages),
+    ];
+    for (field, _) in changed.iter().filter(|it| it.1 && !said.contains(&it.0)) {
+        report.unsupported(*field, "this limit");
+    }
+}
+
+/// How long connecting may take unless something is said.
+pub(crate) fn default_connect(kind: TransportKind) -> Duration {
+    match kind {
+        TransportKind::Sse => SSE_CONNECT,
+        TransportKind::Stdio | TransportKind::WebSocket | TransportKind::Http => Limits::default().connect,
+    }
+}
+
+/// What is not listed, where the dialect has no word for it.
+pub(crate) fn discovery(discovery: Discovery, report: &mut WriteReport<'_>) {
+    let Discovery { tools, prompts } = discovery;
+    if !tools {
+        report.unsupported("discovery.tools", "tools that are not listed");
+    }
+    if !prompts {
+        report.unsupported("discovery.prompts", "prompts that are not listed");
+    }
+}
+
+/// Filters and transforms, where the dialect has none; and a naming that is not the dialect's. How long names may be is
+/// the host's to say, in no dialect.
+pub(crate) fn exposure(exposure: &Exposure, naming: Option<NamePolicy>, report: &mut WriteReport<'_>) {
+    for (list, rules) in lists(exposure) {
+        let Rules { filter: Filter { whitelist, blacklist }, transforms, naming: _, limit: _ } = rules;
+        if !whitelist.is_empty() || !blacklist.is_empty() {
+            report.unsupported(format!("{list}.filter"), "what of a server is shown");
+        }
+        if !transforms.is_empty() {
+            report.unsupported(format!("{list}.transforms"), "other names");
+        }
+    }
+    if let Some(naming) = naming {
+        self::naming(exposure, [naming; 3], report);
+    }
+}
+
+/// A naming that is not the dialect's: `given` of tools, prompts and resources.
+pub(crate) fn naming(exposure: &Exposure, given: [NamePolicy; 3], report: &mut WriteReport<'_>) {
+    if lists(exposure).map(|it| it.1.naming) == given {
+        return;
+    }
+    let done = match given[0] {
+        NamePolicy::Reject => "names stay as they are, and those that no model takes are left out",
+        NamePolicy::Normalise { class: _ } => {
+            "names keep the characters that models take, and `-` stands for the others"
+        }
+        NamePolicy::Qualify { class: _ } => "names begin with that of the server",
+        NamePolicy::Slug => "names keep the characters that models take, and `_` stands for the others",
+        NamePolicy::Pass => "names stay as they are",
+    };
+    report.replaced("naming", format!("{} names things in its own way", report.title()), done);
+}
+
+pub(crate) fn lists(exposure: &Exposure) -> [(&'static str, &Rules); 3] {
+    let Exposure { tools, prompts, resources } = exposure;
+    [("tools", tools), ("prompts", prompts), ("resources", resources)]
+}
+
+/// What only another dialect's reader knows, but for what is among `said`.
+pub(crate) fn metadata(metadata: &BTreeMap<String, RawJson>, said: &[&str], report: &mut WriteReport<'_>) {
+    for key in metadata.keys().filter(|it| ![PROFILE_KEY, LEGACY_KEY].contains(&it.as_str())) {
+        if !said.contains(&key.as_str()) {
+            report.unsupported(format!("metadata.{key}"), &format!("`{}`", quoted(key)));
+        }
+    }
+}
+
+/// Configuration for the server, where the dialect has no word for it: a child finds it in a variable, as it does
+/// anyhow (HDX-08).
+pub(crate) fn config(
+    config: Option<&Passthrough>,
+    env: Option<&mut Vec<(String, OutputValue)>>,
+    variable: impl FnOnce(String) -> OutputValue,
+    report: &mut WriteReport<'_>,
+) {
+    let why = format!("{} has no word for configuration that is handed through", report.title());
+    match (config, env) {
+        (None, _) => {}
+        (Some(Passthrough::Literal(json)), Some(env)) => {
+            env.retain(|it| it.0 != CONFIG_VARIABLE);
+            env.push((CONFIG_VARIABLE.to_owned(), variable(json.as_str().to_owned())));
+            report.replaced(
+                "config",
+                why,
+                format!("wrote the variable {CONFIG_VARIABLE}, by which a program gets it"),
+            );
+        }
+        (Some(Passthrough::Literal(_) | Passthrough::Template(_)), _) => report.omitted("config", why),
+    }
+}
+
+/// A member that is there where its list or map has something in it.
+pub(crate) fn push_non_empty(members: &mut Vec<(String, OutputValue)>, key: &str, value: OutputValue) {
+    let empty = match &value {
+        OutputValue::List(items) => items.is_empty(),
+        OutputValue::Map(members) => members.is_empty(),
+        OutputValue::Scalar(_) | OutputValue::Text(_) => false,
+    };
+    if !empty {
+        members.push((key.to_owned(), value));
+    }
+}
+
+/// The key of the metadata under which readers keep members that they do not understand.
+pub(crate) const EXTRA: &str = "extra";
+
+/// Members that the reader of the same dialect did not understand, and kept.
+pub(crate) fn extra(members: &mut Vec<(String, OutputValue)>, metadata: &BTreeMap<String, RawJson>) {
+    if let Some(OutputValue::Map(extra)) = metadata.get(EXTRA).and_then(OutputValue::from_json) {
+        for member in extra {
+            if !members.iter().any(|it| it.0 == member.0) {
+                members.push(member);
+            }
+        }
+    }
+}

@@ -1,0 +1,160 @@
+//! Values as a dialect spells them: literal, with variables in them, or not at all.
+
+use mcp_model::{ConfigValue, Dialect, TemplatePart};
+
+use crate::diagnostic::quoted;
+use crate::dialect::write::WriteReport;
+use crate::profile::Profile;
+use crate::profile::policy::Policy;
+use crate::syntax::output::OutputValue;
+use crate::syntax::template::VariableRule;
+use crate::syntax::template::{
+    Piece, USER_HOME, WORKSPACE_FOLDER, WORKSPACE_FOLDER_NAME, has_reference, parse_value, split,
+};
+
+/// Why a value cannot be written.
+pub(crate) type Reason = &'static str;
+
+/// A value as one text, with references in it where the rule replaces them.
+pub(crate) fn reference_text(value: &ConfigValue, rule: VariableRule) -> Result<String, Reason> {
+    const TAKEN: Reason =
+        "the text holds `${…}`, which would be replaced there, and there is no other way to write it";
+    let literal = |text: &str| if has_reference(text, rule) { Err(TAKEN) } else { Ok(text.to_owned()) };
+    let reference = |text: String| {
+        let whole = matches!(
+            split(&text, rule)[..],
+            [Piece::Variable(_) | Piece::VariableOr { .. } | Piece::Input(_)]
+        );
+        if whole { Ok(text) } else { Err(unsupported_reason(rule)) }
+    };
+    let variable = |name: &str| match rule {
+        VariableRule::Expand if name == WORKSPACE_FOLDER => Err("it knows no `${workspaceFolder}`"),
+        VariableRule::Expand | VariableRule::ExpandWithFolder if is_editor_reference(name) => {
+            Err("only editors know this reference")
+        }
+        VariableRule::Literal
+        | VariableRule::Expand
+        | VariableRule::ExpandWithFolder
+        | VariableRule::Editor
+        | VariableRule::EditorAndShell => reference(format!("${{{name}}}")),
+    };
+    match value {
+        ConfigValue::Literal(text) => literal(text.expose()),
+        ConfigValue::HostEnv { name, prefix } => Ok(literal(prefix.expose())? + &variable(name)?),
+        ConfigValue::Template(parts) => {
+            let part = |it: &TemplatePart| match it {
+                TemplatePart::Text(text) => literal(text.expose()),
+                TemplatePart::Variable(name) => variable(name),
+                TemplatePart::VariableOr { name, default } => {
+                    reference(format!("${{{name}:-{}}}", default.expose()))
+                }
+                TemplatePart::Input(id) => reference(format!("${{input:{id}}}")),
+            };
+            parts.iter().map(part).collect()
+        }
+    }
+}
+
+/// A text of the model, such as a working directory, in which the dialect it comes from may have references too.
+pub(crate) fn rewrite_text(text: &str, origin: Dialect, rule: VariableRule) -> Result<String, Reason> {
+    let read_by = Policy::for_profile(Profile::default_for(origin)).variables;
+    reference_text(&parse_value(text, read_by), rule)
+}
+
+fn unsupported_reason(rule: VariableRule) -> Reason {
+    match rule {
+        VariableRule::Literal => "the value of a variable cannot be asked for there",
+        VariableRule::Expand
+        | VariableRule::ExpandWithFolder
+        | VariableRule::Editor
+        | VariableRule::EditorAndShell => "there is no way to write this reference there",
+    }
+}
+
+/// Is it one of the references that editors answer themselves?
+fn is_editor_reference(name: &str) -> bool {
+    [WORKSPACE_FOLDER_NAME, USER_HOME, std::path::MAIN_SEPARATOR_STR].contains(&name)
+}
+
+/// A value as Dominds has it: a text, or a variable with a text before it.
+pub(crate) fn dominds_value(value: &ConfigValue) -> Result<OutputValue, Reason> {
+    let variable = |name: &str, prefix: &str| {
+        let mut members = vec![("env".to_owned(), OutputValue::text(name))];
+        if !prefix.is_empty() {
+            members.insert(0, ("prefix".to_owned(), OutputValue::text(prefix)));
+        }
+        OutputValue::Map(members)
+    };
+    const ELSEWHERE: Reason = "a variable can only stand alone there, or behind a text";
+    match value {
+        ConfigValue::Literal(text) => Ok(OutputValue::text(text.expose())),
+        ConfigValue::HostEnv { name, prefix } => Ok(variable(name, prefix.expose())),
+        ConfigValue::Template(parts) => match &parts[..] {
+            [TemplatePart::Variable(name)] if name != WORKSPACE_FOLDER && !is_editor_reference(name) => {
+                Ok(variable(name, ""))
+            }
+            [TemplatePart::Text(prefix), TemplatePart::Variable(name)]
+                if name != WORKSPACE_FOLDER && !is_editor_reference(name) =>
+            {
+                Ok(variable(name, prefix.expose()))
+            }
+            _ => Err(ELSEWHERE),
+        },
+    }
+}
+
+/// Names and values, those that can be written; the others are reported below `field`.
+pub(crate) fn entry_list(
+    field: &str,
+    entries: &[(String, ConfigValue)],
+    report: &mut WriteReport<'_>,
+    write: impl Fn(&ConfigValue) -> Result<OutputValue, Reason>,
+) -> Vec<(String, OutputValue)> {
+    let mut res = Vec::new();
+    for (name, value) in entries {
+        match write(value) {
+            Ok(value) => res.push((name.clone(), value)),
+            Err(why) => report.omitted(format!("{field}.{}", quoted(name)), why),
+        }
+    }
+    res
+}
+
+/// The same for a map, in which no name is twice: the last counts, and stands in the place of the first.
+pub(crate) fn entry_map(
+    field: &str,
+    entries: &[(String, ConfigValue)],
+    report: &mut WriteReport<'_>,
+    write: impl Fn(&ConfigValue) -> Result<OutputValue, Reason>,
+) -> Vec<(String, OutputValue)> {
+    let mut res: Vec<(String, OutputValue)> = Vec::new();
+    for (name, value) in entry_list(field, entries, report, write) {
+        match res.iter_mut().find(|it| it.0 == name) {
+            Some(first) => {
+                first.1 = value;
+                report.omitted(
+                    format!("{field}.{}", quoted(&name)),
+                    "the name stands twice, and the last one counts",
+                );
+            }
+            None => res.push((name, value)),
+        }
+    }
+    res
+}
+
+/// Arguments; `None` where one of them cannot be written, for a program with other arguments is another one.
+pub(crate) fn arguments(
+    args: &[ConfigValue],
+    rule: VariableRule,
+    report: &mut WriteReport<'_>,
+) -> Option<Vec<OutputValue>> {
+    let mut res = Vec::new();
+    for (index, value) in args.iter().enumerate() {
+        match reference_text(value, rule) {
+            Ok(text) => res.push(OutputValue::text(text)),
+            Err(why) => return report.server_omitted(format!("args.{index}"), why),
+        }
+    }
+    Some(res)
+}

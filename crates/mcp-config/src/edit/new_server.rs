@@ -1,0 +1,183 @@
+//! A server that somebody asks for in a few words, with everything else as the dialect has it.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use mcp_model::{
+    Dialect, Discovery, EnvInherit, Exposure, Limits, NameClass, NamePolicy, Origin, ServerId, ServerSpec,
+    Sharing, SseFallback, StdioSpec, TransportKind, TransportSpec, UrlSpec,
+};
+
+use crate::diagnostic::redact::{NamesOnly, redact_url};
+use crate::profile::Profile;
+use crate::syntax::template::VariableRule;
+use crate::syntax::template::parse_value;
+
+/// A server that is to be added to a file.
+///
+/// `${NAME}` in a value is the variable of the environment, whatever the dialect writes for it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewServer {
+    /// Its name.
+    pub id: ServerId,
+    /// What it is for.
+    pub description: Option<String>,
+    /// How it is reached.
+    pub transport: NewTransport,
+}
+
+/// How a new server is reached. `Debug` shows no value that may be a secret.
+#[derive(Clone, PartialEq, Eq)]
+pub enum NewTransport {
+    /// A program to start.
+    Stdio {
+        /// The program.
+        command: String,
+        /// Its arguments.
+        args: Vec<String>,
+        /// Its environment variables.
+        env: Vec<(String, String)>,
+    },
+    /// A URL to connect to.
+    Url {
+        /// By which wire.
+        kind: UrlTransportKind,
+        /// Where it is.
+        url: String,
+        /// Headers of every request.
+        headers: Vec<(String, String)>,
+    },
+}
+
+impl fmt::Debug for NewTransport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            NewTransport::Stdio { command, args, env } => f
+                .debug_struct("Program")
+                .field("command", command)
+                .field("args", &args.len())
+                .field("env", &NamesOnly(env.iter().map(|(name, _)| name)))
+                .finish(),
+            NewTransport::Url { kind, url, headers } => f
+                .debug_struct("Url")
+                .field("kind", kind)
+                .field("url", &redact_url(url))
+                .field("headers", &NamesOnly(headers.iter().map(|(name, _)| name)))
+                .finish(),
+        }
+    }
+}
+
+/// The wires that have a URL.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum UrlTransportKind {
+    /// Streamable HTTP.
+    Http,
+    /// HTTP with server-sent events, 2024-11-05.
+    Sse,
+    /// WebSocket.
+    WebSocket,
+}
+
+impl UrlTransportKind {
+    /// The wire that a URL is usually meant for.
+    pub fn guess(url: &str) -> UrlTransportKind {
+        match url.split_once("://") {
+            Some((scheme, _)) if ["ws", "wss"].iter().any(|it| it.eq_ignore_ascii_case(scheme)) => {
+                UrlTransportKind::WebSocket
+            }
+            Some(_) | None => UrlTransportKind::Http,
+        }
+    }
+}
+
+impl NewServer {
+    /// The same with `${input:id}` in the place of these variables, for a file whose editor asks for them
+    /// ([`asks_for_inputs`](crate::dialect::write::asks_for_inputs)). The id of `API_KEY` is `api-key`.
+    #[must_use]
+    pub fn with_inputs_for(mut self, variables: &[String]) -> NewServer {
+        let ask = |text: &mut String| {
+            for name in variables {
+                let id = name.to_ascii_lowercase().replace('_', "-");
+                *text = text.replace(&format!("${{{name}}}"), &format!("${{input:{id}}}"));
+            }
+        };
+        let (texts, pairs) = match &mut self.transport {
+            NewTransport::Stdio { command: _, args, env } => (args.iter_mut().collect::<Vec<_>>(), env),
+            NewTransport::Url { kind: _, url, headers } => (vec![url], headers),
+        };
+        texts.into_iter().chain(pairs.iter_mut().map(|it| &mut it.1)).for_each(ask);
+        self
+    }
+
+    /// The server as a file of `profile` would have it, so that nothing of it is lost there.
+    pub fn into_spec(self, profile: Profile) -> ServerSpec {
+        let NewServer { id, description, transport: reach } = self;
+        let dialect = profile.dialect();
+        // What an editor asks its user for, `${input:id}`, is a reference in its own files alone.
+        let rule = match dialect {
+            Dialect::McpJson => VariableRule::Editor,
+            Dialect::HoloDeck | Dialect::Dominds | Dialect::Acp => VariableRule::ExpandWithFolder,
+        };
+        let values = |entries: Vec<(String, String)>| {
+            entries.into_iter().map(|(name, text)| (name, parse_value(&text, rule))).collect::<Vec<_>>()
+        };
+        let (inherit, naming, sharing) = match dialect {
+            Dialect::HoloDeck => {
+                (EnvInherit::Safe, NamePolicy::Qualify { class: NameClass::Strict }, Sharing::Shared)
+            }
+            Dialect::Dominds => (EnvInherit::All, NamePolicy::Reject, Sharing::PerOwner),
+            Dialect::Acp => {
+                (EnvInherit::All, NamePolicy::Qualify { class: NameClass::Strict }, Sharing::PerOwner)
+            }
+            Dialect::McpJson => {
+                (EnvInherit::All, NamePolicy::Qualify { class: NameClass::Strict }, Sharing::Shared)
+            }
+        };
+        let mut limits = Limits::default();
+        let transport = match reach {
+            NewTransport::Stdio { command, args, env } => TransportSpec::Stdio(StdioSpec {
+                command,
+                args: args.iter().map(|it| parse_value(it, rule)).collect(),
+                env: values(env),
+                env_file: None,
+                inherit,
+                cwd: None,
+                encoding: "utf-8".to_owned(),
+            }),
+            NewTransport::Url { kind, url, headers } => {
+                let spec = UrlSpec {
+                    url: parse_value(&url, rule),
+                    headers: values(headers),
+                    session_id: None,
+                    terminate_on_close: true,
+                    sse_fallback: SseFallback::Never,
+                };
+                match kind {
+                    UrlTransportKind::Http => TransportSpec::Http(spec),
+                    UrlTransportKind::Sse => TransportSpec::Sse(spec),
+                    UrlTransportKind::WebSocket => TransportSpec::WebSocket(spec),
+                }
+            }
+        };
+        if transport.kind() == TransportKind::Sse && dialect == Dialect::HoloDeck {
+            limits.connect = crate::dialect::lowering::SSE_CONNECT;
+        }
+        let mut exposure = Exposure::all(naming);
+        if dialect == Dialect::Dominds {
+            (exposure.prompts.naming, exposure.resources.naming) = (NamePolicy::Slug, NamePolicy::Slug);
+        }
+        ServerSpec {
+            id,
+            description,
+            origin: Origin { dialect, file: String::new(), pointer: String::new(), span: 0..0 },
+            transport,
+            limits,
+            discovery: Discovery::default(),
+            exposure,
+            sharing,
+            config: None,
+            metadata: BTreeMap::new(),
+        }
+    }
+}

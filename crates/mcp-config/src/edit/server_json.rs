@@ -1,0 +1,463 @@
+//! A server as its authors publish it: a package's name, or the `server.json` of the MCP registry.
+//!
+//! What is published says how a server is started and what it wants to be told; the values are whoever's who adds it. So
+//! what is secret, or has no value yet, becomes a variable of the environment, and is told.
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::edit::new_server::{NewTransport, UrlTransportKind};
+
+/// The longest `server.json` that is read, in bytes.
+const MAX_BYTES: usize = 1 << 20;
+
+/// A kind of package that can be started without being installed first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PackageKind {
+    /// Of npm, by `npx`.
+    Npm,
+    /// Of PyPI, by `uvx`.
+    Pypi,
+    /// An image, by `docker`.
+    Oci,
+}
+
+impl PackageKind {
+    /// How the package `name` is started, with these arguments and variables. A version stands behind the name as its
+    /// kind has it: `@1.2`, `==1.2` or `@1.2`, `:1.2`.
+    pub fn transport(self, name: &str, args: Vec<String>, env: Vec<(String, String)>) -> NewTransport {
+        self.stdio(Vec::new(), name, args, env)
+    }
+
+    fn stdio(
+        self,
+        before: Vec<String>,
+        name: &str,
+        args: Vec<String>,
+        env: Vec<(String, String)>,
+    ) -> NewTransport {
+        let mut all: Vec<String> = Vec::new();
+        let command = match self {
+            PackageKind::Npm => {
+                all.push("-y".to_owned());
+                "npx"
+            }
+            PackageKind::Pypi => "uvx",
+            PackageKind::Oci => {
+                all.extend(["run", "-i", "--rm"].map(str::to_owned));
+                // A container has none of our variables unless it is told of each.
+                all.extend(env.iter().flat_map(|(name, _)| ["-e".to_owned(), name.clone()]));
+                "docker"
+            }
+        };
+        all.extend(before.into_iter().filter(|it| self != PackageKind::Npm || it != "-y"));
+        all.push(name.to_owned());
+        all.extend(args);
+        NewTransport::Stdio { command: command.to_owned(), args: all, env }
+    }
+
+    fn parse(kind: &str) -> Option<PackageKind> {
+        match kind {
+            "npm" => Some(PackageKind::Npm),
+            "pypi" => Some(PackageKind::Pypi),
+            "oci" | "docker" => Some(PackageKind::Oci),
+            _ => None,
+        }
+    }
+
+    /// The identifier with its version, as the kind writes it.
+    fn versioned(self, identifier: &str, version: Option<&str>) -> String {
+        let Some(version) = version.filter(|it| !it.is_empty() && *it != "latest") else {
+            return identifier.to_owned();
+        };
+        let last = identifier.rsplit('/').next().unwrap_or_default();
+        match self {
+            PackageKind::Npm => format!("{identifier}@{version}"),
+            PackageKind::Pypi => format!("{identifier}=={version}"),
+            PackageKind::Oci if last.contains([':', '@']) => identifier.to_owned(),
+            PackageKind::Oci => format!("{identifier}:{version}"),
+        }
+    }
+}
+
+/// A server of the registry, as far as a configuration wants to know it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PublishedServer {
+    /// The last part of its name: what a configuration may call it.
+    pub name: String,
+    /// What it is for.
+    pub description: Option<String>,
+    /// How it is reached: by the first package that can be started here, else by its first URL.
+    pub transport: NewTransport,
+    /// The variables of the environment that it wants to have, and arguments that wait for a value, in words.
+    pub required_values: Vec<String>,
+    /// Those of the variables that hold secrets, as its authors say.
+    pub secret_variables: Vec<String>,
+}
+
+/// What a server wants to be told, as far as it has been read.
+#[derive(Default)]
+struct RequiredValues {
+    descriptions: Vec<String>,
+    secret_variables: Vec<String>,
+}
+
+/// Why a `server.json` is no use.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ServerJsonError {
+    /// It is too long.
+    #[error("it is longer than {} KiB", MAX_BYTES >> 10)]
+    TooLarge,
+    /// It is not written as one.
+    #[error("it is no server.json: {0}")]
+    Invalid(String),
+    /// It takes a variable of the environment by name, which whoever adds it has not been asked for.
+    #[error(
+        "it takes a variable of the environment by name, at `{0}`: what is published asks for values, and takes none"
+    )]
+    ReadsEnvironment(String),
+    /// Nothing in it can be started or reached from here.
+    #[error("it has no package of npm, PyPI or OCI that speaks on its standard streams, and no URL")]
+    NoTransport,
+}
+
+/// Reads the `server.json` of the MCP registry, or what the registry's API says of one server.
+pub fn parse_server_json(text: &str) -> Result<PublishedServer, ServerJsonError> {
+    if text.len() > MAX_BYTES {
+        return Err(ServerJsonError::TooLarge);
+    }
+    // serde's message may quote a value, and a place says as much.
+    let unreadable = |it: serde_json::Error| {
+        ServerJsonError::Invalid(format!("line {}, column {} is not as it should be", it.line(), it.column()))
+    };
+    let all: Value = serde_json::from_str(text).map_err(unreadable)?;
+    if let Some(place) = find_reference(&all, String::new()) {
+        return Err(ServerJsonError::ReadsEnvironment(place));
+    }
+    let wrapped: Envelope = serde_json::from_str(text).map_err(unreadable)?;
+    let server: ServerJson = match wrapped.server {
+        Some(_) => serde_json::from_str::<RegistryResponse>(text).map_err(unreadable)?.server,
+        None => serde_json::from_str(text).map_err(unreadable)?,
+    };
+    let ServerJson { name, description, packages, remotes } = server;
+    let mut wants = RequiredValues::default();
+    let started = packages.iter().find_map(|it| it.transport(&mut wants));
+    let transport = started.or_else(|| remotes.iter().find_map(|it| it.transport(&mut wants)));
+    let last = name.rsplit('/').next().unwrap_or_default().to_owned();
+    let transport = transport.ok_or(ServerJsonError::NoTransport)?;
+    Ok(PublishedServer {
+        name: last,
+        description,
+        transport,
+        required_values: wants.descriptions,
+        secret_variables: wants.secret_variables,
+    })
+}
+
+/// The pointer of the first text that would be a variable's value in a configuration. Descriptions end nowhere.
+fn find_reference(value: &Value, place: String) -> Option<String> {
+    match value {
+        Value::String(text) => text.contains("${").then_some(place),
+        Value::Array(items) => {
+            items.iter().enumerate().find_map(|(at, it)| find_reference(it, format!("{place}/{at}")))
+        }
+        Value::Object(members) => members
+            .iter()
+            .filter(|(key, _)| !["description", "_meta", "title"].contains(&key.as_str()))
+            .find_map(|(key, it)| find_reference(it, format!("{place}/{key}"))),
+        Value::Null | Value::Bool(_) | Value::Number(_) => None,
+    }
+}
+
+#[derive(Deserialize)]
+struct Envelope {
+    server: Option<serde::de::IgnoredAny>,
+}
+
+#[derive(Deserialize)]
+struct RegistryResponse {
+    server: ServerJson,
+}
+
+#[derive(Deserialize)]
+struct ServerJson {
+    name: String,
+    description: Option<String>,
+    #[serde(default)]
+    packages: Vec<PackageJson>,
+    #[serde(default)]
+    remotes: Vec<RemoteJson>,
+}
+
+/// The older spelling of each member is read, too.
+#[derive(Deserialize)]
+struct PackageJson {
+    #[serde(alias = "registryType", alias = "registry_type", alias = "registry_name")]
+    kind: String,
+    #[serde(alias = "name")]
+    identifier: String,
+    version: Option<String>,
+    transport: Option<TransportJson>,
+    #[serde(default, alias = "runtimeArguments", alias = "runtime_arguments")]
+    before: Vec<InputJson>,
+    #[serde(default, alias = "packageArguments", alias = "package_arguments")]
+    after: Vec<InputJson>,
+    #[serde(default, alias = "environmentVariables", alias = "environment_variables")]
+    variables: Vec<InputJson>,
+}
+
+#[derive(Deserialize)]
+struct TransportJson {
+    #[serde(rename = "type")]
+    kind: String,
+}
+
+#[derive(Deserialize)]
+struct RemoteJson {
+    #[serde(rename = "type", alias = "transport_type")]
+    kind: String,
+    url: String,
+    #[serde(default)]
+    headers: Vec<InputJson>,
+}
+
+/// An argument, a variable or a header.
+#[derive(Deserialize)]
+struct InputJson {
+    name: Option<String>,
+    value: Option<String>,
+    default: Option<String>,
+    #[serde(alias = "valueHint", alias = "value_hint")]
+    hint: Option<String>,
+    description: Option<String>,
+    #[serde(default, alias = "isRequired", alias = "is_required")]
+    required: bool,
+    #[serde(default, alias = "isSecret", alias = "is_secret")]
+    secret: bool,
+}
+
+impl PackageJson {
+    fn transport(&self, wants: &mut RequiredValues) -> Option<NewTransport> {
+        let PackageJson { kind, identifier, version, transport, before, after, variables } = self;
+        let package = PackageKind::parse(kind)?;
+        if transport.as_ref().is_some_and(|it| it.kind != "stdio") {
+            return None;
+        }
+        let name = package.versioned(identifier, version.as_deref());
+        let env = named_values(variables, wants);
+        let before = arguments(before, wants);
+        let after = arguments(after, wants);
+        Some(package.stdio(before, &name, after, env))
+    }
+}
+
+impl RemoteJson {
+    fn transport(&self, wants: &mut RequiredValues) -> Option<NewTransport> {
+        let RemoteJson { kind, url, headers } = self;
+        let kind = match kind.as_str() {
+            "streamable-http" | "streamable_http" | "http" => UrlTransportKind::Http,
+            "sse" => UrlTransportKind::Sse,
+            "websocket" | "ws" => UrlTransportKind::WebSocket,
+            _ => return None,
+        };
+        let headers = named_values(headers, wants);
+        let nothing = InputJson {
+            name: None,
+            value: None,
+            default: None,
+            hint: None,
+            description: None,
+            required: true,
+            secret: false,
+        };
+        Some(NewTransport::Url { kind, url: replace_placeholders(url, wants, &nothing), headers })
+    }
+}
+
+/// Variables or headers: those with a value, and those that want one.
+fn named_values(inputs: &[InputJson], wants: &mut RequiredValues) -> Vec<(String, String)> {
+    let mut res = Vec::new();
+    for it in inputs {
+        let Some(name) = it.name.clone() else { continue };
+        let written = match (&it.value, &it.default) {
+            (Some(value), _) => replace_placeholders(value, wants, it),
+            (None, Some(value)) if !it.secret => value.clone(),
+            (None, _) if it.required || it.secret => require_value(&name, wants, it),
+            (None, _) => continue,
+        };
+        res.push((name, written));
+    }
+    res
+}
+
+fn arguments(inputs: &[InputJson], wants: &mut RequiredValues) -> Vec<String> {
+    let mut res = Vec::new();
+    for it in inputs {
+        let value = match (&it.value, &it.default) {
+            (Some(value), _) => Some(replace_placeholders(value, wants, it)),
+            (None, Some(value)) => Some(value.clone()),
+            (None, None) if it.required => {
+                let name = it.hint.as_deref().or(it.name.as_deref()).unwrap_or("argument");
+                Some(require_value(name, wants, it))
+            }
+            (None, None) => None,
+        };
+        match (&it.name, value) {
+            (Some(name), value) if name.starts_with('-') => {
+                // A flag that takes no value is written alone; one that may be left out is.
+                if value.is_some() || it.required {
+                    res.push(name.clone());
+                    res.extend(value);
+                }
+            }
+            (_, value) => res.extend(value),
+        }
+    }
+    res
+}
+
+/// A variable of the environment in the place of a value that nobody has said yet.
+fn require_value(name: &str, wants: &mut RequiredValues, about: &InputJson) -> String {
+    let variable = variable_name(name);
+    let what = about.description.as_deref().or(about.hint.as_deref()).unwrap_or("a value");
+    let text = format!("{variable}: {what}");
+    if !wants.descriptions.contains(&text) {
+        wants.descriptions.push(text);
+    }
+    if about.secret && !wants.secret_variables.contains(&variable) {
+        wants.secret_variables.push(variable.clone());
+    }
+    format!("${{{variable}}}")
+}
+
+/// `Bearer {api_key}` is `Bearer ${API_KEY}`.
+fn replace_placeholders(text: &str, wants: &mut RequiredValues, about: &InputJson) -> String {
+    let mut res = String::new();
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once('{') {
+        res.push_str(before);
+        match after.split_once('}') {
+            Some((name, behind)) if is_name(name) => {
+                res.push_str(&require_value(name, wants, about));
+                rest = behind;
+            }
+            Some(_) | None => {
+                res.push('{');
+                rest = after;
+            }
+        }
+    }
+    res + rest
+}
+
+fn is_name(text: &str) -> bool {
+    !text.is_empty() && text.chars().all(|it| it.is_ascii_alphanumeric() || "_-".contains(it))
+}
+
+/// A name as that of a variable: `X-Api-Key` is `X_API_KEY`.
+fn variable_name(name: &str) -> String {
+    let kept = name.trim_start_matches('-').chars();
+    let mut res: String =
+        kept.map(|it| if it.is_ascii_alphanumeric() { it.to_ascii_uppercase() } else { '_' }).collect();
+    if res.is_empty() || res.starts_with(|it: char| it.is_ascii_digit()) {
+        res.insert(0, '_');
+    }
+    res
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `command args… | NAME=value… | wants…`, or `URL | headers | wants`, or the error.
+    #[track_caller]
+    fn check(text: &str, want: &str) {
+        let got = match parse_server_json(text) {
+            Err(error) => error.to_string(),
+            Ok(PublishedServer {
+                name,
+                description: _,
+                transport,
+                required_values: wants,
+                secret_variables: _,
+            }) => {
+                let pairs =
+                    |it: Vec<(String, String)>| it.into_iter().map(|(name, value)| format!("{name}={value}"));
+                let (first, second): (String, Vec<String>) = match transport {
+                    NewTransport::Stdio { command, args, env } => {
+                        (format!("{command} {}", args.join(" ")), pairs(env).collect())
+                    }
+                    NewTransport::Url { kind, url, headers } => {
+                        (format!("{kind:?} {url}"), pairs(headers).collect())
+                    }
+                };
+                format!("{name}: {first} | {} | {}", second.join(" "), wants.join("; "))
+            }
+        };
+        assert_eq!(got, want);
+    }
+
+    #[test]
+    fn a_package_is_started_by_what_its_kind_has() {
+        check(
+            r#"{"name":"io.github.me/weather","description":"d","version":"1","packages":[
+                {"registryType":"mcpb","identifier":"x"},
+                {"registryType":"npm","identifier":"@me/weather","version":"1.2.0","transport":{"type":"stdio"},
+                 "runtimeArguments":[{"type":"positional","value":"-y"}],
+                 "packageArguments":[{"type":"named","name":"--units","value":"metric"},{"type":"positional","valueHint":"city","isRequired":true,"description":"Where"}],
+                 "environmentVariables":[{"name":"API_KEY","isRequired":true,"isSecret":true,"description":"Your key"},{"name":"LEVEL","default":"info"},{"name":"EXTRA"}]}]}"#,
+            "weather: npx -y @me/weather@1.2.0 --units metric ${CITY} | API_KEY=${API_KEY} LEVEL=info | \
+             API_KEY: Your key; CITY: Where",
+        );
+        check(
+            r#"{"server":{"name":"a/b","packages":[{"registry_type":"pypi","identifier":"b","version":"2"}]},"_meta":{}}"#,
+            "b: uvx b==2 |  | ",
+        );
+        check(
+            r#"{"name":"a/c","packages":[{"registryType":"oci","identifier":"docker.io/a/c:1","version":"1",
+                "environmentVariables":[{"name":"K","isSecret":true}]}]}"#,
+            "c: docker run -i --rm -e K docker.io/a/c:1 | K=${K} | K: a value",
+        );
+    }
+
+    #[test]
+    fn a_url_is_taken_where_nothing_can_be_started() {
+        check(
+            r#"{"name":"a/d","packages":[{"registryType":"npm","identifier":"d","transport":{"type":"streamable-http"}}],
+                "remotes":[{"type":"streamable-http","url":"https://{tenant}.example.com/mcp",
+                "headers":[{"name":"Authorization","value":"Bearer {api_key}","isSecret":true,"description":"Key"},
+                           {"name":"X-Region","isRequired":true}]}]}"#,
+            "d: Http https://${TENANT}.example.com/mcp | Authorization=Bearer ${API_KEY} X-Region=${X_REGION} | \
+             API_KEY: Key; X_REGION: a value; TENANT: a value",
+        );
+        check(
+            r#"{"name":"a/e","remotes":[{"type":"sse","url":"https://e/sse"}]}"#,
+            "e: Sse https://e/sse |  | ",
+        );
+    }
+
+    #[test]
+    fn what_is_no_use_says_why() {
+        check("{}", "it is no server.json: line 1, column 2 is not as it should be");
+        check(
+            r#"{"name":"a/f"}"#,
+            "it has no package of npm, PyPI or OCI that speaks on its standard streams, and no URL",
+        );
+        check(r#"{"name":"#, "it is no server.json: line 1, column 8 is not as it should be");
+        let takes = |at: &str| {
+            format!(
+                "it takes a variable of the environment by name, at `{at}`: what is published asks for values, and takes none"
+            )
+        };
+        check(
+            r#"{"name":"a/g","description":"${HOME}","remotes":[{"type":"sse","url":"https://e/?k=${AWS_KEY}"}]}"#,
+            &takes("/remotes/0/url"),
+        );
+        check(
+            r#"{"name":"a/h","packages":[{"registryType":"npm","identifier":"h","environmentVariables":[{"name":"A","default":"${B}"}]}]}"#,
+            &takes("/packages/0/environmentVariables/0/default"),
+        );
+        check(&" ".repeat(MAX_BYTES + 1), "it is longer than 1024 KiB");
+    }
+}

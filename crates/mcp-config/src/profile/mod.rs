@@ -1,0 +1,98 @@
+//! The profiles: a dialect, and which of its versions is meant.
+
+pub(crate) mod policy;
+
+use mcp_model::Dialect;
+
+/// A dialect together with the rules it is read by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Profile {
+    /// HoloDeck's configuration contract.
+    HoloDeck,
+    /// What HoloDeck 0.7 accepts.
+    HoloDeck07,
+    /// Dominds' `.minds/mcp.yaml`.
+    Dominds,
+    /// The servers of an ACP session, protocol version 1.
+    AcpV1,
+    /// The servers of an ACP session, the draft of protocol version 2.
+    AcpV2,
+    /// The `mcp.json` and settings of editors and agents, taken as they are found.
+    McpJson,
+}
+
+impl Profile {
+    /// Every profile.
+    pub const ALL: &'static [Profile] = &[
+        Profile::HoloDeck,
+        Profile::HoloDeck07,
+        Profile::Dominds,
+        Profile::AcpV1,
+        Profile::AcpV2,
+        Profile::McpJson,
+    ];
+
+    /// The dialect it belongs to.
+    pub fn dialect(self) -> Dialect {
+        match self {
+            Profile::HoloDeck | Profile::HoloDeck07 => Dialect::HoloDeck,
+            Profile::Dominds => Dialect::Dominds,
+            Profile::AcpV1 | Profile::AcpV2 => Dialect::Acp,
+            Profile::McpJson => Dialect::McpJson,
+        }
+    }
+
+    /// Its name on the command line.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Profile::HoloDeck => "holodeck",
+            Profile::HoloDeck07 => "holodeck-0.7",
+            Profile::Dominds => "dominds",
+            Profile::AcpV1 => "acp-v1",
+            Profile::AcpV2 => "acp-v2",
+            Profile::McpJson => "mcp-json",
+        }
+    }
+
+    /// Its name as JSON.
+    pub(crate) fn as_json(self) -> &'static str {
+        match self {
+            Profile::HoloDeck => "\"holodeck\"",
+            Profile::HoloDeck07 => "\"holodeck-0.7\"",
+            Profile::Dominds => "\"dominds\"",
+            Profile::AcpV1 => "\"acp-v1\"",
+            Profile::AcpV2 => "\"acp-v2\"",
+            Profile::McpJson => "\"mcp-json\"",
+        }
+    }
+
+    /// The profile of this name.
+    pub fn parse(name: &str) -> Option<Profile> {
+        Profile::ALL.iter().copied().find(|it| it.as_str() == name)
+    }
+
+    /// The profile a dialect is read by unless another is asked for.
+    pub fn default_for(dialect: Dialect) -> Profile {
+        match dialect {
+            Dialect::HoloDeck => Profile::HoloDeck,
+            Dialect::Dominds => Profile::Dominds,
+            Dialect::Acp => Profile::AcpV1,
+            Dialect::McpJson => Profile::McpJson,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_profile_is_found_by_its_name() {
+        for profile in Profile::ALL {
+            assert_eq!(Profile::parse(profile.as_str()), Some(*profile));
+            assert_eq!(profile.as_json(), format!("{:?}", profile.as_str()));
+        }
+        assert_eq!(Profile::parse("HoloDeck"), None);
+        assert_eq!(Profile::default_for(Dialect::Acp), Profile::AcpV1);
+    }
+}

@@ -1,0 +1,181 @@
+//! From what is meant to the edits that say it, in the manner of the text around.
+
+use mcp_model::RawJson;
+
+use crate::diagnostic::{Applicability, Fix, FixIntent, ScalarKind, TextEdit};
+use crate::diagnostic::{RawDiagnostic, quoted};
+use crate::syntax::entry_edits::{self, InsertPosition, NewEntry};
+use crate::syntax::layout::Layout;
+use crate::syntax::output::OutputValue;
+use crate::syntax::{Node, child, last, parent};
+
+/// The text that is repaired, and its tree.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct SourceTree<'a> {
+    pub(crate) text: &'a str,
+    pub(crate) root: Option<&'a Node>,
+}
+
+impl<'a> SourceTree<'a> {
+    /// The fix for a problem; `None` where none is known, or where the text is written too oddly for it.
+    pub(crate) fn fix(self, problem: &RawDiagnostic) -> Option<Fix> {
+        let pointer = &problem.pointer;
+        let here = [vec![pointer.clone()], vec![pointer.clone()]];
+        let source = self.text.get(problem.span.clone())?;
+        let fix = |title: String, applicability, edits, touched| Fix {
+            title,
+            applicability,
+            edits,
+            changed: touched,
+        };
+        let sure = Applicability::Sure;
+        let res = match problem.fix.as_ref()? {
+            FixIntent::RenameKey(word, applicability) => {
+                let new = child(parent(pointer)?, word);
+                fix(
+                    format!("write `{word}`"),
+                    *applicability,
+                    vec![self.replacement(problem, word)?],
+                    [vec![pointer.clone()], vec![new]],
+                )
+            }
+            FixIntent::ReplaceScalar(word, applicability) => {
+                fix(format!("write `{word}`"), *applicability, vec![self.replacement(problem, word)?], here)
+            }
+            FixIntent::Quote => {
+                fix("put it into quotes".to_owned(), sure, quote_edits(problem, source)?, here)
+            }
+            FixIntent::Unquote(says) => {
+                let word = unquoted_value(source, *says)?;
+                let edit = TextEdit { span: problem.span.clone(), text: word.to_owned() };
+                fix(format!("write `{word}`"), sure, vec![edit], here)
+            }
+            FixIntent::WrapInList => {
+                let brackets = bracket_edits(problem, source)?;
+                fix("make it a list of one".to_owned(), Applicability::Suggested, brackets, here)
+            }
+            FixIntent::ReplaceScheme(from, to) => {
+                let quote = usize::from(source.starts_with(['"', '\'']));
+                let found = source.get(quote..quote + from.len())?;
+                let start = problem.span.start + quote;
+                let edit = TextEdit { span: start..start + from.len(), text: (*to).to_owned() };
+                let fits = found.eq_ignore_ascii_case(from);
+                fits.then(|| fix(format!("write `{to}://`"), Applicability::Suggested, vec![edit], here))?
+            }
+            FixIntent::RemoveMember(pointer, applicability) => {
+                let mapping = self.node(parent(pointer)?)?;
+                let key = last(pointer);
+                let index = mapping.members()?.iter().position(|it| *it.key.text == *key)?;
+                let edits = entry_edits::remove(Layout::new(self.text), mapping, index)?;
+                fix(
+                    format!("remove `{}`", quoted(&key)),
+                    *applicability,
+                    edits,
+                    [vec![pointer.clone()], Vec::new()],
+                )
+            }
+            FixIntent::AddMembers { mapping: at, after, members, applicability: sure } => {
+                let names: Vec<_> = members.iter().map(|it| format!("`{}`", it.0)).collect();
+                let mapping = self.node(at)?;
+                let place = match after {
+                    None => InsertPosition::First,
+                    Some(key) => {
+                        InsertPosition::After(mapping.members()?.iter().position(|it| &*it.key.text == *key)?)
+                    }
+                };
+                let text = Layout::new(self.text);
+                let mut edit: Option<TextEdit> = None;
+                for (key, value) in members {
+                    let value = &OutputValue::from_json(&RawJson::from_value(value).ok()?)?;
+                    let mut next = entry_edits::insert(text, mapping, place, NewEntry::Member(key, value))?;
+                    let next = next.pop().filter(|_| next.is_empty())?;
+                    edit = Some(match edit {
+                        None => next,
+                        Some(edit) => TextEdit { span: edit.span, text: edit.text + &next.text },
+                    });
+                }
+                let new = members.iter().map(|it| child(at, it.0)).collect();
+                fix(format!("add {}", names.join(" and ")), *sure, vec![edit?], [Vec::new(), new])
+            }
+        };
+        let fits = |it: &TextEdit| self.text.get(it.span.clone()).is_some();
+        res.edits.iter().all(fits).then_some(res)
+    }
+
+    /// Another word in place of the key or scalar, in the quotes that stand there.
+    fn replacement(self, problem: &RawDiagnostic, word: &str) -> Option<TextEdit> {
+        let source = self.text.get(problem.span.clone())?;
+        let quote = match source.chars().next()? {
+            it @ ('"' | '\'') => it.to_string(),
+            // A block scalar, an alias, or a value behind a tag or an anchor.
+            '|' | '>' | '*' | '&' | '!' | '[' | '{' | '?' => return None,
+            _ => String::new(),
+        };
+        Some(TextEdit { span: problem.span.clone(), text: format!("{quote}{word}{quote}") })
+    }
+
+    fn node(self, pointer: &str) -> Option<&'a Node> {
+        self.root?.at(pointer)
+    }
+}
+
+/// Quotes around a plain scalar on one line.
+fn quote_edits(problem: &RawDiagnostic, source: &str) -> Option<Vec<TextEdit>> {
+    let plain = source.bytes().all(|it| it.is_ascii_alphanumeric() || b"+-._~".contains(&it));
+    let quote = |at: usize| TextEdit { span: at..at, text: "\"".to_owned() };
+    (plain && !source.is_empty()).then(|| vec![quote(problem.span.start), quote(problem.span.end)])
+}
+
+/// The value that a text says.
+fn unquoted_value(source: &str, says: ScalarKind) -> Option<&str> {
+    let inner =
+        ['"', '\''].iter().find_map(|it| source.strip_prefix(*it)?.strip_suffix(*it)).unwrap_or(source);
+    if says == ScalarKind::Boolean {
+        return match inner.to_ascii_lowercase().as_str() {
+            "yes" | "on" | "true" | "y" => Some("true"),
+            "no" | "off" | "false" | "n" => Some("false"),
+            _ => None,
+        };
+    }
+    let part = inner.bytes().all(|it| it.is_ascii_digit() || (it == b'.' && says == ScalarKind::Number));
+    let number = part
+        && inner.starts_with(|it: char| it.is_ascii_digit())
+        && !inner.ends_with('.')
+        && inner.parse::<f64>().is_ok();
+    number.then_some(inner)
+}
+
+/// Brackets around one scalar.
+fn bracket_edits(problem: &RawDiagnostic, source: &str) -> Option<Vec<TextEdit>> {
+    let quoted = source.starts_with(['"', '\'']);
+    let plain = |it: char| it.is_ascii_alphanumeric() || "-_./@:=+".contains(it);
+    if source.is_empty() || source.contains('\n') || !(quoted || source.chars().all(plain)) {
+        return None;
+    }
+    let put = |at: usize, text: &str| TextEdit { span: at..at, text: text.to_owned() };
+    let marks = if quoted { ["[", "]"] } else { ["[\"", "\"]"] };
+    Some(vec![put(problem.span.start, marks[0]), put(problem.span.end, marks[1])])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(source: &str, says: ScalarKind, want: Option<&str>) {
+        assert_eq!(unquoted_value(source, says), want, "{source}");
+    }
+
+    #[test]
+    fn a_text_that_says_a_value_is_that_value() {
+        check("'30'", ScalarKind::Integer, Some("30"));
+        check("\"1.5\"", ScalarKind::Number, Some("1.5"));
+        check("1.5", ScalarKind::Integer, None);
+        check("yes", ScalarKind::Boolean, Some("true"));
+        check("'off'", ScalarKind::Boolean, Some("false"));
+        check("30", ScalarKind::Boolean, None);
+        for text in ["30s", "", "'", "1.", ".5", "1:30", "0x10", "1e5", "yes", "1.2.3", "-1"] {
+            check(text, ScalarKind::Number, None);
+        }
+    }
+}

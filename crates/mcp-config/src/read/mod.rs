@@ -1,0 +1,186 @@
+//! Reads a whole file: servers and diagnostics.
+
+mod fix_plan;
+mod positions;
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::Arc;
+
+use mcp_model::{Passthrough, ServerSpec, Severity, TransportKind};
+
+use crate::de::ReadContext;
+use crate::diagnostic::{Code, Diagnostic, LineIndex, RawDiagnostic};
+use crate::dialect::acp::{self, Leniency};
+use crate::dialect::entry::{MAX_SERVERS, ReadEntry};
+use crate::dialect::{dominds, editor, holodeck};
+use crate::profile::Profile;
+use crate::profile::policy::{Policy, Scope};
+use crate::resolve::ResolveError;
+use crate::syntax::{self, contains};
+use fix_plan::SourceTree;
+use positions::ValuePositions;
+
+/// A text to read. `Debug` prints its length only, because it may contain secrets.
+#[derive(Clone, Copy)]
+pub struct Document<'a> {
+    /// The path, as shown to the user.
+    pub name: &'a str,
+    /// The content.
+    pub text: &'a str,
+    /// The rules for reading it.
+    pub profile: Profile,
+}
+
+impl fmt::Debug for Document<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Document { name, text, profile } = self;
+        f.debug_struct("Document")
+            .field("name", name)
+            .field("text_bytes", &text.len())
+            .field("profile", profile)
+            .finish()
+    }
+}
+
+/// The result of reading a document.
+#[derive(Debug, Clone)]
+pub struct Reading {
+    /// The servers without an error of their own, in file order. If the file is `refused`, none of them may be started;
+    /// they are included so that a caller can inspect their variables.
+    pub servers: Vec<ServerSpec>,
+    /// Every server entry, in file order.
+    pub entries: Vec<ServerEntry>,
+    /// All diagnostics, in file order.
+    pub diagnostics: Vec<Diagnostic>,
+    /// No server of this file may be started.
+    pub refused: bool,
+    /// The positions of the servers' values.
+    positions: Arc<ValuePositions>,
+}
+
+/// A server entry of a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ServerEntry {
+    /// The name, or a label such as `tools[2]` if it has no readable name.
+    pub name: String,
+    /// The transport, if it could be read.
+    pub transport: Option<TransportKind>,
+    /// The entry has no error, and the file is not refused.
+    pub accepted: bool,
+    /// The entry is disabled (`enabled: false`), or has nothing to start (the settings of an editor's extension). It is
+    /// accepted, but not among the servers.
+    pub disabled: bool,
+    /// JSON pointer to the entry.
+    pub pointer: String,
+    /// The entry itself, if its transport is an extension that the model cannot express (ACP's `acp` and `_custom`).
+    /// Such an entry is neither accepted nor wrong; a caller that knows the extension may start it.
+    pub extension: Option<Passthrough>,
+}
+
+/// Reads a document. Never fails: every mistake is in the diagnostics.
+pub fn read(document: &Document<'_>) -> Reading {
+    read_acp(document, Leniency::default())
+}
+
+/// Reads the servers of a session request and accepts, with a warning, what `leniency` permits (ACP-022, ACPX-09).
+///
+/// [`read`](crate::read()) does the same without leniency. For a profile other than ACP's, `leniency` has no effect.
+pub fn read_acp(document: &Document<'_>, leniency: Leniency) -> Reading {
+    let policy = Policy::for_profile(document.profile);
+    let context = ReadContext::new(policy, document.name);
+    let syntax::ParsedText { root, dropped: _, diagnostics } = syntax::parse_as(document.text, policy.syntax);
+    for diagnostic in diagnostics {
+        let severity =
+            if diagnostic.code == Code::UnknownTag { policy.unknown_tag } else { diagnostic.severity };
+        context.report(diagnostic.severity(severity));
+    }
+    let entries = match (&root, document.profile) {
+        (None, _) => Vec::new(),
+        (Some(root), Profile::HoloDeck | Profile::HoloDeck07) => holodeck::read(root, &context),
+        (Some(root), Profile::Dominds) => dominds::read(root, &context),
+        (Some(root), Profile::AcpV1 | Profile::AcpV2) => acp::read_servers(root, &context, leniency),
+        (Some(root), Profile::McpJson) => editor::read(root, &context),
+    };
+    if let Some(first) = entries.get(MAX_SERVERS) {
+        let message = format!("the file has more than {MAX_SERVERS} servers");
+        let parent = syntax::parent(&first.pointer).unwrap_or_default();
+        let span = first.span.clone();
+        context.report(RawDiagnostic::new(Code::TooLarge, message, parent, span).help("split the file"));
+    }
+    finish(entries, context, SourceTree { text: document.text, root: root.as_ref() })
+}
+
+fn finish(read: Vec<ReadEntry>, context: ReadContext, source: SourceTree<'_>) -> Reading {
+    let lines = &LineIndex::new(source.text);
+    let policy = context.policy;
+    let servers = read.iter().take(MAX_SERVERS).filter(|entry| entry.spec.is_some());
+    let pointers = servers.map(|entry| entry.pointer.clone()).collect();
+    let positions = Arc::new(ValuePositions::new(source.text, policy, pointers));
+    let raw = context.into_diagnostics();
+    let owners: HashMap<&str, usize> = if raw.is_empty() {
+        HashMap::new()
+    } else {
+        read.iter().enumerate().rev().map(|(index, entry)| (entry.pointer.as_str(), index)).collect()
+    };
+    // The entry that contains the pointer.
+    let owner = |pointer: &str| {
+        let mut ancestors = std::iter::successors(Some(pointer), |it| syntax::parent(it));
+        ancestors.find_map(|it| owners.get(it).copied())
+    };
+    let mut refused = false;
+    let mut has_error = vec![false; read.len()];
+    let mut diagnostics = Vec::with_capacity(raw.len());
+    for diagnostic in raw {
+        let owner = owner(&diagnostic.pointer);
+        if diagnostic.severity == Severity::Error {
+            refused |= policy.scope == Scope::File || owner.is_none() || diagnostic.code.rejects_file();
+            if let Some(owner) = owner {
+                has_error[owner] = true;
+            }
+        }
+        let fix = source.fix(&diagnostic);
+        diagnostics.push(diagnostic.locate(lines, owner.map(|index| read[index].name.clone()), fix));
+    }
+    diagnostics.sort_by(|a, b| {
+        let key = |it: &Diagnostic| (it.span.start, it.severity, it.code, it.span.end);
+        key(a).cmp(&key(b)).then_with(|| a.pointer.cmp(&b.pointer)).then_with(|| a.message.cmp(&b.message))
+    });
+    let (servers, entries) = (Vec::with_capacity(read.len()), Vec::with_capacity(read.len()));
+    let mut res = Reading { servers, entries, diagnostics, refused, positions };
+    for (entry, has_error) in read.into_iter().zip(has_error) {
+        let ReadEntry { name, pointer, span: _, transport, disabled, spec, extension } = entry;
+        let accepted = !refused && !has_error && (disabled || spec.is_some());
+        res.entries.push(ServerEntry { name, transport, accepted, disabled, pointer, extension });
+        res.servers.extend(spec.filter(|_| !has_error));
+    }
+    res
+}
+
+impl Reading {
+    /// The diagnostic for a resolve error: at the value or, if the value is not in the file, at the nearest value that
+    /// contains it.
+    pub fn diagnose(&self, error: &ResolveError) -> Diagnostic {
+        let position = self.positions.nearest(&error.pointer);
+        let server = self.entries.iter().find(|entry| contains(&entry.pointer, &error.pointer));
+        Diagnostic {
+            severity: Severity::Error,
+            code: error.code,
+            kind: error.kind,
+            message: error.message.clone(),
+            pointer: error.pointer.clone(),
+            span: position.span,
+            line: position.line,
+            column: position.column,
+            labels: Vec::new(),
+            help: error.help.clone(),
+            server: server.map(|entry| entry.name.clone()),
+            fix: None,
+        }
+    }
+
+    /// Returns whether a diagnostic is an error.
+    pub fn has_errors(&self) -> bool {
+        self.diagnostics.iter().any(|it| it.severity == Severity::Error)
+    }
+}

@@ -1,0 +1,98 @@
+//! Positions of the values of a file's servers, for errors found after reading.
+//!
+//! Only resolve errors need them, so they are computed on first use from a copy of the text.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::OnceLock;
+
+use mcp_model::Secret;
+
+use crate::de::{Location, ReadContext};
+use crate::diagnostic::LineIndex;
+use crate::profile::policy::Policy;
+use crate::syntax::{self, Node};
+
+/// Source positions by JSON pointer. `Debug` does not print the text.
+#[derive(Debug)]
+pub(crate) struct ValuePositions {
+    text: Secret,
+    policy: &'static Policy,
+    /// The pointers to the servers.
+    servers: Vec<String>,
+    positions: OnceLock<BTreeMap<String, SourcePosition>>,
+}
+
+/// The position of a value in the text.
+#[derive(Debug, Clone)]
+pub(crate) struct SourcePosition {
+    pub(crate) span: Range<usize>,
+    pub(crate) line: usize,
+    pub(crate) column: usize,
+}
+
+impl ValuePositions {
+    /// The positions in the servers at these pointers.
+    pub(crate) fn new(text: &str, policy: &'static Policy, servers: Vec<String>) -> ValuePositions {
+        let text = if servers.is_empty() { "" } else { text };
+        ValuePositions { text: Secret::new(text), policy, servers, positions: OnceLock::new() }
+    }
+
+    /// The position of the value at a pointer, or of the nearest value that contains it. The start of the file for a
+    /// pointer outside of the servers.
+    pub(crate) fn nearest(&self, pointer: &str) -> SourcePosition {
+        let positions = self.positions.get_or_init(|| self.compute());
+        let mut ancestors = std::iter::successors(Some(pointer), |it| syntax::parent(it));
+        let found = ancestors.find_map(|it| positions.get(it));
+        found.cloned().unwrap_or(SourcePosition { span: 0..0, line: 1, column: 1 })
+    }
+
+    fn compute(&self) -> BTreeMap<String, SourcePosition> {
+        let text = self.text.expose();
+        let mut res = BTreeMap::new();
+        let Some(root) = syntax::parse_as(text, self.policy.syntax).root else { return res };
+        let (lines, context) = (LineIndex::new(text), ReadContext::new(self.policy, ""));
+        for pointer in &self.servers {
+            if let Some((node, at)) = find(&root, pointer, &context) {
+                collect(node, at, &lines, &context, &mut res);
+            }
+        }
+        res
+    }
+}
+
+fn find<'a>(root: &'a Node, pointer: &str, context: &ReadContext) -> Option<(&'a Node, Location)> {
+    let mut node = root;
+    let mut at = Location::root(root);
+    for segment in syntax::segments(pointer) {
+        if let Some(member) = node.get(&segment) {
+            at = at.member(member, context);
+            node = &member.value;
+        } else {
+            let index = segment.parse().ok()?;
+            let item = node.items()?.get(index)?;
+            at = at.item(index, item, context);
+            node = item;
+        }
+    }
+    Some((node, at))
+}
+
+fn collect(
+    node: &Node,
+    at: Location,
+    lines: &LineIndex<'_>,
+    context: &ReadContext,
+    out: &mut BTreeMap<String, SourcePosition>,
+) {
+    let is_collection = node.items().is_some() || node.members().is_some();
+    let span = lines.clamp(if is_collection { at.key() } else { at.span() });
+    let (line, column) = lines.position(span.start);
+    out.insert(at.pointer(context), SourcePosition { span, line, column });
+    for (index, item) in node.items().into_iter().flatten().enumerate() {
+        collect(item, at.item(index, item, context), lines, context, out);
+    }
+    for member in node.members().into_iter().flatten() {
+        collect(&member.value, at.member(member, context), lines, context, out);
+    }
+}

@@ -1,0 +1,86 @@
+//! What an edit did to a file, as lines that go and lines that come. Both are masked like every line that is shown.
+
+use anstyle::{AnsiColor, Style};
+use similar::{ChangeTag, TextDiff};
+
+use crate::render::mask::MaskedText;
+use crate::render::{Colour, printable};
+
+/// How many lines around a change are shown.
+const CONTEXT_LINES: usize = 3;
+
+/// The changes from one text to another, as a unified diff; empty where there are none.
+///
+/// The lines are compared as they are and shown without their secrets, so that a line may seem to come as it went.
+pub fn render_diff(name: &str, before: &str, after: &str, colour: Colour) -> String {
+    // Split as the masked text is, where a lone carriage return ends no line.
+    let (olds, news) = (split_lines(before), split_lines(after));
+    let diff = TextDiff::from_slices(&olds, &news);
+    let (old, new) = (MaskedText::new(before), MaskedText::new(after));
+    let (old, new) = (old.lines(), new.lines());
+    let mut res = String::new();
+    for hunk in diff.grouped_ops(CONTEXT_LINES) {
+        if res.is_empty() {
+            let name = printable(name);
+            res.push_str(&format!("--- {name}\n+++ {name}\n"));
+        }
+        let (first, last) = (&hunk[0], &hunk[hunk.len() - 1]);
+        let range = |start: usize, end: usize| {
+            format!("{},{}", if end > start { start + 1 } else { start }, end - start)
+        };
+        let header = format!(
+            "@@ -{} +{} @@",
+            range(first.old_range().start, last.old_range().end),
+            range(first.new_range().start, last.new_range().end)
+        );
+        res.push_str(&paint_line(colour, AnsiColor::Cyan, &header));
+        for change in hunk.iter().flat_map(|it| diff.iter_changes(it)) {
+            let line = |lines: &[&str], index: Option<usize>| {
+                index.and_then(|it| lines.get(it).copied()).unwrap_or_default().replace('\t', "    ")
+            };
+            match change.tag() {
+                ChangeTag::Equal => res.push_str(&format!(" {}\n", line(&new, change.new_index()))),
+                ChangeTag::Delete => {
+                    let line = format!("-{}", line(&old, change.old_index()));
+                    res.push_str(&paint_line(colour, AnsiColor::Red, &line));
+                }
+                ChangeTag::Insert => {
+                    let line = format!("+{}", line(&new, change.new_index()));
+                    res.push_str(&paint_line(colour, AnsiColor::Green, &line));
+                }
+            }
+        }
+    }
+    res
+}
+
+fn split_lines(text: &str) -> Vec<&str> {
+    text.split_inclusive('\n').collect()
+}
+
+fn paint_line(colour: Colour, with: AnsiColor, line: &str) -> String {
+    let style: Style = with.on_default();
+    match colour {
+        Colour::Always => format!("{style}{line}{style:#}\n"),
+        Colour::Never => format!("{line}\n"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn changes_are_shown_without_secrets() {
+        let before = "version: 1\r\nservers:\r\n  a:\r\n    comand: x\r\n    env: {A: hunter2}\r\n";
+        let after = before.replace("comand", "command").replace("hunter2", "hunter3");
+        assert_eq!(
+            render_diff("m.yaml", before, &after, Colour::Never),
+            "--- m.yaml\n+++ m.yaml\n@@ -1,5 +1,5 @@\n version: 1\n servers:\n   a:\n-    comand: *\n-    env: {A: *******}\n+    \
+             command: x\n+    env: {A: *******}\n"
+        );
+        assert_eq!(render_diff("m.yaml", before, before, Colour::Never), "");
+        let painted = render_diff("m.yaml", "a: 1", "a: 2\nb: 3", Colour::Always);
+        assert!(painted.contains("\u{1b}[32m+") && painted.contains("\u{1b}[31m-"), "{painted:?}");
+    }
+}

@@ -1,0 +1,439 @@
+//! What of a command line, and of a variable's value, is known to be no secret.
+//!
+//! A word is shown because of what it is: a flag, the package that a runner is asked for, a path, a number behind
+//! `--port`. Everything else may be a password, and is not for showing: what stands behind a flag that is not known,
+//! whatever is named like a secret, and every word in which letters and digits are mixed as in a token. A secret that is
+//! hidden twice costs a look into the file; one that is shown once is one no more.
+
+use std::ops::Range;
+
+/// Programs that are given a package, and start it.
+const RUNNERS: &[&str] = &["npx", "bunx", "pnpx", "uvx", "pipx", "npm", "pnpm", "yarn", "bun", "uv"];
+/// The same for images.
+const CONTAINERS: &[&str] = &["docker", "podman"];
+/// Their own words before it.
+const SUBCOMMANDS: &[&str] = &["run", "exec", "x", "dlx", "tool", "--"];
+/// Programs that are given a script.
+const INTERPRETERS: &[&str] = &["node", "python", "python3", "deno", "ruby", "php"];
+/// The flags of a shell that has slashes for dashes, as with `cmd /c npx`.
+const SHELL_SWITCHES: &[&str] = &["/c", "/C", "/s", "/d"];
+
+/// Flags of runners behind which no value stands.
+const FLAGS_WITHOUT_VALUE: &[&str] = &[
+    "-y",
+    "--yes",
+    "-i",
+    "-t",
+    "-it",
+    "--rm",
+    "--init",
+    "--interactive",
+    "--tty",
+    "-q",
+    "--quiet",
+    "--no-install",
+    "--isolated",
+    "--verbose",
+    "--stdio",
+    "--headless",
+    "--read-only",
+];
+
+/// Words that many servers have as commands of their own.
+const SUBCOMMAND_NAMES: &[&str] =
+    &["stdio", "sse", "http", "mcp", "serve", "server", "demo-server", "start", "run", "true", "false"];
+
+/// What a name ends with whose value is known to be no secret, as a flag or as a variable.
+const SAFE_NAMES: &[&str] = &[
+    "port",
+    "host",
+    "hostname",
+    "transport",
+    "level",
+    "mode",
+    "timeout",
+    "dir",
+    "directory",
+    "folder",
+    "cwd",
+    "root",
+    "path",
+    "file",
+    "config",
+    "project",
+    "package",
+    "from",
+    "with",
+    "python",
+    "module",
+    "m",
+    "format",
+    "lang",
+    "locale",
+    "region",
+    "debug",
+    "version",
+    "toolsets",
+    "browser",
+    "network",
+    "platform",
+    "color",
+    "env",
+    "workspace",
+];
+
+/// What stands in a name whose value is a secret, be it a part of a longer word.
+const SECRET_PARTS: &[&str] = &[
+    "token",
+    "secret",
+    "context",
+    "pwd",
+    "apikey",
+    "auth",
+    "bearer",
+    "cred",
+    "cookie",
+    "session",
+    "private",
+    "sign",
+    "licen",
+    "connection",
+    "account",
+    "login",
+    "mnemonic",
+    "wallet",
+    "webhook",
+    "cert",
+];
+/// The same as a word of its own.
+const SECRET_WORDS: &[&str] = &[
+    "key", "api", "pw", "pin", "otp", "code", "sig", "salt", "jwt", "dsn", "user", "hash", "seed", "pat",
+    "client", "id",
+];
+
+/// What the tokens of well-known services begin with.
+const TOKEN_PREFIXES: &[&str] = &[
+    "sk-",
+    "pk-",
+    "rk-",
+    "sk_",
+    "pk_",
+    "rk_",
+    "ghp_",
+    "gho_",
+    "ghu_",
+    "ghs_",
+    "ghr_",
+    "github_pat",
+    "glpat",
+    "xox",
+    "akia",
+    "asia",
+    "aiza",
+    "ya29",
+    "eyj",
+    "npm_",
+    "pypi-",
+    "hf_",
+    "shpat",
+    "sg.",
+    "dop_",
+    "lin_",
+    "ntn_",
+    "secret_",
+    "figd_",
+    "tvly-",
+    "fc-",
+    "bsa",
+    "gsk_",
+    "key-",
+    "pat-",
+    "whsec",
+    "r8_",
+];
+
+/// The longest text that is shown.
+const MAX_SHOWN_LENGTH: usize = 96;
+
+/// What the next argument may be.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum NextArgument {
+    /// The package of a runner, or the script of an interpreter.
+    Target,
+    /// The value of a flag that is known to take no secret.
+    SafeValue,
+    /// The value of a flag that nobody knows, or something else.
+    UnknownValue,
+    /// The value of a flag that is named like a secret.
+    SecretValue,
+    /// Something else.
+    Other,
+}
+
+/// Of each argument of a command, what may be shown: byte ranges of it. What cannot be looked at is `None`.
+pub(super) fn visible_arguments(command: Option<&str>, args: &[Option<&str>]) -> Vec<Vec<Range<usize>>> {
+    let program = command.map(program_name).unwrap_or_default();
+    // A package is still to come; and of what kind of program.
+    let mut runner = Some(program).filter(|it| is_launcher(it));
+    // Nothing but flags has been there.
+    let mut is_early = true;
+    let mut expected = if runner.is_some() { NextArgument::Target } else { NextArgument::Other };
+    let mut res = Vec::new();
+    for arg in args {
+        let Some(arg) = *arg else {
+            (runner, is_early, expected) = (None, false, NextArgument::UnknownValue);
+            res.push(Vec::new());
+            continue;
+        };
+        let images = runner.is_some_and(|it| CONTAINERS.contains(&it));
+        let (shown, next) = classify(arg, expected, images);
+        let is_flag = arg.starts_with('-');
+        match expected {
+            NextArgument::Target | NextArgument::Other if is_early && is_launcher(program_name(arg)) => {
+                runner = Some(program_name(arg));
+            }
+            NextArgument::Target if !is_flag && !SUBCOMMANDS.contains(&arg) => {
+                (runner, is_early) = (None, false)
+            }
+            NextArgument::Other if !is_flag && !SHELL_SWITCHES.contains(&arg) => is_early = false,
+            // It was the flag's value, or the package: whatever comes now is not known to be one.
+            NextArgument::UnknownValue | NextArgument::SecretValue if !is_flag && !images => {
+                (runner, is_early) = (None, false)
+            }
+            NextArgument::Target
+            | NextArgument::SafeValue
+            | NextArgument::UnknownValue
+            | NextArgument::SecretValue
+            | NextArgument::Other => {}
+        }
+        expected = if next == NextArgument::Other && runner.is_some() { NextArgument::Target } else { next };
+        res.push(shown);
+    }
+    res
+}
+
+/// May the value of a variable, or of a flag, of this name be shown?
+pub(super) fn is_safe_value(name: &str, value: &str) -> bool {
+    has_safe_name(name) && (is_plain_words(value) || is_path(value) || SUBCOMMAND_NAMES.contains(&value))
+}
+
+/// `npx` of `/usr/bin/npx` and `npx.cmd`.
+fn program_name(program: &str) -> &str {
+    let last = program.rsplit(['/', '\\']).next().unwrap_or_default();
+    [".cmd", ".exe"].iter().find_map(|it| last.strip_suffix(it)).unwrap_or(last)
+}
+
+fn is_launcher(program: &str) -> bool {
+    RUNNERS.contains(&program) || CONTAINERS.contains(&program) || INTERPRETERS.contains(&program)
+}
+
+fn classify(arg: &str, expected: NextArgument, images: bool) -> (Vec<Range<usize>>, NextArgument) {
+    let whole = || vec![prefix(arg.len())];
+    if let Some((name, value)) = arg.split_once('=')
+        && (is_variable_name(name) || is_flag(name))
+    {
+        let is_value = matches!(expected, NextArgument::SecretValue | NextArgument::UnknownValue)
+            && !name.starts_with("--");
+        let told = is_safe_value(name.trim_start_matches('-'), value);
+        return match (is_value, told) {
+            (true, _) => (Vec::new(), NextArgument::Other),
+            (false, true) => (whole(), NextArgument::Other),
+            (false, false) => {
+                let mut shown = vec![prefix(name.len() + 1)];
+                if !has_secret_name(name) {
+                    let at = name.len() + 1;
+                    shown.extend(visible_url(value).into_iter().map(|it| it.start + at..it.end + at));
+                }
+                (shown, NextArgument::Other)
+            }
+        };
+    }
+    if arg.starts_with('-') {
+        // A secret may begin with a dash, too.
+        let sure = match expected {
+            NextArgument::SecretValue | NextArgument::UnknownValue => arg.starts_with("--"),
+            NextArgument::Target | NextArgument::SafeValue | NextArgument::Other => true,
+        };
+        return match sure && is_flag(arg) {
+            true if images && ["-e", "--env"].contains(&arg) => (whole(), NextArgument::SafeValue),
+            true => (whole(), after_flag(arg)),
+            false => (Vec::new(), NextArgument::Other),
+        };
+    }
+    let is_place = is_path(arg) || is_scoped(arg);
+    let shown = match expected {
+        NextArgument::Target if SUBCOMMANDS.contains(&arg) || is_launcher(arg) => true,
+        NextArgument::Target if images => is_path(arg) || is_image(arg),
+        NextArgument::Target => is_place || is_plain_words(package_name(arg)),
+        NextArgument::SafeValue => is_place || is_plain_words(package_name(arg)) || is_variable_name(arg),
+        NextArgument::UnknownValue => is_place,
+        NextArgument::Other => {
+            is_place || is_launcher(arg) || SUBCOMMAND_NAMES.contains(&arg) || SHELL_SWITCHES.contains(&arg)
+        }
+        NextArgument::SecretValue => return (Vec::new(), NextArgument::Other),
+    };
+    (if shown { whole() } else { visible_url(arg) }, NextArgument::Other)
+}
+
+/// The beginning of a text.
+fn prefix(end: usize) -> Range<usize> {
+    0..end
+}
+
+/// What stands behind a flag.
+fn after_flag(flag: &str) -> NextArgument {
+    let name = flag.trim_start_matches('-');
+    match () {
+        () if has_secret_name(name) => NextArgument::SecretValue,
+        () if FLAGS_WITHOUT_VALUE.contains(&flag) || name.is_empty() => NextArgument::Other,
+        () if has_safe_name(name) => NextArgument::SafeValue,
+        () => NextArgument::UnknownValue,
+    }
+}
+
+/// Is the value behind this name known to be no secret?
+fn has_safe_name(name: &str) -> bool {
+    let last = name.rsplit(['-', '_', '.']).next().unwrap_or_default().to_ascii_lowercase();
+    SAFE_NAMES.contains(&last.as_str()) && !has_secret_name(name)
+}
+
+/// Is it named like a secret?
+fn has_secret_name(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    let word = |it: &str| {
+        SECRET_WORDS.contains(&it.trim_end_matches('s')) || it.ends_with("key") || it.ends_with("id")
+    };
+    SECRET_PARTS.iter().any(|it| name.contains(it)) || name.split(['-', '_', '.']).any(word)
+}
+
+/// `--flag`, or a letter or two behind one dash; `-pPASSWORD` is none.
+fn is_flag(text: &str) -> bool {
+    let short = |it: &str| (1..=2).contains(&it.len()) && it.bytes().all(|it| it.is_ascii_alphabetic());
+    match text.strip_prefix("--") {
+        Some(name) => name.is_empty() || (is_plain_words(name) && !name.contains(['@', '/', ':'])),
+        None => text.strip_prefix('-').is_some_and(short),
+    }
+}
+
+/// The name of a variable: `LOG_LEVEL`.
+fn is_variable_name(text: &str) -> bool {
+    let upper = |it: u8| it.is_ascii_uppercase() || it.is_ascii_digit() || it == b'_';
+    text.bytes().all(upper) && text.starts_with(|it: char| it.is_ascii_uppercase()) && is_plain_words(text)
+}
+
+/// `@scope/name`, with a version or without.
+fn is_scoped(text: &str) -> bool {
+    text.starts_with('@') && text.contains('/') && is_plain_words(package_name(text))
+}
+
+/// A package without its version, where that is one: `@scope/name@1.2.3`, `name==1.0`.
+fn package_name(text: &str) -> &str {
+    let is_version = |it: &str| {
+        it.len() <= 24
+            && (it == "latest"
+                || it == "next"
+                || it.trim_start_matches(['^', '~', 'v']).starts_with(|it: char| it.is_ascii_digit()))
+            && is_plain_words(it.trim_start_matches(['^', '~']))
+    };
+    let name = match text.rsplit_once("==").or_else(|| text.rsplit_once('@')) {
+        Some((name, version)) if !name.is_empty() && is_version(version) => name,
+        Some(_) | None => text,
+    };
+    match name.strip_prefix('@') {
+        Some(name) if name.matches('/').count() == 1 => name,
+        Some(_) | None => name,
+    }
+}
+
+/// `mcp/time:latest`, `ghcr.io/github/github-mcp-server`.
+fn is_image(text: &str) -> bool {
+    let (name, tag) = text.split_once(':').unwrap_or((text, "latest"));
+    name.contains('/') && is_plain_words(name) && is_plain_words(tag)
+}
+
+/// A path, beginning with a folder: `/srv/files`, `./index.js`, `C:\tools`.
+fn is_path(text: &str) -> bool {
+    let rooted = ["/", "./", "../", "~/"].iter().any(|it| text.starts_with(it));
+    let drive = matches!(text.as_bytes(), [letter, b':', b'\\' | b'/', ..] if letter.is_ascii_alphabetic());
+    let is_part =
+        |it: &str| it.trim_start_matches(['.', '~']).is_empty() || is_plain_words(it.trim_start_matches('.'));
+    let short = text.len() <= 2 * MAX_SHOWN_LENGTH && !text.contains("://");
+    text == "." || (short && (rooted || drive) && text.split(['/', '\\', ':']).all(is_part))
+}
+
+/// Of a URL, its scheme, its host and the words of its path; nothing of what is none, or has a user.
+fn visible_url(text: &str) -> Vec<Range<usize>> {
+    let Some(start) = text.find("://").map(|it| it + "://".len()) else { return Vec::new() };
+    let scheme = &text[..start - "://".len()];
+    let end = text.find(['?', '#']).unwrap_or(text.len());
+    if scheme.is_empty() || !scheme.bytes().all(|it| it.is_ascii_alphabetic()) || end < start {
+        return Vec::new();
+    }
+    let host_end = text[start..end].find('/').map_or(end, |it| start + it);
+    // Whoever is named before an `@` is no host, and a URL without one is read in another way elsewhere.
+    if text[start..].contains('@') || text.contains('\\') || host_end == start {
+        return Vec::new();
+    }
+    // A name that nobody can guess may be what keeps others out.
+    if !text[start..host_end].split('.').all(|it| it.len() < 20 || is_plain_words(it)) {
+        return Vec::new();
+    }
+    let mut res = vec![prefix(host_end)];
+    let mut at = host_end;
+    for part in text[host_end..end].split_inclusive('/') {
+        let word = part.trim_end_matches('/');
+        if word.is_empty() || is_plain_words(word) {
+            res.push(at..at + part.len());
+        }
+        at += part.len();
+    }
+    res
+}
+
+/// A text of words: `server-everything`, `mcp_server/run.py`, `127.0.0.1`.
+pub(super) fn is_plain_words(text: &str) -> bool {
+    let lower = text.to_ascii_lowercase();
+    let is_token = |it: &str| TOKEN_PREFIXES.iter().any(|prefix| it.starts_with(prefix));
+    if text.is_empty() || text.len() > MAX_SHOWN_LENGTH || lower.split('/').any(is_token) {
+        return false;
+    }
+    // A port may stand behind an address.
+    let text = match text.rsplit_once(':') {
+        Some((host, port)) if (1..=5).contains(&port.len()) && port.bytes().all(|it| it.is_ascii_digit()) => {
+            host
+        }
+        Some(_) | None => text,
+    };
+    let parts: Vec<&str> = text.split(['-', '_', '.', '/', ',']).filter(|it| !it.is_empty()).collect();
+    let numbers = parts.iter().filter(|it| it.bytes().all(|it| it.is_ascii_digit())).count();
+    (1..=12).contains(&parts.len()) && numbers <= 4 && parts.iter().all(|it| is_word(it))
+}
+
+/// Letters as people write them, and digits behind them, or a short number: nothing in which both are mixed.
+fn is_word(part: &str) -> bool {
+    let letters = part.trim_end_matches(|it: char| it.is_ascii_digit());
+    let digits = part.len() - letters.len();
+    if letters.is_empty() {
+        return digits <= 5;
+    }
+    if digits > 3 || letters.len() > 24 || !letters.bytes().all(|it| it.is_ascii_alphabetic()) {
+        return false;
+    }
+    // `apiKey` has two humps; random letters have more, and short ones.
+    let rises = |it: &[u8]| it[0].is_ascii_lowercase() && it[1].is_ascii_uppercase();
+    let humps = 1 + letters.as_bytes().windows(2).filter(|it| rises(it)).count();
+    humps <= 3
+        && (humps == 1 || letters.len() >= 3 * humps)
+        && (letters.len() < 9 || has_enough_vowels(letters))
+}
+
+/// Has a long word enough vowels to be one? Most that chance has made have not.
+fn has_enough_vowels(letters: &str) -> bool {
+    let is_vowel = |it: u8| b"aeiouyAEIOUY".contains(&it);
+    let vowels = letters.bytes().filter(|it| is_vowel(*it)).count();
+    let together = letters.as_bytes().split(|it| is_vowel(*it)).map(<[u8]>::len).max().unwrap_or_default();
+    vowels * 5 >= letters.len() && together <= 4
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,421 @@
+//! Single edits to a collection: an entry put in, an entry taken out, everything else left where it is.
+//!
+//! An edit is made of bytes of the text and of spans of its tree; it is never sure of itself. Whoever applies one reads
+//! the text again and compares the trees.
+
+use std::ops::Range;
+
+use crate::diagnostic::TextEdit;
+use crate::syntax::layout::Layout;
+use crate::syntax::output::{OutputValue, QuoteStyle, item_lines, member_lines};
+use crate::syntax::{Content, Node};
+
+/// What is put into a collection.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum NewEntry<'a> {
+    Member(&'a str, &'a OutputValue),
+    Item(&'a OutputValue),
+}
+
+/// Where it is put.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum InsertPosition {
+    First,
+    /// Behind the entry with this index.
+    After(usize),
+    Last,
+}
+
+impl NewEntry<'_> {
+    fn block(self) -> Vec<String> {
+        match self {
+            NewEntry::Member(key, value) => member_lines(key, value),
+            NewEntry::Item(value) => item_lines(value),
+        }
+    }
+
+    /// As it stands between brackets, over several lines.
+    fn pretty(self) -> Vec<String> {
+        match self {
+            NewEntry::Member(key, value) => {
+                let mut res = value.pretty();
+                res[0] = format!("{}: {}", OutputValue::text(key).flow(QuoteStyle::Always), res[0]);
+                res
+            }
+            NewEntry::Item(value) => value.pretty(),
+        }
+    }
+
+    /// As it stands between brackets.
+    fn flow(self, quotes: QuoteStyle) -> String {
+        match self {
+            NewEntry::Member(key, value) => {
+                let key = OutputValue::text(key).flow(quotes);
+                format!("{key}: {}", value.flow(quotes))
+            }
+            NewEntry::Item(value) => value.flow(quotes),
+        }
+    }
+}
+
+/// Where each entry's words begin and end, in order.
+fn spans(node: &Node) -> Vec<(usize, usize)> {
+    match node.content() {
+        Content::Mapping(members) => {
+            members.iter().map(|it| (it.key.span.start, it.value.span.end.max(it.key.span.end))).collect()
+        }
+        Content::Sequence(items) => items.iter().map(|it| (it.span.start, it.span.end)).collect(),
+        Content::Null
+        | Content::Bool(_)
+        | Content::Integer(_)
+        | Content::Float(_)
+        | Content::Large(_)
+        | Content::Text(_)
+        | Content::Shared(_)
+        | Content::Broken => Vec::new(),
+    }
+}
+
+/// Is the collection written with brackets?
+pub(crate) fn is_flow(layout: Layout<'_>, node: &Node) -> bool {
+    // A list that is not indented begins where its first item does, and that may have brackets of its own.
+    let own = spans(node).first().is_none_or(|it| it.0 > node.span.start);
+    own && layout.text()[node.span.start..].starts_with(['{', '['])
+}
+
+/// Puts an entry into a collection that has some already. `None` where the text is written in a way that this does not
+/// know how to continue.
+pub(crate) fn insert(
+    layout: Layout<'_>,
+    node: &Node,
+    place: InsertPosition,
+    entry: NewEntry<'_>,
+) -> Option<Vec<TextEdit>> {
+    if is_flow(layout, node) {
+        flow_insert(layout, node, place, entry)
+    } else {
+        Some(vec![block_insert(layout, node, place, entry)?])
+    }
+}
+
+fn block_insert(
+    layout: Layout<'_>,
+    node: &Node,
+    place: InsertPosition,
+    entry: NewEntry<'_>,
+) -> Option<TextEdit> {
+    let spans = spans(node);
+    let first = spans.first()?.0;
+    let (column, at) = match place {
+        InsertPosition::First => {
+            let mark = entry_start(layout, node, 0)?;
+            (layout.column(mark)?, layout.line_start(mark))
+        }
+        InsertPosition::After(index) => {
+            (layout.column(entry_start(layout, node, 0)?)?, value_lines_end(layout, node, index)?)
+        }
+        InsertPosition::Last => {
+            (layout.column(entry_start(layout, node, 0)?)?, lines_end(layout, node, spans.len() - 1)?)
+        }
+    };
+    // The first key of an item stands behind its dash, and nothing can be put between the two by whole lines.
+    if place == InsertPosition::First && !layout.text_before(entry_start(layout, node, 0)?).trim().is_empty()
+    {
+        return behind_dash(layout, first, entry);
+    }
+    let spaced = place == InsertPosition::Last && spans.len() > 1 && {
+        let start = lines_start(layout, node, spans.len() - 1)?;
+        layout.previous_line(start).is_some_and(|it| layout.is_blank(it))
+    };
+    Some(lines(layout, at, column, spaced, entry))
+}
+
+/// Whole lines, put in where a line begins or the text ends.
+pub(crate) fn lines(
+    layout: Layout<'_>,
+    at: usize,
+    column: usize,
+    spaced: bool,
+    entry: NewEntry<'_>,
+) -> TextEdit {
+    let end = layout.line_end();
+    let mut text = String::new();
+    if at > 0 && !layout.text()[..at].ends_with(['\n', '\u{feff}']) {
+        text.push_str(end);
+    }
+    if spaced {
+        text.push_str(end);
+    }
+    for line in entry.block() {
+        text.extend(std::iter::repeat_n(' ', column));
+        text.push_str(&line);
+        text.push_str(end);
+    }
+    TextEdit { span: at..at, text }
+}
+
+fn behind_dash(layout: Layout<'_>, first: usize, entry: NewEntry<'_>) -> Option<TextEdit> {
+    let column = layout.column(first)?;
+    let mut text = String::new();
+    for line in entry.block() {
+        text.push_str(&line);
+        text.push_str(layout.line_end());
+        text.extend(std::iter::repeat_n(' ', column));
+    }
+    Some(TextEdit { span: first..first, text })
+}
+
+fn flow_insert(
+    layout: Layout<'_>,
+    node: &Node,
+    place: InsertPosition,
+    entry: NewEntry<'_>,
+) -> Option<Vec<TextEdit>> {
+    let spans = spans(node);
+    let text = layout.text();
+    let (first, _) = *spans.first()?;
+    // One entry on each line, or all on one?
+    let own_line = layout.text_before(first).trim().is_empty() && first > node.span.start;
+    let gap =
+        if own_line { format!("{}{}", layout.line_end(), layout.text_before(first)) } else { " ".to_owned() };
+    let new = match quotes_of(text, node, entry) {
+        QuoteStyle::Always if own_line => entry.pretty().join(&gap),
+        quotes => entry.flow(quotes),
+    };
+    let index = match place {
+        InsertPosition::First => {
+            return Some(vec![TextEdit { span: first..first, text: format!("{new},{gap}") }]);
+        }
+        InsertPosition::After(index) => index,
+        InsertPosition::Last => spans.len() - 1,
+    };
+    let end = spans.get(index)?.1;
+    let comma = layout.skip_blanks_and_comments(end);
+    let is_last = index + 1 == spans.len();
+    let put = |at: usize, text: String| TextEdit { span: at..at, text };
+    if text[comma..].starts_with(',') {
+        // Behind the comma, and with one of its own: a comma after the last entry stays one.
+        let at = if own_line { after_comment(layout, comma + 1) } else { comma + 1 };
+        return Some(vec![put(at, format!("{gap}{new},"))]);
+    }
+    if !is_last {
+        return None;
+    }
+    // A comment behind the entry stays behind it.
+    let behind = if own_line { after_comment(layout, end) } else { end };
+    if behind == end {
+        return Some(vec![put(end, format!(",{gap}{new}"))]);
+    }
+    Some(vec![put(end, ",".to_owned()), put(behind, format!("{gap}{new}"))])
+}
+
+/// Where the comment behind `at` on the same line ends; `at` where there is none.
+fn after_comment(layout: Layout<'_>, at: usize) -> usize {
+    let line = layout.line(at);
+    if is_comment(line) { at + line.len() } else { at }
+}
+
+/// An entry in an empty collection of a file that is written with brackets; `start` is where the key of it begins.
+pub(crate) fn fill_empty(
+    layout: Layout<'_>,
+    start: usize,
+    node: &Node,
+    entry: NewEntry<'_>,
+) -> Option<TextEdit> {
+    if node.span.is_empty() {
+        return None;
+    }
+    let indent = layout.text_before(start);
+    let marks = match entry {
+        NewEntry::Member(..) => ["{", "}"],
+        NewEntry::Item(_) => ["[", "]"],
+    };
+    let json = layout.text()[start..].starts_with('"');
+    let text = if json && indent.trim().is_empty() && !indent.is_empty() {
+        let end = layout.line_end();
+        let gap = format!("{end}{indent}{}", " ".repeat(indent.len().min(8)));
+        format!("{}{gap}{}{end}{indent}{}", marks[0], entry.pretty().join(&gap), marks[1])
+    } else {
+        let quotes = if json { QuoteStyle::Always } else { QuoteStyle::AsNeeded };
+        format!("{}{}{}", marks[0], entry.flow(quotes), marks[1])
+    };
+    Some(TextEdit { span: node.span.clone(), text })
+}
+
+/// Are the words of the collection written as in JSON?
+fn quotes_of(text: &str, node: &Node, entry: NewEntry<'_>) -> QuoteStyle {
+    let own = match entry {
+        NewEntry::Member(..) => node.members().and_then(|it| it.first()).map(|it| it.key.span.start),
+        NewEntry::Item(_) => {
+            let first = node.items().and_then(|it| it.first());
+            first.and_then(|it| it.members()?.first()).map(|it| it.key.span.start)
+        }
+    };
+    match own.and_then(|it| text.get(it..)) {
+        Some(key) if key.starts_with('"') => QuoteStyle::Always,
+        Some(_) | None => QuoteStyle::AsNeeded,
+    }
+}
+
+/// Takes an entry out. `None` where the text is written in a way that this does not know how to close up, or where the
+/// entry is the only one.
+pub(crate) fn remove(layout: Layout<'_>, node: &Node, index: usize) -> Option<Vec<TextEdit>> {
+    let spans = spans(node);
+    if spans.len() < 2 {
+        return None;
+    }
+    let text = layout.text();
+    if is_flow(layout, node) {
+        return flow_remove(layout, &spans, index);
+    }
+    let mark = entry_start(layout, node, index)?;
+    if !layout.text_before(mark).trim().is_empty() {
+        // Behind the dash of an item: what comes next takes its place.
+        let next = spans.get(index + 1)?.0;
+        let moved = index == 0 && layout.column(mark)? == layout.column(next)?;
+        return moved.then(|| vec![deletion(mark..next)]);
+    }
+    let (mut start, mut end) = (lines_start(layout, node, index)?, lines_end(layout, node, index)?);
+    let blank_before = layout.previous_line(start).is_some_and(|it| layout.is_blank(it));
+    if end == text.len() {
+        while let Some(previous) = layout.previous_line(start).filter(|it| layout.is_blank(*it)) {
+            start = previous;
+        }
+    } else if blank_before || index == 0 {
+        while layout.is_blank(end) {
+            end = layout.next_line(end);
+        }
+    }
+    Some(vec![deletion(start..end)])
+}
+
+fn deletion(span: Range<usize>) -> TextEdit {
+    TextEdit { span, text: String::new() }
+}
+
+fn flow_remove(layout: Layout<'_>, spans: &[(usize, usize)], index: usize) -> Option<Vec<TextEdit>> {
+    let (start, end) = *spans.get(index)?;
+    let comma = layout.skip_blanks_and_comments(end);
+    let behind = if layout.text()[comma..].starts_with(',') { comma + 1 } else { end };
+    let line_end = after_comment(layout, behind);
+    // Alone on its lines: they go whole, with the comments directly above, and those of the next entry stay.
+    let alone = layout.text_before(start).trim().is_empty() && layout.line(line_end).trim().is_empty();
+    let mut res = Vec::new();
+    if alone {
+        let mut first = layout.line_start(start);
+        while let Some(line) = layout.previous_line(first).filter(|it| is_comment(layout.line(*it))) {
+            first = line;
+        }
+        res.push(deletion(first..layout.next_line(line_end)));
+    } else {
+        res.push(match spans.get(index + 1) {
+            // Comments of the next entry stay.
+            Some(next) if layout.text()[behind..next.0].trim().is_empty() => deletion(start..next.0),
+            Some(_) => deletion(start..line_end),
+            None => return Some(vec![deletion(spans[index - 1].1..end)]),
+        });
+    }
+    // The last one without a comma leaves none behind the one before it.
+    if index + 1 == spans.len() && behind == end {
+        let before = layout.skip_blanks_and_comments(spans[index - 1].1);
+        res.push(deletion(before..before + 1));
+    }
+    Some(res)
+}
+
+/// Takes the only entry out from between its brackets; comments that are not its own stay, and so do their lines.
+pub(crate) fn remove_only(layout: Layout<'_>, list: &Node, empty: &str) -> Option<TextEdit> {
+    let (start, end) = *spans(list).first()?;
+    let comma = layout.skip_blanks_and_comments(end);
+    let behind = if layout.text()[comma..].starts_with(',') { comma + 1 } else { end };
+    let line_end = after_comment(layout, behind);
+    let alone = layout.text_before(start).trim().is_empty() && layout.line(line_end).trim().is_empty();
+    let mut from = start;
+    if alone {
+        from = layout.line_start(start);
+        while let Some(line) = layout.previous_line(from).filter(|it| is_comment(layout.line(*it))) {
+            from = line;
+        }
+    }
+    let to = if alone { layout.next_line(line_end) } else { line_end };
+    let inside = |range: Range<usize>| layout.text().get(range).map(str::trim);
+    let kept = [inside(list.span.start + 1..from)?, inside(to..list.span.end - 1)?];
+    let nothing = kept.iter().all(|it| it.is_empty());
+    Some(if nothing {
+        TextEdit { span: list.span.clone(), text: empty.to_owned() }
+    } else {
+        deletion(from..to)
+    })
+}
+
+/// Is the line a comment and nothing else?
+fn is_comment(line: &str) -> bool {
+    let line = line.trim();
+    let whole = line.starts_with("/*") && line.find("*/") == Some(line.len().saturating_sub(2));
+    whole || line.starts_with("//") || line.starts_with('#')
+}
+
+/// The lines of the only entry of a block, comments of its own included: for whoever puts something in its place.
+pub(crate) fn entry_lines(layout: Layout<'_>, node: &Node, index: usize) -> Option<Range<usize>> {
+    Some(lines_start(layout, node, index)?..lines_end(layout, node, index)?)
+}
+
+/// Where an entry of a block begins: its key, or its dash.
+fn entry_start(layout: Layout<'_>, node: &Node, index: usize) -> Option<usize> {
+    let (start, _) = *spans(node).get(index)?;
+    if node.members().is_some() {
+        return Some(start);
+    }
+    // The dash may stand on a line before that of its value.
+    let mut line = layout.line_start(start);
+    let mut until = start;
+    loop {
+        let before = &layout.text()[line..until];
+        let indent = before.len() - before.trim_start_matches(' ').len();
+        if before[indent..].starts_with('-') {
+            // `- - a` has two dashes, of two lists.
+            return (before[indent + 1..].trim().is_empty() || !before[indent + 1..].contains("- "))
+                .then_some(line + indent);
+        }
+        if !(before.trim().is_empty() || before.trim_start().starts_with(['#', '&', '!'])) {
+            return None;
+        }
+        until = line;
+        line = layout.previous_line(line)?;
+    }
+}
+
+/// Where an entry's lines begin, the comments directly above it included.
+fn lines_start(layout: Layout<'_>, node: &Node, index: usize) -> Option<usize> {
+    let mark = entry_start(layout, node, index)?;
+    let column = layout.column(mark)?;
+    let mut res = layout.line_start(mark);
+    while let Some(previous) =
+        layout.previous_line(res).filter(|it| layout.comment_indent(*it) == Some(column))
+    {
+        res = previous;
+    }
+    Some(res)
+}
+
+/// Where the line after an entry's own words begins.
+fn value_lines_end(layout: Layout<'_>, node: &Node, index: usize) -> Option<usize> {
+    let (start, end) = *spans(node).get(index)?;
+    Some(layout.next_line(layout.last_line_start(&(start..end))))
+}
+
+/// Where an entry's lines end, the comments that are indented deeper than it included.
+fn lines_end(layout: Layout<'_>, node: &Node, index: usize) -> Option<usize> {
+    let column = layout.column(entry_start(layout, node, index)?)?;
+    let mut res = value_lines_end(layout, node, index)?;
+    let mut at = res;
+    while at < layout.text().len() {
+        if layout.comment_indent(at).is_some_and(|it| it > column) {
+            res = layout.next_line(at);
+        } else if !layout.is_blank(at) {
+            break;
+        }
+        at = layout.next_line(at);
+    }
+    Some(res)
+}

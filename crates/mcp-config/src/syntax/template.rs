@@ -1,0 +1,268 @@
+//! Variables in texts.
+//!
+//! A reference is `${`, a name of `[A-Za-z_][A-Za-z0-9_]*`, and `}` (HD-050 to HD-056). In the files of editors there
+//! are more kinds (DIA-06): `${env:NAME}`, `${NAME:-text}`, `${input:id}`, and Gemini's `$NAME`. Everything else stays as
+//! it is, there is no escape, and a value that is put in is never looked at again.
+
+use std::borrow::Cow;
+use std::path::MAIN_SEPARATOR_STR;
+
+use mcp_model::{ConfigValue, Secret, TemplatePart};
+
+/// The variable that is the workspace's folder.
+pub(crate) const WORKSPACE_FOLDER: &str = "workspaceFolder";
+/// The variable of editors that is the name of that folder.
+pub(crate) const WORKSPACE_FOLDER_NAME: &str = "workspaceFolderBasename";
+/// The variable of editors that is the user's home.
+pub(crate) const USER_HOME: &str = "userHome";
+
+/// What `${VAR}` in a text is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum VariableRule {
+    /// Text.
+    Literal,
+    /// The variable's value.
+    Expand,
+    /// The variable's value; `workspaceFolder` is the folder of the file.
+    ExpandWithFolder,
+    /// As editors have it: `${NAME}`, `${NAME:-text}`, `${env:NAME}`, `${input:id}`, and their folders.
+    Editor,
+    /// The same, and `$NAME`, as Gemini CLI has it in `env`, `headers` and URLs.
+    EditorAndShell,
+}
+
+/// A piece of a text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Piece<'a> {
+    Text(&'a str),
+    /// The name of a variable.
+    Variable(&'a str),
+    /// The name of a variable, and what stands in for it.
+    VariableOr {
+        name: &'a str,
+        default: &'a str,
+    },
+    /// The id of an input.
+    Input(&'a str),
+}
+
+/// Cuts a text into its pieces, as HoloDeck has it.
+pub(crate) fn split_holodeck(text: &str) -> Vec<Piece<'_>> {
+    split(text, VariableRule::Expand)
+}
+
+/// Cuts a text into its pieces.
+pub(crate) fn split(text: &str, rule: VariableRule) -> Vec<Piece<'_>> {
+    let mut res = Vec::new();
+    let mut rest = text;
+    let mut searched = 0;
+    while let Some(found) = rest[searched..].find('$') {
+        let start = searched + found;
+        let Some((piece, length)) = reference(&rest[start..], rule) else {
+            searched = start + 1;
+            continue;
+        };
+        if start > 0 {
+            res.push(Piece::Text(&rest[..start]));
+        }
+        res.push(piece);
+        rest = &rest[start + length..];
+        searched = 0;
+    }
+    if !rest.is_empty() {
+        res.push(Piece::Text(rest));
+    }
+    res
+}
+
+/// The reference that a text begins with, and its length.
+fn reference(text: &str, rule: VariableRule) -> Option<(Piece<'_>, usize)> {
+    let editor = match rule {
+        VariableRule::Literal => return None,
+        VariableRule::Expand | VariableRule::ExpandWithFolder => false,
+        VariableRule::Editor | VariableRule::EditorAndShell => true,
+    };
+    let Some(inner) = text.strip_prefix("${") else {
+        let name = &text[1..];
+        let length = name_length(name);
+        let found = rule == VariableRule::EditorAndShell && length > 0;
+        return found.then(|| (Piece::Variable(&name[..length]), length + "$".len()));
+    };
+    let length = name_length(inner);
+    if length > 0 && inner.as_bytes().get(length) == Some(&b'}') {
+        return Some((Piece::Variable(&inner[..length]), length + "${}".len()));
+    }
+    if !editor {
+        return None;
+    }
+    // Nothing nests, so a text is looked through once, however many beginnings it has.
+    let end = inner.find(['{', '}']).filter(|it| inner[*it..].starts_with('}'))?;
+    editor_reference(&inner[..end], length).map(|it| (it, end + "${}".len()))
+}
+
+/// What editors have between the braces; a name of `length` stands at its beginning.
+fn editor_reference(inner: &str, length: usize) -> Option<Piece<'_>> {
+    let whole_name = |it: &str| !it.is_empty() && name_length(it) == it.len();
+    match (&inner[..length], &inner[length..]) {
+        ("env", name) if name.starts_with(':') && whole_name(&name[1..]) => Some(Piece::Variable(&name[1..])),
+        ("input", id) if id.len() > 1 && id.starts_with(':') => Some(Piece::Input(&id[1..])),
+        ("", "/") => Some(Piece::Text(MAIN_SEPARATOR_STR)),
+        ("", _) => None,
+        (name, rest) => rest.strip_prefix(":-").map(|default| Piece::VariableOr { name, default }),
+    }
+}
+
+/// How many bytes of a text are a name.
+fn name_length(text: &str) -> usize {
+    let length = text.bytes().take_while(|it| it.is_ascii_alphanumeric() || *it == b'_').count();
+    if text.starts_with(|it: char| it.is_ascii_digit()) { 0 } else { length }
+}
+
+/// Does the text refer to a variable, as HoloDeck has it?
+pub(crate) fn has_variable(text: &str) -> bool {
+    has_reference(text, VariableRule::Expand)
+}
+
+/// Does the text refer to anything?
+pub(crate) fn has_reference(text: &str, rule: VariableRule) -> bool {
+    text.contains('$') && !is_one_text(&split(text, rule), text)
+}
+
+/// Are these pieces of a text nothing but the text?
+fn is_one_text(pieces: &[Piece<'_>], text: &str) -> bool {
+    pieces.iter().all(|it| match it {
+        Piece::Text(piece) => piece.len() == text.len(),
+        Piece::Variable(_) | Piece::VariableOr { .. } | Piece::Input(_) => false,
+    })
+}
+
+/// What looks like a reference of another program and stays as it is: its first word, such as `command` of
+/// `${command:x}`. The rest may be anything, and so is not for a message.
+pub(crate) fn unknown_reference<'a>(pieces: &[Piece<'a>]) -> Option<&'a str> {
+    pieces.iter().find_map(|it| match *it {
+        Piece::Text(piece) => {
+            let inner = piece.split("${").skip(1).find(|it| it.contains('}') && name_length(it) > 0)?;
+            Some(&inner[..name_length(inner)])
+        }
+        Piece::Variable(_) | Piece::VariableOr { .. } | Piece::Input(_) => None,
+    })
+}
+
+/// The variable that answers an input where nobody can be asked: `MCP_INPUT_` and its id, in capitals.
+pub(crate) fn input_variable(id: &str) -> String {
+    let plain = id.chars().map(|it| if it.is_ascii_alphanumeric() { it.to_ascii_uppercase() } else { '_' });
+    format!("MCP_INPUT_{}", plain.take(64).collect::<String>())
+}
+
+/// A text as a value of the model.
+pub(crate) fn parse_value<'a>(text: impl Into<Cow<'a, str>>, rule: VariableRule) -> ConfigValue {
+    let text = text.into();
+    if !text.contains('$') {
+        return ConfigValue::literal(text.into_owned());
+    }
+    let pieces = split(&text, rule);
+    if is_one_text(&pieces, &text) {
+        return ConfigValue::literal(text.into_owned());
+    }
+    let parts = pieces.into_iter().map(|it| match it {
+        Piece::Text(text) => TemplatePart::Text(Secret::new(text)),
+        Piece::Variable(name) => TemplatePart::Variable(name.to_owned()),
+        Piece::VariableOr { name, default } => {
+            TemplatePart::VariableOr { name: name.to_owned(), default: Secret::new(default) }
+        }
+        Piece::Input(id) => TemplatePart::Input(id.to_owned()),
+    });
+    ConfigValue::Template(parts.collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check_by(text: &str, rule: VariableRule, want: &str) {
+        let shown: Vec<_> = split(text, rule)
+            .into_iter()
+            .map(|it| match it {
+                Piece::Text(text) => format!("'{text}'"),
+                Piece::Variable(name) => name.to_owned(),
+                Piece::VariableOr { name, default } => format!("{name}|{default}"),
+                Piece::Input(id) => format!("?{id}"),
+            })
+            .collect();
+        assert_eq!(shown.join(" "), want, "{text}");
+    }
+
+    #[track_caller]
+    fn check(text: &str, want: &str) {
+        check_by(text, VariableRule::Expand, want);
+    }
+
+    #[test]
+    fn dia_06_editors_have_more_kinds_of_references() {
+        let check = |text, want| check_by(text, VariableRule::Editor, want);
+        check("${A}", "A");
+        check("x${env:A}y", "'x' A 'y'");
+        check("${A:-b c}", "A|b c");
+        check("${A:-}", "A|");
+        check("${input:my-key}", "?my-key");
+        check("${workspaceFolder}/x", "workspaceFolder '/x'");
+        check_by("a${/}b", VariableRule::Editor, &format!("'a' '{MAIN_SEPARATOR_STR}' 'b'"));
+        check("$A", "'$A'");
+        check("${env:}", "'${env:}'");
+        check("${input:}", "'${input:}'");
+        check("${env:A.B}", "'${env:A.B}'");
+        check("${command:x}${A}", "'${command:x}' A");
+        check("${A:-", "'${A:-'");
+        check("${1:-a}", "'${1:-a}'");
+        check("${A:-${B}}", "'${A:-' B '}'");
+        check("$${A}", "'$' A");
+        assert!(
+            has_reference("${/}", VariableRule::Editor) && !has_reference("${x:y}", VariableRule::Editor)
+        );
+    }
+
+    #[test]
+    fn dia_06_gemini_has_those_of_a_shell() {
+        let check = |text, want| check_by(text, VariableRule::EditorAndShell, want);
+        check("Bearer $TOKEN", "'Bearer ' TOKEN");
+        check("https://x-$A.example/$B_1", "'https://x-' A '.example/' B_1");
+        check("$1 $ $$A", "'$1 $ $' A");
+        check("${A}$B", "A B");
+    }
+
+    #[test]
+    fn what_stays_as_it_is_can_be_told() {
+        let check =
+            |text, want| assert_eq!(unknown_reference(&split(text, VariableRule::Editor)), want, "{text}");
+        check("${A} ${extensionPath.x}", Some("extensionPath"));
+        check("${command:secret}", Some("command"));
+        check("${SECRET:x}", Some("SECRET"));
+        check("${A:-b} $C ${1} ${ A } ${D", None);
+        assert_eq!(input_variable("my-key"), "MCP_INPUT_MY_KEY");
+    }
+
+    #[test]
+    fn hd_050_hd_055_only_whole_references_are_variables() {
+        check("plain", "'plain'");
+        check("${A}", "A");
+        check("x${A}y${B_1}z", "'x' A 'y' B_1 'z'");
+        check("${A}${A}", "A A");
+        check("$A", "'$A'");
+        check("${}", "'${}'");
+        check("${A", "'${A'");
+        check("${1A}", "'${1A}'");
+        check("${A-B}", "'${A-B}'");
+        check("${A:-def}", "'${A:-def}'");
+        check("${MISSING:-def}${A}", "'${MISSING:-def}' A");
+        check("$${A}", "'$' A");
+        check("\\${A}", "'\\' A");
+        check("${ A }", "'${ A }'");
+        check("${env:A}", "'${env:A}'");
+        check("${A.B}", "'${A.B}'");
+        check("${_U}", "_U");
+        check("${é}", "'${é}'");
+        check("${${A}}", "'${' A '}'");
+        check("", "");
+    }
+}
