@@ -1,11 +1,10 @@
-//! docs/performance.md, whose tables are written by whoever measures. The words around them are a person's.
+//! The tables of docs/performance.md, which measurements write between markers. The rest of the page is written by hand.
 
 use std::fs;
 
 use crate::error::Error;
 use crate::tree;
 
-/// The page.
 const PAGE: &str = "docs/performance.md";
 
 /// Writes these tables between their markers.
@@ -15,14 +14,14 @@ pub(crate) fn write(tables: &[(&str, String)]) -> Result<(), Error> {
         .map_err(|error| Error::message(format!("could not read {PAGE}: {error}")))?;
     for (name, table) in tables {
         page = replaced(&page, name, table)
-            .ok_or_else(|| Error::message(format!("{PAGE} has no place for the table `{name}`")))?;
+            .ok_or_else(|| Error::message(format!("{PAGE} has no markers for the table `{name}`")))?;
     }
     fs::write(&path, page).map_err(|error| Error::message(format!("could not write {PAGE}: {error}")))?;
-    println!("{PAGE} has these figures now");
+    println!("wrote {PAGE}");
     Ok(())
 }
 
-/// A number in groups of three digits.
+/// Formats a number in groups of three digits.
 pub(crate) fn grouped(value: f64) -> String {
     let digits = format!("{value:.0}");
     let mut res = String::new();
@@ -35,7 +34,7 @@ pub(crate) fn grouped(value: f64) -> String {
     res
 }
 
-/// The page with this table between its markers. `None` where it has none of this name.
+/// Replaces the table between its markers. `None` if the page has no such markers.
 fn replaced(page: &str, name: &str, table: &str) -> Option<String> {
     let (begin, end) = (format!("<!-- measured: {name} -->\n"), "<!-- end of what was measured -->");
     let start = page.find(&begin)? + begin.len();
@@ -48,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_table_takes_the_place_of_the_one_before_and_nothing_else() {
+    fn a_table_is_replaced_between_its_markers() {
         let page = "a\n<!-- measured: x -->\nold\n<!-- end of what was measured -->\nb\n";
         let once = replaced(page, "x", "new\n").unwrap();
         assert_eq!(once, "a\n<!-- measured: x -->\n\nnew\n\n<!-- end of what was measured -->\nb\n");

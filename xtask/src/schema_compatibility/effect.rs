@@ -1,34 +1,33 @@
-//! What a change of a schema does to the documents that exist, and where it stands.
+//! Changes of a schema and their effects on existing documents.
 //!
-//! There are four effects and they add up: a change that widens in one way and narrows in another breaks, for neither
-//! the old documents nor the old readers can be trusted any more.
+//! A change that widens in one respect and narrows in another breaks: neither old documents nor old readers are safe.
 
 use std::fmt;
 
-/// What becomes of documents when a schema changes. In order of how much it hurts.
+/// The effect of a schema change on documents, ordered by severity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Effect {
-    /// The same documents are valid; only what a person reads has changed.
-    Words,
-    /// Every document that was valid still is, and more are.
+    /// The same documents are valid; only texts for people changed.
+    Annotations,
+    /// All valid documents stay valid, and more become valid.
     Widens,
-    /// Some documents that were valid no longer are, and none became valid.
+    /// Some valid documents become invalid.
     Narrows,
-    /// Some that were valid no longer are, and others became so; or this check cannot tell.
+    /// Some documents become invalid and others valid, or the check cannot decide.
     Breaks,
 }
 
 impl Effect {
-    /// The effect of the same change where the schema is negated.
+    /// The effect of the change inside a negated schema.
     pub(super) fn negated(self) -> Self {
         match self {
             Self::Widens => Self::Narrows,
             Self::Narrows => Self::Widens,
-            Self::Words | Self::Breaks => self,
+            Self::Annotations | Self::Breaks => self,
         }
     }
 
-    /// Of two sets of what is allowed: what the step from one to the other does.
+    /// The effect of a change of the allowed set.
     pub(super) fn of(lost: bool, gained: bool) -> Option<Self> {
         match (lost, gained) {
             (false, false) => None,
@@ -38,10 +37,10 @@ impl Effect {
         }
     }
 
-    /// Whether a document that was valid may be refused now.
-    pub(super) fn refuses_old_documents(self) -> bool {
+    /// Whether a valid document may become invalid.
+    pub(super) fn rejects_old_documents(self) -> bool {
         match self {
-            Self::Words | Self::Widens => false,
+            Self::Annotations | Self::Widens => false,
             Self::Narrows | Self::Breaks => true,
         }
     }
@@ -50,7 +49,7 @@ impl Effect {
 impl fmt::Display for Effect {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Words => "words only",
+            Self::Annotations => "annotations only",
             Self::Widens => "widens",
             Self::Narrows => "**narrows**",
             Self::Breaks => "**breaks**",
@@ -58,27 +57,23 @@ impl fmt::Display for Effect {
     }
 }
 
-/// One change.
+/// A change of a schema.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Change {
-    /// The place in a document: `servers.*.args[]`; `(root)` for the document itself.
-    pub place: String,
-    /// What has changed, in a short sentence without a full stop.
-    pub what: String,
-    /// What it does.
+    /// The location in a document, such as `servers.*.args[]`; `(root)` for the document itself.
+    pub location: String,
+    /// A short sentence without a full stop.
+    pub description: String,
     pub effect: Effect,
 }
 
-/// A place in a document, as the schema describes it.
+/// A location in a document.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Place(String);
+pub(super) struct DocumentPath(String);
 
-impl Place {
+impl DocumentPath {
     pub(super) fn member(&self, name: &str) -> Self {
-        match self.0.is_empty() {
-            true => Self(name.to_owned()),
-            false => Self(format!("{}.{name}", self.0)),
-        }
+        if self.0.is_empty() { Self(name.to_owned()) } else { Self(format!("{}.{name}", self.0)) }
     }
 
     pub(super) fn any_member(&self) -> Self {
@@ -90,7 +85,7 @@ impl Place {
     }
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for DocumentPath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(if self.0.is_empty() { "(root)" } else { &self.0 })
     }

@@ -1,4 +1,4 @@
-//! Keywords whose meaning is a set or a bound: what a schema allows, as values that can be compared.
+//! Schema keywords as sets and bounds that can be compared.
 
 use std::collections::BTreeSet;
 
@@ -6,10 +6,10 @@ use serde_json::{Map, Value};
 
 use super::effect::Effect;
 
-/// Keywords that say nothing about which documents are valid.
+/// Keywords that do not affect validity.
 ///
-/// `format` is among them: draft 2020-12 makes it an annotation unless a vocabulary says otherwise, and ours do not.
-pub(super) const WORDS: &[&str] = &[
+/// `format` is one of them: draft 2020-12 makes it an annotation by default.
+pub(super) const ANNOTATIONS: &[&str] = &[
     "title",
     "description",
     "default",
@@ -22,7 +22,7 @@ pub(super) const WORDS: &[&str] = &[
     "format",
 ];
 
-/// The seven types of JSON Schema; `number` stands for what is no integer, so that the two can be told apart.
+/// The seven types of JSON Schema; `number` means a number that is not an integer.
 const TYPES: [&str; 7] = ["array", "boolean", "integer", "null", "number", "object", "string"];
 
 /// The types a schema allows. `number` includes `integer`.
@@ -38,7 +38,7 @@ pub(super) fn types(schema: &Map<String, Value>) -> BTreeSet<&str> {
     res
 }
 
-/// The values a schema allows by name, each in its JSON text; `None` where it names none.
+/// The values that `const` or `enum` allow, as JSON text; `None` without these keywords.
 pub(super) fn values(schema: &Map<String, Value>) -> Option<BTreeSet<String>> {
     let enumerated = schema.get("enum").and_then(Value::as_array);
     match (schema.get("const"), enumerated) {
@@ -53,7 +53,7 @@ pub(super) fn names(list: Option<&Value>) -> BTreeSet<&str> {
     list.and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).collect()
 }
 
-/// The step from one set of what is allowed to another; `None` is everything.
+/// The effect of a change of the allowed set; `None` allows everything.
 pub(super) fn step<T: Ord>(old: Option<&BTreeSet<T>>, new: Option<&BTreeSet<T>>) -> Option<Effect> {
     match (old, new) {
         (None, None) => None,
@@ -63,7 +63,7 @@ pub(super) fn step<T: Ord>(old: Option<&BTreeSet<T>>, new: Option<&BTreeSet<T>>)
     }
 }
 
-/// Whether a keyword is a bound, and which way it grows stricter.
+/// The direction in which a bound gets stricter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Bound {
     /// A larger number allows less.
@@ -83,7 +83,7 @@ impl Bound {
         }
     }
 
-    /// The step from one bound to another; what is no number is as good as broken.
+    /// The effect of a change of a bound. A bound that is not a number breaks.
     pub(super) fn step(self, old: Option<&Value>, new: Option<&Value>) -> Option<Effect> {
         let (old, new) = match (old, new) {
             (None, None) => return None,
@@ -102,8 +102,8 @@ impl Bound {
     }
 }
 
-/// Whether no document can please two of these branches, so that `oneOf` over them means what `anyOf` would.
-pub(super) fn apart(branches: &[&Map<String, Value>]) -> bool {
+/// Whether no document can match two of these branches, so that `oneOf` means the same as `anyOf`.
+pub(super) fn are_disjoint(branches: &[&Map<String, Value>]) -> bool {
     let pairs =
         branches.iter().enumerate().flat_map(|(at, one)| branches[at + 1..].iter().map(move |it| (one, it)));
     pairs.into_iter().all(|(one, other)| disjoint(one, other))
@@ -116,9 +116,8 @@ fn disjoint(one: &Map<String, Value>, other: &Map<String, Value>) -> bool {
     if let (Some(one), Some(other)) = (values(one), values(other)) {
         return one.is_disjoint(&other);
     }
-    // A member that both must have, and that no value can please both about. What is no object has no members to
-    // tell the two apart by.
-    if [one, other].iter().any(|it| types(it).iter().any(|it| *it != "object")) {
+    // Both require a member with disjoint schemas. This holds for objects only.
+    if [one, other].iter().any(|schema| types(schema).iter().any(|kind| *kind != "object")) {
         return false;
     }
     let (names_of_one, names_of_other) = (names(one.get("required")), names(other.get("required")));

@@ -1,4 +1,4 @@
-//! Planted changes of each kind, each held against a validator: what is called harmless must be so.
+//! Tests with changes of each kind; a validator confirms that reported harmless changes are harmless.
 
 use jsonschema::Draft;
 use proptest::prelude::*;
@@ -7,9 +7,9 @@ use serde_json::{Value, json};
 use super::compare::compare;
 use super::effect::Effect;
 use super::version::Version;
-use super::{CurrentSchema, Evolution, check as check_releases, release};
+use super::{CurrentSchema, SchemaDiff, check as check_releases, release};
 
-/// Documents that each row's claim is tried on.
+/// Documents on which each row is checked.
 fn documents() -> Vec<Value> {
     let members = json!([
         {}, { "a": 1 }, { "a": 1.5 }, { "a": "x" }, { "a": "longer" }, { "a": null }, { "b": 1 }, { "a": "x", "b": 2 },
@@ -24,7 +24,7 @@ fn documents() -> Vec<Value> {
 fn check(old: Value, new: Value, expected: &str) {
     let changes = compare(&old, &new);
     let lines: Vec<String> =
-        changes.iter().map(|it| format!("{}: {} ({})", it.place, it.what, it.effect)).collect();
+        changes.iter().map(|it| format!("{}: {} ({})", it.location, it.description, it.effect)).collect();
     assert_eq!(lines.join("\n"), expected, "from {old} to {new}");
     let worst = changes.iter().map(|it| it.effect).max();
     let widens = changes.iter().any(|it| matches!(it.effect, Effect::Widens | Effect::Breaks));
@@ -34,12 +34,12 @@ fn check(old: Value, new: Value, expected: &str) {
         documents().into_iter().map(|it| validator.is_valid(&it)).collect::<Vec<_>>()
     };
     for ((before, after), document) in valid(&old).into_iter().zip(valid(&new)).zip(documents()) {
-        let refused = before && !after;
+        let rejected = before && !after;
         assert!(
-            !refused || worst.is_some_and(Effect::refuses_old_documents),
-            "{document} was valid and is not"
+            !rejected || worst.is_some_and(Effect::rejects_old_documents),
+            "{document} became invalid without a reported change"
         );
-        assert!(after <= before || widens, "{document} has become valid, and nobody said so");
+        assert!(after <= before || widens, "{document} became valid without a reported change");
     }
 }
 
@@ -48,20 +48,20 @@ fn object(members: Value) -> Value {
 }
 
 #[test]
-fn words_are_no_change_of_what_is_valid() {
+fn annotations_do_not_change_validity() {
     check(json!({}), json!({}), "");
     check(
         object(json!({ "a": { "type": "string" } })),
         object(
             json!({ "a": { "type": "string", "description": "What it is.", "default": "x", "x-order": 1 } }),
         ),
-        "a: another `default` (words only)\na: another `description` (words only)",
+        "a: another `default` (annotations only)\na: another `description` (annotations only)",
     );
-    check(object(json!({})), object(json!({ "a": true })), "a: it is described (words only)");
+    check(object(json!({})), object(json!({ "a": true })), "a: it is described (annotations only)");
 }
 
 #[test]
-fn a_type_or_a_set_of_values_that_grows_widens_and_one_that_shrinks_narrows() {
+fn larger_sets_widen_and_smaller_ones_narrow() {
     let of = |it: Value| object(json!({ "a": it }));
     check(
         of(json!({ "type": "integer" })),
@@ -97,7 +97,7 @@ fn a_type_or_a_set_of_values_that_grows_widens_and_one_that_shrinks_narrows() {
 }
 
 #[test]
-fn a_bound_that_moves_says_which_way() {
+fn a_moved_bound_widens_or_narrows() {
     let of = |it: Value| object(json!({ "a": it }));
     check(
         of(json!({ "minLength": 1 })),
@@ -122,7 +122,7 @@ fn a_bound_that_moves_says_which_way() {
 }
 
 #[test]
-fn a_member_comes_goes_or_must_be_there() {
+fn members_are_added_removed_or_required() {
     let closed = |it: Value| json!({ "properties": it, "additionalProperties": false });
     check(
         json!({ "properties": { "a": {} } }),
@@ -130,21 +130,21 @@ fn a_member_comes_goes_or_must_be_there() {
         "a: it is required (**narrows**)",
     );
     check(json!({ "required": ["a"] }), json!({}), "a: it is no longer required (widens)");
-    check(closed(json!({ "a": {} })), closed(json!({ "a": {}, "b": {} })), "b: it can be written (widens)");
+    check(closed(json!({ "a": {} })), closed(json!({ "a": {}, "b": {} })), "b: it is allowed (widens)");
     check(
         closed(json!({ "a": {}, "b": {} })),
         closed(json!({ "a": {} })),
-        "b: it can no longer be written (**narrows**)",
+        "b: it is no longer allowed (**narrows**)",
     );
     check(
         object(json!({})),
         object(json!({ "a": { "type": "string" } })),
-        "a: it was let through, and is read now (**narrows**)",
+        "a: it was accepted unread and is read now (**narrows**)",
     );
     check(
         object(json!({ "a": { "type": "string" } })),
         object(json!({})),
-        "a: it is no longer read, and let through (widens)",
+        "a: it is accepted unread (widens)",
     );
     check(
         json!({ "additionalProperties": { "type": "string" } }),
@@ -156,12 +156,16 @@ fn a_member_comes_goes_or_must_be_there() {
         json!({ "additionalProperties": { "type": "string" } }),
         "a: `type` allows something else (**breaks**)",
     );
-    check(closed(json!({})), json!({ "properties": {} }), "*: what was refused is allowed (widens)");
-    check(json!({ "properties": {} }), closed(json!({})), "*: it is refused (**narrows**)");
+    check(
+        closed(json!({})),
+        json!({ "properties": {} }),
+        "*: everything was rejected and some values are allowed (widens)",
+    );
+    check(json!({ "properties": {} }), closed(json!({})), "*: everything is rejected (**narrows**)");
 }
 
 #[test]
-fn a_change_is_found_behind_references_and_only_once() {
+fn a_change_behind_references_is_found_once() {
     let of = |it: Value| {
         json!({
             "properties": { "a": { "$ref": "#/$defs/A" } },
@@ -181,7 +185,7 @@ fn a_change_is_found_behind_references_and_only_once() {
 }
 
 #[test]
-fn a_reference_that_leads_nowhere_breaks() {
+fn a_reference_without_target_breaks() {
     let found = compare(&json!({ "type": "string" }), &json!({ "$ref": "#/$defs/Gone" }));
     assert!(found.iter().all(|it| it.effect == Effect::Breaks) && !found.is_empty(), "{found:?}");
 }
@@ -207,24 +211,24 @@ fn branches_are_paired() {
     check(
         of(json!({ "type": "string" })),
         of(json!({ "anyOf": [{ "type": "string" }, { "type": "array" }] })),
-        "a: there are other ways to write it (widens)",
+        "a: there are more alternatives (widens)",
     );
     check(
         of(json!({ "anyOf": [{ "type": "string" }, { "type": "array" }] })),
         of(json!({ "type": "string" })),
-        "a: there is only one way left to write it (**narrows**)",
+        "a: only one alternative is left (**narrows**)",
     );
 }
 
 #[test]
-fn one_of_is_any_of_only_where_its_branches_exclude_each_other() {
+fn one_of_equals_any_of_for_disjoint_branches() {
     let tagged = |names: &[&str]| {
         let branch =
             |it| json!({ "type": "object", "properties": { "kind": { "const": it } }, "required": ["kind"] });
         json!({ "oneOf": names.iter().map(branch).collect::<Vec<Value>>() })
     };
     check(tagged(&["one"]), tagged(&["one", "two"]), "(root): another branch of `oneOf` (widens)");
-    // Without a type, what is no object would please both branches, and so none.
+    // Without a type, a value that is not an object matches both branches, so `oneOf` rejects it.
     check(
         json!({ "oneOf": [{ "properties": { "kind": { "const": "one" } }, "required": ["kind"] }] }),
         json!({ "oneOf": [
@@ -241,29 +245,29 @@ fn one_of_is_any_of_only_where_its_branches_exclude_each_other() {
 }
 
 #[test]
-fn what_is_negated_is_turned_round() {
+fn negation_reverses_the_effect() {
     check(
         json!({ "not": { "required": ["a"] } }),
         json!({ "not": { "required": ["a", "b"] } }),
         "b: it is required (widens)",
     );
-    check(json!({}), json!({ "not": { "required": ["a"] } }), "(root): something is excluded (**narrows**)");
+    check(json!({}), json!({ "not": { "required": ["a"] } }), "(root): a `not` (**narrows**)");
 }
 
 #[test]
-fn another_condition_breaks_and_the_same_one_is_looked_into() {
+fn a_changed_condition_breaks_and_an_equal_one_is_compared() {
     let of = |kind: &str, then: Value| json!({ "if": { "properties": { "kind": { "const": kind } }, "required": ["kind"] }, "then": then });
     check(of("one", json!({})), of("one", json!({ "required": ["a"] })), "a: it is required (**narrows**)");
     check(
         of("one", json!({ "required": ["a"] })),
         of("two", json!({ "required": ["a"] })),
-        "(root): a condition asks for something else (**breaks**)",
+        "(root): a condition has changed (**breaks**)",
     );
     check(json!({}), of("one", json!({ "required": ["a"] })), "(root): another condition (**narrows**)");
 }
 
 #[test]
-fn what_the_check_does_not_know_breaks() {
+fn unknown_keywords_break() {
     check(
         json!({ "dependentSchemas": { "a": { "required": ["b"] } } }),
         json!({ "dependentSchemas": { "b": { "required": ["a"] } } }),
@@ -280,7 +284,7 @@ fn nesting_is_bounded() {
 }
 
 #[test]
-fn versions_read_and_say_when_they_may_break() {
+fn versions_are_parsed_and_compared() {
     let version = |text: &str| Version::parse(text).unwrap();
     for text in ["1", "1.2", "1.2.3.4", "01.2.3", "1.2.x", "1.2.3-rc.1", ""] {
         assert_eq!(Version::parse(text), None, "{text}");
@@ -297,7 +301,7 @@ fn versions_read_and_say_when_they_may_break() {
 }
 
 #[test]
-fn a_release_is_frozen_and_a_narrowing_needs_a_version_that_may_break() {
+fn a_release_is_frozen_and_narrowing_needs_a_breaking_version() {
     let root = std::env::temp_dir().join(format!("xtask-evolution-{}", std::process::id()));
     let text = |it: Value| it.to_string();
     let wide = text(json!({ "type": ["string", "integer"] }));
@@ -315,33 +319,36 @@ fn a_release_is_frozen_and_a_narrowing_needs_a_version_that_may_break() {
     assert!(current(&narrow, "0.1.0", true).contains("dominds 0.1.0 is released and frozen"));
     assert_eq!(current(&wide, "0.1.0", false), "fine");
 
-    let refused = current(&narrow, "0.1.1", false);
-    assert!(refused.starts_with("dominds: 1 of the changes since 0.1.0 may refuse a document"), "{refused}");
+    let message = current(&narrow, "0.1.1", false);
+    assert!(
+        message.starts_with("dominds: 1 of the changes since 0.1.0 may reject a valid document"),
+        "{message}"
+    );
     assert_eq!(current(&narrow, "0.2.0", false), "fine");
-    // A release of the future is not what this version is compared with.
+    // A later release is ignored.
     assert_eq!(current(&narrow, "0.2.0", true), "fine");
     assert_eq!(current(&wide, "0.1.1", false), "fine");
     assert_eq!(current(&wide, "0.2.1", false), "fine");
-    assert!(current(&narrow, "x", false).contains("`x` is no version"));
+    assert!(current(&narrow, "x", false).contains("`x` is not a release version"));
 
     std::fs::write(root.join("schemas/released/dominds/latest.json"), "{}").unwrap();
-    assert!(current(&wide, "0.2.1", false).contains("latest.json is named after no version"));
+    assert!(current(&wide, "0.2.1", false).contains("latest.json does not have the name of a version"));
     std::fs::remove_dir_all(&root).unwrap();
 }
 
 #[test]
-fn the_table_puts_first_what_hurts_most() {
+fn the_table_begins_with_the_most_severe_change() {
     let changes = compare(
         &object(json!({ "a": { "type": "string" }, "b": { "type": "string" } })),
         &object(json!({ "a": { "type": ["string", "null"] }, "b": { "type": "string", "minLength": 1 } })),
     );
-    let evolution = Evolution { name: "dominds".into(), released: Version::parse("0.1.0").unwrap(), changes };
-    let expected = "Schema `dominds` since 0.1.0:\n\n| place | change | effect |\n|---|---|---|\n\
+    let diff = SchemaDiff { name: "dominds".into(), released: Version::parse("0.1.0").unwrap(), changes };
+    let expected = "Schema `dominds` since 0.1.0:\n\n| location | change | effect |\n|---|---|---|\n\
                     | `b` | `minLength` allows less | **narrows** |\n| `a` | `type` allows more | widens |\n";
-    assert_eq!(evolution.table(), expected);
+    assert_eq!(diff.table(), expected);
 }
 
-/// Small schemas of the keywords that are understood, so that two of them often differ in one thing only.
+/// Small schemas of known keywords, so that two of them often differ in one keyword only.
 fn any_schema() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(json!(true)),
@@ -380,19 +387,19 @@ fn any_schema() -> impl Strategy<Value = Value> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(600))]
 
-    /// The one thing that must never happen: a change that a validator feels and that is called harmless.
+    /// A change that a validator notices is never reported as harmless.
     #[test]
-    fn no_change_that_a_validator_feels_is_called_harmless(
+    fn a_change_that_a_validator_notices_is_not_harmless(
         (old, new, old_target, new_target) in (any_schema(), any_schema(), any_schema(), any_schema()),
     ) {
         let document = |it: Value, target: Value| {
-            // A reference to itself would never end in a validator.
+            // A validator would not end on a reference to itself.
             let target = if target.to_string().contains("$ref") { json!({ "type": "string" }) } else { target };
             json!({ "allOf": [it], "$defs": { "A": target } })
         };
         let (old, new) = (document(old, old_target), document(new, new_target));
         let changes = compare(&old, &new);
-        let refuses = changes.iter().any(|it| it.effect.refuses_old_documents());
+        let refuses = changes.iter().any(|it| it.effect.rejects_old_documents());
         let takes = changes.iter().any(|it| matches!(it.effect, Effect::Widens | Effect::Breaks));
         let before = jsonschema::options().with_draft(Draft::Draft202012).build(&old).unwrap();
         let after = jsonschema::options().with_draft(Draft::Draft202012).build(&new).unwrap();

@@ -1,8 +1,8 @@
-//! Version numbers of releases, and when one of them may refuse what another took.
+//! Release versions, and whether a step between two of them may break.
 
 use std::fmt;
 
-/// `major.minor.patch`, and nothing behind it: a frozen schema belongs to a release.
+/// `major.minor.patch` without a suffix: schemas are frozen for releases only.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Version {
     major: u32,
@@ -12,14 +12,14 @@ pub(super) struct Version {
 
 impl Version {
     pub(super) fn parse(text: &str) -> Option<Self> {
-        let mut numbers = text.split('.').map(|it| it.parse::<u32>().ok());
+        let mut numbers = text.split('.').map(|number| number.parse::<u32>().ok());
         let res = Self { major: numbers.next()??, minor: numbers.next()??, patch: numbers.next()?? };
-        // `01.0.0` reads as a number and is no version.
+        // `01.0.0` parses as numbers but is not a version.
         (numbers.next().is_none() && res.to_string() == text).then_some(res)
     }
 
-    /// Whether a step from `older` to here may break, as semantic versioning has it: a new major version; before
-    /// 1.0.0, a new minor one.
+    /// Whether the step from `older` may break under semantic versioning: a new major version or, before 1.0.0, a new
+    /// minor version.
     pub(super) fn may_break(self, older: Self) -> bool {
         match (older.major, self.major) {
             (0, 0) => self.minor > older.minor,

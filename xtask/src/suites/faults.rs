@@ -1,7 +1,7 @@
-//! `cargo xtask faults`: the fault matrix, run whole, and what it came to.
+//! `cargo xtask faults`: runs the whole fault matrix and prints its totals.
 //!
-//! The table is that of mcp-tests, which the page of docs/ is made from as well. What is told in the end was counted in
-//! the tests' own words, so that a cell that did not run is not told of.
+//! The fault table is in mcp-tests. The totals are counted from the output of the tests, so a cell that did not run is
+//! missing in them.
 
 use std::io::{BufRead, BufReader, Write, stderr};
 use std::process::Stdio;
@@ -11,12 +11,12 @@ use mcp_tests::faults::{self, Face, Wire};
 use crate::cargo::{cargo, exit_code};
 use crate::error::Error;
 
-/// Runs every cell. The output is shown as it comes; the exit code is Cargo's.
+/// Runs every cell. Output is forwarded line by line; the exit code is Cargo's.
 pub(crate) fn run() -> Result<(), Error> {
     let failed =
         |what: &str, error: std::io::Error| Error::message(format!("could not {what} cargo: {error}"));
     let mut child = cargo()
-        // As `cargo xtask test` has it, so that nothing is built twice.
+        // The features of `cargo xtask test`, so that nothing is built twice.
         .args([
             "test",
             "--workspace",
@@ -31,33 +31,34 @@ pub(crate) fn run() -> Result<(), Error> {
         .stderr(Stdio::piped())
         .spawn()
         .map_err(|error| failed("start", error))?;
-    let mut proven = Proven::default();
+    let mut counts = CellCounts::default();
     for line in BufReader::new(child.stderr.take().expect("it is piped")).lines() {
         let line = line.map_err(|error| failed("read from", error))?;
-        proven.add_line(&line);
+        counts.add_line(&line);
         let _ = writeln!(stderr(), "{line}");
     }
     let status = child.wait().map_err(|error| failed("wait for", error))?;
-    println!("{proven}");
+    println!("{counts}");
     if !status.success() {
         return Err(Error::Exit(exit_code(status.code())));
     }
     let (cells, rows) = (faults::totals().cells, faults::machine().len());
-    match (proven.cells, proven.rows) == (cells, rows) {
-        true => Ok(()),
-        false => Err(Error::message(format!("the table has {cells} cells, and {rows} rows of the machine"))),
+    if (counts.cells, counts.rows) == (cells, rows) {
+        Ok(())
+    } else {
+        Err(Error::message(format!("the table has {cells} cells, and {rows} machine faults")))
     }
 }
 
-/// What the tests have told.
+/// Counts from the output of the tests.
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Proven {
+struct CellCounts {
     cells: usize,
-    /// Of the machine.
+    /// Machine faults.
     rows: usize,
 }
 
-impl Proven {
+impl CellCounts {
     /// Counts a line like `120 cells, 14 outcomes: stdio` or `1 rows: a login's file when the disk is full`.
     fn add_line(&mut self, line: &str) {
         let Some((number, rest)) = line.split_once(' ') else { return };
@@ -70,14 +71,14 @@ impl Proven {
     }
 }
 
-impl std::fmt::Display for Proven {
+impl std::fmt::Display for CellCounts {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let faults::Totals { faults, outcomes, absent, cells: _ } = faults::totals();
         let (wires, faces) = (Wire::ALL.len(), Face::ALL.len());
         write!(
             f,
-            "faults: {} cells run, of {faults} faults on {wires} wires in 2 eras at {faces} faces, with {outcomes} outcomes \
-             ({absent} cells are none, with a reason); {} rows of the machine",
+            "faults: {} cells run, of {faults} faults on {wires} transports in 2 eras at {faces} APIs, with {outcomes} outcomes \
+             ({absent} cells are excluded with a reason); {} machine faults",
             self.cells, self.rows
         )
     }
@@ -88,8 +89,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_was_run_is_counted() {
-        let mut proven = Proven::default();
+    fn only_executed_cells_are_counted() {
+        let mut counts = CellCounts::default();
         for line in [
             "120 cells, 14 outcomes: stdio",
             "1 cells, 1 outcomes: SSE",
@@ -98,8 +99,8 @@ mod tests {
             "7 of them",
             "x cells, 1 outcomes: ",
         ] {
-            proven.add_line(line);
+            counts.add_line(line);
         }
-        assert_eq!(proven, Proven { cells: 121, rows: 1 });
+        assert_eq!(counts, CellCounts { cells: 121, rows: 1 });
     }
 }

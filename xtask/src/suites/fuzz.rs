@@ -1,7 +1,7 @@
-//! `cargo xtask fuzz`: each target of `fuzz/` for a while, one after the other.
+//! `cargo xtask fuzz`: runs the fuzz targets one after the other.
 //!
-//! It needs a nightly toolchain and cargo-fuzz. What must hold is also fed by the crates' own tests, which need neither:
-//! a target without seeds, or without such a test, fails the gate here.
+//! It needs a nightly toolchain and cargo-fuzz. Tests of the crates check the same properties on the seeds without
+//! either; a target without seeds or without such a test fails the tidy gate.
 
 use std::fs;
 use std::process::{Command, Stdio};
@@ -11,23 +11,22 @@ use crate::cargo::run as run_command;
 use crate::error::{Error, Violation};
 use crate::tree::{self, Source, Tree};
 
-/// How long each target runs, in seconds, unless somebody says.
+/// The default time of each target, in seconds.
 const SECONDS: u64 = 10;
 
-/// What an input may cost: its bytes, the seconds for one of them, the memory in MiB.
-const BOUNDS: [&str; 3] = ["-max_len=4096", "-timeout=20", "-rss_limit_mb=2048"];
+/// Limits of one input: bytes, seconds, and memory in MiB.
+const LIMITS: [&str; 3] = ["-max_len=4096", "-timeout=20", "-rss_limit_mb=2048"];
 
-/// What was asked for.
 #[derive(Debug, PartialEq, Eq)]
-struct Asked {
+struct FuzzArgs {
     seconds: u64,
     targets: Vec<String>,
 }
 
-/// Runs the targets that are named, or all. All of them run, whatever the first one finds.
+/// Runs the named targets, or all. A failure does not stop the others.
 pub(crate) fn run(arguments: &[&str]) -> Result<(), Error> {
     let known = targets(&Tree::read()?.sources);
-    let Asked { seconds, targets } = parse(arguments, &known)?;
+    let FuzzArgs { seconds, targets } = parse(arguments, &known)?;
     let version = fuzzer(&["--version"]).stdout(Stdio::null()).stderr(Stdio::null()).status();
     if !version.is_ok_and(|it| it.success()) {
         return Err(Error::message(
@@ -41,50 +40,50 @@ pub(crate) fn run(arguments: &[&str]) -> Result<(), Error> {
         let corpus = format!("fuzz/corpus/{target}");
         fs::create_dir_all(tree::root().join(&corpus))
             .map_err(|error| Error::message(format!("could not make {corpus}: {error}")))?;
-        let ended = fuzzer(&["run", "-s", "none", "--fuzz-dir", "fuzz", target, &corpus])
+        let output = fuzzer(&["run", "-s", "none", "--fuzz-dir", "fuzz", target, &corpus])
             .arg(format!("fuzz/seeds/{target}"))
             .arg("--")
-            .args(BOUNDS)
+            .args(LIMITS)
             .arg(format!("-max_total_time={seconds}"))
             .stdout(Stdio::null())
             .output()
             .map_err(|error| Error::message(format!("could not start rustup: {error}")))?;
-        let said = String::from_utf8_lossy(&ended.stderr).into_owned();
-        println!("{target}: {} runs in {} s", runs(&said), start.elapsed().as_secs());
-        if !ended.status.success() {
-            eprintln!("{said}");
+        let log = String::from_utf8_lossy(&output.stderr).into_owned();
+        println!("{target}: {} runs in {} s", runs(&log), start.elapsed().as_secs());
+        if !output.status.success() {
+            eprintln!("{log}");
             failed.push(target.as_str());
         }
     }
-    match failed.is_empty() {
-        true => Ok(()),
-        false => Err(Error::message(format!(
-            "does not hold: {}; the inputs are in fuzz/artifacts, and each becomes a seed with its mending",
-            failed.join(", ")
-        ))),
+    if failed.is_empty() {
+        return Ok(());
     }
+    let failed = failed.join(", ");
+    Err(Error::message(format!(
+        "failed: {failed}; the inputs are in fuzz/artifacts: add each as a seed with its fix"
+    )))
 }
 
-/// cargo-fuzz, at the root of the workspace, with the toolchain that has the fuzzer.
+/// cargo-fuzz on the nightly toolchain, at the root of the workspace.
 fn fuzzer(arguments: &[&str]) -> Command {
     let mut res = Command::new("rustup");
     res.args(["run", "nightly", "cargo", "fuzz"]).args(arguments).current_dir(tree::root());
     res
 }
 
-fn parse(arguments: &[&str], known: &[String]) -> Result<Asked, Error> {
-    let mut res = Asked { seconds: SECONDS, targets: Vec::new() };
-    let mut words = arguments.iter();
-    while let Some(word) = words.next() {
-        match *word {
+fn parse(arguments: &[&str], known: &[String]) -> Result<FuzzArgs, Error> {
+    let mut res = FuzzArgs { seconds: SECONDS, targets: Vec::new() };
+    let mut arguments = arguments.iter();
+    while let Some(argument) = arguments.next() {
+        match *argument {
             "--seconds" => {
-                let seconds = words.next().and_then(|it| it.parse().ok()).filter(|it| *it > 0);
-                res.seconds = seconds.ok_or_else(|| Error::message("--seconds wants a number above 0"))?;
+                let seconds = arguments.next().and_then(|it| it.parse().ok()).filter(|it| *it > 0);
+                res.seconds = seconds.ok_or_else(|| Error::message("--seconds needs a number above 0"))?;
             }
             target if known.iter().any(|it| it == target) => res.targets.push(target.to_owned()),
             other => {
                 let known = known.join(", ");
-                return Err(Error::message(format!("`{other}` is no target; there are {known}")));
+                return Err(Error::message(format!("`{other}` is not a target; the targets are {known}")));
             }
         }
     }
@@ -94,10 +93,10 @@ fn parse(arguments: &[&str], known: &[String]) -> Result<Asked, Error> {
     Ok(res)
 }
 
-/// How often the fuzzer ran, by its own words.
-fn runs(said: &str) -> u64 {
-    let done = said.lines().rev().find_map(|it| it.strip_prefix("Done ")?.split(' ').next()?.parse().ok());
-    done.unwrap_or(0)
+/// The number of runs from the output of the fuzzer.
+fn runs(log: &str) -> u64 {
+    let runs = log.lines().rev().find_map(|line| line.strip_prefix("Done ")?.split(' ').next()?.parse().ok());
+    runs.unwrap_or(0)
 }
 
 /// The names of all targets.
@@ -107,19 +106,23 @@ fn targets(sources: &[Source]) -> Vec<String> {
     names.map(str::to_owned).collect()
 }
 
-/// Targets that only the fuzzer would feed: `cargo test` must.
+/// Checks that each target has seeds and a test in its crate, and is listed.
 pub(crate) fn check(sources: &[Source]) -> Vec<Violation> {
     let mut res = Vec::new();
     for target in targets(sources) {
         let path = format!("fuzz/fuzz_targets/{target}.rs");
         let seeds = format!("fuzz/seeds/{target}/");
         if !sources.iter().any(|it| it.path.starts_with(&seeds)) {
-            res.push(Violation::new(&path, 0, format!("it has no seed in {seeds}")));
+            res.push(Violation::new(&path, 0, format!("the target has no seed in {seeds}")));
         }
         let fed = format!("feed(\"{target}\", ");
         let is_fed = |it: &&Source| it.path.ends_with("/src/fuzzing.rs") && it.text.contains(&fed);
         if sources.iter().find(is_fed).is_none() {
-            res.push(Violation::new(&path, 0, "no test of a crate feeds it: see a `fuzzing.rs`"));
+            res.push(Violation::new(
+                &path,
+                0,
+                "no test of a crate runs the target on its seeds: add it to a `fuzzing.rs`",
+            ));
         }
         let listed = format!("name = \"{target}\"");
         let is_listed = |it: &&Source| it.path == "fuzz/Cargo.toml" && it.text.contains(&listed);
@@ -135,14 +138,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_target_is_fed_by_a_test_and_has_seeds() {
+    fn every_target_has_seeds_and_a_test() {
         let sources = &Tree::read().unwrap().sources;
         assert_eq!(check(sources), []);
         assert!(targets(sources).len() > 20);
     }
 
     #[test]
-    fn a_forgotten_target_is_told() {
+    fn an_incomplete_target_is_found() {
         let target = ("fuzz/fuzz_targets/a.rs", "");
         let whole = [
             target,
@@ -159,18 +162,18 @@ mod tests {
     }
 
     #[test]
-    fn seconds_and_targets_can_be_said() {
+    fn arguments_are_parsed() {
         let known = ["a".to_owned(), "b".to_owned()];
-        let asked = |words: &[&str]| parse(words, &known).map_err(|it| it.to_string());
-        assert_eq!(asked(&[]), Ok(Asked { seconds: SECONDS, targets: known.to_vec() }));
-        let want = Asked { seconds: 60, targets: vec!["b".to_owned()] };
-        assert_eq!(asked(&["b", "--seconds", "60"]), Ok(want));
-        assert_eq!(asked(&["c"]), Err("`c` is no target; there are a, b".to_owned()));
-        assert_eq!(asked(&["--seconds", "0"]), Err("--seconds wants a number above 0".to_owned()));
+        let parse = |arguments: &[&str]| super::parse(arguments, &known).map_err(|it| it.to_string());
+        assert_eq!(parse(&[]), Ok(FuzzArgs { seconds: SECONDS, targets: known.to_vec() }));
+        let want = FuzzArgs { seconds: 60, targets: vec!["b".to_owned()] };
+        assert_eq!(parse(&["b", "--seconds", "60"]), Ok(want));
+        assert_eq!(parse(&["c"]), Err("`c` is not a target; the targets are a, b".to_owned()));
+        assert_eq!(parse(&["--seconds", "0"]), Err("--seconds needs a number above 0".to_owned()));
     }
 
     #[test]
-    fn the_fuzzer_says_how_often_it_ran() {
+    fn runs_are_read_from_the_output() {
         assert_eq!(runs("#1 INITED\nDone 4711 runs in 11 second(s)\n"), 4711);
         assert_eq!(runs("nothing"), 0);
     }

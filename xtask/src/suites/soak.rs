@@ -1,27 +1,30 @@
-//! `cargo xtask soak [SECONDS [SEED]]`: the soak of the tests, as long as one likes.
+//! `cargo xtask soak [SECONDS [SEED]]`: runs the soak test for a given time.
 //!
-//! It is the same program that runs for a short while among the tests; from ten minutes on it has its full size.
+//! The test suite runs the same test for seconds. From ten minutes on it has its full size.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::cargo::{cargo, exit_code};
 use crate::error::Error;
 
-/// An hour.
+/// The default time: an hour.
 const SECONDS: u64 = 3600;
 
-/// From when on it has its full size, for which everything is built as Cargo.toml's profile of this name says.
-const FULL: (u64, &str) = (600, "soak");
+/// The time from which the soak has its full size, in seconds.
+const FULL_SIZE_SECONDS: u64 = 600;
 
-/// Runs it for so many seconds (an hour), from this seed; without one from that of the moment, which is said.
-pub(crate) fn run(words: &[&str]) -> Result<(), Error> {
-    let Some((seconds, seed)) = read(words) else {
-        return Err(Error::message("a soak is told seconds, and then a seed"));
+/// The Cargo profile of a soak in full size.
+const FULL_SIZE_PROFILE: &str = "soak";
+
+/// Runs the soak. Without a seed, it takes the current time and prints the command that repeats the run.
+pub(crate) fn run(arguments: &[&str]) -> Result<(), Error> {
+    let Some((seconds, seed)) = parse(arguments) else {
+        return Err(Error::message("usage: cargo xtask soak [SECONDS [SEED]]"));
     };
-    let of_the_moment = || SystemTime::now().duration_since(UNIX_EPOCH).map_or(1, |it| it.as_secs());
-    let seed = seed.unwrap_or_else(of_the_moment);
-    println!("a soak of {seconds} s; again with: cargo xtask soak {seconds} {seed}");
-    let profile = if seconds < FULL.0 { "dev" } else { FULL.1 };
+    let now = || SystemTime::now().duration_since(UNIX_EPOCH).map_or(1, |time| time.as_secs());
+    let seed = seed.unwrap_or_else(now);
+    println!("soak of {seconds} s; to repeat: cargo xtask soak {seconds} {seed}");
+    let profile = if seconds < FULL_SIZE_SECONDS { "dev" } else { FULL_SIZE_PROFILE };
     let status = cargo()
         .args(["test", "--profile", profile, "-p", "mcp-tests", "--test", "it"])
         .args(["soak::", "--", "--nocapture"])
@@ -34,9 +37,9 @@ pub(crate) fn run(words: &[&str]) -> Result<(), Error> {
     if status.success() { Ok(()) } else { Err(Error::Exit(exit_code(status.code()))) }
 }
 
-/// Reads the words behind `soak`; `None` where they are none of these.
-fn read(words: &[&str]) -> Option<(u64, Option<u64>)> {
-    match words {
+/// Parses the arguments of `soak`.
+fn parse(arguments: &[&str]) -> Option<(u64, Option<u64>)> {
+    match arguments {
         [] => Some((SECONDS, None)),
         [seconds] => Some((seconds.parse().ok()?, None)),
         [seconds, seed] => Some((seconds.parse().ok()?, Some(seed.parse().ok()?))),
@@ -49,11 +52,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_soak_is_told_how_long_and_from_where() {
-        assert_eq!(read(&[]), Some((SECONDS, None)));
-        assert_eq!(read(&["60"]), Some((60, None)));
-        assert_eq!(read(&["60", "7"]), Some((60, Some(7))));
-        assert_eq!(read(&["an", "hour"]), None);
-        assert_eq!(read(&["1", "2", "3"]), None);
+    fn arguments_are_parsed() {
+        assert_eq!(parse(&[]), Some((SECONDS, None)));
+        assert_eq!(parse(&["60"]), Some((60, None)));
+        assert_eq!(parse(&["60", "7"]), Some((60, Some(7))));
+        assert_eq!(parse(&["an", "hour"]), None);
+        assert_eq!(parse(&["1", "2", "3"]), None);
     }
 }

@@ -1,21 +1,21 @@
-//! What is measured, and by whom.
+//! The cases of the benchmark, and the clients that run each of them.
 
-/// One of the clients.
+/// A client: a column of the tables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Row {
-    /// By hand.
+    /// The hand-written client.
     Floor,
-    /// hyper alone.
+    /// hyper without our crates.
     Hyper,
-    /// reqwest alone.
+    /// reqwest without our crates.
     Reqwest,
     /// Our `Session`.
     Session,
-    /// The same on a runtime of one thread.
+    /// Our `Session` on a current-thread runtime.
     SessionOneThread,
     /// Our `Host`.
     Host,
-    /// The official SDK.
+    /// rmcp, the official SDK.
     Sdk,
 }
 
@@ -51,43 +51,44 @@ impl Row {
     }
 }
 
-/// How clients and server meet.
+/// The transport between client and server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Wire {
-    /// The client starts it.
+pub(super) enum BenchTransport {
+    /// The client starts the server.
     Stdio,
-    /// Over HTTP, with a JSON document as the response.
+    /// HTTP with JSON responses.
     Http,
-    /// Over HTTP, with an event stream as the response.
+    /// HTTP with event streams as responses.
     Events,
 }
 
-/// What is better.
+/// The better direction of a metric.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Better {
     Less,
     More,
 }
 
-/// Something to measure.
+/// One measurement.
 #[derive(Debug)]
 pub(super) struct Case {
     pub(super) title: &'static str,
-    pub(super) wire: Wire,
-    /// Of the client.
+    pub(super) transport: BenchTransport,
+    /// Arguments of the client.
     pub(super) arguments: &'static str,
-    /// Of the server.
+    /// Arguments of the server.
     pub(super) server: &'static str,
-    /// The field of the client's line, and what it is multiplied with to be told in `unit`.
+    /// The field of the client's JSON output.
     pub(super) metric: &'static str,
+    /// The factor from the metric to `unit`.
     pub(super) scale: f64,
     pub(super) unit: &'static str,
     pub(super) better: Better,
-    /// Client and server share one processor.
+    /// Whether client and server share one processor.
     pub(super) is_pinned: bool,
     pub(super) rows: &'static [Row],
-    /// How many rounds it has for one of the others: what is over in milliseconds differs more from one to the next.
-    pub(super) often: usize,
+    /// A multiple of the number of rounds, for short measurements with much variance.
+    pub(super) rounds_factor: usize,
 }
 
 const STDIO: &[Row] = &[Row::Floor, Row::Session, Row::Host, Row::Sdk];
@@ -96,13 +97,13 @@ const HTTP: &[Row] = &[Row::Floor, Row::Hyper, Row::Reqwest, Row::Session, Row::
 const HTTP_MANY: &[Row] =
     &[Row::Floor, Row::Hyper, Row::Reqwest, Row::Session, Row::SessionOneThread, Row::Host, Row::Sdk];
 const FLEET: &[Row] = &[Row::Floor, Row::Host, Row::Sdk];
-/// Where a host would do something else: it puts a large result into a file.
+/// Without the host, which writes a large result to a file.
 const LARGE: &[Row] = &[Row::Floor, Row::Session, Row::Sdk];
 const OURS: &[Row] = &[Row::Floor, Row::Session];
 
 const CASE: Case = Case {
     title: "",
-    wire: Wire::Stdio,
+    transport: BenchTransport::Stdio,
     arguments: "",
     server: "",
     metric: "p50_us",
@@ -111,12 +112,12 @@ const CASE: Case = Case {
     better: Better::Less,
     is_pinned: false,
     rows: STDIO,
-    often: 1,
+    rounds_factor: 1,
 };
 
 const RATE: Case = Case { metric: "calls_per_s", unit: "/s", better: Better::More, rows: MANY, ..CASE };
 
-/// The table of rows.
+/// The comparison of clients.
 pub(super) const CASES: [Case; 20] = [
     Case {
         title: "stdio, one by one: time of a call",
@@ -202,7 +203,7 @@ pub(super) const CASES: [Case; 20] = [
         metric: "all_ready_ms",
         unit: "ms",
         rows: FLEET,
-        often: 3,
+        rounds_factor: 3,
         ..CASE
     },
     Case {
@@ -212,7 +213,7 @@ pub(super) const CASES: [Case; 20] = [
         metric: "all_ready_ms",
         unit: "ms",
         rows: FLEET,
-        often: 3,
+        rounds_factor: 3,
         ..CASE
     },
     Case {
@@ -236,7 +237,7 @@ pub(super) const CASES: [Case; 20] = [
     },
     Case {
         title: "HTTP, JSON replies, one by one: time of a call",
-        wire: Wire::Http,
+        transport: BenchTransport::Http,
         arguments: "--scenario seq --n 5000",
         is_pinned: true,
         rows: HTTP,
@@ -244,7 +245,7 @@ pub(super) const CASES: [Case; 20] = [
     },
     Case {
         title: "HTTP, event streams, one by one: time of a call",
-        wire: Wire::Events,
+        transport: BenchTransport::Events,
         arguments: "--scenario seq --n 5000",
         is_pinned: true,
         rows: HTTP,
@@ -252,23 +253,23 @@ pub(super) const CASES: [Case; 20] = [
     },
     Case {
         title: "HTTP, JSON replies, 64 in flight",
-        wire: Wire::Http,
+        transport: BenchTransport::Http,
         arguments: "--scenario conc --conc 64 --n 10000",
         rows: HTTP_MANY,
-        often: 3,
+        rounds_factor: 3,
         ..RATE
     },
     Case {
         title: "HTTP, event streams, 64 in flight",
-        wire: Wire::Events,
+        transport: BenchTransport::Events,
         arguments: "--scenario conc --conc 64 --n 10000",
         rows: HTTP_MANY,
-        often: 3,
+        rounds_factor: 3,
         ..RATE
     },
     Case {
         title: "HTTP, echo beside results of 4 MiB: p99",
-        wire: Wire::Http,
+        transport: BenchTransport::Http,
         arguments: "--scenario hol --kib 4096 --n 60",
         metric: "p99_us",
         scale: 1e-3,
@@ -278,7 +279,7 @@ pub(super) const CASES: [Case; 20] = [
     },
     Case {
         title: "HTTP, 64 calls of 50 ms, all over",
-        wire: Wire::Http,
+        transport: BenchTransport::Http,
         arguments: "--scenario sleep --conc 64 --ms 50",
         metric: "makespan_ms",
         unit: "ms",
@@ -287,7 +288,7 @@ pub(super) const CASES: [Case; 20] = [
     },
 ];
 
-const CALLERS: Case = Case { rows: OURS, often: 2, ..RATE };
+const CALLERS: Case = Case { rows: OURS, rounds_factor: 2, ..RATE };
 const SIZES: Case = Case { scale: 1e-3, unit: "ms", rows: OURS, ..CASE };
 const TOOLS: Case = Case {
     arguments: "--scenario list --n 5",
@@ -302,11 +303,11 @@ const SERVERS: Case = Case {
     metric: "all_ready_ms",
     unit: "ms",
     rows: &[Row::Floor, Row::Host],
-    often: 2,
+    rounds_factor: 2,
     ..CASE
 };
 
-/// How cost grows.
+/// Growth of the cost with the load.
 pub(super) const GROWTH: [Case; 16] = [
     Case { title: "1 caller", arguments: "--scenario conc --conc 1 --n 20000", ..CALLERS },
     Case { title: "4 callers", arguments: "--scenario conc --conc 4 --n 20000", ..CALLERS },

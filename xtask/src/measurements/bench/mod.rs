@@ -1,8 +1,7 @@
-//! `cargo xtask bench`: our clients beside the floor and the official SDK, in one run, and docs/performance.md.
+//! `cargo xtask bench`: compares our clients with a hand-written client (the floor) and rmcp, for docs/performance.md.
 //!
-//! Times on a shared machine say little by themselves, so every round runs all rows of a case one after the other, a
-//! ratio is taken within a round, and what is told is the median of the rounds. The tables of the page are written anew
-//! between their markers; the words around them are a person's.
+//! Absolute times depend on the load of the machine. Therefore each round runs all clients of a case in sequence, ratios
+//! are taken within a round, and the result is the median of the rounds.
 
 mod cases;
 mod server;
@@ -19,17 +18,17 @@ use crate::cargo::{cargo, run as run_command};
 use crate::error::Error;
 use crate::measurements::page;
 use crate::tree;
-use cases::{CASES, Case, GROWTH, Row, Wire};
+use cases::{BenchTransport, CASES, Case, GROWTH, Row};
 use server::Server;
 use table::Measured;
 
-/// The folder of another harness that drives any client, where there is one.
+/// The variable with the folder of an external benchmark harness.
 const HARNESS: &str = "MCP_HOST_BENCH";
 
-/// How many rounds are run where nobody says.
+/// The default number of rounds.
 pub(crate) const ROUNDS: usize = 5;
 
-/// Builds, measures, prints and writes.
+/// Builds and measures, prints the tables and writes them into the page.
 pub(crate) fn run(rounds: usize) -> Result<(), Error> {
     let folder = build()?;
     let mut tables = vec![("machine", table::machine(rounds, &compiler()?))];
@@ -37,16 +36,16 @@ pub(crate) fn run(rounds: usize) -> Result<(), Error> {
     tables.push(("growth", table::rows(&GROWTH, &measure(&folder, &GROWTH, rounds)?)));
     tables.iter().for_each(|(_, text)| println!("{text}"));
     page::write(&tables)?;
-    for words in [
+    for arguments in [
         "bench -p mcp-transport --bench session",
         "bench -p mcp-transport --bench parts --features parts",
         "bench -p mcp-registry --bench decide",
         "bench -p mcp-config --bench read",
     ] {
-        run_command(cargo().args(words.split(' ')))?;
+        run_command(cargo().args(arguments.split(' ')))?;
     }
     match env::var_os(HARNESS) {
-        Some(harness) => elsewhere(Path::new(&harness), &folder, rounds),
+        Some(harness) => run_external(Path::new(&harness), &folder, rounds),
         None => Ok(()),
     }
 }
@@ -74,22 +73,22 @@ fn compiler() -> Result<String, Error> {
     Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }
 
-/// What each row of each case came to, round by round.
+/// The results of each case and client, one value for each round.
 fn measure(folder: &Path, cases: &[Case], rounds: usize) -> Result<Measured, Error> {
     let mut res: Measured = BTreeMap::new();
     for case in cases {
-        let server = match case.wire {
-            Wire::Stdio => None,
-            Wire::Http => Some(Server::start(folder, "json", case.is_pinned)?),
-            Wire::Events => Some(Server::start(folder, "sse", case.is_pinned)?),
+        let server = match case.transport {
+            BenchTransport::Stdio => None,
+            BenchTransport::Http => Some(Server::start(folder, "json", case.is_pinned)?),
+            BenchTransport::Events => Some(Server::start(folder, "sse", case.is_pinned)?),
         };
-        for round in 0..rounds * case.often {
+        for round in 0..rounds * case.rounds_factor {
             for row in case.rows {
-                let line = line(folder, case, *row, server.as_ref())?;
+                let line = run_client(folder, case, *row, server.as_ref())?;
                 let value = line.get(case.metric).and_then(Value::as_f64);
                 let value = value.ok_or_else(|| {
                     Error::message(format!(
-                        "{} says no {} of {}: {line}",
+                        "{} does not report {} of {}: {line}",
                         row.name(),
                         case.metric,
                         case.title
@@ -103,8 +102,8 @@ fn measure(folder: &Path, cases: &[Case], rounds: usize) -> Result<Measured, Err
     Ok(res)
 }
 
-/// One run of one client.
-fn line(folder: &Path, case: &Case, row: Row, server: Option<&Server>) -> Result<Value, Error> {
+/// Runs one client and returns the JSON that it prints.
+fn run_client(folder: &Path, case: &Case, row: Row, server: Option<&Server>) -> Result<Value, Error> {
     let mut command = server::pinned(&folder.join(row.program()), case.is_pinned);
     command.args(row.arguments()).args(case.arguments.split(' '));
     match server {
@@ -115,14 +114,14 @@ fn line(folder: &Path, case: &Case, row: Row, server: Option<&Server>) -> Result
         .output()
         .map_err(|error| Error::message(format!("could not start {}: {error}", row.name())))?;
     let text = String::from_utf8_lossy(&output.stdout);
-    text.lines().rev().find_map(|it| serde_json::from_str(it).ok()).ok_or_else(|| {
-        let said = String::from_utf8_lossy(&output.stderr);
-        Error::message(format!("{} failed in {}: {}", row.name(), case.title, said.trim()))
+    text.lines().rev().find_map(|line| serde_json::from_str(line).ok()).ok_or_else(|| {
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        Error::message(format!("{} failed in {}: {}", row.name(), case.title, stderr.trim()))
     })
 }
 
-/// The same clients in another harness, which prints tables of its own.
-fn elsewhere(harness: &Path, folder: &Path, rounds: usize) -> Result<(), Error> {
+/// Runs the same clients in the external harness, which prints its own tables.
+fn run_external(harness: &Path, folder: &Path, rounds: usize) -> Result<(), Error> {
     let client = folder.join("ours").display().to_string();
     let mut command = Command::new("python3");
     command.current_dir(harness).arg("bench.py").arg("seq,conc,big,list,fleet,rss,sleep,hol,http");

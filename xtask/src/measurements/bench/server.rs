@@ -1,4 +1,4 @@
-//! The server over HTTP that clients are measured against, and the processor that both share where times are short.
+//! The HTTP server of the benchmark, and processes that are pinned to one processor.
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 
 use crate::error::Error;
 
-/// A server that ends with this.
+/// A running server, killed on drop.
 pub(super) struct Server {
     child: Child,
     url: String,
@@ -14,13 +14,13 @@ pub(super) struct Server {
 
 impl Server {
     pub(super) fn start(folder: &Path, reply: &str, is_pinned: bool) -> Result<Server, Error> {
-        let failed = |why: String| Error::message(format!("the server to measure against: {why}"));
+        let failed = |reason: String| Error::message(format!("the benchmark server: {reason}"));
         let mut command = pinned(&folder.join("server"), is_pinned);
         command.args(["--mode", "http", "--reply", reply]).stdout(Stdio::piped());
-        let mut child = command.spawn().map_err(|it| failed(it.to_string()))?;
-        let stdout = child.stdout.take().expect("it was asked for");
+        let mut child = command.spawn().map_err(|error| failed(error.to_string()))?;
+        let stdout = child.stdout.take().expect("standard output is piped");
         let mut res = Server { child, url: String::new() };
-        BufReader::new(stdout).read_line(&mut res.url).map_err(|it| failed(it.to_string()))?;
+        BufReader::new(stdout).read_line(&mut res.url).map_err(|error| failed(error.to_string()))?;
         res.url.truncate(res.url.trim_end().len());
         Ok(res)
     }
@@ -32,17 +32,17 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // It may have ended by itself, which a client has told by then.
+        // The process may have exited already; then a client has reported an error.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// A program on one processor, where that is asked for and the system can do it: between two processors of an idle
-/// machine most of a short time is the waking up.
+/// A command that runs on one processor if `is_pinned` and the system supports it. Without pinning, wake-ups across
+/// processors dominate short times.
 pub(super) fn pinned(program: &Path, is_pinned: bool) -> Command {
-    let can = is_pinned && Command::new("taskset").arg("-V").output().is_ok_and(|it| it.status.success());
-    if !can {
+    let can_pin = is_pinned && Command::new("taskset").arg("-V").output().is_ok_and(|it| it.status.success());
+    if !can_pin {
         return Command::new(program);
     }
     let mut res = Command::new("taskset");

@@ -1,4 +1,4 @@
-//! From what was measured to the tables of a page. Pure, but for the machine's name.
+//! Tables for the page, from the measured values.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -6,10 +6,10 @@ use std::fmt::Write;
 use super::cases::{Better, Case, Row};
 use crate::measurements::page::grouped;
 
-/// The values of a case and a row, a round each.
+/// The values of each case and client, one for each round.
 pub(super) type Measured = BTreeMap<(&'static str, Row), Vec<f64>>;
 
-/// What the figures were measured on.
+/// A line that describes the machine.
 pub(super) fn machine(rounds: usize, compiler: &str) -> String {
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
     let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
@@ -22,7 +22,7 @@ pub(super) fn machine(rounds: usize, compiler: &str) -> String {
     )
 }
 
-/// A line for each case, a cell for each row: the median, and its ratio to the floor of the same round.
+/// One row for each case. A cell has the median and its ratio to the floor of the same round.
 pub(super) fn rows(cases: &[Case], measured: &Measured) -> String {
     let mut columns: Vec<Row> = cases.iter().flat_map(|it| it.rows.iter().copied()).collect();
     columns.sort_unstable();
@@ -33,9 +33,9 @@ pub(super) fn rows(cases: &[Case], measured: &Measured) -> String {
     columns.iter().for_each(|_| res.push_str("---|"));
     res.push('\n');
     for case in cases {
-        let sense = if case.better == Better::More { ", more is better" } else { "" };
-        // Writing to a text does not fail.
-        let _ = write!(res, "| {}{sense} |", case.title);
+        let hint = if case.better == Better::More { ", more is better" } else { "" };
+        // Writing to a string does not fail.
+        let _ = write!(res, "| {}{hint} |", case.title);
         let floor = measured.get(&(case.title, Row::Floor));
         for row in &columns {
             let _ = match measured.get(&(case.title, *row)) {
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn a_table_has_a_line_for_each_case_and_says_nothing_where_nothing_was_measured() {
+    fn a_case_without_values_has_an_empty_cell() {
         let measured = Measured::from([((CASES[0].title, Row::Floor), vec![7.0])]);
         let text = rows(&CASES[..1], &measured);
         assert_eq!(

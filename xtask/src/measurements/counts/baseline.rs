@@ -1,4 +1,4 @@
-//! The figures of before, and what is said about those of now. Pure.
+//! The baseline of counts, and the comparison with it.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -8,36 +8,36 @@ use serde_json::{Value, json};
 use super::callgrind::Counts;
 use crate::measurements::page::grouped;
 
-/// What each case costs.
+/// The counts of each case.
 pub(super) type Figures = BTreeMap<String, Counts>;
 
-/// How much more than before something may cost.
+/// The allowed growth.
 const TOLERANCE: f64 = 1.10;
 
-/// A difference in allocations below this is none: a case with several callers is not the same twice.
-const ALLOCATIONS: f64 = 0.5;
+/// The allowed growth of allocations; cases with several callers vary.
+const ALLOCATION_TOLERANCE: f64 = 0.5;
 
-/// The figures by what they were counted with.
+/// The counts by compiler and lock file.
 pub(super) struct Baseline(BTreeMap<String, Figures>);
 
-/// What a comparison brought.
-pub(super) struct Verdict {
-    /// All figures.
+/// The result of a comparison.
+pub(super) struct Comparison {
+    /// All counts, formatted.
     pub(super) table: String,
-    /// What costs too much, in words.
-    pub(super) complaints: Vec<String>,
-    /// There was nothing to compare with.
+    /// One message for each case that costs too much.
+    pub(super) problems: Vec<String>,
+    /// Whether the baseline has no entry for this key.
     pub(super) is_new: bool,
 }
 
 impl Baseline {
-    /// Reads the file.
+    /// Parses the file.
     pub(super) fn parse(text: &str) -> Result<Baseline, String> {
-        let value: Value = serde_json::from_str(text).map_err(|it| it.to_string())?;
+        let value: Value = serde_json::from_str(text).map_err(|error| error.to_string())?;
         let mut res = BTreeMap::new();
-        for (key, cases) in value.as_object().ok_or("it is no object")? {
+        for (key, cases) in value.as_object().ok_or("the file is not an object")? {
             let mut figures = Figures::new();
-            for (name, counts) in cases.as_object().ok_or("the figures are no object")? {
+            for (name, counts) in cases.as_object().ok_or("an entry is not an object")? {
                 let number = |of: &str| counts.get(of).and_then(Value::as_f64);
                 let (Some(instructions), Some(allocations)) = (number("instructions"), number("allocations"))
                 else {
@@ -50,22 +50,23 @@ impl Baseline {
         Ok(Baseline(res))
     }
 
-    /// The file.
+    /// Formats the file.
     pub(super) fn text(&self) -> String {
-        let figures = |it: &Figures| {
-            let cases = it.iter().map(|(name, it)| {
-                let Counts { instructions, allocations } = it;
+        let format = |figures: &Figures| {
+            let cases = figures.iter().map(|(name, counts)| {
+                let Counts { instructions, allocations } = counts;
                 let rounded = (allocations * 10.0).round() / 10.0;
                 (name.clone(), json!({ "instructions": instructions.round() as i64, "allocations": rounded }))
             });
             Value::Object(cases.collect())
         };
-        let all: BTreeMap<&String, Value> = self.0.iter().map(|(key, it)| (key, figures(it))).collect();
-        let text = serde_json::to_string_pretty(&all).expect("numbers and texts are JSON");
+        let all: BTreeMap<&String, Value> =
+            self.0.iter().map(|(key, figures)| (key, format(figures))).collect();
+        let text = serde_json::to_string_pretty(&all).expect("numbers and strings serialize");
         text + "\n"
     }
 
-    /// Writes figures down. Those that were counted with another lock file are never asked for again.
+    /// Replaces an entry, and removes those of other lock files.
     pub(super) fn renew(&mut self, key: &str, figures: Figures) {
         let lock = |key: &str| key.rsplit_once(' ').map(|it| it.1.to_owned());
         let now = lock(key);
@@ -74,9 +75,9 @@ impl Baseline {
     }
 
     /// Compares.
-    pub(super) fn compare(&self, key: &str, figures: &Figures) -> Verdict {
+    pub(super) fn compare(&self, key: &str, figures: &Figures) -> Comparison {
         let before = self.0.get(key);
-        let mut complaints = Vec::new();
+        let mut problems = Vec::new();
         let mut table = format!(
             "{:<28} {:>14} {:>8} {:>12} {:>8}\n",
             "counted with callgrind", "instructions", "before", "allocations", "before"
@@ -87,7 +88,7 @@ impl Baseline {
                 then.filter(|it| *it > 0.0).map_or("-".to_owned(), |it| format!("{:.2}x", now / it))
             };
             let (instructions, allocations) = (then.map(|it| it.instructions), then.map(|it| it.allocations));
-            // Writing to a text does not fail.
+            // Writing to a string does not fail.
             let _ = writeln!(
                 table,
                 "{name:<28} {:>14.0} {:>8} {:>12.1} {:>8}",
@@ -97,39 +98,39 @@ impl Baseline {
                 ratio(now.allocations, allocations)
             );
             let Some(then) = then else { continue };
-            let complaint = |what: &str, now: f64, then: f64| {
+            let problem = |what: &str, now: f64, then: f64| {
                 format!("{name} costs {now:.0} {what}, and {then:.0} before")
             };
             if now.instructions > then.instructions * TOLERANCE {
-                complaints.push(complaint("instructions", now.instructions, then.instructions));
+                problems.push(problem("instructions", now.instructions, then.instructions));
             }
-            if now.allocations > (then.allocations * TOLERANCE).max(then.allocations + ALLOCATIONS) {
-                complaints.push(complaint("allocations", now.allocations, then.allocations));
+            if now.allocations > (then.allocations * TOLERANCE).max(then.allocations + ALLOCATION_TOLERANCE) {
+                problems.push(problem("allocations", now.allocations, then.allocations));
             }
         }
-        // A case that is gone without a word would be one that nobody counts any more.
-        let gone = before.into_iter().flatten().filter(|(name, _)| !figures.contains_key(*name));
-        complaints.extend(gone.map(|(name, _)| format!("{name} is not counted any more")));
-        Verdict { table, complaints, is_new: before.is_none() }
+        // A case that disappears must be removed from the baseline on purpose.
+        let removed = before.into_iter().flatten().filter(|(name, _)| !figures.contains_key(*name));
+        problems.extend(removed.map(|(name, _)| format!("{name} is not counted any more")));
+        Comparison { table, problems, is_new: before.is_none() }
     }
 }
 
-/// The figures as a table of a page.
+/// The counts as a table of the page.
 pub(super) fn page(figures: &Figures, key: &str) -> String {
     let compiler = key.rsplit_once(' ').map_or(key, |it| it.0);
     let mut res =
         format!("Counted with {compiler}.\n\n| case | instructions | allocations |\n|---|---|---|\n");
     for (name, Counts { instructions, allocations }) in figures {
-        // Writing to a text does not fail.
+        // Writing to a string does not fail.
         let _ = writeln!(res, "| `{name}` | {} | {allocations:.1} |", grouped(*instructions));
     }
     res
 }
 
-/// A name for what figures depend on: the compiler's version, and the lock file's text as a number (FNV-1a).
+/// The key of an entry: the compiler's version and a hash (FNV-1a) of the lock file.
 pub(super) fn key(version: &str, lock: &str) -> String {
     let mut hash = 0xcbf2_9ce4_8422_2325_u64;
-    for byte in lock.bytes().filter(|it| *it != b'\r') {
+    for byte in lock.bytes().filter(|byte| *byte != b'\r') {
         hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
     }
     let version: Vec<&str> = version.split_whitespace().take(2).collect();
@@ -155,16 +156,16 @@ mod tests {
 
     #[track_caller]
     fn check(before: (f64, f64), now: (f64, f64), want: &[&str]) {
-        let verdict =
+        let comparison =
             baseline("k 1", &[("a", before.0, before.1)]).compare("k 1", &figures(&[("a", now.0, now.1)]));
         assert_eq!(
-            (verdict.complaints, verdict.is_new),
+            (comparison.problems, comparison.is_new),
             (want.iter().map(|it| (*it).to_owned()).collect(), false)
         );
     }
 
     #[test]
-    fn more_than_a_tenth_more_is_too_much() {
+    fn growth_over_a_tenth_is_a_problem() {
         check((10_000.0, 7.0), (11_000.0, 7.0), &[]);
         check((10_000.0, 7.0), (5_000.0, 2.0), &[]);
         check((10_000.0, 7.0), (11_001.0, 7.0), &["a costs 11001 instructions, and 10000 before"]);
@@ -174,16 +175,16 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_counted_any_more_is_missed_and_what_is_new_is_not() {
+    fn a_removed_case_is_a_problem_and_a_new_one_is_not() {
         let before = baseline("k 1", &[("a", 1.0, 1.0)]);
-        let verdict = before.compare("k 1", &figures(&[("b", 1.0, 1.0)]));
-        assert_eq!(verdict.complaints, ["a is not counted any more"]);
-        let verdict = before.compare("k 2", &figures(&[("b", 1.0, 1.0)]));
-        assert!(verdict.is_new && verdict.complaints.is_empty());
+        let comparison = before.compare("k 1", &figures(&[("b", 1.0, 1.0)]));
+        assert_eq!(comparison.problems, ["a is not counted any more"]);
+        let comparison = before.compare("k 2", &figures(&[("b", 1.0, 1.0)]));
+        assert!(comparison.is_new && comparison.problems.is_empty());
     }
 
     #[test]
-    fn figures_of_another_lock_file_go_and_those_of_another_compiler_stay() {
+    fn renewing_removes_entries_of_other_lock_files() {
         let mut all = baseline("rustc 1.0 1", &[]);
         all.renew("rustc 2.0 1", figures(&[]));
         assert_eq!(all.0.keys().collect::<Vec<_>>(), ["rustc 1.0 1", "rustc 2.0 1"]);
@@ -192,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_depends_on_both() {
+    fn a_key_depends_on_compiler_and_lock_file() {
         assert_eq!(key("rustc 1.95.0 (5980 2026-04-14)\n", ""), "rustc 1.95.0 cbf29ce484222325");
         assert_ne!(key("rustc 1.95.0", "a"), key("rustc 1.95.0", "b"));
         assert_eq!(key("rustc 1.95.0", "a\r\n"), key("rustc 1.95.0", "a\n"));

@@ -1,13 +1,13 @@
-//! What callgrind's file says: how many instructions there were, and how often memory was asked for.
+//! Parser for the output of callgrind: the number of instructions and of allocations.
 //!
-//! The file's names are written out once, and are numbers afterwards; a function and a callee share the numbers.
+//! The file defines a number for each name; functions and callees share the numbers.
 
 use std::collections::HashMap;
 
-/// The ways by which memory is asked for.
-const ALLOCATING: [&str; 5] = ["malloc", "calloc", "realloc", "posix_memalign", "aligned_alloc"];
+/// The functions that allocate memory.
+const ALLOCATION_FUNCTIONS: [&str; 5] = ["malloc", "calloc", "realloc", "posix_memalign", "aligned_alloc"];
 
-/// What was counted.
+/// The counts of a run, or of one repetition.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Counts {
     pub(super) instructions: f64,
@@ -15,7 +15,7 @@ pub(super) struct Counts {
 }
 
 impl Counts {
-    /// What each of so many more times has cost.
+    /// The cost of one repetition, from a long run (`self`) and a short run that has `times` repetitions less.
     pub(super) fn slope(self, few: Counts, times: u64) -> Counts {
         let each = |many: f64, few: f64| (many - few) / times as f64;
         Counts {
@@ -25,7 +25,7 @@ impl Counts {
     }
 }
 
-/// Reads a file. `None` where it holds no total.
+/// Parses a file. `None` if it has no total.
 pub(super) fn read(text: &str) -> Option<Counts> {
     let mut allocating: HashMap<&str, bool> = HashMap::new();
     let mut is_allocating = false;
@@ -37,9 +37,9 @@ pub(super) fn read(text: &str) -> Option<Counts> {
             "fn" | "cfn" => {
                 let (number, name) = value.split_once(") ").unwrap_or((value.trim_end_matches(')'), ""));
                 if !name.is_empty() {
-                    // A function that calls itself has a mark behind its name.
+                    // A recursive function has a suffix.
                     let name = name.split('\'').next().unwrap_or(name);
-                    allocating.insert(number, ALLOCATING.contains(&name));
+                    allocating.insert(number, ALLOCATION_FUNCTIONS.contains(&name));
                 }
                 if key == "cfn" {
                     is_allocating = allocating.get(number).copied().unwrap_or(false);
@@ -64,13 +64,13 @@ mod tests {
         21 9\n\ntotals: 118\n";
 
     #[test]
-    fn calls_of_the_allocator_are_added_up_whoever_makes_them() {
+    fn allocations_of_all_callers_are_added() {
         assert_eq!(read(FILE), Some(Counts { instructions: 118.0, allocations: 6.0 }));
         assert_eq!(read("events: Ir\n"), None);
     }
 
     #[test]
-    fn what_comes_before_and_after_is_not_in_the_slope() {
+    fn start_and_end_are_not_in_the_slope() {
         let counts = |instructions, allocations| Counts { instructions, allocations };
         assert_eq!(counts(3500.0, 45.0).slope(counts(1500.0, 25.0), 20), counts(100.0, 1.0));
     }

@@ -1,9 +1,9 @@
-//! `cargo xtask counts`: what the hot paths cost, in instructions and allocations, against what they cost before.
+//! `cargo xtask counts`: compares instructions and allocations of the hot paths with a baseline.
 //!
-//! Instructions are counted under callgrind, as the difference between two run lengths: that figure does not depend on
-//! what else the machine does, so that a change of a few percent shows. What it was stands in `benches/counts.json`, under
-//! the compiler and the lock file that it was counted with; others give other figures for the same code, so a key that is
-//! missing is no failure. A host that has nothing to do must not wake up, which is counted beside it.
+//! callgrind counts two runs of different length; the difference does not depend on the load of the machine, so changes
+//! of a few percent are visible. The baseline in `benches/counts.json` has one entry for each compiler and lock file,
+//! because these change the counts. A missing entry is not an error. The command also checks that an idle host does not
+//! wake up.
 
 mod baseline;
 mod callgrind;
@@ -21,31 +21,29 @@ use crate::tree;
 use baseline::{Baseline, Figures};
 use callgrind::Counts;
 
-/// Where the figures of before stand.
+/// The file with the baseline.
 const FILE: &str = "benches/counts.json";
 
-/// So many servers have nothing to do, for so many seconds.
+/// The number of servers and the seconds of the idle measurement.
 const IDLE: (&str, &str) = ("20", "5");
 
-/// How often a second a host may wake up meanwhile: the look at it is one.
+/// The allowed wake-ups per second of an idle host; the measurement itself causes one.
 const WAKEUPS: f64 = 1.0;
 
-/// What becomes of the figures.
+/// Whether to compare the counts with the baseline or to replace it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Mode {
-    /// They are compared with those of before.
     Compare,
-    /// They are written down.
     Renew,
 }
 
-/// Counts, and compares or writes down.
+/// Counts, and compares or renews the baseline.
 pub(crate) fn run(mode: Mode) -> Result<(), Error> {
-    if let Err(why) = has_valgrind() {
+    if let Err(reason) = has_valgrind() {
         if env::var("CI").is_ok_and(|it| it == "true" || it == "1") {
-            return Err(Error::message(format!("instructions cannot be counted: {why}")));
+            return Err(Error::message(format!("instructions cannot be counted: {reason}")));
         }
-        println!("SKIPPED: no instructions were counted: {why}");
+        println!("SKIPPED: no instructions were counted: {reason}");
         return Ok(());
     }
     let folder = build()?;
@@ -54,14 +52,14 @@ pub(crate) fn run(mode: Mode) -> Result<(), Error> {
     let wakeups = wakeups(&folder)?;
     let path = tree::root().join(FILE);
     let text = fs::read_to_string(&path).unwrap_or_else(|_| "{}".to_owned());
-    let mut baseline = Baseline::parse(&text).map_err(|it| Error::message(format!("{FILE}: {it}")))?;
+    let mut baseline = Baseline::parse(&text).map_err(|error| Error::message(format!("{FILE}: {error}")))?;
     let key = key()?;
-    let verdict = baseline.compare(&key, &figures);
-    println!("{}", verdict.table);
-    println!("with 20 servers and nothing to do: {wakeups:.1} wake-ups a second");
-    let mut complaints = Vec::new();
+    let comparison = baseline.compare(&key, &figures);
+    println!("{}", comparison.table);
+    println!("idle host with 20 servers: {wakeups:.1} wake-ups per second");
+    let mut problems = Vec::new();
     if wakeups > WAKEUPS {
-        complaints.push(format!("a host that has nothing to do wakes up {wakeups:.1} times a second"));
+        problems.push(format!("an idle host wakes up {wakeups:.1} times per second"));
     }
     match mode {
         Mode::Renew => {
@@ -69,16 +67,14 @@ pub(crate) fn run(mode: Mode) -> Result<(), Error> {
             baseline.renew(&key, figures);
             let written = fs::write(&path, baseline.text());
             written.map_err(|error| Error::message(format!("could not write {FILE}: {error}")))?;
-            println!("{FILE} has these figures now");
+            println!("wrote {FILE}");
         }
-        Mode::Compare if verdict.is_new => {
-            println!(
-                "There is nothing to compare with for {key}: `cargo xtask counts --renew` writes these figures down."
-            );
+        Mode::Compare if comparison.is_new => {
+            println!("The baseline has no entry for {key}: `cargo xtask counts --renew` adds it.");
         }
-        Mode::Compare => complaints.extend(verdict.complaints),
+        Mode::Compare => problems.extend(comparison.problems),
     }
-    if complaints.is_empty() { Ok(()) } else { Err(Error::message(complaints.join("\n"))) }
+    if problems.is_empty() { Ok(()) } else { Err(Error::message(problems.join("\n"))) }
 }
 
 fn has_valgrind() -> Result<(), String> {
@@ -89,10 +85,10 @@ fn has_valgrind() -> Result<(), String> {
     }
 }
 
-/// Builds what is counted; the folder that holds it.
+/// Builds the counted programs and returns their folder.
 fn build() -> Result<PathBuf, Error> {
-    let words = "build -p mcp-benches --profile measured --bin counted --bin server";
-    run_command(cargo().args(words.split(' ')))?;
+    let arguments = "build -p mcp-benches --profile measured --bin counted --bin server";
+    run_command(cargo().args(arguments.split(' ')))?;
     let target = match env::var_os("CARGO_TARGET_DIR") {
         Some(folder) => tree::root().join(folder),
         None => tree::root().join("target"),
@@ -100,7 +96,7 @@ fn build() -> Result<PathBuf, Error> {
     Ok(target.join("measured"))
 }
 
-/// A thing to count, with two numbers of times.
+/// A hot path, with the lengths of the short and the long run.
 struct Case {
     name: String,
     few: u64,
@@ -115,10 +111,10 @@ fn cases(folder: &Path) -> Result<Vec<Case>, Error> {
         Some(Case { name, few: words.next()?.parse().ok()?, many: words.next()?.parse().ok()? })
     };
     let all: Option<Vec<Case>> = text.lines().map(case).collect();
-    all.ok_or_else(|| Error::message(format!("this is no list of cases: {text}")))
+    all.ok_or_else(|| Error::message(format!("the list of cases is not readable: {text}")))
 }
 
-/// Two at a time: what a case costs does not depend on its neighbour.
+/// Counts all cases, two in parallel, which does not change the counts.
 fn count_all(folder: &Path, cases: &[Case]) -> Result<Figures, Error> {
     let next = AtomicUsize::new(0);
     let done = Mutex::new(Vec::new());
@@ -127,16 +123,16 @@ fn count_all(folder: &Path, cases: &[Case]) -> Result<Figures, Error> {
             scope.spawn(|| {
                 while let Some(case) = cases.get(next.fetch_add(1, Ordering::Relaxed)) {
                     let counted = count(folder, case);
-                    done.lock().expect("nothing panics with it").push((case.name.clone(), counted));
+                    done.lock().expect("no thread panics with the lock").push((case.name.clone(), counted));
                 }
             });
         }
     });
-    let done = done.into_inner().expect("nothing panics with it");
+    let done = done.into_inner().expect("no thread panics with the lock");
     done.into_iter().map(|(name, counted)| Ok((name, counted?))).collect()
 }
 
-/// What doing it once costs.
+/// The cost of one repetition.
 fn count(folder: &Path, case: &Case) -> Result<Counts, Error> {
     let Case { name, few, many } = case;
     let run = |times: u64| {
@@ -145,22 +141,21 @@ fn count(folder: &Path, case: &Case) -> Result<Counts, Error> {
         command.args(["--tool=callgrind", "--quiet"]);
         command.arg(format!("--callgrind-out-file={}", out.display()));
         command.arg(folder.join("counted")).args([name.as_str(), &times.to_string()]);
-        let ran = output(&mut command);
+        let result = output(&mut command);
         let text = fs::read_to_string(&out).unwrap_or_default();
         let _ = fs::remove_file(&out);
-        ran?;
-        callgrind::read(&text)
-            .ok_or_else(|| Error::message(format!("callgrind has counted nothing of {name}")))
+        result?;
+        callgrind::read(&text).ok_or_else(|| Error::message(format!("callgrind counted nothing for {name}")))
     };
     Ok(run(*many)?.slope(run(*few)?, many - few))
 }
 
 fn wakeups(folder: &Path) -> Result<f64, Error> {
     let text = output(Command::new(folder.join("counted")).args(["idle", IDLE.0, IDLE.1]))?;
-    text.trim().parse().map_err(|_| Error::message(format!("this is no number of wake-ups: {text}")))
+    text.trim().parse().map_err(|_| Error::message(format!("the number of wake-ups is not readable: {text}")))
 }
 
-/// The compiler and the lock file: what the same code's figures depend on.
+/// The key of the baseline: the compiler and the lock file.
 fn key() -> Result<String, Error> {
     let version = output(Command::new("rustc").arg("-V").current_dir(tree::root()))?;
     let lock = fs::read_to_string(tree::root().join("Cargo.lock"))
@@ -173,8 +168,8 @@ fn output(command: &mut Command) -> Result<String, Error> {
     let output =
         command.output().map_err(|error| Error::message(format!("could not start {program}: {error}")))?;
     if !output.status.success() {
-        let said = String::from_utf8_lossy(&output.stderr);
-        return Err(Error::message(format!("{program} failed: {}", said.trim())));
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        return Err(Error::message(format!("{program} failed: {}", stderr.trim())));
     }
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }

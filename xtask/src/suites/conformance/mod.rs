@@ -1,73 +1,72 @@
-//! `cargo xtask conformance [client|server]`: the official suite, installed and locked, judges our two faces.
+//! `cargo xtask conformance [client|server]`: runs the official conformance suite against the client and the gateway.
 //!
-//! What a revision requires is the suite's to say, and all of it has to pass: there is no file of expected failures. A
-//! scenario that was skipped, that brought no verdict, that warned, or whose client never came to an end is a failure
-//! here, though the suite itself ends well then. What it runs without scoring is listed with its result.
+//! Every scenario that the suite requires must pass; there is no list of expected failures. A scenario that was skipped,
+//! has no result, warned, or whose client did not end counts as failed here, although the suite accepts it. Scenarios
+//! that the suite does not score are listed with their results.
 //!
-//! The suite brings no server to put a gateway in front of: tests/conformance/everything.mjs is one, on the official SDK.
+//! Behind the gateway runs tests/conformance/everything.mjs, a server on the official SDK.
 
-mod judge;
-mod list;
+mod process;
 mod report;
+mod requirements;
 mod runs;
-mod started;
 mod suite;
+mod verdict;
 
 use std::env;
 
 use crate::error::Error;
 use crate::suites::test_run::install;
-use list::Face;
+use requirements::Side;
 use runs::{RUNS, Run};
 use suite::Suite;
 
-/// How many of the scenarios that count passed, and how many did not.
+/// Results of the scored scenarios.
 #[derive(Debug, Default, Clone, Copy)]
 pub(crate) struct Counts {
     pub passed: u64,
     pub failed: u64,
-    /// What was not run, since the suite could not be installed.
+    /// Scenarios that did not run because the suite could not be installed.
     pub skipped: u64,
 }
 
-/// Judges both faces, and says what came of it.
+/// Tests the client and the gateway.
 pub(crate) fn both() -> Result<(), Error> {
-    judged(RUNS.iter())?.ending()
+    run_all(RUNS.iter())?.into_result()
 }
 
-/// Judges the client alone.
+/// Tests the client.
 pub(crate) fn client() -> Result<(), Error> {
-    judged(RUNS.iter().filter(|it| it.face() == Face::Client))?.ending()
+    run_all(RUNS.iter().filter(|run| run.side() == Side::Client))?.into_result()
 }
 
-/// Judges the gateway alone.
+/// Tests the gateway.
 pub(crate) fn server() -> Result<(), Error> {
-    judged(RUNS.iter().filter(|it| it.face() == Face::Server))?.ending()
+    run_all(RUNS.iter().filter(|run| run.side() == Side::Server))?.into_result()
 }
 
-/// Both as a part of the tests: on a machine that cannot install the suite they are left out, loudly, unless that
-/// machine is the one that decides.
-pub(crate) fn where_possible() -> Result<Counts, Error> {
-    let must = env::var("CI").is_ok_and(|it| it == "true" || it == "1");
+/// Tests both. If the suite cannot be installed, its scenarios are skipped with a warning; in CI that is an error.
+pub(crate) fn run_if_installable() -> Result<Counts, Error> {
+    let is_ci = env::var("CI").is_ok_and(|value| value == "true" || value == "1");
     match install::conformance_suite() {
-        Err(failure) if !must => {
-            eprintln!("WARNING: could not install the conformance suite: {failure}");
+        Err(error) if !is_ci => {
+            eprintln!("WARNING: could not install the conformance suite: {error}");
             eprintln!("WARNING: the official conformance scenarios are skipped");
-            let skipped = RUNS.iter().map(|it| u64::try_from(it.scored).unwrap_or(u64::MAX)).sum();
+            let skipped = RUNS.iter().map(|run| u64::try_from(run.scored).unwrap_or(u64::MAX)).sum();
             Ok(Counts { skipped, ..Counts::default() })
         }
-        Err(failure) => Err(Error::message(format!("could not install the conformance suite: {failure}"))),
-        Ok(_) => judged(RUNS.iter()),
+        Err(error) => Err(Error::message(format!("could not install the conformance suite: {error}"))),
+        Ok(_) => run_all(RUNS.iter()),
     }
 }
 
-/// Goes through these runs, and prints each one's table.
-fn judged<'a>(runs: impl Iterator<Item = &'a Run>) -> Result<Counts, Error> {
+/// Executes the runs and prints their tables.
+fn run_all<'a>(runs: impl Iterator<Item = &'a Run>) -> Result<Counts, Error> {
     let suite = Suite::installed()?;
     let mut counts = Counts::default();
     let mut lines = Vec::new();
     for run in runs {
-        let report = run.judged(&suite)?;
+        let report = run.execute(&suite)?;
         println!("{report}\n");
         lines.push(report.line());
         let failed = report.failed();
@@ -81,8 +80,8 @@ fn judged<'a>(runs: impl Iterator<Item = &'a Run>) -> Result<Counts, Error> {
 }
 
 impl Counts {
-    /// A command's ending.
-    pub(crate) fn ending(self) -> Result<(), Error> {
+    /// An error if a scenario failed.
+    pub(crate) fn into_result(self) -> Result<(), Error> {
         match self.failed {
             0 => Ok(()),
             1 => Err(Error::message("1 conformance scenario failed")),

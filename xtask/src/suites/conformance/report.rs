@@ -1,10 +1,10 @@
-//! The table of a run: each scenario with its result, what counts and what does not.
+//! The table of a run: each scenario with its result.
 
 use std::fmt;
 
-use super::judge::Verdict;
+use super::verdict::Verdict;
 
-/// What came of one run: a face and a revision.
+/// The results of one run.
 pub(super) struct Report {
     pub title: String,
     pub scored: Vec<(String, Verdict)>,
@@ -13,12 +13,12 @@ pub(super) struct Report {
 }
 
 impl Report {
-    /// How many of the scenarios that count did not pass.
+    /// The number of failed scored scenarios.
     pub(super) fn failed(&self) -> usize {
         self.scored.iter().filter(|(_, it)| !it.passed()).count()
     }
 
-    /// The whole in a line.
+    /// A summary in one line.
     pub(super) fn line(&self) -> String {
         let Report { title, scored, unscored, .. } = self;
         let passed = scored.len() - self.failed();
@@ -43,14 +43,14 @@ impl fmt::Display for Report {
 
 fn table(f: &mut fmt::Formatter<'_>, rows: &[(String, Verdict)]) -> fmt::Result {
     for (name, verdict) in rows {
-        let word = if verdict.passed() { "pass" } else { "FAIL" };
-        write!(f, "  {word}  {name:<45} {:>3} checks", verdict.held)?;
+        let result = if verdict.passed() { "pass" } else { "FAIL" };
+        write!(f, "  {result}  {name:<45} {:>3} checks", verdict.passed_checks)?;
         if let Some(outcome) = &verdict.outcome {
             write!(f, "; client: {}", outcome.chars().take(100).collect::<String>())?;
         }
         writeln!(f)?;
-        for wrong in &verdict.wrong {
-            writeln!(f, "        {wrong}")?;
+        for problem in &verdict.problems {
+            writeln!(f, "        {problem}")?;
         }
     }
     Ok(())

@@ -1,4 +1,4 @@
-//! The installed suite, and the SDK's server that is installed with it.
+//! The installed suite and the test server on the SDK that is installed with it.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -9,22 +9,21 @@ use crate::error::Error;
 use crate::suites::test_run::install;
 use crate::tree;
 
-use super::list::{self, Face, Scenarios};
+use super::requirements::{self, Scenarios, Side};
 
-/// The suite, with a Node of its own.
+/// The suite, with its own Node.
 pub(super) struct Suite {
     modules: PathBuf,
     results: PathBuf,
 }
 
 impl Suite {
-    /// The suite, installed if it was not.
+    /// Installs the suite if necessary.
     pub(super) fn installed() -> Result<Suite, Error> {
         let results = tree::root().join("target/conformance-results");
         Ok(Suite { modules: install::conformance_suite()?, results })
     }
 
-    /// Its Node.
     fn node(&self) -> Command {
         Command::new(self.modules.join(if cfg!(windows) { ".bin/node.cmd" } else { ".bin/node" }))
     }
@@ -35,7 +34,7 @@ impl Suite {
         res
     }
 
-    /// The server that has everything that the suite asks a server for.
+    /// A server with everything that the suite tests in a server.
     pub(super) fn everything(&self) -> Command {
         let mut res = self.node();
         res.arg(tree::root().join("tests/conformance/everything.mjs"));
@@ -43,43 +42,44 @@ impl Suite {
         res
     }
 
-    /// What a revision requires of a face.
-    pub(super) fn required(&self, revision: &str, face: Face) -> Result<Scenarios, Error> {
+    /// The scenarios of a revision for one side.
+    pub(super) fn required(&self, revision: &str, side: Side) -> Result<Scenarios, Error> {
         let output = self.command().args(["list", "--requirements", revision]).output();
-        let output = output.map_err(|it| Error::message(format!("could not start the suite: {it}")))?;
+        let output = output.map_err(|error| Error::message(format!("could not start the suite: {error}")))?;
         if !output.status.success() {
             return Err(Error::message(format!("the suite has no requirements for {revision}")));
         }
-        Ok(list::read(&String::from_utf8_lossy(&output.stdout), face))
+        Ok(requirements::read(&String::from_utf8_lossy(&output.stdout), side))
     }
 
-    /// An empty folder for what a run finds.
+    /// Creates an empty folder for the results of a run.
     pub(super) fn fresh(&self, name: &str) -> Result<PathBuf, Error> {
         let folder = self.results.join(name);
         if folder.exists() {
             fs::remove_dir_all(&folder)
-                .map_err(|it| Error::message(format!("{}: {it}", folder.display())))?;
+                .map_err(|error| Error::message(format!("{}: {error}", folder.display())))?;
         }
-        fs::create_dir_all(&folder).map_err(|it| Error::message(format!("{}: {it}", folder.display())))?;
+        fs::create_dir_all(&folder)
+            .map_err(|error| Error::message(format!("{}: {error}", folder.display())))?;
         Ok(folder)
     }
 
-    /// Runs all scenarios of a revision for a face; `who` is the option that says who is judged, and its value.
+    /// Runs all scenarios of a revision. `subject` is the option that selects the program under test, and its value.
     pub(super) fn run(
         &self,
-        face: Face,
+        side: Side,
         revision: &str,
-        who: [&OsStr; 2],
+        subject: [&OsStr; 2],
         folder: &Path,
     ) -> Result<(), Error> {
         let log = |name: &str| {
             let path = folder.join(name);
-            fs::File::create(&path).map_err(|it| Error::message(format!("{}: {it}", path.display())))
+            fs::File::create(&path).map_err(|error| Error::message(format!("{}: {error}", path.display())))
         };
         let mut command = self.command();
-        command.args([face.word(), "--requirements", revision]).args(who).arg("-o").arg(folder);
+        command.args([side.name(), "--requirements", revision]).args(subject).arg("-o").arg(folder);
         command.stdout(log("suite.stdout.txt")?).stderr(log("suite.stderr.txt")?);
-        command.status().map_err(|it| Error::message(format!("could not start the suite: {it}")))?;
+        command.status().map_err(|error| Error::message(format!("could not start the suite: {error}")))?;
         Ok(())
     }
 }

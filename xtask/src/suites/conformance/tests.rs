@@ -1,8 +1,8 @@
-//! A scenario passes by what it brought, never by silence.
+//! Tests of verdicts, requirements and server output.
 
-use super::judge::{judge, judge_client};
-use super::list::{Face, Scenarios, read};
 use super::report::Report;
+use super::requirements::{Scenarios, Side, read};
+use super::verdict::{self, read_checks, read_client};
 
 const LISTING: &str = "\
 Required for 2026-07-28 (3 scenarios, frozen; run at the 2026-07-28 wire):
@@ -21,12 +21,12 @@ Run and reported, but never scored:
 ";
 
 #[test]
-fn what_is_required_is_read_by_its_part() {
-    let names = |names: &[&str]| names.iter().map(|it| (*it).to_owned()).collect();
+fn requirements_are_read_by_section() {
+    let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
     let of =
         |scored: &[&str], unscored: &[&str]| Scenarios { scored: names(scored), unscored: names(unscored) };
-    assert_eq!(read(LISTING, Face::Client), of(&["tools_call", "auth/basic-cimd"], &["auth/dpop"]));
-    assert_eq!(read(LISTING, Face::Server), of(&["tools-list"], &["tasks-lifecycle"]));
+    assert_eq!(read(LISTING, Side::Client), of(&["tools_call", "auth/basic-cimd"], &["auth/dpop"]));
+    assert_eq!(read(LISTING, Side::Server), of(&["tools-list"], &["tasks-lifecycle"]));
 }
 
 #[track_caller]
@@ -35,26 +35,26 @@ fn check(statuses: &[&str], stdout: &str, want: &[&str]) {
         .iter()
         .map(|it| serde_json::json!({"id": "a", "status": it, "description": "what it is about"}))
         .collect();
-    let verdict = judge_client(&serde_json::to_string(&checks).unwrap_or_default(), stdout);
-    assert_eq!(verdict.wrong, want, "{statuses:?}");
+    let verdict = read_client(&serde_json::to_string(&checks).unwrap_or_default(), stdout);
+    assert_eq!(verdict.problems, want, "{statuses:?}");
     assert_eq!(verdict.passed(), want.is_empty());
 }
 
 #[test]
-fn only_a_check_that_holds_makes_a_pass() {
+fn a_pass_needs_a_passed_check() {
     check(&["SUCCESS", "INFO", "SKIPPED"], "x\noutcome: done\n", &[]);
     check(&["SUCCESS", "FAILURE"], "outcome: done\n", &["a (failure): what it is about"]);
     check(&["SUCCESS", "WARNING"], "outcome: done\n", &["a (warning): what it is about"]);
-    let nothing = "no check says that anything holds";
+    let nothing = "no check passed";
     check(&[], "outcome: done\n", &[nothing]);
     check(&["INFO", "SKIPPED"], "outcome: done\n", &[nothing]);
-    check(&["SUCCESS"], "", &["the client never came to an end"]);
+    check(&["SUCCESS"], "", &["the client did not print its outcome"]);
 }
 
 #[test]
-fn a_server_is_judged_by_its_checks_alone() {
-    assert!(judge(r#"[{"id":"a","status":"SUCCESS"}]"#).passed());
-    assert_eq!(judge(r#"[{"id":"a","status":"INFO"}]"#).wrong, ["no check says that anything holds"]);
+fn a_server_needs_checks_only() {
+    assert!(read_checks(r#"[{"id":"a","status":"SUCCESS"}]"#).passed());
+    assert_eq!(read_checks(r#"[{"id":"a","status":"INFO"}]"#).problems, ["no check passed"]);
 }
 
 #[test]
@@ -65,17 +65,17 @@ fn results_are_found_by_the_whole_name() {
         std::fs::write(results.join(name).join("checks.json"), r#"[{"id":"a","status":"SUCCESS"}]"#).unwrap();
     };
     folder("server-tools-list-more-2026-11-22T01-39-14-550Z");
-    assert_eq!(super::judge::read(&results, Face::Server, "tools-list").wrong, ["it was not run"]);
+    assert_eq!(verdict::read(&results, Side::Server, "tools-list").problems, ["the scenario was not run"]);
     folder("server-tools-list-2026-11-22T01-39-14-550Z");
-    assert!(super::judge::read(&results, Face::Server, "tools-list").passed());
+    assert!(verdict::read(&results, Side::Server, "tools-list").passed());
     std::fs::remove_dir_all(&results).unwrap();
 }
 
 #[test]
-fn what_was_never_run_fails() {
-    let nowhere = std::path::Path::new("there-is-no-such-folder");
-    let verdict = super::judge::read(nowhere, Face::Client, "auth/basic-cimd");
-    assert_eq!(verdict.wrong, ["it was not run"]);
+fn a_missing_result_fails() {
+    let missing = std::path::Path::new("there-is-no-such-folder");
+    let verdict = verdict::read(missing, Side::Client, "auth/basic-cimd");
+    assert_eq!(verdict.problems, ["the scenario was not run"]);
     let report = Report {
         title: "client".to_owned(),
         scored: vec![("a".to_owned(), verdict)],
@@ -88,20 +88,20 @@ fn what_was_never_run_fails() {
 
 #[test]
 fn unreadable_checks_fail() {
-    assert!(!judge("no JSON").passed());
-    assert!(!judge_client("no JSON", "outcome: done").passed());
+    assert!(!read_checks("no JSON").passed());
+    assert!(!read_client("no JSON", "outcome: done").passed());
 }
 
 #[test]
-fn a_program_says_where_it_listens_in_a_whole_line() {
-    use super::started::url_in;
-    for (said, want) in [
+fn the_url_is_read_from_complete_lines() {
+    use super::process::url_in;
+    for (output, want) in [
         ("", None),
         ("http://127.0.0.1:80/mcp", None),
         ("http://127.0.0.1:80/mcp\n", Some("http://127.0.0.1:80/mcp")),
         ("note: serving MCP at http://127.0.0.1:80/mcp\nmore", Some("http://127.0.0.1:80/mcp")),
         ("see https://example.com/\n", None),
     ] {
-        assert_eq!(url_in(said), want, "{said:?}");
+        assert_eq!(url_in(output), want, "{output:?}");
     }
 }

@@ -1,7 +1,7 @@
-//! Locked npm and Python packages, installed into `target` and nowhere else.
+//! Installation of locked npm and Python packages into `target`.
 //!
-//! A stamp holds what was installed, so a second run installs nothing. The stamp is written last: an install that
-//! was broken off is done again from the start.
+//! A stamp file records what is installed, so a second run installs nothing. The stamp is written last, so an
+//! interrupted installation is repeated.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,21 +12,21 @@ use crate::{cargo, tree};
 
 const STAMP: &str = "installed.stamp";
 
-/// `target/node/node_modules`, as tests/node/package-lock.json wants it.
+/// Installs tests/node/package-lock.json into `target/node/node_modules`.
 pub(super) fn node_modules() -> Result<PathBuf, Error> {
     npm_packages("node")
 }
 
-/// The environment variable that names what [`conformance_suite`] has installed.
+/// The environment variable with the folder of [`conformance_suite`].
 pub(crate) const CONFORMANCE: &str = "MCP_HOST_CONFORMANCE";
 
-/// `target/conformance/node_modules`, as tests/conformance/package-lock.json wants it: the official suite, SDKs and
-/// clients, with a Node of their own.
+/// Installs tests/conformance/package-lock.json into `target/conformance/node_modules`: the official suite, SDKs,
+/// clients and a Node of their own.
 pub(crate) fn conformance_suite() -> Result<PathBuf, Error> {
     npm_packages("conformance")
 }
 
-/// The packages that are locked in this folder of tests, in a folder of the same name below `target`.
+/// Installs the lock file of a folder of tests into a folder of the same name in `target`.
 fn npm_packages(name: &str) -> Result<PathBuf, Error> {
     let root = tree::root();
     let (locked, folder) = (root.join("tests").join(name), root.join("target").join(name));
@@ -36,7 +36,7 @@ fn npm_packages(name: &str) -> Result<PathBuf, Error> {
         stamp += &read(&locked.join(name))?;
     }
     if !is_installed(&folder, &stamp) {
-        begin(&folder)?;
+        recreate(&folder)?;
         for name in names {
             let (from, to) = (locked.join(name), folder.join(name));
             fs::copy(&from, &to).map_err(|error| failed("copy", &from, error))?;
@@ -49,7 +49,7 @@ fn npm_packages(name: &str) -> Result<PathBuf, Error> {
     Ok(folder.join("node_modules"))
 }
 
-/// `target/venv`, as tests/python/requirements.txt wants it, with what `uvx` starts in the tests.
+/// Installs tests/python/requirements.txt into `target/venv`, with the tools that tests start with `uvx`.
 pub(super) fn venv() -> Result<PathBuf, Error> {
     let requirements = tree::root().join("tests/python/requirements.txt");
     environment("venv", &requirements, "with uv tools\n", |folder, python| {
@@ -57,14 +57,14 @@ pub(super) fn venv() -> Result<PathBuf, Error> {
     })
 }
 
-/// `target/venv-mcp1`, as tests/python/mcp1.requirements.txt wants it: two generations of one package do not fit into
-/// one environment.
+/// Installs tests/python/mcp1.requirements.txt into `target/venv-mcp1`: an environment cannot hold two versions of one
+/// package.
 pub(super) fn mcp1_venv() -> Result<PathBuf, Error> {
     let requirements = tree::root().join("tests/python/mcp1.requirements.txt");
     environment("venv-mcp1", &requirements, "", |_, _| Ok(()))
 }
 
-/// A virtual environment below `target`, with what `more` adds to its folder by its Python; `kind` says what that is.
+/// Creates a virtual environment in `target`. `more` installs additional packages, which `kind` names in the stamp.
 fn environment(
     name: &str,
     requirements: &Path,
@@ -72,10 +72,10 @@ fn environment(
     more: impl FnOnce(&Path, &Path) -> Result<(), Error>,
 ) -> Result<PathBuf, Error> {
     let folder = tree::root().join("target").join(name);
-    // A venv holds absolute paths, and links to the Python that made it.
+    // A venv contains absolute paths and links to its Python.
     let stamp = format!("{kind}{}{}\n{}", version_of("python3")?, folder.display(), read(requirements)?);
     if !is_installed(&folder, &stamp) {
-        begin(&folder)?;
+        recreate(&folder)?;
         install("python3", Command::new("python3").args(["-m", "venv"]).arg(&folder))?;
         let python = folder.join(if cfg!(windows) { "Scripts/python.exe" } else { "bin/python" });
         let mut pip = Command::new(&python);
@@ -87,22 +87,23 @@ fn environment(
     Ok(folder)
 }
 
-/// What `uvx` starts in the tests, at the locked versions: with it in place no test asks an index.
+/// Installs the tools that tests start with `uvx`, in locked versions, so that no test queries an index.
 fn uv_tools(venv: &Path, python: &Path, requirements: &Path) -> Result<(), Error> {
     let mut uv = Command::new(venv.join(if cfg!(windows) { "Scripts/uv.exe" } else { "bin/uv" }));
     uv.args(["tool", "install", "--quiet", "mcp-server-time", "--constraints"]).arg(requirements);
     uv.env("UV_TOOL_DIR", venv.join("uv-tools")).env("UV_TOOL_BIN_DIR", venv.join("uv-tools/bin"));
-    // uv reads no settings of pip's: a machine that has an index of its own says so to pip only.
+    // uv does not read the settings of pip, where a machine may have configured an index.
     let index = Command::new(python).args(["-m", "pip", "config", "get", "global.index-url"]).output();
-    if let Ok(index) =
-        index.map_err(drop).and_then(|it| if it.status.success() { Ok(it.stdout) } else { Err(()) })
+    if let Ok(index) = index
+        .map_err(drop)
+        .and_then(|output| if output.status.success() { Ok(output.stdout) } else { Err(()) })
     {
         uv.env("UV_DEFAULT_INDEX", String::from_utf8_lossy(&index).trim());
     }
     install("uv", &mut uv)
 }
 
-/// npm's programs are scripts on Windows.
+/// The file name of a Node program; npm is a script on Windows.
 fn program(name: &'static str) -> &'static str {
     match name {
         "npm" if cfg!(windows) => "npm.cmd",
@@ -120,21 +121,21 @@ fn version_of(program: &str) -> Result<String, Error> {
 }
 
 pub(super) fn is_installed(folder: &Path, stamp: &str) -> bool {
-    fs::read_to_string(folder.join(STAMP)).is_ok_and(|it| it == stamp)
+    fs::read_to_string(folder.join(STAMP)).is_ok_and(|text| text == stamp)
 }
 
-fn begin(folder: &Path) -> Result<(), Error> {
+fn recreate(folder: &Path) -> Result<(), Error> {
     if folder.exists() {
         fs::remove_dir_all(folder).map_err(|error| failed("remove", folder, error))?;
     }
     fs::create_dir_all(folder).map_err(|error| failed("make", folder, error))
 }
 
-/// Its standard output goes to our standard error: ours belongs to the tests.
+/// Runs an installer. Its standard output goes to standard error, because ours has the output of the tests.
 fn install(what: &str, command: &mut Command) -> Result<(), Error> {
     eprintln!("installing with {what} into target");
     command.stdout(Stdio::from(std::io::stderr()));
-    cargo::run(command).map_err(|failure| Error::message(format!("{what}: {failure}")))
+    cargo::run(command).map_err(|error| Error::message(format!("{what}: {error}")))
 }
 
 fn read(path: &Path) -> Result<String, Error> {

@@ -1,5 +1,4 @@
-//! `cargo xtask test`: what the tests need, then the tests, then one line with their totals, then the official
-//! conformance suite, and a line with the totals of both.
+//! `cargo xtask test`: installs test packages, runs all tests and the conformance suite, and prints totals.
 
 pub(crate) mod install;
 mod totals;
@@ -15,11 +14,11 @@ use crate::error::Error;
 use crate::suites::conformance;
 use totals::Totals;
 
-/// Runs `cargo test` over everything, benches left out; `arguments` go to it as they are.
+/// Runs `cargo test` on the workspace without benches. `arguments` are passed on.
 ///
-/// The output is shown as it comes. The exit code is Cargo's.
+/// Output is forwarded as it arrives. The exit code is Cargo's.
 pub(crate) fn run(arguments: &[&str]) -> Result<(), Error> {
-    let variables = needs()?;
+    let variables = install_packages()?;
 
     let mut command = cargo();
     if env::var_os(THREADS).is_none() {
@@ -37,13 +36,13 @@ pub(crate) fn run(arguments: &[&str]) -> Result<(), Error> {
     let mut totals = Totals::default();
     let mut lines = BufReader::new(child.stdout.take().expect("it is piped"));
     let mut line = Vec::new();
-    // Bytes, not text: a test may print anything.
+    // A test may print bytes that are not UTF-8.
     while lines.read_until(b'\n', &mut line).map_err(|error| failed("read from", error))? > 0 {
         totals.add_line(&String::from_utf8_lossy(&line));
         let mut out = stdout().lock();
         out.write_all(&line)
             .and_then(|()| out.flush())
-            .map_err(|error| failed("show the words of", error))?;
+            .map_err(|error| failed("forward the output of", error))?;
         line.clear();
     }
     let status = child.wait().map_err(|error| failed("wait for", error))?;
@@ -51,38 +50,37 @@ pub(crate) fn run(arguments: &[&str]) -> Result<(), Error> {
     if !status.success() {
         return Err(Error::Exit(exit_code(status.code())));
     }
-    // Who chooses among the tests does not want the suite.
+    // The suite runs only with all tests.
     if !arguments.is_empty() {
         return Ok(());
     }
-    let scenarios = conformance::where_possible()?;
+    let scenarios = conformance::run_if_installable()?;
     totals.passed += scenarios.passed;
     totals.failed += scenarios.failed;
     totals.skipped += scenarios.skipped;
     println!("with the conformance scenarios: {totals}");
-    scenarios.ending()
+    scenarios.into_result()
 }
 
-/// How many tests of a program run at once.
+/// The variable with the number of parallel tests of a test binary.
 const THREADS: &str = "RUST_TEST_THREADS";
 
-/// Half of a long test is waiting for others, for servers that start and for time that is to pass.
+/// Twice the processors, because long tests mostly wait for servers and time.
 fn threads() -> usize {
     2 * thread::available_parallelism().map_or(2, NonZero::get)
 }
 
-/// Do the arguments for Cargo, those before a second `--`, choose packages?
+/// Whether the arguments for Cargo, before a second `--`, select packages.
 fn names_packages(arguments: &[&str]) -> bool {
-    let for_cargo = arguments.iter().take_while(|it| **it != "--");
-    let mut choices = for_cargo.filter(|it| it.starts_with("-p") || it.starts_with("--package"));
-    choices.next().is_some()
+    let mut for_cargo = arguments.iter().take_while(|argument| **argument != "--");
+    for_cargo.any(|argument| argument.starts_with("-p") || argument.starts_with("--package"))
 }
 
-/// Installs what is missing, and tells the tests where it is.
+/// Installs missing packages and returns the variables with their folders.
 ///
-/// A machine without Node or Python may still run the other tests, unless it is the one that decides.
-fn needs() -> Result<Vec<(&'static str, String)>, Error> {
-    let must = env::var("CI").is_ok_and(|it| it == "true" || it == "1");
+/// Without Node or Python the tests that need them are skipped, except in CI.
+fn install_packages() -> Result<Vec<(&'static str, String)>, Error> {
+    let is_ci = env::var("CI").is_ok_and(|value| value == "true" || value == "1");
     let mut res = Vec::new();
     for (variable, what, installed) in [
         ("MCP_HOST_NODE_MODULES", "the npm packages", install::node_modules()),
@@ -92,11 +90,11 @@ fn needs() -> Result<Vec<(&'static str, String)>, Error> {
     ] {
         match installed {
             Ok(folder) => res.push((variable, folder.to_string_lossy().into_owned())),
-            Err(failure) if must => {
-                return Err(Error::message(format!("could not install {what}: {failure}")));
+            Err(error) if is_ci => {
+                return Err(Error::message(format!("could not install {what}: {error}")));
             }
-            Err(failure) => {
-                eprintln!("WARNING: could not install {what}: {failure}");
+            Err(error) => {
+                eprintln!("WARNING: could not install {what}: {error}");
                 eprintln!("WARNING: every test that needs them is skipped");
             }
         }

@@ -1,4 +1,4 @@
-//! Totals are summed from what the test binaries print, and a stamp decides what is installed again.
+//! Tests of the totals, of package selection and of the installation stamp.
 
 use super::install::is_installed;
 use super::names_packages;

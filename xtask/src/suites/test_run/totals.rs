@@ -1,8 +1,8 @@
-//! The sum of what the test binaries report.
+//! Totals of all test binaries.
 
 use std::fmt;
 
-/// Tests of all binaries so far.
+/// The counted tests.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Totals {
     pub passed: u64,
@@ -11,15 +11,15 @@ pub(super) struct Totals {
 }
 
 impl Totals {
-    /// Counts a line such as `test result: ok. 3 passed; 0 failed; 1 ignored; 0 measured; 2 filtered out; …`; any
-    /// other line counts nothing. What a filter left out was not asked for, so it is not skipped.
+    /// Counts a line such as `test result: ok. 3 passed; 0 failed; 1 ignored; 0 measured; 2 filtered out; …` and
+    /// ignores others. Filtered tests do not count as skipped.
     pub(super) fn add_line(&mut self, line: &str) {
         let Some(result) = line.strip_prefix("test result: ") else { return };
         let Some((_, counts)) = result.split_once(". ") else { return };
         for part in counts.split(';') {
-            let mut words = part.split_whitespace();
-            let Some(count) = words.next().and_then(|it| it.parse::<u64>().ok()) else { continue };
-            match words.next() {
+            let mut parts = part.split_whitespace();
+            let Some(count) = parts.next().and_then(|count| count.parse::<u64>().ok()) else { continue };
+            match parts.next() {
                 Some("passed") => self.passed += count,
                 Some("failed") => self.failed += count,
                 Some("ignored") => self.skipped += count,
