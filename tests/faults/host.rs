@@ -19,10 +19,10 @@ use mcp_transport::{CallError, CallOptions, DialOptions, Session, SessionOptions
 use tokio::sync::{broadcast, oneshot};
 use tokio::task::JoinHandle;
 
+use crate::expectations::{self, LONG, is_one_of, shown, told};
 use crate::peer::Faulty;
 use crate::run::Cell;
 use crate::session::arguments;
-use crate::ways::{self, LONG, is_one_of, shown, told};
 
 const FAULTY: &str = "faulty";
 const NEIGHBOUR: &str = "neighbour";
@@ -35,7 +35,7 @@ pub(crate) async fn run(faulty: &Faulty, cell: &Cell) -> String {
     let (row, way, patience) = (&cell.row, cell.way, cell.patience());
     let policy = RestartPolicy { initial_backoff: Duration::from_millis(100), ..RestartPolicy::default() };
     let host = Arc::new(Host::start(HostOptions {
-        eras: ways::eras(way.era),
+        eras: expectations::eras(way.era),
         authorities: faulty.authorities(),
         supervision: Supervision::Restart(policy),
         grace: Duration::from_millis(500),

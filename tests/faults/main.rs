@@ -6,12 +6,12 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 #![expect(clippy::print_stderr, reason = "what was proven is told to whoever asked for it")]
 
+mod expectations;
 mod host;
 mod machine;
 mod peer;
 mod run;
 mod session;
-mod ways;
 
 use mcp_tests::faults::Wire;
 

@@ -7,12 +7,12 @@ use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
 use futures_util::stream::{self, StreamExt};
-use mcp_tests::faults::{Era, Face, Row, Script, Step, Want, Way, Wire, rows};
-use mcp_tests::{Alone, Holdings, alone_in};
+use mcp_tests::faults::{Era, Expectation, Face, Row, Script, Step, Way, Wire, rows};
+use mcp_tests::{Isolation, ProcessResources, run_isolated_in};
 use tokio::runtime::Handle;
 
+use crate::expectations::{HANGS, Patience, fits};
 use crate::peer::{self, Faulty, MARK};
-use crate::ways::{HANGS, Patience, fits};
 use crate::{host, session};
 
 /// So many cells run beside each other.
@@ -81,7 +81,7 @@ impl Cell {
 pub(crate) fn check(test: &str, wire: Wire) {
     // Many servers and their clients are many descriptors.
     let more = "ulimit -n \"$(ulimit -Hn)\" 2>/dev/null; exec \"$0\" \"$@\"";
-    if alone_in(test, more, &[]) == Alone::HasRun {
+    if run_isolated_in(test, more, &[]) == Isolation::AlreadyRun {
         return;
     }
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
@@ -92,7 +92,7 @@ async fn all(wire: Wire) {
     let faulty = Faulty::start();
     // Whatever is made once in a process is made now.
     for face in Face::ALL {
-        let want = Want { wires: &Wire::ALL, era: None, session: WELL, host: WELL, gateway: None };
+        let want = Expectation { wires: &Wire::ALL, era: None, session: WELL, host: WELL, gateway: None };
         let first = Row {
             script: "start=well".to_owned(),
             wants: vec![want],
@@ -109,7 +109,7 @@ async fn all(wire: Wire) {
     let (mut wrong, mut outcomes) = (Vec::new(), BTreeSet::new());
     for wave in cells.chunks_mut(WAVE) {
         let begun = Instant::now();
-        // Those that wait longest begin first, so that nobody is waited for alone; whoever is not read any more is let go of
+        // Those that wait longest begin first, so that nobody is waited for run_isolated; whoever is not read any more is let go of
         // by the system, after half a minute.
         wave.sort_by_key(|it| Reverse((it.row.script().does(Step::Deaf), it.patience().in_vain())));
         let run = async |cell: &Cell| {
@@ -188,7 +188,7 @@ fn escaped(wave: &[Cell]) {
 /// What there is of a process that runs nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Left {
-    holdings: Holdings,
+    holdings: ProcessResources,
     tasks: usize,
     processes: usize,
 }
@@ -197,7 +197,7 @@ impl Left {
     fn now() -> Left {
         let own = format!("{}-", std::process::id());
         Left {
-            holdings: Holdings::now(),
+            holdings: ProcessResources::now(),
             tasks: Handle::current().metrics().num_alive_tasks(),
             processes: peer::marked(&own).len(),
         }

@@ -7,9 +7,9 @@ use mcp_tests::faults::{At, Row, Step, Way};
 use mcp_transport::{CallOptions, ConnectError, DialOptions, Session, SessionOptions, dialer};
 use serde_json::json;
 
+use crate::expectations::{self, LONG, told, unconnected};
 use crate::peer::Faulty;
 use crate::run::Cell;
-use crate::ways::{self, LONG, told, unconnected};
 
 /// What comes of it: of the faulty request, and of the next one.
 pub(crate) async fn run(faulty: &Faulty, cell: &Cell) -> String {
@@ -65,8 +65,11 @@ async fn connect(
     let options =
         DialOptions { limits: limits.clone(), authorities: faulty.authorities(), ..DialOptions::default() };
     let dial = dialer(&endpoint, &options)?;
-    let options =
-        SessionOptions { limits: limits.clone(), eras: ways::eras(way.era), ..SessionOptions::default() };
+    let options = SessionOptions {
+        limits: limits.clone(),
+        eras: expectations::eras(way.era),
+        ..SessionOptions::default()
+    };
     Session::connect(dial, options).await
 }
 

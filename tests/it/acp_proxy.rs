@@ -1,5 +1,5 @@
-//! The example proxy before real agents: one that validates nothing is guarded, one that does is not noticed to have
-//! company, and bytes pass as they are.
+//! The example proxy in front of real agents: it rejects invalid entries for an agent without validation, and passes
+//! everything else unchanged.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use mcp_tests::{built, eventually, lives, root};
 use serde_json::{Value, json};
 
 use crate::acp_clients::conversation::{Client, PAIRS, Scenario};
-use crate::acp_clients::servers::Web;
+use crate::acp_clients::servers::DemoHttpServer;
 use crate::acp_clients::{agent, assert_colours, colours};
 
 fn proxy() -> &'static Path {
@@ -19,12 +19,12 @@ fn proxy() -> &'static Path {
     PROXY.get_or_init(|| built("acp-proxy", "acp-proxy"))
 }
 
-/// The command of an agent, behind the proxy.
+/// The command of an agent behind the proxy.
 pub(crate) fn guarded(agent: &[String]) -> Vec<String> {
     std::iter::once(proxy().display().to_string()).chain(agent.iter().cloned()).collect()
 }
 
-/// An agent of the official npm SDK that looks at nothing.
+/// An agent of the official npm SDK that validates nothing.
 fn trusting() -> Vec<String> {
     vec!["node".to_owned(), root().join("tests/node/acp_agent.mjs").display().to_string()]
 }
@@ -32,14 +32,14 @@ fn trusting() -> Vec<String> {
 #[test]
 fn acp_048_an_agent_behind_the_proxy_works_as_before() {
     let folder = tempfile::tempdir().unwrap();
-    let web = Web::start(folder.path());
+    let web = DemoHttpServer::start(folder.path());
     for (client, version) in PAIRS {
         let Some(conversation) = colours(version, &web).run(client, &guarded(&agent(&[]))) else { return };
         assert_colours(version, &conversation);
     }
 }
 
-/// Entries that the official SDK hands to its agent, and the field that is wrong with each.
+/// Entries that the official SDK accepts, and the invalid field of each.
 const TRUSTED: [(&str, &str); 6] = [
     (r#"{"type":"sse","name":"b","url":"https://b.example","headers":[]}"#, "type"),
     (r#"{"type":"websocket","name":"b","command":"/b","args":["SECRET"],"env":[]}"#, "type"),
@@ -53,7 +53,7 @@ const TRUSTED: [(&str, &str); 6] = [
 ];
 
 #[test]
-fn acp_016_acp_039_the_proxy_refuses_what_an_agent_of_the_official_sdk_takes() {
+fn acp_016_acp_039_the_proxy_rejects_what_the_official_sdk_accepts() {
     let good = json!({ "name": "a", "command": "/a", "args": ["x"], "env": [{ "name": "K", "value": "v" }] });
     for client in [Client::Node, Client::Python] {
         let mut scenario = Scenario::new(Version::V1);
@@ -64,9 +64,9 @@ fn acp_016_acp_039_the_proxy_refuses_what_an_agent_of_the_official_sdk_takes() {
                 scenario.step(method, json!({ "cwd": "/", "mcpServers": servers }));
             }
         }
-        // It takes them all, alone; that is what the proxy is for.
-        let Some(alone) = scenario.run(client, &trusting()) else { return };
-        assert!(alone.steps.iter().all(|it| it.get("result").is_some()), "{alone:#?}");
+        // It takes them all, run_isolated; that is what the proxy is for.
+        let Some(run_isolated) = scenario.run(client, &trusting()) else { return };
+        assert!(run_isolated.steps.iter().all(|it| it.get("result").is_some()), "{run_isolated:#?}");
 
         let Some(conversation) = scenario.run(client, &guarded(&trusting())) else { return };
         assert!(!conversation.of_agent().contains("SECRET"), "{conversation:#?}");
@@ -84,7 +84,7 @@ fn acp_016_acp_039_the_proxy_refuses_what_an_agent_of_the_official_sdk_takes() {
     }
 }
 
-/// The proxy before a shell that is the agent.
+/// A shell script as the agent behind the proxy.
 struct Shell(Child);
 
 impl Shell {
@@ -100,7 +100,7 @@ impl Shell {
         assert!(status.success());
     }
 
-    /// Waits for the first byte that the agent says. The proxy waits for signals before it passes anything on.
+    /// Waits for the first byte from the agent. By then the proxy handles signals.
     fn begins(&mut self) {
         self.0.stdout.as_mut().unwrap().read_exact(&mut [0]).unwrap();
     }
@@ -120,7 +120,7 @@ impl Drop for Shell {
 }
 
 #[test]
-fn what_is_not_refused_passes_byte_for_byte_both_ways() {
+fn other_messages_pass_unchanged() {
     let long = format!("{{\"id\":4,\"method\":\"session/prompt\",\"params\":\"{}\"}}\n", "x".repeat(3 << 20));
     let lines: [&[u8]; 6] = [
         b"  {\"params\": 1e400,\"jsonrpc\":\"2.0\" ,\"method\":\"session/prompt\",\"id\":1}  \r\n",
@@ -143,7 +143,7 @@ fn what_is_not_refused_passes_byte_for_byte_both_ways() {
 }
 
 #[test]
-fn a_refusal_is_answered_while_the_agent_is_busy_and_is_not_seen_by_it() {
+fn a_rejected_request_does_not_reach_a_busy_agent() {
     let initialized = r#"{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":1}}"#;
     let mut shell = Shell::start(&format!("read line; echo '{initialized}'; exec cat"));
     let mut input = shell.0.stdin.take().unwrap();
@@ -166,7 +166,7 @@ fn a_refusal_is_answered_while_the_agent_is_busy_and_is_not_seen_by_it() {
 }
 
 #[test]
-fn an_agent_that_says_much_before_it_reads_on_holds_nobody_up() {
+fn an_agent_that_writes_before_it_reads_does_not_block() {
     // Once it has taken a byte of the prompt, the proxy is within the write of the rest, which no pipe holds.
     let mut shell = Shell::start(
         "read line; echo '{\"jsonrpc\":\"2.0\",\"id\":0,\"result\":{\"protocolVersion\":1}}'; \
@@ -196,7 +196,7 @@ fn an_agent_that_says_much_before_it_reads_on_holds_nobody_up() {
 }
 
 #[test]
-fn the_agent_hears_the_signals_that_the_proxy_waits_for() {
+fn the_agent_receives_the_signals_of_the_proxy() {
     let folder = tempfile::tempdir().unwrap();
     let heard = folder.path().join("heard");
     let trap = format!("trap 'echo > \"{}\"; exit 0' TERM; echo; sleep 600 & wait", heard.display());
@@ -209,19 +209,19 @@ fn the_agent_hears_the_signals_that_the_proxy_waits_for() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn the_agent_has_the_signal_mask_that_the_proxy_was_given() {
+fn the_agent_inherits_the_signal_mask_of_the_proxy() {
     let mask = ["SigBlk", "/proc/self/status"];
     let of = |command: &mut Command| {
         let output = command.args(mask).stdin(Stdio::piped()).output().unwrap();
         String::from_utf8(output.stdout).unwrap()
     };
-    let alone = of(&mut Command::new("grep"));
-    assert!(alone.starts_with("SigBlk:"), "{alone}");
-    assert_eq!(of(Command::new(proxy()).arg("grep")), alone);
+    let run_isolated = of(&mut Command::new("grep"));
+    assert!(run_isolated.starts_with("SigBlk:"), "{run_isolated}");
+    assert_eq!(of(Command::new(proxy()).arg("grep")), run_isolated);
 }
 
 #[test]
-fn the_group_of_the_agent_ends_with_the_proxy_and_its_code_is_passed_on() {
+fn the_agent_group_ends_with_the_proxy_and_its_code_is_returned() {
     let folder = tempfile::tempdir().unwrap();
     let file = |name: &str| folder.path().join(name);
     let script = format!(
@@ -252,7 +252,7 @@ fn the_group_of_the_agent_ends_with_the_proxy_and_its_code_is_passed_on() {
 }
 
 #[test]
-fn an_agent_that_cannot_be_started_is_said() {
+fn an_agent_that_cannot_be_started_is_reported() {
     for (arguments, code, want) in
         [(&["/no/such/agent"][..], 127, "/no/such/agent cannot be started"), (&[], 2, "usage: acp-proxy")]
     {

@@ -1,13 +1,12 @@
-//! Entries of `mcpServers`, the official schema's verdict on each and ours, and why they differ where they do.
+//! Entries of `mcpServers` with the verdicts of the official schema and of ours.
 //!
-//! The rows of a version are all that is known to differ between the two schemas, beside what is the same.
+//! The rows are all known differences between the schemas of a version, plus common entries.
 
-/// An entry; `takes` or `refuses`, theirs and then ours; and the reason, empty where the two agree.
+/// An entry; `takes` or `refuses` for the official schema and for ours; and the reason of a difference.
 pub(crate) type Sample<'a> = (&'a str, &'a str, &'a str);
 
 const TYPES_ONLY: &str = "ACP-012, ACP-022 to ACP-025, ACP-040: the official schema looks at types only";
-const NULL: &str =
-    "ACPX-09: the official types read null as an empty list; their schema says so by a private key alone";
+const NULL: &str = "ACPX-09: the official types read null as an empty list; their schema says so by a private key run_isolated";
 const META: &str =
     "ACPX-09: the official types ignore a `_meta` of another type, as we do; their schema does not";
 const UNTAGGED: &str =

@@ -1,7 +1,6 @@
-//! ACP's official JSON Schemas, as its npm package ships them, judge what we send and what our own schemas take.
+//! The official JSON Schemas of ACP, from its npm package, validate what we send and are compared with our schemas.
 //!
-//! Where our schema of an entry judges otherwise than the official one, the reason stands in the row, and the test fails
-//! when there is no difference any more.
+//! A row gives the reason for a difference to the official schema. The test fails if the difference has disappeared.
 
 use jsonschema::Validator;
 use mcp_acp::{Agent, Capabilities, Failure, FailureKind, Method, SetUp, Transport, Version, validate};
@@ -19,7 +18,7 @@ pub(crate) fn official(version: Version, file: &str) -> Option<Value> {
     Some(serde_json::from_str(&std::fs::read_to_string(folder.join(file)).unwrap()).unwrap())
 }
 
-/// What judges by one of its definitions.
+/// A validator for one definition.
 pub(crate) fn judge(schema: &Value, definition: &str) -> Validator {
     assert!(schema["$defs"][definition].is_object(), "{definition} is gone");
     let schema = json!({ "$ref": format!("#/$defs/{definition}"), "$defs": schema["$defs"] });
@@ -31,7 +30,7 @@ fn as_value(json: &RawJson) -> Value {
 }
 
 #[test]
-fn acp_015_what_is_advertised_is_as_the_protocol_has_it() {
+fn acp_015_declared_capabilities_match_the_official_schema() {
     for version in Version::ALL {
         let Some(schema) = official(version, "schema.unstable.json") else { return };
         let (of_mcp, of_agent) = (judge(&schema, "McpCapabilities"), judge(&schema, "AgentCapabilities"));
@@ -56,7 +55,7 @@ fn acp_015_what_is_advertised_is_as_the_protocol_has_it() {
 }
 
 #[test]
-fn acp_027_acpx_03_every_error_is_as_the_protocol_has_it() {
+fn acp_027_acpx_03_errors_match_the_official_schema() {
     let servers = [
         r#"[{"type":"http","name":"a","url":"https://a.example","headers":[]}]"#,
         r#"[{"type":"sse","name":"a","url":"https://a.example","headers":[]},{"name":""}]"#,
@@ -108,11 +107,11 @@ fn check(version: Version, profile: Profile, samples: &[Sample<'_>]) {
 }
 
 #[test]
-fn acpx_09_our_schema_of_version_1_differs_from_the_official_one_where_it_says_so() {
+fn acpx_09_our_schema_of_version_1_has_the_listed_differences() {
     check(Version::V1, Profile::AcpV1, V1);
 }
 
 #[test]
-fn acpx_11_our_schema_of_version_2_differs_from_the_official_one_where_it_says_so() {
+fn acpx_11_our_schema_of_version_2_has_the_listed_differences() {
     check(Version::V2, Profile::AcpV2, V2);
 }

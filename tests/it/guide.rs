@@ -1,7 +1,7 @@
-//! The guide's commands do what its pages say, and its pages are all there (HD-SC1).
+//! The commands of the guide, executed as its pages show them (HD-SC1).
 //!
-//! What a page shows is what is tested: its files are written, its commands run in their order, and what they print is
-//! compared with what stands there. No page needs anything but the program, or says so.
+//! The files of a page are written, its commands run in order, and their output is compared with the page. A page
+//! declares what it needs besides the program.
 
 mod page;
 
@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::Child;
 
 use mcp_tests::{Run, eventually, installed, root, words};
-use page::{Block, Needs, Step, agrees, blocks, links};
+use page::{Block, Requirements, Step, agrees, blocks, links};
 
 fn docs() -> PathBuf {
     root().join("docs")
@@ -21,12 +21,12 @@ fn text(page: &str) -> String {
     std::fs::read_to_string(docs().join(page)).unwrap_or_else(|error| panic!("{page}: {error}"))
 }
 
-/// The pages that the book has, in its order.
+/// The pages in the order of the book.
 fn listed() -> Vec<String> {
     links(&text("SUMMARY.md"))
 }
 
-/// Every page below a folder, by its path from `docs`.
+/// Every page below a folder, relative to `docs`.
 fn found(folder: &Path, into: &mut BTreeSet<String>) {
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
@@ -39,7 +39,7 @@ fn found(folder: &Path, into: &mut BTreeSet<String>) {
 }
 
 #[test]
-fn every_page_is_in_the_summary_and_every_link_leads_to_one() {
+fn every_page_is_in_the_summary_and_links_have_targets() {
     let mut pages = BTreeSet::new();
     found(&docs(), &mut pages);
     assert!(pages.remove("SUMMARY.md"));
@@ -56,7 +56,7 @@ fn every_page_is_in_the_summary_and_every_link_leads_to_one() {
     assert!(seen > 50, "the pages name each other: {seen} links");
 }
 
-/// Where the real servers are that some commands start.
+/// The installed npm servers for some commands.
 struct Npm {
     modules: PathBuf,
     path: OsString,
@@ -71,8 +71,8 @@ impl Npm {
     }
 }
 
-/// A page while it is run.
-struct Reader<'a> {
+/// The execution of a page.
+struct PageRun<'a> {
     page: &'a str,
     folder: tempfile::TempDir,
     state: tempfile::TempDir,
@@ -81,7 +81,7 @@ struct Reader<'a> {
     npm: Option<&'a Npm>,
 }
 
-impl Drop for Reader<'_> {
+impl Drop for PageRun<'_> {
     fn drop(&mut self) {
         for child in &mut self.beside {
             let _ = child.kill();
@@ -90,7 +90,7 @@ impl Drop for Reader<'_> {
     }
 }
 
-impl Reader<'_> {
+impl PageRun<'_> {
     fn file(&self, path: &str, text: &str) {
         let path = self.folder.path().join(path);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -114,7 +114,7 @@ impl Reader<'_> {
         );
     }
 
-    /// The program with the command's words, and with its input where there is one.
+    /// The program with the arguments of the command, and with its input if it has one.
     fn command(&self, command: &str) -> Run {
         let (command, input) = match command.split_once(" < ") {
             Some((command, input)) => (command, Some(input)),
@@ -140,7 +140,7 @@ impl Reader<'_> {
         ran.stderr + &ran.stdout
     }
 
-    /// Starts what goes on beside the page, and waits until it listens where it was told to.
+    /// Starts a command in the background and waits until it listens.
     fn begin(&mut self, command: &str) -> String {
         self.beside.push(self.command(command).start());
         let words = words(command);
@@ -151,11 +151,11 @@ impl Reader<'_> {
 }
 
 #[test]
-fn hd_sc1_the_commands_of_every_page_do_what_it_says() {
+fn hd_sc1_the_commands_of_every_page_work() {
     let npm = Npm::find();
     let mut seen = 0;
     for page in &listed() {
-        let mut reader = Reader {
+        let mut reader = PageRun {
             page,
             folder: tempfile::tempdir().unwrap(),
             state: tempfile::tempdir().unwrap(),
@@ -169,8 +169,8 @@ fn hd_sc1_the_commands_of_every_page_do_what_it_says() {
         for block in blocks(page, &text(page)) {
             match block {
                 Block::File { path, text } => reader.file(&path, &text),
-                Block::Commands { needs: Needs::Npm, .. } if npm.is_none() => {}
-                Block::Commands { needs: Needs::Npm | Needs::Nothing, steps } => {
+                Block::Commands { needs: Requirements::Npm, .. } if npm.is_none() => {}
+                Block::Commands { needs: Requirements::Npm | Requirements::Nothing, steps } => {
                     for step in &steps {
                         reader.step(step);
                         seen += 1;

@@ -1,12 +1,12 @@
-//! `login`, what it is good for, and `logout`: the binary, a server that wants to know who asks, and a user whose
-//! browser is this test.
+//! `login`, its effect on other commands, and `logout`: the binary, a server with authorization, and this test as the
+//! browser.
 
 use std::io::{BufRead, BufReader};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Output};
 
-use mcp_tests::{Ran, Run};
+use mcp_tests::{ProgramOutput, Run};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -15,7 +15,7 @@ pub(crate) mod authority;
 
 use authority::Authority;
 
-use crate::planted::Spot;
+use crate::secret_leaks::SecretLocation;
 
 pub(crate) struct Place {
     folder: TempDir,
@@ -33,17 +33,18 @@ impl Place {
 
     pub(crate) fn command(&self, arguments: &[&str]) -> Run {
         let state = self.folder.path().join("state");
-        Run::new(self.folder.path(), &state, arguments).env("PLANTED_CLIENT", Spot::ClientSecret.mark())
+        Run::new(self.folder.path(), &state, arguments)
+            .env("PLANTED_CLIENT", SecretLocation::ClientSecret.mark())
     }
 
-    /// Runs to the end, beside the server.
-    pub(crate) async fn run(&self, arguments: &[&str]) -> Ran {
+    /// Runs to the end while the server runs.
+    pub(crate) async fn run(&self, arguments: &[&str]) -> ProgramOutput {
         let command = self.command(arguments);
         tokio::task::spawn_blocking(move || command.finish()).await.unwrap()
     }
 
-    /// Logs in, this test being the browser.
-    pub(crate) async fn log_in(&self, arguments: &[&str]) -> Ran {
+    /// Logs in with this test as the browser.
+    pub(crate) async fn log_in(&self, arguments: &[&str]) -> ProgramOutput {
         let child = self.command(arguments).start();
         let (page, child) = tokio::task::spawn_blocking(move || shown(child)).await.unwrap();
         let answer = browser().get(&page).send().await.unwrap();
@@ -59,7 +60,7 @@ impl Place {
     }
 }
 
-/// The page that a login shows. Its other words are dropped.
+/// The URL that a login prints. Its other output is dropped.
 pub(crate) fn shown(mut child: Child) -> (String, Child) {
     let mut lines = BufReader::new(child.stderr.take().unwrap()).lines().map(Result::unwrap);
     let page = lines.find(|it| it.starts_with("http://")).unwrap();
@@ -67,9 +68,9 @@ pub(crate) fn shown(mut child: Child) -> (String, Child) {
     (page, child)
 }
 
-fn ran(output: Output) -> Ran {
+fn ran(output: Output) -> ProgramOutput {
     let text = |it: Vec<u8>| String::from_utf8(it).unwrap();
-    Ran { code: output.status.code(), stdout: text(output.stdout), stderr: text(output.stderr) }
+    ProgramOutput { code: output.status.code(), stdout: text(output.stdout), stderr: text(output.stderr) }
 }
 
 /// A browser that follows redirects.
@@ -84,7 +85,7 @@ fn mode(path: &Path) -> u32 {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_login_is_good_for_every_command_until_it_is_forgotten() {
+async fn a_login_serves_every_command_until_logout() {
     let place = Place::new().await;
     let before = place.run(&["tools", "--format", "json"]).await;
     let failure = before.json()["servers"][0]["error"].to_string();
@@ -125,7 +126,7 @@ async fn a_login_is_good_for_every_command_until_it_is_forgotten() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_token_that_has_ended_is_renewed_by_whoever_needs_it() {
+async fn an_expired_token_is_refreshed_on_use() {
     let place = Place::new().await;
     place.log_in(&["login", "guarded", "--no-browser"]).await;
     place.authority.end_tokens();
@@ -142,7 +143,7 @@ async fn a_token_that_has_ended_is_renewed_by_whoever_needs_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_cannot_be_logged_in_to_is_said() {
+async fn a_server_without_login_is_reported() {
     let place = Place::new().await;
     let other = place.run(&["login", "other"]).await;
     assert_eq!(other.code, Some(2), "{other:#?}");

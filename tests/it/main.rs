@@ -1,4 +1,4 @@
-//! The whole house: the binary with real servers, its end in every way, and what the README promises.
+//! End-to-end tests: the binary with real servers and clients, process cleanup, and the docs.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
@@ -6,28 +6,28 @@ mod acp_clients;
 mod acp_proxy;
 mod acp_samples;
 mod acp_schema;
-mod asked;
-mod crowd;
-mod death;
-mod editor;
-mod escaped;
-mod following;
-mod foreign;
+mod compare;
+mod config_watch;
+mod edits_under_load;
+mod first_use;
+mod gateway_clients;
 mod guide;
-mod killed;
-mod live;
+mod list_changes;
 mod login;
-mod newcomer;
-mod peers;
-mod place;
-mod planted;
+mod process_cleanup;
 mod readme;
-mod real;
-mod same;
+mod real_servers;
+mod same_over_all_transports;
+mod secret_leaks;
 mod security_page;
+mod server_request_owners;
 mod session;
+mod sigkill;
 mod soak;
 mod sse;
-mod supervised;
+mod supervision;
+mod terminal_injection;
 mod threats;
+mod watched_host;
 mod websocket;
+mod yaml_language_server;

@@ -1,8 +1,8 @@
-//! The README's commands do what it says.
+//! The commands of the README, executed as written.
 
 use mcp_tests::{Run, root, words};
 
-/// The lines of the README that run the program, as arguments.
+/// The arguments of the README's command lines.
 fn commands() -> Vec<Vec<String>> {
     let readme = std::fs::read_to_string(root().join("README.md")).unwrap();
     readme
@@ -13,7 +13,7 @@ fn commands() -> Vec<Vec<String>> {
 }
 
 #[test]
-fn the_first_commands_work_as_written() {
+fn the_first_commands_work() {
     let state = tempfile::tempdir().unwrap();
     let commands = commands();
     let run = |arguments: &[String]| {
@@ -49,7 +49,7 @@ fn the_first_commands_work_as_written() {
     assert!(seen >= 4, "the README lists and calls over stdio and over HTTP: {commands:?}");
 }
 
-/// The commands in the comments of an example, as arguments.
+/// The arguments of the commands in an example's comments.
 fn commands_of(example: &str) -> Vec<Vec<String>> {
     let text = std::fs::read_to_string(root().join(example)).unwrap();
     let lines =
@@ -58,7 +58,7 @@ fn commands_of(example: &str) -> Vec<Vec<String>> {
 }
 
 #[test]
-fn the_commands_in_the_examples_work_as_written() {
+fn the_commands_in_the_examples_work() {
     let state = tempfile::tempdir().unwrap();
     for example in ["examples/quickstart/.minds/mcp.yaml", "examples/mcp-json/.vscode/mcp.json"] {
         let commands = commands_of(example);

@@ -1,11 +1,11 @@
-//! What docs/security.md promises is shown by tests that there are, and that run.
+//! Every promise in docs/security.md names a test that exists and runs.
 
 use std::collections::BTreeSet;
 use std::path::Path;
 
 use mcp_tests::root;
 
-/// The functions of all our files that are tests.
+/// The names of all test functions.
 fn tests(folder: &Path, into: &mut BTreeSet<String>) {
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
@@ -17,7 +17,7 @@ fn tests(folder: &Path, into: &mut BTreeSet<String>) {
     }
 }
 
-/// The functions that stand behind `#[test]` or `#[tokio::test…]`, other attributes in between.
+/// The functions after `#[test]` or `#[tokio::test…]`, with other attributes in between.
 fn named(text: &str, into: &mut BTreeSet<String>) {
     let mut is_test = false;
     for line in text.lines().map(str::trim) {
@@ -35,7 +35,7 @@ fn named(text: &str, into: &mut BTreeSet<String>) {
     }
 }
 
-/// The last cell of each row of a table, and names of tests in the text.
+/// The last cell of each table row, and the test names in the text.
 fn promised(page: &str) -> (Vec<(String, Vec<String>)>, Vec<String>) {
     let is_name =
         |it: &&str| it.contains('_') && it.bytes().all(|it| it == b'_' || it.is_ascii_alphanumeric());
@@ -54,7 +54,7 @@ fn promised(page: &str) -> (Vec<(String, Vec<String>)>, Vec<String>) {
 }
 
 #[test]
-fn every_threat_names_a_test_that_there_is() {
+fn every_threat_names_an_existing_test() {
     let mut there = BTreeSet::new();
     for folder in ["crates", "tests/it", "xtask/src", "examples"] {
         tests(&root().join(folder), &mut there);
@@ -71,7 +71,7 @@ fn every_threat_names_a_test_that_there_is() {
 }
 
 #[test]
-fn a_function_is_a_test_where_it_says_so() {
+fn test_functions_are_recognized() {
     let mut found = BTreeSet::new();
     named(
         "#[test]\nfn a_b() {}\n#[tokio::test(x)]\n#[cfg(unix)]\nasync fn c_d() {}\nfn e_f() {}\n#[track_caller]\nfn g() {}",

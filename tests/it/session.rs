@@ -1,5 +1,4 @@
-//! One session with real servers: what it asks, and what it is asked. The npm server speaks the legacy era, the demo
-//! server both.
+//! Sessions with real servers, requests in both directions. The npm server uses the legacy era, the demo server both.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -16,12 +15,12 @@ use mcp_transport::{
     SamplingResult, ServerEvent, Session, SessionOptions, dialer,
 };
 
-/// A model, a user and a place, and everything that was heard.
+/// Handlers for sampling, elicitation and roots, which record all events.
 #[derive(Default)]
-struct Somebody(Mutex<Vec<ServerEvent>>);
+struct RecordingHandlers(Mutex<Vec<ServerEvent>>);
 
 #[async_trait]
-impl Sampling for Somebody {
+impl Sampling for RecordingHandlers {
     async fn sample(&self, request: SamplingRequest) -> Result<SamplingResult, RpcError> {
         let words = format!("at most {} tokens", request.max_tokens.unwrap_or_default());
         Ok(SamplingResult::text("test-model", &words))
@@ -29,7 +28,7 @@ impl Sampling for Somebody {
 }
 
 #[async_trait]
-impl Elicitation for Somebody {
+impl Elicitation for RecordingHandlers {
     fn modes(&self) -> &[ElicitMode] {
         &[ElicitMode::Form]
     }
@@ -44,21 +43,21 @@ impl Elicitation for Somebody {
 }
 
 #[async_trait]
-impl Roots for Somebody {
+impl Roots for RecordingHandlers {
     async fn roots(&self) -> Result<Vec<Root>, RpcError> {
         Ok(vec![Root { uri: "file:///work".to_owned(), name: Some("work".to_owned()) }])
     }
 }
 
 #[async_trait]
-impl Listener for Somebody {
+impl Listener for RecordingHandlers {
     async fn on_event(&self, event: ServerEvent) {
         self.0.lock().unwrap().push(event);
     }
 }
 
-impl Somebody {
-    fn handlers(self: &Arc<Somebody>) -> Handlers {
+impl RecordingHandlers {
+    fn handlers(self: &Arc<RecordingHandlers>) -> Handlers {
         Handlers {
             sampling: Some(Arc::clone(self) as Arc<dyn Sampling>),
             elicitation: Some(Arc::clone(self) as Arc<dyn Elicitation>),
@@ -68,8 +67,8 @@ impl Somebody {
         }
     }
 
-    /// Waits until something was heard.
-    async fn heard(&self, what: impl Fn(&ServerEvent) -> bool) -> ServerEvent {
+    /// Waits for a matching event.
+    async fn wait_for_event(&self, what: impl Fn(&ServerEvent) -> bool) -> ServerEvent {
         let found = || self.0.lock().unwrap().iter().find(|it| what(it)).cloned();
         for _ in 0..2000 {
             match found() {
@@ -77,7 +76,7 @@ impl Somebody {
                 None => tokio::time::sleep(Duration::from_millis(10)).await,
             }
         }
-        panic!("not heard among {:?}", self.0.lock().unwrap());
+        panic!("not wait_for_event among {:?}", self.0.lock().unwrap());
     }
 }
 
@@ -89,20 +88,20 @@ fn options() -> CallOptions {
     CallOptions::default()
 }
 
-async fn connect(endpoint: Endpoint, eras: Eras, somebody: &Arc<Somebody>) -> Session {
+async fn connect(endpoint: Endpoint, eras: Eras, handlers: &Arc<RecordingHandlers>) -> Session {
     let dial = dialer(&endpoint, &DialOptions::default()).unwrap();
-    let handlers = somebody.handlers();
+    let handlers = handlers.handlers();
     let log_level = Some(LogLevel::Debug);
     Session::connect(dial, SessionOptions { handlers, eras, log_level, ..SessionOptions::default() })
         .await
         .unwrap()
 }
 
-async fn everything(modules: &Path, somebody: &Arc<Somebody>) -> Session {
+async fn everything(modules: &Path, handlers: &Arc<RecordingHandlers>) -> Session {
     let mut server = StdioEndpoint::new("node");
     let script: PathBuf = modules.join("@modelcontextprotocol/server-everything/dist/index.js");
     server.args = vec![Secret::new(script.display().to_string()), Secret::new("stdio")];
-    connect(Endpoint::Stdio(server), Eras::Both, somebody).await
+    connect(Endpoint::Stdio(server), Eras::Both, handlers).await
 }
 
 fn demo() -> Endpoint {
@@ -117,10 +116,10 @@ async fn text(session: &Session, tool: &str, arguments: &str) -> String {
 }
 
 #[tokio::test]
-async fn a_real_server_is_asked_for_everything_it_has() {
+async fn all_requests_to_a_real_server_work() {
     let Some(modules) = installed("MCP_HOST_NODE_MODULES") else { return };
-    let somebody = Arc::new(Somebody::default());
-    let session = everything(&modules, &somebody).await;
+    let handlers = Arc::new(RecordingHandlers::default());
+    let session = everything(&modules, &handlers).await;
     assert_eq!(session.era(), Era::Legacy);
     session.ping(options()).await.unwrap();
 
@@ -155,12 +154,12 @@ async fn a_real_server_is_asked_for_everything_it_has() {
 }
 
 #[tokio::test]
-async fn hd_fr027_hd_fr028_a_real_server_asks_and_tells() {
+async fn hd_fr027_hd_fr028_a_real_server_sends_requests_and_notifications() {
     let Some(modules) = installed("MCP_HOST_NODE_MODULES") else { return };
-    let somebody = Arc::new(Somebody::default());
-    let session = everything(&modules, &somebody).await;
+    let handlers = Arc::new(RecordingHandlers::default());
+    let session = everything(&modules, &handlers).await;
     // It offers these tools only to those who can answer, and says so when it has found out.
-    somebody.heard(|it| *it == ServerEvent::ToolsChanged).await;
+    handlers.wait_for_event(|it| *it == ServerEvent::ToolsChanged).await;
     let said = text(&session, "trigger-sampling-request", r#"{"prompt":"hi","maxTokens":7}"#).await;
     assert!(said.contains("at most 7 tokens") && said.contains("test-model"), "{said}");
     let said = text(&session, "trigger-elicitation-request", "{}").await;
@@ -169,7 +168,8 @@ async fn hd_fr027_hd_fr028_a_real_server_asks_and_tells() {
     assert!(said.contains("file:///work"), "{said}");
 
     text(&session, "toggle-simulated-logging", "{}").await;
-    let ServerEvent::Log(message) = somebody.heard(|it| matches!(it, ServerEvent::Log(_))).await else {
+    let ServerEvent::Log(message) = handlers.wait_for_event(|it| matches!(it, ServerEvent::Log(_))).await
+    else {
         unreachable!()
     };
     assert!(message.level.is_some() && message.data.is_some(), "{message:?}");
@@ -181,22 +181,24 @@ async fn hd_fr027_hd_fr028_a_real_server_asks_and_tells() {
     let arguments = json(r#"{"duration":1,"steps":3}"#);
     session.call_tool("trigger-long-running-operation", &arguments, call).await.unwrap();
     assert_eq!(*steps.lock().unwrap(), [1.0, 2.0, 3.0]);
-    somebody
-        .heard(|it| matches!(it, ServerEvent::Progress { progress, .. } if progress.progress == 3.0))
+    handlers
+        .wait_for_event(|it| matches!(it, ServerEvent::Progress { progress, .. } if progress.progress == 3.0))
         .await;
 
     let uri = "demo://resource/dynamic/text/1";
     session.subscribe_resource(uri).await.unwrap();
     text(&session, "toggle-subscriber-updates", "{}").await;
-    somebody.heard(|it| matches!(it, ServerEvent::ResourceUpdated { uri: updated } if updated == uri)).await;
+    handlers
+        .wait_for_event(|it| matches!(it, ServerEvent::ResourceUpdated { uri: updated } if updated == uri))
+        .await;
     session.unsubscribe_resource(uri).await.unwrap();
     session.close(Duration::from_secs(2)).await;
 }
 
 /// The demo server asks a user and a model; in the modern era its questions are results.
 async fn check(endpoint: Endpoint, eras: Eras) {
-    let somebody = Arc::new(Somebody::default());
-    let session = connect(endpoint, eras, &somebody).await;
+    let handlers = Arc::new(RecordingHandlers::default());
+    let session = connect(endpoint, eras, &handlers).await;
     let era = session.era();
     let said = text(&session, "ask", r#"{"question":"colour?"}"#).await;
     assert_eq!(said, "the user answers: green", "{era:?}");
@@ -205,7 +207,9 @@ async fn check(endpoint: Endpoint, eras: Eras) {
     let said = text(&session, "log", "{}").await;
     assert_eq!(said, "sent 8 of 8 log messages", "{era:?}");
     for level in LogLevel::ALL {
-        somebody.heard(|it| matches!(it, ServerEvent::Log(message) if message.level == Some(level))).await;
+        handlers
+            .wait_for_event(|it| matches!(it, ServerEvent::Log(message) if message.level == Some(level)))
+            .await;
     }
     let summary = json(r#"{"text":"a long text"}"#);
     let prompt = session.get_prompt("summarise", &summary, options()).await.unwrap().value;
@@ -216,19 +220,19 @@ async fn check(endpoint: Endpoint, eras: Eras) {
     assert!(matches!(missing, CallError::ResourceNotFound(_)), "{era:?}: {missing}");
     assert_eq!(session.list_resource_templates().await.unwrap().items.len(), 1);
     text(&session, "change_tools", r#"{"name":"fresh"}"#).await;
-    somebody.heard(|it| *it == ServerEvent::ToolsChanged).await;
+    handlers.wait_for_event(|it| *it == ServerEvent::ToolsChanged).await;
     assert!(session.list_tools().await.unwrap().items.iter().any(|it| &*it.name == "fresh"));
     session.close(Duration::from_secs(2)).await;
 }
 
 #[tokio::test]
-async fn the_demo_server_asks_in_both_eras_over_stdio() {
+async fn the_demo_server_sends_requests_in_both_eras_over_stdio() {
     check(demo(), Eras::Legacy).await;
     check(demo(), Eras::Modern).await;
 }
 
 #[tokio::test]
-async fn the_demo_server_asks_in_both_eras_over_http() {
+async fn the_demo_server_sends_requests_in_both_eras_over_http() {
     use std::io::{BufRead, BufReader};
     let folder = tempfile::tempdir().unwrap();
     let mut server =
@@ -243,7 +247,7 @@ async fn the_demo_server_asks_in_both_eras_over_http() {
 }
 
 #[tokio::test]
-async fn what_nobody_handles_is_named_by_the_error() {
+async fn an_unhandled_request_is_named_in_the_error() {
     let dial = dialer(&demo(), &DialOptions::default()).unwrap();
     let options = SessionOptions { eras: Eras::Modern, ..SessionOptions::default() };
     let session = Session::connect(dial, options).await.unwrap();

@@ -1,5 +1,4 @@
-//! HTTP with server-sent events, with servers that really speak it: what they list and answer is the same as over
-//! standard input and output.
+//! HTTP with server-sent events, with real servers: lists and results equal those over stdio.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -8,7 +7,7 @@ use mcp_host::{Host, HostOptions, LoadRequest, load};
 use mcp_model::{Endpoint, SseFallback};
 use mcp_tests::{installed, root};
 
-use crate::same::{EVERYTHING, check_change, check_same, demo, holodeck, over_stdio, start};
+use crate::compare::{EVERYTHING, check_change, check_same, demo, holodeck, over_stdio, start};
 
 fn over_sse(folder: &Path, port: u16) -> PathBuf {
     holodeck(folder, "sse", &format!("http://127.0.0.1:{port}/sse"))
@@ -64,7 +63,7 @@ async fn hd_115_a_changed_list_makes_a_generation_over_server_sent_events() {
 }
 
 #[tokio::test]
-async fn dia_08_a_url_that_may_be_either_is_found_to_be_the_older_one() {
+async fn dia_08_a_legacy_sse_server_is_detected() {
     let folder = tempfile::tempdir().unwrap();
     let (_server, url) = demo(folder.path(), |it| it.ends_with("/sse"));
     let file = holodeck(folder.path(), "http", &url);

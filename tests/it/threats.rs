@@ -1,5 +1,4 @@
-//! Threats of docs/security.md that show only in the whole program: arguments and shells, links and who follows them, names
-//! and who has them first.
+//! Threats of docs/security.md that need the whole program: arguments and shells, links in results, name collisions.
 
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
@@ -16,12 +15,12 @@ fn script(folder: &Path, name: &str, text: &str) -> String {
     path.display().to_string()
 }
 
-fn run(folder: &Path, arguments: &[&str]) -> mcp_tests::Ran {
+fn run(folder: &Path, arguments: &[&str]) -> mcp_tests::ProgramOutput {
     Run::new(folder, &folder.join("state"), arguments).finish()
 }
 
 #[test]
-fn an_argument_arrives_as_it_is_written() {
+fn arguments_are_passed_unchanged() {
     let place = tempfile::tempdir().unwrap();
     let folder = place.path();
     let command = script(folder, "server", "printf '%s\\n' \"$@\" > arguments; exit 1");

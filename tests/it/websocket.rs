@@ -1,5 +1,4 @@
-//! WebSocket, with servers that really speak it: what they list and answer is the same as over standard input and
-//! output.
+//! WebSocket, with real servers: lists and results equal those over stdio.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -8,7 +7,7 @@ use std::process::Command;
 use mcp_host::{Host, HostOptions, LoadRequest, load};
 use mcp_tests::{Run, installed, root};
 
-use crate::same::{EVERYTHING, check_change, check_same, demo, holodeck, over_stdio, start};
+use crate::compare::{EVERYTHING, check_change, check_same, demo, holodeck, over_stdio, start};
 
 #[test]
 fn hd_123_hd_fr006_a_real_server_behind_a_gateway() {
@@ -65,7 +64,7 @@ async fn hd_115_hd_fr016_a_changed_list_makes_a_generation_over_websocket() {
 }
 
 #[test]
-fn the_proxy_of_the_environment_is_asked_for_a_tunnel() {
+fn the_environment_proxy_opens_a_tunnel() {
     let folder = tempfile::tempdir().unwrap();
     let (_server, url) = demo(folder.path(), |it| it.starts_with("ws://"));
     let address = url.strip_prefix("ws://").unwrap().strip_suffix("/ws").unwrap().to_owned();
@@ -103,7 +102,7 @@ fn the_proxy_of_the_environment_is_asked_for_a_tunnel() {
 }
 
 #[test]
-fn a_socks_proxy_of_the_environment_is_gone_through_on_every_wire_that_takes_a_url() {
+fn the_environment_socks_proxy_is_used_by_every_network_transport() {
     let folder = tempfile::tempdir().unwrap();
     let (_server, url) = demo(folder.path(), |it| it.starts_with("ws://"));
     let address = url.strip_prefix("ws://").unwrap().strip_suffix("/ws").unwrap().to_owned();
@@ -133,7 +132,7 @@ fn a_socks_proxy_of_the_environment_is_gone_through_on_every_wire_that_takes_a_u
     }
 }
 
-/// What a SOCKS proxy does for one client: tells which name it was asked for, and leads to the one server there is.
+/// A SOCKS proxy for one client: it reports the requested name and connects to the one server.
 fn carry(mut client: TcpStream, asked: &std::sync::mpsc::Sender<Vec<u8>>, address: &str) {
     let mut greeting = [0; 3];
     client.read_exact(&mut greeting).unwrap();

@@ -5,8 +5,8 @@
 #![forbid(unsafe_code)]
 #![expect(clippy::print_stderr, reason = "a test that is skipped says so")]
 
-mod alone;
 pub mod faults;
+mod isolation;
 #[cfg(doctest)]
 mod library;
 
@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-pub use alone::{Alone, Holdings, alone, alone_in, resident};
+pub use isolation::{Isolation, ProcessResources, resident_memory, run_isolated, run_isolated_in};
 
 /// The workspace's root.
 pub fn root() -> &'static Path {
@@ -51,7 +51,7 @@ pub fn binary() -> &'static Path {
     BINARY.get_or_init(|| built("mcp-cli", "mcp-host"))
 }
 
-/// A binary of a package, built if it is not: `cargo test -p mcp-tests` alone builds no other package's. It is built in
+/// A binary of a package, built if it is not: `cargo test -p mcp-tests` run_isolated builds no other package's. It is built in
 /// the profile that `MCP_TEST_PROFILE` names.
 pub fn built(package: &str, binary: &str) -> PathBuf {
     let profile = std::env::var("MCP_TEST_PROFILE").ok();
@@ -73,7 +73,7 @@ pub fn built(package: &str, binary: &str) -> PathBuf {
 
 /// What a run of the program brought.
 #[derive(Debug)]
-pub struct Ran {
+pub struct ProgramOutput {
     /// Its exit status; `None` when a signal ended it.
     pub code: Option<i32>,
     /// Its standard output.
@@ -82,7 +82,7 @@ pub struct Ran {
     pub stderr: String,
 }
 
-impl Ran {
+impl ProgramOutput {
     /// Standard output as the one JSON document that it has to be.
     #[track_caller]
     pub fn json(&self) -> Value {
@@ -125,10 +125,10 @@ impl Run {
     }
 
     /// Runs to the end.
-    pub fn finish(mut self) -> Ran {
+    pub fn finish(mut self) -> ProgramOutput {
         let Output { status, stdout, stderr } = self.command.output().expect("the program starts");
         let text = |it: Vec<u8>| String::from_utf8_lossy(&it).into_owned();
-        Ran { code: status.code(), stdout: text(stdout), stderr: text(stderr) }
+        ProgramOutput { code: status.code(), stdout: text(stdout), stderr: text(stderr) }
     }
 
     /// Starts, and goes on beside the test.

@@ -1,5 +1,5 @@
 //! A wall's clock that jumps: what waits goes by another clock, and what is kept longer than a process by no order of
-//! moments alone.
+//! moments run_isolated.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};

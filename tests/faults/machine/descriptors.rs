@@ -7,7 +7,7 @@ use mcp_config::ResolvedServer;
 use mcp_host::{DesiredServers, Host, HostOptions, RestartPolicy, ServerState, Supervision, ToolCall};
 use mcp_model::{Limits, RawJson};
 use mcp_tests::faults::{NO_DESCRIPTOR, ONE_DESCRIPTOR, RUNNING, STARTING, STARTING_PROCESS, Wire};
-use mcp_tests::{Alone, alone_in};
+use mcp_tests::{Isolation, run_isolated_in};
 
 use super::check;
 use crate::host::server;
@@ -19,7 +19,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 #[test]
 fn hd_117_who_can_open_one_file_more_goes_on_with_what_it_has() {
     let name = "machine::descriptors::hd_117_who_can_open_one_file_more_goes_on_with_what_it_has";
-    if alone_in(name, "ulimit -n 128; exec \"$0\" \"$@\"", &[]) == Alone::HasRun {
+    if run_isolated_in(name, "ulimit -n 128; exec \"$0\" \"$@\"", &[]) == Isolation::AlreadyRun {
         return;
     }
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();

@@ -7,7 +7,7 @@ use std::process::Command;
 use mcp_host::{DesiredServers, FileTokenStore, Host, HostOptions, SpillPolicy, ToolCall};
 use mcp_model::{Limits, RawJson, Secret};
 use mcp_tests::faults::{FULL, LOGINS, NO_FOLDER, RECEIPTS, RESULTS, Wire};
-use mcp_tests::{Alone, alone_in};
+use mcp_tests::{Isolation, run_isolated_in};
 use mcp_transport::{Grant, RegisteredClient, TokenStore};
 
 use super::check;
@@ -31,11 +31,11 @@ fn full_disk(place: &Path) -> String {
 }
 
 #[test]
-fn hd_133_a_full_disk_costs_only_what_is_kept_there() {
-    let name = "machine::disk::hd_133_a_full_disk_costs_only_what_is_kept_there";
+fn hd_133_a_full_disk_affects_only_files_on_it() {
+    let name = "machine::disk::hd_133_a_full_disk_affects_only_files_on_it";
     let folder = tempfile::tempdir().unwrap();
     let variables = [(PLACE, folder.path().display().to_string())];
-    if alone_in(name, &full_disk(folder.path()), &variables) == Alone::HasRun {
+    if run_isolated_in(name, &full_disk(folder.path()), &variables) == Isolation::AlreadyRun {
         return;
     }
     let place = PathBuf::from(std::env::var_os(PLACE).unwrap());
@@ -62,9 +62,9 @@ fn hd_133_a_full_disk_costs_only_what_is_kept_there() {
 }
 
 #[test]
-fn hd_133_a_folder_that_cannot_be_made_costs_only_what_would_be_in_it() {
-    let name = "machine::disk::hd_133_a_folder_that_cannot_be_made_costs_only_what_would_be_in_it";
-    if alone_in(name, "exec \"$0\" \"$@\"", &[]) == Alone::HasRun {
+fn hd_133_an_uncreatable_folder_affects_only_its_files() {
+    let name = "machine::disk::hd_133_an_uncreatable_folder_affects_only_its_files";
+    if run_isolated_in(name, "exec \"$0\" \"$@\"", &[]) == Isolation::AlreadyRun {
         return;
     }
     // A file where a folder would have to be: not even root makes one there.

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use mcp_tests::faults::{FEW_DESCRIPTORS, FULL, PROGRAM};
-use mcp_tests::{Ran, binary};
+use mcp_tests::{ProgramOutput, binary};
 
 use super::check;
 
@@ -14,7 +14,7 @@ use super::check;
 const MANY: usize = 24;
 
 /// Runs the program in `folder`, after a shell has done this.
-fn run(folder: &Path, before: &str, arguments: &[&str]) -> Ran {
+fn run(folder: &Path, before: &str, arguments: &[&str]) -> ProgramOutput {
     let output = Command::new("sh")
         .args(["-c", &format!("{before}; exec \"$0\" \"$@\"")])
         .arg(binary())
@@ -25,7 +25,11 @@ fn run(folder: &Path, before: &str, arguments: &[&str]) -> Ran {
         .output()
         .unwrap();
     let text = |it: Vec<u8>| String::from_utf8_lossy(&it).into_owned();
-    let ran = Ran { code: output.status.code(), stdout: text(output.stdout), stderr: text(output.stderr) };
+    let ran = ProgramOutput {
+        code: output.status.code(),
+        stdout: text(output.stdout),
+        stderr: text(output.stderr),
+    };
     assert!(ran.code.is_some_and(|it| it < 100) && !ran.stderr.contains("panicked"), "{ran:#?}");
     ran
 }
@@ -53,7 +57,7 @@ fn names(folder: &Path) -> Vec<String> {
 }
 
 #[test]
-fn hd_133_the_program_goes_on_where_nothing_can_be_written() {
+fn hd_133_the_program_runs_on_a_read_only_disk() {
     let folder = tempfile::tempdir().unwrap();
     let text = configuration(folder.path(), 2);
     // No file can get longer than it is; the pipes of its output are none.
@@ -81,7 +85,7 @@ fn hd_133_the_program_goes_on_where_nothing_can_be_written() {
 }
 
 #[test]
-fn hd_117_the_program_starts_what_it_can_open() {
+fn hd_117_the_program_starts_servers_within_the_descriptor_limit() {
     let folder = tempfile::tempdir().unwrap();
     configuration(folder.path(), MANY);
     let ran = run(folder.path(), "ulimit -n 72", &["tools", ".", "--format", "json"]);

@@ -1,4 +1,4 @@
-//! acpx, a client for the command line: its own configuration file, its own way to put the servers.
+//! acpx, an ACP client for the command line, with its own configuration file.
 
 use std::process::{Command, Output, Stdio};
 
@@ -8,17 +8,17 @@ use serde_json::{Value, json};
 
 use super::agent;
 use super::conversation::assert_official;
-use super::servers::{self, Web};
+use super::servers::{self, DemoHttpServer};
 
-/// What acpx tells of the wire, and its exit code.
-struct Ran {
+/// The messages that acpx prints, and its exit code.
+struct ProgramOutput {
     wire: Vec<Value>,
     code: Option<i32>,
     told: String,
 }
 
-impl Ran {
-    /// The text of the agent's answer.
+impl ProgramOutput {
+    /// The text of the agent's response.
     fn said(&self) -> String {
         let updates = self.wire.iter().map(|it| &it["message"]["params"]["update"]);
         let chunks = updates.filter(|it| it["sessionUpdate"] == "agent_message_chunk");
@@ -26,8 +26,8 @@ impl Ran {
     }
 }
 
-/// One prompt in a session with these servers. acpx keeps what it writes in a folder of the test's.
-fn run(transports: &str, servers: &Value, prompt: &str) -> Option<Ran> {
+/// Runs one prompt in a session with these servers. acpx stores its files in a folder of the test.
+fn run(transports: &str, servers: &Value, prompt: &str) -> Option<ProgramOutput> {
     let acpx = installed("MCP_HOST_NODE_MODULES")?.join("acpx/dist/cli.js");
     let home = tempfile::tempdir().unwrap();
     let configuration = home.path().join("mcp.json");
@@ -50,13 +50,13 @@ fn run(transports: &str, servers: &Value, prompt: &str) -> Option<Ran> {
         })
         .collect();
     assert_official(Version::V1, &wire);
-    Some(Ran { wire, code: status.code(), told })
+    Some(ProgramOutput { wire, code: status.code(), told })
 }
 
 #[test]
 fn acp_046_acp_047_acpx_calls_a_tool_over_each_transport() {
     let folder = tempfile::tempdir().unwrap();
-    let web = Web::start(folder.path());
+    let web = DemoHttpServer::start(folder.path());
     let mut pipe = servers::stdio(Version::V1, "pipe", "green");
     pipe["type"] = "stdio".into();
     let servers = json!([pipe, web.http("web", "blue"), web.sse("events", "red")]);
@@ -71,9 +71,9 @@ fn acp_046_acp_047_acpx_calls_a_tool_over_each_transport() {
 }
 
 #[test]
-fn acp_016_acp_029_acpx_is_told_what_the_agent_did_not_declare() {
+fn acp_016_acp_029_acpx_reports_undeclared_transports() {
     let folder = tempfile::tempdir().unwrap();
-    let web = Web::start(folder.path());
+    let web = DemoHttpServer::start(folder.path());
     let Some(ran) = run("http", &json!([web.sse("events", "red")]), "/tools") else { return };
     let errors = ran.wire.iter().filter_map(|it| it["message"].get("error"));
     let refused = errors.map(|it| (it["code"].clone(), it["message"].clone()));

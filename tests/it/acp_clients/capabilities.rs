@@ -1,4 +1,4 @@
-//! What the agent declares is what it takes: each capability on and off, each transport, each method.
+//! Declared capabilities: each transport and method, enabled and disabled.
 
 use std::path::Path;
 
@@ -6,11 +6,11 @@ use mcp_acp::Version;
 use serde_json::{Value, json};
 
 use super::conversation::{PAIRS, Scenario};
-use super::servers::Web;
+use super::servers::DemoHttpServer;
 use super::{agent, servers};
 
-/// One entry of a transport.
-fn entry(version: Version, transport: &str, web: &Web) -> Value {
+/// An entry with this transport.
+fn entry(version: Version, transport: &str, web: &DemoHttpServer) -> Value {
     match transport {
         "stdio" => servers::stdio(version, "it", "green"),
         "http" => web.http("it", "blue"),
@@ -19,7 +19,7 @@ fn entry(version: Version, transport: &str, web: &Web) -> Value {
     }
 }
 
-/// The transports of `initialize`'s answer, as they are declared there.
+/// The transports that the `initialize` response declares.
 fn declared(version: Version, initialized: &Value) -> String {
     let has = |it: &&str| match version {
         Version::V1 => initialized["agentCapabilities"]["mcpCapabilities"][*it] == true,
@@ -29,7 +29,7 @@ fn declared(version: Version, initialized: &Value) -> String {
     all.into_iter().filter(has).collect::<Vec<_>>().join(",")
 }
 
-/// The error for a transport that is not declared, with its place in the list.
+/// The error for an undeclared transport, with its position in the list.
 fn refusal(version: Version, transport: &str, supported: &[&str]) -> Value {
     let place = if version == Version::V1 { "mcpCapabilities" } else { "session.mcp" };
     let name = transport.to_uppercase();
@@ -58,10 +58,10 @@ fn refusal(version: Version, transport: &str, supported: &[&str]) -> Value {
     } })
 }
 
-/// An agent with `--transports` of `switches` advertises `advertised`, and takes servers of `taken` alone.
+/// An agent with `--transports switches` declares `advertised` and accepts only servers of `taken`.
 #[track_caller]
 fn check(version: Version, switches: &str, advertised: &str, taken: &[&str], folder: &Path) {
-    let web = Web::start(folder);
+    let web = DemoHttpServer::start(folder);
     let methods: &[&str] = match version {
         Version::V1 => &["session/new", "session/load", "session/resume"],
         Version::V2 => &["session/new", "session/resume"],
@@ -91,7 +91,7 @@ fn check(version: Version, switches: &str, advertised: &str, taken: &[&str], fol
 }
 
 #[test]
-fn acp_001_acp_002_acp_003_acp_016_acp_027_acp_029_version_1_takes_what_is_declared() {
+fn acp_001_acp_002_acp_003_acp_016_acp_027_acp_029_version_1_accepts_declared_transports() {
     let folder = tempfile::tempdir().unwrap();
     check(Version::V1, "stdio", "", &["stdio"], folder.path());
     check(Version::V1, "http", "http", &["stdio", "http"], folder.path());
@@ -100,7 +100,7 @@ fn acp_001_acp_002_acp_003_acp_016_acp_027_acp_029_version_1_takes_what_is_decla
 }
 
 #[test]
-fn acp_001_acp_027_acpx_11_version_2_takes_what_is_declared_stdio_too() {
+fn acp_001_acp_027_acpx_11_version_2_accepts_declared_transports() {
     let folder = tempfile::tempdir().unwrap();
     check(Version::V2, "stdio", "stdio", &["stdio"], folder.path());
     check(Version::V2, "http", "http", &["http"], folder.path());

@@ -1,4 +1,4 @@
-//! A real client drives an agent: what it is told to do, and what came of it.
+//! Scenarios that a real client runs against an agent, and their results.
 
 use std::collections::BTreeMap;
 use std::process::{Command, Stdio};
@@ -10,28 +10,28 @@ use serde_json::{Value, json};
 
 use crate::acp_schema::{judge, official};
 
-/// A client that people have.
+/// A widely used client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Client {
     /// `@agentclientprotocol/sdk` of npm.
     Node,
-    /// `agent-client-protocol` of PyPI; it speaks version 1 only.
+    /// `agent-client-protocol` of PyPI, which supports version 1 only.
     Python,
 }
 
-/// Each client with each version that it speaks.
+/// Each client with each version that it supports.
 pub(crate) const PAIRS: [(Client, Version); 3] =
     [(Client::Node, Version::V1), (Client::Python, Version::V1), (Client::Node, Version::V2)];
 
-/// What `DEMO_INHERITED` is for a client, and for whatever it starts.
+/// The value of `DEMO_INHERITED` in the client and its child processes.
 pub(crate) const INHERITED: &str = "of the client";
 
-/// What a client is to do.
+/// The steps for a client.
 #[derive(Debug)]
 pub(crate) struct Scenario {
     version: Version,
     steps: Vec<Value>,
-    /// The id of an MCP server that the client has itself.
+    /// The id of an MCP server that the client provides.
     serves: Option<&'static str>,
 }
 
@@ -40,7 +40,7 @@ impl Scenario {
         Scenario { version, steps: Vec::new(), serves: None }
     }
 
-    /// The client has an MCP server itself, with this id; of the clients here only that of npm can.
+    /// A client that provides an MCP server with this id; only the npm client can.
     pub(crate) fn serving(version: Version, id: &'static str) -> Scenario {
         Scenario { serves: Some(id), ..Scenario::new(version) }
     }
@@ -58,26 +58,26 @@ impl Scenario {
         self.step("session/prompt", json!({ "prompt": [{ "type": "text", "text": text }] }))
     }
 
-    /// A prompt in the session that was made so many-th, from 0.
+    /// A prompt in the session with this index.
     pub(crate) fn prompt_in(&mut self, session: usize, text: &str) -> &mut Scenario {
         self.prompt(text);
         self.steps.last_mut().unwrap()["params"]["sessionId"] = session.into();
         self
     }
 
-    /// The last step is cancelled: when the file is there, or at the first `update`; by `request` or by `session`.
+    /// Cancels the last step when the file exists or at the first `update`, by `request` or by `session`.
     pub(crate) fn cancelled(&mut self, when: &str, by: &str) -> &mut Scenario {
         let step = self.steps.last_mut().unwrap();
         step["cancel"] = json!({ "when": when, "by": by });
         self
     }
 
-    /// Waits until the process is gone whose id is in this file.
+    /// Waits until the process with the id in this file has exited.
     pub(crate) fn until_gone(&mut self, file: &std::path::Path) -> &mut Scenario {
         self.step("$gone", json!({ "file": file }))
     }
 
-    /// Runs it against the agent that this command starts. `None` where the client is not installed.
+    /// Runs the scenario against the agent that this command starts. `None` if the client is not installed.
     #[track_caller]
     pub(crate) fn run(&self, client: Client, agent: &[String]) -> Option<Conversation> {
         let (modules, venv) = (installed("MCP_HOST_NODE_MODULES")?, installed("MCP_HOST_VENV")?);
@@ -117,21 +117,21 @@ impl Scenario {
     }
 }
 
-/// What came of a scenario.
+/// The results of a scenario.
 #[derive(Debug)]
 pub(crate) struct Conversation {
-    /// What each step brought, `initialize` first: `method`, `sent`, and `result` or `error`, which is verbatim.
+    /// The result of each step, `initialize` first: `method`, `sent`, and `result` or `error` verbatim.
     pub(crate) steps: Vec<Value>,
-    /// Every message, in the order in which the client saw it: `from`, which is `client` or `agent`, and `message`.
+    /// Every message in the order of the client: `from` is `client` or `agent`.
     pub(crate) wire: Vec<Value>,
-    /// How the agent ended.
+    /// How the agent exited.
     pub(crate) exit: Value,
-    /// What was written to standard error, by both.
+    /// Standard error of both.
     pub(crate) stderr: String,
 }
 
 impl Conversation {
-    /// The text that followed each prompt.
+    /// The text after each prompt.
     pub(crate) fn said(&self) -> Vec<String> {
         let mut res: Vec<String> = Vec::new();
         for it in &self.wire {
@@ -145,7 +145,7 @@ impl Conversation {
         res
     }
 
-    /// All that the agent has written, to look for what it must not say.
+    /// Everything that the agent has written, for searches.
     pub(crate) fn of_agent(&self) -> String {
         let messages =
             self.wire.iter().filter(|it| it["from"] == "agent").map(|it| it["message"].to_string());
@@ -153,7 +153,7 @@ impl Conversation {
     }
 }
 
-/// Holds every message of the agent's against the official schema of its version (ACP-037).
+/// Validates every message of the agent against the official schema of its version (ACP-037).
 #[track_caller]
 pub(crate) fn assert_official(version: Version, wire: &[Value]) {
     let Some(stable) = official(version, "schema.json") else { return };
@@ -202,7 +202,7 @@ pub(crate) fn assert_official(version: Version, wire: &[Value]) {
     assert!(judged > 0, "the agent has said nothing");
 }
 
-/// The schema's name for the result of a method.
+/// The schema name of the result of a method.
 fn response(method: &str) -> &'static str {
     match method {
         "initialize" => "InitializeResponse",

@@ -1,4 +1,4 @@
-//! `session/fork`, which is not stable in either version: a session of its own, with its own servers.
+//! `session/fork`, unstable in both versions: a session with its own servers.
 
 use mcp_acp::Version;
 use mcp_tests::{eventually, lives};
@@ -8,7 +8,7 @@ use super::conversation::{PAIRS, Scenario};
 use super::{agent, servers};
 
 #[test]
-fn acpx_10_a_fork_has_its_own_servers_and_what_is_forked_keeps_its() {
+fn acpx_10_a_fork_has_its_own_servers() {
     for (client, version) in PAIRS {
         let folder = tempfile::tempdir().unwrap();
         let server = |name: &str| servers::demo_in_shell(version, name, &folder.path().join(name));
@@ -35,7 +35,7 @@ fn acpx_10_a_fork_has_its_own_servers_and_what_is_forked_keeps_its() {
 }
 
 #[test]
-fn acp_039_a_fork_is_held_against_what_is_declared_and_needs_a_session() {
+fn acp_039_a_fork_is_validated_and_needs_a_session() {
     for (client, version) in PAIRS {
         let mut scenario = Scenario::new(version);
         let fork = |servers| json!({ "cwd": "/", "mcpServers": servers });

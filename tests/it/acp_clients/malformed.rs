@@ -1,6 +1,6 @@
-//! Entries that SDKs let through, change, or drop without a word: here each is refused, with its place, and none is run.
+//! Malformed entries that SDKs accept, change or drop: the agent rejects each with its position and runs none.
 //!
-//! Every request has a good server before the bad one. It is not started, for the request is refused as a whole.
+//! Each request has a valid server before the malformed one. It is not started, because the whole request is rejected.
 
 use mcp_acp::Version;
 use serde_json::{Value, json};
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::conversation::{Client, Conversation, PAIRS, Scenario};
 use super::{agent, servers};
 
-/// An entry, and the fields that are wrong with it, in order; none where it is taken.
+/// An entry, and the names of its invalid fields in order; none if it is valid.
 type Row = (&'static str, &'static str);
 
 const V1: &[Row] = &[
@@ -80,7 +80,7 @@ const V2: &[Row] = &[
     (r#"{"type":"stdio","name":"b","command":"/no/b"}"#, ""),
 ];
 
-/// The fields that an error's `data.errors` name; all of them have to be about the second entry.
+/// The fields that `data.errors` of an error names; all of them are in the second entry.
 fn fields(error: &Value) -> String {
     let errors = error["data"]["errors"].as_array().unwrap_or_else(|| panic!("{error:#}"));
     let field = |it: &Value| {
@@ -129,7 +129,7 @@ fn check(version: Version, rows: &[Row]) {
     }
 }
 
-/// What is secret in a request comes back in no answer, and stands in nobody's standard error.
+/// Secrets of a request are in no response and in no standard error.
 #[track_caller]
 fn assert_silent(client: Client, conversation: &Conversation) {
     let told = conversation.of_agent();
@@ -139,18 +139,18 @@ fn assert_silent(client: Client, conversation: &Conversation) {
 }
 
 #[test]
-fn acp_006_acp_012_acp_013_acp_022_to_acp_025_acp_040_what_is_malformed_is_refused_with_its_place() {
+fn acp_006_acp_012_acp_013_acp_022_to_acp_025_acp_040_malformed_entries_are_rejected_with_their_position() {
     check(Version::V1, V1);
 }
 
 #[test]
-fn acpx_11_what_is_malformed_in_version_2_is_refused_with_its_place() {
+fn acpx_11_malformed_entries_of_version_2_are_rejected_with_their_position() {
     check(Version::V2, V2);
 }
 
-/// A request that cannot be carried out, whatever its servers are; with the field that is wrong.
+/// A request that is invalid independent of its servers, with the invalid field.
 #[test]
-fn acpx_02_acpx_10_the_request_itself_is_checked() {
+fn acpx_02_acpx_10_malformed_requests_are_rejected() {
     let rows = [
         (json!({ "cwd": "desk", "mcpServers": [] }), "cwd"),
         (json!({ "cwd": "/nowhere/at/all", "mcpServers": [] }), "cwd"),

@@ -1,19 +1,19 @@
-//! The clients that people have, against the example agent: the official SDKs of npm and PyPI, and acpx.
+//! Real ACP clients against the example agent: the official SDKs of npm and PyPI, and acpx.
 //!
-//! Each starts the agent as an editor would, and what both said on the wire is kept. Every message of the agent's, in every
-//! test, is held against the protocol's official schema.
+//! Each client starts the agent like an editor and records all messages. Every message of the agent is validated
+//! against the official schema.
 
 mod acpx;
-mod asked;
 mod capabilities;
+mod concurrency;
 pub(crate) mod conversation;
 mod forks;
-mod life;
+mod lifetime;
 mod malformed;
 mod over_acp;
-mod races;
+mod raw_client;
+mod roots;
 pub(crate) mod servers;
-mod wire;
 
 use std::path::PathBuf;
 use std::sync::OnceLock;
@@ -22,7 +22,7 @@ use conversation::{Conversation, INHERITED, PAIRS, Scenario};
 use mcp_acp::Version;
 use mcp_tests::{built, installed};
 use serde_json::{Value, json};
-use servers::Web;
+use servers::DemoHttpServer;
 
 /// The example agent with these arguments.
 pub(crate) fn agent(arguments: &[&str]) -> Vec<String> {
@@ -31,13 +31,13 @@ pub(crate) fn agent(arguments: &[&str]) -> Vec<String> {
     std::iter::once(agent.display().to_string()).chain(arguments.iter().map(|it| (*it).to_owned())).collect()
 }
 
-/// A scenario that connects over each transport of its version, and has a tool say what arrived there.
-pub(crate) fn colours(version: Version, web: &Web) -> Scenario {
+/// A scenario that connects over each transport of its version and calls a tool that returns what arrived.
+pub(crate) fn colours(version: Version, web: &DemoHttpServer) -> Scenario {
     colours_by("session/new", version, web)
 }
 
-/// The same by another method, of a session that is there.
-pub(crate) fn colours_by(method: &str, version: Version, web: &Web) -> Scenario {
+/// The same with another method, in an existing session.
+pub(crate) fn colours_by(method: &str, version: Version, web: &DemoHttpServer) -> Scenario {
     let mut servers = vec![servers::stdio(version, "pipe", "green"), web.http("web", "blue")];
     let mut scenario = Scenario::new(version);
     if version == Version::V1 {
@@ -57,7 +57,7 @@ pub(crate) fn colours_by(method: &str, version: Version, web: &Web) -> Scenario 
     scenario
 }
 
-/// What [`colours`] has to bring.
+/// Asserts the results of [`colours`].
 #[track_caller]
 pub(crate) fn assert_colours(version: Version, conversation: &Conversation) {
     let all: &[&str] = match version {
@@ -72,7 +72,7 @@ pub(crate) fn assert_colours(version: Version, conversation: &Conversation) {
 #[test]
 fn acp_017_acp_046_acp_047_acp_048_variables_and_headers_arrive_over_each_transport() {
     let folder = tempfile::tempdir().unwrap();
-    let web = Web::start(folder.path());
+    let web = DemoHttpServer::start(folder.path());
     for (client, version) in PAIRS {
         let Some(conversation) = colours(version, &web).run(client, &agent(&[])) else { return };
         assert_colours(version, &conversation);
@@ -83,7 +83,7 @@ fn acp_017_acp_046_acp_047_acp_048_variables_and_headers_arrive_over_each_transp
 #[test]
 fn acpx_10_acp_046_acp_047_variables_and_headers_arrive_by_load_resume_and_fork_too() {
     let folder = tempfile::tempdir().unwrap();
-    let web = Web::start(folder.path());
+    let web = DemoHttpServer::start(folder.path());
     for (client, version) in PAIRS {
         let methods: &[&str] = match version {
             Version::V1 => &["session/load", "session/resume", "session/fork"],
@@ -104,7 +104,7 @@ fn acp_041_servers_of_the_typescript_sdk_over_each_transport() {
     let script = modules.join("@modelcontextprotocol/server-everything/dist/index.js").display().to_string();
     let node = servers::on_path("node");
     let serve = |kind: &'static str| {
-        crate::same::start(|port| {
+        crate::compare::start(|port| {
             let mut command = std::process::Command::new("node");
             command.arg(&script).arg(kind).env("PORT", port.to_string());
             command
@@ -134,7 +134,7 @@ fn acp_041_servers_of_the_typescript_sdk_over_each_transport() {
 #[test]
 fn hd_100_the_tools_of_a_session_are_listed_in_the_order_of_its_servers() {
     let folder = tempfile::tempdir().unwrap();
-    let web = Web::start(folder.path());
+    let web = DemoHttpServer::start(folder.path());
     for (client, version) in PAIRS {
         let mut scenario = Scenario::new(version);
         let servers = [web.http("web", "blue"), servers::stdio(version, "pipe", "green")];

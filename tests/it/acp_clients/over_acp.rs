@@ -1,4 +1,4 @@
-//! MCP over ACP (ACPX-12): a server of the official MCP SDK within a client of the official ACP SDK.
+//! MCP over ACP (ACPX-12): a server of the official MCP SDK inside a client of the official ACP SDK.
 
 use mcp_acp::Version;
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! MCP servers as a client names them.
+//! MCP servers as a client declares them.
 
 use std::path::{Path, PathBuf};
 
@@ -6,7 +6,7 @@ use mcp_acp::Version;
 use mcp_tests::binary;
 use serde_json::{Value, json};
 
-use crate::same::{Server, demo};
+use crate::compare::{Server, demo};
 
 /// The bundled demo server as a child process, with this value in its environment.
 pub(crate) fn stdio(version: Version, name: &str, colour: &str) -> Value {
@@ -23,42 +23,42 @@ pub(crate) fn child(version: Version, name: &str, command: &Path, args: &[&str],
     res
 }
 
-/// A shell that writes its process id into `file`, and then is whatever `then` says.
+/// A shell that writes its process id into `file` and then executes `then`.
 pub(crate) fn shell(version: Version, name: &str, file: &Path, then: &str) -> Value {
     let script = format!("echo $$ > '{0}.new'; mv '{0}.new' '{0}'; exec {then}", file.display());
     child(version, name, Path::new("/bin/sh"), &["-c", &script], json!([]))
 }
 
-/// The demo server, behind a shell.
+/// The demo server, started by a shell.
 pub(crate) fn demo_in_shell(version: Version, name: &str, file: &Path) -> Value {
     shell(version, name, file, &format!("'{}' demo-server", binary().display()))
 }
 
-/// A program as it is found on `PATH`.
+/// The path of a program on `PATH`.
 pub(crate) fn on_path(name: &str) -> PathBuf {
     let path = std::env::var_os("PATH").unwrap();
     std::env::split_paths(&path).map(|it| it.join(name)).find(|it| it.is_file()).unwrap()
 }
 
-/// The bundled demo server over HTTP. It ends with the test.
-pub(crate) struct Web {
+/// The bundled demo server over HTTP, killed on drop.
+pub(crate) struct DemoHttpServer {
     _server: Server,
     url: String,
 }
 
-impl Web {
-    pub(crate) fn start(folder: &Path) -> Web {
+impl DemoHttpServer {
+    pub(crate) fn start(folder: &Path) -> DemoHttpServer {
         let (server, url) = demo(folder, |it| it.ends_with("/mcp"));
-        Web { _server: server, url }
+        DemoHttpServer { _server: server, url }
     }
 
-    /// As Streamable HTTP, with this header.
+    /// The server as Streamable HTTP, with this header.
     pub(crate) fn http(&self, name: &str, colour: &str) -> Value {
         let headers = json!([{ "name": "X-Colour", "value": colour }]);
         json!({ "type": "http", "name": name, "url": self.url, "headers": headers })
     }
 
-    /// As HTTP with server-sent events, likewise.
+    /// The server as HTTP with server-sent events, with this header.
     pub(crate) fn sse(&self, name: &str, colour: &str) -> Value {
         let mut res = self.http(name, colour);
         res["type"] = "sse".into();

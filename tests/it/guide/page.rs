@@ -1,31 +1,31 @@
-//! What a page of the guide holds that can be tried: files, commands, and what these print.
+//! The executable parts of a page: files, commands, and their output.
 //!
-//! A block of code that names a file (`file=PATH` behind its language) is that file. A block of the language `console`
-//! holds commands behind `$ `, and what they print. `needs=npm` says what must be installed for it.
+//! A code block with `file=PATH` after its language is a file. A `console` block has commands after `$ `, and their
+//! output. `needs=npm` names a requirement.
 
-/// Something to try.
+/// An executable part.
 pub(crate) enum Block {
-    /// A file as the page shows it.
+    /// A file.
     File { path: String, text: String },
-    /// Commands, in their order.
-    Commands { needs: Needs, steps: Vec<Step> },
+    /// Commands in order.
+    Commands { needs: Requirements, steps: Vec<Step> },
 }
 
-/// What must be installed.
-pub(crate) enum Needs {
-    /// The program alone.
+/// The requirements of a block.
+pub(crate) enum Requirements {
+    /// The program run_isolated.
     Nothing,
     /// The npm packages of the tests.
     Npm,
 }
 
-/// A command, and what the page says it prints.
+/// A command and its expected output.
 pub(crate) struct Step {
     pub(crate) command: String,
     pub(crate) printed: String,
 }
 
-/// The blocks of a page that can be tried.
+/// The executable blocks of a page.
 pub(crate) fn blocks(page: &str, text: &str) -> Vec<Block> {
     let mut res = Vec::new();
     let mut lines = text.lines();
@@ -38,9 +38,11 @@ pub(crate) fn blocks(page: &str, text: &str) -> Vec<Block> {
             continue;
         }
         match (language, rest) {
-            ("console", "") => res.push(Block::Commands { needs: Needs::Nothing, steps: steps(page, &body) }),
+            ("console", "") => {
+                res.push(Block::Commands { needs: Requirements::Nothing, steps: steps(page, &body) })
+            }
             ("console", "needs=npm") => {
-                res.push(Block::Commands { needs: Needs::Npm, steps: steps(page, &body) });
+                res.push(Block::Commands { needs: Requirements::Npm, steps: steps(page, &body) });
             }
             ("sh" | "bash" | "shell", _) if !rest.starts_with("skip=") => {
                 panic!(
@@ -65,8 +67,8 @@ fn steps(page: &str, body: &[&str]) -> Vec<Step> {
     res
 }
 
-/// Is `printed` what the page says? A line `...` stands for any lines, `[..]` for anything within one. Blanks at the ends
-/// of lines and blank lines at the end do not count.
+/// Whether `printed` matches the page. A line `...` matches any lines, `[..]` any text in a line. Spaces at line ends
+/// and blank lines at the end are ignored.
 pub(crate) fn agrees(said: &str, printed: &str) -> bool {
     let lines =
         |it: &str| -> Vec<String> { it.trim_end().lines().map(|line| line.trim_end().to_owned()).collect() };
@@ -99,7 +101,7 @@ fn line_agrees(said: &str, printed: &str) -> bool {
     rest.ends_with(last)
 }
 
-/// Where the links of a page lead to that stay in the project, without what stands behind `#`.
+/// The targets of links within the project, without fragments.
 pub(crate) fn links(text: &str) -> Vec<String> {
     let mut res = Vec::new();
     let mut in_code = false;
@@ -121,7 +123,7 @@ pub(crate) fn links(text: &str) -> Vec<String> {
 }
 
 #[test]
-fn what_is_left_out_agrees_and_nothing_else() {
+fn wildcards_match() {
     #[track_caller]
     fn check(said: &str, printed: &str, want: bool) {
         assert_eq!(agrees(said, printed), want, "{said:?} and {printed:?}");
@@ -142,10 +144,11 @@ fn what_is_left_out_agrees_and_nothing_else() {
 }
 
 #[test]
-fn a_page_is_its_files_and_its_commands() {
+fn a_page_has_files_and_commands() {
     let text = "```yaml file=a/b.yaml\nx: 1\n```\n```yaml\ny: 2\n```\n```console needs=npm\n$ mcp-host check .\nfine\n\n$ echo $?\n0\n```\n";
     let blocks = blocks("a page", text);
-    let [Block::File { path, text }, Block::Commands { needs: Needs::Npm, steps }] = blocks.as_slice() else {
+    let [Block::File { path, text }, Block::Commands { needs: Requirements::Npm, steps }] = blocks.as_slice()
+    else {
         panic!("a file, and commands")
     };
     assert_eq!((path.as_str(), text.as_str()), ("a/b.yaml", "x: 1\n"));

@@ -1,4 +1,4 @@
-//! Clients of the gateway: they come, call, and vanish, some of them without a word.
+//! Clients of the gateway that connect, call, and disconnect, some without notice.
 
 use std::time::Duration;
 
@@ -7,11 +7,11 @@ use mcp_transport::{CallOptions, DialOptions, Eras, Session, SessionOptions, dia
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use super::field::Nature;
 use super::random::Random;
-use super::{PATIENCE, World};
+use super::servers::Stability;
+use super::{PATIENCE, SoakState};
 
-pub(super) async fn connect_on(world: World, mut random: Random) {
+pub(super) async fn connect_on(world: SoakState, mut random: Random) {
     while !world.is_over() {
         match random.below(4) {
             0 => vanish_in_a_call(&world, &mut random).await,
@@ -23,15 +23,15 @@ pub(super) async fn connect_on(world: World, mut random: Random) {
     }
 }
 
-/// A client of our own: what it is answered is its own.
-async fn converse(world: &World, random: &mut Random, who: &'static str, eras: Eras) {
+/// A client on our crates that checks its own results.
+async fn converse(world: &SoakState, random: &mut Random, who: &'static str, eras: Eras) {
     let endpoint = Endpoint::Http(UrlEndpoint::new(world.gateway.parse().unwrap()));
     let dial = dialer(&endpoint, &DialOptions::default()).unwrap();
     let options = SessionOptions { eras, ..SessionOptions::default() };
     let connecting = tokio::time::timeout(PATIENCE, Session::connect(dial, options)).await;
     let session = connecting.expect("it answers, or refuses").expect("it has room for all");
     let tools = tokio::time::timeout(PATIENCE, session.list_tools()).await.expect("a list ends").unwrap();
-    let calm = world.field.of(Nature::Calm);
+    let calm = world.field.of(Stability::Calm);
     let names: Vec<&str> = tools.items.iter().map(|it| &*it.name).collect();
     assert!(
         calm.iter().all(|it| names.contains(&&*it.tool("echo"))),
@@ -55,9 +55,9 @@ async fn converse(world: &World, random: &mut Random, who: &'static str, eras: E
     }
 }
 
-/// It begins a call that takes long, and hangs up.
-async fn vanish_in_a_call(world: &World, random: &mut Random) {
-    let tool = random.of(&world.field.of(Nature::Calm)).tool("sleep");
+/// Starts a long call and disconnects.
+async fn vanish_in_a_call(world: &SoakState, random: &mut Random) {
+    let tool = random.of(&world.field.of(Stability::Calm)).tool("sleep");
     let Some(mut stream) = call_by_hand(world, &tool, r#"{"ms":60000}"#).await else { return };
     let moment = Duration::from_millis(random.below(100) as u64);
     // Whatever has come by then.
@@ -65,17 +65,17 @@ async fn vanish_in_a_call(world: &World, random: &mut Random) {
     world.tally.count("client on a socket", "vanished in a call");
 }
 
-/// It wants much, and reads none of it for a while.
-async fn never_read(world: &World, random: &mut Random) {
-    let tool = random.of(&world.field.of(Nature::Calm)).tool("grow");
+/// Requests much and does not read for a while.
+async fn never_read(world: &SoakState, random: &mut Random) {
+    let tool = random.of(&world.field.of(Stability::Calm)).tool("grow");
     let Some(stream) = call_by_hand(world, &tool, r#"{"bytes":4000000}"#).await else { return };
     tokio::time::sleep(Duration::from_millis(random.below(1000) as u64)).await;
     drop(stream);
     world.tally.count("client on a socket", "does not read");
 }
 
-/// A call of the era without sessions, written by hand; nothing of the answer is read.
-async fn call_by_hand(world: &World, tool: &str, arguments: &str) -> Option<TcpStream> {
+/// A hand-written stateless call; the response is not read.
+async fn call_by_hand(world: &SoakState, tool: &str, arguments: &str) -> Option<TcpStream> {
     let address = world.gateway.strip_prefix("http://")?.strip_suffix("/mcp")?;
     let body = format!(
         r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"_meta":{{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{{}}}},"name":"{tool}","arguments":{arguments}}}}}"#

@@ -1,4 +1,4 @@
-//! Dialogs that lease a server of their own, and look that nobody else has touched what is in it.
+//! Dialogs that lease an instance and check that no other dialog changes it.
 
 use std::time::Duration;
 
@@ -6,29 +6,29 @@ use mcp_host::{Dialog, DialogId, ToolCall};
 use mcp_model::RawJson;
 
 use super::random::Random;
-use super::{PATIENCE, World};
+use super::{PATIENCE, SoakState};
 
-/// What a dialog knows of the tool that it adds to its own server and takes away again.
+/// The state of the tool that a dialog adds and removes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Known {
+enum ToolState {
     Absent,
     There,
 }
 
-pub(super) async fn talk_on(world: World, mut random: Random, number: usize) {
+pub(super) async fn talk_on(world: SoakState, mut random: Random, number: usize) {
     let mut turn = 0;
     while !world.is_over() {
         turn += 1;
         let dialog = world.host.dialog(DialogId::new(format!("dialog {number}, {turn}")));
         world.tally.count("dialog", "begun");
-        talk(&world, &mut random, &dialog).await;
+        run_dialog(&world, &mut random, &dialog).await;
     }
 }
 
-/// One dialog: it changes what its server has, and finds it so again. Another one's change would show.
-async fn talk(world: &World, random: &mut Random, dialog: &Dialog) {
+/// One dialog: it changes its server and finds the change again.
+async fn run_dialog(world: &SoakState, random: &mut Random, dialog: &Dialog) {
     let server = world.field.own();
-    let mut known = Known::Absent;
+    let mut known = ToolState::Absent;
     let mut crashes = 0;
     // Where another dialog's process has crashed just now, a new one has to wait for a moment.
     served(dialog, &server.tool("echo")).await;
@@ -41,8 +41,8 @@ async fn talk(world: &World, random: &mut Random, dialog: &Dialog) {
         let result = call(dialog, &server.tool("change_tools"), r#"{"name":"mine"}"#).await;
         assert!(result.success, "{:?}: {:?}", dialog.id(), result.error);
         let (expected, next) = match known {
-            Known::Absent => ("added mine", Known::There),
-            Known::There => ("removed mine", Known::Absent),
+            ToolState::Absent => ("added mine", ToolState::There),
+            ToolState::There => ("removed mine", ToolState::Absent),
         };
         assert_eq!(result.text(), expected, "somebody else was in the server of {:?}", dialog.id());
         known = next;
@@ -52,13 +52,13 @@ async fn talk(world: &World, random: &mut Random, dialog: &Dialog) {
             assert!(!result.success);
             world.tally.count("dialog", "crashed its server");
             crashes += 1;
-            known = Known::Absent;
+            known = ToolState::Absent;
             served(dialog, &server.tool("echo")).await;
         }
     }
 }
 
-/// Waits until the dialog has a server of its own.
+/// Waits until the dialog has its own instance.
 async fn served(dialog: &Dialog, echo: &str) {
     let asking = async {
         while !call(dialog, echo, r#"{"text":"again"}"#).await.success {

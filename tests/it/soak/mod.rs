@@ -1,54 +1,55 @@
-//! A long day in the life of a host and its gateway: servers of all wires that are called, edited, killed, and told to
-//! change their lists, dialogs that come and go, clients that vanish. What must always hold is looked at throughout:
-//! every call ends once, in time and with its own answer, who is not touched never fails, numbers of generations only
-//! grow, what is leased has one owner, and afterwards nothing is left.
+//! Soak test of a host and its gateway: servers over all transports are called, edited, killed and changed, dialogs
+//! come and go, clients disconnect.
 //!
-//! `cargo xtask soak` runs it as long as it is told; among the other tests it runs for a short while.
+//! Invariants are checked throughout: every call ends once, in time and with its own result; undisturbed servers never
+//! fail; generation numbers only grow; a lease has one owner; afterwards no resources are left.
+//!
+//! `cargo xtask soak` runs it for a given time; the test suite runs it for seconds.
 
 #![expect(clippy::print_stderr, reason = "a run tells its figures")]
 
 mod callers;
 mod clients;
 mod dialogs;
-mod field;
+mod disturbances;
 mod random;
+mod servers;
 mod tally;
-mod trouble;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use mcp_gateway::{Bounds, Gateway, GatewayOptions, HttpOptions, HttpServer};
 use mcp_host::{Host, HostOptions, LeasePolicy};
-use mcp_tests::{Alone, Holdings, alone, eventually, resident};
+use mcp_tests::{Isolation, ProcessResources, eventually, resident_memory, run_isolated};
 use tokio::runtime::Runtime;
 use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use field::Field;
 use random::Random;
+use servers::Servers;
 use tally::Tally;
 
-/// Longer than any call may take: the longest deadline, and what a busy machine adds.
+/// More than the longest deadline of a call, for busy machines.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// How much more memory may be in use in the last quarter of a run than in the third, in KiB.
+/// The allowed memory growth between the third and the last quarter of a run, in KiB.
 const GROWTH: usize = 16 << 10;
 
-/// How many times as long a run may last until everything has happened.
+/// The longest run, as a multiple of its planned time.
 const MOST_AGAIN: usize = 20;
 
-/// How long a client of the gateway may be silent before what it had is ended.
+/// The idle time of a gateway client before its state is removed.
 const IDLE: Duration = Duration::from_secs(10);
 
-/// How many of each there are.
+/// The size of a run.
 #[derive(Debug, Clone, Copy)]
 struct Size {
-    /// How long trouble goes on.
+    /// The time of the disturbances.
     lasting: Duration,
     seed: u64,
-    /// Servers over standard input and output, and of each of the other wires.
+    /// The number of stdio servers, and of servers of each other transport.
     piped: usize,
     of_each_wire: usize,
     callers: usize,
@@ -57,7 +58,7 @@ struct Size {
 }
 
 impl Size {
-    /// By `MCP_TEST_SOAK_SECONDS` and `MCP_TEST_SOAK_SEED`: from ten minutes on in full.
+    /// The size from `MCP_TEST_SOAK_SECONDS` and `MCP_TEST_SOAK_SEED`; full size from ten minutes.
     fn of_this_run() -> Size {
         let number = |name| std::env::var(name).ok().and_then(|it: String| it.parse::<u64>().ok());
         let seconds = number("MCP_TEST_SOAK_SECONDS").unwrap_or(15);
@@ -73,10 +74,10 @@ impl Size {
 }
 
 #[test]
-fn a_long_day_loses_nothing_and_leaves_nothing() {
-    match alone("soak::a_long_day_loses_nothing_and_leaves_nothing") {
-        Alone::HasRun => return,
-        Alone::Here => {}
+fn the_soak_loses_no_call_and_leaves_nothing() {
+    match run_isolated("soak::the_soak_loses_no_call_and_leaves_nothing") {
+        Isolation::AlreadyRun => return,
+        Isolation::Here => {}
     }
     let size = Size::of_this_run();
     eprintln!("{size:?}");
@@ -91,9 +92,9 @@ fn a_long_day_loses_nothing_and_leaves_nothing() {
         clients: 4,
         ..size
     };
-    runtime.block_on(day(short, Course::Rehearsal));
+    runtime.block_on(run_once(short, RunPurpose::Rehearsal));
     let before = settled(&runtime);
-    let memory = runtime.block_on(day(size, Course::Whole));
+    let memory = runtime.block_on(run_once(size, RunPurpose::Whole));
     let after = settled(&runtime);
     eprintln!("held before {before:?}, after {after:?}; in use in KiB: {memory:?}");
     assert_eq!(after, before);
@@ -102,46 +103,46 @@ fn a_long_day_loses_nothing_and_leaves_nothing() {
     assert!(last <= third + GROWTH, "{last} KiB are in use, before it were {third}");
 }
 
-/// What the process holds once no task of the runtime is left.
-fn settled(runtime: &Runtime) -> Holdings {
+/// The resources of the process once no task of the runtime is left.
+fn settled(runtime: &Runtime) -> ProcessResources {
     eventually("no task is left", || runtime.metrics().num_alive_tasks() == 0);
-    let mut last = Holdings::now();
+    let mut last = ProcessResources::now();
     eventually("nothing moves any more", || {
         std::thread::sleep(Duration::from_millis(500));
-        let now = Holdings::now();
+        let now = ProcessResources::now();
         std::mem::replace(&mut last, now) == now
     });
     last
 }
 
-/// What a run is for.
+/// The purpose of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Course {
-    /// To have done everything once that a process does once.
+enum RunPurpose {
+    /// Warm up: run everything once that a process does once.
     Rehearsal,
-    /// To show that it goes well: it lasts until everything has happened, however slow the machine.
+    /// The real run, which lasts until everything has happened.
     Whole,
 }
 
-/// What all who do something share.
+/// State that all actors share.
 #[derive(Clone)]
-struct World {
+struct SoakState {
     host: Arc<Host>,
-    field: Arc<Field>,
+    field: Arc<Servers>,
     tally: Arc<Tally>,
     over: CancellationToken,
     gateway: String,
 }
 
-impl World {
+impl SoakState {
     fn is_over(&self) -> bool {
         self.over.is_cancelled()
     }
 }
 
-/// One run. Gives the memory in use, in KiB, in equal distances of time.
-async fn day(size: Size, course: Course) -> Vec<usize> {
-    let field = Arc::new(Field::new(size.piped, size.of_each_wire));
+/// One run. Returns the memory in use at equal intervals, in KiB.
+async fn run_once(size: Size, course: RunPurpose) -> Vec<usize> {
+    let field = Arc::new(Servers::new(size.piped, size.of_each_wire));
     let options = HostOptions {
         leases: LeasePolicy { max_leases: size.dialogs * 2 + 64, ..LeasePolicy::default() },
         ..HostOptions::default()
@@ -154,7 +155,7 @@ async fn day(size: Size, course: Course) -> Vec<usize> {
     let gateway = Gateway::new(Arc::clone(&host), GatewayOptions { bounds, ..GatewayOptions::default() });
     let address = "127.0.0.1:0".parse().unwrap();
     let server = HttpServer::bind(address, gateway.clone(), HttpOptions::default()).await.unwrap();
-    let world = World {
+    let world = SoakState {
         host: Arc::clone(&host),
         field: Arc::clone(&field),
         tally: Arc::default(),
@@ -167,10 +168,10 @@ async fn day(size: Size, course: Course) -> Vec<usize> {
     let mut random = Random::new(size.seed);
     let mut actors = JoinSet::new();
     actors.spawn(numbers_grow(world.clone()));
-    actors.spawn(trouble::edit(world.clone(), random.fork()));
-    actors.spawn(trouble::crash(world.clone(), random.fork()));
-    actors.spawn(trouble::kill(world.clone(), random.fork()));
-    actors.spawn(trouble::storm(world.clone(), random.fork()));
+    actors.spawn(disturbances::edit(world.clone(), random.fork()));
+    actors.spawn(disturbances::crash(world.clone(), random.fork()));
+    actors.spawn(disturbances::kill(world.clone(), random.fork()));
+    actors.spawn(disturbances::storm(world.clone(), random.fork()));
     for _ in 0..size.callers {
         actors.spawn(callers::call_on(world.clone(), random.fork()));
     }
@@ -182,7 +183,7 @@ async fn day(size: Size, course: Course) -> Vec<usize> {
     }
     let mut memory = watch(&mut actors, size.lasting, &world.tally).await;
     let mut more = 0;
-    while course == Course::Whole && !world.tally.absent().is_empty() {
+    while course == RunPurpose::Whole && !world.tally.absent().is_empty() {
         assert!(more < MOST_AGAIN, "this never happened: {:?}", world.tally.absent());
         more += 1;
         memory = watch(&mut actors, size.lasting, &world.tally).await;
@@ -214,7 +215,7 @@ async fn day(size: Size, course: Course) -> Vec<usize> {
     memory
 }
 
-/// Looks on while they do what they do; whoever meets what must not be ends it all.
+/// Monitors the actors; a failed actor ends the run.
 async fn watch(actors: &mut JoinSet<()>, lasting: Duration, tally: &Tally) -> Vec<usize> {
     let (begun, mut memory) = (Instant::now(), Vec::new());
     while begun.elapsed() < lasting {
@@ -225,14 +226,14 @@ async fn watch(actors: &mut JoinSet<()>, lasting: Duration, tally: &Tally) -> Ve
                 }
                 actor.unwrap();
             }
-            () = tokio::time::sleep((lasting / 40).min(Duration::from_secs(30))) => memory.push(resident()),
+            () = tokio::time::sleep((lasting / 40).min(Duration::from_secs(30))) => memory.push(resident_memory()),
         }
     }
     memory
 }
 
-/// The numbers of generations only grow, no name stands twice, and every tool has a server.
-async fn numbers_grow(world: World) {
+/// Checks that generation numbers only grow, names are unique, and every tool has a server.
+async fn numbers_grow(world: SoakState) {
     let mut published = world.host.subscribe();
     let mut last = published.borrow_and_update().generation;
     loop {

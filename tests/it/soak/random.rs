@@ -1,6 +1,6 @@
-//! Numbers that are the same in each run of one seed.
+//! Deterministic pseudo-random numbers.
 
-/// A small generator (xorshift); nothing here is a secret.
+/// A small generator (xorshift), not for secrets.
 #[derive(Debug)]
 pub(super) struct Random(u64);
 
@@ -21,12 +21,12 @@ impl Random {
         self.0
     }
 
-    /// One of another sequence.
+    /// A generator with another sequence.
     pub(super) fn fork(&mut self) -> Random {
         Random::new(self.next())
     }
 
-    /// From 0 up to below `end`.
+    /// A number from 0 up to below `end`.
     pub(super) fn below(&mut self, end: usize) -> usize {
         (self.next() >> 33) as usize % end
     }

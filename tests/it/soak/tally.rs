@@ -1,14 +1,14 @@
-//! What has happened how often: a run in which something never happened has not shown that it goes well.
+//! Counts of all outcomes: a run must have seen every outcome of a list.
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Mutex;
 
-/// Counts, by who did it and how it ended.
+/// Counts by actor and outcome.
 #[derive(Default)]
 pub(super) struct Tally(Mutex<BTreeMap<(&'static str, String), u64>>);
 
-/// What has to happen in every run, however short.
+/// The outcomes that every run must see.
 const EXPECTED: [(&str, &str); 20] = [
     ("call of calm", "answered"),
     ("call of calm", "cancelled"),
@@ -37,7 +37,7 @@ impl Tally {
         *self.0.lock().unwrap().entry((who, what.into())).or_insert(0) += 1;
     }
 
-    /// What has not happened yet, of all that has to.
+    /// The required outcomes that have not occurred yet.
     pub(super) fn absent(&self) -> Vec<(&'static str, &'static str)> {
         let counts = self.0.lock().unwrap();
         let is_absent = |it: &(&'static str, &str)| !counts.contains_key(&(it.0, it.1.to_owned()));

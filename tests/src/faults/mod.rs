@@ -12,9 +12,9 @@ mod script;
 pub use machine::*;
 pub use page::{Totals, page, totals};
 pub use rows::rows;
-pub use script::{At, NoScript, Script, Step};
+pub use script::{At, Script, ScriptError, Step};
 
-/// A wire, and over Streamable HTTP in which form an answer comes.
+/// A wire, and over Streamable HTTP in which framing an answer comes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wire {
     /// A child process.
@@ -60,7 +60,7 @@ pub struct Way {
 
 /// What is expected on some wires.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Want {
+pub struct Expectation {
     /// On which.
     pub wires: &'static [Wire],
     /// In which era; `None` in both.
@@ -76,7 +76,7 @@ pub struct Want {
 
 /// Why a fault is none on some wires.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Absent {
+pub struct Exclusion {
     /// On which.
     pub wires: &'static [Wire],
     /// Why.
@@ -93,9 +93,9 @@ pub struct Row {
     /// What the server does.
     pub script: String,
     /// What is expected.
-    pub wants: Vec<Want>,
+    pub wants: Vec<Expectation>,
     /// Where it makes no sense.
-    pub absent: Vec<Absent>,
+    pub absent: Vec<Exclusion>,
 }
 
 /// What kinds of faults there are.
@@ -164,7 +164,7 @@ impl Row {
         if self.absent(way.wire).is_some() {
             return None;
         }
-        let fits = |it: &&Want| it.wires.contains(&way.wire) && it.era.is_none_or(|it| it == way.era);
+        let fits = |it: &&Expectation| it.wires.contains(&way.wire) && it.era.is_none_or(|it| it == way.era);
         let want = self.wants.iter().find(fits)?;
         Some(match face {
             Face::Session => want.session,

@@ -120,25 +120,25 @@ pub struct Script {
 
 /// A text that is no script.
 #[derive(Debug, PartialEq, Eq)]
-pub struct NoScript(String);
+pub struct ScriptError(String);
 
-impl fmt::Display for NoScript {
+impl fmt::Display for ScriptError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:?} is no script", self.0)
     }
 }
 
-impl std::error::Error for NoScript {}
+impl std::error::Error for ScriptError {}
 
 impl Script {
     /// Reads `<moment>=<step>+<step>...`; a step may have a number behind a colon.
-    pub fn parse(text: &str) -> Result<Script, NoScript> {
+    pub fn parse(text: &str) -> Result<Script, ScriptError> {
         let read = || {
             let (at, steps) = text.split_once('=')?;
             let steps = steps.split('+').map(Step::parse).collect::<Option<Vec<Step>>>()?;
             Some(Script { at: At::parse(at)?, steps })
         };
-        read().ok_or_else(|| NoScript(text.to_owned()))
+        read().ok_or_else(|| ScriptError(text.to_owned()))
     }
 
     /// Does it do this at any time?
@@ -223,7 +223,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_script_is_a_moment_and_steps() {
+    fn a_script_has_a_trigger_and_steps() {
         let script = Script::parse("call=half+exit:3").unwrap();
         assert_eq!(script, Script { at: At::Call, steps: vec![Step::Half, Step::Exit(3)] });
         for wrong in [
@@ -236,7 +236,7 @@ mod tests {
             "call=half:3",
             "call=status:70000",
         ] {
-            assert_eq!(Script::parse(wrong), Err(NoScript(wrong.to_owned())));
+            assert_eq!(Script::parse(wrong), Err(ScriptError(wrong.to_owned())));
         }
     }
 }

@@ -6,9 +6,9 @@ use std::time::Duration;
 use mcp_tests::faults::{Script, Step};
 use serde_json::Value;
 
-use crate::form::{Form, LAST_CHUNK};
+use crate::connection::Connection;
+use crate::framing::{Framing, LAST_CHUNK};
 use crate::message;
-use crate::outlet::Outlet;
 use crate::process;
 
 /// What comes after it.
@@ -30,8 +30,8 @@ pub(crate) enum After {
 pub(crate) async fn act(
     script: &Script,
     message: &Value,
-    mut form: Form,
-    outlet: &Arc<Outlet>,
+    mut framing: Framing,
+    connection: &Arc<Connection>,
     replaced: bool,
 ) -> After {
     let Some(well) = message::answer(script, message, replaced) else { return After::Next };
@@ -43,29 +43,29 @@ pub(crate) async fn act(
     for step in steps {
         let written = match step {
             Step::Half => {
-                let framed = form.frame(&text);
-                outlet.write(&framed[..framed.len() - text.len() / 2]).await
+                let framed = framing.frame(&text);
+                connection.write(&framed[..framed.len() - text.len() / 2]).await
             }
             Step::Drip(milliseconds) => {
-                outlet.drip(&form.frame(&text), 1, Duration::from_millis(*milliseconds)).await
+                connection.drip(&framing.frame(&text), 1, Duration::from_millis(*milliseconds)).await
             }
-            Step::Utf16 => outlet.write(&form.utf16(&text)).await,
-            Step::Misframed => outlet.write(&form.misframed(&text)).await,
-            Step::Hush if form.is_lane() => return After::Hold,
+            Step::Utf16 => connection.write(&framing.utf16(&text)).await,
+            Step::Misframed => connection.write(&framing.misframed(&text)).await,
+            Step::Hush if framing.has_own_response() => return After::Hold,
             Step::Hush => true,
             Step::End => {
-                outlet.end().await;
+                connection.end().await;
                 return After::Gone;
             }
             Step::Reset => {
-                outlet.reset().await;
+                connection.reset().await;
                 return After::Gone;
             }
             Step::Replaced | Step::Website => return After::Replaced,
             Step::Deaf => return After::Deaf,
             Step::Flood | Step::Endless | Step::Alive => {
-                let going_on = go_on(*step, form, Arc::clone(outlet));
-                if form.is_lane() {
+                let going_on = go_on(*step, framing, Arc::clone(connection));
+                if framing.has_own_response() {
                     going_on.await;
                     return After::Gone;
                 }
@@ -95,7 +95,7 @@ pub(crate) async fn act(
             | Step::SamePage => {
                 let mut written = true;
                 for payload in message::payloads(*step, message, &well) {
-                    written &= outlet.write(&form.frame(&payload)).await;
+                    written &= connection.write(&framing.frame(&payload)).await;
                 }
                 written
             }
@@ -113,26 +113,26 @@ pub(crate) async fn act(
             return After::Gone;
         }
     }
-    if let Form::LaneEvent { begun: true } = form {
-        outlet.write(LAST_CHUNK).await;
+    if let Framing::ResponseEvent { begun: true } = framing {
+        connection.write(LAST_CHUNK).await;
     }
     After::Next
 }
 
 /// Sends what has no end, until nobody takes it.
-pub(crate) async fn go_on(step: Step, mut form: Form, outlet: Arc<Outlet>) {
+pub(crate) async fn go_on(step: Step, mut framing: Framing, connection: Arc<Connection>) {
     let (begin, piece, pause) = match step {
         // Many at a time: it is to be fast, and not busy.
-        Step::Flood => (form.head(), form.frame(&message::notice()).repeat(200), Duration::ZERO),
+        Step::Flood => (framing.head(), framing.frame(&message::notice()).repeat(200), Duration::ZERO),
         Step::Endless => {
-            let (begin, piece) = form.endless();
+            let (begin, piece) = framing.endless();
             (begin, piece, Duration::ZERO)
         }
-        _ => (form.head(), form.alive(), Duration::from_millis(10)),
+        _ => (framing.head(), framing.alive(), Duration::from_millis(10)),
     };
-    let mut goes_on = outlet.write(&begin).await;
+    let mut goes_on = connection.write(&begin).await;
     while goes_on {
-        goes_on = outlet.write(&piece).await;
+        goes_on = connection.write(&piece).await;
         // Others are to have a turn.
         match pause.is_zero() {
             true => tokio::task::yield_now().await,

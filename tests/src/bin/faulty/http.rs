@@ -13,9 +13,9 @@ use tokio::net::TcpStream;
 use tokio::net::tcp::OwnedReadHalf;
 
 use crate::act::{After, act, go_on};
-use crate::form::{Form, chunk};
+use crate::connection::{Connection, Writer};
+use crate::framing::{Framing, chunk};
 use crate::message;
-use crate::outlet::{Outlet, Writer};
 use crate::websocket;
 
 /// All servers that this process is.
@@ -28,7 +28,7 @@ pub(crate) struct Server {
     replaced: AtomicBool,
     website: AtomicBool,
     deaf: AtomicBool,
-    streams: Mutex<HashMap<u64, Arc<Outlet>>>,
+    streams: Mutex<HashMap<u64, Arc<Connection>>>,
     numbers: AtomicU64,
 }
 
@@ -86,7 +86,7 @@ impl Server {
         }
     }
 
-    fn stream(&self, number: u64) -> Option<Arc<Outlet>> {
+    fn stream(&self, number: u64) -> Option<Arc<Connection>> {
         self.streams.lock().unwrap_or_else(PoisonError::into_inner).get(&number).cloned()
     }
 
@@ -123,11 +123,11 @@ fn reply(status: u16, headers: &str, body: &str) -> Vec<u8> {
 /// One connection, to its end.
 pub(crate) async fn serve(socket: TcpStream, site: Arc<Site>) {
     let (read, write) = socket.into_split();
-    let outlet = Arc::new(Outlet::new(Writer::Socket(write)));
+    let connection = Arc::new(Connection::new(Writer::Socket(write)));
     let mut reader = BufReader::new(read);
     while let Some(head) = hear(&mut reader).await {
         let Some((server, leaf)) = site.find(&head.path) else {
-            outlet.write(&reply(404, "", "no such server")).await;
+            connection.write(&reply(404, "", "no such server")).await;
             return;
         };
         if server.deaf.load(Ordering::SeqCst) && head.verb == "POST" {
@@ -142,26 +142,26 @@ pub(crate) async fn serve(socket: TcpStream, site: Arc<Site>) {
         let after = match (head.verb.as_str(), leaf.split('?').next().unwrap_or_default()) {
             ("GET", "ws") => {
                 if let Some(refusal) = server.refusal(Some(At::Open), &head.path) {
-                    outlet.write(&refusal).await;
+                    connection.write(&refusal).await;
                     return;
                 }
-                return websocket::serve(&head, &mut reader, &server, &outlet).await;
+                return websocket::serve(&head, &mut reader, &server, &connection).await;
             }
-            ("GET", "sse") => return stream(&head, &mut reader, &server, &outlet).await,
-            ("POST", "messages") => posted(&head, &message, &server, &outlet).await,
+            ("GET", "sse") => return stream(&head, &mut reader, &server, &connection).await,
+            ("POST", "messages") => posted(&head, &message, &server, &connection).await,
             ("POST", "mcp") => {
-                lane(&head, &message, Form::LaneEvent { begun: false }, &server, &outlet).await
+                lane(&head, &message, Framing::ResponseEvent { begun: false }, &server, &connection).await
             }
-            ("POST", "json") => lane(&head, &message, Form::LaneDocument, &server, &outlet).await,
+            ("POST", "json") => lane(&head, &message, Framing::ResponseDocument, &server, &connection).await,
             ("GET", "mcp") if server.script.at == At::Hear && !server.is_replaced() => {
-                listen(&server, &outlet).await
+                listen(&server, &connection).await
             }
             ("DELETE", _) => match server.refusal(Some(At::Close), &head.path) {
-                Some(refusal) => said(&outlet, &refusal).await,
+                Some(refusal) => said(&connection, &refusal).await,
                 None if server.script.at == At::Close => After::Hold,
-                None => said(&outlet, &reply(200, "", "")).await,
+                None => said(&connection, &reply(200, "", "")).await,
             },
-            _ => said(&outlet, &reply(405, "", "")).await,
+            _ => said(&connection, &reply(405, "", "")).await,
         };
         match after {
             After::Next => {}
@@ -169,15 +169,15 @@ pub(crate) async fn serve(socket: TcpStream, site: Arc<Site>) {
             After::Gone => return,
             After::Replaced => {
                 server.replace().await;
-                return outlet.reset().await;
+                return connection.reset().await;
             }
             After::Deaf => server.deaf.store(true, Ordering::SeqCst),
         }
     }
 }
 
-async fn said(outlet: &Outlet, bytes: &[u8]) -> After {
-    if outlet.write(bytes).await { After::Next } else { After::Gone }
+async fn said(connection: &Connection, bytes: &[u8]) -> After {
+    if connection.write(bytes).await { After::Next } else { After::Gone }
 }
 
 /// Does who holds a connection still read it?
@@ -200,46 +200,54 @@ async fn hold(reader: &mut BufReader<OwnedReadHalf>, most: Duration, reads: Read
 }
 
 /// A request of Streamable HTTP.
-async fn lane(head: &Head, message: &Value, form: Form, server: &Server, outlet: &Arc<Outlet>) -> After {
+async fn lane(
+    head: &Head,
+    message: &Value,
+    framing: Framing,
+    server: &Server,
+    connection: &Arc<Connection>,
+) -> After {
     let moment = message::moment(message);
     if let Some(refusal) = server.refusal(moment, &head.path) {
-        return said(outlet, &refusal).await;
+        return said(connection, &refusal).await;
     }
     // Who is in another one's place knows none of its sessions.
     let generation = if server.is_replaced() { "second" } else { "first" };
     let session = head.header("mcp-session-id");
     if !session.is_empty() && session != generation {
-        return said(outlet, &reply(404, "", "no such session")).await;
+        return said(connection, &reply(404, "", "no such session")).await;
     }
     let begins = message["method"] == "initialize" && (server.script.at != At::Open || server.is_replaced());
     match message::answer(&server.script, message, server.is_replaced()) {
         Some(answer) if begins => {
             let headers = format!("Content-Type: application/json\r\nMcp-Session-Id: {generation}\r\n");
-            said(outlet, &reply(200, &headers, &answer.to_string())).await
+            said(connection, &reply(200, &headers, &answer.to_string())).await
         }
         // What needs no answer is taken.
-        None => said(outlet, &reply(202, "", "")).await,
-        Some(_) if moment == Some(At::Hear) && server.script.at == At::Hear => listen(server, outlet).await,
-        Some(_) => act(&server.script, message, form, outlet, server.is_replaced()).await,
+        None => said(connection, &reply(202, "", "")).await,
+        Some(_) if moment == Some(At::Hear) && server.script.at == At::Hear => {
+            listen(server, connection).await
+        }
+        Some(_) => act(&server.script, message, framing, connection, server.is_replaced()).await,
     }
 }
 
 /// A stream on which it could say something by itself.
-async fn listen(server: &Server, outlet: &Arc<Outlet>) -> After {
-    let mut form = Form::LaneEvent { begun: false };
+async fn listen(server: &Server, connection: &Arc<Connection>) -> After {
+    let mut framing = Framing::ResponseEvent { begun: false };
     for step in &server.script.steps {
         match step {
             Step::End => {
-                outlet.write(&form.head()).await;
-                outlet.write(crate::form::LAST_CHUNK).await;
+                connection.write(&framing.head()).await;
+                connection.write(crate::framing::LAST_CHUNK).await;
             }
             Step::Reset => {
-                outlet.write(&form.head()).await;
-                outlet.reset().await;
+                connection.write(&framing.head()).await;
+                connection.reset().await;
                 return After::Gone;
             }
             step => {
-                go_on(*step, form, Arc::clone(outlet)).await;
+                go_on(*step, framing, Arc::clone(connection)).await;
                 return After::Gone;
             }
         }
@@ -248,42 +256,47 @@ async fn listen(server: &Server, outlet: &Arc<Outlet>) -> After {
 }
 
 /// The stream of HTTP with server-sent events.
-async fn stream(head: &Head, reader: &mut BufReader<OwnedReadHalf>, server: &Server, outlet: &Arc<Outlet>) {
+async fn stream(
+    head: &Head,
+    reader: &mut BufReader<OwnedReadHalf>,
+    server: &Server,
+    connection: &Arc<Connection>,
+) {
     if let Some(refusal) = server.refusal(Some(At::Open), &head.path) {
-        outlet.write(&refusal).await;
+        connection.write(&refusal).await;
         return;
     }
     let number = server.numbers.fetch_add(1, Ordering::SeqCst);
-    server.streams.lock().unwrap_or_else(PoisonError::into_inner).insert(number, Arc::clone(outlet));
+    server.streams.lock().unwrap_or_else(PoisonError::into_inner).insert(number, Arc::clone(connection));
     let place = head.path.trim_end_matches("sse");
     let first = format!("event: endpoint\ndata: {place}messages?session={number}\n\n");
     let begin = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n";
-    outlet.write(&[begin.as_bytes(), &chunk(first.as_bytes())].concat()).await;
+    connection.write(&[begin.as_bytes(), &chunk(first.as_bytes())].concat()).await;
     if server.script.at == At::Hear {
         let step = server.script.steps[0];
-        tokio::spawn(go_on(step, Form::Event, Arc::clone(outlet)));
+        tokio::spawn(go_on(step, Framing::Event, Arc::clone(connection)));
     }
     let mut rest = [0; 64];
     tokio::select! {
         _ = reader.read(&mut rest) => {}
-        () = outlet.over() => {}
+        () = connection.over() => {}
     }
     server.streams.lock().unwrap_or_else(PoisonError::into_inner).remove(&number);
 }
 
 /// A message for one of those streams.
-async fn posted(head: &Head, message: &Value, server: &Server, outlet: &Outlet) -> After {
+async fn posted(head: &Head, message: &Value, server: &Server, connection: &Connection) -> After {
     if let Some(refusal) = server.refusal(message::moment(message), &head.path) {
-        return said(outlet, &refusal).await;
+        return said(connection, &refusal).await;
     }
     let number = head.path.rsplit_once('=').and_then(|it| it.1.parse().ok()).unwrap_or(0);
     let Some(stream) = server.stream(number) else {
-        return said(outlet, &reply(404, "", "no such session")).await;
+        return said(connection, &reply(404, "", "no such session")).await;
     };
-    if !outlet.write(&reply(202, "", "")).await {
+    if !connection.write(&reply(202, "", "")).await {
         return After::Gone;
     }
-    match act(&server.script, message, Form::Event, &stream, server.is_replaced()).await {
+    match act(&server.script, message, Framing::Event, &stream, server.is_replaced()).await {
         // The stream has ended, not this connection.
         After::Gone | After::Next | After::Hold => After::Next,
         after => after,

@@ -9,12 +9,12 @@
 #![expect(clippy::unwrap_used, reason = "a server that cannot go on has nobody to tell")]
 
 mod act;
-mod form;
+mod connection;
+mod framing;
 mod http;
+mod listeners;
 mod message;
-mod outlet;
 mod process;
-mod rude;
 mod secure;
 mod websocket;
 
@@ -25,7 +25,7 @@ async fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match arguments.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
         ["stdio", script] => process::run(Script::parse(script).unwrap()).await,
-        ["listen"] => rude::listen().await,
+        ["listen"] => listeners::listen().await,
         other => panic!("not a way to run it: {other:?}"),
     }
 }

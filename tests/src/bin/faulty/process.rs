@@ -9,36 +9,36 @@ use serde_json::Value;
 use tokio::io::{AsyncBufReadExt, BufReader};
 
 use crate::act::{After, act as answer};
-use crate::form::Form;
-use crate::outlet::{Outlet, Writer};
+use crate::connection::{Connection, Writer};
+use crate::framing::Framing;
 
 /// Speaks on the standard streams until the input is over.
 pub(crate) async fn run(script: Script) {
-    let outlet = Arc::new(Outlet::new(Writer::Output(tokio::io::stdout())));
+    let connection = Arc::new(Connection::new(Writer::Output(tokio::io::stdout())));
     if script.at == At::Start {
         for step in &script.steps {
             match step {
                 Step::Hush | Step::Deaf => std::future::pending().await,
                 Step::Banner => {
-                    outlet.write(b"SSH-2.0-OpenSSH_9.9\r\n").await;
+                    connection.write(b"SSH-2.0-OpenSSH_9.9\r\n").await;
                     std::future::pending::<()>().await;
                 }
                 Step::Flood | Step::Endless => {
-                    crate::act::go_on(*step, Form::Line, Arc::clone(&outlet)).await;
+                    crate::act::go_on(*step, Framing::Line, Arc::clone(&connection)).await;
                 }
-                Step::End => outlet.end().await,
-                Step::Reset => outlet.reset().await,
+                Step::End => connection.end().await,
+                Step::Reset => connection.reset().await,
                 other => act(*other).await,
             }
         }
     }
     if script.at == At::Hear {
-        tokio::spawn(crate::act::go_on(script.steps[0], Form::Line, Arc::clone(&outlet)));
+        tokio::spawn(crate::act::go_on(script.steps[0], Framing::Line, Arc::clone(&connection)));
     }
     let mut lines = BufReader::new(tokio::io::stdin()).lines();
     while let Ok(Some(line)) = lines.next_line().await {
         let Ok(message) = serde_json::from_str::<Value>(&line) else { continue };
-        match answer(&script, &message, Form::Line, &outlet, false).await {
+        match answer(&script, &message, Framing::Line, &connection, false).await {
             After::Next => {}
             After::Hold | After::Deaf => std::future::pending().await,
             After::Gone | After::Replaced => break,
@@ -48,8 +48,8 @@ pub(crate) async fn run(script: Script) {
         for step in &script.steps {
             match step {
                 Step::Stubborn | Step::Hush => std::future::pending().await,
-                Step::Reset => outlet.reset().await,
-                Step::Flood => crate::act::go_on(*step, Form::Line, Arc::clone(&outlet)).await,
+                Step::Reset => connection.reset().await,
+                Step::Flood => crate::act::go_on(*step, Framing::Line, Arc::clone(&connection)).await,
                 other => act(*other).await,
             }
         }

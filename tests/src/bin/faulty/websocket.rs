@@ -9,9 +9,9 @@ use tokio::net::tcp::OwnedReadHalf;
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 
 use crate::act::{After, act, go_on};
-use crate::form::{Form, frame};
+use crate::connection::Connection;
+use crate::framing::{Framing, frame};
 use crate::http::{Head, Server};
-use crate::outlet::Outlet;
 
 /// A frame as it was read.
 struct Frame {
@@ -25,33 +25,33 @@ pub(crate) async fn serve(
     head: &Head,
     reader: &mut BufReader<OwnedReadHalf>,
     server: &Server,
-    outlet: &Arc<Outlet>,
+    connection: &Arc<Connection>,
 ) {
     let accept = derive_accept_key(head.header("sec-websocket-key").as_bytes());
     let opened = format!(
         "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: \
          {accept}\r\nSec-WebSocket-Protocol: mcp\r\n\r\n"
     );
-    outlet.write(opened.as_bytes()).await;
+    connection.write(opened.as_bytes()).await;
     if server.script.at == At::Hear {
-        tokio::spawn(go_on(server.script.steps[0], Form::Frame, Arc::clone(outlet)));
+        tokio::spawn(go_on(server.script.steps[0], Framing::Frame, Arc::clone(connection)));
     }
     let mut text = Vec::new();
     loop {
         let heard = tokio::select! {
             heard = read(reader) => heard,
-            () = outlet.over() => return,
+            () = connection.over() => return,
         };
         let Some(Frame { last, opcode, payload }) = heard else { return };
         match opcode {
             0 | 1 => text.extend(payload),
             8 if server.script.at == At::Close => std::future::pending().await,
             8 => {
-                outlet.write(&frame(0x88, &payload)).await;
-                return outlet.end().await;
+                connection.write(&frame(0x88, &payload)).await;
+                return connection.end().await;
             }
             9 => {
-                outlet.write(&frame(0x8a, &payload)).await;
+                connection.write(&frame(0x8a, &payload)).await;
             }
             _ => {}
         }
@@ -59,13 +59,13 @@ pub(crate) async fn serve(
             continue;
         }
         let message: Value = serde_json::from_slice(&std::mem::take(&mut text)).unwrap_or_default();
-        match act(&server.script, &message, Form::Frame, outlet, server.is_replaced()).await {
+        match act(&server.script, &message, Framing::Frame, connection, server.is_replaced()).await {
             After::Next | After::Hold => {}
             After::Gone => return,
             After::Deaf => std::future::pending().await,
             After::Replaced => {
                 server.replace().await;
-                return outlet.reset().await;
+                return connection.reset().await;
             }
         }
     }

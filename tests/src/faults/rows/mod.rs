@@ -6,7 +6,7 @@ mod message;
 mod process;
 mod status;
 
-use super::{Absent, Era, Group, Row, Want, Wire};
+use super::{Era, Exclusion, Expectation, Group, Row, Wire};
 
 const ALL: &[Wire] = &Wire::ALL;
 const STDIO: &[Wire] = &[Wire::Stdio];
@@ -31,13 +31,13 @@ fn row(group: Group, fault: impl Into<String>, script: impl Into<String>) -> Row
 impl Row {
     /// What is expected on these wires in both eras.
     fn want_on(mut self, wires: &'static [Wire], session: &'static str, host: &'static str) -> Row {
-        self.wants.push(Want { wires, era: None, session, host, gateway: None });
+        self.wants.push(Expectation { wires, era: None, session, host, gateway: None });
         self
     }
 
     /// What is expected on these wires in one era. It goes before what is expected in both.
     fn want_in(mut self, era: Era, wires: &'static [Wire], session: &'static str, host: &'static str) -> Row {
-        self.wants.insert(0, Want { wires, era: Some(era), session, host, gateway: None });
+        self.wants.insert(0, Expectation { wires, era: Some(era), session, host, gateway: None });
         self
     }
 
@@ -51,7 +51,7 @@ impl Row {
 
     /// Why it is no fault on these wires.
     fn absent_on(mut self, wires: &'static [Wire], why: &'static str) -> Row {
-        self.absent.push(Absent { wires, why });
+        self.absent.push(Exclusion { wires, why });
         self
     }
 }

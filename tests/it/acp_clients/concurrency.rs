@@ -1,0 +1,234 @@
+//! Concurrent operations: close and setup, cancel and completion, prompt and replaced servers. The client writes its
+//! messages itself.
+
+use std::path::{Path, PathBuf};
+
+use mcp_acp::Version;
+use mcp_tests::{binary, eventually, lives};
+use serde_json::{Value, json};
+
+use super::raw_client::RawClient;
+use super::{agent, servers};
+
+/// A server that becomes ready when its gate file exists.
+struct GatedServer {
+    file: PathBuf,
+    gate: PathBuf,
+}
+
+impl GatedServer {
+    fn of(folder: &Path, name: &str) -> GatedServer {
+        GatedServer { file: folder.join(name), gate: folder.join(format!("{name}.gate")) }
+    }
+
+    fn server(&self, version: Version, name: &str) -> Value {
+        let (gate, binary) = (self.gate.display(), binary().display());
+        let waits = format!("while [ ! -e {gate} ]; do sleep 0.01; done; exec {binary} demo-server");
+        servers::shell(version, name, &self.file, &format!("/bin/sh -c '{waits}'"))
+    }
+
+    /// Waits until the server was started.
+    #[track_caller]
+    fn is_started(&self) {
+        eventually("the server is started", || self.file.exists());
+    }
+
+    fn open(&self) {
+        std::fs::write(&self.gate, "").unwrap();
+    }
+
+    fn lives(&self) -> bool {
+        lives(std::fs::read_to_string(&self.file).unwrap().trim().parse().unwrap())
+    }
+}
+
+/// The methods that replace the servers of a session.
+fn exchanges(version: Version) -> &'static [&'static str] {
+    match version {
+        Version::V1 => &["session/load", "session/resume"],
+        Version::V2 => &["session/resume"],
+    }
+}
+
+/// The parameters of a setup.
+fn set(session: &Value, servers: Value) -> Value {
+    json!({ "sessionId": session, "cwd": "/", "mcpServers": servers })
+}
+
+#[test]
+fn acp_020_closing_a_session_during_setup_ends_it() {
+    for version in Version::ALL {
+        for method in exchanges(version) {
+            let folder = tempfile::tempdir().unwrap();
+            let late = GatedServer::of(folder.path(), "late");
+            let mut wire = RawClient::start(version, &agent(&[]), folder.path());
+            let session = wire.session(json!([]));
+            let id = json!("late");
+            wire.request(&id, method, set(&session, json!([late.server(version, "late")])));
+            late.is_started();
+            let closed = wire.asks("session/close", json!({ "sessionId": session }));
+            assert!(closed.get("result").is_some(), "{closed}");
+            late.open();
+            let answer = wire.answer(&id);
+            let message = "the session was closed while its MCP servers were being connected";
+            assert_eq!(
+                (&answer["error"]["code"], &answer["error"]["message"]),
+                (&json!(-32603), &json!(message))
+            );
+            let prompt = json!([{ "type": "text", "text": "/tools" }]);
+            let gone = wire.asks("session/prompt", json!({ "sessionId": session, "prompt": prompt }));
+            assert_eq!(gone["error"]["code"], -32002, "{gone}");
+            eventually("the late server is gone", || !late.lives());
+            wire.end();
+        }
+    }
+}
+
+#[test]
+fn acpx_10_a_setup_response_matches_its_effect() {
+    for version in Version::ALL {
+        let folder = tempfile::tempdir().unwrap();
+        let mut wire = RawClient::start(version, &agent(&[]), folder.path());
+        // It does not leave when it is told to: its end takes longer than anything else here.
+        let stubborn = |name: &str| {
+            let demo = format!("trap \"\" TERM; {} demo-server; sleep 600", binary().display());
+            servers::shell(version, name, &folder.path().join(name), &format!("/bin/sh -c '{demo}'"))
+        };
+        let mut happened = Vec::new();
+        for round in 0..12 {
+            let session = wire.session(json!([stubborn(&format!("old{round}"))]));
+            let late = GatedServer::of(folder.path(), &format!("new{round}"));
+            let id = json!(format!("exchange-{round}"));
+            wire.request(&id, "session/resume", set(&session, json!([late.server(version, "new")])));
+            late.is_started();
+            late.open();
+            // More and more of it has happened when it is cancelled; the last time, all of it.
+            for _ in 0..round * 8 {
+                wire.asks("session/close", json!({ "sessionId": "nobody's" }));
+            }
+            if round == 11 {
+                wire.answer(&id);
+            }
+            wire.cancel(&id);
+            let answer = wire.answer(&id);
+            let tools = wire.turn(&session, "/tools");
+            let (old, new) = (tools.contains(&format!("old{round}__echo")), tools.contains("new__echo"));
+            match answer["error"]["code"].as_i64() {
+                None => assert_eq!((old, new), (false, true), "{round}: {answer} {tools}"),
+                Some(code) => {
+                    assert_eq!((code, old, new), (-32800, true, false), "{round}: {answer} {tools}")
+                }
+            }
+            happened.push(new);
+        }
+        assert_eq!(happened.last(), Some(&true));
+        wire.end();
+    }
+}
+
+/// Two requests with the ids `7` and `"7"`: cancelling one leaves the other.
+#[track_caller]
+fn check_ids(command: &[String], version: Version, cancelled: Value, kept: Value) {
+    let folder = tempfile::tempdir().unwrap();
+    let (gone, late) = (GatedServer::of(folder.path(), "gone"), GatedServer::of(folder.path(), "late"));
+    let mut wire = RawClient::start(version, command, folder.path());
+    let new = |server: Value| json!({ "cwd": "/", "mcpServers": [server] });
+    wire.request(&cancelled, "session/new", new(gone.server(version, "gone")));
+    wire.request(&kept, "session/new", new(late.server(version, "late")));
+    gone.is_started();
+    late.is_started();
+    wire.cancel(&cancelled);
+    assert_eq!(wire.answer(&cancelled)["error"]["code"], -32800);
+    eventually("the server is gone that is not wanted any more", || !gone.lives());
+    assert!(late.lives() && !wire.is_answered(&kept));
+    late.open();
+    let session = wire.answer(&kept)["result"]["sessionId"].clone();
+    assert_eq!(wire.turn(&session, r#"/late__echo {"text": "kept"}"#), "kept");
+    wire.end();
+}
+
+#[test]
+fn ids_of_different_types_are_different_ids() {
+    for version in Version::ALL {
+        for command in [agent(&[]), crate::acp_proxy::guarded(&agent(&[]))] {
+            check_ids(&command, version, json!("7"), json!(7));
+            check_ids(&command, version, json!(7), json!("7"));
+        }
+    }
+}
+
+#[test]
+fn acpx_10_a_waiting_turn_uses_the_current_servers() {
+    for version in Version::ALL {
+        for method in exchanges(version) {
+            let folder = tempfile::tempdir().unwrap();
+            let mut wire = RawClient::start(version, &agent(&[]), folder.path());
+            let server = |name: &str| servers::stdio(version, name, "green");
+            let session = wire.session(json!([server("old")]));
+            let (first, waits) = (json!("first"), json!("waits"));
+            wire.prompt(&first, &session, r#"/old__sleep {"ms": 600000}"#);
+            wire.update(&session, |it| it["status"] == "in_progress");
+            wire.prompt(&waits, &session, "/tools");
+            // The turn that is under way ends, for its server does.
+            let answer = wire.asks(method, set(&session, json!([server("new")])));
+            assert!(answer.get("result").is_some(), "{answer}");
+            let tools = wire.said_until_end(&waits, &session);
+            assert!(tools.contains("new__echo") && !tools.contains("old__echo"), "{tools}");
+            wire.end();
+        }
+    }
+}
+
+#[test]
+fn acp_020_the_turns_of_a_session_that_is_closed_are_cancelled() {
+    for version in Version::ALL {
+        let folder = tempfile::tempdir().unwrap();
+        let mut wire = RawClient::start(version, &agent(&[]), folder.path());
+        let session = wire.session(json!([servers::stdio(version, "it", "green")]));
+        let first = json!("first");
+        wire.prompt(&first, &session, r#"/it__sleep {"ms": 600000}"#);
+        wire.update(&session, |it| it["status"] == "in_progress");
+        let waiting: Vec<_> = (0..40).map(|it| json!(it)).collect();
+        for id in &waiting {
+            wire.prompt(id, &session, "/tools");
+        }
+        let closed = wire.asks("session/close", json!({ "sessionId": session }));
+        assert!(closed.get("result").is_some(), "{closed}");
+        for id in &waiting {
+            let answer = wire.answer(id);
+            match version {
+                Version::V1 => assert_eq!(answer["result"]["stopReason"], "cancelled", "{answer}"),
+                Version::V2 => assert_eq!(answer["error"]["code"], -32800, "{answer}"),
+            }
+        }
+        match version {
+            Version::V1 => assert_eq!(wire.answer(&first)["result"]["stopReason"], "cancelled"),
+            Version::V2 => {
+                let idle = wire.update(&session, |it| it["state"] == "idle");
+                assert_eq!(idle["stopReason"], "cancelled", "{idle}");
+            }
+        }
+        wire.end();
+    }
+}
+
+#[test]
+fn hd_fr024_the_next_agent_ends_processes_of_a_killed_one() {
+    for version in Version::ALL {
+        let folder = tempfile::tempdir().unwrap();
+        let of = |name: &str| folder.path().join(name);
+        let mut wire = RawClient::start(version, &agent(&[]), folder.path());
+        let beside = format!("sleep 600 & echo $! > {}; ", of("grandchild").display());
+        let script = format!("/bin/sh -c '{beside} exec {} demo-server'", binary().display());
+        wire.session(json!([servers::shell(version, "it", &of("child"), &script)]));
+        let pid = |name: &str| std::fs::read_to_string(of(name)).unwrap().trim().parse::<u32>().unwrap();
+        wire.kill();
+        // The server sees the end of its input; its child does not care.
+        eventually("the server has left", || !lives(pid("child")));
+        assert!(lives(pid("grandchild")));
+        let mut next = RawClient::start(version, &agent(&[]), folder.path());
+        next.session(json!([]));
+        eventually("the grandchild is gone", || !lives(pid("grandchild")));
+        next.end();
+    }
+}

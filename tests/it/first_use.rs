@@ -1,0 +1,49 @@
+//! First use with a real npm server: add it to an empty folder by package name, check, list, call, convert.
+
+use std::os::unix::fs::symlink;
+
+use mcp_tests::{ProgramOutput, Run, installed};
+use serde_json::Value;
+
+/// The package in the locked version: npx uses the installed one.
+const PACKAGE: &str = "@modelcontextprotocol/server-everything";
+
+#[test]
+fn hd_sc1_from_an_empty_folder_to_a_call_and_a_conversion() {
+    let Some(modules) = installed("MCP_HOST_NODE_MODULES") else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let state = tempfile::tempdir().unwrap();
+    // What an earlier `npx` would have left in its cache.
+    symlink(&modules, folder.path().join("node_modules")).unwrap();
+    let run = |line: &[&str]| -> ProgramOutput {
+        let run = Run::new(folder.path(), state.path(), line);
+        // Nothing is asked of a registry: what is not there is an error, not a wait.
+        run.env("npm_config_offline", "true").env("HOME", state.path()).finish()
+    };
+    let done = |line: &[&str]| -> ProgramOutput {
+        let ran = run(line);
+        assert_eq!(ran.code, Some(0), "{line:?}: {ran:#?}");
+        ran
+    };
+    done(&["add", ".mcp.json", "everything", "--npm", PACKAGE]);
+    assert_eq!(done(&["check"]).stdout, "✓ .mcp.json: mcp-json, 1 server\n");
+    let doctor = done(&["doctor", ".", "--server", "everything"]).stdout;
+    assert!(doctor.starts_with("✓ everything  stdio  npx\n"), "{doctor}");
+    let tools = done(&["tools", ".", "--format", "json"]).json();
+    let names: Vec<&str> =
+        tools["tools"].as_array().unwrap().iter().filter_map(|it| it["name"].as_str()).collect();
+    assert!(names.contains(&"everything__echo"), "{names:?}");
+    let call = done(&["call", ".", "everything__echo", "message=hello", "--format", "json"]).json();
+    assert!(
+        call["success"] == Value::Bool(true) && call["content"].to_string().contains("hello"),
+        "{call:#}"
+    );
+    for (dialect, file, tool) in
+        [("dominds", ".minds/mcp.yaml", "echo"), ("holodeck", "agent.yaml", "everything__echo")]
+    {
+        std::fs::create_dir_all(folder.path().join(".minds")).unwrap();
+        done(&["convert", ".mcp.json", "--to", dialect, "--output", file]);
+        done(&["check", file]);
+        done(&["call", file, tool, "message=hello"]);
+    }
+}

@@ -1,0 +1,162 @@
+//! Clients of other projects, through `serve`: their lists and calls, change notifications, and cleanup after them.
+
+mod all_transports;
+mod killed_clients;
+mod renamed_tool;
+
+use std::ffi::OsString;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdout, Command, Stdio};
+
+use mcp_tests::{Run, installed, root};
+use serde_json::Value;
+
+/// The installed clients.
+pub(super) struct Installed {
+    modules: PathBuf,
+    venv: PathBuf,
+    venv_before: PathBuf,
+    /// The home folder of the clients.
+    home: tempfile::TempDir,
+}
+
+impl Installed {
+    pub(super) fn ready() -> Option<Installed> {
+        Some(Installed {
+            modules: installed("MCP_HOST_CONFORMANCE")?,
+            venv: installed("MCP_HOST_VENV")?,
+            venv_before: installed("MCP_HOST_VENV_MCP1")?,
+            home: tempfile::tempdir().unwrap(),
+        })
+    }
+
+    fn node(&self) -> OsString {
+        self.modules.join(".bin/node").into_os_string()
+    }
+
+    /// A program with these arguments and its own home folder.
+    fn program(&self, program: impl Into<OsString>, arguments: &[&str]) -> Client {
+        let mut command = Command::new(program.into());
+        command.args(arguments).current_dir(self.home.path());
+        command.env("HOME", self.home.path()).env("XDG_STATE_HOME", self.home.path());
+        command.env("MCP_HOST_CONFORMANCE", &self.modules);
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().expect("it is installed");
+        let output = BufReader::new(child.stdout.take().unwrap());
+        let errors = Some(drained(child.stderr.take().unwrap()));
+        Client { child, output, errors }
+    }
+
+    /// The client on the TypeScript SDK.
+    pub(super) fn typescript(&self, scenario: &Value) -> Client {
+        let script = root().join("tests/conformance/client.mjs").display().to_string();
+        self.program(self.node(), &[&script, &scenario.to_string()])
+    }
+}
+
+/// Reads a stream to its end in a thread, so that the writer does not block.
+fn drained(mut from: impl Read + Send + 'static) -> std::thread::JoinHandle<String> {
+    std::thread::spawn(move || {
+        let mut all = Vec::new();
+        let _ = from.read_to_end(&mut all);
+        String::from_utf8_lossy(&all).into_owned()
+    })
+}
+
+/// A running client.
+pub(super) struct Client {
+    child: Child,
+    output: BufReader<ChildStdout>,
+    errors: Option<std::thread::JoinHandle<String>>,
+}
+
+impl Client {
+    /// Waits until the client has printed that it is ready.
+    #[track_caller]
+    pub(super) fn until_ready(&mut self) {
+        let mut line = String::new();
+        while self.output.read_line(&mut line).unwrap() > 0 {
+            if line.trim_end() == "ready" {
+                return;
+            }
+            line.clear();
+        }
+        let (status, errors) = (self.child.wait(), std::mem::take(&mut self.errors));
+        let errors = errors.map(|it| it.join().unwrap()).unwrap_or_default();
+        panic!("it ended before it was ready: {status:?}\n{errors}");
+    }
+
+    /// Kills the client with SIGKILL.
+    pub(super) fn kill(mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+
+    /// The JSON document that the client prints; it must exit with 0.
+    #[track_caller]
+    pub(super) fn json(self) -> Value {
+        self.ended(&[0])
+    }
+
+    /// The JSON document that the client prints; it must exit with one of these codes.
+    #[track_caller]
+    pub(super) fn ended(mut self, codes: &[i32]) -> Value {
+        let mut text = String::new();
+        self.output.read_to_string(&mut text).unwrap();
+        let status = self.child.wait().unwrap();
+        let errors = self.errors.take().map(|it| it.join().unwrap()).unwrap_or_default();
+        assert!(status.code().is_some_and(|it| codes.contains(&it)), "{status}: {text}\n{errors}");
+        serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}\n{errors}"))
+    }
+}
+
+/// `serve` over HTTP, killed on drop.
+pub(super) struct Gateway {
+    child: Child,
+    address: String,
+}
+
+impl Gateway {
+    pub(super) fn start(folder: &Path, file: &str, more: &[&str]) -> Gateway {
+        let arguments = [&["serve", file, "--http", "127.0.0.1:0"], more].concat();
+        let mut child = Run::new(folder, folder, &arguments).start();
+        let mut lines = BufReader::new(child.stderr.take().unwrap()).lines().map_while(Result::ok);
+        let line = lines.find(|it| it.contains("serving MCP at ")).expect("it serves");
+        std::thread::spawn(move || lines.count());
+        let address = line.rsplit_once("http://").unwrap().1.trim_end_matches("/mcp").to_owned();
+        Gateway { child, address }
+    }
+
+    pub(super) fn url(&self) -> String {
+        format!("http://{}/mcp", self.address)
+    }
+
+    /// A value from `/metrics`.
+    pub(super) fn metric(&self, name: &str) -> u64 {
+        let mut stream = TcpStream::connect(&self.address).unwrap();
+        write!(stream, "GET /metrics HTTP/1.1\r\nhost: {}\r\nconnection: close\r\n\r\n", self.address)
+            .unwrap();
+        let mut text = String::new();
+        stream.read_to_string(&mut text).unwrap();
+        let line = text.lines().find_map(|it| it.strip_prefix(name)?.strip_prefix(' '));
+        line.unwrap_or_else(|| panic!("no {name}: {text}")).parse().unwrap()
+    }
+
+    /// The servers of the gateway.
+    pub(super) fn servers(&self) -> usize {
+        let id = self.child.id();
+        let path = format!("/proc/{id}/task");
+        let threads = std::fs::read_dir(path).unwrap().flatten();
+        let children = threads.filter_map(|it| std::fs::read_to_string(it.path().join("children")).ok());
+        children.map(|it| it.split_whitespace().count()).sum()
+    }
+}
+
+impl Drop for Gateway {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
