@@ -22,51 +22,38 @@
 #![forbid(unsafe_code)]
 
 pub mod code;
-mod completion;
-mod content;
-mod cursor;
-mod endpoint;
-mod era;
 mod error_kind;
-mod exposure;
-mod id;
-mod limits;
-mod list;
-mod log_level;
-mod prompt;
-mod raw;
-mod resource;
+mod json;
+mod lists;
+mod protocol;
 mod result;
-mod rpc;
-mod secret;
-mod spec;
-mod tool;
-mod trace;
-mod unescape;
+mod server;
 
-pub use completion::Completion;
-pub use content::Content;
-pub use cursor::{JsonCursor, JsonSlice};
-pub use endpoint::{Endpoint, StdioEndpoint, UrlEndpoint};
-pub use era::{Era, ProtocolVersion, UnknownProtocolVersion};
 pub use error_kind::{ErrorKind, Severity};
-pub use exposure::{Exposure, Filter, NameClass, NameLimit, NamePolicy, Rules, Transform};
-pub use id::{InvalidServerId, ServerId};
-pub use limits::Limits;
-pub use list::{CacheScope, Freshness, InvalidItem, Page};
-pub use log_level::{LogLevel, UnknownLogLevel};
-pub use prompt::{Prompt, PromptArgument, PromptMessage, PromptResult, read_prompt_result, read_prompts};
-pub use raw::RawJson;
-pub use resource::{
+pub use json::cursor::{JsonCursor, JsonSlice};
+pub use json::raw::RawJson;
+pub use lists::page::{CacheScope, Freshness, InvalidItem, Page};
+pub use lists::prompt::{
+    Prompt, PromptArgument, PromptMessage, PromptResult, read_prompt_result, read_prompts,
+};
+pub use lists::resource::{
     ReadResult, Resource, ResourceBody, ResourceContent, ResourceTemplate, read_resource_result,
     read_resource_templates, read_resources,
 };
-pub use result::{CallFailure, CallMetadata, CallResult, ToolResult};
-pub use rpc::RpcError;
-pub use secret::Secret;
-pub use spec::{
+pub use lists::tool::{Tool, ToolHints, read_tools};
+pub use protocol::era::{Era, ProtocolVersion, UnknownProtocolVersion};
+pub use protocol::log_level::{LogLevel, UnknownLogLevel};
+pub use protocol::rpc::RpcError;
+pub use protocol::trace::{InvalidTraceContext, TraceContext};
+pub use result::call::{CallFailure, CallMetadata, CallResult, ToolResult};
+pub use result::completion::Completion;
+pub use result::content::Content;
+pub use server::endpoint::{Endpoint, StdioEndpoint, UrlEndpoint};
+pub use server::exposure::{Exposure, Filter, NameClass, NameLimit, NamePolicy, Rules, Transform};
+pub use server::id::{InvalidServerId, ServerId};
+pub use server::limits::Limits;
+pub use server::secret::Secret;
+pub use server::spec::{
     ConfigValue, Dialect, Discovery, EnvInherit, Origin, Passthrough, ServerSpec, Sharing, SseFallback,
     StdioSpec, TemplatePart, TransportKind, TransportSpec, UrlSpec,
 };
-pub use tool::{Tool, ToolHints, read_tools};
-pub use trace::{InvalidTraceContext, TraceContext};

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde::de::{Error as _, IgnoredAny};
 use serde_json::{Deserializer, Error};
 
-use crate::raw::string_text;
+use crate::json::raw::string_text;
 
 /// A place in a JSON text, and the way on from there.
 ///

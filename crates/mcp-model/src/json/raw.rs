@@ -9,8 +9,8 @@ use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::value::RawValue;
 
-use crate::cursor::JsonSlice;
-use crate::unescape::unescape;
+use crate::json::cursor::JsonSlice;
+use crate::json::unescape::unescape;
 
 /// One complete JSON value as the text it arrived in: a slice of a shared buffer.
 ///

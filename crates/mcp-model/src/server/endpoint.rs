@@ -2,7 +2,8 @@
 
 use url::Url;
 
-use crate::{EnvInherit, Secret, SseFallback, TransportKind};
+use crate::server::secret::Secret;
+use crate::server::spec::{EnvInherit, SseFallback, TransportKind};
 
 /// Where a server is, ready to be connected to.
 #[derive(Debug, Clone, PartialEq)]

@@ -12,8 +12,8 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 
-use crate::RawJson;
-use crate::cursor::JsonCursor;
+use crate::json::cursor::JsonCursor;
+use crate::json::raw::RawJson;
 
 /// One page of a list.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -6,8 +6,10 @@ use std::time::Duration;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 
-use crate::content::ContentBlockJson;
-use crate::{Content, ErrorKind, RawJson, ServerId};
+use crate::error_kind::ErrorKind;
+use crate::json::raw::RawJson;
+use crate::result::content::{Content, ContentBlockJson};
+use crate::server::id::ServerId;
 
 /// The result of `tools/call`, read from the wire.
 #[derive(Debug, Clone, PartialEq, Eq)]

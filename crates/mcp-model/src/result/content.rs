@@ -7,8 +7,8 @@ use serde::Deserialize;
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::value::RawValue;
 
-use crate::RawJson;
-use crate::unescape::Text;
+use crate::json::raw::RawJson;
+use crate::json::unescape::Text;
 
 /// One block of a result (HD-089, HD-107 to HD-111).
 #[derive(Debug, Clone, PartialEq, Eq)]

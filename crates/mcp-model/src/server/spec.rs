@@ -10,7 +10,11 @@ use std::ops::Range;
 
 use serde::{Serialize, Serializer};
 
-use crate::{Exposure, Limits, RawJson, Secret, ServerId};
+use crate::json::raw::RawJson;
+use crate::server::exposure::Exposure;
+use crate::server::id::ServerId;
+use crate::server::limits::Limits;
+use crate::server::secret::Secret;
 
 /// What a user wrote about one server.
 ///

@@ -6,9 +6,9 @@ use base64::prelude::{BASE64_STANDARD, Engine};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::RawJson;
-use crate::list::{Definition, Freshness, ListItem, Page, read_list};
-use crate::unescape::Text;
+use crate::json::raw::RawJson;
+use crate::json::unescape::Text;
+use crate::lists::page::{Definition, Freshness, ListItem, Page, read_list};
 
 /// One resource.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -5,8 +5,9 @@ use std::borrow::Cow;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::list::{Definition, ListItem, Page, read_list};
-use crate::{Content, RawJson};
+use crate::json::raw::RawJson;
+use crate::lists::page::{Definition, ListItem, Page, read_list};
+use crate::result::content::Content;
 
 /// One prompt.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -8,8 +8,8 @@ use std::borrow::Cow;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::RawJson;
-use crate::list::{Definition, ListItem, Page, read_list};
+use crate::json::raw::RawJson;
+use crate::lists::page::{Definition, ListItem, Page, read_list};
 
 /// One tool.
 #[derive(Debug, Clone, PartialEq, Eq)]

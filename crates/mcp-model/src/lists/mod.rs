@@ -1,0 +1,6 @@
+//! List results of a server: pages of tools, prompts, resources and resource templates.
+
+pub(crate) mod page;
+pub(crate) mod prompt;
+pub(crate) mod resource;
+pub(crate) mod tool;

@@ -1,0 +1,8 @@
+//! A server: as its configuration describes it, and as it is reached.
+
+pub(crate) mod endpoint;
+pub(crate) mod exposure;
+pub(crate) mod id;
+pub(crate) mod limits;
+pub(crate) mod secret;
+pub(crate) mod spec;
