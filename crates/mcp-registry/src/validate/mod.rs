@@ -1,72 +1,68 @@
-//! Do arguments fit a tool's schema, and does its structured result? A cache of compiled schemas, and nothing else that
-//! changes.
+//! Validation of arguments and structured results against JSON Schema.
 //!
-//! Schemas come from servers that nobody vouches for, so everything is bounded: the schema's size and references
-//! (see [`survey`]), its patterns, the work of one check, the length of what is said about it. Nothing is fetched. A
-//! schema that cannot be used stops no call: its arguments pass unchecked, and the outcome says so. What an argument
-//! or a result held is never said.
+//! Schemas come from untrusted servers, so everything is bounded: the size and the references of a schema (see
+//! [`schema_cost`]), its patterns, the work of one check, and the length of the messages. Nothing is fetched. A schema
+//! that cannot be used does not block a call: its arguments pass unchecked, and the outcome says so. Messages never
+//! contain the values of arguments or results.
 
-mod lately;
-mod message;
-mod plain;
-mod survey;
+mod schema_cost;
+mod violation;
 
-use std::collections::HashMap;
 use std::fmt;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use jsonschema::{Draft, PatternOptions, Validator};
+use lru::LruCache;
 use mcp_model::RawJson;
 use serde_json::Value;
 
-use crate::name::quote::cut;
-use lately::Lately;
-use plain::Plain;
-use survey::{Cost, Details, Engine, Survey, survey};
+use crate::name::display::truncate;
+use schema_cost::{ErrorDetail, PatternEngine, SchemaAnalysis, SchemaCost, analyze, value_size};
 
-/// Validators of tools' schemas, each compiled once.
+/// A cache of compiled schemas.
 ///
-/// A cache of values: it is shared by reference, and what it answers depends on the question alone.
+/// Each schema is compiled once, and found by the hash of its bytes. The cache is shared by reference; its state never
+/// changes an outcome.
 pub struct ValidatorCache {
-    cache: Mutex<Cache>,
+    entries: Mutex<BoundedCache>,
 }
 
-/// What became of a check that found nothing wrong.
+/// The outcome of a validation that found no violation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ValidationOutcome {
-    /// The arguments fit the schema.
+    /// The value fits the schema.
     Valid,
-    /// They were not checked, for this reason; see [`Problem::tool_unvalidated`](crate::problem::Problem::tool_unvalidated).
+    /// The value was not checked, for this reason; see
+    /// [`Problem::tool_unvalidated`](crate::problem::Problem::tool_unvalidated).
     Unvalidated(String),
 }
 
-/// Arguments that do not fit. Prints one line for each mistake.
+/// The error for arguments that violate their tool's schema. Prints one line per violation.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{}", .errors.iter().map(SchemaViolation::to_string).collect::<Vec<_>>().join("\n"))]
 pub struct InvalidArguments {
-    /// What is wrong, at least one mistake and at most ten.
+    /// The violations: at least one, at most [`ValidatorCache::MAX_ERRORS`].
     pub errors: Vec<SchemaViolation>,
 }
 
-/// A result that is not what its tool's `outputSchema` promises. Prints one line for each mistake.
+/// The error for a result that violates its tool's `outputSchema`. Prints one line per violation.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{}", .errors.iter().map(SchemaViolation::to_string).collect::<Vec<_>>().join("\n"))]
 pub struct InvalidResult {
-    /// What is wrong, at least one mistake and at most ten.
+    /// The violations: at least one, at most [`ValidatorCache::MAX_ERRORS`].
     pub errors: Vec<SchemaViolation>,
 }
 
-/// One mistake.
+/// One violation of a schema.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SchemaViolation {
-    /// What was expected; never the value that was given.
+    /// What the schema expects; never the value that was given.
     pub message: String,
-    /// JSON pointer to the value, empty for the whole.
+    /// JSON pointer to the value; empty for the whole value.
     pub pointer: String,
 }
 
-/// What is judged, in words.
+/// The noun that messages use for the validated value.
 #[derive(Clone, Copy)]
 struct Subject(&'static str);
 
@@ -83,31 +79,31 @@ impl fmt::Display for SchemaViolation {
 }
 
 impl ValidatorCache {
-    /// The most mistakes that one answer names.
+    /// The maximum number of violations in one error.
     pub const MAX_ERRORS: usize = 10;
 
-    /// An empty cache.
+    /// Creates an empty cache.
     pub fn new() -> ValidatorCache {
-        ValidatorCache { cache: Mutex::default() }
+        ValidatorCache { entries: Mutex::default() }
     }
 
-    /// Checks `arguments` against `schema`.
+    /// Validates `arguments` against `schema`.
     ///
-    /// The draft is the one `$schema` names, else draft-07 where `items` is an array anywhere (a tuple, as it was
-    /// written then), else 2020-12.
+    /// The draft is the one that `$schema` names. Without `$schema` it is draft-07 if `items` is an array anywhere (the
+    /// tuple syntax of that draft), and 2020-12 otherwise.
     pub fn check_arguments(
         &self,
         schema: &RawJson,
         arguments: &RawJson,
     ) -> Result<ValidationOutcome, InvalidArguments> {
-        self.judge(ARGUMENTS, schema, arguments).map_err(|errors| InvalidArguments { errors })
+        self.validate(ARGUMENTS, schema, arguments).map_err(|errors| InvalidArguments { errors })
     }
 
-    /// Checks the `structuredContent` of a result against its tool's `outputSchema`, in the same way; a result without
-    /// any is invalid, too. The result of a call that failed (`isError`) promises nothing, and is not to be checked.
+    /// Validates the `structuredContent` of a result against its tool's `outputSchema`. A missing `structuredContent` is
+    /// invalid. Do not call this for a failed result (`isError`): the schema does not apply to it.
     ///
-    /// What to do about an invalid one is the host's choice: the protocol asks servers to keep the promise, and
-    /// clients only to look.
+    /// The host decides what to do about an invalid result: the protocol requires servers to conform, and only
+    /// recommends that clients validate.
     pub fn check_result(
         &self,
         schema: &RawJson,
@@ -116,10 +112,10 @@ impl ValidatorCache {
         let missing =
             || vec![SchemaViolation::whole("the tool promises structured content, and there is none")];
         let structured = structured.ok_or_else(|| InvalidResult { errors: missing() })?;
-        self.judge(RESULT, schema, structured).map_err(|errors| InvalidResult { errors })
+        self.validate(RESULT, schema, structured).map_err(|errors| InvalidResult { errors })
     }
 
-    fn judge(
+    fn validate(
         &self,
         subject: Subject,
         schema: &RawJson,
@@ -127,38 +123,32 @@ impl ValidatorCache {
     ) -> Result<ValidationOutcome, Vec<SchemaViolation>> {
         let Subject(subject) = subject;
         let entry = self.compiled(schema);
-        let Compiled { validator, cost, plain } = match &entry.compiled {
-            Ok(it) => it,
+        let CompiledSchema { validator, cost } = match &entry.compiled {
+            Ok(compiled) => compiled,
             Err(reason) => return Ok(ValidationOutcome::Unvalidated(reason.clone())),
         };
-        if let (Some(plain), Some(most)) = (plain, cost.most_values(value.as_bytes().len()))
-            && plain.fits(value.as_str(), most)
-        {
-            debug_assert!(fits(validator, cost, value), "a quick look is more generous than the validator");
-            return Ok(ValidationOutcome::Valid);
-        }
-        let value = value.read::<Value>().map_err(|it| {
-            let message = too_deep(&it).map_or_else(
-                || format!("{subject} cannot be read: {it}"),
+        let value = value.read::<Value>().map_err(|error| {
+            let message = nesting_error(&error).map_or_else(
+                || format!("{subject} cannot be read: {error}"),
                 |deep| format!("{subject} are {deep}"),
             );
             vec![SchemaViolation::whole(message)]
         })?;
-        let size = survey::size(&value);
+        let size = value_size(&value);
         if let Err(reason) = cost.allows(size) {
             return Ok(ValidationOutcome::Unvalidated(format!("{reason} {subject}")));
         }
         if validator.is_valid(&value) {
             return Ok(ValidationOutcome::Valid);
         }
-        let errors: Vec<SchemaViolation> = match cost.details(size) {
-            Details::All => validator
+        let errors: Vec<SchemaViolation> = match cost.error_detail(size) {
+            ErrorDetail::All => validator
                 .iter_errors(&value)
                 .take(Self::MAX_ERRORS)
-                .map(|it| message::describe(&it))
+                .map(|error| violation::describe(&error))
                 .collect(),
-            Details::First => validator.validate(&value).err().iter().map(message::describe).collect(),
-            Details::None => Vec::new(),
+            ErrorDetail::First => validator.validate(&value).err().iter().map(violation::describe).collect(),
+            ErrorDetail::None => Vec::new(),
         };
         if errors.is_empty() {
             return Err(vec![SchemaViolation::whole(format!("{subject} do not fit the tool's schema"))]);
@@ -166,23 +156,22 @@ impl ValidatorCache {
         Err(errors)
     }
 
-    /// Compiles outside the lock: two callers may do the same work once, nobody waits for a slow schema.
-    fn compiled(&self, schema: &RawJson) -> Arc<Entry> {
-        let schema_bytes = schema.as_bytes();
-        if let Some(it) = self.lock().known(schema_bytes) {
-            return it;
+    /// Compiles outside the lock: two callers may compile the same schema, but no caller waits for a slow one.
+    fn compiled(&self, schema: &RawJson) -> Arc<CacheEntry> {
+        let hash = *blake3::hash(schema.as_bytes()).as_bytes();
+        if let Some(entry) = self.lock().entries.get(&hash) {
+            return Arc::clone(entry);
         }
-        let hash = *blake3::hash(schema_bytes).as_bytes();
-        if let Some(it) = self.lock().get(schema_bytes, &hash) {
-            return it;
-        }
-        let entry = Entry { compiled: compile(schema), bytes: schema_bytes.len(), used: AtomicU64::new(0) };
-        self.lock().insert(schema_bytes, hash, entry)
+        // A schema that is too large is not compiled: its entry holds only the reason.
+        let bytes = schema.as_bytes().len().min(MAX_SCHEMA_BYTES);
+        let entry = Arc::new(CacheEntry { compiled: compile(schema), bytes });
+        self.lock().insert(hash, Arc::clone(&entry));
+        entry
     }
 
-    fn lock(&self) -> MutexGuard<'_, Cache> {
-        // A panic elsewhere leaves a cache that is still one: nothing in it is half done.
-        self.cache.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, BoundedCache> {
+        // A panic cannot leave the cache inconsistent in a way that matters: at worst `bytes` is too large.
+        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -194,7 +183,7 @@ impl Default for ValidatorCache {
 
 impl fmt::Debug for ValidatorCache {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Validators").field("compiled", &self.lock().entries.len()).finish()
+        f.debug_struct("ValidatorCache").field("compiled", &self.lock().entries.len()).finish()
     }
 }
 
@@ -204,133 +193,97 @@ impl SchemaViolation {
     }
 }
 
-/// A schema ready for use, or why it cannot be used.
-type Outcome = Result<Compiled, String>;
-
-struct Compiled {
+struct CompiledSchema {
     validator: Validator,
-    cost: Cost,
-    /// The same, where it is plain.
-    plain: Option<Plain>,
+    cost: SchemaCost,
 }
 
-/// What the long way says, in short.
-fn fits(validator: &Validator, cost: &Cost, value: &RawJson) -> bool {
-    value.read::<Value>().is_ok_and(|it| cost.allows(survey::size(&it)).is_ok() && validator.is_valid(&it))
-}
-
-/// The largest schema that is compiled, in bytes. The largest seen in use have a tenth of it.
-const SCHEMA_BYTES: usize = 256 << 10;
+/// The largest schema that is compiled, in bytes. The largest seen in use are a tenth of it.
+const MAX_SCHEMA_BYTES: usize = 256 << 10;
 /// The largest compiled pattern, in bytes.
-const PATTERN_BYTES: usize = 1 << 20;
-/// How often a pattern with look-around or back references may go back.
-const PATTERN_STEPS: usize = 20_000;
+const MAX_PATTERN_BYTES: usize = 1 << 20;
+/// The backtracking limit for a pattern with look-around or back references.
+const MAX_BACKTRACKS: usize = 20_000;
 
-/// JSON that was checked can still be nested too deeply for serde_json, which is too deep for any tool. Besides it may hold
-/// half of a surrogate pair, or a number that is too large.
-fn too_deep(error: &serde_json::Error) -> Option<&'static str> {
+/// The message for JSON that is nested more deeply than serde_json reads. Other errors of valid [`RawJson`] are unpaired
+/// surrogates and numbers out of range.
+fn nesting_error(error: &serde_json::Error) -> Option<&'static str> {
     error.to_string().starts_with("recursion limit exceeded").then_some("nested too deeply")
 }
 
-/// Why a schema cannot be read.
+/// Describes why a schema cannot be read.
 pub(crate) fn unread_schema(error: &serde_json::Error) -> String {
-    match too_deep(error) {
+    match nesting_error(error) {
         Some(deep) => format!("its schema is {deep}"),
         None => format!("its schema cannot be read: {error}"),
     }
 }
 
-fn compile(schema: &RawJson) -> Outcome {
-    if schema.as_bytes().len() > SCHEMA_BYTES {
-        return Err(format!("its schema is larger than {} KiB", SCHEMA_BYTES >> 10));
+/// Compiles a schema, or returns the reason why it cannot be used.
+fn compile(schema: &RawJson) -> Result<CompiledSchema, String> {
+    if schema.as_bytes().len() > MAX_SCHEMA_BYTES {
+        return Err(format!("its schema is larger than {} KiB", MAX_SCHEMA_BYTES >> 10));
     }
-    let schema: Value = schema.read().map_err(|it| unread_schema(&it))?;
-    let Survey { mut cost, has_tuples, names_draft } = survey(&schema)?;
-    // Drafts differ over whether a format binds. It is the server's to judge: what it would take must not stop here.
+    let schema: Value = schema.read().map_err(|error| unread_schema(&error))?;
+    let SchemaAnalysis { mut cost, has_tuples, names_draft } = analyze(&schema)?;
+    // Drafts differ on whether `format` is an assertion. The server decides: a value that it would accept must pass.
     let mut options = jsonschema::options().offline().should_validate_formats(false);
     if !names_draft {
         options = options.with_draft(if has_tuples { Draft::Draft7 } else { Draft::Draft202012 });
     }
-    // Patterns that look around or back are rare. All others run in a time that grows with the text alone.
-    let plain = Plain::of(&schema);
-    let linear = PatternOptions::regex().size_limit(PATTERN_BYTES).dfa_size_limit(PATTERN_BYTES);
+    // Patterns with look-around or back references are rare. All others run in time linear in the text.
+    let linear = PatternOptions::regex().size_limit(MAX_PATTERN_BYTES).dfa_size_limit(MAX_PATTERN_BYTES);
     if let Ok(validator) = options.clone().with_pattern_options(linear).build(&schema) {
-        return Ok(Compiled { validator, cost, plain });
+        return Ok(CompiledSchema { validator, cost });
     }
     let backtracking = PatternOptions::fancy_regex()
-        .size_limit(PATTERN_BYTES)
-        .dfa_size_limit(PATTERN_BYTES)
-        .backtrack_limit(PATTERN_STEPS);
+        .size_limit(MAX_PATTERN_BYTES)
+        .dfa_size_limit(MAX_PATTERN_BYTES)
+        .backtrack_limit(MAX_BACKTRACKS);
     match options.with_pattern_options(backtracking).build(&schema) {
         Ok(validator) => {
-            cost.engine = Engine::Backtracking;
-            Ok(Compiled { validator, cost, plain })
+            cost.engine = PatternEngine::Backtracking;
+            Ok(CompiledSchema { validator, cost })
         }
-        Err(error) => Err(cut(format!("its schema cannot be used: {}", message::describe(&error)), 300)),
+        Err(error) => {
+            Err(truncate(format!("its schema cannot be used: {}", violation::describe(&error)), 300))
+        }
     }
 }
 
-/// Outcomes by the hash of their schema's bytes. The least recently used make room.
-#[derive(Default)]
-struct Cache {
-    /// Those that were asked for lately.
-    lately: Lately,
-    entries: HashMap<[u8; 32], Arc<Entry>>,
+/// Compiled schemas by the hash of their bytes, bounded in number and in bytes. The least recently used are evicted.
+struct BoundedCache {
+    entries: LruCache<[u8; 32], Arc<CacheEntry>>,
     bytes: usize,
-    clock: u64,
 }
 
-struct Entry {
-    compiled: Outcome,
+struct CacheEntry {
+    compiled: Result<CompiledSchema, String>,
     bytes: usize,
-    used: AtomicU64,
 }
 
-impl Cache {
-    /// The most schemas kept.
-    const ENTRIES: usize = 1_024;
-    /// The most bytes of schemas kept; what is compiled of them is some ten times larger.
-    const BYTES: usize = 8 << 20;
+impl BoundedCache {
+    const MAX_ENTRIES: usize = 1_024;
+    /// The limit for the bytes of the schemas; their compiled forms are about ten times larger.
+    const MAX_BYTES: usize = 8 << 20;
 
-    /// What is there of a schema that was asked for lately.
-    fn known(&mut self, schema: &[u8]) -> Option<Arc<Entry>> {
-        let entry = self.lately.of(schema)?;
-        self.use_now(&entry);
-        Some(entry)
-    }
-
-    fn get(&mut self, schema: &[u8], hash: &[u8; 32]) -> Option<Arc<Entry>> {
-        let entry = Arc::clone(self.entries.get(hash)?);
-        self.use_now(&entry);
-        self.lately.learn(schema, &entry);
-        Some(entry)
-    }
-
-    fn use_now(&mut self, entry: &Entry) {
-        self.clock += 1;
-        entry.used.store(self.clock, Ordering::Relaxed);
-    }
-
-    fn insert(&mut self, schema: &[u8], hash: [u8; 32], entry: Entry) -> Arc<Entry> {
-        // A schema that is too large was not compiled, and its entry holds a sentence only.
-        let entry = Arc::new(Entry { bytes: entry.bytes.min(SCHEMA_BYTES), ..entry });
-        self.use_now(&entry);
-        self.lately.learn(schema, &entry);
+    fn insert(&mut self, hash: [u8; 32], entry: Arc<CacheEntry>) {
         self.bytes += entry.bytes;
-        if let Some(twin) = self.entries.insert(hash, Arc::clone(&entry)) {
-            self.bytes -= twin.bytes;
+        if let Some(replaced) = self.entries.put(hash, entry) {
+            self.bytes -= replaced.bytes;
         }
-        while self.entries.len() > Self::ENTRIES || self.bytes > Self::BYTES {
-            let used = |it: &Entry| it.used.load(Ordering::Relaxed);
-            let oldest = self.entries.iter().min_by_key(|(_, it)| used(it)).map(|(hash, _)| *hash);
-            let Some(entry) = oldest.and_then(|it| self.entries.remove(&it)) else { break };
-            self.bytes -= entry.bytes;
+        while self.entries.len() > Self::MAX_ENTRIES || self.bytes > Self::MAX_BYTES {
+            let Some((_, evicted)) = self.entries.pop_lru() else { break };
+            self.bytes -= evicted.bytes;
         }
-        entry
     }
 }
 
-#[cfg(test)]
-mod keywords;
+impl Default for BoundedCache {
+    fn default() -> BoundedCache {
+        BoundedCache { entries: LruCache::unbounded(), bytes: 0 }
+    }
+}
+
 #[cfg(test)]
 mod tests;

@@ -1,6 +1,9 @@
 //! Schemas as servers write them, well meant and not.
 
 use super::*;
+use crate::name::display::truncate;
+
+mod keywords;
 
 fn json(text: &str) -> RawJson {
     RawJson::parse(text.as_bytes().to_vec().into()).unwrap()
@@ -14,7 +17,7 @@ fn check(schema: &str, arguments: &str, want: &str) {
         Ok(ValidationOutcome::Unvalidated(reason)) => format!("unchecked: {reason}"),
         Err(invalid) => invalid.to_string(),
     };
-    assert_eq!(got, want, "{}", cut(schema.to_owned(), 200));
+    assert_eq!(got, want, "{}", truncate(schema.to_owned(), 200));
 }
 
 #[test]
@@ -302,21 +305,84 @@ fn what_is_told_is_short_and_ten_at_most() {
 }
 
 #[test]
-fn a_schema_is_compiled_once_and_the_oldest_makes_room() {
+fn schemas_are_compiled_once_and_the_least_recently_used_is_evicted() {
     let validators = ValidatorCache::new();
-    let schema = |at: usize| json(&format!("{{\"title\":\"{at}\"}}"));
-    for at in 0..Cache::ENTRIES {
-        validators.check_arguments(&schema(at), &json("{}")).unwrap();
+    let schema = |number: usize| json(&format!("{{\"title\":\"{number}\"}}"));
+    for number in 0..BoundedCache::MAX_ENTRIES {
+        validators.check_arguments(&schema(number), &json("{}")).unwrap();
     }
     let (first, second) = (validators.compiled(&schema(0)), validators.compiled(&schema(0)));
     assert!(Arc::ptr_eq(&first, &second));
-    let hash = |at: usize| *blake3::hash(schema(at).as_bytes()).as_bytes();
-    validators.check_arguments(&schema(Cache::ENTRIES), &json("{}")).unwrap();
+    let hash = |number: usize| *blake3::hash(schema(number).as_bytes()).as_bytes();
+    validators.check_arguments(&schema(BoundedCache::MAX_ENTRIES), &json("{}")).unwrap();
     let cache = validators.lock();
-    assert_eq!(cache.entries.len(), Cache::ENTRIES);
-    assert!(cache.entries.contains_key(&hash(0)), "just used");
-    assert!(!cache.entries.contains_key(&hash(1)), "the least recently used");
-    assert_eq!(cache.bytes, cache.entries.values().map(|it| it.bytes).sum::<usize>());
+    assert_eq!(cache.entries.len(), BoundedCache::MAX_ENTRIES);
+    assert!(cache.entries.contains(&hash(0)), "just used");
+    assert!(!cache.entries.contains(&hash(1)), "the least recently used");
+    assert_eq!(cache.bytes, cache.entries.iter().map(|(_, entry)| entry.bytes).sum::<usize>());
+}
+
+/// `rows` are values with whether they are valid.
+#[track_caller]
+fn check_validity(schema: &str, rows: &[(&str, bool)]) {
+    let validators = ValidatorCache::new();
+    for (value, want) in rows {
+        let outcome = validators.check_arguments(&json(schema), &json(value));
+        assert!(!matches!(outcome, Ok(ValidationOutcome::Unvalidated(_))), "{value}");
+        assert_eq!(outcome.is_ok(), *want, "{value}");
+    }
+}
+
+#[test]
+fn dm_060_common_keywords_accept_and_reject() {
+    let schema = r##"{"$schema":"http://json-schema.org/draft-07/schema#","type":"object","title":"T","properties":{
+        "path":{"type":"string","description":"Where.","format":"uri","minLength":1,"maxLength":4},
+        "count":{"type":"integer","minimum":1,"maximum":9,"default":3},"ratio":{"type":"number"},
+        "mode":{"enum":["r","w",null]},"only":{"const":"x"},"deep":{"type":"boolean"},
+        "tags":{"type":"array","items":{"type":"string"},"minItems":1,"maxItems":2},
+        "maybe":{"anyOf":[{"type":"integer"},{"type":"null"},{"type":"object","required":["a"]}]},
+        "any":{},"all":true,"inner":{"type":"object","properties":{"a":{"type":"null"}},"additionalProperties":{"type":"string"}}},
+        "required":["path"],"additionalProperties":false}"##;
+    check_validity(
+        schema,
+        &[
+            (r#"{"path":"a"}"#, true),
+            (r#"{"path":"\u00e9\n\"x"}"#, true),
+            (r#"{ "p\u0061th" : "a" }"#, true),
+            (r#"{"path":"abcde"}"#, false),
+            (r#"{"path":""}"#, false),
+            (r#"{"path":"a","count":9}"#, true),
+            (r#"{"path":"a","count":10}"#, false),
+            (r#"{"path":"a","count":3.0}"#, true),
+            (r#"{"path":"a","count":3.5}"#, false),
+            (r#"{"path":"a","ratio":-1.5e3}"#, true),
+            (r#"{"path":"a","ratio":18446744073709551615}"#, true),
+            (r#"{"path":"a","mode":"w"}"#, true),
+            (r#"{"path":"a","mode":null}"#, true),
+            (r#"{"path":"a","mode":"x"}"#, false),
+            (r#"{"path":"a","only":"x","deep":true}"#, true),
+            (r#"{"path":"a","tags":["x","y"]}"#, true),
+            (r#"{"path":"a","tags":[]}"#, false),
+            (r#"{"path":"a","tags":["x",1]}"#, false),
+            (r#"{"path":"a","maybe":null}"#, true),
+            (r#"{"path":"a","maybe":{"a":[]}}"#, true),
+            (r#"{"path":"a","maybe":{}}"#, false),
+            (r#"{"path":"a","any":{"x":[{"y":null}]},"all":1e9}"#, true),
+            (r#"{"path":"a","inner":{"a":null,"b":"x"}}"#, true),
+            (r#"{"path":"a","inner":{"b":1}}"#, false),
+            (r#"{"path":"a","more":1}"#, false),
+            // Of a duplicate key the last value counts.
+            (r#"{"path":1,"path":"a"}"#, true),
+            ("{}", false),
+            ("[]", false),
+        ],
+    );
+    check_validity("{}", &[("{}", true), (r#"{"a":"\ud800"}"#, false)]);
+    check_validity(r#"{"required":["a"]}"#, &[(r#"{"a":{}}"#, true), ("{}", false), ("1", true)]);
+    let nested = |depth: usize| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
+    check_validity("{}", &[(&nested(127), true), (&nested(128), false)]);
+    // A definition without a reference to it has no effect.
+    check_validity(r#"{"$defs":{"a":{"pattern":"x(?!y)"}}}"#, &[("{}", true)]);
 }
 
 #[test]
@@ -327,7 +393,7 @@ fn the_cache_is_bounded_in_bytes_too() {
         validators.check_arguments(&json(&schema), &json("{}")).unwrap();
     }
     let cache = validators.lock();
-    assert!(cache.bytes <= Cache::BYTES && cache.entries.len() < 40);
+    assert!(cache.bytes <= BoundedCache::MAX_BYTES && cache.entries.len() < 40);
 }
 
 /// The deepest walks that are let through must fit the stack of a common thread pool's thread, twice.

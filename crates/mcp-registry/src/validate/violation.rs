@@ -3,7 +3,7 @@
 use jsonschema::ValidationError;
 use jsonschema::error::ValidationErrorKind;
 
-use crate::name::quote::{cut, label};
+use crate::name::display::{escape_name, truncate};
 use crate::validate::SchemaViolation;
 
 /// The longest message or pointer, in bytes.
@@ -14,8 +14,8 @@ const ALTERNATIVES: usize = 4;
 /// Describes one mistake. The value itself reads `value`.
 pub(super) fn describe(error: &ValidationError<'_>) -> SchemaViolation {
     SchemaViolation {
-        message: cut(expectation(error), LIMIT),
-        pointer: cut(label_pointer(error.instance_path().as_str()), LIMIT),
+        message: truncate(expectation(error), LIMIT),
+        pointer: truncate(label_pointer(error.instance_path().as_str()), LIMIT),
     }
 }
 
@@ -62,12 +62,12 @@ fn plain(error: &ValidationError<'_>) -> String {
 }
 
 fn names(unexpected: &[String]) -> String {
-    let shown: Vec<String> = unexpected.iter().take(5).map(|it| format!("`{}`", label(it))).collect();
+    let shown: Vec<String> = unexpected.iter().take(5).map(|it| format!("`{}`", escape_name(it))).collect();
     let more = if unexpected.len() > shown.len() { ", …" } else { "" };
     let noun = if unexpected.len() == 1 { "property" } else { "properties" };
     format!("unknown {noun}: {}{more}", shown.join(", "))
 }
 
 fn label_pointer(pointer: &str) -> String {
-    pointer.split('/').map(label).collect::<Vec<_>>().join("/")
+    pointer.split('/').map(escape_name).collect::<Vec<_>>().join("/")
 }

@@ -8,9 +8,9 @@ use std::collections::{HashMap, HashSet};
 use serde_json::{Map, Value};
 
 /// What is known about a schema.
-pub(super) struct Survey {
+pub(super) struct SchemaAnalysis {
     /// What checking against it costs.
-    pub(super) cost: Cost,
+    pub(super) cost: SchemaCost,
     /// `items` is an array somewhere, as it was before 2020-12.
     pub(super) has_tuples: bool,
     /// `$schema` says which draft it is.
@@ -18,7 +18,7 @@ pub(super) struct Survey {
 }
 
 /// The work that a schema can make.
-pub(super) struct Cost {
+pub(super) struct SchemaCost {
     /// Schemas in the tree that following each reference once gives.
     expansion: u64,
     /// The depth of that tree.
@@ -28,11 +28,11 @@ pub(super) struct Cost {
     /// Patterns, used or not.
     patterns: u64,
     /// What runs them.
-    pub(super) engine: Engine,
+    pub(super) engine: PatternEngine,
 }
 
 /// What runs a schema's patterns.
-pub(super) enum Engine {
+pub(super) enum PatternEngine {
     /// One whose time grows with the text.
     Linear,
     /// One that goes back, and is stopped after a number of steps.
@@ -41,7 +41,7 @@ pub(super) enum Engine {
 
 /// The size of what is judged.
 #[derive(Clone, Copy)]
-pub(super) struct Size {
+pub(super) struct ValueSize {
     /// Values, those inside of values included.
     values: u64,
     /// Texts and names among them.
@@ -53,73 +53,63 @@ pub(super) struct Size {
 }
 
 /// The most references.
-const REFERENCES: usize = 500;
+const MAX_REFERENCES: usize = 500;
 /// The most references that are not `#` or `#/…`, whose targets are not looked up here.
-const FOREIGN_REFERENCES: usize = 16;
+const MAX_FOREIGN_REFERENCES: usize = 16;
 /// The most patterns.
-const PATTERNS: usize = 128;
+const MAX_PATTERNS: usize = 128;
 /// The deepest tree.
-const DEPTH: u64 = 200;
+const MAX_DEPTH: u64 = 200;
 /// The deepest walk of a recursive schema down the arguments.
-const RECURSIVE_DEPTH: u64 = 2_000;
+const MAX_RECURSIVE_DEPTH: u64 = 2_000;
 /// The most steps of one check, a schema meeting a value being one: about a second.
-const STEPS: u64 = 30_000_000;
+const MAX_STEPS: u64 = 30_000_000;
 /// The most bytes that patterns look at in one check, each pattern's counted.
-const PATTERN_TEXT: u64 = 64 << 20;
+const MAX_PATTERN_TEXT: u64 = 64 << 20;
 /// The most texts that patterns look at which go back, likewise.
-const BACKTRACKED_TEXTS: u64 = 1_500;
+const MAX_BACKTRACKED_TEXTS: u64 = 1_500;
 /// The most steps of looking for every mistake.
-const DETAILED_STEPS: u64 = 1_000_000;
+const MAX_DETAILED_STEPS: u64 = 1_000_000;
 
-impl Cost {
+impl SchemaCost {
     /// Says why something of this size is too much. The reason ends before the words for what is judged.
-    pub(super) fn allows(&self, size: Size) -> Result<(), &'static str> {
-        if self.expansion.saturating_mul(size.values) > STEPS {
+    pub(super) fn allows(&self, size: ValueSize) -> Result<(), &'static str> {
+        if self.expansion.saturating_mul(size.values) > MAX_STEPS {
             return Err("the schema is too large to check");
         }
-        if self.recursion.is_some() && self.depth.saturating_mul(size.depth) > RECURSIVE_DEPTH {
+        if self.recursion.is_some() && self.depth.saturating_mul(size.depth) > MAX_RECURSIVE_DEPTH {
             return Err("the schema is recursive, and too deep to check");
         }
         let texts = match self.engine {
-            Engine::Linear => 0,
-            Engine::Backtracking => self.patterns.saturating_mul(size.texts),
+            PatternEngine::Linear => 0,
+            PatternEngine::Backtracking => self.patterns.saturating_mul(size.texts),
         };
-        if texts > BACKTRACKED_TEXTS || self.patterns.saturating_mul(size.bytes) > PATTERN_TEXT {
+        if texts > MAX_BACKTRACKED_TEXTS || self.patterns.saturating_mul(size.bytes) > MAX_PATTERN_TEXT {
             return Err("the schema has too many patterns to check");
         }
         Ok(())
     }
 
-    /// How many values there may be in a text of so many bytes for [`Cost::allows`] to take it; `None` where more than their
-    /// number counts.
-    pub(super) fn most_values(&self, bytes: usize) -> Option<u64> {
-        let pattern_text = match self.engine {
-            Engine::Linear => self.patterns.saturating_mul(bytes as u64),
-            Engine::Backtracking => u64::MAX,
-        };
-        (self.recursion.is_none() && pattern_text <= PATTERN_TEXT).then(|| STEPS / self.expansion.max(1))
-    }
-
     /// How closely mistakes may be looked for. Unlike a plain yes or no that forgets what it has seen, so a recursive
     /// schema may meet one value on very many ways.
-    pub(super) fn details(&self, size: Size) -> Details {
+    pub(super) fn error_detail(&self, size: ValueSize) -> ErrorDetail {
         let ways = match self.recursion {
             Some(references) => references.saturating_pow(u32::try_from(size.depth).unwrap_or(u32::MAX)),
             None => 1,
         };
         let steps = self.expansion.saturating_mul(size.values).saturating_mul(ways);
-        if steps <= DETAILED_STEPS {
-            Details::All
-        } else if steps <= STEPS {
-            Details::First
+        if steps <= MAX_DETAILED_STEPS {
+            ErrorDetail::All
+        } else if steps <= MAX_STEPS {
+            ErrorDetail::First
         } else {
-            Details::None
+            ErrorDetail::None
         }
     }
 }
 
 /// How closely mistakes may be looked for.
-pub(super) enum Details {
+pub(super) enum ErrorDetail {
     /// All of them.
     All,
     /// The first, since each one found is kept in memory.
@@ -129,8 +119,8 @@ pub(super) enum Details {
 }
 
 /// Measures what is judged.
-pub(super) fn size(value: &Value) -> Size {
-    let mut res = Size { values: 0, texts: 0, bytes: 0, depth: 0 };
+pub(super) fn value_size(value: &Value) -> ValueSize {
+    let mut res = ValueSize { values: 0, texts: 0, bytes: 0, depth: 0 };
     let mut text = |it: &str| {
         res.texts += 1;
         res.bytes += it.len() as u64;
@@ -153,28 +143,35 @@ pub(super) fn size(value: &Value) -> Size {
 }
 
 /// Looks a schema over. Fails with the reason where it is too much.
-pub(super) fn survey(schema: &Value) -> Result<Survey, String> {
-    let counts = count(schema);
+pub(super) fn analyze(schema: &Value) -> Result<SchemaAnalysis, String> {
+    let counts = count_keywords(schema);
     let foreign = if counts.nested_ids { counts.references } else { counts.foreign };
-    if counts.references > REFERENCES || foreign > FOREIGN_REFERENCES {
+    if counts.references > MAX_REFERENCES || foreign > MAX_FOREIGN_REFERENCES {
         return Err("its schema has too many references".to_owned());
     }
-    if counts.patterns > PATTERNS {
-        return Err(format!("its schema has more than {PATTERNS} patterns"));
+    if counts.patterns > MAX_PATTERNS {
+        return Err(format!("its schema has more than {MAX_PATTERNS} patterns"));
     }
-    let mut walk = Walk { root: schema, done: HashMap::new(), open: HashSet::new(), recursive: foreign > 0 };
+    let mut walk =
+        Expansion { root: schema, done: HashMap::new(), open: HashSet::new(), recursive: foreign > 0 };
     walk.refuse_endless()?;
     let (expansion, depth) = walk.expand(schema, 0)?;
     let recursion = walk.recursive.then_some(counts.references as u64);
-    Ok(Survey {
-        cost: Cost { expansion, depth, recursion, patterns: counts.patterns as u64, engine: Engine::Linear },
+    Ok(SchemaAnalysis {
+        cost: SchemaCost {
+            expansion,
+            depth,
+            recursion,
+            patterns: counts.patterns as u64,
+            engine: PatternEngine::Linear,
+        },
         has_tuples: counts.tuples,
         names_draft: schema.get("$schema").is_some_and(Value::is_string),
     })
 }
 
 #[derive(Default)]
-struct Counts {
+struct KeywordCounts {
     references: usize,
     foreign: usize,
     patterns: usize,
@@ -183,27 +180,27 @@ struct Counts {
 }
 
 /// Counts over the whole text, used or not; data such as `default` is passed by.
-fn count(schema: &Value) -> Counts {
+fn count_keywords(schema: &Value) -> KeywordCounts {
     #[derive(Clone, Copy, PartialEq)]
-    enum Place {
+    enum Position {
         Schema,
         /// A map whose keys are names, not keywords.
         Names,
     }
-    let mut res = Counts::default();
-    let mut open = vec![(schema, Place::Schema)];
+    let mut res = KeywordCounts::default();
+    let mut open = vec![(schema, Position::Schema)];
     while let Some((value, place)) = open.pop() {
         let members = match value {
             Value::Object(members) => members,
             Value::Array(items) => {
-                open.extend(items.iter().map(|it| (it, Place::Schema)));
+                open.extend(items.iter().map(|it| (it, Position::Schema)));
                 continue;
             }
             Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => continue,
         };
         for (key, value) in members {
-            if place == Place::Names {
-                open.push((value, Place::Schema));
+            if place == Position::Names {
+                open.push((value, Position::Schema));
                 continue;
             }
             match key.as_str() {
@@ -234,7 +231,7 @@ fn count(schema: &Value) -> Counts {
                     | "dependentSchemas"
                     | "dependencies"
             );
-            open.push((value, if names { Place::Names } else { Place::Schema }));
+            open.push((value, if names { Position::Names } else { Position::Schema }));
         }
     }
     res
@@ -244,7 +241,7 @@ fn root_members(schema: &Value) -> *const Map<String, Value> {
     schema.as_object().map_or(std::ptr::null(), std::ptr::from_ref)
 }
 
-struct Walk<'a> {
+struct Expansion<'a> {
     root: &'a Value,
     /// Expansion and depth of each schema that has been walked, by its address.
     done: HashMap<*const Value, (u64, u64)>,
@@ -253,7 +250,7 @@ struct Walk<'a> {
     recursive: bool,
 }
 
-impl<'a> Walk<'a> {
+impl<'a> Expansion<'a> {
     /// Fails where following references leads back without going down into the arguments.
     fn refuse_endless(&self) -> Result<(), String> {
         let mut seen = HashSet::new();
@@ -305,7 +302,7 @@ impl<'a> Walk<'a> {
             return Ok((1, 1));
         }
         check_depth(level)?;
-        let (mut expansion, mut depth): (u64, u64) = (1 + compared(schema), 0);
+        let (mut expansion, mut depth): (u64, u64) = (1 + compared_values(schema), 0);
         for it in self.applied_in_place(schema).into_iter().chain(applied_inside(schema)) {
             let (more, deeper) = self.expand(it, level + 1)?;
             expansion = expansion.saturating_add(more);
@@ -349,8 +346,8 @@ impl<'a> Walk<'a> {
 }
 
 /// How many values and names of the schema one value is held against.
-fn compared(schema: &Value) -> u64 {
-    let held = |it: &Value| size(it).values;
+fn compared_values(schema: &Value) -> u64 {
+    let held = |it: &Value| value_size(it).values;
     let keywords = ["enum", "const", "required", "dependentRequired"];
     keywords.iter().filter_map(|it| schema.get(it)).map(held).sum()
 }
@@ -382,7 +379,7 @@ fn applied_inside(schema: &Value) -> Vec<&Value> {
 }
 
 fn check_depth(depth: u64) -> Result<(), String> {
-    if depth <= DEPTH { Ok(()) } else { Err("its schema is nested too deeply".to_owned()) }
+    if depth <= MAX_DEPTH { Ok(()) } else { Err("its schema is nested too deeply".to_owned()) }
 }
 
 fn percent_decoded(text: &str) -> Option<String> {
