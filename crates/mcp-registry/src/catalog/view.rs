@@ -6,10 +6,10 @@ use std::collections::HashSet;
 
 use mcp_model::ServerId;
 
-use crate::catalog::snapshot::Catalog;
-use crate::filter::pattern::Patterns;
-use crate::name::exposed::{ExposedPrompt, ExposedResource, ExposedTemplate, ExposedTool};
-use crate::name::rules::ExposedName;
+use crate::catalog::catalog::Catalog;
+use crate::filter::pattern::first_match;
+use crate::name::exposed_items::{ExposedPrompt, ExposedResource, ExposedTemplate, ExposedTool};
+use crate::name::exposed_name::ExposedName;
 use crate::problem::Problem;
 
 /// Which of several things are meant.
@@ -56,16 +56,14 @@ impl Catalog {
     /// Takes the part that `view` selects.
     pub fn view(&self, view: &ViewFilter) -> CatalogView<'_> {
         let ViewFilter { toolsets, tools, prompts, resources } = view;
-        let (servers, names) = (SelectionMatcher::new(toolsets), SelectionMatcher::new(tools));
-        let (prompts, resources) = (SelectionMatcher::new(prompts), SelectionMatcher::new(resources));
-        let seen = |by: &SelectionMatcher<'_>, server: &ServerId, name: &ExposedName| {
-            servers.takes(server.as_str()) && by.takes(name.as_str())
+        let seen = |by: &Selection, server: &ServerId, name: &ExposedName| {
+            toolsets.contains(server.as_str()) && by.contains(name.as_str())
         };
         CatalogView {
-            tools: self.tools().iter().filter(|it| seen(&names, &it.server, &it.name)).collect(),
-            prompts: self.prompts().iter().filter(|it| seen(&prompts, &it.server, &it.name)).collect(),
-            resources: self.resources().iter().filter(|it| seen(&resources, &it.server, &it.name)).collect(),
-            templates: self.templates().iter().filter(|it| seen(&resources, &it.server, &it.name)).collect(),
+            tools: self.tools().iter().filter(|it| seen(tools, &it.server, &it.name)).collect(),
+            prompts: self.prompts().iter().filter(|it| seen(prompts, &it.server, &it.name)).collect(),
+            resources: self.resources().iter().filter(|it| seen(resources, &it.server, &it.name)).collect(),
+            templates: self.templates().iter().filter(|it| seen(resources, &it.server, &it.name)).collect(),
             problems: self.missing(toolsets),
         }
     }
@@ -80,27 +78,12 @@ impl Catalog {
     }
 }
 
-/// A selection, prepared.
-enum SelectionMatcher<'a> {
-    All,
-    Nothing,
-    Matching(Patterns<'a>),
-}
-
-impl<'a> SelectionMatcher<'a> {
-    fn new(selection: &'a Selection) -> SelectionMatcher<'a> {
-        match selection {
-            Selection::Inherit => SelectionMatcher::All,
-            Selection::None => SelectionMatcher::Nothing,
-            Selection::Patterns(patterns) => SelectionMatcher::Matching(Patterns::new(patterns)),
-        }
-    }
-
-    fn takes(&self, name: &str) -> bool {
+impl Selection {
+    fn contains(&self, name: &str) -> bool {
         match self {
-            SelectionMatcher::All => true,
-            SelectionMatcher::Nothing => false,
-            SelectionMatcher::Matching(patterns) => patterns.first(name).is_some(),
+            Selection::Inherit => true,
+            Selection::None => false,
+            Selection::Patterns(patterns) => first_match(patterns, name).is_some(),
         }
     }
 }
@@ -110,8 +93,8 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
+    use crate::catalog::catalog::tests::{dominds, full};
     use crate::catalog::lists::Builtins;
-    use crate::catalog::snapshot::tests::{dominds, full};
 
     /// `~` is inherit, `-` none, anything else patterns.
     fn selection(text: &str) -> Selection {

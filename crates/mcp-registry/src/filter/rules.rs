@@ -1,7 +1,7 @@
 //! What the rules do to one name. No collision is known here: a candidate name is a function of its server, its
 //! original name and the rules alone, so it does not move when another server comes or goes.
 
-mod stages;
+mod explain;
 
 use std::borrow::Cow;
 use std::cell::LazyCell;
@@ -9,11 +9,11 @@ use std::cell::LazyCell;
 use mcp_model::{NamePolicy, Rules, ServerId, Transform};
 use serde::Serialize;
 
-use crate::filter::rule::{Ruling, Sieve};
-use crate::name::quote::{cut, quote};
-use crate::name::rules::{ExposedName, is_valid, normalise, qualify, rule, shorten, slug};
+use crate::filter::filter_match::{FilterMatch, match_filter};
+use crate::name::display::{quote, truncate};
+use crate::name::exposed_name::{ExposedName, is_valid, normalise, pattern_text, qualify, shorten, slug};
 
-pub use stages::{RuleKind, RuleStep};
+pub use explain::{RuleKind, RuleStep};
 
 /// What became of one name, and by which rule.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -69,7 +69,7 @@ impl Verdict {
 /// Decides on one name of `server`, as if no other name existed; see [`CompiledRules::decide`]. Whoever has several names
 /// asks a [`CompiledRules`], which goes through the rules once.
 pub fn decide(server: &ServerId, rules: &Rules, original: &str) -> Decision {
-    CompiledRules::with(server, rules, Sieve::for_one(&rules.filter)).decide(original)
+    CompiledRules::new(server, rules).decide(original)
 }
 
 /// One server's rules, prepared for many names.
@@ -77,7 +77,6 @@ pub fn decide(server: &ServerId, rules: &Rules, original: &str) -> Decision {
 pub struct CompiledRules<'a> {
     server: &'a ServerId,
     rules: &'a Rules,
-    sieve: Sieve<'a>,
     /// Why a name that the whitelist does not name is hidden. It is the same for all of them, and may be long.
     unlisted: LazyCell<String, UnlistedText<'a>>,
 }
@@ -87,13 +86,9 @@ type UnlistedText<'a> = Box<dyn FnOnce() -> String + 'a>;
 impl<'a> CompiledRules<'a> {
     /// Prepares the rules for `server`.
     pub fn new(server: &'a ServerId, rules: &'a Rules) -> CompiledRules<'a> {
-        CompiledRules::with(server, rules, Sieve::new(&rules.filter))
-    }
-
-    fn with(server: &'a ServerId, rules: &'a Rules, sieve: Sieve<'a>) -> CompiledRules<'a> {
         let whitelist = rules.filter.whitelist.as_slice();
         let unlisted = LazyCell::new(Box::new(move || unlisted(whitelist)) as UnlistedText<'a>);
-        CompiledRules { server, rules, sieve, unlisted }
+        CompiledRules { server, rules, unlisted }
     }
 
     pub(crate) fn server(&self) -> &'a ServerId {
@@ -105,7 +100,7 @@ impl<'a> CompiledRules<'a> {
     /// The order: the original name's validity (`Reject` only), the filter, the transforms in the order of their
     /// list, the naming policy with its limit. Never answers [`Verdict::Collision`] or [`Verdict::Malformed`].
     pub fn decide(&self, original: &str) -> Decision {
-        let (verdict, exposed, rule) = match self.candidate(original) {
+        let (verdict, exposed, rule) = match self.apply(original) {
             Ok((name, rule)) => (Verdict::Exposed, Some(ExposedName::new(name)), rule),
             Err((verdict, rule)) => (verdict, None, rule),
         };
@@ -114,14 +109,14 @@ impl<'a> CompiledRules<'a> {
 
     /// Does the filter let a name pass? Nothing else is asked, not even whether the name is valid.
     pub fn allows(&self, original: &str) -> bool {
-        match self.sieve.rule(original) {
-            Ruling::Unfiltered | Ruling::Unmentioned | Ruling::Whitelisted(_) => true,
-            Ruling::Rescued { whitelist: _, blacklist: _ } => true,
-            Ruling::Blacklisted(_) | Ruling::NotWhitelisted => false,
+        match match_filter(&self.rules.filter, original) {
+            FilterMatch::Unfiltered | FilterMatch::Unlisted | FilterMatch::Whitelisted(_) => true,
+            FilterMatch::WhitelistOverrides { whitelist: _, blacklist: _ } => true,
+            FilterMatch::Blacklisted(_) | FilterMatch::NotWhitelisted => false,
         }
     }
 
-    fn candidate<'n>(&self, original: &'n str) -> Result<(Cow<'n, str>, Words), (Verdict, Words)> {
+    fn apply<'n>(&self, original: &'n str) -> Result<(Cow<'n, str>, Reason), (Verdict, Reason)> {
         let Rules { filter: _, transforms, naming, limit } = self.rules;
         if original.is_empty() {
             return Err((Verdict::InvalidName, "a name must not be empty".into()));
@@ -129,19 +124,22 @@ impl<'a> CompiledRules<'a> {
         if *naming == NamePolicy::Reject && !is_valid(*limit, original) {
             return Err((
                 Verdict::InvalidName,
-                format!("the original name must match {}", rule(*limit)).into(),
+                format!("the original name must match {}", pattern_text(*limit)).into(),
             ));
         }
-        let why = self.passes(original)?;
+        let why = self.filter_reason(original)?;
         let name = transform(transforms, original);
-        let invalid = |why: Words| Err((Verdict::InvalidName, why));
+        let invalid = |why: Reason| Err((Verdict::InvalidName, why));
         // A policy that renames makes a name of whatever the transforms leave, but none of nothing. One that does not has
         // looked at a name that nothing has changed.
         let is_changed = matches!(name, Cow::Owned(_));
         let renamed = match *naming {
             NamePolicy::Reject if is_changed && !is_valid(*limit, &name) => {
-                let message =
-                    format!("the name after transforms, {}, must match {}", quote(&name), rule(*limit));
+                let message = format!(
+                    "the name after transforms, {}, must match {}",
+                    quote(&name),
+                    pattern_text(*limit)
+                );
                 return invalid(message.into());
             }
             NamePolicy::Pass if name.is_empty() => String::new(),
@@ -157,30 +155,30 @@ impl<'a> CompiledRules<'a> {
     }
 
     /// Lets a name through the filter, in words, or says what stops it.
-    pub(crate) fn passes(&self, original: &str) -> Result<Words, (Verdict, Words)> {
-        match self.sieve.rule(original) {
-            Ruling::Unfiltered => Ok("no filter".into()),
-            Ruling::Unmentioned => Ok("neither whitelist nor blacklist matches".into()),
-            Ruling::Whitelisted(pattern) => Ok(format!("whitelist {}", quote(pattern)).into()),
-            Ruling::Rescued { whitelist, blacklist } => {
+    pub(crate) fn filter_reason(&self, original: &str) -> Result<Reason, (Verdict, Reason)> {
+        match match_filter(&self.rules.filter, original) {
+            FilterMatch::Unfiltered => Ok("no filter".into()),
+            FilterMatch::Unlisted => Ok("neither whitelist nor blacklist matches".into()),
+            FilterMatch::Whitelisted(pattern) => Ok(format!("whitelist {}", quote(pattern)).into()),
+            FilterMatch::WhitelistOverrides { whitelist, blacklist } => {
                 let words =
                     format!("whitelist {} overrides blacklist {}", quote(whitelist), quote(blacklist));
                 Ok(words.into())
             }
-            Ruling::Blacklisted(pattern) => {
+            FilterMatch::Blacklisted(pattern) => {
                 Err((Verdict::Blacklisted, format!("blacklist {}", quote(pattern)).into()))
             }
-            Ruling::NotWhitelisted => Err((Verdict::NotWhitelisted, self.unlisted.clone().into())),
+            FilterMatch::NotWhitelisted => Err((Verdict::NotWhitelisted, self.unlisted.clone().into())),
         }
     }
 }
 
 /// A rule in words; most are always the same.
-type Words = Cow<'static, str>;
+type Reason = Cow<'static, str>;
 
 fn unlisted(whitelist: &[String]) -> String {
     let patterns: Vec<String> = whitelist.iter().map(|it| quote(it)).collect();
-    format!("no pattern of the whitelist matches: {}", cut(patterns.join(", "), 200))
+    format!("no pattern of the whitelist matches: {}", truncate(patterns.join(", "), 200))
 }
 
 /// Applies the transforms in the order of their list (DM-042).

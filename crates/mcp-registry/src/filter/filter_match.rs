@@ -4,63 +4,45 @@
 
 use mcp_model::Filter;
 
-use crate::filter::pattern::Patterns;
+use crate::filter::pattern::first_match;
 
 /// What a filter says, with the pattern that decided.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Ruling<'a> {
+pub(crate) enum FilterMatch<'a> {
     /// There is no pattern at all (DM-039).
     Unfiltered,
     /// The whitelist names it (DM-038), and the blacklist, if any, does not.
     Whitelisted(&'a str),
     /// The whitelist brings it back from the blacklist (DM-040).
-    Rescued {
+    WhitelistOverrides {
         /// The whitelist's pattern.
         whitelist: &'a str,
         /// The blacklist's pattern.
         blacklist: &'a str,
     },
     /// Neither list names it, and there is a blacklist (DM-041).
-    Unmentioned,
+    Unlisted,
     /// The blacklist names it (DM-040).
     Blacklisted(&'a str),
     /// There is only a whitelist, and it does not name it (DM-038).
     NotWhitelisted,
 }
 
-/// A filter with its patterns prepared.
-#[derive(Debug)]
-pub(crate) struct Sieve<'a> {
-    whitelist: Patterns<'a>,
-    blacklist: Patterns<'a>,
-}
-
-impl<'a> Sieve<'a> {
-    pub(crate) fn new(filter: &'a Filter) -> Sieve<'a> {
-        let Filter { whitelist, blacklist } = filter;
-        Sieve { whitelist: Patterns::new(whitelist), blacklist: Patterns::new(blacklist) }
-    }
-
-    /// The same for a single name.
-    pub(crate) fn for_one(filter: &'a Filter) -> Sieve<'a> {
-        let Filter { whitelist, blacklist } = filter;
-        Sieve { whitelist: Patterns::for_one(whitelist), blacklist: Patterns::for_one(blacklist) }
-    }
-
-    /// Rules on one original name. The first matching pattern of a list is the one named.
-    pub(crate) fn rule(&self, original: &str) -> Ruling<'a> {
-        if self.blacklist.is_empty() {
-            if self.whitelist.is_empty() {
-                return Ruling::Unfiltered;
-            }
-            return self.whitelist.first(original).map_or(Ruling::NotWhitelisted, Ruling::Whitelisted);
+/// Applies a filter to one original name. The result names the first matching pattern of a list.
+pub(crate) fn match_filter<'a>(filter: &'a Filter, original: &str) -> FilterMatch<'a> {
+    let Filter { whitelist, blacklist } = filter;
+    let whitelisted = || first_match(whitelist, original);
+    if blacklist.is_empty() {
+        if whitelist.is_empty() {
+            return FilterMatch::Unfiltered;
         }
-        match (self.blacklist.first(original), self.whitelist.first(original)) {
-            (Some(blacklist), Some(whitelist)) => Ruling::Rescued { whitelist, blacklist },
-            (Some(blacklist), None) => Ruling::Blacklisted(blacklist),
-            (None, Some(whitelist)) => Ruling::Whitelisted(whitelist),
-            (None, None) => Ruling::Unmentioned,
-        }
+        return whitelisted().map_or(FilterMatch::NotWhitelisted, FilterMatch::Whitelisted);
+    }
+    match (first_match(blacklist, original), whitelisted()) {
+        (Some(blacklist), Some(whitelist)) => FilterMatch::WhitelistOverrides { whitelist, blacklist },
+        (Some(blacklist), None) => FilterMatch::Blacklisted(blacklist),
+        (None, Some(whitelist)) => FilterMatch::Whitelisted(whitelist),
+        (None, None) => FilterMatch::Unlisted,
     }
 }
 
@@ -73,17 +55,14 @@ mod tests {
     fn check(whitelist: &str, blacklist: &str, names: &str, want: &str) {
         let list = |text: &str| text.split_whitespace().map(str::to_owned).collect();
         let filter = Filter { whitelist: list(whitelist), blacklist: list(blacklist) };
-        let ruled = |it: &str| {
-            let ruling = Sieve::for_one(&filter).rule(it);
-            assert_eq!(ruling, Sieve::new(&filter).rule(it), "prepared or not");
-            ruling
-        };
-        let got = names.split_whitespace().map(|it| match ruled(it) {
-            Ruling::Unfiltered | Ruling::Unmentioned => "shown".to_owned(),
-            Ruling::Whitelisted(pattern) => format!("shown:{pattern}"),
-            Ruling::Rescued { whitelist, blacklist } => format!("shown:{whitelist}>{blacklist}"),
-            Ruling::Blacklisted(pattern) => format!("black:{pattern}"),
-            Ruling::NotWhitelisted => "unlisted".to_owned(),
+        let got = names.split_whitespace().map(|name| match match_filter(&filter, name) {
+            FilterMatch::Unfiltered | FilterMatch::Unlisted => "shown".to_owned(),
+            FilterMatch::Whitelisted(pattern) => format!("shown:{pattern}"),
+            FilterMatch::WhitelistOverrides { whitelist, blacklist } => {
+                format!("shown:{whitelist}>{blacklist}")
+            }
+            FilterMatch::Blacklisted(pattern) => format!("black:{pattern}"),
+            FilterMatch::NotWhitelisted => "unlisted".to_owned(),
         });
         assert_eq!(got.collect::<Vec<_>>().join(" "), want);
     }

@@ -8,8 +8,8 @@ use serde::Serialize;
 
 use super::{CompiledRules, transform};
 use crate::catalog::lists::ListKind;
-use crate::name::quote::quote;
-use crate::name::rules::{is_valid, normalise, qualify, rule, shorten, slug};
+use crate::name::display::quote;
+use crate::name::exposed_name::{is_valid, normalise, pattern_text, qualify, shorten, slug};
 
 /// What one rule says of a name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -55,45 +55,45 @@ impl CompiledRules<'_> {
     /// What each rule does to a name of `list`, in their order, as if no other name existed. Ends with the rule that
     /// hides it, or with the name it is shown under; a resource's is a label, and no rule about names asks for it.
     pub fn explain(&self, list: ListKind, original: &str) -> Vec<RuleStep> {
-        let mut walk = Walk { stages: Vec::new(), name: original.to_owned() };
+        let mut walk = StepRecorder { stages: Vec::new(), name: original.to_owned() };
         // An early end is an end like any other: the last stage tells which.
-        let _ = self.walk(&mut walk, list, original);
+        let _ = self.run(&mut walk, list, original);
         walk.stages
     }
 
-    fn walk(&self, walk: &mut Walk, list: ListKind, original: &str) -> Option<()> {
+    fn run(&self, walk: &mut StepRecorder, list: ListKind, original: &str) -> Option<()> {
         let Rules { filter: _, transforms, naming, limit } = self.rules;
         let is_name = match list {
             ListKind::Tool | ListKind::Prompt => true,
             ListKind::Resource => false,
         };
         if is_name && original.is_empty() {
-            return walk.hidden(RuleKind::Original, "a name must not be empty".to_owned());
+            return walk.hide(RuleKind::Original, "a name must not be empty".to_owned());
         }
         if is_name && *naming == NamePolicy::Reject {
             if !is_valid(*limit, original) {
-                return walk.hidden(RuleKind::Original, format!("it must match {}", rule(*limit)));
+                return walk.hide(RuleKind::Original, format!("it must match {}", pattern_text(*limit)));
             }
-            walk.stays(RuleKind::Original, format!("it matches {}", rule(*limit)));
+            walk.keep(RuleKind::Original, format!("it matches {}", pattern_text(*limit)));
         }
-        match self.passes(original) {
-            Ok(why) => walk.stays(RuleKind::Filter, why.into_owned()),
-            Err((_, why)) => return walk.hidden(RuleKind::Filter, why.into_owned()),
+        match self.filter_reason(original) {
+            Ok(why) => walk.keep(RuleKind::Filter, why.into_owned()),
+            Err((_, why)) => return walk.hide(RuleKind::Filter, why.into_owned()),
         }
         for it in transforms {
-            let said = words(it, &walk.name);
+            let said = transform_message(it, &walk.name);
             let changed = transform(std::slice::from_ref(it), &walk.name).into_owned();
-            walk.becomes(RuleKind::Transform, said, changed);
+            walk.change(RuleKind::Transform, said, changed);
         }
         if !is_name {
             return Some(());
         }
         let (said, named) = match *naming {
             NamePolicy::Reject if is_valid(*limit, &walk.name) => {
-                (format!("it matches {}", rule(*limit)), None)
+                (format!("it matches {}", pattern_text(*limit)), None)
             }
             NamePolicy::Reject => {
-                return walk.hidden(RuleKind::Naming, format!("it must match {}", rule(*limit)));
+                return walk.hide(RuleKind::Naming, format!("it must match {}", pattern_text(*limit)));
             }
             NamePolicy::Pass if walk.name.is_empty() => (String::new(), Some(String::new())),
             NamePolicy::Pass => ("names stay as they are".to_owned(), None),
@@ -111,45 +111,45 @@ impl CompiledRules<'_> {
             }
         };
         let Some(named) = named else {
-            walk.stays(RuleKind::Naming, said);
+            walk.keep(RuleKind::Naming, said);
             return Some(());
         };
         if named.is_empty() {
-            return walk.hidden(RuleKind::Naming, "the transforms leave nothing of the name".to_owned());
+            return walk.hide(RuleKind::Naming, "the transforms leave nothing of the name".to_owned());
         }
-        walk.becomes(RuleKind::Naming, said, named);
+        walk.change(RuleKind::Naming, said, named);
         let short = shorten(walk.name.clone(), limit.bytes());
         if short != walk.name {
             let said = format!("longer than {} bytes: cut, and ended by its hash", limit.bytes());
-            walk.becomes(RuleKind::Limit, said, short);
+            walk.change(RuleKind::Limit, said, short);
         }
         Some(())
     }
 }
 
-struct Walk {
+struct StepRecorder {
     stages: Vec<RuleStep>,
     name: String,
 }
 
-impl Walk {
-    fn stays(&mut self, rule: RuleKind, message: String) {
+impl StepRecorder {
+    fn keep(&mut self, rule: RuleKind, message: String) {
         self.stages.push(RuleStep { rule, message, name: Some(self.name.clone()) });
     }
 
-    fn becomes(&mut self, rule: RuleKind, message: String, name: String) {
+    fn change(&mut self, rule: RuleKind, message: String, name: String) {
         self.name = name;
-        self.stays(rule, message);
+        self.keep(rule, message);
     }
 
-    fn hidden(&mut self, rule: RuleKind, message: String) -> Option<()> {
+    fn hide(&mut self, rule: RuleKind, message: String) -> Option<()> {
         self.stages.push(RuleStep { rule, message, name: None });
         None
     }
 }
 
 /// What a transform does to `name`.
-fn words(transform: &Transform, name: &str) -> String {
+fn transform_message(transform: &Transform, name: &str) -> String {
     match transform {
         Transform::Prefix { remove, add } if remove.is_empty() => format!("{} is put before it", quote(add)),
         Transform::Prefix { remove, add } if name.starts_with(remove.as_str()) => {
